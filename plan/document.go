@@ -1,0 +1,135 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Format is the version of the plan document that this package writes, and the only one that it reads.
+const Format = 1
+
+// ErrDocument is the kind of every error about a plan document that is malformed or contradicts itself.
+var ErrDocument = errors.New("invalid plan")
+
+// Space says in whose bytes a value lives.
+type Space string
+
+const (
+	SpaceArena    Space = "arena"    // the run's arena, at Value.Offset
+	SpaceInput    Space = "input"    // the caller's input number Value.Arg
+	SpaceOutput   Space = "output"   // the buffer of output number Value.Arg
+	SpaceWeight   Space = "weight"   // the model's weights
+	SpaceConstant Space = "constant" // a constant of the program
+)
+
+// AliasKind says how an operator uses an operand's bytes for its result.
+type AliasKind string
+
+const (
+	AliasView       AliasKind = "view"       // the result is the operand's bytes, or a part of them
+	AliasSame       AliasKind = "same"       // element k of the result replaces element k of the operand
+	AliasAccumulate AliasKind = "accumulate" // the result is the operand with something added
+	AliasUpdate     AliasKind = "update"     // a region of the operand is written
+)
+
+// Plan is the document that a run is executed from. The field names of its JSON form are part of the format.
+type Plan struct {
+	Format           int          `json:"format"`             // 1
+	Model            string       `json:"model"`              // hash of the program's text
+	Shapes           []Shape      `json:"shapes"`             // types of the graph's inputs
+	ArenaBytes       int64        `json:"arena_bytes"`        // graph inputs and outputs excluded
+	IOBytes          int64        `json:"io_bytes"`           // graph inputs and outputs
+	WeightBytes      int64        `json:"weight_bytes"`       // weights and constants
+	ScratchBytes     int64        `json:"scratch_bytes"`      // ScratchPerThread × Threads
+	ScratchPerThread int64        `json:"scratch_per_thread"` // the largest Step.Scratch
+	Threads          int          `json:"threads"`
+	LowerBoundBytes  int64        `json:"lower_bound_bytes"` // of the arena, for this order and aliasing
+	Unpromised       []Unpromised `json:"unpromised"`
+	Steps            []Step       `json:"steps"` // in execution order
+	Values           []Value      `json:"values"`
+	InPlace          []InPlace    `json:"in_place"`
+	Declined         []Declined   `json:"declined"`
+	Copies           []Copy       `json:"copies"`
+	Peak             Peak         `json:"peak"`
+}
+
+// Shape is the type that a graph input was planned for.
+type Shape struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// Unpromised is a value whose size depends on data: it gets a buffer of its own at its step, outside every figure of the plan.
+type Unpromised struct {
+	Value  string `json:"value"`
+	Node   string `json:"node"`
+	Reason string `json:"reason"`
+}
+
+// Step is one call of the program.
+type Step struct {
+	Call    int    `json:"call"` // preorder index of the call in the program
+	Op      string `json:"op"`
+	Node    string `json:"node"`
+	Scratch int64  `json:"scratch"` // bytes per thread
+}
+
+// Value is where a value lives and when. Offset counts from the start of its space (for SpaceInput and SpaceOutput: of that
+// buffer).
+type Value struct {
+	ID     int    `json:"id"`
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Space  Space  `json:"space"`
+	Offset int64  `json:"offset"`
+	Size   int64  `json:"size"` // in bytes
+	Start  Time   `json:"start"`
+	End    Time   `json:"end"`
+	Arg    int    `json:"arg"` // index of the graph input or output for those spaces
+}
+
+// InPlace is a result that lives in the bytes of an operand.
+type InPlace struct {
+	Call    int       `json:"call"`
+	Operand int       `json:"operand"` // index among the call's operands
+	Result  int       `json:"result"`  // index among the call's results
+	Value   string    `json:"value"`   // the result
+	Of      string    `json:"of"`      // the operand
+	Kind    AliasKind `json:"kind"`
+	Bytes   int64     `json:"bytes"` // that needed no place of their own
+}
+
+// Declined is an operand whose bytes the operator could have taken, and the reason why it did not.
+type Declined struct {
+	Call    int    `json:"call"`
+	Op      string `json:"op"`
+	Node    string `json:"node"`
+	Operand int    `json:"operand"`
+	Value   string `json:"value"` // the operand
+	Reason  string `json:"reason"`
+	Bytes   int64  `json:"bytes"` // that it cost
+}
+
+// Copy is a copy that the run makes and that no kernel asked for.
+type Copy struct {
+	Value  string `json:"value"`
+	Node   string `json:"node"`
+	Reason string `json:"reason"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// Peak is the moment at which the most bytes of the arena are live.
+type Peak struct {
+	Step  int   `json:"step"` // index into Plan.Steps
+	Bytes int64 `json:"bytes"`
+	Live  []int `json:"live"` // ids of the values that live there
+}
+
+// Total returns every byte that a run takes besides the unpromised ones: arena, scratch, inputs and outputs, weights.
+func (p *Plan) Total() int64 {
+	return p.ArenaBytes + p.ScratchBytes + p.IOBytes + p.WeightBytes
+}
+
+func docErr(format string, args ...any) error {
+	return fmt.Errorf("plan: %w: %w", ErrDocument, fmt.Errorf(format, args...))
+}
