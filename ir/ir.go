@@ -1,0 +1,136 @@
+package ir
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/op"
+)
+
+// Program is one function over tensors: parameters, a body of calls in
+// execution order, results, and the weights that it reads by name.
+type Program struct {
+	Name    string
+	Body    *Block // Body.Params are the program's parameters
+	Weights []*Value
+
+	nextID int
+}
+
+// Block is a list of calls in execution order with parameters and results:
+// the body of a program, or a region nested in a call. A nested block sees
+// the values of the blocks around it.
+type Block struct {
+	Params  []*Value
+	Calls   []*Call
+	Results []*Value
+}
+
+// ValueKind says where a value comes from.
+type ValueKind uint8
+
+const (
+	Result ValueKind = iota // of a call
+	Param                   // of the program or of a nested block
+	Weight                  // read by name; its bytes are in a table outside the program
+)
+
+// Value is one SSA value.
+type Value struct {
+	ID   int    // unique in the program
+	Name string // as printed, without % or @; unique in the program
+	Type op.Type
+	Kind ValueKind
+
+	Def   *Call // the call that gives it; nil for parameters and weights
+	Index int   // which result of Def, or which parameter of its block
+
+	// Donated marks a parameter that the program may consume: its bytes may
+	// be overwritten and may come back as a result.
+	Donated bool
+}
+
+// Operand is one use of a value by a call. The zero Operand is an absent
+// optional operand.
+type Operand struct {
+	Value *Value
+
+	// Donate gives the value up: the call is its last use, and the result
+	// that the operator's alias rules name may lie in its bytes.
+	Donate bool
+}
+
+// Call applies an operator to operands.
+type Call struct {
+	Op      *op.Def
+	Args    []Operand
+	Attrs   op.Attrs
+	Results []*Value // a nil entry is an optional result that is not wanted
+	Regions []*Block
+	Node    string // where it comes from: the name of the node in the model file
+}
+
+// Sig returns the call as the operator table sees it. known gives the bytes
+// of weights; it may be nil.
+func (c *Call) Sig(known func(*Value) ([]byte, bool)) *op.Sig {
+	s := &op.Sig{Def: c.Op, Attrs: c.Attrs, Args: make([]op.Type, len(c.Args)), Results: make([]op.Type, len(c.Results))}
+	for i, a := range c.Args {
+		if a.Value != nil {
+			s.Args[i] = a.Value.Type
+		}
+	}
+	for i, r := range c.Results {
+		if r != nil {
+			s.Results[i] = r.Type
+		}
+	}
+	for _, b := range c.Regions {
+		types := make([]op.Type, len(b.Results))
+		for i, r := range b.Results {
+			types[i] = r.Type
+		}
+		s.Regions = append(s.Regions, types)
+	}
+	if known != nil {
+		s.Known = func(arg int) ([]byte, bool) {
+			if arg >= len(c.Args) || c.Args[arg].Value == nil {
+				return nil, false
+			}
+			return known(c.Args[arg].Value)
+		}
+	}
+	return s
+}
+
+// String returns the value as printed: "%x" or "@w".
+func (v *Value) String() string {
+	if v == nil {
+		return "_"
+	}
+	if v.Kind == Weight {
+		return "@" + quoteName(v.Name)
+	}
+	return "%" + quoteName(v.Name)
+}
+
+// NewValue makes a value with an unused ID. It belongs to the program once a
+// block, a call or the weight list holds it.
+func (p *Program) NewValue(kind ValueKind, name string, t op.Type) *Value {
+	p.nextID++
+	if name == "" {
+		name = fmt.Sprint(p.nextID)
+	}
+	return &Value{ID: p.nextID, Name: name, Type: t, Kind: kind}
+}
+
+// Walk calls f for every call in execution order, a call before those in its
+// regions. This preorder numbers the calls in plans.
+func (p *Program) Walk(f func(*Block, *Call)) { walk(p.Body, f) }
+
+func walk(b *Block, f func(*Block, *Call)) {
+	for _, c := range b.Calls {
+		f(b, c)
+		for _, r := range c.Regions {
+			walk(r, f)
+		}
+	}
+}

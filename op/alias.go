@@ -1,0 +1,122 @@
+package op
+
+// AliasKind says how a result relates to the bytes of an operand.
+type AliasKind uint8
+
+const (
+	// View: the result is the operand's bytes, or a contiguous part of them;
+	// nothing is computed.
+	View AliasKind = iota + 1
+	// Same: element k of the result needs only element k of this operand, so
+	// the result may overwrite the operand. It holds only where both have
+	// the same shape and elements of the same size; [Sig.AliasOf] checks that.
+	Same
+	// Accumulate: the result is the operand with something added into it.
+	// The condition on shapes is that of Same.
+	Accumulate
+	// Update: the result is the operand with a region overwritten. The
+	// condition on shapes is that of Same.
+	Update
+)
+
+var aliasNames = [...]string{"fresh", "view", "same", "accumulate", "update"}
+
+// String returns the word of the design: "fresh", "view", "same",
+// "accumulate" or "update".
+func (k AliasKind) String() string { return aliasNames[k] }
+
+// EveryArg as a rule's Arg makes the rule hold for each operand.
+const EveryArg = -1
+
+// Rule is one alias rule of an operator.
+type Rule struct {
+	Arg, Result int // operand and result; Arg may be EveryArg
+	Kind        AliasKind
+
+	// When narrows the rule to some calls; nil means all.
+	When func(*Sig) bool
+
+	// Offset gives, for a View, where the result starts in the operand in
+	// bytes, and false when this call's result is no contiguous part of it.
+	// nil means that the result is the whole operand.
+	Offset func(s *Sig, result int) (bytes int, ok bool)
+}
+
+// Alias holds an operator's alias rules. The zero Alias is undeclared: the
+// operator's results may alias everything.
+type Alias struct {
+	declared bool
+	rules    []Rule
+}
+
+// Fresh declares that every result lies in bytes of its own.
+func Fresh() Alias { return Alias{declared: true} }
+
+// Aliases declares the rules; a pair that no rule names is fresh.
+func Aliases(rules ...Rule) Alias { return Alias{declared: true, rules: rules} }
+
+// SameAs declares that result 0 may overwrite any of the given operands.
+func SameAs(args ...int) Alias {
+	a := Alias{declared: true}
+	for _, i := range args {
+		a.rules = append(a.rules, Rule{Arg: i, Kind: Same})
+	}
+	return a
+}
+
+// ViewOf declares that result 0 is the whole of the given operand's bytes.
+func ViewOf(arg int) Alias {
+	return Alias{declared: true, rules: []Rule{{Arg: arg, Kind: View}}}
+}
+
+// Declared reports whether the operator said anything about aliasing.
+func (a Alias) Declared() bool { return a.declared }
+
+// Rules returns the declared rules, which must not be written.
+func (a Alias) Rules() []Rule { return a.rules }
+
+// AliasOf returns how the given result of this call may relate to the given
+// operand: 0 (fresh) or the kind of the rule that holds, with the byte offset
+// of the result in the operand. Conditions of the rule and of its kind are
+// checked against the types of the call; an undeclared operator gives 0,
+// because nothing of it may be put in place (see [Sig.MayAlias]).
+func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
+	for i := range s.Def.Alias.rules {
+		r := &s.Def.Alias.rules[i]
+		if r.Result != result || r.Arg != arg && r.Arg != EveryArg {
+			continue
+		}
+		if r.When != nil && !r.When(s) {
+			continue
+		}
+		if r.Kind == View {
+			if r.Offset == nil {
+				return View, 0
+			}
+			if off, ok := r.Offset(s, result); ok {
+				return View, off
+			}
+			continue
+		}
+		a, b := s.Args[arg], s.Results[result]
+		if a.Shape == b.Shape && a.Shape != nil && a.Shape.IsStatic() && a.DType.Bits() == b.DType.Bits() {
+			return r.Kind, 0
+		}
+	}
+	return 0, 0
+}
+
+// MayAlias reports whether the result may share bytes with the operand
+// although no donation was made: a view, or an operator that declared nothing.
+func (s *Sig) MayAlias(arg, result int) bool {
+	if !s.Def.Alias.declared {
+		return true
+	}
+	for i := range s.Def.Alias.rules {
+		r := &s.Def.Alias.rules[i]
+		if r.Kind == View && r.Result == result && (r.Arg == arg || r.Arg == EveryArg) && (r.When == nil || r.When(s)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,21 @@
+package op
+
+import "github.com/tenure-go/tenure/shape"
+
+// Arg is one operand or result of a kernel: its type, where its elements lie
+// and its bytes. The zero Arg is an absent operand.
+type Arg struct {
+	Type
+	Layout *shape.Layout // contiguous unless the kernel says that it takes strides
+	Data   []byte        // exactly the bytes of the elements
+}
+
+// Call is one execution of an operator by a kernel. A kernel writes every
+// byte of the results and nothing else, and keeps no slice. A result may lie
+// in an operand's bytes exactly where the operator's alias rules allow it.
+type Call struct {
+	*Sig
+	Node    string // where the call comes from, for errors
+	In, Out []Arg
+	Scratch []byte
+}

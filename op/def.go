@@ -1,0 +1,198 @@
+package op
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// ErrUnsupported marks an operator, attribute or element type that is not
+// supported.
+var ErrUnsupported = errors.New("not supported")
+
+// Variadic as MaxArgs or MaxResults means that there is no upper bound.
+const Variadic = -1
+
+// Type is the type of a value: its element type and shape. The zero Type
+// stands for an absent optional operand or result.
+type Type struct {
+	DType dtype.DType
+	Shape *shape.Shape
+}
+
+// IsZero reports whether the type is that of an absent operand.
+func (t Type) IsZero() bool { return t.DType == dtype.Invalid }
+
+// IsStatic reports whether every dimension has a size.
+func (t Type) IsStatic() bool { return t.Shape != nil && t.Shape.IsStatic() }
+
+// Bytes returns the size of a value of a static type; it fails on another.
+func (t Type) Bytes() (int, error) { return shape.Bytes(t.DType, t.Shape) }
+
+// String returns "f32[1,3,224,224]", "_" for the zero Type.
+func (t Type) String() string {
+	if t.IsZero() {
+		return "_"
+	}
+	if t.Shape == nil {
+		return t.DType.String() + "[...]"
+	}
+	return t.DType.String() + t.Shape.String()
+}
+
+// Def declares one operator. It must not be mutated after it is registered.
+type Def struct {
+	Name string // lower snake case, unique in a registry; users prefix theirs: "acme.my_op"
+	Doc  string // one line
+	ONNX string // "OpType" or "domain::OpType" that imports as this operator; "" for none
+
+	MinArgs, MaxArgs       int // MaxArgs may be Variadic; operands past MinArgs may be absent
+	MinResults, MaxResults int // both 0 stand for exactly one
+	Regions                int // nested blocks: 2 for if
+	Attrs                  []AttrDef
+
+	// Infer is the shape rule: it checks the operand types and sets
+	// s.Results (whose length is the number of results wanted).
+	Infer func(s *Sig) error
+
+	Alias Alias
+
+	// Impure marks an operator with an effect beyond its results, or one whose
+	// results differ from call to call: it is neither folded nor merged nor
+	// removed.
+	Impure bool
+
+	// Kernel computes the results of an operator that users bring. Built-in
+	// operators have their kernels in package compute.
+	Kernel func(*Call) error
+
+	// Scratch gives the bytes of scratch that Kernel wants in Call.Scratch;
+	// nil means none.
+	Scratch func(*Sig) (int, error)
+}
+
+// Arity returns an error unless the operator takes nargs operands and gives
+// nresults results.
+func (d *Def) Arity(nargs, nresults int) error {
+	if nargs < d.MinArgs || d.MaxArgs != Variadic && nargs > d.MaxArgs {
+		return fmt.Errorf("got %d operands, want %s", nargs, countRange(d.MinArgs, d.MaxArgs))
+	}
+	lo, hi := d.MinResults, d.MaxResults
+	if lo == 0 && hi == 0 {
+		lo, hi = 1, 1
+	}
+	if nresults < lo || hi != Variadic && nresults > hi {
+		return fmt.Errorf("got %d results, want %s", nresults, countRange(lo, hi))
+	}
+	return nil
+}
+
+func countRange(lo, hi int) string {
+	switch {
+	case hi == Variadic:
+		return fmt.Sprintf("%d or more", lo)
+	case lo == hi:
+		return fmt.Sprint(lo)
+	}
+	return fmt.Sprintf("%d to %d", lo, hi)
+}
+
+// CheckAttrs returns an error that names the first attribute that the
+// operator does not declare, that has another kind, or that is missing.
+func (d *Def) CheckAttrs(attrs Attrs) error {
+	for _, a := range attrs {
+		def := d.attr(a.Name)
+		if def == nil {
+			return fmt.Errorf("attribute %q is not declared: %w", a.Name, ErrUnsupported)
+		}
+		if got := KindOf(a.Value); got != def.Kind {
+			return fmt.Errorf("attribute %q: got %s, want %s", a.Name, got, def.Kind)
+		}
+	}
+	for i := range d.Attrs {
+		if d.Attrs[i].Needed && !attrs.Has(d.Attrs[i].Name) {
+			return fmt.Errorf("attribute %q is missing", d.Attrs[i].Name)
+		}
+	}
+	return nil
+}
+
+func (d *Def) attr(name string) *AttrDef {
+	for i := range d.Attrs {
+		if d.Attrs[i].Name == name {
+			return &d.Attrs[i]
+		}
+	}
+	return nil
+}
+
+// Sig is one call as the table sees it: the operator, the attributes and the
+// types. Shape rules, alias conditions and scratch sizes are functions of it.
+type Sig struct {
+	Def     *Def
+	Attrs   Attrs
+	Args    []Type // zero Type: absent
+	Results []Type // set by the shape rule; zero Type: not wanted
+
+	// Regions holds, for operators with nested blocks, the result types of
+	// each block.
+	Regions [][]Type
+
+	// Known gives the bytes of an operand whose value is known (a constant),
+	// in row-major order and little-endian, and false for any other. It may
+	// be nil. The bytes must not be written.
+	Known func(arg int) ([]byte, bool)
+}
+
+// Has reports whether the operand is present.
+func (s *Sig) Has(arg int) bool { return arg < len(s.Args) && !s.Args[arg].IsZero() }
+
+// Attr getters with the declared default.
+
+// Int returns an integer attribute, its declared default when absent.
+func (s *Sig) Int(name string) int64 { v, _ := s.attr(name).(int64); return v }
+
+// Float returns a float attribute, its declared default when absent.
+func (s *Sig) Float(name string) float64 { v, _ := s.attr(name).(float64); return v }
+
+// Str returns a string attribute, its declared default when absent.
+func (s *Sig) Str(name string) string { v, _ := s.attr(name).(string); return v }
+
+// Ints returns an integer list attribute, its declared default when absent.
+func (s *Sig) Ints(name string) []int64 { v, _ := s.attr(name).([]int64); return v }
+
+// DType returns an element type attribute, its declared default when absent.
+func (s *Sig) DType(name string) dtype.DType { v, _ := s.attr(name).(dtype.DType); return v }
+
+func (s *Sig) attr(name string) any {
+	if v := s.Attrs.Get(name); v != nil {
+		return v
+	}
+	if d := s.Def.attr(name); d != nil {
+		return d.Default
+	}
+	panic("BUG: op " + s.Def.Name + " reads attribute " + name + ", which it does not declare")
+}
+
+// InferTypes checks arity, attributes and operand types of a call and runs
+// its shape rule, which sets s.Results. The error names the operator.
+func InferTypes(s *Sig) error {
+	err := s.Def.Arity(len(s.Args), len(s.Results))
+	if err == nil {
+		err = s.Def.CheckAttrs(s.Attrs)
+	}
+	for i := 0; err == nil && i < s.Def.MinArgs; i++ {
+		if s.Args[i].IsZero() {
+			err = fmt.Errorf("operand %d is absent, want a value", i)
+		}
+	}
+	if err == nil {
+		err = s.Def.Infer(s)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", s.Def.Name, err)
+	}
+	return nil
+}

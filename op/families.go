@@ -1,0 +1,4 @@
+package op
+
+// families are the built-in operators, one list per file of this package.
+var families = [][]*Def{}
