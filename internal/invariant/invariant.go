@@ -1,0 +1,61 @@
+package invariant
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+)
+
+// Failf panics with a message that says that the runtime itself is wrong.
+func Failf(format string, args ...any) {
+	panic("BUG: " + fmt.Sprintf(format, args...))
+}
+
+// Poison overwrites freed bytes, so that a reader who kept a slice sees a pattern no float or index survives (as float32 it is
+// about -1e8) and not the old values.
+func Poison(b []byte) { fill(b, PoisonByte) }
+
+// PoisonByte is what Poison writes.
+const PoisonByte = 0xCC
+
+// canaryByte fills the bytes behind an allocation. It differs from PoisonByte so that a report tells the two apart.
+const canaryByte = 0xA5
+
+// SetCanary fills the bytes behind an allocation.
+func SetCanary(b []byte) { fill(b, canaryByte) }
+
+// CheckCanary returns the index of the first byte that is no longer the canary, or -1.
+func CheckCanary(b []byte) int {
+	for i, c := range b {
+		if c != canaryByte {
+			return i
+		}
+	}
+	return -1
+}
+
+func fill(b []byte, c byte) {
+	for i := range b {
+		b[i] = c
+	}
+}
+
+func formatFrames(pcs []uintptr) string {
+	if len(pcs) == 0 {
+		return ""
+	}
+	var sb strings.Builder
+	frames := runtime.CallersFrames(pcs)
+	for {
+		f, more := frames.Next()
+		if f.Function != "" && !strings.HasPrefix(f.Function, "runtime.") && !strings.HasPrefix(f.Function, "testing.") {
+			if sb.Len() > 0 {
+				sb.WriteByte('\n')
+			}
+			fmt.Fprintf(&sb, "%s (%s:%d)", f.Function, f.File, f.Line)
+		}
+		if !more {
+			return sb.String()
+		}
+	}
+}

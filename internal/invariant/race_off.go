@@ -1,0 +1,6 @@
+//go:build !race
+
+package invariant
+
+// Race tells whether the race detector is built in.
+const Race = false

@@ -1,0 +1,20 @@
+//go:build unix
+
+package osmem
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func mapAnonymous(size int) ([]byte, error) {
+	return unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+}
+
+func mapFile(f *os.File, size int) ([]byte, error) {
+	// Private and shared mappings differ for writers only; nobody can write here, and private keeps that true even under mprotect.
+	return unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_PRIVATE)
+}
+
+func unmap(m []byte) error { return unix.Munmap(m) }

@@ -1,0 +1,9 @@
+package osmem
+
+import "golang.org/x/sys/unix"
+
+func adviseHuge(m []byte) error { return unsupported("advice for huge pages") }
+
+func dontNeed(m []byte) error { return unix.Madvise(m, unix.MADV_DONTNEED) }
+
+func resident(m []byte) (int, error) { return 0, unsupported("the resident size of a mapping") }
