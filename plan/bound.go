@@ -78,44 +78,37 @@ func (p *Problem) LiveBytes() []LiveStep {
 	return levels
 }
 
-// classLevels returns how the live bytes of one class change over time: differences, not sums.
+// classLevels returns how the live bytes of one class change over time: differences, not sums. It cuts the class into cells
+// at the edges of its pieces and counts the pieces over each cell, so that bytes held twice count once.
 func (p *Problem) classLevels(c *Class) []LiveStep {
-	if len(c.Pieces) == 1 {
-		x := c.Pieces[0]
-		lo, hi := p.Blocks(x)
-		return []LiveStep{{At: x.Start, Bytes: hi - lo}, {At: x.End, Bytes: lo - hi}}
+	type event struct {
+		at     Time
+		lo, hi int64
+		add    int
 	}
-	times := make([]Time, 0, 2*len(c.Pieces))
+	var events []event
+	var edges []int64
 	for _, x := range c.Pieces {
-		times = append(times, x.Start, x.End)
-	}
-	slices.Sort(times)
-	times = slices.Compact(times)
-	var levels []LiveStep
-	var before int64
-	for _, t := range times {
-		now := p.unionAt(c, t)
-		levels = append(levels, LiveStep{At: t, Bytes: now - before})
-		before = now
-	}
-	return levels
-}
-
-// unionAt returns the block bytes of class c that some piece holds at time t.
-func (p *Problem) unionAt(c *Class, t Time) int64 {
-	type span struct{ lo, hi int64 }
-	var spans []span
-	for _, x := range c.Pieces {
-		if x.Start <= t && t < x.End {
-			lo, hi := p.Blocks(x)
-			spans = append(spans, span{lo, hi})
+		if lo, hi := p.Blocks(x); lo < hi {
+			events = append(events, event{x.Start, lo, hi, 1}, event{x.End, lo, hi, -1})
+			edges = append(edges, lo, hi)
 		}
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })
-	var sum, end int64
-	for _, s := range spans {
-		sum += max(0, s.hi-max(s.lo, end))
-		end = max(end, s.hi)
+	slices.SortFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), b.add-a.add) })
+	slices.Sort(edges)
+	edges = slices.Compact(edges)
+	held := make([]int, len(edges))
+	var levels []LiveStep
+	for i, e := range events {
+		if i == 0 || e.at != events[i-1].at {
+			levels = append(levels, LiveStep{At: e.at})
+		}
+		first, _ := slices.BinarySearch(edges, e.lo)
+		for k := first; edges[k] < e.hi; k++ {
+			before := min(held[k], 1)
+			held[k] += e.add
+			levels[len(levels)-1].Bytes += int64(min(held[k], 1)-before) * (edges[k+1] - edges[k])
+		}
 	}
-	return sum
+	return levels
 }

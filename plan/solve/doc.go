@@ -1,0 +1,14 @@
+// Package solve finds placements for a plan.Problem: one base offset per class, with as few bytes as it can.
+//
+// [Solve] goes from cheap to thorough and stops as soon as the arena is as small as the problem's lower bound, which is a
+// proof that nothing smaller exists:
+//
+//  1. A portfolio of greedy placements: every ranking of the classes (by size, by duration, by area, by how crowded their
+//     lifetime is, ...), each under two rules of fit.
+//  2. A local search that moves the classes which stick out of the bound to the front of the best order.
+//
+// The result depends on the problem and on the options alone, never on the clock, unless a deadline is set: effort is
+// counted in steps of work. The same problem gives the same bytes on every machine.
+//
+// A problem is only read. Solve may be called from many goroutines.
+package solve

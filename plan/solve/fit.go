@@ -1,0 +1,86 @@
+package solve
+
+import "slices"
+
+// A packer places bodies one after another, each as the fit rule says among those placed before it.
+type packer struct {
+	*instance
+	rank   []int   // position of a body in the order
+	base   []int64 // where it was put, in blocks
+	spent  int64   // neighbours looked at: the measure of work
+	closed []interval
+}
+
+func newPacker(in *instance) *packer {
+	return &packer{instance: in, rank: make([]int, len(in.bodies)), base: make([]int64, len(in.bodies))}
+}
+
+// fit is the rule by which a body chooses among the places that are free.
+type fit int
+
+const (
+	lowest   fit = iota // the lowest place
+	tightest            // the place that leaves the fewest blocks over, the lowest of equals
+)
+
+// pack places order[from:] after order[:from], which has to be in place already, and returns the end of the highest body.
+// It gives up when a body would end above limit, and says so.
+func (k *packer) pack(order []int, from int, rule fit, limit int64) (top int64, ok bool) {
+	for r, i := range order {
+		k.rank[i] = r
+	}
+	for _, i := range order[:from] {
+		top = max(top, k.base[i]+k.bodies[i].extent)
+	}
+	for r, i := range order[from:] {
+		base := k.place(i, from+r, rule)
+		k.base[i] = base
+		if end := base + k.bodies[i].extent; end > top {
+			if top = end; top > limit {
+				return top, false
+			}
+		}
+	}
+	return top, true
+}
+
+// place returns the base for body i among the bodies of a lower rank.
+func (k *packer) place(i, rank int, rule fit) int64 {
+	b := &k.bodies[i]
+	k.spent += int64(len(b.near)) + 1
+	closed := k.closed[:0]
+	for _, n := range b.near {
+		if k.rank[n.other] < rank {
+			at := k.base[n.other]
+			if hi := at + n.hi; hi > 0 {
+				closed = append(closed, interval{at + n.lo, hi})
+			}
+		}
+	}
+	k.closed = closed
+	slices.SortFunc(closed, byLow)
+	best, spare := int64(-1), int64(0)
+	free := int64(0) // the lowest base that no interval up to here forbids
+	for _, c := range closed {
+		if c.lo >= free {
+			if rule == lowest {
+				return free
+			}
+			if over := c.lo - free; best < 0 || over < spare {
+				best, spare = free, over
+			}
+		}
+		free = max(free, c.hi)
+	}
+	if best >= 0 {
+		return best
+	}
+	return free
+}
+
+func (f fit) String() string {
+	if f == tightest {
+		return "tightest"
+	}
+	return "lowest"
+}
