@@ -41,17 +41,17 @@ const (
 	U4
 	I2
 	U2
+	F6E2M3FN
+	F6E3M2FN
 
 	// The types below have a DLPack code and no ONNX code.
 
 	F8E3M4
 	F8E4M3
 	F8E4M3B11FNUZ
-	F6E2M3FN
-	F6E3M2FN
 	C32    // two f16: real, imaginary
 	BC32   // two bf16: real, imaginary
-	Opaque // a pointer-sized handle of the producer
+	Opaque // a 64-bit handle that only its producer understands
 
 	count // number of types, Invalid included
 )

@@ -2,21 +2,17 @@ package dtype
 
 import "reflect"
 
-// Element is a Go type whose slices have the memory form of a DType. Types with a size that depends on the platform (int, uint) and
-// types of less than a byte are not elements: a slice of them is not the packed form.
+// Element is a Go type whose slices have the memory form of a DType. Types whose size depends on the platform (int, uint) and types of
+// less than a byte are not elements.
 type Element interface {
 	~float32 | ~float64 | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~bool | ~complex64 | ~complex128
 }
 
-// Of returns the DType of T. The float types of this package give their own; any other type gives that of its underlying Go type, so
-// that a caller's `type celsius float32` is F32, and a caller's `type half dtype.Float16` is U16: its format is not known.
+// Of returns the DType of T. The float types of this package give their own. Any other type gives that of its underlying Go type: a
+// caller's `type celsius float32` is F32, and a caller's `type half Float16` is U16, because its format is not known here.
 func Of[T Element]() DType {
 	var zero T
 	switch any(zero).(type) {
-	case float32:
-		return F32
-	case int64:
-		return I64
 	case Float16:
 		return F16
 	case BFloat16:
@@ -31,34 +27,33 @@ func Of[T Element]() DType {
 		return F8E5M2FNUZ
 	case Float8E8M0:
 		return F8E8M0
+	case Float8E3M4:
+		return F8E3M4
+	case Float8E4M3:
+		return F8E4M3
+	case Float8E4M3B11FNUZ:
+		return F8E4M3B11FNUZ
 	}
-	switch reflect.TypeFor[T]().Kind() {
-	case reflect.Float32:
-		return F32
-	case reflect.Float64:
-		return F64
-	case reflect.Int8:
-		return I8
-	case reflect.Int16:
-		return I16
-	case reflect.Int32:
-		return I32
-	case reflect.Int64:
-		return I64
-	case reflect.Uint8:
-		return U8
-	case reflect.Uint16:
-		return U16
-	case reflect.Uint32:
-		return U32
-	case reflect.Uint64:
-		return U64
-	case reflect.Bool:
-		return Bool
-	case reflect.Complex64:
-		return C64
-	case reflect.Complex128:
-		return C128
+	d := byKind[reflect.TypeFor[T]().Kind()]
+	if d == Invalid {
+		panic("BUG: dtype.Of: Element admits " + reflect.TypeFor[T]().String() + ", which has no DType")
 	}
-	panic("BUG: dtype.Of: Element admits " + reflect.TypeFor[T]().String() + ", which has no DType")
+	return d
+}
+
+var byKind = [...]DType{
+	reflect.Float32:       F32,
+	reflect.Float64:       F64,
+	reflect.Int8:          I8,
+	reflect.Int16:         I16,
+	reflect.Int32:         I32,
+	reflect.Int64:         I64,
+	reflect.Uint8:         U8,
+	reflect.Uint16:        U16,
+	reflect.Uint32:        U32,
+	reflect.Uint64:        U64,
+	reflect.Bool:          Bool,
+	reflect.Complex64:     C64,
+	reflect.Complex128:    C128,
+	reflect.UnsafePointer: Invalid, // the last kind: makes the array cover them all
 }
