@@ -9,7 +9,7 @@ const (
 	ieee   specials = iota // the highest exponent holds infinities and NaNs
 	fn                     // no infinity; NaN is every bit but the sign set
 	fnuz                   // no infinity, no negative zero; the pattern of negative zero is the only NaN
-	finite                 // neither infinity nor NaN
+	finite                 // neither infinity nor NaN: conversion must saturate
 )
 
 // minifloat describes a float format of at most 8 bits with a sign, for the one encoder and the one decoder of them all.
@@ -59,7 +59,7 @@ func (m *minifloat) nan(sign uint32) uint8 {
 }
 
 // encode rounds to nearest, ties to even. What rounds past the largest number, infinity included, becomes the largest number
-// (saturate), else infinity, or NaN where the format has no infinity, or the largest number where it has neither.
+// (saturate), else infinity, or NaN where the format has no infinity.
 func (m *minifloat) encode(f float32, saturate bool) uint8 {
 	b := math.Float32bits(f)
 	mag, sign := b&0x7fff_ffff, b>>31*m.sign()
@@ -72,7 +72,7 @@ func (m *minifloat) encode(f float32, saturate bool) uint8 {
 		return 0
 	case code <= m.max():
 		return uint8(sign | code)
-	case saturate || m.specials == finite:
+	case saturate:
 		return uint8(sign | m.max())
 	case m.specials == ieee:
 		return uint8(sign | (m.max() + 1))
