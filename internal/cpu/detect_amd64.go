@@ -1,0 +1,17 @@
+package cpu
+
+import "golang.org/x/sys/cpu"
+
+var archTiers = []Tier{Portable, AVX2, AVX512}
+
+// detect trusts x/sys/cpu to have asked the operating system, too, whether it saves the wide registers.
+func detect() Tier {
+	x := &cpu.X86
+	switch {
+	case !x.HasAVX2 || !x.HasFMA || !x.HasF16C:
+		return Portable
+	case !x.HasAVX512F || !x.HasAVX512BW || !x.HasAVX512DQ || !x.HasAVX512VL:
+		return AVX2
+	}
+	return AVX512
+}

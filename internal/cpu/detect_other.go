@@ -1,0 +1,7 @@
+//go:build !amd64 && !arm64
+
+package cpu
+
+var archTiers = []Tier{Portable}
+
+func detect() Tier { return Portable }
