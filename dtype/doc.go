@@ -5,13 +5,28 @@
 // [DType.ByteLen] says how many bytes a number of elements takes in packed form.
 //
 // [Float16], [BFloat16] and the Float8 types are Go types with the memory form of their DType: a []Float16 is a tensor of f16. Conversion to
-// float32 is exact, conversion from it rounds to nearest, ties to even; what becomes of NaN and of numbers that are too large is said at
-// each type and follows ONNX's Cast. Types of less than a byte (I4, F4E2M1, F6E2M3FN, ...) are packed in memory: [DType.PackedAt] and
-// [DType.PackedPut] reach single elements.
+// float32 is exact, conversion from it rounds to nearest, ties to even. Types of less than a byte (I4, F4E2M1, F6E2M3FN, ...) are packed in
+// memory: [DType.PackedAt] and [DType.PackedPut] reach single elements.
 //
 // [Element] is the constraint for generic code over Go types, and [Of] gives the DType of one.
 //
-// Invariants:
+// # Special values in 8 bits
+//
+// Conversion follows ONNX's Cast as it is since opset 24. (Before, its text gave NaN for infinities in the FNUZ types, while its test data
+// already had the largest number.)
+//
+//	x                         E4M3FN  E4M3FNUZ, E5M2FNUZ  E5M2
+//	NaN                       NaN     NaN                 NaN
+//	-0, or rounds to it       -0      0                   -0
+//	too large, saturate       max     max                 max
+//	too large, no saturate    NaN     NaN                 infinity
+//
+// Too large is what rounds to more than the largest number; infinities are. A NaN or maximum has the sign of x where the format has two of
+// them, and every NaN becomes the quiet one. Types without an ONNX code behave like the one with the same kind of special values: E4M3
+// and E3M4 like E5M2, E4M3B11FNUZ like E4M3FNUZ. [Float8E8M0] has rules of its own, and so have [Float4E2M1] and the Float6 types, which
+// have neither infinity nor NaN.
+//
+// # Invariants
 //
 //   - Parse(d.String()) is d for every valid d; so are FromONNX(d.ONNX()) and FromDLPack(d.DLPack()) where the code exists.
 //   - Size is not 0 exactly where a slice of elements is addressable by whole bytes.

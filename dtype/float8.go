@@ -2,19 +2,6 @@ package dtype
 
 import "math"
 
-// The conversions of this file follow ONNX's Cast (since opset 24; before that its text gave NaN for the infinities of the FNUZ types,
-// while its test data already had the largest number). They round to nearest, ties to even, and then
-//
-//	                          E4M3FN  E4M3FNUZ, E5M2FNUZ  E5M2
-//	NaN                       NaN     NaN                 NaN
-//	-0                        -0      0                   -0
-//	rounds to zero from below -0      0                   -0
-//	too large, saturate       max     max                 max
-//	too large, no saturate    NaN     NaN                 infinity
-//
-// Infinities are too large. NaN keeps its sign where the format has two, and becomes the quiet NaN. The types without an ONNX code
-// behave like the one above with the same specials: E4M3 and E3M4 like E5M2, E4M3B11FNUZ like E4M3FNUZ.
-
 // Float8E4M3FN has 4 exponent bits (bias 7), 3 mantissa bits, no infinity, and NaN at S.1111.111; its largest number is 448.
 type Float8E4M3FN uint8
 
@@ -46,7 +33,7 @@ var (
 	decodedE4M3B11  = miniE4M3B11.decoded()
 )
 
-// Float8E4M3FNFromFloat32 converts as the table at the head of this file says.
+// Float8E4M3FNFromFloat32 rounds to nearest, ties to even; the package comment has the table of special values.
 func Float8E4M3FNFromFloat32(f float32, saturate bool) Float8E4M3FN {
 	return Float8E4M3FN(miniE4M3FN.encode(f, saturate))
 }
@@ -54,7 +41,7 @@ func Float8E4M3FNFromFloat32(f float32, saturate bool) Float8E4M3FN {
 // Float32 is exact.
 func (x Float8E4M3FN) Float32() float32 { return decodedE4M3FN[x] }
 
-// Float8E4M3FNUZFromFloat32 converts as the table at the head of this file says.
+// Float8E4M3FNUZFromFloat32 rounds to nearest, ties to even; the package comment has the table of special values.
 func Float8E4M3FNUZFromFloat32(f float32, saturate bool) Float8E4M3FNUZ {
 	return Float8E4M3FNUZ(miniE4M3FNUZ.encode(f, saturate))
 }
@@ -62,7 +49,7 @@ func Float8E4M3FNUZFromFloat32(f float32, saturate bool) Float8E4M3FNUZ {
 // Float32 is exact.
 func (x Float8E4M3FNUZ) Float32() float32 { return decodedE4M3FNUZ[x] }
 
-// Float8E5M2FromFloat32 converts as the table at the head of this file says.
+// Float8E5M2FromFloat32 rounds to nearest, ties to even; the package comment has the table of special values.
 func Float8E5M2FromFloat32(f float32, saturate bool) Float8E5M2 {
 	return Float8E5M2(miniE5M2.encode(f, saturate))
 }
@@ -70,7 +57,7 @@ func Float8E5M2FromFloat32(f float32, saturate bool) Float8E5M2 {
 // Float32 is exact.
 func (x Float8E5M2) Float32() float32 { return decodedE5M2[x] }
 
-// Float8E5M2FNUZFromFloat32 converts as the table at the head of this file says.
+// Float8E5M2FNUZFromFloat32 rounds to nearest, ties to even; the package comment has the table of special values.
 func Float8E5M2FNUZFromFloat32(f float32, saturate bool) Float8E5M2FNUZ {
 	return Float8E5M2FNUZ(miniE5M2FNUZ.encode(f, saturate))
 }
@@ -78,7 +65,7 @@ func Float8E5M2FNUZFromFloat32(f float32, saturate bool) Float8E5M2FNUZ {
 // Float32 is exact.
 func (x Float8E5M2FNUZ) Float32() float32 { return decodedE5M2FNUZ[x] }
 
-// Float8E3M4FromFloat32 converts as the table at the head of this file says.
+// Float8E3M4FromFloat32 rounds to nearest, ties to even; the package comment has the table of special values.
 func Float8E3M4FromFloat32(f float32, saturate bool) Float8E3M4 {
 	return Float8E3M4(miniE3M4.encode(f, saturate))
 }
@@ -86,7 +73,7 @@ func Float8E3M4FromFloat32(f float32, saturate bool) Float8E3M4 {
 // Float32 is exact.
 func (x Float8E3M4) Float32() float32 { return decodedE3M4[x] }
 
-// Float8E4M3FromFloat32 converts as the table at the head of this file says.
+// Float8E4M3FromFloat32 rounds to nearest, ties to even; the package comment has the table of special values.
 func Float8E4M3FromFloat32(f float32, saturate bool) Float8E4M3 {
 	return Float8E4M3(miniE4M3.encode(f, saturate))
 }
@@ -94,7 +81,7 @@ func Float8E4M3FromFloat32(f float32, saturate bool) Float8E4M3 {
 // Float32 is exact.
 func (x Float8E4M3) Float32() float32 { return decodedE4M3[x] }
 
-// Float8E4M3B11FNUZFromFloat32 converts as the table at the head of this file says.
+// Float8E4M3B11FNUZFromFloat32 rounds to nearest, ties to even; the package comment has the table of special values.
 func Float8E4M3B11FNUZFromFloat32(f float32, saturate bool) Float8E4M3B11FNUZ {
 	return Float8E4M3B11FNUZ(miniE4M3B11.encode(f, saturate))
 }

@@ -1,8 +1,6 @@
 package dtype
 
 // The float types of less than a byte are structs: a slice of them is not the packed form of a tensor, and as structs they are no Element.
-// Conversion to them rounds to nearest, ties to even, and saturates always: they have neither infinity nor NaN. NaN becomes negative
-// zero. (So do ONNX's reference and its test data have it; the text of the standard asks for the largest number.)
 
 // Float4E2M1 has 2 exponent bits (bias 1), 1 mantissa bit: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives.
 type Float4E2M1 struct{ bits uint8 }
