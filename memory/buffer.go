@@ -1,0 +1,300 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/internal/osmem"
+)
+
+// Buffer is contiguous bytes with a count of their holders. The bytes go back when the last holder lets go.
+type Buffer struct {
+	s *storage
+}
+
+// storage is what a Buffer counts. It is a thing of its own so that the safety net can still reach it when nobody holds the Buffer.
+type storage struct {
+	state   atomic.Uint64 // holders in the lower 32 bits, flags above
+	data    []byte        // the bytes of the buffer
+	raw     []byte        // what goes back: data, the canary behind it and the slack
+	chunk   *chunk        // the chunk raw is a slot of, nil for a mapping
+	slot    int
+	size    int    // len(data), also when data is gone
+	giveUp  func() // how foreign bytes go back; may be nil
+	purpose Purpose
+	label   string
+	id      uint64
+	net     runtime.Cleanup
+	site    invariant.Site
+
+	mu    sync.Mutex // guards first and the chain of records
+	first uint32     // the handles on this buffer
+
+	before, after *storage // neighbours among the live buffers
+}
+
+// Flags say why a buffer is never exclusive, however few hold it.
+type Flags uint64
+
+// The flags.
+const (
+	ReadOnly Flags = 1 << (32 + iota) // declared constant by its maker
+	Imported                          // somebody else's bytes: a caller's slice, another library's tensor
+	Mapped                            // pages of a file
+)
+
+const (
+	holdersMask = 1<<32 - 1
+	exclusive   = 1 // one holder, no flag
+)
+
+// String lists the flags in words.
+func (f Flags) String() string {
+	switch {
+	case f&Mapped != 0:
+		return "mapped from a file"
+	case f&Imported != 0:
+		return "imported"
+	case f&ReadOnly != 0:
+		return "read-only"
+	}
+	return "none"
+}
+
+// canaryBytes is how much room behind every allocation the invariant build checks.
+const canaryBytes = 64
+
+// Alloc returns a buffer of zeroed bytes, aligned to [Alignment], outside the Go heap. The caller holds it.
+// It fails with ErrLimit at the limit of the process or of the system.
+func Alloc(bytes int, p Purpose) (*Buffer, error) {
+	if bytes < 0 || bytes > math.MaxInt-canaryBytes {
+		return nil, fmt.Errorf("memory: allocate for %s: got %d bytes, want 0 to %d", p, bytes, math.MaxInt-canaryBytes)
+	}
+	if p >= noPurpose {
+		return nil, fmt.Errorf("memory: allocate %d bytes: got %s, want a purpose", bytes, p)
+	}
+	if err := reserve(bytes, p); err != nil {
+		if !reserveAfterCollect(bytes, p) {
+			return nil, err
+		}
+	}
+	s := &storage{purpose: p}
+	if err := s.obtain(bytes); err != nil {
+		unreserve(bytes, p)
+		return nil, fmt.Errorf("memory: allocate %d bytes for %s: %w (%w)", bytes, p, err, ErrLimit)
+	}
+	return s.publish(0), nil
+}
+
+func (s *storage) obtain(bytes int) (err error) {
+	if bytes == 0 {
+		return nil
+	}
+	need := bytes
+	if invariant.Enabled {
+		need += canaryBytes
+	}
+	if need <= maxSlot {
+		if s.raw, s.chunk, err = binOf(need).take(); err != nil {
+			return err
+		}
+		s.slot = s.chunk.slotOf(s.raw)
+		clear(s.raw[:bytes])
+	} else if s.raw, err = obtain(need); err != nil { // the system's pages are zero
+		return err
+	}
+	s.data = s.raw[:bytes:bytes]
+	if invariant.Enabled {
+		invariant.SetCanary(s.raw[bytes : bytes+canaryBytes])
+	}
+	return nil
+}
+
+func (c *chunk) slotOf(slot []byte) int {
+	return int(uintptr(unsafe.Pointer(unsafe.SliceData(slot)))-uintptr(unsafe.Pointer(unsafe.SliceData(c.mem)))) / c.bin.slot
+}
+
+// Import makes a buffer of somebody else's bytes. It is never exclusive and not part of the figures. When its last holder lets go it
+// calls release, once, from whatever goroutine that is; release may be nil.
+func Import(data []byte, release func()) *Buffer {
+	s := &storage{data: data[:len(data):len(data)], giveUp: release, purpose: noPurpose}
+	return s.publish(Imported)
+}
+
+// MapFile maps a file for reading, as bytes of purpose [Weights]. The bytes are the file's: if somebody truncates the file while it is
+// mapped, reading behind its end kills the process, so replace such files by renaming a new one over them.
+func MapFile(path string) (*Buffer, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("memory: map file: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("memory: map file: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("memory: map file %s: got %s, want a regular file", path, info.Mode().Type())
+	}
+	if info.Size() > math.MaxInt {
+		return nil, fmt.Errorf("memory: map file %s: got %d bytes, want at most %d", path, info.Size(), math.MaxInt)
+	}
+	size := int(info.Size())
+	if err := reserve(size, Weights); err != nil {
+		if !reserveAfterCollect(size, Weights) {
+			return nil, err
+		}
+	}
+	s := &storage{purpose: Weights}
+	if size > 0 {
+		if s.raw, err = osmem.MapFile(f, size); err != nil {
+			unreserve(size, Weights)
+			return nil, fmt.Errorf("memory: %w", err)
+		}
+		s.data = s.raw[:size:size]
+	}
+	account.files.Add(int64(size))
+	return s.publish(Mapped | ReadOnly), nil
+}
+
+// publish gives the first hold to the caller and hangs the safety net on the buffer.
+func (s *storage) publish(flags Flags) *Buffer {
+	s.size = len(s.data)
+	s.state.Store(exclusive | uint64(flags))
+	if invariant.Enabled {
+		s.site = invariant.Here(2)
+	}
+	live.add(s)
+	b := &Buffer{s: s}
+	s.net = runtime.AddCleanup(b, (*storage).dropped, s)
+	return b
+}
+
+// Bytes returns the bytes, for as long as the caller or somebody it acts for holds the buffer; nil when nobody does.
+func (b *Buffer) Bytes() []byte {
+	if b.Holders() == 0 {
+		return nil
+	}
+	return b.s.data
+}
+
+// Len returns the number of bytes, 0 when nobody holds the buffer.
+func (b *Buffer) Len() int { return len(b.Bytes()) }
+
+// Holders returns how many hold the buffer.
+func (b *Buffer) Holders() int { return int(b.s.state.Load() & holdersMask) }
+
+// IsExclusive reports whether the buffer has one holder and no flag.
+func (b *Buffer) IsExclusive() bool { return b.s.state.Load() == exclusive }
+
+// Flags returns why the buffer is never exclusive, 0 if it may be.
+func (b *Buffer) Flags() Flags { return Flags(b.s.state.Load() &^ holdersMask) }
+
+// Purpose returns what the bytes are for. An imported buffer has none.
+func (b *Buffer) Purpose() Purpose { return b.s.purpose }
+
+// SetLabel says what the bytes are, for reports of leaks. Call it before the buffer is shared.
+func (b *Buffer) SetLabel(label string) { b.s.label = label }
+
+// Resident returns how many of the bytes are in physical memory, in whole pages. It is known only on Linux and only for buffers that
+// are a mapping of their own (over 32 KiB); other cases are an error that matches errors.ErrUnsupported.
+func (b *Buffer) Resident() (int, error) {
+	if b.s.chunk != nil || b.Flags()&Imported != 0 {
+		return 0, fmt.Errorf("memory: resident size of a buffer of %d bytes that is no mapping of its own: %w", b.Len(), errUnsupported)
+	}
+	if b.Flags()&Mapped != 0 {
+		return osmem.Resident(b.Bytes())
+	}
+	return resident(b.Bytes())
+}
+
+// Retain adds a holder. The caller must itself be, or act for, a live holder; on a buffer that nobody holds it is ErrReleased.
+func (b *Buffer) Retain() error {
+	for {
+		old := b.s.state.Load()
+		if old&holdersMask == 0 {
+			return fmt.Errorf("memory: retain a buffer that nobody holds: %w", ErrReleased)
+		}
+		if old&holdersMask == holdersMask {
+			return fmt.Errorf("memory: retain: got 2^32 holders: %w", ErrLimit)
+		}
+		if b.s.state.CompareAndSwap(old, old+1) {
+			return nil
+		}
+	}
+}
+
+// Release drops the caller's hold. The last one gives the bytes back. A holder that releases twice drops somebody else's hold; where
+// there is nobody else it is ErrReleased.
+func (b *Buffer) Release() error {
+	if !b.s.drop() {
+		return fmt.Errorf("memory: release a buffer that nobody holds: %w", ErrReleased)
+	}
+	runtime.KeepAlive(b)
+	return nil
+}
+
+func (s *storage) drop() bool {
+	for {
+		old := s.state.Load()
+		if old&holdersMask == 0 {
+			return false
+		}
+		if s.state.CompareAndSwap(old, old-1) {
+			if old&holdersMask == 1 {
+				s.free()
+			}
+			return true
+		}
+	}
+}
+
+func (s *storage) free() {
+	s.net.Stop()
+	live.remove(s)
+	data, raw := s.data, s.raw
+	s.data, s.raw = nil, nil
+	flags := Flags(s.state.Load())
+	switch {
+	case flags&Imported != 0:
+		if s.giveUp != nil {
+			s.giveUp()
+		}
+		return
+	case flags&Mapped != 0:
+		account.files.Add(-int64(len(data)))
+		if len(raw) > 0 {
+			mustGiveBack(osmem.Unmap(raw))
+		}
+	case len(raw) > 0:
+		if invariant.Enabled {
+			s.checkCanary(raw[len(data) : len(data)+canaryBytes])
+			invariant.Poison(raw)
+		}
+		if s.chunk != nil {
+			mustGiveBack(s.chunk.put(s.slot))
+		} else {
+			mustGiveBack(surrender(raw))
+		}
+	}
+	unreserve(len(data), s.purpose)
+}
+
+func (s *storage) checkCanary(canary []byte) {
+	if i := invariant.CheckCanary(canary); i >= 0 {
+		invariant.Failf("memory: byte %d behind a buffer of %s (%s) was overwritten; allocated at\n%s", i, s.purpose, s.label, s.site)
+	}
+}
+
+// mustGiveBack: the system refuses to take back only what we did not get from it.
+func mustGiveBack(err error) {
+	if err != nil {
+		invariant.Failf("memory: %v", err)
+	}
+}

@@ -1,0 +1,38 @@
+package memory
+
+import "encoding/json"
+
+// Var is the figures as a variable of package expvar, which shows them under /debug/vars:
+//
+//	expvar.Publish("tenure.memory", memory.Var{})
+//
+// The caller publishes it, not this package: importing expvar links net/http into the program and puts a handler on its default mux.
+type Var struct{}
+
+// String returns the present figures as a JSON object.
+func (Var) String() string {
+	type usage struct {
+		Current int64 `json:"current"`
+		Peak    int64 `json:"peak"`
+		Buffers int64 `json:"buffers"`
+	}
+	f := Stats()
+	out := struct {
+		Total       usage            `json:"total"`
+		Purposes    map[string]usage `json:"purposes"`
+		Limit       int64            `json:"limit"`
+		Files       int64            `json:"files"`
+		System      int64            `json:"system"`
+		Handles     int64            `json:"handles"`
+		Leaks       int64            `json:"leaks"`
+		LeakedBytes int64            `json:"leaked_bytes"`
+	}{usage(f.Total), map[string]usage{}, f.Limit, f.Files, f.System, f.Handles, f.Leaks, f.LeakedBytes}
+	for _, p := range Purposes() {
+		out.Purposes[p.String()] = usage(f.Of(p))
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return "{}" // plain integers under plain names: Marshal has nothing to refuse
+	}
+	return string(b)
+}

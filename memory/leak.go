@@ -1,0 +1,111 @@
+package memory
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// Leak describes a buffer that became unreachable while somebody still held it: a tensor or buffer was dropped without Release.
+type Leak struct {
+	Bytes   int
+	Purpose Purpose
+	Label   string // the element type of a tensor
+	Holders int    // how many holds nobody gave back
+	Uses    int    // how many uses were still out: typed views, operations, exports
+	Freed   bool   // whether its bytes could be freed
+	Site    string // where it was allocated; only in builds with the tag `invariants`
+}
+
+// String says it in one line; the allocation site, where known, follows.
+func (l Leak) String() string {
+	what := fmt.Sprintf("memory: %d bytes of %s", l.Bytes, l.Purpose)
+	if l.Label != "" {
+		what += " (" + l.Label + ")"
+	}
+	what += fmt.Sprintf(" dropped without Release by %d holders, %d uses", l.Holders, l.Uses)
+	if !l.Freed {
+		what += ", not freed"
+	}
+	if l.Site != "" {
+		what += ", allocated at\n" + l.Site
+	}
+	return what
+}
+
+var leakHook atomic.Pointer[func(Leak)]
+
+// OnLeak sets the function that is told of every leak that the collector finds, and returns the one it replaces; nil means none. It runs
+// on a goroutine of the runtime's and must not block. Leaks are counted in [Stats] in any case.
+func OnLeak(hook func(Leak)) (old func(Leak)) {
+	var p *func(Leak)
+	if hook != nil {
+		p = &hook
+	}
+	if prev := leakHook.Swap(p); prev != nil {
+		return *prev
+	}
+	return nil
+}
+
+// dropped is the safety net: the collector found that nobody can reach the Buffer any more. Bytes without uses that only handles hold are freed, for
+// whoever could read them is gone. A use that is out may belong to a slice that somebody kept, and a hold without a handle gives no
+// sign of its reader: those bytes stay.
+func (s *storage) dropped() {
+	info, held := s.info()
+	if !held {
+		return
+	}
+	leak := Leak{Bytes: info.Bytes, Purpose: info.Purpose, Label: info.Label, Holders: info.Holders, Site: info.Site}
+	for _, h := range info.Handles {
+		leak.Uses += h.Uses
+	}
+	leak.Freed = leak.Uses == 0 && len(info.Handles) == info.Holders
+	account.leaks.Add(1)
+	if leak.Freed {
+		for _, h := range s.liveHandles() {
+			_ = h.Release()
+		}
+	} else {
+		account.leaked.Add(int64(info.Bytes))
+	}
+	if hook := leakHook.Load(); hook != nil {
+		(*hook)(leak)
+	}
+}
+
+func (s *storage) liveHandles() []Handle {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var hs []Handle
+	for at := s.first; at != 0; {
+		r := recordAt(at)
+		hs = append(hs, Handle{rec: r, tag: r.word.Load()&genMask | stateAlive})
+		at = r.next
+	}
+	return hs
+}
+
+// collectEvery bounds how often an allocation at the limit starts a collection: a program that lives at its limit and takes ErrLimit for
+// an answer must not pay a collection for each.
+const collectEvery = time.Second
+
+var lastCollect atomic.Int64
+
+// reserveAfterCollect lets the collector find dropped buffers and tries once more.
+func reserveAfterCollect(bytes int, p Purpose) bool {
+	now, last := time.Now().UnixNano(), lastCollect.Load()
+	if now-last < int64(collectEvery) || !lastCollect.CompareAndSwap(last, now) {
+		return false
+	}
+	runtime.GC()
+	// Cleanups run on goroutines of the runtime's after the collection: give them a moment.
+	for wait := time.Millisecond; wait <= 16*time.Millisecond; wait *= 2 {
+		if reserve(bytes, p) == nil {
+			return true
+		}
+		time.Sleep(wait)
+	}
+	return reserve(bytes, p) == nil
+}

@@ -1,0 +1,147 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// live is the list of all buffers that somebody holds, in parts so that cores do not meet at one lock.
+var live registry
+
+type registry struct {
+	lastID atomic.Uint64
+	parts  [16]struct {
+		mu    sync.Mutex
+		first *storage
+		_     [48]byte
+	}
+}
+
+func (r *registry) add(s *storage) {
+	s.id = r.lastID.Add(1)
+	p := &r.parts[s.id%uint64(len(r.parts))]
+	p.mu.Lock()
+	s.after = p.first
+	if p.first != nil {
+		p.first.before = s
+	}
+	p.first = s
+	p.mu.Unlock()
+}
+
+func (r *registry) remove(s *storage) {
+	p := &r.parts[s.id%uint64(len(r.parts))]
+	p.mu.Lock()
+	if s.before != nil {
+		s.before.after = s.after
+	} else {
+		p.first = s.after
+	}
+	if s.after != nil {
+		s.after.before = s.before
+	}
+	s.before, s.after = nil, nil
+	p.mu.Unlock()
+}
+
+// BufferInfo describes a live buffer.
+type BufferInfo struct {
+	ID      uint64 // counts up with every buffer made
+	Bytes   int
+	Purpose Purpose
+	Label   string
+	Flags   Flags
+	Holders int
+	Handles []HandleInfo // the holders that are handles, newest first
+	Site    string       // where it was allocated; only in builds with the tag `invariants`
+}
+
+// HandleInfo describes a handle whose hold has not ended.
+type HandleInfo struct {
+	ID   uint64 // no other handle, live or dead, has it
+	Dead bool   // given up, but still in use
+	Uses int
+	Site string // where it was made; only in builds with the tag `invariants`
+}
+
+// Live describes all buffers that somebody holds, oldest first: what a leak report is made from. It is slow and takes locks.
+func Live() []BufferInfo {
+	var all []*storage
+	for i := range live.parts {
+		p := &live.parts[i]
+		p.mu.Lock()
+		for s := p.first; s != nil; s = s.after {
+			all = append(all, s)
+		}
+		p.mu.Unlock()
+	}
+	infos := make([]BufferInfo, 0, len(all))
+	for _, s := range all {
+		if info, ok := s.info(); ok {
+			infos = append(infos, info)
+		}
+	}
+	slices.SortFunc(infos, func(a, b BufferInfo) int { return cmp.Compare(a.ID, b.ID) })
+	return infos
+}
+
+// Info describes the buffer.
+func (b *Buffer) Info() BufferInfo {
+	info, _ := b.s.info()
+	return info
+}
+
+// info does not touch the bytes: the buffer may be freed while it runs. ok is false if it is.
+func (s *storage) info() (info BufferInfo, ok bool) {
+	state := s.state.Load()
+	info = BufferInfo{
+		ID: s.id, Bytes: s.size, Purpose: s.purpose, Label: s.label,
+		Flags: Flags(state &^ holdersMask), Holders: int(state & holdersMask), Handles: s.handles(), Site: s.site.String(),
+	}
+	return info, info.Holders > 0
+}
+
+func (s *storage) handles() []HandleInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var infos []HandleInfo
+	for at := s.first; at != 0; {
+		slab, i := slabOf(at)
+		r := &slab.records[i]
+		w := r.word.Load()
+		infos = append(infos, HandleInfo{
+			ID:   w&genMask | uint64(r.index)&^genMask,
+			Dead: w&stateMask == stateReleased || w&stateMask == stateDonated,
+			Uses: int(w & usesMask),
+			Site: slab.sites[i].String(),
+		})
+		at = r.next
+	}
+	return infos
+}
+
+func (s *storage) chain(r *record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.prev, r.next = 0, s.first
+	if s.first != 0 {
+		recordAt(s.first).prev = r.index
+	}
+	s.first = r.index
+}
+
+func (s *storage) unchain(r *record) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.prev != 0 {
+		recordAt(r.prev).next = r.next
+	} else {
+		s.first = r.next
+	}
+	if r.next != 0 {
+		recordAt(r.next).prev = r.prev
+	}
+	r.prev, r.next = 0, 0
+}

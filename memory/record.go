@@ -1,0 +1,149 @@
+package memory
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/internal/invariant"
+)
+
+// record is what stands behind a Handle. Records lie outside the Go heap in slabs that are never unmapped, for two reasons: a stale
+// handle may look at its record's word at any time, and foreign code may end a use by one atomic subtraction at a fixed address.
+//
+// A record has a cache line of its own, so that uses of different tensors do not meet.
+type record struct {
+	word  atomic.Uint64
+	index uint32        // its own number; 0 is no record
+	free  atomic.Uint32 // the next free record, while this one is free
+	next  uint32        // neighbours in the chain of its buffer's handles, under storage.mu
+	prev  uint32
+	_     [64 - 24]byte
+}
+
+// The word of a record, from the lowest bit: 24 bits of uses, 1 bit "a writer has it", 2 bits of state, 37 bits of generation.
+// A record's generation grows each time it becomes free, so a handle of an earlier life matches no word of a later one.
+const (
+	usesBits  = 24
+	usesMask  = 1<<usesBits - 1
+	writing   = 1 << usesBits
+	stateUnit = 1 << (usesBits + 1)
+	stateMask = 3 * stateUnit
+	genUnit   = 1 << (usesBits + 3)
+	genMask   = ^uint64(genUnit - 1)
+
+	stateFree     = 0 * stateUnit
+	stateAlive    = 1 * stateUnit
+	stateReleased = 2 * stateUnit
+	stateDonated  = 3 * stateUnit
+)
+
+const recordsPerSlab = 1024
+
+// recordSlab is a slab of records with what the Go side keeps beside each: pointers the collector must see cannot lie in the records.
+type recordSlab struct {
+	records []record
+	owners  [recordsPerSlab]*storage
+	sites   [recordsPerSlab]invariant.Site
+}
+
+var records struct {
+	grow  sync.Mutex
+	slabs atomic.Pointer[[]*recordSlab]
+	// free is the stack of free records: a count of pops above (so that a compare-and-swap cannot mistake a record that left and came
+	// back for one that stayed), the top's index below.
+	free atomic.Uint64
+}
+
+func slabOf(index uint32) (*recordSlab, uint32) {
+	return (*records.slabs.Load())[index/recordsPerSlab], index % recordsPerSlab
+}
+
+func recordAt(index uint32) *record {
+	slab, i := slabOf(index)
+	return &slab.records[i]
+}
+
+// takeRecord returns a free record, in state free with its present generation.
+func takeRecord() (*record, error) {
+	for {
+		head := records.free.Load()
+		top := uint32(head)
+		if top == 0 {
+			if err := growRecords(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		r := recordAt(top)
+		next := r.free.Load()
+		if records.free.CompareAndSwap(head, (head>>32+1)<<32|uint64(next)) {
+			return r, nil
+		}
+	}
+}
+
+func putRecord(r *record) {
+	for {
+		head := records.free.Load()
+		r.free.Store(uint32(head))
+		if records.free.CompareAndSwap(head, head&^0xFFFFFFFF|uint64(r.index)) {
+			return
+		}
+	}
+}
+
+func growRecords() error {
+	records.grow.Lock()
+	defer records.grow.Unlock()
+	if uint32(records.free.Load()) != 0 {
+		return nil // another goroutine grew while this one waited
+	}
+	var slabs []*recordSlab
+	if old := records.slabs.Load(); old != nil {
+		slabs = *old
+	}
+	if len(slabs) >= 1<<32/recordsPerSlab {
+		return fmt.Errorf("memory: got %d handles, want fewer than 2^32: %w", len(slabs)*recordsPerSlab, ErrLimit)
+	}
+	recs, err := obtainRecords()
+	if err != nil {
+		return fmt.Errorf("memory: room for %d handles: %w (%w)", recordsPerSlab, err, ErrLimit)
+	}
+	slab := &recordSlab{records: recs}
+	base := uint32(len(slabs) * recordsPerSlab)
+	for i := range recs {
+		recs[i].index = base + uint32(i)
+	}
+	grown := append(slabs[:len(slabs):len(slabs)], slab)
+	records.slabs.Store(&grown)
+	for i := range recs {
+		if recs[i].index != 0 {
+			putRecord(&recs[i])
+		}
+	}
+	return nil
+}
+
+// recordsIn sees mapped bytes as records.
+func recordsIn(m []byte) []record {
+	return unsafe.Slice((*record)(unsafe.Pointer(unsafe.SliceData(m))), recordsPerSlab)
+}
+
+const recordSlabBytes = recordsPerSlab * int(unsafe.Sizeof(record{}))
+
+// retire frees the record of a dead handle without uses and drops its hold. The caller is the one that took it there.
+func (r *record) retire() {
+	slab, i := slabOf(r.index)
+	s := slab.owners[i]
+	s.unchain(r)
+	slab.owners[i] = nil
+	account.handles.current.Add(-1)
+	gen := r.word.Load() & genMask
+	r.word.Store(gen + genUnit | stateFree)
+	if gen+genUnit != genMask {
+		putRecord(r) // a record in its last generation is never used again: the next would be the first
+	}
+	s.drop()
+}

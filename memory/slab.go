@@ -1,0 +1,146 @@
+package memory
+
+import (
+	"math/bits"
+	"sync"
+
+	"github.com/tenure-go/tenure/internal/invariant"
+)
+
+// Alignment is the alignment in bytes of everything that Alloc returns: a cache line, and the widest vector register.
+const Alignment = 64
+
+// Small buffers are slots of chunks that hold one slot size each, so that 40 bytes take 64 and not a page. The slot sizes are the
+// multiples of 64 up to 512 and four steps per doubling from there: at most a quarter is slack.
+const (
+	maxSlot      = 32 << 10
+	linearSlots  = 8
+	firstDoubled = linearSlots * Alignment
+	numBins      = linearSlots + 4*6 // six doublings from 512 to maxSlot
+)
+
+type bin struct {
+	mu      sync.Mutex
+	slot    int
+	partial []*chunk // chunks with a free slot
+	_       [64]byte // bins are locked by different cores
+}
+
+type chunk struct {
+	bin   *bin
+	mem   []byte
+	free  []uint64 // a bit per slot
+	nfree int
+	slots int
+	pos   int // in bin.partial, -1 if no slot is free
+}
+
+var bins = newBins()
+
+func newBins() *[numBins]bin {
+	bs := new([numBins]bin)
+	for i := range bs {
+		bs[i].slot = slotSize(i)
+	}
+	return bs
+}
+
+func slotSize(i int) int {
+	if i < linearSlots {
+		return (i + 1) * Alignment
+	}
+	i -= linearSlots
+	base := firstDoubled << (i / 4)
+	return base + base/4*(i%4+1)
+}
+
+// binOf returns the bin with the smallest slot for size, which is 1 to maxSlot.
+func binOf(size int) *bin {
+	if size <= firstDoubled {
+		return &bins[(size-1)/Alignment]
+	}
+	doubling := bits.Len(uint(size-1)) - bits.Len(uint(firstDoubled)) // 513..1024: 0
+	base := firstDoubled << doubling
+	step := base / 4
+	return &bins[linearSlots+4*doubling+(size-base+step-1)/step-1]
+}
+
+// chunkBytes gives every chunk at least 32 slots, and small slots a chunk of 64 KiB.
+func chunkBytes(slot int) int { return max(64<<10, 32*slot) }
+
+// take returns a free slot with its old contents, in full slot size, and the chunk it came from.
+func (b *bin) take() ([]byte, *chunk, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.partial) == 0 {
+		c, err := b.grow()
+		if err != nil {
+			return nil, nil, err
+		}
+		b.link(c)
+	}
+	c := b.partial[len(b.partial)-1]
+	for w, word := range c.free {
+		if word == 0 {
+			continue
+		}
+		i := bits.TrailingZeros64(word)
+		c.free[w] &^= 1 << i
+		if c.nfree--; c.nfree == 0 {
+			b.unlink(c)
+		}
+		at := (w*64 + i) * b.slot
+		return c.mem[at : at+b.slot : at+b.slot], c, nil
+	}
+	invariant.Failf("memory: a chunk with %d free slots of %d bytes has none", c.nfree, b.slot)
+	return nil, nil, nil
+}
+
+func (b *bin) grow() (*chunk, error) {
+	mem, err := obtain(chunkBytes(b.slot))
+	if err != nil {
+		return nil, err
+	}
+	n := len(mem) / b.slot
+	c := &chunk{bin: b, mem: mem, free: make([]uint64, (n+63)/64), nfree: n, slots: n, pos: -1}
+	for i := range n {
+		c.free[i/64] |= 1 << (i % 64)
+	}
+	return c, nil
+}
+
+// put gives a slot back. A chunk that becomes empty goes back to the system unless it is the only one of its bin with room: one spare
+// keeps a program that allocates and frees a single buffer from asking the system each time.
+func (c *chunk) put(slot int) error {
+	b := c.bin
+	b.mu.Lock()
+	if c.free[slot/64]&(1<<(slot%64)) != 0 {
+		invariant.Failf("memory: slot %d of %d bytes freed twice", slot, b.slot)
+	}
+	c.free[slot/64] |= 1 << (slot % 64)
+	if c.nfree++; c.nfree == 1 {
+		b.link(c)
+	}
+	spare := c.nfree == c.slots && len(b.partial) > 1
+	if spare {
+		b.unlink(c)
+	}
+	b.mu.Unlock()
+	if spare {
+		return surrender(c.mem)
+	}
+	return nil
+}
+
+func (b *bin) link(c *chunk) {
+	c.pos = len(b.partial)
+	b.partial = append(b.partial, c)
+}
+
+func (b *bin) unlink(c *chunk) {
+	last := b.partial[len(b.partial)-1]
+	b.partial[c.pos], last.pos = last, c.pos
+	b.partial[len(b.partial)-1] = nil
+	b.partial = b.partial[:len(b.partial)-1]
+	c.pos = -1
+}

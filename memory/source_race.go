@@ -1,0 +1,40 @@
+//go:build race
+
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+)
+
+// The race detector sees accesses to the Go heap only, so race builds take all memory from there. The slice keeps it alive, and the
+// runtime does not move heap objects.
+
+func obtain(size int) ([]byte, error) {
+	const align = 4096
+	if size > math.MaxInt-align || size > 1<<46 {
+		return nil, fmt.Errorf("got size %d, want at most %d bytes", size, int64(1)<<46)
+	}
+	b := make([]byte, size+align)
+	skip := int(-uintptr(unsafe.Pointer(&b[0])) & (align - 1))
+	m := b[skip : skip+size : skip+size]
+	account.system.current.Add(int64(len(m)))
+	return m, nil
+}
+
+func surrender(m []byte) error {
+	account.system.current.Add(-int64(len(m)))
+	return nil
+}
+
+func resident([]byte) (int, error) {
+	return 0, fmt.Errorf("memory: resident size of Go heap memory in a race build: %w", errors.ErrUnsupported)
+}
+
+func obtainRecords() ([]record, error) {
+	// The detector learns of an ordering only from atomics in the Go heap, so the records must be there too.
+	account.system.current.Add(int64(recordSlabBytes))
+	return make([]record, recordsPerSlab), nil
+}

@@ -1,0 +1,36 @@
+//go:build !race
+
+package memory
+
+import "github.com/tenure-go/tenure/internal/osmem"
+
+// hugeBytes is the size of a huge page on the platforms that have them; a smaller mapping has no use for the advice.
+const hugeBytes = 2 << 20
+
+// obtain returns at least size zeroed bytes, aligned to a page, for obtained memory to go back by surrender.
+func obtain(size int) ([]byte, error) {
+	m, err := osmem.Map(size)
+	if err != nil {
+		return nil, err
+	}
+	if len(m) >= hugeBytes {
+		_ = osmem.AdviseHuge(m) // advice: without it the memory is slower, not wrong
+	}
+	account.system.current.Add(int64(len(m)))
+	return m, nil
+}
+
+func surrender(m []byte) error {
+	account.system.current.Add(-int64(len(m)))
+	return osmem.Unmap(m)
+}
+
+func resident(m []byte) (int, error) { return osmem.Resident(m) }
+
+func obtainRecords() ([]record, error) {
+	m, err := obtain(recordSlabBytes)
+	if err != nil {
+		return nil, err
+	}
+	return recordsIn(m), nil
+}

@@ -1,0 +1,126 @@
+package tensor
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// New returns a tensor of zeros in a buffer of its own. The caller owns it and releases it.
+func New(dt dtype.DType, s *shape.Shape) (*Tensor, error) { return NewFor(memory.IO, dt, s) }
+
+// NewFor is New with the purpose under which the bytes are counted.
+func NewFor(p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
+	return alloc("new", p, dt, s)
+}
+
+func alloc(op string, p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
+	bytes, err := shape.Bytes(dt, s)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	buf, err := memory.Alloc(bytes, p)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s%s: %w", op, dt, s, err)
+	}
+	return own(op, buf, dt, shape.RowMajor(s))
+}
+
+// own makes a tensor of a whole buffer and gives it the caller's hold, also when it fails.
+func own(op string, buf *memory.Buffer, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
+	t, err := over(op, buf, 0, dt, l)
+	if err == nil {
+		buf.SetLabel(dt.String())
+		t.h, err = buf.IntoHandle()
+	}
+	if err != nil {
+		_ = buf.Release() // the hold is ours: it cannot fail
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	return t, nil
+}
+
+// Of returns a tensor with a copy of data, in row-major order. No dims make a scalar of one element.
+func Of[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
+	dt, s, err := typed("of", data, dims)
+	if err != nil {
+		return nil, err
+	}
+	return fromBytes("of", dt, s, asBytes(data))
+}
+
+// Wrap returns a tensor over the caller's own slice, without a copy. It is never exclusive: operations never write into it. The caller
+// must not write into data while the tensor or a view of it is alive.
+func Wrap[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
+	dt, s, err := typed("wrap", data, dims)
+	if err != nil {
+		return nil, err
+	}
+	return own("wrap", memory.Import(asBytes(data), nil), dt, shape.RowMajor(s))
+}
+
+// FromBytes returns a tensor with a copy of data: the elements in row-major order and the machine's byte order, packed if they are
+// smaller than a byte. Bytes of Bool other than 0 become 1.
+func FromBytes(dt dtype.DType, s *shape.Shape, data []byte) (*Tensor, error) {
+	return fromBytes("from bytes", dt, s, data)
+}
+
+func fromBytes(op string, dt dtype.DType, s *shape.Shape, data []byte) (*Tensor, error) {
+	want, err := shape.Bytes(dt, s)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	if len(data) != want {
+		return nil, fmt.Errorf("%s: got %d bytes for %s%s, want %d: %w", op, len(data), dt, s, want, ErrShape)
+	}
+	t, err := alloc(op, memory.IO, dt, s)
+	if err != nil {
+		return nil, err
+	}
+	dst := t.bytes()
+	copy(dst, data)
+	if dt == dtype.Bool {
+		for i, b := range dst {
+			if b > 1 {
+				dst[i] = 1
+			}
+		}
+	}
+	return t, nil
+}
+
+// FromBuffer returns a tensor over a part of a buffer: element [0,...,0] is at the byte offset. The tensor is another holder; the caller
+// keeps its own hold. A tensor whose bytes shall become writable is made by releasing that hold.
+func FromBuffer(buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
+	const op = "from buffer"
+	if dt.Bits() == 0 {
+		return nil, fmt.Errorf("%s: got element type %s, want one of fixed size: %w", op, dt, ErrDType)
+	}
+	t, err := over(op, buf, offset, dt, l)
+	if err != nil {
+		return nil, err
+	}
+	if t.h, err = buf.NewHandle(); err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	return t, nil
+}
+
+func typed[T dtype.Element](op string, data []T, dims []int) (dtype.DType, *shape.Shape, error) {
+	s, err := shape.Of(dims...)
+	if err != nil {
+		return dtype.Invalid, nil, fmt.Errorf("%s: %w", op, err)
+	}
+	if len(data) != s.NumElements() {
+		return dtype.Invalid, nil, fmt.Errorf("%s: got %d elements for shape %s, want %d: %w", op, len(data), s, s.NumElements(), ErrShape)
+	}
+	return dtype.Of[T](), s, nil
+}
+
+func asBytes[T dtype.Element](data []T) []byte {
+	var zero T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*int(unsafe.Sizeof(zero)))
+}

@@ -1,0 +1,90 @@
+package tensor
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// The kinds of error of the whole module. Test for them with errors.Is.
+var (
+	ErrShape    = shape.ErrShape     // a shape or layout does not fit
+	ErrDType    = dtype.ErrDType     // an element type does not fit
+	ErrLimit    = memory.ErrLimit    // no memory left under the limit, or none left at all
+	ErrReleased = memory.ErrReleased // the tensor was released
+	ErrDonated  = memory.ErrDonated  // the tensor was given up to an operation
+	ErrShared   = memory.ErrShared   // the bytes may not be written: they are held or used by others, or are not ours
+	ErrWriting  = memory.ErrWriting  // a writer has the tensor
+
+	ErrPartlyWritten = errors.New("failed after the first write") // donated and reused operands are dead
+	ErrUnsupported   = errors.New("not supported")
+	ErrCorrupt       = errors.New("corrupt data")
+)
+
+// refusal words the error with which a handle refused op.
+func (t *Tensor) refusal(op string, err error) error {
+	switch {
+	case errors.Is(err, ErrDonated) || errors.Is(err, ErrReleased):
+		return t.deadError(op, err)
+	case errors.Is(err, ErrWriting):
+		return fmt.Errorf("%s: %s is %w", op, t.describe(), err)
+	case errors.Is(err, ErrShared):
+		return t.sharedError(op)
+	}
+	return fmt.Errorf("%s: %s: %w", op, t.describe(), err)
+}
+
+// deadError names the operation that a dead tensor was donated to. The record's word may already serve another handle; the tensor
+// itself remembers, from before the word changed.
+func (t *Tensor) deadError(op string, err error) error {
+	f := t.fate.Load()
+	switch {
+	case f == nil && errors.Is(err, ErrDonated):
+		return fmt.Errorf("%s: %s %w by a call that is just ending", op, t.describe(), ErrDonated)
+	case f == nil:
+		return fmt.Errorf("%s: %s %w", op, t.describe(), ErrReleased)
+	}
+	text := ""
+	if at := f.site.String(); at != "" {
+		text = " at\n" + at
+	}
+	return fmt.Errorf("%s: %s %w to %s%s", op, t.describe(), ErrDonated, f.op, text)
+}
+
+func (t *Tensor) sharedError(op string) error {
+	if why := t.whyShared(); why != "" {
+		return fmt.Errorf("%s: %s: %w: %s", op, t.describe(), ErrShared, why)
+	}
+	return fmt.Errorf("%s: %s: %w: held or used by others until just now", op, t.describe(), ErrShared)
+}
+
+// whyShared lists who else has the bytes, "" if nobody has.
+func (t *Tensor) whyShared() string {
+	flags, holders, uses := t.buf.Flags(), t.buf.Holders(), t.h.Uses()
+	switch {
+	case flags != 0:
+		return "the bytes are " + flags.String()
+	case holders > 1:
+		return fmt.Sprintf("the buffer has %d holders%s", holders, t.otherHolders())
+	case uses > 0:
+		return fmt.Sprintf("%d uses are out", uses)
+	}
+	return ""
+}
+
+// otherHolders lists the handles on the buffer with the places that made them, in builds that remember them.
+func (t *Tensor) otherHolders() string {
+	text := ""
+	for _, h := range t.buf.Info().Handles {
+		if h.Site != "" {
+			text += fmt.Sprintf("\nholder with %d uses, made at\n%s", h.Uses, h.Site)
+		}
+	}
+	return text
+}
+
+// describe is the tensor's type in text, which outlives it.
+func (t *Tensor) describe() string { return t.dt.String() + t.layout.Shape().String() }

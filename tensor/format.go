@@ -1,0 +1,210 @@
+package tensor
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/dtype"
+)
+
+// Tensors of more elements than this are shown by the first and last few of each dimension.
+const (
+	showAll   = 1000
+	showEdges = 3
+)
+
+// String returns type, shape and values in a form for people: small tensors whole, large ones by the first and last elements of each dimension. A dead tensor, and
+// one that is being written, says so in place of the values.
+func (t *Tensor) String() string {
+	if t == nil || t.buf == nil {
+		return "tensor(none)"
+	}
+	if err := t.h.Use(); err != nil {
+		return t.describe() + " (" + t.lifeless(err) + ")"
+	}
+	defer t.h.EndUse()
+	if t.NumElements() == 0 {
+		return t.describe() + " []"
+	}
+	p := printer{t: t, data: t.bytes(), sizes: t.Shape().Sizes(), strides: t.layout.Strides()}
+	if t.NumElements() > showAll {
+		p.edges = showEdges
+	}
+	p.collect(0, t.first*8, t.dt.Bits())
+	var sb strings.Builder
+	sb.WriteString(t.describe())
+	if t.Shape().Rank() > 1 {
+		sb.WriteByte('\n')
+	} else {
+		sb.WriteByte(' ')
+	}
+	p.write(&sb, 0)
+	return sb.String()
+}
+
+func (t *Tensor) lifeless(err error) string {
+	switch f := t.fate.Load(); {
+	case err == ErrWriting:
+		return "being written"
+	case f != nil && t.h.Err() != nil:
+		return "donated to " + f.op
+	}
+	return "released"
+}
+
+// printer formats all elements that will be shown, so that they can be aligned, and then writes them with the brackets around.
+type printer struct {
+	t              *Tensor
+	data           []byte
+	sizes, strides []int
+	edges          int // 0: everything is shown
+	cells          []string
+	width          int
+}
+
+// shown calls f for each index of a dimension that is shown, and once with -1 for those that are left out.
+func (p *printer) shown(n int, f func(i int)) {
+	for i := 0; i < n; i++ {
+		if p.edges > 0 && n > 2*p.edges && i == p.edges {
+			f(-1)
+			i = n - p.edges
+		}
+		f(i)
+	}
+}
+
+func (p *printer) collect(d, atBit, bits int) {
+	if d == len(p.sizes) {
+		cell := formatElement(p.t.dt, p.data, atBit)
+		p.cells = append(p.cells, cell)
+		p.width = max(p.width, len(cell))
+		return
+	}
+	p.shown(p.sizes[d], func(i int) {
+		if i >= 0 {
+			p.collect(d+1, atBit+i*p.strides[d]*bits, bits)
+		}
+	})
+}
+
+func (p *printer) write(sb *strings.Builder, d int) {
+	if d == len(p.sizes) {
+		cell := p.cells[0]
+		p.cells = p.cells[1:]
+		if d > 0 {
+			sb.WriteString(strings.Repeat(" ", p.width-len(cell)))
+		}
+		sb.WriteString(cell)
+		return
+	}
+	last := d == len(p.sizes)-1
+	sb.WriteByte('[')
+	begun := false
+	p.shown(p.sizes[d], func(i int) {
+		switch {
+		case !begun:
+		case last:
+			sb.WriteByte(' ')
+		default:
+			sb.WriteString("\n" + strings.Repeat(" ", d+1))
+		}
+		begun = true
+		if i < 0 {
+			sb.WriteString("...")
+		} else {
+			p.write(sb, d+1)
+		}
+	})
+	sb.WriteByte(']')
+}
+
+// load reads a value that need not be aligned.
+func load[T any](b []byte) T {
+	var v T
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v)), b)
+	return v
+}
+
+func formatElement(dt dtype.DType, data []byte, atBit int) string {
+	b := data[atBit/8:]
+	switch dt {
+	case dtype.F32:
+		return formatFloat(float64(load[float32](b)), 32)
+	case dtype.F64:
+		return formatFloat(load[float64](b), 64)
+	case dtype.F16:
+		return formatFloat(float64(load[dtype.Float16](b).Float32()), 32)
+	case dtype.BF16:
+		return formatFloat(float64(load[dtype.BFloat16](b).Float32()), 32)
+	case dtype.I8:
+		return strconv.Itoa(int(load[int8](b)))
+	case dtype.I16:
+		return strconv.Itoa(int(load[int16](b)))
+	case dtype.I32:
+		return strconv.Itoa(int(load[int32](b)))
+	case dtype.I64:
+		return strconv.FormatInt(load[int64](b), 10)
+	case dtype.U8:
+		return strconv.Itoa(int(b[0]))
+	case dtype.U16:
+		return strconv.Itoa(int(load[uint16](b)))
+	case dtype.U32:
+		return strconv.FormatUint(uint64(load[uint32](b)), 10)
+	case dtype.U64:
+		return strconv.FormatUint(load[uint64](b), 10)
+	case dtype.Bool:
+		return strconv.FormatBool(b[0] != 0)
+	case dtype.C64:
+		return formatComplex(complex128(load[complex64](b)), 32)
+	case dtype.C128:
+		return formatComplex(load[complex128](b), 64)
+	}
+	return formatPattern(dt, data, atBit)
+}
+
+// formatPattern shows elements of types that Go cannot compute with: small integers as numbers, everything else as bits.
+func formatPattern(dt dtype.DType, data []byte, atBit int) string {
+	bits := dt.Bits()
+	var v uint64
+	for i := range bits {
+		at := atBit + i
+		v |= uint64(data[at/8]>>(at%8)&1) << i
+	}
+	switch {
+	case dt.IsInt() && dt.IsSigned():
+		return strconv.FormatInt(int64(v<<(64-bits))>>(64-bits), 10)
+	case dt.IsInt():
+		return strconv.FormatUint(v, 10)
+	}
+	return fmt.Sprintf("0x%0*x", (bits+3)/4, v)
+}
+
+// formatFloat gives up to 6 significant digits of f32 and 9 of f64, and always a sign that it is a float.
+func formatFloat(f float64, bits int) string {
+	switch {
+	case math.IsNaN(f):
+		return "nan"
+	case math.IsInf(f, 0):
+		return strings.ToLower(strconv.FormatFloat(f, 'g', -1, 64))
+	}
+	digits := 6
+	if bits == 64 {
+		digits = 9
+	}
+	s := strconv.FormatFloat(f, 'g', digits, bits)
+	if !strings.ContainsAny(s, ".e") {
+		s += "."
+	}
+	return s
+}
+
+func formatComplex(c complex128, bits int) string {
+	re, im := formatFloat(real(c), bits), formatFloat(imag(c), bits)
+	if im[0] != '-' && im[0] != '+' {
+		im = "+" + im
+	}
+	return re + im + "i"
+}

@@ -1,0 +1,70 @@
+package tensor
+
+import "github.com/tenure-go/tenure/memory"
+
+// Contiguous returns a tensor with the same elements whose layout is contiguous: another view of the same bytes where they already are, and
+// otherwise a copy in a buffer of its own, which copied tells. Either way it is another tensor, and t stays the caller's.
+func (t *Tensor) Contiguous() (c *Tensor, copied bool, err error) {
+	const op = "contiguous"
+	if t == nil || t.buf == nil {
+		return nil, false, errNil(op)
+	}
+	if t.layout.IsContiguous() {
+		c, err = t.derive(op, AlwaysCopy, same)
+		return c, false, err
+	}
+	if err := t.h.Use(); err != nil {
+		return nil, false, t.refusal(op, err)
+	}
+	defer t.h.EndUse()
+	if c, err = alloc(op, t.purpose(), t.dt, t.Shape()); err != nil {
+		return nil, false, err
+	}
+	gather(c.bytes(), t)
+	return c, true, nil
+}
+
+// purpose is under which a copy of t counts: imported bytes have none.
+func (t *Tensor) purpose() memory.Purpose {
+	if t.buf.Flags() != 0 {
+		return memory.IO
+	}
+	return t.buf.Purpose()
+}
+
+// gather copies the elements of x, whose use the caller has, into dst in row-major order.
+func gather(dst []byte, x *Tensor) {
+	src := x.bytes()
+	if x.layout.IsContiguous() {
+		copy(dst, src)
+		return
+	}
+	g := gatherer{dst: dst, src: src, sizes: x.Shape().Sizes(), strides: x.layout.Strides(), each: x.dt.Size()}
+	g.dim(0, x.first)
+}
+
+type gatherer struct {
+	dst, src       []byte // dst shrinks from the front
+	sizes, strides []int
+	each           int
+}
+
+// dim copies the elements below dimension d whose first is at byte at of src. A layout that is not contiguous has elements and a dimension.
+func (g *gatherer) dim(d, at int) {
+	n, step := g.sizes[d], g.strides[d]*g.each
+	if d < len(g.sizes)-1 {
+		for range n {
+			g.dim(d+1, at)
+			at += step
+		}
+		return
+	}
+	if step == g.each {
+		g.dst = g.dst[copy(g.dst, g.src[at:at+n*g.each]):]
+		return
+	}
+	for range n {
+		g.dst = g.dst[copy(g.dst, g.src[at:at+g.each]):]
+		at += step
+	}
+}

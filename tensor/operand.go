@@ -1,0 +1,63 @@
+package tensor
+
+import "fmt"
+
+// CopySemantics says what an operation may do with the bytes of an operand.
+type CopySemantics uint8
+
+// The semantics.
+const (
+	AlwaysCopy  CopySemantics = iota // borrow: the caller keeps the tensor, its bytes are never written
+	ReuseInput                       // reuse: given up; written in place if exclusive, otherwise the result is computed into fresh bytes
+	DonateInput                      // donate: given up; if its bytes cannot be reused the call is an error that says why and consumes nothing
+)
+
+// String returns the word that the program text uses.
+func (s CopySemantics) String() string {
+	switch s {
+	case AlwaysCopy:
+		return "borrow"
+	case ReuseInput:
+		return "reuse"
+	case DonateInput:
+		return "donate"
+	}
+	return fmt.Sprintf("semantics(%d)", uint8(s))
+}
+
+// Operand is a tensor as an argument of an operation, with what the operation may do with its bytes. A *Tensor is borrowed; Donate and
+// Reuse make the other two.
+type Operand interface {
+	Tensor() *Tensor
+	Semantics() CopySemantics
+}
+
+// Tensor returns t, which makes a *Tensor an operand that is borrowed.
+func (t *Tensor) Tensor() *Tensor { return t }
+
+// Semantics returns AlwaysCopy.
+func (t *Tensor) Semantics() CopySemantics { return AlwaysCopy }
+
+// Donated is a tensor that is given up, strictly.
+type Donated struct{ t *Tensor }
+
+// Donate marks t as given up to the operation it is passed to. Nothing happens before that operation.
+func (t *Tensor) Donate() Donated { return Donated{t} }
+
+// Tensor returns the tensor.
+func (d Donated) Tensor() *Tensor { return d.t }
+
+// Semantics returns DonateInput.
+func (d Donated) Semantics() CopySemantics { return DonateInput }
+
+// Reused is a tensor that is given up, in place where that is possible.
+type Reused struct{ t *Tensor }
+
+// Reuse marks t as given up to the operation it is passed to. Nothing happens before that operation.
+func (t *Tensor) Reuse() Reused { return Reused{t} }
+
+// Tensor returns the tensor.
+func (r Reused) Tensor() *Tensor { return r.t }
+
+// Semantics returns ReuseInput.
+func (r Reused) Semantics() CopySemantics { return ReuseInput }

@@ -1,0 +1,131 @@
+package tensor
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// Tensor is an immutable handle on the bytes of an array: element type, shape, layout and place in a buffer never change. Several
+// tensors may show the same bytes. Its methods may be called from any goroutine, also after its end: type, shape and layout stay readable, everything else then is an error.
+type Tensor struct {
+	h      memory.Handle
+	buf    *memory.Buffer
+	layout *shape.Layout
+	start  int // the bytes of the buffer that the layout reaches: lowest element first
+	size   int
+	first  int // where in them element [0,...,0] begins
+	dt     dtype.DType
+	fate   atomic.Pointer[fate]
+}
+
+// fate is what a dead tensor remembers of its end.
+type fate struct {
+	op   string
+	site invariant.Site
+}
+
+// place computes where the elements of a layout lie whose element [0,...,0] is at offset of a buffer of room bytes.
+func place(op string, dt dtype.DType, l *shape.Layout, offset, room int) (start, size, first int, err error) {
+	low, high := l.Span()
+	each := dt.Size()
+	if each == 0 { // packed: elements have no byte of their own, so they must lie one after the other
+		if !l.IsContiguous() {
+			return 0, 0, 0, fmt.Errorf("%s: got layout %s of %s, want a contiguous one, because its elements are packed: %w", op, l, dt, ErrUnsupported)
+		}
+		size, err = dt.ByteLen(l.Shape().NumElements())
+		if err != nil {
+			return 0, 0, 0, fmt.Errorf("%s: %w", op, err)
+		}
+		start = offset
+	} else if high >= low {
+		// Spans are below 2^60 elements of at most 16 bytes: the products can overflow, so the room is compared by division.
+		if low < -(offset/each) || high >= room/each {
+			return 0, 0, 0, fmt.Errorf("%s: got %s%s from byte %d on, want it within a buffer of %d bytes: %w", op, dt, l, offset, room, ErrShape)
+		}
+		start, size, first = offset+low*each, (high-low+1)*each, -low*each
+	} else {
+		start = offset
+	}
+	if offset < 0 || start < 0 || start > room || size > room-start {
+		return 0, 0, 0, fmt.Errorf("%s: got %s%s from byte %d on, want it within a buffer of %d bytes: %w", op, dt, l, offset, room, ErrShape)
+	}
+	return start, size, first, nil
+}
+
+// over makes a tensor on buf without a handle: the caller gives it one before anybody sees it.
+func over(op string, buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
+	start, size, first, err := place(op, dt, l, offset, buf.Len())
+	if err != nil {
+		return nil, err
+	}
+	return &Tensor{buf: buf, dt: dt, layout: l, start: start, size: size, first: first}, nil
+}
+
+// DType returns the element type.
+func (t *Tensor) DType() dtype.DType { return t.dt }
+
+// Shape returns the interned shape, which is static.
+func (t *Tensor) Shape() *shape.Shape { return t.layout.Shape() }
+
+// Layout returns shape and strides.
+func (t *Tensor) Layout() *shape.Layout { return t.layout }
+
+// NumElements returns the number of elements.
+func (t *Tensor) NumElements() int { return t.layout.Shape().NumElements() }
+
+// NumBytes returns the number of bytes that the elements span in the buffer, gaps between them included.
+func (t *Tensor) NumBytes() int { return t.size }
+
+// Release gives the tensor up. Its hold on the bytes ends now or, if uses are out, when the last of them ends. A second call is
+// ErrReleased, a call after a donation ErrDonated.
+func (t *Tensor) Release() error {
+	if t == nil {
+		return errNil("release")
+	}
+	if err := t.h.Release(); err != nil {
+		return t.refusal("release", err)
+	}
+	return nil
+}
+
+// Holders returns how many hold the buffer: tensors on any part of it, models, plans.
+func (t *Tensor) Holders() int {
+	if t.buf == nil {
+		return 0
+	}
+	return t.buf.Holders()
+}
+
+// IsExclusive reports whether the bytes might be written at this moment: the tensor is alive, unused, the buffer's only holder, and the buffer is ours.
+func (t *Tensor) IsExclusive() bool {
+	return t != nil && t.buf != nil && t.h.Err() == nil && t.h.Uses() == 0 && t.buf.IsExclusive() && !t.layout.Overlaps()
+}
+
+// WhyNotWritable returns nil for an exclusive tensor, and otherwise the error that a strict donation or a write would give now.
+func (t *Tensor) WhyNotWritable() error {
+	const op = "write"
+	if t == nil || t.buf == nil {
+		return errNil(op)
+	}
+	if err := t.h.Err(); err != nil {
+		return t.refusal(op, err)
+	}
+	if t.whyShared() != "" {
+		return t.sharedError(op)
+	}
+	if t.layout.Overlaps() {
+		return t.overlapError(op)
+	}
+	return nil
+}
+
+func (t *Tensor) overlapError(op string) error {
+	return fmt.Errorf("%s: got %s%s, want a layout in which no two elements share a byte: %w", op, t.dt, t.layout, ErrShape)
+}
+
+func errNil(op string) error { return fmt.Errorf("%s: got no tensor: %w", op, ErrReleased) }
