@@ -58,7 +58,10 @@ func ReadCSV(r io.Reader) (*Problem, error) {
 		c.Pieces = append(c.Pieces, x)
 		c.Size = max(c.Size, x.Offset+x.Size)
 	}
-	return p, p.Validate()
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 func csvHeader(header []string) (map[string]int, error) {
@@ -129,17 +132,15 @@ func (p *Problem) WriteCSV(w io.Writer) error {
 			columns = csvColumns
 		}
 	}
-	rows := csv.NewWriter(w)
-	rows.Write(columns)
+	rows := [][]string{columns}
 	for i := range p.Classes {
 		for _, x := range p.Classes[i].Pieces {
 			row := []string{p.Classes[i].Name}
 			for _, n := range []int64{int64(x.Start), int64(x.End), x.Size, x.Offset} {
 				row = append(row, strconv.FormatInt(n, 10))
 			}
-			rows.Write(row[:len(columns)])
+			rows = append(rows, row[:len(columns)])
 		}
 	}
-	rows.Flush()
-	return rows.Error()
+	return csv.NewWriter(w).WriteAll(rows)
 }

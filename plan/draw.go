@@ -43,8 +43,8 @@ const (
 // kinds are what a value can be on the drawing, with the colour of each in light and dark.
 var kinds = []struct{ class, label, light, dark string }{
 	{"fresh", "own place", "#4c78c8", "#5b8be0"},
-	{"same", "in place of an operand", "#2a9d80", "#35b898"},
-	{"view", "view or part of another value", "#9a7bd0", "#a98be0"},
+	{"same", "in place of an operand", "#1f8f72", "#35b898"},
+	{"view", "view or part of another value", "#8a69c6", "#a98be0"},
 	{"input", "input", "#d08a1d", "#e0a040"},
 	{"output", "output", "#c4566e", "#dc6f87"},
 	{"scratch", "scratch", "#8a8f98", "#7d838d"},
@@ -148,7 +148,7 @@ func (c *canvas) open(width, height int) {
 	for _, k := range kinds {
 		c.printf(".%s{fill:%s}", k.class, k.light)
 	}
-	c.printf("\n@media (prefers-color-scheme:dark){text{fill:#9aa3b2}.head{fill:#eef1f6}.panel{fill:#cdd3de}.on{fill:#fff}\n" +
+	c.printf("\n@media (prefers-color-scheme:dark){text{fill:#9aa3b2}.head{fill:#eef1f6}.panel{fill:#cdd3de}.on{fill:#0b1017}\n" +
 		".paper{fill:#14171c}.ground{fill:#1d2128}.grid{stroke:#2d333d}.edge{stroke:#4a5260}.v{stroke:#14171c}.v:hover{stroke:#fff}\n" +
 		".peak{fill:#ff6b6b;fill-opacity:.16}.mark{fill:#ff8585}.bound{stroke:#ff8585}\n")
 	for _, k := range kinds {
@@ -221,7 +221,9 @@ func (c *canvas) drawArena(top int) {
 		}
 		low, high := scale(v.Offset, c.ArenaBytes, arenaHeight), scale(v.Offset+v.Size, c.ArenaBytes, arenaHeight)
 		x, width := c.x(v.Start), c.x(v.End)-c.x(v.Start)
-		c.rect(x, bottom-high, width, high-low, "v "+class, c.hover(v))
+		// Small values stay large enough to be seen and pointed at.
+		height := max(high-low, 200)
+		c.rect(x, max(bottom-low-height, int64(100*top)), width, height, "v "+class, c.hover(v))
 	}
 	for i, v := range values {
 		low, high := scale(v.Offset, c.ArenaBytes, arenaHeight), scale(v.Offset+v.Size, c.ArenaBytes, arenaHeight)
@@ -318,7 +320,7 @@ func (c *canvas) drawPeak(top, bottom int) {
 	c.printf("<g pointer-events=\"none\">")
 	c.rect(left, int64(100*top), width, int64(100*(bottom-top)), "peak", "")
 	c.printf("</g>\n")
-	c.text(marginLeft+c.plot, top-6, "mark right", label)
+	c.text(marginLeft+c.plot, top-6, "mark right", clip(label, 110))
 }
 
 // drawAxis numbers the steps.

@@ -61,7 +61,7 @@ h1{font-size:22px;margin:0}h2{font-size:15px;margin:28px 0 8px}
 .figures{display:flex;flex-wrap:wrap;gap:12px}
 .figure{border:1px solid #d9dde4;border-radius:8px;padding:10px 16px;min-width:130px}
 .figure span,.figure small{display:block;color:#5a6170;font-size:12px}.figure b{font-size:19px;font-weight:600}
-.drawing{overflow-x:auto;border:1px solid #d9dde4;border-radius:8px;margin:18px 0}.drawing svg{display:block}
+.drawing{overflow-x:auto;border:1px solid #d9dde4;border-radius:8px;margin:18px 0}.drawing svg{display:block;margin:auto;width:100%;height:auto;min-width:860px;max-width:1708px}
 .list{overflow-x:auto}table{border-collapse:collapse;font-size:13px}
 th,td{text-align:left;padding:4px 18px 4px 0;border-bottom:1px solid #e7eaef}th{color:#5a6170;font-weight:600}
 td:first-child,th:first-child{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}

@@ -23,7 +23,10 @@ func ReadJSON(r io.Reader) (*Plan, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, docErr("end: got more text at byte %d, want one document", d.InputOffset())
 	}
-	return p, p.Validate()
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // UnmarshalJSON reads p as ReadJSON does.
@@ -124,11 +127,13 @@ func (d documentReader) readFields(v reflect.Value, path string) error {
 			return docErr("format: got %d, want %d", v.Field(i).Int(), Format)
 		}
 	}
+	if _, err := d.token(path); err != nil {
+		return err
+	}
 	if i := slices.Index(seen, false); i >= 0 {
 		return docErr("%s: got no field %q, want it", name(path), fields[i])
 	}
-	_, err := d.token(path)
-	return err
+	return nil
 }
 
 func (d documentReader) readList(v reflect.Value, path string) error {

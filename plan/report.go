@@ -21,27 +21,24 @@ func (p *Plan) Report(w io.Writer) error {
 		return err
 	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "plan for %s\n\n", p.subject())
+	fmt.Fprintf(&out, "plan for %s\n\n", printable(p.subject()))
 	for _, f := range p.figures() {
-		fmt.Fprintf(&out, "  %-14s %11s  %s\n", f.label, FormatBytes(f.bytes), f.note)
+		fmt.Fprintf(&out, "%s\n", strings.TrimRight(fmt.Sprintf("  %-15s %9s  %s", f.label, FormatBytes(f.bytes), f.note), " "))
 	}
 	fmt.Fprintf(&out, "\n  arena / lower bound = %s\n", p.ratio())
 	for _, t := range p.tables() {
-		fmt.Fprintf(&out, "\n%s\n", t.title)
+		fmt.Fprintf(&out, "\n%s\n", printable(t.title))
 		t.write(&out)
 	}
-	_, err := io.WriteString(w, printable(out.String()))
+	_, err := w.Write(out.Bytes())
 	return err
 }
 
-// printable escapes what a terminal might obey: names come from files.
-func printable(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }) {
-		return text
-	}
+// printable escapes what would end a line or what a terminal might obey: names come from files.
+func printable(name string) string {
 	var out strings.Builder
-	for _, r := range text {
-		if r == '\n' || strconv.IsPrint(r) {
+	for _, r := range name {
+		if strconv.IsPrint(r) {
 			out.WriteRune(r)
 		} else {
 			quoted := strconv.QuoteRuneToASCII(r)
@@ -226,17 +223,15 @@ func (t *table) shorten() {
 }
 
 func (t *table) write(out *bytes.Buffer) {
-	lines := append([][]string{t.columns}, t.rows...)
-	for _, line := range lines {
-		for i := range line {
-			line[i] = oneLine(line[i])
-		}
-	}
 	width := make([]int, len(t.columns))
-	for _, line := range lines {
-		for i, cell := range line {
-			width[i] = max(width[i], utf8.RuneCountInString(cell))
+	var lines [][]string
+	for _, row := range append([][]string{t.columns}, t.rows...) {
+		var line []string
+		for i, cell := range row {
+			line = append(line, printable(cell))
+			width[i] = max(width[i], utf8.RuneCountInString(line[i]))
 		}
+		lines = append(lines, line)
 	}
 	for _, line := range lines {
 		text := fmt.Sprintf("  %*s", max(width[0], 11), line[0])
@@ -249,9 +244,6 @@ func (t *table) write(out *bytes.Buffer) {
 		fmt.Fprintf(out, "  %*s  %s\n", max(width[0], 11), "...", t.more)
 	}
 }
-
-// oneLine keeps a name from ending its line.
-func oneLine(name string) string { return strings.ReplaceAll(name, "\n", `\n`) }
 
 // name is how people find the step in the model.
 func (s Step) name() string {
