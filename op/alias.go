@@ -28,9 +28,12 @@ func (k AliasKind) String() string { return aliasNames[k] }
 // EveryArg as a rule's Arg makes the rule hold for each operand.
 const EveryArg = -1
 
+// EveryResult as a rule's Result makes the rule hold for each result.
+const EveryResult = -1
+
 // Rule is one alias rule of an operator.
 type Rule struct {
-	Arg, Result int // operand and result; Arg may be EveryArg
+	Arg, Result int // operand and result; may be EveryArg and EveryResult
 	Kind        AliasKind
 
 	// When narrows the rule to some calls; nil means all.
@@ -83,10 +86,7 @@ func (a Alias) Rules() []Rule { return a.rules }
 func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
 	for i := range s.Def.Alias.rules {
 		r := &s.Def.Alias.rules[i]
-		if r.Result != result || r.Arg != arg && r.Arg != EveryArg {
-			continue
-		}
-		if r.When != nil && !r.When(s) {
+		if !r.names(arg, result) || r.When != nil && !r.When(s) {
 			continue
 		}
 		if r.Kind == View {
@@ -114,9 +114,13 @@ func (s *Sig) MayAlias(arg, result int) bool {
 	}
 	for i := range s.Def.Alias.rules {
 		r := &s.Def.Alias.rules[i]
-		if r.Kind == View && r.Result == result && (r.Arg == arg || r.Arg == EveryArg) && (r.When == nil || r.When(s)) {
+		if r.Kind == View && r.names(arg, result) && (r.When == nil || r.When(s)) {
 			return true
 		}
 	}
 	return false
+}
+
+func (r *Rule) names(arg, result int) bool {
+	return (r.Arg == arg || r.Arg == EveryArg) && (r.Result == result || r.Result == EveryResult)
 }

@@ -29,7 +29,12 @@ func (t Type) IsZero() bool { return t.DType == dtype.Invalid }
 func (t Type) IsStatic() bool { return t.Shape != nil && t.Shape.IsStatic() }
 
 // Bytes returns the size of a value of a static type; it fails on another.
-func (t Type) Bytes() (int, error) { return shape.Bytes(t.DType, t.Shape) }
+func (t Type) Bytes() (int, error) {
+	if t.Shape == nil {
+		return 0, badShape("bytes of %s: got a shape of unknown rank, want a static one", t)
+	}
+	return shape.Bytes(t.DType, t.Shape)
+}
 
 // String returns "f32[1,3,224,224]", "_" for the zero Type.
 func (t Type) String() string {
@@ -51,7 +56,13 @@ type Def struct {
 	MinArgs, MaxArgs       int // MaxArgs may be Variadic; operands past MinArgs may be absent
 	MinResults, MaxResults int // both 0 stand for exactly one
 	Regions                int // nested blocks: 2 for if
-	Attrs                  []AttrDef
+
+	// Branch says that exactly one of the regions runs, once: the first when
+	// operand 0 is true, else the second. Result i of the call is result i of
+	// that region. The regions of any other operator may run many times.
+	Branch bool
+
+	Attrs []AttrDef
 
 	// Infer is the shape rule: it checks the operand types and sets
 	// s.Results (whose length is the number of results wanted).
@@ -185,8 +196,16 @@ func InferTypes(s *Sig) error {
 	}
 	for i := 0; err == nil && i < s.Def.MinArgs; i++ {
 		if s.Args[i].IsZero() {
-			err = fmt.Errorf("operand %d is absent, want a value", i)
+			err = errAbsent(i)
 		}
+	}
+	for i := range s.Args {
+		if err == nil {
+			err = s.wantRank(i, 0, MaxRank)
+		}
+	}
+	if err == nil && len(s.Regions) != s.Def.Regions {
+		err = fmt.Errorf("got %d regions, want %d", len(s.Regions), s.Def.Regions)
 	}
 	if err == nil {
 		err = s.Def.Infer(s)

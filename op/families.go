@@ -1,4 +1,10 @@
 package op
 
 // families are the built-in operators, one list per file of this package.
-var families = [][]*Def{}
+var families = [][]*Def{
+	elementwiseOps,
+	castOps,
+	shapeOps,
+	movementOps,
+	padOps,
+}

@@ -3,7 +3,6 @@ package shape
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/bits"
 	"strings"
 
@@ -15,7 +14,7 @@ var ErrShape = errors.New("shape does not fit")
 
 // maxElements bounds the element count of a shape: counts and byte offsets of
 // any legal tensor fit an int with room for arithmetic on them.
-const maxElements = math.MaxInt64 >> 5
+const maxElements = 1 << 58
 
 // Shape is an interned list of dimensions. Compare shapes with ==.
 type Shape struct {

@@ -1,0 +1,461 @@
+package op
+
+import (
+	"github.com/tenure-go/tenure/shape"
+)
+
+// movementOps put the elements of their operands in other places.
+var movementOps = []*Def{
+	{
+		Name: "transpose", ONNX: "Transpose", Doc: "x with its axes in another order, reversed unless perm says which",
+		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intsAttr("perm")}, Infer: inferTranspose,
+		Alias: Aliases(Rule{Kind: View, When: movesOnlyOnes}),
+	},
+	{
+		Name: "concat", ONNX: "Concat", Doc: "the operands one after the other along an axis",
+		MinArgs: 1, MaxArgs: Variadic, Attrs: []AttrDef{needed("axis", Int)}, Infer: inferConcat,
+		// A cache starts empty: one of two operands is then all there is.
+		Alias: Aliases(Rule{Arg: 0, Kind: View, When: onlyNonEmpty(0)}, Rule{Arg: 1, Kind: View, When: onlyNonEmpty(1)}),
+	},
+	{
+		Name: "split", ONNX: "Split", Doc: "the parts of x along an axis, of the given sizes or of equal ones",
+		MinArgs: 1, MaxArgs: 2, MinResults: 1, MaxResults: Variadic,
+		Attrs: []AttrDef{intAttr("axis", 0), {Name: "num_outputs", Kind: Int}}, Infer: inferSplit,
+		Alias: Aliases(Rule{Result: EveryResult, Kind: View, Offset: splitOffset}),
+	},
+	{
+		Name: "expand", ONNX: "Expand", Doc: "x broadcast together with the given shape",
+		MinArgs: 2, MaxArgs: 2, Infer: inferExpand, Alias: Aliases(Rule{Kind: View, When: sameCount}),
+	},
+	{
+		Name: "tile", ONNX: "Tile", Doc: "x repeated along each axis",
+		MinArgs: 2, MaxArgs: 2, Infer: inferTile, Alias: Aliases(Rule{Kind: View, When: sameCount}),
+	},
+	{
+		Name: "depth_to_space", ONNX: "DepthToSpace", Doc: "channels of [N,C,H,W] moved into blocks of height and width",
+		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{needed("blocksize", Int), stringAttr("mode", "DCR")},
+		Infer: inferDepthToSpace, Alias: Fresh(),
+	},
+	{
+		Name: "space_to_depth", ONNX: "SpaceToDepth", Doc: "blocks of height and width of [N,C,H,W] moved into channels",
+		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{needed("blocksize", Int), stringAttr("mode", "DCR")},
+		Infer: inferSpaceToDepth, Alias: Fresh(),
+	},
+}
+
+// Perm returns, for each axis of the result of a transpose, the axis of the
+// operand, whose rank is given.
+func (s *Sig) Perm(rank int) ([]int, error) {
+	perm := make([]int, rank)
+	if !s.Attrs.Has("perm") {
+		for i := range perm {
+			perm[i] = rank - 1 - i
+		}
+		return perm, nil
+	}
+	list := s.Ints("perm")
+	var seen uint64
+	for i, a := range list {
+		if len(list) != rank || a < 0 || a >= int64(rank) || seen>>a&1 != 0 {
+			return nil, badShape("perm: got %v, want an order of the %d axes", list, rank)
+		}
+		seen |= 1 << a
+		perm[i] = int(a)
+	}
+	if len(list) != rank {
+		return nil, badShape("perm: got %v, want an order of the %d axes", list, rank)
+	}
+	return perm, nil
+}
+
+func inferTranspose(s *Sig) error {
+	x := s.Args[0]
+	if err := s.want(0, stored); err != nil {
+		return err
+	}
+	if x.Shape == nil {
+		if !s.Attrs.Has("perm") {
+			return s.giveAny(0, x.DType)
+		}
+		n := len(s.Ints("perm"))
+		if err := s.giveRank(0, x.DType, n); err != nil {
+			return err
+		}
+		_, err := s.Perm(n)
+		return err
+	}
+	perm, err := s.Perm(x.Shape.Rank())
+	if err != nil {
+		return err
+	}
+	var buf [8]shape.Dim
+	dims := buf[:0]
+	for _, a := range perm {
+		dims = append(dims, x.Shape.Dim(a))
+	}
+	return s.give(0, x.DType, dims...)
+}
+
+// movesOnlyOnes: the axes that are not of size 1 keep their order.
+func movesOnlyOnes(s *Sig) bool {
+	x := s.Args[0]
+	if !x.IsStatic() {
+		return false
+	}
+	perm, err := s.Perm(x.Shape.Rank())
+	last := -1
+	for _, a := range perm {
+		if x.Shape.Size(a) == 1 {
+			continue
+		}
+		if a < last {
+			return false
+		}
+		last = a
+	}
+	return err == nil
+}
+
+func inferConcat(s *Sig) error {
+	x := s.Args[0]
+	if err := s.want(0, plain); err != nil {
+		return err
+	}
+	var dims []shape.Dim // of the result, once an operand's rank is known
+	axis := 0
+	for i, a := range s.Args {
+		if a.IsZero() {
+			return errAbsent(i)
+		}
+		if err := s.wantLike(i, 0); err != nil {
+			return err
+		}
+		if a.Shape == nil {
+			continue
+		}
+		if dims == nil {
+			var err error
+			if axis, err = axisOf(s.Int("axis"), a.Shape.Rank()); err != nil {
+				return err
+			}
+			dims = a.Shape.Dims()
+		}
+		if a.Shape.Rank() != len(dims) {
+			return badShape("operand %d: got %s, want %d dimensions as the operands before it", i, a, len(dims))
+		}
+		for j := range dims {
+			both, ok := unify(dims[j], a.Shape.Dim(j))
+			if !ok && j != axis {
+				return badShape("operand %d: got %s, want %s in dimension %d as the operands before it", i, a, dims[j], j)
+			}
+			dims[j] = both
+		}
+	}
+	if dims == nil {
+		return s.giveAny(0, x.DType)
+	}
+	along := make([]shape.Dim, len(s.Args))
+	for i, a := range s.Args {
+		if a.Shape != nil {
+			along[i] = a.Shape.Dim(axis)
+		}
+	}
+	var err error
+	if dims[axis], err = total(along); err != nil {
+		return err
+	}
+	return s.give(0, x.DType, dims...)
+}
+
+// onlyNonEmpty: every operand of the call but one has no elements.
+func onlyNonEmpty(arg int) func(*Sig) bool {
+	return func(s *Sig) bool {
+		if arg >= len(s.Args) {
+			return false
+		}
+		for i, a := range s.Args {
+			if !a.IsStatic() || i != arg && a.Shape.NumElements() != 0 {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// splitSizes returns the sizes of the parts of a dimension.
+func splitSizes(s *Sig, whole shape.Dim) ([]shape.Dim, error) {
+	parts := make([]shape.Dim, len(s.Results))
+	if s.Attrs.Has("num_outputs") {
+		if s.Has(1) {
+			return nil, badShape("got both sizes and num_outputs, want one of them")
+		}
+		if got := s.Int("num_outputs"); got != int64(len(parts)) {
+			return nil, badShape("num_outputs: got %d for a call with %d results, want as many", got, len(parts))
+		}
+	}
+	if !s.Has(1) {
+		return parts, splitEvenly(parts, whole)
+	}
+	if n, ok := s.listLen(1); ok && n != len(parts) {
+		return nil, badShape("operand 1: got %d sizes for a call with %d results, want as many", n, len(parts))
+	}
+	list, ok := s.KnownInts(1)
+	if !ok || len(list) != len(parts) {
+		return parts, nil
+	}
+	for i, v := range list {
+		n, err := sizeOf(v, "split")
+		if err != nil {
+			return nil, err
+		}
+		parts[i] = shape.N(n)
+	}
+	sum, err := total(parts)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := unify(sum, whole); !ok {
+		return nil, badShape("split: got sizes %v, want a sum of %s", list, whole)
+	}
+	return parts, nil
+}
+
+func splitEvenly(parts []shape.Dim, whole shape.Dim) error {
+	count := len(parts)
+	size, ok := whole.Size()
+	switch {
+	case count == 1:
+		parts[0] = whole
+		return nil
+	case !ok:
+		return nil
+	}
+	chunk := (size + count - 1) / count
+	last, ok := size, true
+	for i := range parts[1:] {
+		parts[i] = shape.N(chunk)
+		last -= chunk
+		ok = ok && last >= 0
+	}
+	if !ok {
+		return badShape("split: got a size of %d for %d parts, want one that parts of %d and a smaller last one fill", size, count, chunk)
+	}
+	parts[count-1] = shape.N(last)
+	return nil
+}
+
+func inferSplit(s *Sig) error {
+	x := s.Args[0]
+	if err := s.want(0, plain); err != nil {
+		return err
+	}
+	if err := s.wantList(1, int64s, 1); err != nil {
+		return err
+	}
+	if x.Shape == nil {
+		for i := range s.Results {
+			s.Results[i] = Type{DType: x.DType}
+		}
+		return nil
+	}
+	axis, err := axisOf(s.Int("axis"), x.Shape.Rank())
+	if err != nil {
+		return err
+	}
+	parts, err := splitSizes(s, x.Shape.Dim(axis))
+	if err != nil {
+		return err
+	}
+	dims := x.Shape.Dims()
+	for i := range s.Results {
+		dims[axis] = parts[i]
+		if err := s.give(i, x.DType, dims...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// splitOffset gives the start of a part that lies in one piece: all axes
+// before the split one are of size 1.
+func splitOffset(s *Sig, result int) (int, bool) {
+	x := s.Args[0]
+	if !x.IsStatic() {
+		return 0, false
+	}
+	axis, err := axisOf(s.Int("axis"), x.Shape.Rank())
+	if err != nil {
+		return 0, false
+	}
+	for _, n := range x.Shape.Sizes()[:axis] {
+		if n != 1 {
+			return 0, false
+		}
+	}
+	parts, err := splitSizes(s, x.Shape.Dim(axis))
+	if err != nil {
+		return 0, false
+	}
+	start := 0
+	for _, p := range parts[:result] {
+		n, ok := p.Size()
+		if !ok {
+			return 0, false
+		}
+		start += n
+	}
+	return start * x.Shape.Strides()[axis] * x.DType.Size(), true
+}
+
+func inferExpand(s *Sig) error {
+	x := s.Args[0]
+	if err := s.want(0, plain); err != nil {
+		return err
+	}
+	if err := s.wantList(1, int64s, 1); err != nil {
+		return err
+	}
+	n, counted := s.listLen(1)
+	if x.Shape == nil || !counted {
+		return s.giveAny(0, x.DType)
+	}
+	if n > MaxRank {
+		return badShape("shape: got %d dimensions, want at most %d", n, MaxRank)
+	}
+	target := make([]shape.Dim, n)
+	list, _ := s.KnownInts(1)
+	for i, v := range list {
+		size, err := sizeOf(v, "shape")
+		if err != nil {
+			return err
+		}
+		target[i] = shape.N(size)
+	}
+	to, err := shape.FromDims(target...)
+	if err != nil {
+		return err
+	}
+	out, err := shape.Broadcast(x.Shape, to)
+	if err != nil {
+		return err
+	}
+	s.Results[0] = Type{x.DType, out}
+	return nil
+}
+
+// sameCount: the operator only ever repeats elements, and there is no more of
+// them than before.
+func sameCount(s *Sig) bool {
+	x, y := s.Args[0], s.Results[0]
+	return x.IsStatic() && y.IsStatic() && x.Shape.NumElements() == y.Shape.NumElements()
+}
+
+func inferTile(s *Sig) error {
+	x := s.Args[0]
+	if err := s.want(0, plain); err != nil {
+		return err
+	}
+	if err := s.wantList(1, int64s, 1); err != nil {
+		return err
+	}
+	n, counted := s.listLen(1)
+	if x.Shape == nil {
+		if counted {
+			return s.giveRank(0, x.DType, n)
+		}
+		return s.giveAny(0, x.DType)
+	}
+	rank := x.Shape.Rank()
+	if counted && n != rank {
+		return badShape("repeats: got %d numbers for %s, want %d", n, x, rank)
+	}
+	list, known := s.KnownInts(1)
+	if !known {
+		return s.giveRank(0, x.DType, rank)
+	}
+	dims := x.Shape.Dims()
+	for i, v := range list {
+		times, err := sizeOf(v, "repeats")
+		if err != nil {
+			return err
+		}
+		if dims[i], err = product([]shape.Dim{dims[i], shape.N(times)}); err != nil {
+			return err
+		}
+	}
+	return s.give(0, x.DType, dims...)
+}
+
+// blockOf checks the attributes that both block operators have.
+func (s *Sig) blockOf() (int, error) {
+	if err := s.want(0, plain); err != nil {
+		return 0, err
+	}
+	if err := s.wantRank(0, 4, 4); err != nil {
+		return 0, err
+	}
+	if _, err := s.wantOneOf("mode", "DCR", "CRD"); err != nil {
+		return 0, err
+	}
+	b := s.Int("blocksize")
+	if b < 1 || b > 1<<20 {
+		return 0, badShape("blocksize: got %d, want 1 to 2^20", b)
+	}
+	return int(b), nil
+}
+
+// divided is a dimension over n, which must divide it.
+func divided(d shape.Dim, n int, of Type) (shape.Dim, error) {
+	size, ok := d.Size()
+	switch {
+	case n == 1:
+		return d, nil
+	case !ok:
+		return shape.Unknown, nil
+	case size%n != 0:
+		return d, badShape("got %s, want its size %d to be a multiple of %d", of, size, n)
+	}
+	return shape.N(size / n), nil
+}
+
+func inferDepthToSpace(s *Sig) error {
+	b, err := s.blockOf()
+	if err != nil {
+		return err
+	}
+	x := s.Args[0]
+	if x.Shape == nil {
+		return s.giveRank(0, x.DType, 4)
+	}
+	dims := x.Shape.Dims()
+	if dims[1], err = divided(dims[1], b*b, x); err != nil {
+		return err
+	}
+	for i := 2; i < 4; i++ {
+		if dims[i], err = product([]shape.Dim{dims[i], shape.N(b)}); err != nil {
+			return err
+		}
+	}
+	return s.give(0, x.DType, dims...)
+}
+
+func inferSpaceToDepth(s *Sig) error {
+	b, err := s.blockOf()
+	if err != nil {
+		return err
+	}
+	x := s.Args[0]
+	if x.Shape == nil {
+		return s.giveRank(0, x.DType, 4)
+	}
+	dims := x.Shape.Dims()
+	if dims[1], err = product([]shape.Dim{dims[1], shape.N(b * b)}); err != nil {
+		return err
+	}
+	for i := 2; i < 4; i++ {
+		if dims[i], err = divided(dims[i], b, x); err != nil {
+			return err
+		}
+	}
+	return s.give(0, x.DType, dims...)
+}
