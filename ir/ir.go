@@ -1,7 +1,7 @@
 package ir
 
 import (
-	"fmt"
+	"strconv"
 
 	"github.com/tenure-go/tenure/op"
 )
@@ -116,10 +116,13 @@ func (v *Value) String() string {
 // block, a call or the weight list holds it.
 func (p *Program) NewValue(kind ValueKind, name string, t op.Type) *Value {
 	p.nextID++
+	id := p.nextID
 	if name == "" {
-		name = fmt.Sprint(p.nextID)
+		name = strconv.Itoa(id)
+	} else if n, err := strconv.ParseInt(name, 10, 31); err == nil {
+		p.nextID = max(id, int(n)) // later values without a name do not take this one
 	}
-	return &Value{ID: p.nextID, Name: name, Type: t, Kind: kind}
+	return &Value{ID: id, Name: name, Type: t, Kind: kind}
 }
 
 // Walk calls f for every call in execution order, a call before those in its

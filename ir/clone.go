@@ -1,0 +1,114 @@
+package ir
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// Clone returns a copy that shares nothing with p but operators, attributes
+// and shapes, none of which ever changes. Names and IDs are the same.
+func (p *Program) Clone() *Program {
+	c := cloner{}
+	out := &Program{Name: p.Name, Weights: c.values(p.Weights), nextID: p.nextID}
+	out.Body = c.block(p.Body)
+	return out
+}
+
+// cloner maps values to their copies.
+type cloner map[*Value]*Value
+
+func (c cloner) value(v *Value) *Value {
+	if v == nil {
+		return nil
+	}
+	if c[v] == nil {
+		copied := *v
+		copied.Def = nil // set by the call that gives it
+		c[v] = &copied
+	}
+	return c[v]
+}
+
+func (c cloner) values(list []*Value) []*Value {
+	out := slices.Clone(list)
+	for i, v := range list {
+		out[i] = c.value(v)
+	}
+	return out
+}
+
+func (c cloner) block(b *Block) *Block {
+	out := &Block{Params: c.values(b.Params), Calls: slices.Clone(b.Calls)}
+	for i, call := range b.Calls {
+		out.Calls[i] = c.call(call)
+	}
+	out.Results = c.values(b.Results)
+	return out
+}
+
+func (c cloner) call(call *Call) *Call {
+	out := *call
+	out.Args = slices.Clone(call.Args)
+	for i := range out.Args {
+		out.Args[i].Value = c.value(out.Args[i].Value)
+	}
+	out.Regions = slices.Clone(call.Regions)
+	for i, r := range call.Regions {
+		out.Regions[i] = c.block(r)
+	}
+	out.Results = c.values(call.Results)
+	for _, v := range out.Results {
+		if v != nil {
+			v.Def = &out
+		}
+	}
+	return &out
+}
+
+// Bind gives the parameters of the program the types of actual inputs. Each
+// must fit the declared type, and dimensions of one symbol must have one
+// size. Call it on a clone, then [Infer].
+func (p *Program) Bind(types ...op.Type) error {
+	if len(types) != len(p.Body.Params) {
+		return fmt.Errorf("ir: @%s: got %d inputs, want %d", quoteName(p.Name), len(types), len(p.Body.Params))
+	}
+	type binding struct {
+		size int
+		by   *Value
+	}
+	bound := map[string]binding{}
+	for i, v := range p.Body.Params {
+		if !fits(types[i], v.Type) {
+			cause := shape.ErrShape
+			if types[i].DType != v.Type.DType {
+				cause = dtype.ErrDType
+			}
+			return fmt.Errorf("ir: input %s: got %s, want %s: %w", v, types[i], v.Type, cause)
+		}
+		if v.Type.Shape == nil || types[i].Shape == nil {
+			continue
+		}
+		for axis, d := range v.Type.Shape.Dims() {
+			symbol, named := d.Symbol()
+			size, sized := types[i].Shape.Dim(axis).Size()
+			if !named || !sized {
+				continue
+			}
+			first, seen := bound[symbol]
+			if seen && first.size != size {
+				return fmt.Errorf("ir: input %s: got %s, want %s with %s = %d as in input %s: %w", v, types[i], v.Type, d, first.size, first.by, shape.ErrShape)
+			}
+			if !seen {
+				bound[symbol] = binding{size, v}
+			}
+		}
+	}
+	for i, v := range p.Body.Params {
+		v.Type = types[i]
+	}
+	return nil
+}

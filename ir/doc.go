@@ -1,0 +1,76 @@
+// Package ir holds programs over tensors in SSA form: what a file is read
+// into, what passes rewrite, and what is planned and run.
+//
+// A [Program] is a [Block] of [Call]s in execution order. Every [Value] is
+// given once: by a call, as a parameter, or as a weight, which is a name and a
+// type; its bytes are in a [Weights] table outside the program. A call may
+// have nested blocks (regions), which see the values around them. An
+// [Operand] that is donated is given up: the call is its last use, and the
+// result that the operator's alias rules name may lie in its bytes.
+//
+// [NewBuilder] builds a program in Go, [Parse] reads one from text,
+// [Program.String] writes it. [Infer] runs the shape rules again after types
+// have changed.
+//
+// # The text form
+//
+//	program = "func" "@" name "(" [ param { "," param } ] ")"
+//	          [ "->" "(" [ type { "," type } ] ")" ]
+//	          "{" { weight } body "}" .
+//	param   = [ "donate" ] "%" name ":" type .
+//	weight  = "weight" "@" name ":" type .
+//	body    = { call } "return" [ value { "," value } ] .
+//	call    = [ result { "," result } "=" ] op
+//	          "(" [ operand { "," operand } ] ")" { region } [ attrs ] [ string ] .
+//	result  = "%" name [ ":" type ] | "_" .
+//	operand = [ "donate" ] value | "_" .
+//	value   = "%" name | "@" name .
+//	region  = [ "(" param { "," param } ")" ] "{" body "}" .
+//	attrs   = "{" attr { "," attr } "}" .
+//	attr    = word "=" ( scalar | "[" [ scalar { "," scalar } ] "]" ) .
+//	scalar  = number | string | word .
+//	type    = word "[" [ dim { "," dim } ] "]" | word "[" "..." "]" .
+//	dim     = digits | word | string | "?" .
+//	op      = word .
+//	name    = word | string .
+//
+// A word is one or more of the letters A to Z and a to z, digits, "_" and
+// "."; names of other characters are strings, which are written as in Go:
+// %"layer 1/add". A comment runs from "//" to the end of the line. White
+// space, line ends included, only separates.
+//
+// A value that a call gives is written %x, a weight @w; the two share one set
+// of names, and a name is given once in the whole program. "_" stands for an
+// absent operand and for a result that is not wanted. The string after a call
+// is the name of the node in the file that it was read from. Shapes are those
+// of package shape: sizes, symbols, "?" for an unknown size; "[...]" is a
+// shape of unknown rank. How an attribute reads follows from the kind that
+// its operator declares: 2, 0.5 (also inf, -inf, nan), "text", f32, and lists
+// of the first three.
+//
+// Types of results may be left out: Parse infers them with the shape rules.
+// One that is given must agree with the shape rule in every size that both
+// know, and adds what the rule does not know. For example:
+//
+//	func @step(%x: f32[1,8], donate %cache: f32[16,8]) -> (f32[16,8]) {
+//	  weight @w: f32[8,8]
+//	  %k: f32[1,8] = matmul(%x, @w) "layers.0/k"
+//	  %next: f32[16,8] = put(donate %cache, %k) {offset = 3}
+//	  return %next
+//	}
+//
+// The printer writes the same text for the same program on every run, and
+// prints malformed programs too, with "??" for what is missing. For every
+// text that Parse takes, parsing what the printer wrote gives that text again.
+//
+// # Memory
+//
+// Programs are values on the Go heap and hold no tensor bytes. A [Weights]
+// table must stay valid while the programs that read it are in use.
+//
+// # Concurrency
+//
+// A program that nobody changes may be read from any goroutine: printed,
+// cloned. Changing one needs the caller's own
+// synchronisation.
+package ir

@@ -1,0 +1,332 @@
+package ir
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/op"
+)
+
+// maxDepth bounds how deep regions nest in a text.
+const maxDepth = 200
+
+// Parse reads one program in the text form of the package comment, with the
+// operators of the registry. Errors name line and column. The result is
+// complete and typed; whether its donations hold is not checked here.
+func Parse(text string, r *op.Registry) (*Program, error) {
+	p := &parser{scanner: scanner{text: text}, reg: r, prog: &Program{}, names: map[string]*named{}}
+	p.program()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return p.prog, nil
+}
+
+type parser struct {
+	scanner
+	reg   *op.Registry
+	prog  *Program
+	names map[string]*named
+	given []*named // the same in the order of the text
+	depth int
+}
+
+// named is a value and whether the block that gives it is still open.
+type named struct {
+	value   *Value
+	visible bool
+}
+
+func (p *parser) program() {
+	if !p.acceptWord("func") {
+		p.want(`"func"`)
+	}
+	p.expect("@")
+	p.prog.Name = p.name("the name of the program")
+	body := &Block{Params: p.params(true)}
+	p.prog.Body = body
+	at, types := p.resultTypes()
+	p.expect("{")
+	for p.peekWord() == "weight" {
+		p.acceptWord("weight")
+		at := p.pos()
+		p.expect("@")
+		v := p.define(at, Weight, p.name("the name of a weight"))
+		p.expect(":")
+		v.Type = p.typ()
+		p.prog.Weights = append(p.prog.Weights, v)
+	}
+	p.body(body)
+	if p.skip(); p.err == nil && p.at < len(p.text) {
+		p.want("the end of the text")
+	}
+	if types == nil || p.err != nil {
+		return
+	}
+	if len(types) != len(body.Results) {
+		p.fail(at, "got %d result types, the program returns %d values", len(types), len(body.Results))
+		return
+	}
+	for i, v := range body.Results {
+		if !fits(types[i], v.Type) {
+			p.fail(at, "result %d: got type %s, the program returns %s", i, types[i], v.Type)
+		}
+	}
+}
+
+func (p *parser) resultTypes() (at int, types []op.Type) {
+	at = p.pos()
+	if !p.accept("->") {
+		return at, nil
+	}
+	types = []op.Type{}
+	p.expect("(")
+	for p.err == nil && !p.accept(")") {
+		if len(types) > 0 {
+			p.expect(",")
+		}
+		types = append(types, p.typ())
+	}
+	return at, types
+}
+
+func (p *parser) params(ofProgram bool) []*Value {
+	var params []*Value
+	p.expect("(")
+	for p.err == nil && !p.accept(")") {
+		if len(params) > 0 {
+			p.expect(",")
+		}
+		at := p.pos()
+		donated := p.acceptWord("donate")
+		if donated && !ofProgram {
+			p.fail(at, `got "donate", want a parameter of a region, which cannot be donated`)
+		}
+		at = p.pos()
+		p.expect("%")
+		v := p.define(at, Param, p.name("the name of a parameter"))
+		v.Index, v.Donated = len(params), donated
+		p.expect(":")
+		v.Type = p.typ()
+		params = append(params, v)
+	}
+	return params
+}
+
+// body reads up to the closing brace.
+func (p *parser) body(b *Block) {
+	for p.err == nil && p.peekWord() != "return" {
+		if p.next() == '}' {
+			p.want(`"return"`)
+		}
+		p.call(b)
+	}
+	p.acceptWord("return")
+	for p.err == nil && !p.accept("}") {
+		if len(b.Results) > 0 {
+			p.expect(",")
+		}
+		b.Results = append(b.Results, p.use())
+	}
+}
+
+// resultText is one result of a call as written.
+type resultText struct {
+	at       int
+	name     string
+	unwanted bool
+	typ      op.Type // zero when left out
+}
+
+func (p *parser) call(b *Block) {
+	results := p.results()
+	at := p.pos()
+	name := p.word("an operator")
+	if p.err != nil {
+		return
+	}
+	c := &Call{Op: p.reg.Lookup(name), Results: make([]*Value, len(results))}
+	if c.Op == nil {
+		p.fail(at, "operator %q is not in the table: %w", name, op.ErrUnsupported)
+		return
+	}
+	p.expect("(")
+	for p.err == nil && !p.accept(")") {
+		if len(c.Args) > 0 {
+			p.expect(",")
+		}
+		c.Args = append(c.Args, p.operand())
+	}
+	for p.err == nil && (p.next() == '(' || p.next() == '{' && !p.isAttrs()) {
+		c.Regions = append(c.Regions, p.region())
+	}
+	if p.next() == '{' {
+		c.Attrs = p.attrs(c.Op)
+	}
+	if p.next() == '"' {
+		c.Node = p.quoted("the name of a node")
+	}
+	if p.err != nil {
+		return
+	}
+	for i, r := range results {
+		if !r.unwanted {
+			c.Results[i] = p.define(r.at, Result, r.name)
+			c.Results[i].Def, c.Results[i].Index = c, i
+		}
+	}
+	types, err := inferResults(c, nil)
+	if err != nil {
+		p.fail(at, "%w", err)
+		return
+	}
+	for i, r := range results {
+		v := c.Results[i]
+		switch {
+		case r.unwanted:
+		case r.typ.IsZero():
+			v.Type = types[i]
+		case !fits(r.typ, types[i]):
+			p.fail(r.at, "%s: got type %s, %s gives %s", v, r.typ, name, types[i])
+		default:
+			v.Type = refine(r.typ, types[i])
+		}
+	}
+	b.Calls = append(b.Calls, c)
+}
+
+func (p *parser) results() []resultText {
+	var out []resultText
+	if p.next() != '%' && p.peekWord() != "_" {
+		return nil
+	}
+	for p.err == nil && !p.accept("=") {
+		if len(out) > 0 {
+			p.expect(",")
+		}
+		r := resultText{at: p.pos()}
+		if p.acceptWord("_") {
+			r.unwanted = true
+		} else {
+			p.expect("%")
+			r.name = p.name("the name of a result")
+			if p.accept(":") {
+				r.typ = p.typ()
+			}
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func (p *parser) operand() Operand {
+	if p.acceptWord("_") {
+		return Operand{}
+	}
+	donate := p.acceptWord("donate")
+	return Operand{Value: p.use(), Donate: donate}
+}
+
+// isAttrs tells "{ axis = 1 }" from a region, whose first word opens a call
+// or a result list and is never followed by "=" unless it is "_".
+func (p *parser) isAttrs() bool {
+	ahead := p.scanner
+	ahead.expect("{")
+	word := ahead.peekWord()
+	if word == "" || word == "_" {
+		return false
+	}
+	ahead.acceptWord(word)
+	return ahead.next() == '='
+}
+
+func (p *parser) region() *Block {
+	if p.depth++; p.depth > maxDepth {
+		p.fail(p.pos(), "regions nest more than %d deep", maxDepth)
+	}
+	b, outer := &Block{}, len(p.given)
+	if p.next() == '(' {
+		b.Params = p.params(false)
+	}
+	p.expect("{")
+	p.body(b)
+	for _, n := range p.given[outer:] {
+		n.visible = false
+	}
+	p.depth--
+	return b
+}
+
+func (p *parser) attrs(def *op.Def) op.Attrs {
+	at := p.pos()
+	p.expect("{")
+	var attrs []op.Attr
+	for p.err == nil && !p.accept("}") {
+		if len(attrs) > 0 {
+			p.expect(",")
+		}
+		at := p.pos()
+		name := p.word("the name of an attribute")
+		kind := op.AttrKind(0)
+		for _, d := range def.Attrs {
+			if d.Name == name {
+				kind = d.Kind
+			}
+		}
+		if kind == 0 {
+			p.fail(at, "%s: attribute %q is not declared: %w", def.Name, name, op.ErrUnsupported)
+			return nil
+		}
+		p.expect("=")
+		attrs = append(attrs, op.Attr{Name: name, Value: p.attrValue(kind)})
+	}
+	if p.err != nil {
+		return nil
+	}
+	sorted, err := op.NewAttrs(attrs...)
+	if err != nil {
+		p.fail(at, "%s: %w", def.Name, err)
+	}
+	return sorted
+}
+
+// define makes the value that the name at the offset gives.
+func (p *parser) define(at int, kind ValueKind, name string) *Value {
+	if name == "" {
+		p.fail(at, "the name is empty")
+	}
+	if _, taken := p.names[name]; taken {
+		p.fail(at, "the name %s is given twice", quoteName(name))
+	}
+	v := p.prog.NewValue(kind, name, op.Type{})
+	n := &named{v, true}
+	p.names[name] = n
+	p.given = append(p.given, n)
+	return v
+}
+
+// use reads a value that is visible here.
+func (p *parser) use() *Value {
+	at := p.pos()
+	weight := p.accept("@")
+	if !weight && !p.accept("%") {
+		p.want("a value")
+		return nil
+	}
+	name := p.name("the name of a value")
+	if p.err != nil {
+		return nil
+	}
+	n := p.names[name]
+	switch {
+	case n == nil:
+		p.fail(at, "%s is not defined before its use", quoteName(name))
+	case !n.visible:
+		p.fail(at, "%s is defined in a region that has ended", n.value)
+	case weight != (n.value.Kind == Weight):
+		p.fail(at, "got %s, want %s", fmt.Sprintf("%c%s", p.text[at], quoteName(name)), n.value)
+	}
+	if p.err != nil {
+		return nil
+	}
+	return n.value
+}
