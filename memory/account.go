@@ -33,27 +33,42 @@ var account struct {
 	leaked   atomic.Int64 // bytes of reported leaks that could not be freed
 }
 
+// reservation is bytes that were counted for an allocation that may still fail.
+type reservation struct {
+	bytes            int64
+	p                Purpose
+	total, byPurpose int64 // the figures with it
+}
+
 // reserve counts bytes as taken, or refuses them at the limit. The total moves by compare-and-swap, never over the limit, so that an
-// allocation that is refused cannot make another one fail and is never part of a peak.
-func reserve(bytes int, p Purpose) error {
+// allocation that is refused cannot make another one fail.
+func reserve(bytes int, p Purpose) (reservation, error) {
 	n := int64(bytes)
 	for {
 		old := account.total.current.Load()
 		if limit := account.limit.Load(); limit > 0 && n > limit-old {
-			return fmt.Errorf("memory: allocate %d bytes for %s: got %d in use, want at most the limit of %d: %w", bytes, p, old, limit, ErrLimit)
+			return reservation{}, fmt.Errorf("memory: allocate %d bytes for %s: got %d in use, want at most the limit of %d: %w", bytes, p, old, limit, ErrLimit)
 		}
 		if account.total.current.CompareAndSwap(old, old+n) {
-			account.total.raisePeak(old + n)
-			break
+			return reservation{n, p, old + n, account.purposes[p].current.Add(n)}, nil
 		}
 	}
-	account.total.count.Add(1)
-	c := &account.purposes[p]
-	c.raisePeak(c.current.Add(n))
-	c.count.Add(1)
-	return nil
 }
 
+// done makes the reservation a buffer. Peaks rise only now, by the figures of then: what the system refuses is no peak.
+func (r reservation) done() {
+	account.total.count.Add(1)
+	account.total.raisePeak(r.total)
+	account.purposes[r.p].count.Add(1)
+	account.purposes[r.p].raisePeak(r.byPurpose)
+}
+
+func (r reservation) cancel() {
+	account.total.current.Add(-r.bytes)
+	account.purposes[r.p].current.Add(-r.bytes)
+}
+
+// unreserve is the end of a buffer.
 func unreserve(bytes int, p Purpose) {
 	account.total.current.Add(-int64(bytes))
 	account.total.count.Add(-1)

@@ -79,16 +79,16 @@ func Alloc(bytes int, p Purpose) (*Buffer, error) {
 	if p >= noPurpose {
 		return nil, fmt.Errorf("memory: allocate %d bytes: got %s, want a purpose", bytes, p)
 	}
-	if err := reserve(bytes, p); err != nil {
-		if !reserveAfterCollect(bytes, p) {
-			return nil, err
-		}
+	r, err := reserveOrCollect(bytes, p)
+	if err != nil {
+		return nil, err
 	}
 	s := &storage{purpose: p}
 	if err := s.obtain(bytes); err != nil {
-		unreserve(bytes, p)
+		r.cancel()
 		return nil, fmt.Errorf("memory: allocate %d bytes for %s: %w (%w)", bytes, p, err, ErrLimit)
 	}
+	r.done()
 	return s.publish(0), nil
 }
 
@@ -146,19 +146,19 @@ func MapFile(path string) (*Buffer, error) {
 		return nil, fmt.Errorf("memory: map file %s: got %d bytes, want at most %d", path, info.Size(), math.MaxInt)
 	}
 	size := int(info.Size())
-	if err := reserve(size, Weights); err != nil {
-		if !reserveAfterCollect(size, Weights) {
-			return nil, err
-		}
+	r, err := reserveOrCollect(size, Weights)
+	if err != nil {
+		return nil, err
 	}
 	s := &storage{purpose: Weights}
 	if size > 0 {
 		if s.raw, err = osmem.MapFile(f, size); err != nil {
-			unreserve(size, Weights)
+			r.cancel()
 			return nil, fmt.Errorf("memory: %w", err)
 		}
 		s.data = s.raw[:size:size]
 	}
+	r.done()
 	account.files.Add(int64(size))
 	return s.publish(Mapped | ReadOnly), nil
 }

@@ -9,6 +9,7 @@ import (
 
 // Leak describes a buffer that became unreachable while somebody still held it: a tensor or buffer was dropped without Release.
 type Leak struct {
+	ID      uint64 // of the buffer
 	Bytes   int
 	Purpose Purpose
 	Label   string // the element type of a tensor
@@ -57,7 +58,7 @@ func (s *storage) dropped() {
 	if !held {
 		return
 	}
-	leak := Leak{Bytes: info.Bytes, Purpose: info.Purpose, Label: info.Label, Holders: info.Holders, Site: info.Site}
+	leak := Leak{ID: info.ID, Bytes: info.Bytes, Purpose: info.Purpose, Label: info.Label, Holders: info.Holders, Site: info.Site}
 	for _, h := range info.Handles {
 		leak.Uses += h.Uses
 	}
@@ -93,19 +94,21 @@ const collectEvery = time.Second
 
 var lastCollect atomic.Int64
 
-// reserveAfterCollect lets the collector find dropped buffers and tries once more.
-func reserveAfterCollect(bytes int, p Purpose) bool {
+// reserveOrCollect is reserve; at the limit it lets the collector find dropped buffers and tries once more.
+func reserveOrCollect(bytes int, p Purpose) (reservation, error) {
+	r, err := reserve(bytes, p)
+	if err == nil {
+		return r, nil
+	}
 	now, last := time.Now().UnixNano(), lastCollect.Load()
 	if now-last < int64(collectEvery) || !lastCollect.CompareAndSwap(last, now) {
-		return false
+		return r, err
 	}
 	runtime.GC()
 	// Cleanups run on goroutines of the runtime's after the collection: give them a moment.
-	for wait := time.Millisecond; wait <= 16*time.Millisecond; wait *= 2 {
-		if reserve(bytes, p) == nil {
-			return true
-		}
+	for wait := time.Millisecond; wait <= 16*time.Millisecond && err != nil; wait *= 2 {
 		time.Sleep(wait)
+		r, err = reserve(bytes, p)
 	}
-	return reserve(bytes, p) == nil
+	return r, err
 }

@@ -5,17 +5,18 @@ package memory
 import (
 	"errors"
 	"fmt"
-	"math"
 	"unsafe"
 )
 
 // The race detector sees accesses to the Go heap only, so race builds take all memory from there. The slice keeps it alive, and the
 // runtime does not move heap objects.
 
+const maxRaceBytes = 16 << 30
+
 func obtain(size int) ([]byte, error) {
 	const align = 4096
-	if size > math.MaxInt-align || size > 1<<46 {
-		return nil, fmt.Errorf("got size %d, want at most %d bytes", size, int64(1)<<46)
+	if size > maxRaceBytes { // the runtime does not refuse what the system cannot give, it ends the process
+		return nil, fmt.Errorf("got size %d, want at most %d bytes in a race build", size, int64(maxRaceBytes))
 	}
 	b := make([]byte, size+align)
 	skip := int(-uintptr(unsafe.Pointer(&b[0])) & (align - 1))
