@@ -1,0 +1,306 @@
+package pass
+
+import (
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+)
+
+// Fuse joins a float32 convolution with the calls around it, so that what
+// lies between them never exists as a value:
+//
+//   - after it: the addition of a residual of the same shape, an activation,
+//     and, where there is no residual, a max or average pool;
+//   - before it: a per-channel scale and shift by constants and a relu, which
+//     are applied while the convolution packs its input.
+//
+// Requires: static types, dce (a dead reader would keep a value alive).
+// Guarantees: only values with a single reader disappear, so nothing is
+// computed twice by the program; the fused call stands where the convolution
+// stood, so that its operands live no longer than before.
+//
+// What it leaves: whether the residual's bytes take the result (donate).
+var Fuse = Pass{Name: "fuse", Doc: "join convolutions with the additions, activations, pools and scales around them", Run: fuse}
+
+func fuse(ctx *Context) error {
+	f := &fuser{ctx: ctx, uses: countUses(ctx.Program), users: map[*ir.Value]*ir.Call{}, order: map[*ir.Call]int{}}
+	n := 0
+	ctx.Program.Walk(func(b *ir.Block, c *ir.Call) {
+		n++
+		f.order[c] = n
+		for _, a := range c.Args {
+			if a.Value != nil {
+				f.users[a.Value] = c
+			}
+		}
+	})
+	f.block(ctx.Program.Body)
+	f.replaced.apply(ctx.Program.Body)
+	return f.err
+}
+
+type fuser struct {
+	ctx      *Context
+	uses     map[*ir.Value]int
+	users    map[*ir.Value]*ir.Call // the last reader of a value: the only one where uses is 1
+	order    map[*ir.Call]int
+	gone     map[*ir.Call]bool // calls that were fused into another
+	replaced replacer
+	err      error
+}
+
+var fusedConvOp = op.Builtin().Lookup("fused_conv")
+
+func (f *fuser) block(b *ir.Block) {
+	if f.gone == nil {
+		f.gone, f.replaced = map[*ir.Call]bool{}, replacer{}
+	}
+	local := map[*ir.Call]bool{}
+	for _, c := range b.Calls {
+		local[c] = true
+		for _, region := range c.Regions {
+			f.block(region)
+		}
+	}
+	for _, c := range b.Calls {
+		if c.Op.Name == "conv" && c.Results[0].Type.DType == dtype.F32 {
+			f.after(c, local)
+		}
+	}
+	for _, c := range b.Calls {
+		if (c.Op.Name == "conv" || c.Op == fusedConvOp) && c.Results[0].Type.DType == dtype.F32 && f.err == nil {
+			f.beforeConv(c, local)
+		}
+	}
+	kept := b.Calls[:0]
+	for _, c := range b.Calls {
+		if !f.gone[c] {
+			kept = append(kept, c)
+		}
+	}
+	clear(b.Calls[len(kept):])
+	b.Calls = kept
+}
+
+// Operands of fused_conv.
+const (
+	argX = iota
+	argW
+	argBias
+	argResidual
+	argPreScale
+	argPreShift
+	fusedArgs
+)
+
+// fused turns conv into a fused_conv without anything fused yet.
+func fused(conv *ir.Call) {
+	if conv.Op == fusedConvOp {
+		return
+	}
+	args := make([]ir.Operand, fusedArgs)
+	copy(args, conv.Args)
+	conv.Op, conv.Args = fusedConvOp, args
+}
+
+// nextOf returns the only reader of the convolution's result, in its block.
+func (f *fuser) nextOf(conv *ir.Call, local map[*ir.Call]bool) *ir.Call {
+	r := conv.Results[0]
+	next := f.users[r]
+	if f.uses[r] != 1 || next == nil || !local[next] || f.gone[next] || len(next.Results) != 1 {
+		return nil
+	}
+	return next
+}
+
+// take makes the convolution compute next's result, and next disappear.
+func (f *fuser) take(conv, next *ir.Call) {
+	f.gone[next] = true
+	r := next.Results[0]
+	r.Def, r.Index = conv, 0
+	conv.Results[0] = r
+	if conv.Node == "" {
+		conv.Node = next.Node
+	}
+}
+
+// after fuses what follows the convolution: residual, activation, pool.
+func (f *fuser) after(conv *ir.Call, local map[*ir.Call]bool) {
+	next := f.nextOf(conv, local)
+	if next != nil && f.fuseResidual(conv, next) {
+		next = f.nextOf(conv, local)
+	}
+	if next != nil && fuseActivation(conv, next) {
+		f.take(conv, next)
+		next = f.nextOf(conv, local)
+	}
+	if next != nil && fusePool(conv, next) {
+		f.take(conv, next)
+	}
+}
+
+// fuseResidual fuses the addition of a value of the same type that exists
+// before the convolution runs.
+func (f *fuser) fuseResidual(conv, next *ir.Call) bool {
+	if next.Op.Name != "add" && next.Op.Name != "sum" || len(next.Args) != 2 {
+		return false
+	}
+	other := next.Args[0].Value
+	if other == conv.Results[0] {
+		other = next.Args[1].Value
+	}
+	if other == conv.Results[0] || other.Type != conv.Results[0].Type || other.Kind == ir.Weight {
+		return false
+	}
+	if other.Def != nil && f.order[other.Def] > f.order[conv] {
+		return false
+	}
+	fused(conv)
+	conv.Args[argResidual] = ir.Operand{Value: other}
+	f.users[other] = conv
+	f.take(conv, next)
+	return true
+}
+
+func fuseActivation(conv, next *ir.Call) bool {
+	sig := next.Sig(nil)
+	attrs := conv.Attrs
+	switch next.Op.Name {
+	case "relu", "sigmoid", "tanh":
+	case "leaky_relu":
+		attrs = attrs.With("alpha", sig.Float("alpha"))
+	default:
+		return false
+	}
+	fused(conv)
+	conv.Attrs = attrs.With("activation", next.Op.Name)
+	return true
+}
+
+// fusePool fuses a pool of the result. A residual would have to be read at
+// full size, so a convolution with one keeps its own result.
+func fusePool(conv, next *ir.Call) bool {
+	kind := map[string]string{"max_pool": "max", "average_pool": "average"}[next.Op.Name]
+	sig := next.Sig(nil)
+	if kind == "" || conv.Op == fusedConvOp && conv.Args[argResidual].Value != nil {
+		return false
+	}
+	if !allOnes(sig.Ints("dilations")) || !explicitPads(sig.Str("auto_pad")) {
+		return false
+	}
+	spatial := conv.Results[0].Type.Shape.Rank() - 2
+	fused(conv)
+	attrs := conv.Attrs.With("pool", kind).With("pool_kernel", sig.Ints("kernel_shape"))
+	attrs = attrs.With("pool_strides", orOnes(sig.Ints("strides"), spatial))
+	attrs = attrs.With("pool_pads", orZeros(sig.Ints("pads"), 2*spatial)).With("pool_ceil", sig.Int("ceil_mode"))
+	if kind == "average" {
+		attrs = attrs.With("count_include_pad", sig.Int("count_include_pad"))
+	}
+	conv.Attrs = attrs
+	return true
+}
+
+func explicitPads(autoPad string) bool { return autoPad == "" || autoPad == "NOTSET" }
+
+func allOnes(v []int64) bool {
+	for _, x := range v {
+		if x != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+func orOnes(v []int64, n int) []int64 {
+	if v != nil {
+		return v
+	}
+	v = make([]int64, n)
+	for i := range v {
+		v[i] = 1
+	}
+	return v
+}
+
+func orZeros(v []int64, n int) []int64 {
+	if v != nil {
+		return v
+	}
+	return make([]int64, n)
+}
+
+// beforeConv fuses the relu and the per-channel scales before the convolution.
+func (f *fuser) beforeConv(conv *ir.Call, local map[*ir.Call]bool) {
+	x := conv.Args[argX].Value
+	prev := f.onlyFeeds(x, local)
+	relu := prev != nil && prev.Op.Name == "relu"
+	var chain []*ir.Call
+	if relu {
+		chain = append(chain, prev)
+		x = prev.Args[0].Value
+		prev = f.onlyFeeds(x, local)
+	}
+	var scale, shift []float32
+	for prev != nil {
+		a := f.ctx.affineOf(prev)
+		if a == nil {
+			break
+		}
+		if scale == nil {
+			scale, shift = a.scale, a.shift
+		} else {
+			scale, shift = compose(scale, shift, a)
+		}
+		chain = append(chain, prev)
+		x = a.x
+		prev = f.onlyFeeds(x, local)
+	}
+	if len(chain) == 0 {
+		return
+	}
+	f.setPrologue(conv, x, relu, scale, shift)
+	for _, c := range chain {
+		f.gone[c] = true
+	}
+}
+
+// onlyFeeds returns the call that gives x, if this is x's only reader.
+func (f *fuser) onlyFeeds(x *ir.Value, local map[*ir.Call]bool) *ir.Call {
+	if x.Def == nil || f.uses[x] != 1 || !local[x.Def] || f.gone[x.Def] {
+		return nil
+	}
+	return x.Def
+}
+
+// compose returns the scale and shift of a followed by (scale, shift).
+func compose(scale, shift []float32, a *affine) (s, t []float32) {
+	s, t = make([]float32, len(scale)), make([]float32, len(scale))
+	for i := range s {
+		s[i] = scale[i] * a.scale[i]
+		t[i] = scale[i]*a.shift[i] + shift[i]
+	}
+	return s, t
+}
+
+func (f *fuser) setPrologue(conv *ir.Call, x *ir.Value, relu bool, scale, shift []float32) {
+	fused(conv)
+	if relu {
+		conv.Attrs = conv.Attrs.With("pre_relu", int64(1))
+	}
+	conv.Args[argX] = ir.Operand{Value: x}
+	if scale == nil {
+		return
+	}
+	name := conv.Results[0].Name
+	s, err := f.ctx.addFloats(name+".pre_scale", scale, len(scale))
+	if err != nil {
+		f.err = err
+		return
+	}
+	t, err := f.ctx.addFloats(name+".pre_shift", shift, len(shift))
+	if err != nil {
+		f.err = err
+		return
+	}
+	conv.Args[argPreScale], conv.Args[argPreShift] = ir.Operand{Value: s}, ir.Operand{Value: t}
+}

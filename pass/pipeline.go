@@ -1,0 +1,55 @@
+package pass
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/ir"
+)
+
+// Pass is one rewrite of a program.
+type Pass struct {
+	Name string // as in --pass NAME
+	Doc  string // one line
+	Run  func(*Context) error
+}
+
+// Load is what a program goes through once, when it is read: whatever does
+// not depend on the inputs' sizes.
+var Load = []Pass{Fold, Views, BatchNorm, CSE, DCE}
+
+// Specialise is what a copy of the program goes through for each set of
+// input types: afterwards every type is static and every right to write into
+// an operand is marked.
+var Specialise = []Pass{Fold, Views, CSE, DCE, Fuse, Views, DCE, Outputs, Donate}
+
+// before says which pass runs before which, and why. A test holds the
+// pipelines to it.
+var before = []struct{ first, second, why string }{
+	{"fold", "views", "whether a view changes the type is known once types are inferred"},
+	{"fold", "batchnorm", "weights are folded into weights"},
+	{"fold", "cse", "constants that fold makes are merged"},
+	{"cse", "dce", "merged calls are left for dce"},
+	{"dce", "fuse", "a dead reader would keep a value from being fused"},
+	{"views", "fuse", "an identity between two calls would hide the pattern"},
+	{"fuse", "outputs", "fusing changes which call gives a result"},
+	{"outputs", "donate", "a copy that gives an output its own bytes decides what is a last use"},
+	{"dce", "donate", "a dead reader would be a later use"},
+}
+
+// Run applies the passes in order. When check is not nil it is called after
+// every pass with the pass just applied, and its error ends the run: tests
+// verify the program there, and `inspect --pass` prints it.
+func Run(ctx *Context, passes []Pass, check func(Pass, *ir.Program) error) error {
+	for _, p := range passes {
+		if err := p.Run(ctx); err != nil {
+			return fmt.Errorf("pass %s: %w", p.Name, err)
+		}
+		if check == nil {
+			continue
+		}
+		if err := check(p, ctx.Program); err != nil {
+			return fmt.Errorf("after pass %s: %w", p.Name, err)
+		}
+	}
+	return nil
+}

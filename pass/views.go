@@ -1,0 +1,72 @@
+package pass
+
+import (
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+)
+
+// Views removes calls that only give their operand another name, and makes
+// chains of views start at their root.
+//
+// Requires: fold (types are inferred). Guarantees: no call remains whose
+// result is a whole view of an operand of the same type (identity, a reshape
+// to the same shape, a slice of everything, a padding by nothing); a reshape
+// of a reshape reads the first one's operand.
+//
+// What it leaves: the calls that nobody reads any more (dce).
+var Views = Pass{Name: "views", Doc: "remove calls that compute nothing, shorten chains of views", Run: views}
+
+func views(ctx *Context) error {
+	replaced := replacer{}
+	ctx.Program.Walk(func(_ *ir.Block, c *ir.Call) {
+		for i := range c.Args {
+			c.Args[i].Value = replaced.of(c.Args[i].Value)
+		}
+		if len(c.Results) != 1 || c.Results[0] == nil || len(c.Regions) > 0 || c.Op.Impure {
+			return
+		}
+		sig := c.Sig(ctx.known)
+		arg, offset := viewedArg(sig, 0)
+		if arg < 0 || c.Args[arg].Donate {
+			return
+		}
+		if offset == 0 && sig.Args[arg] == sig.Results[0] {
+			replaced[c.Results[0]] = c.Args[arg].Value
+			return
+		}
+		if c.Op.Name == "reshape" {
+			skipInnerReshape(ctx, c)
+		}
+	})
+	replaced.apply(ctx.Program.Body)
+	return nil
+}
+
+// skipInnerReshape makes a reshape to constant dimensions read the operand of
+// the whole view below it. A target with 0 or -1 depends on its operand's
+// shape, so the target must be spelled out first: the result type does that.
+func skipInnerReshape(ctx *Context, c *ir.Call) {
+	inner := c.Args[0].Value.Def
+	if inner == nil || inner.Op.Name != "reshape" || inner.Args[0].Donate || !c.Results[0].Type.IsStatic() {
+		return
+	}
+	target, ok := ctx.known(c.Args[1].Value)
+	if !ok || !spelledOut(target, c.Results[0].Type) {
+		return
+	}
+	c.Args[0].Value = inner.Args[0].Value
+}
+
+// spelledOut reports whether a reshape target equals the result's sizes.
+func spelledOut(target []byte, t op.Type) bool {
+	sizes := t.Shape.Sizes()
+	if len(target) != 8*len(sizes) {
+		return false
+	}
+	for i, n := range sizes {
+		if le64(target[8*i:]) != int64(n) || n == 0 {
+			return false
+		}
+	}
+	return true
+}
