@@ -1,0 +1,327 @@
+package compute
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// bytesOf returns a copy of data as aligned bytes.
+func bytesOf[T any](data []T) []byte {
+	var zero T
+	b := aligned(len(data) * int(unsafe.Sizeof(zero)))
+	if len(data) > 0 {
+		copy(b, unsafe.Slice((*byte)(unsafe.Pointer(&data[0])), len(b)))
+	}
+	return b
+}
+
+// arg returns an operand with the given elements.
+func arg[T dtype.Element](data []T, dims ...int) op.Arg {
+	s := shape.MustOf(dims...)
+	if s.NumElements() != len(data) {
+		panic(fmt.Sprintf("%d elements for %v", len(data), dims))
+	}
+	return op.Arg{Type: op.Type{DType: dtype.Of[T](), Shape: s}, Layout: shape.RowMajor(s), Data: bytesOf(data)}
+}
+
+func ints(data ...int64) op.Arg { return arg(data, len(data)) }
+
+func scalar[T dtype.Element](v T) op.Arg { return arg([]T{v}) }
+
+var absent op.Arg
+
+// values returns n numbers from lo to hi, the same for the same seed.
+func values[T float32 | float64 | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](seed uint64, n int, lo, hi float64) []T {
+	r := rand.New(rand.NewPCG(seed, 7))
+	data := make([]T, n)
+	for i := range data {
+		data[i] = T(lo + (hi-lo)*r.Float64())
+	}
+	return data
+}
+
+// random returns an operand of numbers from lo to hi of any numeric type.
+func random(dt dtype.DType, seed uint64, lo, hi float64, dims ...int) op.Arg {
+	s := shape.MustOf(dims...)
+	src := values[float64](seed, s.NumElements(), lo, hi)
+	if dt.IsInt() {
+		for i := range src {
+			src[i] = math.Round(src[i])
+		}
+	}
+	return fromFloats(dt, src, dims...)
+}
+
+func fromFloats(dt dtype.DType, src []float64, dims ...int) op.Arg {
+	from := arg(src, dims...)
+	if dt == dtype.F64 {
+		return from
+	}
+	to := op.Arg{Type: op.Type{DType: dt, Shape: from.Shape}}
+	to.Data = emptyData(to.Type)
+	c := &op.Call{Sig: &op.Sig{Def: op.Builtin().Lookup("cast"), Attrs: attrs("to", dt)}, In: []op.Arg{from}, Out: []op.Arg{to}}
+	if err := Eval(c); err != nil {
+		panic(err)
+	}
+	return to
+}
+
+// floats returns the elements of any operand.
+func floats(a op.Arg) []float64 {
+	n := a.Shape.NumElements()
+	if !a.DType.IsFloat() || a.DType.Size() < 2 {
+		out := make([]float64, n)
+		for i := range out {
+			out[i] = float64(intAt(&a, i))
+		}
+		return out
+	}
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = floatAt(&a, i)
+	}
+	return out
+}
+
+func emptyData(t op.Type) []byte {
+	n, err := t.Bytes()
+	if err != nil {
+		panic(err)
+	}
+	return aligned(n)
+}
+
+func attrs(pairs ...any) op.Attrs {
+	var list []op.Attr
+	for i := 0; i < len(pairs); i += 2 {
+		v := pairs[i+1]
+		if n, ok := v.(int); ok {
+			v = int64(n)
+		}
+		list = append(list, op.Attr{Name: pairs[i].(string), Value: v})
+	}
+	out, err := op.NewAttrs(list...)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// call builds a call of a built-in operator and infers its result types.
+// Operands without bytes of their own are absent.
+func call(t testing.TB, name string, a op.Attrs, results int, operands ...op.Arg) *op.Call {
+	t.Helper()
+	def := op.Builtin().Lookup(name)
+	if def == nil {
+		t.Fatalf("no operator %q", name)
+	}
+	sig := &op.Sig{Def: def, Attrs: a, Results: make([]op.Type, results)}
+	for i := range operands {
+		sig.Args = append(sig.Args, operands[i].Type)
+	}
+	sig.Known = func(i int) ([]byte, bool) { return operands[i].Data, !operands[i].IsZero() }
+	if err := op.InferTypes(sig); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	c := &op.Call{Sig: sig, In: operands}
+	for _, r := range sig.Results {
+		if !r.IsStatic() {
+			t.Fatalf("%s: result type %v is not static", name, r)
+		}
+		c.Out = append(c.Out, op.Arg{Type: r, Layout: shape.RowMajor(r.Shape)})
+	}
+	return c
+}
+
+// guard is how many bytes around a result must stay as they were.
+const guard = 64
+
+func guarded(n int) (whole, data []byte) {
+	whole = aligned(n + 2*guard)
+	for i := range whole {
+		whole[i] = 0xa5
+	}
+	return whole, whole[guard : guard+n : guard+n]
+}
+
+func checkGuard(t testing.TB, what string, whole []byte) {
+	t.Helper()
+	for i, b := range whole {
+		if b != 0xa5 && (i < guard || i >= len(whole)-guard) {
+			t.Fatalf("%s: byte %d around the result was written", what, i-guard)
+		}
+	}
+}
+
+var pools = sync.OnceValue(func() []*Pool { return []*Pool{NewPool(1), NewPool(4)} })
+
+// run runs the call and checks everything that holds for every operator: the
+// same bytes from Eval and from 1 and 4 threads, nothing written around the
+// results nor into operands, no allocation, and the same bytes in place
+// wherever the table allows it. It returns the results.
+func run(t testing.TB, c *op.Call) []op.Arg {
+	t.Helper()
+	name := c.Def.Name
+	before := make([][]byte, len(c.In))
+	for i := range c.In {
+		before[i] = slices.Clone(c.In[i].Data)
+	}
+	unchanged := func(what string) {
+		t.Helper()
+		for i := range c.In {
+			if !bytes.Equal(before[i], c.In[i].Data) {
+				t.Fatalf("%s (%s): operand %d was written", name, what, i)
+			}
+		}
+	}
+	fresh := func() (guards [][]byte) {
+		for i := range c.Out {
+			if c.Out[i].IsZero() {
+				guards = append(guards, nil)
+				continue
+			}
+			n, _ := c.Out[i].Bytes()
+			whole, data := guarded(n)
+			c.Out[i].Data = data
+			guards = append(guards, whole)
+		}
+		return guards
+	}
+	guards := fresh()
+	if err := Eval(c); err != nil {
+		t.Fatalf("%v", err)
+	}
+	unchanged("Eval")
+	want := slices.Clone(c.Out)
+	for i := range guards {
+		checkGuard(t, name+" (Eval)", guards[i])
+	}
+	same := func(what string) {
+		t.Helper()
+		for i := range c.Out {
+			if !bytes.Equal(c.Out[i].Data, want[i].Data) {
+				t.Fatalf("%s (%s): result %d differs from Eval's:\n got %v\nwant %v", name, what, i, c.Out[i].Data, want[i].Data)
+			}
+		}
+	}
+	task, err := Bind(c)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	for _, p := range pools() {
+		what := fmt.Sprintf("%d threads", p.Threads())
+		guards := fresh()
+		scratchGuard, scratch := guarded(task.Scratch * p.Threads())
+		once := func() {
+			if err := p.Run(nil, task, scratch); err != nil {
+				t.Fatalf("%s (%s): %v", name, what, err)
+			}
+		}
+		once()
+		for i := range guards {
+			checkGuard(t, name+" ("+what+")", guards[i])
+		}
+		checkGuard(t, name+" scratch", scratchGuard)
+		unchanged(what)
+		same(what)
+		if n := testing.AllocsPerRun(2, once); n != 0 {
+			t.Fatalf("%s (%s): got %v allocations per run, want 0", name, what, n)
+		}
+		same(what + ", again")
+	}
+	inPlace(t, c, task, same)
+	c.Out = want
+	return want
+}
+
+// inPlace runs the call with results in operands' bytes, one pair at a time.
+func inPlace(t testing.TB, c *op.Call, task *Task, same func(string)) {
+	t.Helper()
+	p := pools()[1]
+	scratch := aligned(task.Scratch * p.Threads())
+	for i := range c.In {
+		for r := range c.Out {
+			if c.In[i].IsZero() || c.Out[r].IsZero() {
+				continue
+			}
+			kind, offset := c.AliasOf(i, r)
+			if kind == 0 {
+				continue
+			}
+			operand, result := c.In[i].Data, c.Out[r].Data
+			n := len(result)
+			c.In[i].Data = bytesOf(operand)
+			c.Out[r].Data = c.In[i].Data[offset : offset+n]
+			if err := p.Run(nil, task, scratch); err != nil {
+				t.Fatalf("%s (result %d in operand %d): %v", c.Def.Name, r, i, err)
+			}
+			same(fmt.Sprintf("result %d in operand %d", r, i))
+			c.In[i].Data, c.Out[r].Data = operand, result
+		}
+	}
+}
+
+// eval is run for a call with one result.
+func eval(t testing.TB, name string, a op.Attrs, operands ...op.Arg) op.Arg {
+	t.Helper()
+	return run(t, call(t, name, a, 1, operands...))[0]
+}
+
+// expect compares a result with numbers: exactly, or within a relative and
+// absolute tolerance.
+func expect(t testing.TB, what string, got op.Arg, dims []int, want []float64, tol float64) {
+	t.Helper()
+	if !slices.Equal(got.Shape.Sizes(), dims) {
+		t.Fatalf("%s: got shape %v, want %v", what, got.Shape, dims)
+	}
+	have := floats(got)
+	for i := range want {
+		a, b := have[i], want[i]
+		if a == b || a != a && b != b {
+			continue
+		}
+		if tol == 0 || !(math.Abs(a-b) <= tol*(1+math.Abs(b))) {
+			t.Fatalf("%s: element %d: got %v, want %v (got %.12v..., want %.12v...)", what, i, a, b, have[:min(len(have), 12)], want[:min(len(want), 12)])
+		}
+	}
+}
+
+// each calls f with every index tuple of the sizes, in row-major order.
+func each(sizes []int, f func(index []int)) {
+	index := make([]int, len(sizes))
+	n := 1
+	for _, s := range sizes {
+		n *= s
+	}
+	for range n {
+		f(index)
+		for i := len(sizes) - 1; i >= 0; i-- {
+			if index[i]++; index[i] < sizes[i] {
+				break
+			}
+			index[i] = 0
+		}
+	}
+}
+
+// at reads the element of a at the index tuple, broadcast.
+func at(a op.Arg, data []float64, index []int) float64 {
+	sizes, strides := a.Shape.Sizes(), a.Shape.Strides()
+	pos := 0
+	for i := range sizes {
+		if sizes[i] != 1 {
+			pos += index[len(index)-len(sizes)+i] * strides[i]
+		}
+	}
+	return data[pos]
+}

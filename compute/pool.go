@@ -1,0 +1,342 @@
+package compute
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrCanceled is the error of a run that was stopped between tiles.
+// errors.Is(err, context.Canceled) holds for it.
+var ErrCanceled = fmt.Errorf("compute: the run was stopped: %w", context.Canceled)
+
+const (
+	// maxJobs bounds the runs that share the workers of one pool; further
+	// runs are done by their callers alone.
+	maxJobs = 8
+
+	// spinTime is how long an idle worker looks for work before it parks:
+	// waking a parked one costs tens of microseconds, about one tile.
+	spinTime = 50 * time.Microsecond
+)
+
+// Pool is a fixed set of workers that run the tiles of tasks. The goroutine
+// that calls Run takes part as one more worker and can finish a task alone, so
+// busy or descheduled workers delay a run by the tile that they are in at
+// most.
+type Pool struct {
+	jobs     [maxJobs]job
+	workers  []worker
+	spinning atomic.Int32
+	closed   atomic.Bool
+	done     sync.WaitGroup
+}
+
+type worker struct {
+	parked atomic.Bool
+	wake   chan struct{} // capacity 1; a token is sent by whoever clears parked
+}
+
+// job is a run in progress, in a slot that runs reuse.
+type job struct {
+	taken atomic.Bool // the slot belongs to a run
+	// state counts the workers inside, plus open while tiles are left to
+	// claim, plus waiting while the caller is parked on idle.
+	state atomic.Int64
+	next  atomic.Int64 // tile to claim
+	idle  chan struct{}
+
+	task    *Task
+	scratch []byte
+	cancel  <-chan struct{}
+
+	canceled atomic.Bool
+	panicked atomic.Pointer[string]
+}
+
+const (
+	open    = 1 << 32
+	waiting = 1 << 33
+)
+
+// NewPool starts a pool that runs tasks on the given number of threads, the
+// caller of Run included: it has threads-1 goroutines of its own. threads < 1
+// counts as 1.
+func NewPool(threads int) *Pool {
+	p := &Pool{workers: make([]worker, max(threads, 1)-1)}
+	for i := range p.jobs {
+		p.jobs[i].idle = make(chan struct{}, 1)
+	}
+	p.done.Add(len(p.workers))
+	for i := range p.workers {
+		p.workers[i].wake = make(chan struct{}, 1)
+		go p.work(i)
+	}
+	return p
+}
+
+// Threads returns the number of workers, callers of Run counted as one.
+func (p *Pool) Threads() int { return len(p.workers) + 1 }
+
+// Close ends the workers and waits for them. No run may be in progress, and
+// none may follow.
+func (p *Pool) Close() {
+	if p.closed.Swap(true) {
+		return
+	}
+	for i := range p.workers {
+		p.workers[i].unpark()
+	}
+	p.done.Wait()
+}
+
+// Run runs the task: Start, all tiles, Finish. scratch holds Threads()
+// parts of t.Scratch bytes. When done closes, the run stops before its next
+// tile and returns [ErrCanceled]; results are then partly written. Runs may be
+// called from several goroutines at once.
+func (p *Pool) Run(done <-chan struct{}, t *Task, scratch []byte) error {
+	if need := t.Scratch * p.Threads(); len(scratch) < need {
+		panic(fmt.Sprintf("BUG: compute: %s: got %d bytes of scratch, want %d", nameOf(t.Call), len(scratch), need))
+	}
+	if isClosed(done) {
+		return ErrCanceled
+	}
+	if err := t.start(); err != nil {
+		return err
+	}
+	var ok bool
+	if j := p.take(t.Tiles); j != nil {
+		ok = p.share(j, done, t, scratch)
+	} else {
+		ok = runAlone(done, t, scratch)
+	}
+	if !ok {
+		return ErrCanceled
+	}
+	return t.finish()
+}
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+func runAlone(done <-chan struct{}, t *Task, scratch []byte) bool {
+	defer func() {
+		if r := recover(); r != nil {
+			panic(bugIn(t, r))
+		}
+	}()
+	for i := range t.Tiles {
+		if isClosed(done) {
+			return false
+		}
+		t.Tile(i, scratch[:t.Scratch:t.Scratch])
+	}
+	return true
+}
+
+// take returns a free slot, nil when sharing the work is no use.
+func (p *Pool) take(tiles int) *job {
+	if tiles < 2 || len(p.workers) == 0 {
+		return nil
+	}
+	for i := range p.jobs {
+		if j := &p.jobs[i]; !j.taken.Load() && j.taken.CompareAndSwap(false, true) {
+			return j
+		}
+	}
+	return nil
+}
+
+// share runs the tiles on the caller and whichever workers are free. It
+// reports whether all were run.
+func (p *Pool) share(j *job, done <-chan struct{}, t *Task, scratch []byte) bool {
+	j.task, j.scratch, j.cancel = t, scratch, done
+	j.canceled.Store(false)
+	j.panicked.Store(nil)
+	j.next.Store(0)
+	j.state.Store(open)
+	p.rouse(t.Tiles - 1)
+	j.drain(0)
+	j.await()
+	canceled, panicked := j.canceled.Load(), j.panicked.Load()
+	j.task, j.scratch, j.cancel = nil, nil, nil
+	j.taken.Store(false)
+	if panicked != nil {
+		panic(*panicked)
+	}
+	return !canceled
+}
+
+// rouse wakes parked workers until n have been called on, those that spin and
+// find the job themselves included.
+func (p *Pool) rouse(n int) {
+	n -= int(p.spinning.Load())
+	for i := range p.workers {
+		if n <= 0 {
+			return
+		}
+		if p.workers[i].unpark() {
+			n--
+		}
+	}
+}
+
+func (w *worker) unpark() bool {
+	if !w.parked.Load() || !w.parked.CompareAndSwap(true, false) {
+		return false
+	}
+	w.wake <- struct{}{}
+	return true
+}
+
+// join enters the job unless its tiles are all claimed.
+func (j *job) join() bool {
+	for {
+		s := j.state.Load()
+		if s&open == 0 {
+			return false
+		}
+		if j.state.CompareAndSwap(s, s+1) {
+			return true
+		}
+	}
+}
+
+// leave undoes join; the last worker out wakes a caller that waits.
+func (j *job) leave() {
+	if j.state.Add(-1) == waiting {
+		j.idle <- struct{}{}
+	}
+}
+
+// drain runs tiles until none is left, as worker id.
+func (j *job) drain(id int) {
+	defer j.catch()
+	t := j.task
+	scratch := j.scratch[id*t.Scratch : (id+1)*t.Scratch : (id+1)*t.Scratch]
+	for {
+		tile := int(j.next.Add(1)) - 1
+		if tile >= t.Tiles {
+			break
+		}
+		if isClosed(j.cancel) {
+			j.canceled.Store(true)
+			break
+		}
+		t.Tile(tile, scratch)
+	}
+	j.shut()
+}
+
+// shut leaves no tile to claim.
+func (j *job) shut() {
+	j.next.Store(int64(j.task.Tiles))
+	j.state.And(^open)
+}
+
+// catch keeps the panic of a kernel for the caller of Run.
+func (j *job) catch() {
+	if r := recover(); r != nil {
+		text := bugIn(j.task, r)
+		j.panicked.CompareAndSwap(nil, &text)
+		j.shut()
+	}
+}
+
+func bugIn(t *Task, r any) string {
+	return fmt.Sprintf("BUG: compute: %s: %v\n%s", nameOf(t.Call), r, debug.Stack())
+}
+
+// await returns when no worker is inside any more.
+func (j *job) await() {
+	if runtime.GOMAXPROCS(0) > 1 {
+		for start := time.Now(); time.Since(start) < spinTime; {
+			for range 64 {
+				if j.state.Load() == 0 {
+					return
+				}
+			}
+		}
+	}
+	for {
+		s := j.state.Load()
+		if s == 0 {
+			return
+		}
+		if j.state.CompareAndSwap(s, s|waiting) {
+			<-j.idle
+			j.state.Store(0)
+			return
+		}
+	}
+}
+
+// work is the life of one worker.
+func (p *Pool) work(i int) {
+	defer p.done.Done()
+	for !p.closed.Load() {
+		if !p.help(i) && !p.spin() {
+			p.park(i)
+		}
+	}
+}
+
+// help takes part in one job, if any has tiles left.
+func (p *Pool) help(i int) bool {
+	for k := range p.jobs {
+		j := &p.jobs[(i+k)%maxJobs] // workers start at different jobs
+		if j.join() {
+			j.drain(i + 1)
+			j.leave()
+			return true
+		}
+	}
+	return false
+}
+
+// hasWork reports whether a worker that looks again would find something.
+func (p *Pool) hasWork() bool {
+	for k := range p.jobs {
+		if p.jobs[k].state.Load()&open != 0 {
+			return true
+		}
+	}
+	return p.closed.Load()
+}
+
+// spin waits for work for a short time.
+func (p *Pool) spin() bool {
+	if runtime.GOMAXPROCS(0) == 1 {
+		return false
+	}
+	p.spinning.Add(1)
+	defer p.spinning.Add(-1)
+	for start := time.Now(); time.Since(start) < spinTime; {
+		for range 16 {
+			if p.hasWork() {
+				return true
+			}
+		}
+		runtime.Gosched() // others that want this processor come first
+	}
+	return false
+}
+
+func (p *Pool) park(i int) {
+	w := &p.workers[i]
+	w.parked.Store(true)
+	if p.hasWork() && w.parked.CompareAndSwap(true, false) {
+		return
+	}
+	<-w.wake
+}

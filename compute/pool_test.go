@@ -1,0 +1,230 @@
+package compute
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tenure-go/tenure/op"
+)
+
+// counting returns a task whose tile i adds 1 to hits[i].
+func counting(tiles int) (*Task, []atomic.Int32) {
+	hits := make([]atomic.Int32, tiles)
+	call := &op.Call{Sig: &op.Sig{Def: &op.Def{Name: "counting"}}}
+	return &Task{Call: call, Tiles: tiles, Tile: func(i int, _ []byte) { hits[i].Add(1) }}, hits
+}
+
+func TestPoolRunsEveryTileOnce(t *testing.T) {
+	for _, threads := range []int{0, 1, 2, 5} {
+		p := NewPool(threads)
+		for _, tiles := range []int{0, 1, 2, 3, 64} {
+			task, hits := counting(tiles)
+			for round := range 50 {
+				if err := p.Run(nil, task, nil); err != nil {
+					t.Fatal(err)
+				}
+				for i := range hits {
+					if got := hits[i].Load(); got != int32(round+1) {
+						t.Fatalf("%d threads, %d tiles, round %d: tile %d ran %d times", threads, tiles, round, i, got)
+					}
+				}
+			}
+		}
+		p.Close()
+		p.Close()
+	}
+}
+
+func TestPoolScratchIsPerWorker(t *testing.T) {
+	p := NewPool(4)
+	defer p.Close()
+	task, _ := counting(200)
+	task.Scratch = 64
+	task.Tile = func(i int, scratch []byte) {
+		if len(scratch) != 64 || cap(scratch) != 64 {
+			t.Errorf("tile %d: got %d bytes of scratch (cap %d), want 64", i, len(scratch), cap(scratch))
+		}
+		for k := range scratch { // the race detector sees two workers in one part
+			scratch[k] = byte(i)
+		}
+		for k := range scratch {
+			if scratch[k] != byte(i) {
+				t.Errorf("tile %d: another worker wrote into the scratch", i)
+				return
+			}
+		}
+	}
+	scratch := make([]byte, 4*64)
+	for range 20 {
+		if err := p.Run(nil, task, scratch); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestPoolConcurrentRuns(t *testing.T) {
+	p := NewPool(3)
+	defer p.Close()
+	var wg sync.WaitGroup
+	for range 2 * maxJobs {
+		wg.Go(func() {
+			task, hits := counting(17)
+			for range 100 {
+				if err := p.Run(nil, task, nil); err != nil {
+					t.Error(err)
+				}
+			}
+			for i := range hits {
+				if got := hits[i].Load(); got != 100 {
+					t.Errorf("tile %d ran %d times, want 100", i, got)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestPoolStopsBetweenTiles(t *testing.T) {
+	for _, threads := range []int{1, 3} {
+		p := NewPool(threads)
+		task, _ := counting(1000)
+		done := make(chan struct{})
+		var ran atomic.Int32
+		task.Tile = func(int, []byte) {
+			if ran.Add(1) == 5 {
+				close(done)
+			}
+		}
+		err := p.Run(done, task, nil)
+		if !errors.Is(err, ErrCanceled) || !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v, want ErrCanceled", err)
+		}
+		if n := int(ran.Load()); n < 5 || n >= 5+threads {
+			t.Errorf("%d threads: %d tiles ran, want 5 and at most one more per other worker", threads, n)
+		}
+		task.Start = func() error { t.Error("Start of a run that was stopped before it began"); return nil }
+		if err := p.Run(done, task, nil); !errors.Is(err, ErrCanceled) {
+			t.Fatalf("got %v, want ErrCanceled", err)
+		}
+		p.Close()
+	}
+}
+
+func TestPoolStartAndFinish(t *testing.T) {
+	p := NewPool(2)
+	defer p.Close()
+	boom := errors.New("boom")
+	task, hits := counting(4)
+	task.Call.Node = "n1"
+	task.Start = func() error { return boom }
+	err := p.Run(nil, task, nil)
+	if !errors.Is(err, boom) || !strings.Contains(err.Error(), `counting (node "n1")`) {
+		t.Fatalf("got %v, want boom with the node's name", err)
+	}
+	if hits[0].Load() != 0 {
+		t.Error("a tile ran although Start failed")
+	}
+	task.Start, task.Finish = nil, func() error {
+		for i := range hits {
+			if hits[i].Load() != 1 {
+				t.Errorf("Finish before tile %d", i)
+			}
+		}
+		return boom
+	}
+	if err := p.Run(nil, task, nil); !errors.Is(err, boom) {
+		t.Fatalf("got %v, want boom", err)
+	}
+}
+
+func TestPoolPanicOfOurKernel(t *testing.T) {
+	for _, threads := range []int{1, 4} {
+		p := NewPool(threads)
+		task, _ := counting(100)
+		task.Tile = func(i int, _ []byte) {
+			if i == 42 {
+				panic("index out of range")
+			}
+		}
+		func() {
+			defer func() {
+				if s, _ := recover().(string); !strings.HasPrefix(s, "BUG: ") || !strings.Contains(s, "counting") {
+					t.Errorf("%d threads: got panic %q, want BUG: with the operator", threads, s)
+				}
+			}()
+			p.Run(nil, task, nil)
+			t.Errorf("%d threads: no panic", threads)
+		}()
+		good, hits := counting(10)
+		if err := p.Run(nil, good, nil); err != nil || hits[9].Load() != 1 {
+			t.Errorf("%d threads: the pool is of no use after a panic: %v", threads, err)
+		}
+		p.Close()
+	}
+}
+
+func TestPoolRunAllocatesNothing(t *testing.T) {
+	for _, threads := range []int{1, 3} {
+		p := NewPool(threads)
+		task, _ := counting(32)
+		task.Scratch = 64
+		scratch := make([]byte, 3*64)
+		done := make(chan struct{})
+		if n := testing.AllocsPerRun(200, func() { p.Run(done, task, scratch) }); n != 0 {
+			t.Errorf("%d threads: got %v allocations per run, want 0", threads, n)
+		}
+		p.Close()
+	}
+}
+
+func TestUserKernel(t *testing.T) {
+	boom := errors.New("boom")
+	mode := ""
+	def := &op.Def{
+		Name:    "acme.fill",
+		Scratch: func(*op.Sig) (int, error) { return 100, nil },
+		Kernel: func(c *op.Call) error {
+			if len(c.Scratch) != 100 {
+				t.Errorf("got %d bytes of scratch, want 100", len(c.Scratch))
+			}
+			switch mode {
+			case "error":
+				return boom
+			case "panic":
+				var empty []byte
+				_ = empty[len(c.Scratch)]
+			}
+			return nil
+		},
+	}
+	c := &op.Call{Sig: &op.Sig{Def: def}, Node: "n7"}
+	if !Supported(def) || Supported(&op.Def{Name: "acme.none"}) {
+		t.Error("Supported: want true with a kernel, false without")
+	}
+	if err := Eval(c); err != nil {
+		t.Error(err)
+	}
+	mode = "error"
+	if err := Eval(c); !errors.Is(err, boom) || !strings.Contains(err.Error(), `acme.fill (node "n7")`) {
+		t.Errorf("got %v, want boom with operator and node", err)
+	}
+	mode = "panic"
+	p := NewPool(2)
+	defer p.Close()
+	task, err := Bind(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = p.Run(nil, task, make([]byte, 2*task.Scratch))
+	if err == nil || !strings.Contains(err.Error(), "index out of range") || !strings.Contains(err.Error(), `acme.fill (node "n7")`) {
+		t.Errorf("got %v, want the panic with operator and node", err)
+	}
+	mode = ""
+	if err := p.Run(nil, task, make([]byte, 2*task.Scratch)); err != nil {
+		t.Errorf("run after a panic: %v", err)
+	}
+}
