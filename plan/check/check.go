@@ -1,0 +1,291 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
+)
+
+// Check proves that plan d is a safe way to run program p, which has to be
+// well-formed and of static types. The views of some operators depend on the
+// values of operands: weights gives those of weights, and may be nil. The
+// error is a [Violation] of the first rule that does not hold.
+func Check(p *ir.Program, d *plan.Plan, weights ir.Weights) error {
+	c := &checker{program: p, plan: d, values: map[*ir.Value]*value{}, index: map[*ir.Call]int{}, step: -1}
+	if v := c.check(weights); v != nil {
+		return v
+	}
+	return nil
+}
+
+type checker struct {
+	program *ir.Program
+	plan    *plan.Plan
+	values  map[*ir.Value]*value
+	ordered []*value // parameters, weights, results of calls in preorder
+
+	calls  []*ir.Call // in preorder
+	sigs   []*op.Sig
+	blocks []*ir.Block // that the call is in
+	index  map[*ir.Call]int
+	stepOf []int // per call, once it has run
+
+	memory contents
+	step   int // that runs; -1 before and after
+	next   int // step to run next
+	impure int // the impure call that ran last
+}
+
+// value is a value of the program, its place, and what was found out about it.
+type value struct {
+	*ir.Value
+	place Bytes
+	size  int64
+
+	// Set when the value is there: what its bytes are.
+	content content
+
+	start, end plan.Time
+	group      *value // in the same rigid group; nil for its head
+}
+
+func (c *checker) check(weights ir.Weights) *Violation {
+	known := ir.Known(weights)
+	c.program.Walk(func(b *ir.Block, call *ir.Call) {
+		c.index[call] = len(c.calls)
+		c.calls = append(c.calls, call)
+		c.blocks = append(c.blocks, b)
+		c.sigs = append(c.sigs, call.Sig(known))
+	})
+	c.stepOf = make([]int, len(c.calls))
+	for _, rule := range []func() *Violation{c.document, c.places, c.run, c.outputs, c.figures, c.claims} {
+		if v := rule(); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// fault makes a violation of the step that runs.
+func (c *checker) fault(rule Rule, v *value, got, want string) *Violation {
+	f := &Violation{Rule: rule, Step: c.step, Got: got, Want: want}
+	if c.step >= 0 {
+		s := &c.plan.Steps[c.step]
+		f.Op, f.Node = s.Op, s.Node
+	}
+	if v != nil {
+		f.Value = v.String()
+	}
+	return f
+}
+
+// in adds the bytes.
+func (v *Violation) in(b Bytes) *Violation {
+	v.Bytes = b
+	return v
+}
+
+// document proves rule 1, except for steps, whose names are compared as they
+// run.
+func (c *checker) document() *Violation {
+	d := c.plan
+	if err := d.Validate(); err != nil {
+		return &Violation{Rule: Document, Step: -1, err: err}
+	}
+	if hash := c.program.Hash(); d.Model != hash {
+		return c.fault(Document, nil, fmt.Sprintf("model %q", d.Model), fmt.Sprintf("the hash of the program, %q", hash))
+	}
+	if len(d.Unpromised) > 0 {
+		return c.fault(Document, nil, fmt.Sprintf("%q as a value whose size depends on data", d.Unpromised[0].Value), "a size for every value")
+	}
+	params := c.program.Body.Params
+	if len(d.Shapes) != len(params) {
+		return c.fault(Document, nil, fmt.Sprintf("%d shapes", len(d.Shapes)), fmt.Sprintf("one per input, %d", len(params)))
+	}
+	for i, v := range params {
+		if want := (plan.Shape{Name: v.Name, Type: v.Type.String()}); d.Shapes[i] != want {
+			return c.fault(Document, nil, fmt.Sprintf("input %d as %q of type %q", i, d.Shapes[i].Name, d.Shapes[i].Type),
+				fmt.Sprintf("%q of type %q", want.Name, want.Type))
+		}
+	}
+	if len(d.Steps) != len(c.calls) {
+		return c.fault(Order, nil, fmt.Sprintf("%d steps", len(d.Steps)), fmt.Sprintf("one per call, %d", len(c.calls)))
+	}
+	return c.listed()
+}
+
+// listed proves that the document lists the values of the program, and takes
+// their places from it.
+func (c *checker) listed() *Violation {
+	byID := make(map[int]*plan.Value, len(c.plan.Values))
+	for i := range c.plan.Values {
+		byID[c.plan.Values[i].ID] = &c.plan.Values[i]
+	}
+	fault := c.eachValue(func(v *ir.Value) *Violation {
+		size, err := v.Type.Bytes()
+		if err != nil {
+			return &Violation{Rule: Document, Step: -1, Value: v.String(), err: err}
+		}
+		x := &value{Value: v, size: int64(size)}
+		entry := byID[v.ID]
+		if entry == nil {
+			return c.fault(Document, x, fmt.Sprintf("no value with id %d", v.ID), "one")
+		}
+		if entry.Name != v.Name || entry.Type != v.Type.String() || entry.Size != x.size {
+			return c.fault(Document, x, fmt.Sprintf("%q of type %q and %d bytes as id %d", entry.Name, entry.Type, entry.Size, v.ID),
+				fmt.Sprintf("%q of type %q and %d bytes", v.Name, v.Type, x.size))
+		}
+		x.place = Bytes{Space: entry.Space, Lo: entry.Offset, Hi: entry.Offset + entry.Size}
+		if x.place.Space == plan.SpaceInput || x.place.Space == plan.SpaceOutput {
+			x.place.Arg = entry.Arg // of no meaning elsewhere: the arena is one space
+		}
+		c.values[v] = x
+		c.ordered = append(c.ordered, x)
+		return nil
+	})
+	if fault == nil && len(c.plan.Values) != len(c.ordered) {
+		fault = c.fault(Document, nil, fmt.Sprintf("%d values", len(c.plan.Values)), fmt.Sprintf("those of the program, %d", len(c.ordered)))
+	}
+	for i, v := range c.program.Body.Results {
+		if fault == nil && c.values[v] == nil {
+			fault = c.fault(Document, nil, fmt.Sprintf("output %d as %s", i, v), "a value of the program")
+		}
+	}
+	return fault
+}
+
+// eachValue calls f for every value of the program.
+func (c *checker) eachValue(f func(*ir.Value) *Violation) *Violation {
+	for _, list := range [][]*ir.Value{c.program.Body.Params, c.program.Weights} {
+		for _, v := range list {
+			if fault := f(v); fault != nil {
+				return fault
+			}
+		}
+	}
+	for _, call := range c.calls {
+		for _, v := range call.Results {
+			if v == nil {
+				continue
+			}
+			if fault := f(v); fault != nil {
+				return fault
+			}
+		}
+	}
+	return nil
+}
+
+// places proves rule 3 for everything but results in weights, and puts inputs
+// and weights into their bytes.
+func (c *checker) places() *Violation {
+	c.memory = contents{}
+	for i, v := range c.program.Body.Params {
+		x := c.values[v]
+		if want := (Bytes{Space: plan.SpaceInput, Arg: i, Hi: x.size}); x.place != want {
+			return c.fault(Place, x, x.place.String(), want.String())
+		}
+		x.content = content{root: v}
+		c.memory.set(x.place, x.content)
+	}
+	for _, v := range c.program.Weights {
+		x := c.values[v]
+		if x.place.Space != plan.SpaceWeight || x.place.Lo != 0 {
+			return c.fault(Place, x, x.place.String(), fmt.Sprintf("bytes [0,%d) of the weight", x.size))
+		}
+		x.place.Arg = v.ID
+		x.content = content{root: v}
+		c.memory.set(x.place, x.content)
+	}
+	for _, x := range c.ordered {
+		if v := c.fits(x); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// fits proves that a value lies within its space and is aligned there.
+func (c *checker) fits(x *value) *Violation {
+	var owners []*ir.Value // that the buffers of the space are made for
+	switch x.place.Space {
+	case plan.SpaceInput:
+		owners = c.program.Body.Params
+	case plan.SpaceOutput:
+		owners = c.program.Body.Results
+	case plan.SpaceConstant:
+		return c.fault(Place, x, "a place among constants", "another space: programs have none")
+	}
+	align := alignment(x.Type.DType)
+	if x.place.Lo%align != 0 {
+		return c.fault(Place, x, fmt.Sprintf("offset %d", x.place.Lo), fmt.Sprintf("a multiple of %d", align)).in(x.place)
+	}
+	if x.place.Space != plan.SpaceInput && x.place.Space != plan.SpaceOutput {
+		return nil
+	}
+	if x.place.Arg >= len(owners) {
+		return c.fault(Place, x, fmt.Sprintf("%s %d", x.place.Space, x.place.Arg), fmt.Sprintf("one of %d", len(owners)))
+	}
+	owner := c.values[owners[x.place.Arg]]
+	if x.place.Hi > owner.size {
+		return c.fault(Place, x, x.place.String(), fmt.Sprintf("bytes within its %d", owner.size))
+	}
+	if align > alignment(owner.Type.DType) {
+		return c.fault(Place, x, fmt.Sprintf("elements of %s", x.Type.DType),
+			fmt.Sprintf("elements that need no more alignment than the buffer's, of %s", owner.Type.DType)).in(x.place)
+	}
+	return nil
+}
+
+// alignment is what elements of a type need in memory.
+func alignment(dt dtype.DType) int64 {
+	size := int64(dt.Size())
+	if dt.IsComplex() {
+		size /= 2
+	}
+	return max(size, 1)
+}
+
+// outputs proves rule 8 from the state at the end.
+func (c *checker) outputs() *Violation {
+	c.step = -1
+	results := c.program.Body.Results
+	for i, v := range results {
+		x := c.values[v]
+		if own := (Bytes{Space: plan.SpaceOutput, Arg: i, Hi: x.size}); x.place != own && !c.donated(x.place) {
+			return c.fault(Output, x, fmt.Sprintf("output %d in %s", i, x.place), fmt.Sprintf("%s, or those of a donated input", own))
+		}
+		if bad, held, found := c.memory.differ(x.place, x.content); found {
+			return c.holds(Output, x, bad, held)
+		}
+		for j, other := range results[:i] {
+			if y := c.values[other]; overlap(x.place, y.place) {
+				return c.fault(Output, x, fmt.Sprintf("output %d in bytes of output %d (%s)", i, j, y), "bytes of its own").in(x.place)
+			}
+		}
+	}
+	return nil
+}
+
+// donated reports whether the bytes are those of an input that may be
+// overwritten.
+func (c *checker) donated(b Bytes) bool {
+	return b.Space == plan.SpaceInput && c.program.Body.Params[b.Arg].Donated
+}
+
+// holds is the fault of bytes that do not hold what they should.
+func (c *checker) holds(rule Rule, x *value, bad Bytes, held content) *Violation {
+	got := "nothing"
+	if held.root != nil {
+		got = fmt.Sprintf("%s from its byte %d", held.root, held.offset)
+	}
+	want := x.content.at(bad.Lo - x.place.Lo)
+	return c.fault(rule, x, got, fmt.Sprintf("%s from its byte %d", want.root, want.offset)).in(bad)
+}
+
+func overlap(a, b Bytes) bool {
+	return a.space() == b.space() && max(a.Lo, b.Lo) < min(a.Hi, b.Hi)
+}

@@ -1,0 +1,78 @@
+// Package check proves that a plan is safe to run: that a run which does what
+// the document says computes what the program says.
+//
+// [Check] trusts the program and the operator table, and nothing that made
+// the plan. It does not read the `donate` marks of calls, nor the lives that
+// the document states, nor its list of results in place: it simulates the run
+// over bytes. For each space (the arena, the buffer of each input and of each
+// output) it keeps which byte of which value every byte range holds. A view
+// holds the bytes of the value that it is a view of, so that bytes are told
+// apart by contents and not by names. Steps run in the order of the document.
+//
+// # Rules
+//
+// What is rejected is a [Violation] of one of these rules:
+//
+//  1. [Document]: the document is valid in itself and was made for this
+//     program: its hash, its inputs, one entry per step and per value that
+//     agree with the program in name, type and size. All types are static.
+//  2. [Order]: every call is one step. Calls of one block may come in any
+//     order, the calls of a region follow at once the call that they belong to,
+//     regions one after the other. An operand is computed before it is used.
+//     Impure calls keep the order of the program.
+//  3. [Place]: a value lies within its space, at a multiple of the alignment of
+//     its elements, and its elements need no more alignment than those that the
+//     buffer of an input or output was made for. Inputs and weights lie where
+//     the caller has them. A value in a weight's bytes is a view of that weight.
+//  4. [Read]: when a step reads an operand, all bytes of the operand's place
+//     hold that operand, each at its offset.
+//  5. [Alias]: a result shares bytes with an operand of its call only at the
+//     offset and in the way that [op.Sig.AliasOf] allows. It shares them with
+//     more than one operand only where the rule is [op.Same] for each of them,
+//     and with another result of the call never.
+//  6. [Write]: weights and inputs that are not donated are never written. A
+//     donated input, and the buffer of an output before its value is written,
+//     are free to hold other values.
+//  7. [Branch]: every branch is run from the state before the call, and leaves
+//     its result where the result of the call is planned. After the call a byte
+//     holds what all branches agree on. Operators that may run a region many
+//     times are rejected: the document has no place for what they carry.
+//  8. [Output]: at the end every output holds its value, in a buffer of its own
+//     or in the buffer of a donated input; no two outputs share bytes.
+//  9. [Figure]: the document's figures are those of the program and of the
+//     places: see below.
+//  10. [Claim]: each entry of the list of results in place is true.
+//
+// A call whose wanted results are all views that lie in their operand's bytes,
+// at the view's offset, computes nothing: it is no write, and a runner may skip
+// it. A view that lies elsewhere is a copy.
+//
+// # Figures
+//
+// The arena reaches to the end of the last block of 64 bytes that a value
+// touches. Input, output and weight bytes are sums over the program; the bytes
+// of an output that lies in a donated input count once. Scratch per thread is
+// the largest scratch of a step, and no step has less than its operator
+// declares (kernels that are not declared in the table are not seen here).
+//
+// The peak is recomputed from lives that are derived from the program, the
+// order and the places: a value lives from the step that writes it to the last
+// step that reads it, and ends half a step earlier where that step's result
+// lies in its bytes; what a branch returns lives as long as the result of the
+// call. The plan's peak has to be the largest number of blocks that live at
+// once, and the values that it lists there have to add up to it. Its lower
+// bound must not be above that number, nor above the extent of the largest
+// group of values that in-place results and views hold together: where it
+// meets the size of the arena, no other placement of this order and aliasing is
+// smaller.
+//
+// Whatever else the document says is for its reader and is not looked at: lives,
+// declined operands, and the reasons of copies.
+//
+// # Memory and concurrency
+//
+// Check reads the program, the plan and the weights' table, changes none and
+// keeps none. It may run in many goroutines at once. Time is O(n log n) in the
+// number of values for programs without branches; each branch adds one pass
+// over what is live at it.
+package check

@@ -1,0 +1,266 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
+)
+
+// run simulates all steps: rules 2, 4, 5, 6 and 7.
+func (c *checker) run() *Violation {
+	c.impure = -1
+	return c.block(c.program.Body)
+}
+
+// block runs the calls of a block, in the order of the steps.
+func (c *checker) block(b *ir.Block) *Violation {
+	for range b.Calls {
+		c.step = c.next
+		c.next++
+		if v := c.call(b); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// call runs the call of the current step, which has to be one of block b.
+func (c *checker) call(b *ir.Block) *Violation {
+	s := &c.plan.Steps[c.step]
+	if s.Call >= len(c.calls) {
+		return c.fault(Order, nil, fmt.Sprintf("call %d", s.Call), fmt.Sprintf("one of %d", len(c.calls)))
+	}
+	k, call := s.Call, c.calls[s.Call]
+	c.stepOf[k] = c.step
+	if s.Op != call.Op.Name || s.Node != call.Node {
+		return c.fault(Document, nil, fmt.Sprintf("call %d as %q, node %q", k, s.Op, s.Node), fmt.Sprintf("%q, node %q", call.Op.Name, call.Node))
+	}
+	if c.blocks[k] != b {
+		return c.fault(Order, nil, fmt.Sprintf("call %d, which is in another block", k), "a call of the block that is being run")
+	}
+	if call.Op.Impure {
+		if k < c.impure {
+			return c.fault(Order, nil, fmt.Sprintf("impure call %d after impure call %d", k, c.impure), "the order of the program")
+		}
+		c.impure = k
+	}
+	if v := c.read(call); v != nil {
+		return v
+	}
+	if len(call.Regions) > 0 {
+		return c.branch(call)
+	}
+	return c.compute(k, call)
+}
+
+// read proves rule 4 for the operands of a call.
+func (c *checker) read(call *ir.Call) *Violation {
+	for i, a := range call.Args {
+		if a.Value == nil {
+			continue
+		}
+		x := c.values[a.Value]
+		if x == nil {
+			return c.fault(Document, nil, fmt.Sprintf("operand %d as %s", i, a.Value), "a value of the program")
+		}
+		if x.content.root == nil {
+			return c.fault(Order, x, fmt.Sprintf("operand %d before the step that computes it", i), "it computed")
+		}
+		if bad, held, found := c.memory.differ(x.place, x.content); found {
+			return c.holds(Read, x, bad, held)
+		}
+	}
+	return nil
+}
+
+// compute runs a call without regions.
+func (c *checker) compute(k int, call *ir.Call) *Violation {
+	inPlace := true // all results are views in their operand's bytes
+	for r, v := range call.Results {
+		if v == nil {
+			continue
+		}
+		x := c.values[v]
+		of, offset, fault := c.viewed(k, call, r)
+		if fault != nil {
+			return fault
+		}
+		x.content = content{root: v}
+		if of != nil {
+			x.content = of.content.at(offset)
+		}
+		if fault := c.placeInWeight(x); fault != nil {
+			return fault
+		}
+		inPlace = inPlace && of != nil && x.place.space() == of.place.space() && x.place.Lo == of.place.Lo+offset
+	}
+	if inPlace {
+		return nil
+	}
+	for r, v := range call.Results {
+		if v == nil {
+			continue
+		}
+		if fault := c.writable(c.values[v]); fault != nil {
+			return fault
+		}
+		if fault := c.alias(k, call, r); fault != nil {
+			return fault
+		}
+	}
+	for _, v := range call.Results {
+		if v != nil {
+			c.memory.set(c.values[v].place, c.values[v].content)
+		}
+	}
+	return nil
+}
+
+// viewed returns the operand that result r is a view of, nil for none, and
+// where the result starts in it.
+func (c *checker) viewed(k int, call *ir.Call, r int) (of *value, offset int64, fault *Violation) {
+	for i, a := range call.Args {
+		if a.Value == nil {
+			continue
+		}
+		kind, offset := c.sigs[k].AliasOf(i, r)
+		if kind != op.View {
+			continue
+		}
+		of, x := c.values[a.Value], c.values[call.Results[r]]
+		if offset < 0 || int64(offset) > of.size || x.size > of.size-int64(offset) {
+			return nil, 0, c.fault(Alias, x, fmt.Sprintf("a view of bytes [%d,%d) of operand %d", offset, int64(offset)+x.size, i),
+				fmt.Sprintf("bytes within its %d", of.size))
+		}
+		return of, int64(offset), nil
+	}
+	return nil, 0, nil
+}
+
+// placeInWeight proves that a result that is planned in a weight's bytes is
+// these bytes, and completes its place: the document does not say which
+// weight it is.
+func (c *checker) placeInWeight(x *value) *Violation {
+	if x.place.Space != plan.SpaceWeight {
+		return nil
+	}
+	if x.content.root.Kind != ir.Weight || x.content.offset != x.place.Lo {
+		return c.fault(Place, x, fmt.Sprintf("a weight's bytes [%d,%d) for %s from its byte %d", x.place.Lo, x.place.Hi, x.content.root, x.content.offset),
+			"the weight that it is a view of, at the offset of the view")
+	}
+	x.place.Arg = x.content.root.ID
+	return nil
+}
+
+// writable proves rule 6.
+func (c *checker) writable(x *value) *Violation {
+	if x.size == 0 {
+		return nil
+	}
+	switch {
+	case x.place.Space == plan.SpaceWeight:
+		return c.fault(Write, x, "a write into a weight", "other bytes: weights are never written").in(x.place)
+	case x.place.Space == plan.SpaceInput && !c.donated(x.place):
+		return c.fault(Write, x, "a write into an input that is not donated", "other bytes").in(x.place)
+	}
+	return nil
+}
+
+// alias proves rule 5 for result r.
+func (c *checker) alias(k int, call *ir.Call, r int) *Violation {
+	x := c.values[call.Results[r]]
+	for _, v := range call.Results[:r] {
+		if v != nil && overlap(x.place, c.values[v].place) {
+			return c.fault(Alias, x, fmt.Sprintf("bytes that are also those of result %s", v), "bytes of its own").in(x.place)
+		}
+	}
+	var shared *value // the first operand in these bytes
+	var sharedKind op.AliasKind
+	for i, a := range call.Args {
+		if a.Value == nil || !overlap(x.place, c.values[a.Value].place) {
+			continue
+		}
+		y := c.values[a.Value]
+		kind, offset := c.sigs[k].AliasOf(i, r)
+		if kind == 0 {
+			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s)", i, y, y.place), "none: the operator may not overwrite that operand").in(x.place)
+		}
+		if want := y.place.Lo + int64(offset); x.place.Lo != want {
+			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s) from %d on", i, y, y.place, x.place.Lo),
+				fmt.Sprintf("them from %d on: the operator allows %s", want, kind)).in(x.place)
+		}
+		if shared != nil && (kind != op.Same || sharedKind != op.Same) {
+			return c.fault(Alias, x, fmt.Sprintf("bytes of the operands %s (%s) and %s (%s)", shared, sharedKind, y, kind),
+				"those of one operand, or the operator to allow same for both").in(x.place)
+		}
+		shared, sharedKind = y, kind
+	}
+	return nil
+}
+
+// branch runs a call of which one region is chosen at run time: rule 7.
+func (c *checker) branch(call *ir.Call) *Violation {
+	if !call.Op.Branch || len(call.Regions) != 2 || len(call.Regions[0].Params)+len(call.Regions[1].Params) > 0 {
+		return c.fault(Branch, nil, "an operator with regions that may run many times", "one that runs one of two regions once")
+	}
+	at, entry := c.step, c.memory
+	var joined contents
+	for n, region := range call.Regions {
+		c.memory = entry.clone()
+		if v := c.block(region); v != nil {
+			return v
+		}
+		c.step = at
+		if v := c.branchResults(n, call, region); v != nil {
+			return v
+		}
+		if joined == nil {
+			joined = c.memory
+		} else {
+			joined.join(c.memory)
+		}
+	}
+	c.memory = joined
+	for r, v := range call.Results {
+		if v == nil {
+			continue
+		}
+		x := c.values[v]
+		for _, other := range call.Results[:r] {
+			if other != nil && overlap(x.place, c.values[other].place) {
+				return c.fault(Alias, x, fmt.Sprintf("bytes that are also those of result %s", other), "bytes of its own").in(x.place)
+			}
+		}
+		x.content = content{root: v}
+		c.memory.set(x.place, x.content)
+	}
+	return nil
+}
+
+// branchResults proves that a branch leaves its results where those of the
+// call are planned.
+func (c *checker) branchResults(n int, call *ir.Call, region *ir.Block) *Violation {
+	if len(region.Results) != len(call.Results) {
+		return c.fault(Document, nil, fmt.Sprintf("%d results of region %d", len(region.Results), n), fmt.Sprint(len(call.Results)))
+	}
+	for r, v := range call.Results {
+		if v == nil {
+			continue
+		}
+		x, y := c.values[v], c.values[region.Results[r]]
+		if y == nil || y.size != x.size || y.content.root == nil {
+			return c.fault(Document, x, fmt.Sprintf("%s from region %d", region.Results[r], n), "a value that it computes, of as many bytes")
+		}
+		if fault := c.writable(x); fault != nil {
+			return fault
+		}
+		if bad, held, found := c.memory.differ(x.place, y.content); found {
+			left := *y
+			left.place = x.place
+			return c.holds(Branch, &left, bad, held)
+		}
+	}
+	return nil
+}
