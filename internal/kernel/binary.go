@@ -1,0 +1,245 @@
+package kernel
+
+import "math"
+
+// BinaryOp is an elementwise function of two operands of one type. Where an operand has the output's shape it may be the output.
+type BinaryOp uint8
+
+const (
+	Add BinaryOp = iota
+	Sub
+	Mul
+	Div   // integers: toward zero; x/0 is 0
+	Min   // NaN if either is
+	Max   // NaN if either is
+	Mod   // sign of the divisor; integers: x mod 0 is 0
+	FMod  // sign of the dividend, as in C; integers: x mod 0 is 0
+	Pow   // integers: by squaring, wraps; a negative exponent truncates toward zero
+	PRelu // a < 0 ? a*b : a
+	BitAnd
+	BitOr
+	BitXor
+	ShiftLeft  // 0 where the count is the width or more
+	ShiftRight // 0, or -1 for negative numbers, where the count is the width or more
+	numBinary
+)
+
+var binaryNames = [numBinary]string{
+	"add", "sub", "mul", "div", "min", "max", "mod", "fmod", "pow", "prelu", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right",
+}
+
+func (op BinaryOp) String() string { return binaryNames[op] }
+
+// OnFloats tells whether op is defined on floating point operands; all are on integers.
+func (op BinaryOp) OnFloats() bool { return op < BitAnd }
+
+// BinaryOps lists all functions.
+func BinaryOps() []BinaryOp {
+	all := make([]BinaryOp, numBinary)
+	for i := range all {
+		all[i] = BinaryOp(i)
+	}
+	return all
+}
+
+// BinaryF32 computes elements [lo, hi) of dst = op(a, b); the operands of n are dst, a, b.
+func BinaryF32(op BinaryOp, n *Nest, lo, hi int, dst, a, b []float32) {
+	c := n.cursor(lo, hi)
+	for c.next() {
+		id, ia, ib := c.off[0], c.off[1], c.off[2]
+		switch [3]int(c.step[:3]) {
+		case [3]int{1, 1, 1}:
+			binaryRowVV(op, dst[id:id+c.n], a[ia:ia+c.n], b[ib:ib+c.n])
+		case [3]int{1, 1, 0}:
+			binaryRowVS(op, dst[id:id+c.n], a[ia:ia+c.n], b[ib])
+		case [3]int{1, 0, 1}:
+			binaryRowSV(op, dst[id:id+c.n], a[ia], b[ib:ib+c.n])
+		default:
+			floatStrided(op, &c.run, dst, a, b)
+		}
+	}
+}
+
+// BinaryF64 is BinaryF32 in float64.
+func BinaryF64(op BinaryOp, n *Nest, lo, hi int, dst, a, b []float64) {
+	c := n.cursor(lo, hi)
+	for c.next() {
+		floatStrided(op, &c.run, dst, a, b)
+	}
+}
+
+// BinaryInt is BinaryF32 for the integer types.
+func BinaryInt[T Integer](op BinaryOp, n *Nest, lo, hi int, dst, a, b []T) {
+	c := n.cursor(lo, hi)
+	for c.next() {
+		intStrided(op, &c.run, dst, a, b)
+	}
+}
+
+// arithStrided computes n elements of what integers and floats share; false if op is not of that kind.
+func arithStrided[T Number](op BinaryOp, r *run, d, a, b []T) bool {
+	n, id, ia, ib := r.n, r.off[0], r.off[1], r.off[2]
+	sd, sa, sb := r.step[0], r.step[1], r.step[2]
+	switch op {
+	case Add:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = a[ia] + b[ib]
+		}
+	case Sub:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = a[ia] - b[ib]
+		}
+	case Mul:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = a[ia] * b[ib]
+		}
+	case Min:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = min(a[ia], b[ib])
+		}
+	case Max:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = max(a[ia], b[ib])
+		}
+	case PRelu:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			x := a[ia]
+			if x < 0 {
+				x *= b[ib]
+			}
+			d[id] = x
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func floatStrided[T Float](op BinaryOp, r *run, d, a, b []T) {
+	if arithStrided(op, r, d, a, b) {
+		return
+	}
+	n, id, ia, ib := r.n, r.off[0], r.off[1], r.off[2]
+	sd, sa, sb := r.step[0], r.step[1], r.step[2]
+	switch op {
+	case Div:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = a[ia] / b[ib]
+		}
+	case Mod:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = floatMod(a[ia], b[ib])
+		}
+	case FMod:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = T(math.Mod(float64(a[ia]), float64(b[ib])))
+		}
+	case Pow:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = T(math.Pow(float64(a[ia]), float64(b[ib])))
+		}
+	default:
+		bug("%s is not defined on floats", op)
+	}
+}
+
+func floatMod[T Float](x, y T) T {
+	r := math.Mod(float64(x), float64(y))
+	switch {
+	case r == 0:
+		r = math.Copysign(0, float64(y))
+	case (r < 0) != (y < 0):
+		r += float64(y)
+	}
+	return T(r)
+}
+
+func intStrided[T Integer](op BinaryOp, r *run, d, a, b []T) {
+	if arithStrided(op, r, d, a, b) {
+		return
+	}
+	n, id, ia, ib := r.n, r.off[0], r.off[1], r.off[2]
+	sd, sa, sb := r.step[0], r.step[1], r.step[2]
+	switch op {
+	case Div:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			var q T
+			if y := b[ib]; y != 0 {
+				q = a[ia] / y
+			}
+			d[id] = q
+		}
+	case Mod:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = intMod(a[ia], b[ib])
+		}
+	case FMod:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			var r T
+			if y := b[ib]; y != 0 {
+				r = a[ia] % y
+			}
+			d[id] = r
+		}
+	case Pow:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = intPow(a[ia], b[ib])
+		}
+	case BitAnd:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = a[ia] & b[ib]
+		}
+	case BitOr:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = a[ia] | b[ib]
+		}
+	case BitXor:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = a[ia] ^ b[ib]
+		}
+	case ShiftLeft:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = a[ia] << uint64(b[ib])
+		}
+	case ShiftRight:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			d[id] = a[ia] >> uint64(b[ib])
+		}
+	default:
+		bug("%s is not defined on integers", op)
+	}
+}
+
+func intMod[T Integer](x, y T) T {
+	if y == 0 {
+		return 0
+	}
+	r := x % y
+	if r != 0 && (r < 0) != (y < 0) {
+		r += y
+	}
+	return r
+}
+
+func intPow[T Integer](x, e T) T {
+	if e < 0 {
+		switch {
+		case x == 1:
+			return 1
+		case x < 0 && x+1 == 0: // -1
+			if e&1 != 0 {
+				return x
+			}
+			return 1
+		}
+		return 0
+	}
+	r := T(1)
+	for ; e > 0; e >>= 1 {
+		if e&1 != 0 {
+			r *= x
+		}
+		x *= x
+	}
+	return r
+}

@@ -1,0 +1,213 @@
+package kernel
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/dtype"
+)
+
+// CastMode holds what only the 8-bit floats ask: whether numbers that are too large become the largest one (else infinity or NaN), and
+// how F8E8M0 rounds.
+type CastMode struct {
+	Saturate bool
+	Round    dtype.RoundMode
+}
+
+// castChunk elements are converted at a time where a type has to be unpacked or packed.
+const castChunk = 128
+
+// Cast converts elements [lo, hi) of src to the same elements of dst, as ONNX's Cast does: integers wrap; to bool is x != 0; floats round
+// once, to nearest even; floats to integers drop the fraction. What is then out of range, which ONNX leaves open, saturates at 32 bits, or 64
+// for a wider type, and keeps its lower bits; below zero an unsigned type saturates as the signed one does. NaN is 0. Where elements of less
+// than a byte are written, lo must start a byte. dst may be src exactly when both types have one size.
+func Cast(dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
+	if unpacked, packed := carrier(from), carrier(to); unpacked == from && packed == to {
+		castNative(part(dst, to, lo, hi), to, part(src, from, lo, hi), from)
+		return
+	}
+	if from == dtype.Bool && to == dtype.Bool {
+		copyBools(dst[lo:hi], src[lo:hi])
+		return
+	}
+	var in, out [castChunk]uint64
+	for ; lo < hi; lo += castChunk {
+		n := min(hi-lo, castChunk)
+		at, x := carrier(from), bytesOf(in[:])
+		if at == from {
+			x = part(src, from, lo, lo+n)
+		} else {
+			x = x[:n*at.Size()]
+			unpack(x, src, from, lo, n)
+		}
+		switch wide := carrier(to); {
+		case to == dtype.Bool:
+			toBool(dst[lo:lo+n], x, at)
+		case wide == to:
+			castNative(part(dst, to, lo, lo+n), to, x, at)
+		default:
+			y := bytesOf(out[:])[:n*wide.Size()]
+			if wide == dtype.F32 {
+				castOdd(view[float32](y), x, at)
+			} else {
+				castNative(y, wide, x, at)
+			}
+			pack(dst, to, lo, n, y, mode)
+		}
+	}
+}
+
+// carrier is the type that elements of dt are computed in: dt itself for the types that Go has.
+func carrier(dt dtype.DType) dtype.DType {
+	switch dt {
+	case dtype.F32, dtype.F64, dtype.I8, dtype.I16, dtype.I32, dtype.I64, dtype.U8, dtype.U16, dtype.U32, dtype.U64:
+		return dt
+	case dtype.I4, dtype.I2:
+		return dtype.I8
+	case dtype.U4, dtype.U2, dtype.Bool:
+		return dtype.U8
+	case dtype.F16, dtype.BF16, dtype.F8E4M3FN, dtype.F8E4M3FNUZ, dtype.F8E5M2, dtype.F8E5M2FNUZ, dtype.F8E8M0, dtype.F8E3M4,
+		dtype.F8E4M3, dtype.F8E4M3B11FNUZ, dtype.F4E2M1, dtype.F6E2M3FN, dtype.F6E3M2FN:
+		return dtype.F32
+	}
+	bug("cast: %s cannot be converted", dt)
+	return dtype.Invalid
+}
+
+// Castable tells whether Cast takes dt.
+func Castable(dt dtype.DType) bool {
+	switch dt {
+	case dtype.Invalid, dtype.String, dtype.C64, dtype.C128, dtype.C32, dtype.BC32, dtype.Opaque:
+		return false
+	}
+	return dt.IsValid()
+}
+
+func part(b []byte, dt dtype.DType, lo, hi int) []byte { return b[lo*dt.Size() : hi*dt.Size()] }
+
+func castNative(dst []byte, to dtype.DType, src []byte, from dtype.DType) {
+	switch from {
+	case dtype.F32:
+		castFloat(dst, to, view[float32](src))
+	case dtype.F64:
+		castFloat(dst, to, view[float64](src))
+	case dtype.I8:
+		castInt(dst, to, view[int8](src))
+	case dtype.I16:
+		castInt(dst, to, view[int16](src))
+	case dtype.I32:
+		castInt(dst, to, view[int32](src))
+	case dtype.I64:
+		castInt(dst, to, view[int64](src))
+	case dtype.U8:
+		castInt(dst, to, src)
+	case dtype.U16:
+		castInt(dst, to, view[uint16](src))
+	case dtype.U32:
+		castInt(dst, to, view[uint32](src))
+	case dtype.U64:
+		castInt(dst, to, view[uint64](src))
+	default:
+		bug("cast: from %s", from)
+	}
+}
+
+func castFloat[S Float](dst []byte, to dtype.DType, src []S) {
+	switch to {
+	case dtype.F32:
+		convert(view[float32](dst), src)
+	case dtype.F64:
+		convert(view[float64](dst), src)
+	case dtype.I8:
+		truncate(view[int8](dst), src)
+	case dtype.I16:
+		truncate(view[int16](dst), src)
+	case dtype.I32:
+		truncate(view[int32](dst), src)
+	case dtype.I64:
+		truncate(view[int64](dst), src)
+	case dtype.U8:
+		truncate(dst, src)
+	case dtype.U16:
+		truncate(view[uint16](dst), src)
+	case dtype.U32:
+		truncate(view[uint32](dst), src)
+	case dtype.U64:
+		truncate(view[uint64](dst), src)
+	default:
+		bug("cast: to %s", to)
+	}
+}
+
+func castInt[S Integer](dst []byte, to dtype.DType, src []S) {
+	switch to {
+	case dtype.F32:
+		convert(view[float32](dst), src)
+	case dtype.F64:
+		convert(view[float64](dst), src)
+	case dtype.I8:
+		convert(view[int8](dst), src)
+	case dtype.I16:
+		convert(view[int16](dst), src)
+	case dtype.I32:
+		convert(view[int32](dst), src)
+	case dtype.I64:
+		convert(view[int64](dst), src)
+	case dtype.U8:
+		convert(dst, src)
+	case dtype.U16:
+		convert(view[uint16](dst), src)
+	case dtype.U32:
+		convert(view[uint32](dst), src)
+	case dtype.U64:
+		convert(view[uint64](dst), src)
+	default:
+		bug("cast: to %s", to)
+	}
+}
+
+func convert[D, S Number](dst []D, src []S) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = D(x)
+	}
+}
+
+// truncate does not lean on Go's conversion of what is out of range: that depends on the machine.
+func truncate[D Integer, S Float](dst []D, src []S) {
+	dst = dst[:len(src)]
+	signed := ^D(0) < 0
+	if unsafe.Sizeof(D(0)) == 8 {
+		for i, x := range src {
+			dst[i] = D(truncate64(float64(x), signed))
+		}
+		return
+	}
+	limit := 0x1p32 - 1
+	if signed {
+		limit = 0x1p31 - 1
+	}
+	for i, x := range src {
+		v := min(max(float64(x), -0x1p31), limit)
+		if v != v {
+			v = 0
+		}
+		dst[i] = D(int64(v))
+	}
+}
+
+func truncate64(x float64, signed bool) uint64 {
+	switch {
+	case x >= 0x1p63 && signed:
+		return math.MaxInt64
+	case x >= 0x1p64:
+		return math.MaxUint64
+	case x >= 0x1p63:
+		return uint64(int64(x-0x1p63)) + 1<<63
+	case x >= -0x1p63:
+		return uint64(int64(x))
+	case x < 0:
+		return 1 << 63
+	}
+	return 0
+}

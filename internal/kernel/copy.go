@@ -1,0 +1,164 @@
+package kernel
+
+import "slices"
+
+// Copy moves the elements of an N-d block between two strided places: transpose, slice (steps of either sign), expand, tile, and the
+// pieces of concat and split are all forms of it (copy_forms.go). dst and src do not overlap.
+type Copy struct {
+	elem  int
+	nest  Nest // operands dst, src; in the blocked form the axes outside the block
+	block copyBlock
+	units int // blocks, in the blocked form
+	group int // blocks per tile
+}
+
+// copyBlock is the two innermost axes of a transposing copy: along p src is contiguous, along q dst is. np is 0 in the plain form.
+type copyBlock struct {
+	np, nq     int
+	dstP, srcQ int // the other stride of each axis
+	pBlocks    int
+	qBlocks    int
+}
+
+// A block is walked in squares that keep the lines they touch in the first-level cache.
+const (
+	copyBlockP  = 32
+	copyBlockQ  = 1024
+	copySquareQ = 32
+)
+
+// Prepare describes the block by its size and, for each side, where its first element lies and its strides, all in elements.
+func (c *Copy) Prepare(elemBytes int, size []int, dstOffset int, dstStride []int, srcOffset int, srcStride []int) {
+	*c = Copy{elem: elemBytes}
+	axes := make([]nestAxis, 0, len(size))
+	for i, n := range size {
+		if n != 1 {
+			axes = append(axes, nestAxis{size: n, stride: [MaxOperands]int{dstStride[i], srcStride[i]}})
+		}
+	}
+	// Elements may be copied in any order: that of dst writes whole cache lines.
+	slices.SortStableFunc(axes, func(a, b nestAxis) int { return abs(b.stride[0]) - abs(a.stride[0]) })
+	c.setNest(axes, dstOffset, srcOffset)
+	c.findBlock(dstOffset, srcOffset)
+}
+
+func (c *Copy) setNest(axes []nestAxis, dstOffset, srcOffset int) {
+	size, dst, src := make([]int, len(axes)), make([]int, len(axes)), make([]int, len(axes))
+	for i, ax := range axes {
+		size[i], dst[i], src[i] = ax.size, ax.stride[0], ax.stride[1]
+	}
+	c.nest.Prepare(size, dst, src)
+	c.nest.SetBase(0, dstOffset)
+	c.nest.SetBase(1, srcOffset)
+}
+
+// findBlock turns the copy into its blocked form if dst and src are contiguous along different axes.
+func (c *Copy) findBlock(dstOffset, srcOffset int) {
+	axes := slices.Clone(c.nest.axes)
+	last := len(axes) - 1
+	q := axes[last]
+	if c.nest.elements == 0 || q.stride[0] != 1 || q.stride[1] == 0 || q.stride[1] == 1 {
+		return
+	}
+	at := slices.IndexFunc(axes[:last], func(ax nestAxis) bool { return ax.stride[1] == 1 })
+	if at < 0 {
+		return
+	}
+	p := axes[at]
+	c.block = copyBlock{
+		np: p.size, nq: q.size, dstP: p.stride[0], srcQ: q.stride[1],
+		pBlocks: ceilDiv(p.size, copyBlockP), qBlocks: ceilDiv(q.size, copyBlockQ),
+	}
+	c.setNest(slices.Delete(axes[:last], at, at+1), dstOffset, srcOffset)
+	c.units = c.nest.elements * c.block.pBlocks * c.block.qBlocks
+	c.group = max(1, rangeElements/(min(p.size, copyBlockP)*min(q.size, copyBlockQ)))
+}
+
+// Tiles is how many parts the copy has.
+func (c *Copy) Tiles() int {
+	if c.block.np > 0 {
+		return ceilDiv(c.units, c.group)
+	}
+	return c.nest.Tiles()
+}
+
+// Tile copies part t.
+func (c *Copy) Tile(t int, dst, src []byte) {
+	switch c.elem {
+	case 1:
+		copyTile(c, t, dst, src)
+	case 2:
+		copyTile(c, t, view[uint16](dst), view[uint16](src))
+	case 4:
+		copyTile(c, t, view[uint32](dst), view[uint32](src))
+	case 8:
+		copyTile(c, t, view[uint64](dst), view[uint64](src))
+	case 16:
+		copyTile(c, t, view[word16](dst), view[word16](src))
+	default:
+		badElem("copy", c.elem)
+	}
+}
+
+func copyTile[W word](c *Copy, t int, dst, src []W) {
+	if c.block.np == 0 {
+		lo, hi := c.nest.Range(t)
+		copyRows(&c.nest, lo, hi, dst, src)
+		return
+	}
+	for u := t * c.group; u < min((t+1)*c.group, c.units); u++ {
+		qb := u % c.block.qBlocks
+		pb := u / c.block.qBlocks % c.block.pBlocks
+		outer := u / c.block.qBlocks / c.block.pBlocks
+		cur := c.nest.cursor(outer, outer+1)
+		cur.next()
+		copySquares(&c.block, pb*copyBlockP, qb*copyBlockQ, dst[cur.off[0]:], src, cur.off[1])
+	}
+}
+
+func copyRows[W word](n *Nest, lo, hi int, dst, src []W) {
+	c := n.cursor(lo, hi)
+	for c.next() {
+		d, s := c.off[0], c.off[1]
+		switch {
+		case c.step[0] == 1 && c.step[1] == 1:
+			copy(dst[d:d+c.n], src[s:s+c.n])
+		case c.step[0] == 1 && c.step[1] == 0:
+			fill(dst[d:d+c.n], src[s])
+		default:
+			for range c.n {
+				dst[d] = src[s]
+				d, s = d+c.step[0], s+c.step[1]
+			}
+		}
+	}
+}
+
+// copySquares copies the block that starts at (p0, q0). srcQ may be negative, so src is indexed from its base.
+func copySquares[W word](b *copyBlock, p0, q0 int, dst, src []W, base int) {
+	pEnd, qEnd := min(p0+copyBlockP, b.np), min(q0+copyBlockQ, b.nq)
+	for qs := q0; qs < qEnd; qs += copySquareQ {
+		n := min(copySquareQ, qEnd-qs)
+		for p := p0; p < pEnd; p++ {
+			d := dst[p*b.dstP+qs:][:n]
+			s := base + p + qs*b.srcQ
+			for i := range d {
+				d[i] = src[s]
+				s += b.srcQ
+			}
+		}
+	}
+}
+
+func fill[W word](dst []W, v W) {
+	for i := range dst {
+		dst[i] = v
+	}
+}
+
+func abs(x int) int {
+	if x < 0 {
+		return -x
+	}
+	return x
+}

@@ -1,0 +1,30 @@
+// Package kernel computes on raw slices: every loop of Tenure that touches the elements of a tensor is here.
+//
+// Kernels take slices and return nothing. They allocate nothing, keep nothing, and check nothing that a caller can check: dtypes, shapes,
+// indices and the sizes of slices are the caller's affair, and a call that breaks them panics with a text that starts with "BUG:". The
+// caller owns all memory, scratch included.
+//
+// # Specs and tiles
+//
+// A kernel with something to work out beforehand is a spec: a plain struct of numbers. Its Prepare runs once, when the plan is made, and may
+// allocate. From then on the spec is read only, and any number of goroutines may run its tiles:
+//
+//	var g kernel.Gemm
+//	g.Prepare(...)
+//	for t := range g.Tiles() { // in any order, on any worker
+//		g.Tile(t, scratch, &args) // scratch: one slice of g.ScratchBytes() per worker
+//	}
+//
+// Tiles write disjoint parts of the output and a sum is never split over tiles, so a result does not depend on the number of workers or
+// on their timing. Elementwise kernels work on ranges of element numbers instead; see Nest.
+//
+// # In place
+//
+// An output may be an operand's very bytes where the kernel's comment says so, and then exactly: same start, same layout. Anything else that
+// overlaps is a fault of the caller.
+//
+// # Variants
+//
+// The innermost loops are function variables, set at start to the fastest code that the CPU runs. The portable Go variant is always
+// there; kerneltest holds every variant to the same results as kernel/ref.
+package kernel

@@ -1,0 +1,86 @@
+package kernel
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Signed, Unsigned, Integer, Float and Number list the types that arithmetic is defined on. They name the predeclared types themselves,
+// not their kin (~), so that a slice of dtype.Float16 is not taken for one of uint16.
+type Signed interface {
+	int8 | int16 | int32 | int64
+}
+
+type Unsigned interface {
+	uint8 | uint16 | uint32 | uint64
+}
+
+type Integer interface {
+	Signed | Unsigned
+}
+
+type Float interface {
+	float32 | float64
+}
+
+type Number interface {
+	Integer | Float
+}
+
+// Index is the type of gather and scatter indices. A negative index counts from the end of its axis.
+type Index interface {
+	int32 | int64
+}
+
+// word16 is an element of 16 bytes (complex128).
+type word16 [2]uint64
+
+// word is an element whose bytes are moved and never looked at.
+type word interface {
+	uint8 | uint16 | uint32 | uint64 | word16
+}
+
+// view reads bytes as elements of T. The caller hands over whole, aligned elements.
+func view[T any](b []byte) []T {
+	var zero T
+	size := int(unsafe.Sizeof(zero))
+	if len(b) == 0 {
+		return nil
+	}
+	// As a number, so that the bytes of a stack buffer do not escape into the panic's arguments.
+	if at := uintptr(unsafe.Pointer(unsafe.SliceData(b))); len(b)%size != 0 || at%unsafe.Alignof(zero) != 0 {
+		bug("view: %d bytes at %#x are no whole aligned elements of %d bytes", len(b), at, size)
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
+}
+
+// bytesOf is view's inverse.
+func bytesOf[T any](s []T) []byte {
+	var zero T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
+}
+
+// bug reports a fault of the caller: kernels are handed checked arguments only.
+func bug(format string, args ...any) {
+	panic("BUG: kernel: " + fmt.Sprintf(format, args...))
+}
+
+func sameLen(what string, dst, src int) {
+	if dst != src {
+		bug("%s: dst has %d elements, src %d", what, dst, src)
+	}
+}
+
+func badElem(what string, bytes int) {
+	bug("%s: no element has %d bytes", what, bytes)
+}
+
+func ceilDiv(a, b int) int { return (a + b - 1) / b }
+
+func product(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
+}

@@ -1,0 +1,175 @@
+package kernel
+
+// OutOfRange returns the position of the first index that is outside [-n, n), or -1. Gather and scatter kernels take checked indices.
+func OutOfRange[I Index](indices []I, n int) int {
+	for i, x := range indices {
+		if int(x) < -n || int(x) >= n {
+			return i
+		}
+	}
+	return -1
+}
+
+// OutOfRangeND is OutOfRange for tuples of one index per axis.
+func OutOfRangeND[I Index](indices []I, dims []int) int {
+	for at := 0; at < len(indices); at += len(dims) {
+		for k, n := range dims {
+			if x := int(indices[at+k]); x < -n || x >= n {
+				return at + k
+			}
+		}
+	}
+	return -1
+}
+
+func wrap[I Index](i I, n int) int {
+	if i < 0 {
+		return int(i) + n
+	}
+	return int(i)
+}
+
+// GatherSpec is a lookup along one axis: dst[o, i, :] = src[o, indices[i], :].
+type GatherSpec struct {
+	Outer int // product of the axes before the gathered one
+	Axis  int // its size
+	Count int // number of indices
+	Inner int // product of the axes after it, in bytes
+
+	rows int // of dst, per tile
+}
+
+// Prepare fills the rest.
+func (s *GatherSpec) Prepare() { s.rows = max(1, 4*rangeElements/max(1, s.Inner)) }
+
+// Tiles is how many parts the lookup has.
+func (s *GatherSpec) Tiles() int {
+	if s.Inner == 0 {
+		return 0
+	}
+	return ceilDiv(s.Outer*s.Count, s.rows)
+}
+
+// Gather computes part t.
+func Gather[I Index](s *GatherSpec, t int, dst, src []byte, indices []I) {
+	lo, hi := t*s.rows, min((t+1)*s.rows, s.Outer*s.Count)
+	if s.Inner == 4 {
+		gatherWords(s, lo, hi, view[uint32](dst), view[uint32](src), indices)
+		return
+	}
+	for r := lo; r < hi; r++ {
+		at := r/s.Count*s.Axis + wrap(indices[r%s.Count], s.Axis)
+		copy(dst[r*s.Inner:(r+1)*s.Inner], src[at*s.Inner:])
+	}
+}
+
+// gatherWords is the case where a call of copy per row would be most of the work.
+func gatherWords[W word, I Index](s *GatherSpec, lo, hi int, dst, src []W, indices []I) {
+	for r := lo; r < hi; {
+		outer, first := r/s.Count, r%s.Count
+		n := min(s.Count-first, hi-r)
+		from := src[outer*s.Axis:][:s.Axis]
+		d := dst[r : r+n]
+		for i, x := range indices[first : first+n] {
+			d[i] = from[wrap(x, s.Axis)]
+		}
+		r += n
+	}
+}
+
+// GatherElementsSpec is a lookup of single elements: dst has the shape of the indices, and each element comes from its own place in src
+// but for the axis, where the index says.
+type GatherElementsSpec struct {
+	elem int
+	nest Nest // operands dst and indices (contiguous), src
+	axis int
+	step int
+}
+
+// Prepare takes the shapes of src and of the indices; the indices may be smaller along the other axes.
+func (s *GatherElementsSpec) Prepare(elemBytes int, shape, indexShape []int, axis int) {
+	strides := rowMajor(shape)
+	*s = GatherElementsSpec{elem: elemBytes, axis: shape[axis], step: strides[axis]}
+	strides[axis] = 0
+	s.nest.Prepare(indexShape, rowMajor(indexShape), strides)
+}
+
+// Tiles is how many parts the lookup has.
+func (s *GatherElementsSpec) Tiles() int { return s.nest.Tiles() }
+
+// GatherElements computes part t.
+func GatherElements[I Index](s *GatherElementsSpec, t int, dst, src []byte, indices []I) {
+	switch s.elem {
+	case 1:
+		gatherElements(s, t, dst, src, indices)
+	case 2:
+		gatherElements(s, t, view[uint16](dst), view[uint16](src), indices)
+	case 4:
+		gatherElements(s, t, view[uint32](dst), view[uint32](src), indices)
+	case 8:
+		gatherElements(s, t, view[uint64](dst), view[uint64](src), indices)
+	case 16:
+		gatherElements(s, t, view[word16](dst), view[word16](src), indices)
+	default:
+		badElem("gather_elements", s.elem)
+	}
+}
+
+func gatherElements[W word, I Index](s *GatherElementsSpec, t int, dst, src []W, indices []I) {
+	lo, hi := s.nest.Range(t)
+	c := s.nest.cursor(lo, hi)
+	for c.next() {
+		d, at := c.off[0], c.off[1]
+		for range c.n {
+			dst[d] = src[at+wrap(indices[d], s.axis)*s.step]
+			d, at = d+c.step[0], at+c.step[1]
+		}
+	}
+}
+
+// TuplesSpec addresses slices of a tensor by tuples of indices into its leading axes: what GatherND and ScatterND share. The first
+// batchDims axes of tensor and indices are walked together.
+type TuplesSpec struct {
+	perBatch    int   // tuples of one batch
+	tuples      int   // of all batches
+	dims        []int // sizes of the indexed axes
+	strides     []int // their strides, in slices
+	batchStride int   // slices of one batch
+	slice       int   // elements
+}
+
+// Prepare takes the shape of the tensor and of the indices, whose last axis is the tuple.
+func (s *TuplesSpec) Prepare(shape, indexShape []int, batchDims int) {
+	last := len(indexShape) - 1
+	k := indexShape[last]
+	s.dims = append([]int(nil), shape[batchDims:batchDims+k]...)
+	s.strides = rowMajor(s.dims)
+	s.batchStride = product(s.dims)
+	s.slice = product(shape[batchDims+k:])
+	s.perBatch = product(indexShape[batchDims:last])
+	s.tuples = s.perBatch * product(indexShape[:batchDims])
+}
+
+// place is the number of the slice that tuple i means.
+func place[I Index](s *TuplesSpec, i int, indices []I) int {
+	at := i / s.perBatch * s.batchStride
+	k := len(s.dims)
+	for j, x := range indices[i*k : (i+1)*k] {
+		at += wrap(x, s.dims[j]) * s.strides[j]
+	}
+	return at
+}
+
+func (s *TuplesSpec) perTile() int { return max(1, rangeElements/max(1, s.slice)) }
+
+// Tiles is how many parts GatherND has.
+func (s *TuplesSpec) Tiles() int { return ceilDiv(s.tuples, s.perTile()) }
+
+// GatherND computes part t of dst[i] = src[tuple i].
+func GatherND[I Index](s *TuplesSpec, t, elemBytes int, dst, src []byte, indices []I) {
+	n := s.slice * elemBytes
+	for i := t * s.perTile(); i < min((t+1)*s.perTile(), s.tuples); i++ {
+		at := place(s, i, indices)
+		copy(dst[i*n:(i+1)*n], src[at*n:])
+	}
+}

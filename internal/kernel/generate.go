@@ -1,0 +1,150 @@
+package kernel
+
+import "github.com/tenure-go/tenure/dtype"
+
+// Fill repeats one element over dst.
+func Fill(dst, element []byte) { fillBytes(dst, element) }
+
+// fillBytes doubles what is there already, so that the work is done by copies of growing size.
+func fillBytes(dst, element []byte) {
+	if len(dst) == 0 {
+		return
+	}
+	if len(element) == 0 || len(dst)%len(element) != 0 {
+		bug("fill: %d bytes by an element of %d", len(dst), len(element))
+	}
+	n := copy(dst, element)
+	for n < len(dst) {
+		n += copy(dst[n:], dst[:n])
+	}
+}
+
+// Range computes dst[i] = start + (first+i)*step: first is the number of dst's first element in the whole range.
+func Range[T Number](dst []T, start, step T, first int) {
+	for i := range dst {
+		dst[i] = start + T(first+i)*step
+	}
+}
+
+// OneHotSpec sets, for each index, one of Depth positions: dst is [Outer, Depth, Inner], the indices are [Outer, Inner].
+type OneHotSpec struct{ Outer, Depth, Inner int }
+
+// OneHot writes on where an index says and off everywhere else; an index outside [-Depth, Depth) gives off only. values holds off and on.
+func OneHot(s OneHotSpec, elemBytes int, dst []byte, indices []int64, values []byte) {
+	off, on := values[:elemBytes], values[elemBytes:2*elemBytes]
+	fillBytes(dst, off)
+	for i, x := range indices {
+		if x < 0 {
+			x += int64(s.Depth)
+		}
+		if x < 0 || x >= int64(s.Depth) {
+			continue
+		}
+		outer, inner := i/s.Inner, i%s.Inner
+		at := (outer*s.Depth+int(x))*s.Inner + inner
+		copy(dst[at*elemBytes:(at+1)*elemBytes], on)
+	}
+}
+
+// TriluSpec keeps the part of each matrix on one side of the K-th diagonal and sets the rest to zero.
+type TriluSpec struct {
+	Batch, Rows, Cols int
+	K                 int // 0 is the main diagonal, positive ones lie above it
+	Upper             bool
+}
+
+// Tiles is how many parts the work has: one per matrix.
+func (s *TriluSpec) Tiles() int { return s.Batch }
+
+// Trilu computes matrix t. dst may be src exactly.
+func Trilu(s *TriluSpec, t, elemBytes int, dst, src []byte) {
+	row := s.Cols * elemBytes
+	for r := range s.Rows {
+		at := (t*s.Rows + r) * row
+		d, x := dst[at:at+row], src[at:at+row]
+		// Columns from the diagonal on are the upper part, those up to and with it the lower.
+		cut := r + s.K
+		if !s.Upper {
+			cut++
+		}
+		cut = min(max(cut, 0), s.Cols) * elemBytes
+		if s.Upper {
+			clear(d[:cut])
+			copy(d[cut:], x[cut:])
+		} else {
+			copy(d[:cut], x[:cut])
+			clear(d[cut:])
+		}
+	}
+}
+
+// ScanSpec is a running sum along one axis of [Outer, Axis, Inner].
+type ScanSpec struct {
+	Outer, Axis, Inner int
+	Exclusive          bool // the sum of what comes before
+	Reverse            bool // from the end
+}
+
+// Tiles is how many parts the work has: one per outer index.
+func (s *ScanSpec) Tiles() int { return s.Outer }
+
+// CumSum computes part t. dst may be src exactly.
+func CumSum[T Number](s *ScanSpec, t int, dst, src []T) {
+	size := s.Axis * s.Inner
+	d, x := dst[t*size:(t+1)*size], src[t*size:(t+1)*size]
+	first, step := 0, s.Inner
+	if s.Reverse {
+		first, step = (s.Axis-1)*s.Inner, -s.Inner
+	}
+	for i := range s.Inner {
+		var sum T
+		at := first + i
+		for range s.Axis {
+			v := x[at]
+			if s.Exclusive {
+				d[at] = sum
+				sum += v
+			} else {
+				sum += v
+				d[at] = sum
+			}
+			at += step
+		}
+	}
+}
+
+// NonZeroCount is how many elements of a tensor are not zero.
+func NonZeroCount(dt dtype.DType, src []byte) int {
+	count := 0
+	eachNonZero(dt, src, func(int) { count++ })
+	return count
+}
+
+// NonZero writes the coordinates of the elements that are not zero: dst is [len(shape), count], in row-major order of the elements.
+func NonZero(dt dtype.DType, dst []int64, src []byte, shape []int) {
+	if len(shape) == 0 {
+		return
+	}
+	count, at := len(dst)/len(shape), 0
+	eachNonZero(dt, src, func(i int) {
+		for k := len(shape) - 1; k >= 0; k-- {
+			dst[k*count+at] = int64(i % shape[k])
+			i /= shape[k]
+		}
+		at++
+	})
+}
+
+func eachNonZero(dt dtype.DType, src []byte, f func(i int)) {
+	var found [castChunk]uint8
+	n := len(src) / dt.Size()
+	for lo := 0; lo < n; lo += castChunk {
+		hi := min(lo+castChunk, n)
+		Cast(found[:], dtype.Bool, part(src, dt, lo, hi), dt, 0, hi-lo, CastMode{})
+		for i, x := range found[:hi-lo] {
+			if x != 0 {
+				f(lo + i)
+			}
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+// castTypes are all types that Cast takes.
+func castTypes() []dtype.DType {
+	var all []dtype.DType
+	for d := dtype.DType(0); d < 64; d++ {
+		if kernel.Castable(d) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+func testCast(t *testing.T) {
+	for _, from := range castTypes() {
+		for _, to := range castTypes() {
+			t.Run(fmt.Sprintf("%s_to_%s", from, to), func(t *testing.T) {
+				cast(t, from, to, kernel.CastMode{Saturate: true})
+				cast(t, from, to, kernel.CastMode{Round: dtype.RoundNearest})
+			})
+		}
+	}
+	t.Run("in place", testCastInPlace)
+}
+
+// castSource gives the bytes of at least n elements of a type, with every pattern of the narrow ones among them.
+func castSource(t *testing.T, dt dtype.DType, n int) []byte {
+	t.Helper()
+	size, err := dt.ByteLen(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRand(uint64(dt))
+	b := make([]byte, size)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+		if dt.Size() <= 1 {
+			b[i] = byte(i)
+		}
+	}
+	if dt.IsInt() && dt.Size() > 1 { // small numbers and the ends too, not only large ones
+		for i := 0; i+dt.Size() <= len(b)/2; i += dt.Size() {
+			for k := 1; k < dt.Size(); k++ {
+				b[i+k] = byte(int8(b[i]) >> 7)
+			}
+		}
+	}
+	put := func(i int, f float64) {
+		switch dt {
+		case dtype.F32:
+			copy(b[4*i:], asBytes([]float32{float32(f)}))
+		case dtype.F64:
+			copy(b[8*i:], asBytes([]float64{f}))
+		}
+	}
+	for i, f := range castEdges() {
+		if i < n {
+			put(i, f)
+		}
+	}
+	return b
+}
+
+// castEdges are floats around every limit: ends of the integer types, midpoints of narrower floats and their neighbours.
+func castEdges() []float64 {
+	e := f64s(specials)
+	for _, v := range []float64{0.9, 1.9, 127.9, 128, 255, 256, 32768, 65504, 65519.999, 65520, 2147483647, 2147483648, 4294967295, 4294967296,
+		0x1p63, 0x1p64, 448, 464, 57344, 61440, 240, 248, 6, 7, 0.75, 1.25, 1 + 0x1p-11, 1 + 0x1p-11 + 0x1p-40, 1 + 0x1p-11 - 0x1p-40,
+		1 + 0x1p-8 + 0x1p-33, 1 + 0x1p-4, 1 + 0x1p-4 + 0x1p-30, 0x1p-25, 0x1p-25 + 0x1p-60, 0x1p-150, 1e300} {
+		e = append(e, v, -v, math.Nextafter(v, 0), math.Nextafter(v, math.Inf(1)))
+	}
+	return e
+}
+
+func cast(t *testing.T, from, to dtype.DType, mode kernel.CastMode) {
+	t.Helper()
+	const n = 600 // a whole number of bytes in every type, and several chunks with a rest
+	src := castSource(t, from, n)
+	size, err := to.ByteLen(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSpace(t)
+	x := castSlice(s, "src", from, src, true)
+	dst := castSlice(s, "dst", to, make([]byte, size), false)
+	for _, lo := range []int{0, 8, 200, 456} { // ranges that start a byte
+		kernel.Cast(dst, to, x, from, lo, map[int]int{0: 8, 8: 200, 200: 456, 456: n}[lo], mode)
+	}
+	s.check()
+	for i := range n {
+		v := ref.Decode(from, x, i)
+		if want := ref.Cast(v, to, mode.Saturate, mode.Round); !ref.SameBits(to, dst, i, want) {
+			t.Fatalf("element %d: %v as %s gave bits %#x as %s, want %#x", i, v, from, ref.Bits(to, dst, i), to, want)
+		}
+	}
+}
+
+// castSlice guards the bytes of elements, aligned for them.
+func castSlice(s *space, name string, dt dtype.DType, b []byte, input bool) []byte {
+	place := func(p []byte, g *guarded) []byte {
+		copy(p, b)
+		if input {
+			g.input = append([]byte(nil), b...)
+		}
+		return p
+	}
+	switch dt.Size() {
+	case 2:
+		p, g := alloc[uint16](s, name, len(b)/2)
+		return place(asBytes(p), g)
+	case 4:
+		p, g := alloc[uint32](s, name, len(b)/4)
+		return place(asBytes(p), g)
+	case 8:
+		p, g := alloc[uint64](s, name, len(b)/8)
+		return place(asBytes(p), g)
+	}
+	p, g := alloc[byte](s, name, len(b))
+	return place(p, g)
+}
+
+func testCastInPlace(t *testing.T) {
+	src := []float32{1.5, -2.5, 3e9, float32(math.NaN()), 0}
+	place := inout(newSpace(t), "x", src)
+	kernel.Cast(asBytes(place), dtype.I32, asBytes(place), dtype.F32, 0, len(src), kernel.CastMode{})
+	for i, v := range src {
+		want := ref.Cast(ref.Value{Float: new(big.Float).SetFloat64(0)}, dtype.I32, false, 0)
+		if v == v {
+			want = ref.Cast(ref.Value{Float: big.NewFloat(float64(v))}, dtype.I32, false, 0)
+		}
+		if !ref.SameBits(dtype.I32, asBytes(place), i, want) {
+			t.Fatalf("%v in place: got %#x, want %#x", v, ref.Bits(dtype.I32, asBytes(place), i), want)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package kerneltest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+var scatterOps = []kernel.ScatterOp{kernel.ScatterSet, kernel.ScatterAdd, kernel.ScatterMul, kernel.ScatterMin, kernel.ScatterMax}
+
+func testScatter(t *testing.T) {
+	scatters[float32](t, dtype.F32)
+	scatters[float64](t, dtype.F64)
+	scatters[int8](t, dtype.I8)
+	scatters[int16](t, dtype.I16)
+	scatters[int32](t, dtype.I32)
+	scatters[int64](t, dtype.I64)
+	scatters[uint8](t, dtype.U8)
+	scatters[uint16](t, dtype.U16)
+	scatters[uint32](t, dtype.U32)
+	scatters[uint64](t, dtype.U64)
+	t.Run("half", testScatterHalf)
+	t.Run("c128", func(t *testing.T) {
+		scatterElements(t, kernel.ScatterSet, dtype.C128, words[[2]uint64](24, 1), words[[2]uint64](6, 90), []int{4, 6}, []int{2, 3}, 1,
+			func(_, update [2]uint64) [2]uint64 { return update })
+	})
+}
+
+// combineFunc is the definition of a scatter's reduction.
+func combineFunc[T kernel.Number](op kernel.ScatterOp) func(old, update T) T {
+	return func(old, update T) T {
+		switch op {
+		case kernel.ScatterAdd:
+			return old + update
+		case kernel.ScatterMul:
+			return old * update
+		case kernel.ScatterMin:
+			return min(old, update)
+		case kernel.ScatterMax:
+			return max(old, update)
+		}
+		return update
+	}
+}
+
+func scatters[T kernel.Number](t *testing.T, dt dtype.DType) {
+	r := newRand(11)
+	values := func(n int) []T {
+		x := make([]T, n)
+		for i := range x {
+			x[i] = T(r.IntN(100))
+		}
+		return x
+	}
+	for _, op := range scatterOps {
+		t.Run(fmt.Sprint(dt, " ", op), func(t *testing.T) {
+			for axis := range 2 { // more indices than places: updates meet
+				scatterElements(t, op, dt, values(24), values(24), []int{4, 6}, []int{4, 6}, axis, combineFunc[T](op))
+				scatterElements(t, op, dt, values(24), values(6), []int{4, 6}, []int{2, 3}, axis, combineFunc[T](op))
+			}
+			scatterND(t, op, dt, values(24), values(10*4), []int{2, 3, 4}, []int{10, 2}, combineFunc[T](op))
+			scatterND(t, op, dt, values(24), values(2*5), []int{2, 3, 4}, []int{2, 5, 3}, combineFunc[T](op))
+		})
+	}
+}
+
+func testScatterHalf(t *testing.T) {
+	r := newRand(12)
+	for _, dt := range []dtype.DType{dtype.F16, dtype.BF16} {
+		values := func(n int) []uint16 {
+			x := make([]uint16, n)
+			for i := range x {
+				x[i] = toHalf(dt, 4*r.Float32()-2)
+			}
+			return x
+		}
+		for _, op := range scatterOps {
+			f := func(old, update uint16) uint16 {
+				return toHalf(dt, combineFunc[float32](op)(fromHalf(dt, old), fromHalf(dt, update)))
+			}
+			scatterElements(t, op, dt, values(24), values(24), []int{4, 6}, []int{4, 6}, 0, f)
+			scatterND(t, op, dt, values(24), values(10*4), []int{2, 3, 4}, []int{10, 2}, f)
+		}
+	}
+}
+
+func scatterElements[T comparable](t *testing.T, op kernel.ScatterOp, dt dtype.DType, data, updates []T, shape, indexShape []int, axis int, f func(old, update T) T) {
+	t.Helper()
+	idx := indices(newRand(13), ref.Size(indexShape), shape[axis])
+	want := ref.ScatterElements(data, shape, idx, indexShape, updates, axis, f)
+	var spec kernel.ScatterElementsSpec
+	spec.Prepare(shape, indexShape, axis)
+	s := newSpace(t)
+	dst, dst32, u := inout(s, "dst", data), inout(s, "dst32", data), in(s, "updates", updates)
+	kernel.ScatterElements(&spec, op, dt, asBytes(dst), in(s, "indices", idx), asBytes(u))
+	kernel.ScatterElements(&spec, op, dt, asBytes(dst32), in(s, "indices32", narrowed(idx)), asBytes(u))
+	s.check()
+	wantEqual(t, dst, want)
+	wantEqual(t, dst32, want)
+}
+
+func scatterND[T comparable](t *testing.T, op kernel.ScatterOp, dt dtype.DType, data, updates []T, shape, indexShape []int, f func(old, update T) T) {
+	t.Helper()
+	idx := tuples(newRand(14), shape, indexShape, 0)
+	want := ref.ScatterND(data, shape, idx, indexShape, updates, f)
+	var spec kernel.TuplesSpec
+	spec.Prepare(shape, indexShape, 0)
+	s := newSpace(t)
+	dst, dst32, u := inout(s, "dst", data), inout(s, "dst32", data), in(s, "updates", updates)
+	kernel.ScatterND(&spec, op, dt, asBytes(dst), in(s, "indices", idx), asBytes(u))
+	kernel.ScatterND(&spec, op, dt, asBytes(dst32), in(s, "indices32", narrowed(idx)), asBytes(u))
+	s.check()
+	wantEqual(t, dst, want)
+	wantEqual(t, dst32, want)
+}

@@ -1,0 +1,174 @@
+package kerneltest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+// unaryParams are the scalars to try; functions that have none are tried with the first alone.
+var unaryParams = map[kernel.UnaryOp][][2]float32{
+	kernel.LeakyRelu:       {{0.01, 0}, {0, 0}, {1, 0}, {-0.5, 0}, {3, 0}},
+	kernel.ThresholdedRelu: {{1, 0}, {-1, 0}},
+	kernel.Clip:            {{0, 6}, {-1, 1}, {float32(math.Inf(-1)), float32(math.Inf(1))}, {2, 1}},
+	kernel.HardSigmoid:     {{0.2, 0.5}, {1, 0}},
+	kernel.Swish:           {{1, 0}, {1.702, 0}},
+	kernel.Elu:             {{1, 0}, {0.3, 0}},
+	kernel.Selu:            {{1.6732632, 1.050701}},
+	kernel.Celu:            {{1, 0}, {0.5, 0}},
+	kernel.Shrink:          {{0.5, 0}, {1.5, 1.5}},
+	kernel.PowScalar:       {{2, 0}, {3, 0}, {-1, 0}, {1, 0}, {0, 0}, {0.5, 0}, {-0.5, 0}, {1.7, 0}, {4, 0}},
+	kernel.Affine:          {{2, 1}, {-0.5, 0}},
+}
+
+func testUnary(t *testing.T) {
+	for _, op := range kernel.UnaryOps() {
+		t.Run(op.String(), func(t *testing.T) {
+			params := unaryParams[op]
+			if params == nil {
+				params = [][2]float32{{}}
+			}
+			for _, p := range params {
+				unaryValues(t, op, p[0], p[1])
+				unaryPlaces(t, op, p[0], p[1])
+			}
+		})
+	}
+	t.Run("int", testUnaryInt)
+	t.Run("half", testUnaryHalf)
+}
+
+// unarySlack is the absolute error of functions whose result is the difference of numbers of the size of 1; all have 2 ulp besides.
+func unarySlack(op kernel.UnaryOp) float64 {
+	switch op {
+	case kernel.HardSigmoid, kernel.HardSwish, kernel.Affine, kernel.Shrink:
+		return 0x1p-22
+	}
+	return 0
+}
+
+func unaryValues(t *testing.T, op kernel.UnaryOp, a, b float32) {
+	t.Helper()
+	s := newSpace(t)
+	src := in(s, "src", spread(newRand(1), 2000))
+	dst := out[float32](s, "dst", len(src))
+	kernel.UnaryF32(op, dst, src, a, b)
+	s.check()
+	wide := make([]float64, len(src))
+	kernel.UnaryF64(op, wide, f64s(src), float64(a), float64(b))
+	for i, x := range src {
+		want := ref.Unary(op.String(), float64(x), float64(a), float64(b))
+		if !sameValue(dst[i], want, 2) && !(math.Abs(float64(dst[i])-want) <= unarySlack(op)) {
+			t.Fatalf("%s(%v; %v, %v): got %v, want %v", op, x, a, b, dst[i], want)
+		}
+		if !(math.Abs(wide[i]-want) <= 1e-13*math.Abs(want)+1e-300) && wide[i] != want && (wide[i] == wide[i] || want == want) {
+			t.Fatalf("%s(%v; %v, %v) in float64: got %v, want %v", op, x, a, b, wide[i], want)
+		}
+	}
+}
+
+// unaryPlaces checks that a value's result depends neither on its place in the row nor on whether the row is computed in place.
+func unaryPlaces(t *testing.T, op kernel.UnaryOp, a, b float32) {
+	t.Helper()
+	all := spread(newRand(2), 30)
+	for _, n := range lengths {
+		s := newSpace(t)
+		src := in(s, "src", all[:n])
+		dst := out[float32](s, "dst", n)
+		place := inout(s, "in place", all[:n])
+		kernel.UnaryF32(op, dst, src, a, b)
+		kernel.UnaryF32(op, place, place, a, b)
+		s.check()
+		for i := range src {
+			one := out[float32](s, "one", 1)
+			kernel.UnaryF32(op, one, src[i:i+1], a, b)
+			wantEqual(t, dst[i:i+1], one)
+		}
+		wantEqual(t, place, dst)
+	}
+}
+
+func testUnaryInt(t *testing.T) {
+	unaryInt[int8](t)
+	unaryInt[int64](t)
+	unaryInt[uint8](t)
+	unaryInt[uint32](t)
+}
+
+func unaryInt[T kernel.Integer](t *testing.T) {
+	t.Helper()
+	r := newRand(3)
+	src := make([]T, 300)
+	for i := range src {
+		src[i] = T(r.Uint64())
+	}
+	src[0], src[1] = 0, 1
+	for _, op := range []kernel.UnaryOp{kernel.Identity, kernel.Relu, kernel.Abs, kernel.Neg, kernel.Sign} {
+		s := newSpace(t)
+		x, dst, place := in(s, "src", src), out[T](s, "dst", len(src)), inout(s, "in place", src)
+		kernel.UnaryInt(op, dst, x)
+		kernel.UnaryInt(op, place, place)
+		s.check()
+		wantEqual(t, place, dst)
+		want := ref.Map(src, func(v T) T {
+			switch {
+			case op == kernel.Relu && v < 0:
+				return 0
+			case op == kernel.Abs && v < 0, op == kernel.Neg:
+				return 0 - v
+			case op == kernel.Sign && v > 0:
+				return 1
+			case op == kernel.Sign && v < 0:
+				return ^T(0)
+			}
+			return v
+		})
+		wantEqual(t, dst, want)
+	}
+	s := newSpace(t)
+	dst := out[T](s, "dst", len(src))
+	kernel.BitNot(dst, src)
+	wantEqual(t, dst, ref.Map(src, func(v T) T { return ^v }))
+	kernel.Clamp(dst, src, 3, 50)
+	wantEqual(t, dst, ref.Map(src, func(v T) T { return min(max(v, 3), 50) }))
+	s.check()
+}
+
+func testUnaryHalf(t *testing.T) {
+	for _, dt := range []dtype.DType{dtype.F16, dtype.BF16} {
+		src := make([]uint16, 1<<16)
+		for i := range src {
+			src[i] = uint16(i)
+		}
+		for _, scratch := range []int{1, 7, kernel.HalfScratchFloats} {
+			s := newSpace(t)
+			x, dst := in(s, "src", src), inout(s, "dst", src)
+			kernel.UnaryHalf(kernel.Sigmoid, dt, dst, x, 0, 0, out[float32](s, "scratch", scratch))
+			s.check()
+			for i := range src {
+				want := fromHalf(dt, toHalf(dt, float32(ref.Unary("sigmoid", float64(fromHalf(dt, src[i])), 0, 0))))
+				got := fromHalf(dt, dst[i])
+				if got != want && (got == got || want == want) {
+					t.Fatalf("%s sigmoid(%v): got %v, want %v", dt, fromHalf(dt, src[i]), got, want)
+				}
+			}
+		}
+	}
+}
+
+func fromHalf(dt dtype.DType, b uint16) float32 {
+	if dt == dtype.F16 {
+		return dtype.Float16(b).Float32()
+	}
+	return dtype.BFloat16(b).Float32()
+}
+
+func toHalf(dt dtype.DType, f float32) uint16 {
+	if dt == dtype.F16 {
+		return uint16(dtype.Float16FromFloat32(f))
+	}
+	return uint16(dtype.BFloat16FromFloat32(f))
+}

@@ -1,0 +1,270 @@
+package kernel
+
+import "math"
+
+// unaryRow holds the float32 functions over rows. It is a dispatch point: an assembly variant replaces entries at start.
+var unaryRow = portableUnaryRows
+
+type unaryRowFunc func(dst, src []float32, a, b float32)
+
+// portableUnaryRows has a loop of its own for what is cheap or frequent; the rest is computed by unaryScalar, in float64.
+var portableUnaryRows = func() (rows [numUnary]unaryRowFunc) {
+	for op, f := range unaryScalar {
+		rows[op] = func(dst, src []float32, a, b float32) {
+			for i, x := range src {
+				dst[i] = float32(f(float64(x), float64(a), float64(b)))
+			}
+		}
+	}
+	rows[Identity] = func(dst, src []float32, _, _ float32) { copy(dst, src) }
+	rows[Relu] = reluRow
+	rows[LeakyRelu] = leakyReluRow
+	rows[Clip] = clipRow
+	rows[Sigmoid] = sigmoidRow
+	rows[HardSigmoid] = hardSigmoidRow
+	rows[HardSwish] = hardSwishRow
+	rows[Silu] = siluRow
+	rows[Swish] = swishRow
+	rows[Gelu] = geluRow
+	rows[GeluTanh] = geluTanhRow
+	rows[Elu] = eluRow
+	rows[Selu] = seluRow
+	rows[Celu] = celuRow
+	rows[Softplus] = softplusRow
+	rows[Mish] = mishRow
+	rows[Abs] = absRow
+	rows[Neg] = negRow
+	rows[Floor] = floorRow
+	rows[Ceil] = ceilRow
+	rows[Round] = roundRow
+	rows[Sqrt] = sqrtRow
+	rows[Reciprocal] = reciprocalRow
+	rows[Exp] = expRow
+	rows[Tanh] = tanhRow
+	rows[Erf] = erfRow
+	rows[PowScalar] = powScalarRow
+	rows[Affine] = affineRow
+	return rows
+}()
+
+func reluRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = max(x, 0)
+	}
+}
+
+func leakyReluRow(dst, src []float32, a, _ float32) {
+	dst = dst[:len(src)]
+	if a > 0 && a <= 1 { // without a branch on the sign, which is as good as random
+		for i, x := range src {
+			dst[i] = max(x, a*x)
+		}
+		return
+	}
+	for i, x := range src {
+		if x < 0 {
+			x *= a
+		}
+		dst[i] = x
+	}
+}
+
+func clipRow(dst, src []float32, a, b float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = min(max(x, a), b)
+	}
+}
+
+func sigmoidRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(sigmoid64(float64(x)))
+	}
+}
+
+func hardSigmoidRow(dst, src []float32, a, b float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = min(max(a*x+b, 0), 1)
+	}
+}
+
+func hardSwishRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = x * min(max(x*(1.0/6)+0.5, 0), 1)
+	}
+}
+
+func siluRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(float64(x) / (1 + exp64(-float64(x))))
+	}
+}
+
+func swishRow(dst, src []float32, a, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(float64(x) / (1 + exp64(-float64(a)*float64(x))))
+	}
+}
+
+func geluRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(float64(x) * phi64(float64(x)))
+	}
+}
+
+func geluTanhRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(geluTanh64(float64(x)))
+	}
+}
+
+func eluRow(dst, src []float32, a, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		if x < 0 {
+			x = float32(float64(a) * expm1(float64(x)))
+		}
+		dst[i] = x
+	}
+}
+
+func seluRow(dst, src []float32, a, b float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		if x <= 0 {
+			dst[i] = float32(float64(b) * float64(a) * expm1(float64(x)))
+		} else {
+			dst[i] = b * x
+		}
+	}
+}
+
+func celuRow(dst, src []float32, a, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = max(x, 0) + float32(min(0, float64(a)*expm1(float64(x)/float64(a))))
+	}
+}
+
+func softplusRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(softplus64(float64(x)))
+	}
+}
+
+func mishRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(mish64(float64(x)))
+	}
+}
+
+func absRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = math.Float32frombits(math.Float32bits(x) &^ (1 << 31))
+	}
+}
+
+func negRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = -x
+	}
+}
+
+func floorRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(math.Floor(float64(x)))
+	}
+}
+
+func ceilRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(math.Ceil(float64(x)))
+	}
+}
+
+func roundRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(math.RoundToEven(float64(x)))
+	}
+}
+
+func sqrtRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(math.Sqrt(float64(x)))
+	}
+}
+
+func reciprocalRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = 1 / x
+	}
+}
+
+func expRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(exp64(float64(x)))
+	}
+}
+
+func tanhRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(tanh64(float64(x)))
+	}
+}
+
+func erfRow(dst, src []float32, _, _ float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(erf64(float64(x)))
+	}
+}
+
+// powScalarRow has loops for the exponents that models use; a root of -Inf or -0 is not its square root, so 1/2 goes the general way.
+func powScalarRow(dst, src []float32, a, _ float32) {
+	dst = dst[:len(src)]
+	switch a {
+	case 1:
+		copy(dst, src)
+	case 2:
+		for i, x := range src {
+			dst[i] = x * x
+		}
+	case 3:
+		for i, x := range src {
+			d := float64(x)
+			dst[i] = float32(d * d * d)
+		}
+	case -1:
+		reciprocalRow(dst, src, 0, 0)
+	default:
+		for i, x := range src {
+			dst[i] = float32(math.Pow(float64(x), float64(a)))
+		}
+	}
+}
+
+func affineRow(dst, src []float32, a, b float32) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = float32(float64(a)*float64(x) + float64(b))
+	}
+}
