@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/shape"
 )
 
 // View is the elements of a contiguous tensor as a Go slice in row-major order, and a use of the tensor until its Release. Data must not be kept
@@ -114,6 +115,9 @@ func Values[T dtype.Element](x *Tensor) ([]T, error) {
 	}
 	if x.dt != dtype.Of[T]() {
 		return nil, fmt.Errorf("%s: got %s, want elements of %s: %w", op, x.describe(), dtype.Of[T](), ErrDType)
+	}
+	if _, err := shape.Bytes(x.dt, x.Shape()); err != nil { // a broadcast can repeat a few bytes beyond all memory
+		return nil, fmt.Errorf("%s: %w", op, err)
 	}
 	if err := x.h.Use(); err != nil {
 		return nil, x.refusal(op, err)

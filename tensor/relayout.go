@@ -49,7 +49,10 @@ func (r Range) in(op string, axis, n int) (start, count, step int, err error) {
 	if start < 0 || start > stop || stop > n {
 		return 0, 0, 0, fmt.Errorf("%s: axis %d: got range %d to %d, want it within size %d: %w", op, axis, r.Start, r.Stop, n, ErrShape)
 	}
-	return start, (stop - start + step - 1) / step, step, nil
+	if start < stop {
+		count = (stop-start-1)/step + 1
+	}
+	return start, count, step, nil
 }
 
 func sliced(ranges []Range) relayout {
