@@ -1,0 +1,212 @@
+package exec_test
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tenure-go/tenure/compute"
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
+)
+
+func parse(t testing.TB, text string) *ir.Program {
+	t.Helper()
+	p, err := ir.Parse(text, op.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// bytesFor makes bytes of a type: small floats, zeros and ones else.
+func bytesFor(t op.Type, r *rand.Rand) []byte {
+	n, _ := t.Bytes()
+	data := make([]byte, max(n, 8))[:n]
+	if t.DType == dtype.F32 {
+		for i := range n / 4 {
+			binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(float32(r.IntN(17)-8)/4))
+		}
+		return data
+	}
+	for i := range data {
+		data[i] = byte(r.IntN(2))
+	}
+	return data
+}
+
+// runBoth runs a program as planned and by the reference interpreter, and
+// compares the results bit by bit.
+func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
+	t.Helper()
+	memorytest.Check(t)
+	r := rand.New(rand.NewPCG(seed, 1))
+	weights := ir.WeightMap{}
+	for _, w := range p.Weights {
+		weights[w.Name] = bytesFor(w.Type, r)
+	}
+	var inputs, want [][]byte
+	for _, v := range p.Body.Params {
+		inputs = append(inputs, bytesFor(v.Type, r))
+	}
+	want = interpret(t, p, weights, inputs)
+	exe, err := exec.Compile(context.Background(), p, weights, exec.Options{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var slot exec.Slot
+	defer slot.Release()
+	pool := compute.NewPool(2)
+	defer pool.Close()
+	runner, err := slot.Runner(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 3 {
+		given := make([][]byte, len(inputs))
+		for i := range inputs {
+			given[i] = append(make([]byte, 0, len(inputs[i])+8), inputs[i]...)
+		}
+		var outputs [][]byte
+		for i, v := range p.Body.Results {
+			n, _ := v.Type.Bytes()
+			if in := exe.OutputInInput(i); in >= 0 {
+				outputs = append(outputs, given[in][:n])
+				continue
+			}
+			outputs = append(outputs, make([]byte, n))
+		}
+		if err := runner.Run(pool, nil, given, outputs); err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if string(outputs[i]) != string(want[i]) {
+				t.Fatalf("round %d, output %d: got % x, want % x\n%s", round, i, outputs[i], want[i], p)
+			}
+		}
+		for i, v := range p.Body.Params {
+			if !v.Donated && string(given[i]) != string(inputs[i]) {
+				t.Fatalf("round %d: input %d was written", round, i)
+			}
+		}
+	}
+	return exe.Plan
+}
+
+func interpret(t *testing.T, p *ir.Program, weights ir.Weights, inputs [][]byte) [][]byte {
+	t.Helper()
+	in := ir.Interpreter{Eval: compute.Eval, Weights: weights}
+	var args []op.Arg
+	for i, v := range p.Body.Params {
+		args = append(args, op.Arg{Type: v.Type, Data: inputs[i]})
+	}
+	results, err := in.Run(p, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out [][]byte
+	for _, r := range results {
+		out = append(out, r.Data)
+	}
+	return out
+}
+
+func TestRunEqualsInterpreter(t *testing.T) {
+	for name, text := range map[string]string{
+		"chain in place": `func @main(%x: f32[100]) -> (f32[100]) {
+			%a = relu(%x)
+			%b = exp(donate %a)
+			%c = neg(donate %b)
+			return %c
+		}`,
+		"residual": `func @main(%x: f32[64,8]) -> (f32[64,8]) {
+			weight @w: f32[64,8]
+			%a = relu(%x)
+			%b = mul(%a, @w)
+			%c = add(donate %b, %a)
+			%d = sub(%a, donate %c)
+			return %d
+		}`,
+		"views": `func @main(%x: f32[2,3,4], %y: f32[24]) -> (f32[24], f32[12]) {
+			%s: i64[1] = constant() {dtype = i64, dims = [1], ints = [24]}
+			%a = relu(%x)
+			%v = reshape(%a, %s)
+			%b = add(%v, %y)
+			%c, %d = split(%b) {num_outputs = 2}
+			%e = mul(%c, %d)
+			%f = exp(donate %b)
+			return %f, %e
+		}`,
+		"donated state": `func @main(donate %kv: f32[4,8], %new: f32[8]) -> (f32[4,8], f32[8]) {
+			%a = add(donate %kv, %new)
+			%b = reduce_sum(%a, _) {keepdims = 0}
+			%c = mul(%new, %b)
+			return %a, %c
+		}`,
+		"branches": `func @main(%x: f32[32], %c: bool[]) -> (f32[32], f32[16]) {
+			%a = relu(%x)
+			%b = exp(%x)
+			%r, %q = if(%c) {
+				%p = neg(%a)
+				%h, %l = split(%p) {num_outputs = 2}
+				%m = add(%h, %l)
+				%n = tanh(%p)
+				return %n, %m
+			} {
+				%s = add(%a, %b)
+				%t, %u = split(%b) {num_outputs = 2}
+				%v = sub(%t, %u)
+				return %s, %v
+			}
+			%y = add(%r, %b)
+			%z = neg(%q)
+			return %y, %z
+		}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(4) {
+				d := runBoth(t, parse(t, text), seed)
+				if d.ArenaBytes < d.LowerBoundBytes {
+					t.Errorf("got an arena of %d bytes below the bound of %d", d.ArenaBytes, d.LowerBoundBytes)
+				}
+			}
+		})
+	}
+}
+
+// TestPlannedBytes pins figures that can be counted by hand.
+func TestPlannedBytes(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		arena, io  int64
+	}{
+		{"one output needs no arena", `func @main(%x: f32[1024]) -> (f32[1024]) {
+			%a = relu(%x)
+			%b = exp(donate %a)
+			return %b
+		}`, 0, 8192},
+		{"two live values", `func @main(%x: f32[1024]) -> (f32[]) {
+			%a = relu(%x)
+			%b = exp(%a)
+			%c = add(donate %a, %b)
+			%d = reduce_sum(%c, _) {keepdims = 0}
+			return %d
+		}`, 8192, 4100},
+		{"a donated input takes the chain", `func @main(donate %x: f32[1024]) -> (f32[1024]) {
+			%a = relu(donate %x)
+			%b = exp(donate %a)
+			return %b
+		}`, 0, 4096},
+	} {
+		d := runBoth(t, parse(t, c.text), 1)
+		if d.ArenaBytes != c.arena || d.IOBytes != c.io || d.LowerBoundBytes != c.arena {
+			t.Errorf("%s: got arena %d, bound %d, io %d, want arena %d, io %d", c.name, d.ArenaBytes, d.LowerBoundBytes, d.IOBytes, c.arena, c.io)
+		}
+	}
+}

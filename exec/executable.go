@@ -1,0 +1,334 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenure-go/tenure/compute"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/plan/check"
+	"github.com/tenure-go/tenure/plan/solve"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// Options say how a program is compiled.
+type Options struct {
+	Threads int // workers that run a step; at least 1
+
+	// Declined and Copies come from the passes and are part of the plan's
+	// report.
+	Declined []plan.Declined
+	Copies   []plan.Copy
+
+	// Effort bounds the search for a placement, see package plan/solve.
+	Effort int64
+}
+
+// Executable is a compiled program: its plan, proved, and where each operand
+// and result of each call lies. It is immutable.
+type Executable struct {
+	Program *ir.Program // final; must not be changed
+	Plan    *plan.Plan
+
+	weights ir.Weights
+	calls   []*ir.Call
+	sigs    []*op.Sig
+	code    []instr
+	refs    [][]ref // per call: operands, then results
+
+	taken    []bool // per parameter: the program writes into it or gives it back
+	outputIn []int  // per result: the parameter whose bytes it comes back in, or -1
+}
+
+// ref is where one operand or result of a call lies.
+type ref struct {
+	space        plan.Space
+	arg          int
+	offset, size int64
+	weight       *ir.Value
+}
+
+// Compile compiles a final program: all types static, what may be
+// overwritten marked. The error names all calls without a kernel at once.
+func Compile(ctx context.Context, p *ir.Program, weights ir.Weights, o Options) (*Executable, error) {
+	l, err := lower(p, weights.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	e := &Executable{Program: p, weights: weights, calls: l.calls, sigs: l.sigs}
+	problem := l.problem()
+	placed, err := solve.Solve(ctx, problem, solve.Options{Effort: o.Effort})
+	if err != nil {
+		return nil, err
+	}
+	if err := e.resolve(l, placed.Offsets); err != nil {
+		return nil, err
+	}
+	e.emit(p.Body, l)
+	e.findTaken(l)
+	scratch, err := e.scratch()
+	if err != nil {
+		return nil, err
+	}
+	e.Plan = l.document(problem, placed, scratch, o)
+	if err := check.Check(p, e.Plan, weights); err != nil {
+		return nil, fmt.Errorf("BUG: the plan does not hold: %w", err)
+	}
+	return e, nil
+}
+
+// CheckKernels reports, all at once, the operators of a program that no
+// kernel runs.
+func CheckKernels(p *ir.Program) error {
+	missing := map[string][]string{}
+	p.Walk(func(_ *ir.Block, c *ir.Call) {
+		if len(c.Regions) == 0 && !compute.Supported(c.Op) {
+			missing[c.Op.Name] = append(missing[c.Op.Name], describe(c))
+		}
+	})
+	if len(missing) == 0 {
+		return nil
+	}
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		faults = append(faults, fmt.Errorf("operator %s has no kernel, wanted by %s: %w", name, strings.Join(missing[name], ", "), op.ErrUnsupported))
+	}
+	return errors.Join(faults...)
+}
+
+// TakesInput reports whether the program overwrites parameter i, or gives it
+// back as a result.
+func (e *Executable) TakesInput(i int) bool { return e.taken[i] }
+
+// WhyNotTaken says why nothing lies in the bytes of parameter i.
+func (e *Executable) WhyNotTaken(i int) string {
+	name := e.Program.Body.Params[i].Name
+	for _, d := range e.Plan.Declined {
+		if d.Value == name {
+			return fmt.Sprintf("%s cannot write into it: %s", stepName(d), d.Reason)
+		}
+	}
+	return "no operator that reads it can write its result into its bytes"
+}
+
+func stepName(d plan.Declined) string {
+	if d.Node == "" {
+		return d.Op
+	}
+	return fmt.Sprintf("node %q (%s)", d.Node, d.Op)
+}
+
+// OutputInInput returns the donated parameter in whose bytes result i comes
+// back, -1 for none.
+func (e *Executable) OutputInInput(i int) int { return e.outputIn[i] }
+
+// findTaken fills in which parameters are overwritten or given back.
+func (e *Executable) findTaken(l *lowering) {
+	e.taken = make([]bool, len(e.Program.Body.Params))
+	for k, c := range l.calls {
+		for r, v := range c.Results {
+			if v == nil {
+				continue
+			}
+			at := l.places[v]
+			if _, kind, _ := l.bytesFor(k, c, r); at.class.space == plan.SpaceInput && kind != op.View {
+				e.taken[at.class.arg] = true
+			}
+		}
+	}
+	for _, v := range e.Program.Body.Results {
+		in := -1
+		if at := l.places[v]; at.class.space == plan.SpaceInput {
+			in = at.class.arg
+			e.taken[in] = true
+		}
+		e.outputIn = append(e.outputIn, in)
+	}
+}
+
+// resolve turns places into references that a runner can follow.
+func (e *Executable) resolve(l *lowering, bases []int64) error {
+	at := func(v *ir.Value) (ref, error) {
+		if v == nil {
+			return ref{}, nil
+		}
+		p := l.places[v]
+		if p.class == nil {
+			return ref{}, fmt.Errorf("BUG: exec: value %q has no place", v.Name)
+		}
+		r := ref{space: p.class.space, arg: p.class.arg, offset: p.offset, size: p.size}
+		switch r.space {
+		case plan.SpaceArena:
+			r.offset += bases[p.class.id]
+		case plan.SpaceWeight:
+			r.weight = p.class.weight
+		}
+		return r, nil
+	}
+	e.refs = make([][]ref, len(l.calls))
+	for k, c := range l.calls {
+		for _, a := range c.Args {
+			r, err := at(a.Value)
+			if err != nil {
+				return err
+			}
+			e.refs[k] = append(e.refs[k], r)
+		}
+		for _, v := range c.Results {
+			r, err := at(v)
+			if err != nil {
+				return err
+			}
+			e.refs[k] = append(e.refs[k], r)
+		}
+	}
+	return nil
+}
+
+// bind makes the task of call k; operands and results have no bytes yet,
+// except weights.
+func (e *Executable) bind(k int) (*compute.Task, error) {
+	c := e.calls[k]
+	call := &op.Call{Sig: e.sigs[k], Node: c.Node, In: make([]op.Arg, len(c.Args)), Out: make([]op.Arg, len(c.Results))}
+	for i, a := range c.Args {
+		if a.Value == nil {
+			continue
+		}
+		call.In[i] = op.Arg{Type: a.Value.Type, Layout: shape.RowMajor(a.Value.Type.Shape)}
+		if r := e.refs[k][i]; r.space == plan.SpaceWeight {
+			data, ok := e.weights.Bytes(r.weight)
+			if !ok || int64(len(data)) < r.offset+r.size {
+				return nil, fmt.Errorf("BUG: exec: weight %q has no bytes", r.weight.Name)
+			}
+			call.In[i].Data = data[r.offset : r.offset+r.size : r.offset+r.size]
+		}
+	}
+	for i, v := range c.Results {
+		if v != nil {
+			call.Out[i] = op.Arg{Type: v.Type, Layout: shape.RowMajor(v.Type.Shape)}
+		}
+	}
+	return compute.Bind(call)
+}
+
+// scratch binds every call once to learn its scratch, in bytes per worker.
+// Calls without a kernel are reported together.
+func (e *Executable) scratch() ([]int64, error) {
+	bytes := make([]int64, len(e.calls))
+	var faults []error
+	for _, in := range e.code {
+		if in.kind != run {
+			continue
+		}
+		t, err := e.bind(in.call)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		bytes[in.call] = int64(t.Scratch)
+	}
+	if len(faults) > 0 {
+		return nil, fmt.Errorf("compile: %w", errors.Join(faults...))
+	}
+	return bytes, nil
+}
+
+// document writes the plan down.
+func (l *lowering) document(problem *plan.Problem, placed plan.Placement, scratch []int64, o Options) *plan.Plan {
+	d := &plan.Plan{
+		Format:          plan.Format,
+		Model:           l.program.Hash(),
+		ArenaBytes:      placed.Size,
+		Threads:         max(o.Threads, 1),
+		LowerBoundBytes: problem.LowerBound().Bytes,
+		InPlace:         l.inPlace,
+		Declined:        slices.Concat(o.Declined, l.declined),
+		Copies:          o.Copies,
+	}
+	for _, v := range l.program.Body.Params {
+		d.Shapes = append(d.Shapes, plan.Shape{Name: v.Name, Type: v.Type.String()})
+		d.IOBytes += l.places[v].size
+	}
+	for _, v := range l.program.Body.Results {
+		if l.places[v].class.space == plan.SpaceOutput {
+			d.IOBytes += l.places[v].size
+		}
+	}
+	for k, c := range l.calls {
+		d.Steps = append(d.Steps, plan.Step{Call: k, Op: c.Op.Name, Node: c.Node, Scratch: scratch[k]})
+		d.ScratchPerThread = max(d.ScratchPerThread, scratch[k])
+	}
+	d.ScratchBytes = d.ScratchPerThread * int64(d.Threads)
+	l.documentValues(d, placed.Offsets)
+	d.Peak = peakOf(d)
+	return d
+}
+
+func (l *lowering) documentValues(d *plan.Plan, bases []int64) {
+	add := func(v *ir.Value) {
+		at := l.places[v]
+		start, end := l.life(v)
+		e := plan.Value{ID: v.ID, Name: v.Name, Type: v.Type.String(), Space: at.class.space, Arg: at.class.arg,
+			Offset: at.offset, Size: at.size, Start: start, End: end}
+		if e.Space == plan.SpaceArena {
+			e.Offset += bases[at.class.id]
+		}
+		d.Values = append(d.Values, e)
+	}
+	for _, v := range l.program.Body.Params {
+		add(v)
+	}
+	for _, v := range l.program.Weights {
+		add(v)
+		d.WeightBytes += l.places[v].size
+	}
+	for _, c := range l.calls {
+		for _, v := range c.Results {
+			if v != nil {
+				add(v)
+			}
+		}
+	}
+}
+
+// peakOf finds the step at which the most bytes of the arena are live. Bytes
+// that several values share count once.
+func peakOf(d *plan.Plan) plan.Peak {
+	var best plan.Peak
+	for k := range d.Steps {
+		for half := range plan.Time(2) {
+			bytes, live := liveAt(d, plan.Time(2*k)+half)
+			if bytes > best.Bytes || best.Live == nil && bytes == best.Bytes {
+				best = plan.Peak{Step: k, Bytes: bytes, Live: live}
+			}
+		}
+	}
+	return best
+}
+
+func liveAt(d *plan.Plan, t plan.Time) (bytes int64, live []int) {
+	type span struct{ lo, hi int64 }
+	var spans []span
+	for i := range d.Values {
+		v := &d.Values[i]
+		if v.Space == plan.SpaceArena && v.Size > 0 && v.Start <= t && t < v.End {
+			spans = append(spans, span{v.Offset, (v.Offset + v.Size + plan.DefaultAlign - 1) &^ (plan.DefaultAlign - 1)})
+			live = append(live, v.ID)
+		}
+	}
+	slices.SortFunc(spans, func(a, b span) int { return int(a.lo - b.lo) })
+	reach := int64(0)
+	for _, s := range spans {
+		if s.hi > reach {
+			bytes += s.hi - max(s.lo, reach)
+			reach = s.hi
+		}
+	}
+	return bytes, live
+}

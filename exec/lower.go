@@ -1,0 +1,279 @@
+package exec
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
+)
+
+// place is where a value lives: a byte offset in a class.
+type place struct {
+	class  *class
+	offset int64
+	size   int64
+}
+
+// class is a rigid body of values: views, chains of in-place results, the
+// results of a branch.
+type class struct {
+	name   string
+	space  plan.Space
+	arg    int // input or output number for those spaces
+	size   int64
+	pieces []plan.Piece // arena only
+	id     int          // index in the problem, arena only
+	weight *ir.Value    // weight only
+}
+
+// lowering turns a final program into a placement problem and its answer into
+// places. Time is in half-steps: call k, in preorder, reads at 2k and writes
+// at 2k+1.
+type lowering struct {
+	program  *ir.Program
+	known    func(*ir.Value) ([]byte, bool)
+	calls    []*ir.Call
+	sigs     []*op.Sig
+	index    map[*ir.Call]int
+	places   map[*ir.Value]place
+	yields   map[*ir.Value]*class // values that a region returns: the class of the call's result
+	ends     map[*ir.Value]plan.Time
+	classes  []*class
+	inPlace  []plan.InPlace
+	declined []plan.Declined
+}
+
+func lower(p *ir.Program, known func(*ir.Value) ([]byte, bool)) (*lowering, error) {
+	l := &lowering{program: p, known: known, index: map[*ir.Call]int{}, places: map[*ir.Value]place{},
+		yields: map[*ir.Value]*class{}, ends: map[*ir.Value]plan.Time{}}
+	p.Walk(func(_ *ir.Block, c *ir.Call) {
+		l.index[c] = len(l.calls)
+		l.calls = append(l.calls, c)
+		l.sigs = append(l.sigs, c.Sig(known))
+	})
+	if err := l.placeInterface(); err != nil {
+		return nil, err
+	}
+	for k, c := range l.calls {
+		if err := l.placeResults(k, c); err != nil {
+			return nil, fmt.Errorf("%s: %w", describe(c), err)
+		}
+	}
+	l.placeOutputs()
+	l.collectEnds()
+	l.collectPieces()
+	return l, nil
+}
+
+func describe(c *ir.Call) string {
+	if c.Node != "" {
+		return fmt.Sprintf("node %q (%s)", c.Node, c.Op.Name)
+	}
+	return c.Op.Name
+}
+
+func bytesOf(v *ir.Value) (int64, error) {
+	if !v.Type.IsStatic() {
+		return 0, fmt.Errorf("value %q has type %s, whose size depends on data: %w", v.Name, v.Type, op.ErrUnsupported)
+	}
+	n, err := v.Type.Bytes()
+	return int64(n), err
+}
+
+// placeInterface gives parameters and weights their places.
+func (l *lowering) placeInterface() error {
+	for i, v := range l.program.Body.Params {
+		n, err := bytesOf(v)
+		if err != nil {
+			return fmt.Errorf("input: %w", err)
+		}
+		l.places[v] = place{&class{name: v.Name, space: plan.SpaceInput, arg: i, size: n}, 0, n}
+	}
+	for _, v := range l.program.Weights {
+		n, err := bytesOf(v)
+		if err != nil {
+			return fmt.Errorf("weight: %w", err)
+		}
+		l.places[v] = place{&class{name: v.Name, space: plan.SpaceWeight, size: n, weight: v}, 0, n}
+	}
+	return nil
+}
+
+// placeResults puts each result of call k into a view of an operand, the
+// bytes of a donated operand, the class that its region returns it in, or a
+// class of its own.
+func (l *lowering) placeResults(k int, c *ir.Call) error {
+	for r, v := range c.Results {
+		if v == nil {
+			continue
+		}
+		n, err := bytesOf(v)
+		if err != nil {
+			return err
+		}
+		arg, kind, offset := l.bytesFor(k, c, r)
+		yield := l.yields[v]
+		switch {
+		case yield != nil:
+			if arg >= 0 && kind != op.View {
+				l.decline(k, c, arg, "the result belongs in the bytes that the branches share")
+			}
+			if kind == op.View && arg >= 0 {
+				return fmt.Errorf("BUG: region result %q is a view", v.Name)
+			}
+			l.places[v] = place{yield, 0, n}
+		case arg >= 0:
+			from := l.places[c.Args[arg].Value]
+			l.places[v] = place{from.class, from.offset + int64(offset), n}
+			l.inPlace = append(l.inPlace, plan.InPlace{Call: k, Operand: arg, Result: r, Value: v.Name,
+				Of: c.Args[arg].Value.Name, Kind: plan.AliasKind(kind.String()), Bytes: n})
+		default:
+			l.places[v] = place{l.newClass(v.Name, n), 0, n}
+		}
+	}
+	for _, region := range c.Regions {
+		for i, y := range region.Results {
+			if i < len(c.Results) && c.Results[i] != nil {
+				l.yields[y] = l.places[c.Results[i]].class
+			}
+		}
+	}
+	return nil
+}
+
+// bytesFor returns the operand whose bytes result r lies in, -1 for none.
+func (l *lowering) bytesFor(k int, c *ir.Call, r int) (arg int, kind op.AliasKind, offset int) {
+	for i, a := range c.Args {
+		if a.Value == nil {
+			continue
+		}
+		kind, offset := l.sigs[k].AliasOf(i, r)
+		if kind == op.View || kind != 0 && a.Donate {
+			return i, kind, offset
+		}
+	}
+	return -1, 0, 0
+}
+
+func (l *lowering) decline(k int, c *ir.Call, arg int, reason string) {
+	v := c.Args[arg].Value
+	l.declined = append(l.declined, plan.Declined{Call: k, Op: c.Op.Name, Node: c.Node, Operand: arg,
+		Value: v.Name, Reason: reason, Bytes: l.places[v].size})
+}
+
+func (l *lowering) newClass(name string, size int64) *class {
+	c := &class{name: name, space: plan.SpaceArena, size: size, id: -1}
+	l.classes = append(l.classes, c)
+	return c
+}
+
+// placeOutputs moves the class of each output into the output's own buffer,
+// which is free until its last value is written. The class of a donated
+// input stays: the output comes back in the input's bytes.
+func (l *lowering) placeOutputs() {
+	for i, v := range l.program.Body.Results {
+		at := l.places[v]
+		if at.class.space != plan.SpaceArena {
+			continue
+		}
+		if at.offset != 0 || at.size != at.class.size {
+			panic("BUG: exec: output " + v.Name + " is a part of a class")
+		}
+		at.class.space, at.class.arg = plan.SpaceOutput, i
+	}
+}
+
+// collectEnds finds until when each value is read. An operand whose bytes
+// become the result's ends when the call reads it; any other lives until the
+// results are written.
+func (l *lowering) collectEnds() {
+	for k, c := range l.calls {
+		for i, a := range c.Args {
+			if a.Value == nil {
+				continue
+			}
+			end := plan.Time(2*k + 2)
+			if l.becomesResult(c, i) {
+				end--
+			}
+			l.ends[a.Value] = max(l.ends[a.Value], end)
+		}
+	}
+	for _, c := range l.calls {
+		// A region's result lives on as the call's result.
+		for _, region := range c.Regions {
+			for i, y := range region.Results {
+				if r := c.Results[i]; r != nil {
+					l.ends[y] = max(l.ends[y], l.ends[r])
+				}
+			}
+		}
+	}
+}
+
+// becomesResult reports whether a result of c lies in operand i's bytes.
+func (l *lowering) becomesResult(c *ir.Call, i int) bool {
+	from := l.places[c.Args[i].Value]
+	for _, r := range c.Results {
+		if r == nil {
+			continue
+		}
+		at := l.places[r]
+		if at.class == from.class && at.offset < from.offset+from.size && from.offset < at.offset+at.size {
+			return true
+		}
+	}
+	return false
+}
+
+// life returns when the bytes of v are needed.
+func (l *lowering) life(v *ir.Value) (start, end plan.Time) {
+	steps := plan.Time(2 * len(l.calls))
+	if v.Kind != ir.Result {
+		return 0, max(steps, 1)
+	}
+	start = plan.Time(2*l.index[v.Def] + 1)
+	end = max(l.ends[v], start+1)
+	if l.places[v].class.space != plan.SpaceArena {
+		return start, max(end, steps)
+	}
+	return start, end
+}
+
+// collectPieces gives the arena's classes their pieces.
+func (l *lowering) collectPieces() {
+	for _, c := range l.calls {
+		for r, v := range c.Results {
+			if v == nil {
+				continue
+			}
+			at := l.places[v]
+			if at.class.space != plan.SpaceArena {
+				continue
+			}
+			start, end := l.life(v)
+			if len(c.Regions) > 0 {
+				// The branches write the result: it exists from the first write to the last, at least.
+				for _, region := range c.Regions {
+					written := plan.Time(2*l.index[region.Results[r].Def] + 1)
+					end = max(end, written+1)
+				}
+			}
+			at.class.pieces = append(at.class.pieces, plan.Piece{Offset: at.offset, Size: at.size, Start: start, End: end})
+		}
+	}
+}
+
+// problem returns the arena's placement problem.
+func (l *lowering) problem() *plan.Problem {
+	p := &plan.Problem{Align: plan.DefaultAlign}
+	for _, c := range l.classes {
+		if c.space != plan.SpaceArena {
+			continue
+		}
+		c.id = len(p.Classes)
+		p.Classes = append(p.Classes, plan.Class{Name: c.name, Size: c.size, Pieces: c.pieces})
+	}
+	return p
+}

@@ -1,0 +1,100 @@
+package exec
+
+import (
+	"errors"
+
+	"github.com/tenure-go/tenure/memory"
+)
+
+// Slot owns the arena and the scratch of one concurrent run. They have the
+// size of the plan that runs: a smaller plan gives memory back, and a larger
+// one frees the old arena before it takes the new one.
+type Slot struct {
+	arena, scratch *memory.Buffer
+	runners        map[*Executable]*Runner
+	attached       *Runner
+	epoch          int
+}
+
+// Runner returns the slot's runner of e, attached to an arena of its plan's
+// size. On the same executable as the time before it allocates nothing.
+func (s *Slot) Runner(e *Executable) (*Runner, error) {
+	if s.attached != nil && s.attached.exe == e {
+		return s.attached, nil
+	}
+	r := s.runners[e]
+	if r == nil {
+		var err error
+		if r, err = e.NewRunner(); err != nil {
+			return nil, err
+		}
+	}
+	s.attached = nil
+	if err := resize(&s.arena, e.Plan.ArenaBytes, memory.Activations); err != nil {
+		return nil, err
+	}
+	if err := resize(&s.scratch, e.Plan.ScratchBytes, memory.Scratch); err != nil {
+		return nil, err
+	}
+	if s.runners == nil {
+		s.runners = map[*Executable]*Runner{}
+	}
+	s.runners[e] = r
+	r.Attach(bytesOr(s.arena), bytesOr(s.scratch))
+	s.attached = r
+	return r, nil
+}
+
+// Keep drops the slot's runners of executables that are not kept any more.
+// Nothing changed since the last call when epoch is the same.
+func (s *Slot) Keep(epoch int, kept func(*Executable) bool) {
+	if s.epoch == epoch {
+		return
+	}
+	s.epoch = epoch
+	for e := range s.runners {
+		if kept(e) {
+			continue
+		}
+		delete(s.runners, e)
+		if s.attached != nil && s.attached.exe == e {
+			s.attached = nil
+		}
+	}
+}
+
+// Release gives the slot's memory back.
+func (s *Slot) Release() error {
+	s.attached, s.runners = nil, nil
+	return errors.Join(resize(&s.arena, 0, memory.Activations), resize(&s.scratch, 0, memory.Scratch))
+}
+
+func bytesOr(b *memory.Buffer) []byte {
+	if b == nil {
+		return nil
+	}
+	return b.Bytes()
+}
+
+// resize makes the buffer have the given size. Contents are not kept.
+func resize(b **memory.Buffer, bytes int64, purpose memory.Purpose) error {
+	if *b != nil {
+		if int64((*b).Len()) == bytes {
+			return nil
+		}
+		old := *b
+		*b = nil
+		if err := old.Release(); err != nil {
+			return err
+		}
+	}
+	if bytes == 0 {
+		return nil
+	}
+	fresh, err := memory.Alloc(int(bytes), purpose)
+	if err != nil {
+		return err
+	}
+	*b = fresh
+	return nil
+}
