@@ -1,0 +1,51 @@
+package onnx
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// compare holds the types that the file declares for values and outputs
+// against those that were inferred. Element types and ranks must agree;
+// exporters get sizes wrong often enough that a difference is only a note.
+func (s *scope) compare(g *graphProto) error {
+	for _, list := range [][]valueProto{g.values, g.outputs} {
+		for i := range list {
+			b := s.values[list[i].name]
+			if b == nil || b.value == nil || b.value.Type.IsZero() || list[i].typ.kind == "" {
+				continue
+			}
+			if err := s.compareType(&list[i], b.value.Type); err != nil {
+				return fmt.Errorf("value %q: %w", list[i].name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *scope) compareType(v *valueProto, got op.Type) error {
+	want, err := typeOf(v)
+	if err != nil {
+		return err
+	}
+	if want.DType != got.DType {
+		return fmt.Errorf("the nodes give %s, want %s as the file declares: %w", got, want, tensor.ErrDType)
+	}
+	if want.Shape == nil || got.Shape == nil {
+		return nil
+	}
+	if want.Shape.Rank() != got.Shape.Rank() {
+		return fmt.Errorf("the nodes give %s, want %s as the file declares: %w", got, want, tensor.ErrShape)
+	}
+	for i := range got.Shape.Rank() {
+		n, ok := got.Shape.Dim(i).Size()
+		m, declared := want.Shape.Dim(i).Size()
+		if ok && declared && n != m {
+			s.model.Notes = append(s.model.Notes, fmt.Sprintf("value %q: the file declares %s, the nodes give %s", v.name, want, got))
+			break
+		}
+	}
+	return nil
+}

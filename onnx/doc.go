@@ -1,0 +1,41 @@
+// Package onnx reads ONNX files: a model into a program of package ir and the
+// table of its weights, and the tensors that stand beside models as inputs and
+// outputs.
+//
+//	m, err := onnx.Load("model.onnx", onnx.Options{})
+//	if err != nil {
+//		return err
+//	}
+//	defer m.Close()
+//	fmt.Print(m.Program)
+//
+// Operator sets 7 to [MaxOpset] are read. The program has the newest form of
+// every operator; what older sets say in another way is lifted to it: an
+// attribute that became an operand is a small constant weight, the Softmax of
+// before 13 is a softmax over a flattened operand, and so on. Functions of the
+// model are inlined. What is not supported is reported at once for the whole
+// model, as an [*UnsupportedError].
+//
+// Values of the program have the names of the file, calls the names of their
+// nodes. Types are inferred with the operator table; types that the file
+// declares are held against them.
+//
+// # Faults
+//
+// A file may hold anything. A fault of the encoding names the field and the
+// byte offset, a fault of the graph names the node. Memory stays in
+// proportion to the file and the tensors that it declares, and external data
+// are read from the model's folder only.
+//
+// # Memory
+//
+// [Load] maps the file. Weights that lie aligned in it are used there; others
+// are copied once into buffers of package memory with the purpose Weights.
+// [Model.Close] ends both; programs stay valid without their weights.
+// [ReadTensor] copies.
+//
+// # Concurrency
+//
+// A loaded [Model] may be read from any goroutine. [Weights] may be added to
+// meanwhile. Close must be the last call.
+package onnx

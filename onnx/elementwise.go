@@ -1,0 +1,79 @@
+package onnx
+
+import (
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+)
+
+var elementwiseTable = map[string]operator{
+	"Add": since(0), "Sub": since(0), "Mul": since(0), "Div": since(0), "Pow": since(0), "Mod": since(10),
+	"Max": since(0), "Min": since(0), "Sum": since(0), "Mean": since(0),
+	"Equal": since(0), "Greater": since(0), "Less": since(0), "GreaterOrEqual": since(12), "LessOrEqual": since(12),
+	"And": since(0), "Or": since(0), "Xor": since(0), "Not": since(0), "Where": since(9),
+
+	"Abs": since(0), "Neg": since(0), "Sign": since(9), "Floor": since(0), "Ceil": since(0), "Round": since(11),
+	"Exp": since(0), "Log": since(0), "Sqrt": since(0), "Reciprocal": since(0), "Erf": since(9),
+	"Sin": since(0), "Cos": since(0), "Tanh": since(0),
+
+	"Relu": since(0), "LeakyRelu": since(0), "Elu": since(0), "Selu": since(0),
+	"Sigmoid": since(0), "HardSigmoid": since(0), "HardSwish": since(14), "Swish": since(24), "Gelu": since(20),
+	"Softplus": since(0), "Softsign": since(0),
+
+	"Clip":     lifted(0, liftClip),
+	"Cast":     since(0),
+	"CastLike": lifted(15, liftCastLike),
+	"Dropout":  lifted(0, liftDropout),
+}
+
+// liftClip makes operands of the bounds that are attributes before opset 11.
+func liftClip(n *node) {
+	if n.opset >= 11 {
+		plain(n)
+		return
+	}
+	low, hasLow := take[float32](n, "min")
+	high, hasHigh := take[float32](n, "max")
+	x := n.arg(0)
+	args := []*ir.Value{x, nil, nil}
+	if x != nil && !x.Type.IsZero() {
+		if hasLow {
+			args[1] = n.scalar(x.Type.DType, float64(low))
+		}
+		if hasHigh {
+			args[2] = n.scalar(x.Type.DType, float64(high))
+		}
+	}
+	n.finishNewest(args)
+}
+
+// liftCastLike casts to the element type of an operand, which is known.
+func liftCastLike(n *node) {
+	like := n.arg(1)
+	if like == nil {
+		n.err = corruptf("operand 1 is absent, want a value")
+		return
+	}
+	if like.Type.IsZero() {
+		n.giveUp()
+		return
+	}
+	n.finishAs("Cast", n.args[:1], op.Attr{Name: "to", Value: like.Type.DType})
+}
+
+// liftDropout drops the dropping: outside of training it is the identity.
+func liftDropout(n *node) {
+	n.ignore("ratio", "seed")
+	n.noMoreAttrs()
+	if n.wanted(1) {
+		n.unsupported("output 1, the mask")
+		return
+	}
+	if training := n.arg(2); training != nil {
+		on, known := n.model.Weights.Bytes(training)
+		if !known || len(on) != 1 || on[0] != 0 {
+			n.unsupported("training_mode that is not the constant false")
+			return
+		}
+	}
+	n.finish("identity", n.args[:min(1, len(n.args))])
+}

@@ -1,0 +1,82 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+var constantTable = map[string]operator{
+	"Constant":        lifted(0, liftConstant),
+	"ConstantOfShape": lifted(9, liftConstantOfShape),
+	"Range":           since(11),
+}
+
+// liftConstant binds the output to a weight, like an initializer.
+func liftConstant(n *node) {
+	if len(n.args) != 0 || len(n.proto.outputs) != 1 || n.proto.outputs[0] == "" || len(n.attrs) != 1 {
+		n.fail("got %d operands, %d outputs and %d attributes, want one output and one value", len(n.args), len(n.proto.outputs), len(n.attrs))
+		return
+	}
+	out := n.proto.outputs[0]
+	if t, ok := take[*tensorProto](n, "value"); ok {
+		d, err := t.check()
+		if err != nil && !errors.Is(err, op.ErrUnsupported) {
+			n.err = err
+			return
+		}
+		n.values[out] = &binding{init: t, data: d, err: err}
+		return
+	}
+	var data []byte
+	typ := op.Type{DType: dtype.I64, Shape: shape.Scalar()}
+	if v, ok := take[int64](n, "value_int"); ok {
+		data = binary.LittleEndian.AppendUint64(nil, uint64(v))
+	} else if v, ok := take[float32](n, "value_float"); ok {
+		typ.DType = dtype.F32
+		data = binary.LittleEndian.AppendUint32(nil, math.Float32bits(v))
+	} else if list, ok := take[[]int64](n, "value_ints"); ok {
+		typ, data = intList(list)
+	} else if list, ok := take[[]float32](n, "value_floats"); ok {
+		typ, data = floatList(list)
+	}
+	n.noMoreAttrs()
+	if n.err == nil {
+		n.values[out] = &binding{value: n.weight(n.valueName(out), typ, data)}
+	}
+}
+
+// liftConstantOfShape makes numbers of the attribute that is a tensor of one
+// element.
+func liftConstantOfShape(n *node) {
+	t, ok := take[*tensorProto](n, "value")
+	if !ok {
+		plain(n)
+		return
+	}
+	d, err := t.check()
+	if err == nil && d.typ.Shape.NumElements() != 1 {
+		err = corruptf("attribute \"value\": got %s, want one element", d.typ)
+	}
+	var data []byte
+	if err == nil {
+		data, err = t.elements(d)
+	}
+	if err != nil {
+		n.err = err
+		return
+	}
+	attrs := []op.Attr{{Name: "dtype", Value: d.typ.DType}}
+	if v, ok := decodeFloat(d.typ.DType, data); ok {
+		attrs = append(attrs, op.Attr{Name: "value", Value: v})
+	} else if v, ok := decodeInt(d.typ.DType, data); ok {
+		attrs = append(attrs, op.Attr{Name: "ints", Value: []int64{v}})
+	} else {
+		n.unsupported("attribute \"value\" of element type %s", d.typ.DType)
+	}
+	n.finishNewest(n.args, attrs...)
+}

@@ -1,0 +1,6 @@
+package onnx
+
+var linearTable = map[string]operator{
+	"MatMul": since(0),
+	"Gemm":   since(0),
+}

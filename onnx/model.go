@@ -1,0 +1,109 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+)
+
+// The operator sets of ONNX that are read.
+const (
+	MinOpset = 7
+	MaxOpset = 26
+)
+
+// Options says how a model is read. The zero Options are the defaults.
+type Options struct {
+	Registry *op.Registry // operators; nil for op.Builtin()
+	FS       fs.FS        // where external data are read from, instead of the model's folder
+}
+
+// Model is a model as read. The caller owns it and closes it.
+type Model struct {
+	Program *ir.Program
+	Weights *Weights
+
+	// Inputs and Outputs are what the file declares, in its order, without
+	// inputs that have an initializer. They may name dimensions that
+	// Program knows under another symbol or not at all.
+	Inputs, Outputs []Value
+
+	// Notes are remarks on what the file says and what was done about it.
+	Notes []string
+
+	IRVersion       int64
+	Opsets          map[string]int64 // by domain; "" is that of ONNX
+	Producer        string
+	ProducerVersion string
+	Metadata        map[string]string
+}
+
+// Value is an input or output as the file declares it.
+type Value struct {
+	Name string
+	Type op.Type
+}
+
+// Load reads the model in the file at path. The file is mapped, not read: it
+// must not be truncated while the model is in use.
+func Load(path string, opts Options) (*Model, error) {
+	buf, err := mapFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("onnx: load: %w", err)
+	}
+	w := newWeights()
+	w.hold(buf)
+	m, err := parse(buf.Bytes(), filepath.Dir(path), w, opts)
+	if err != nil {
+		return nil, fmt.Errorf("onnx: %s: %w", path, err)
+	}
+	return m, nil
+}
+
+// Parse reads the model in data, which it borrows until the model is closed:
+// nobody may write it. dir is the folder of external data, "" for none.
+func Parse(data []byte, dir string, opts Options) (*Model, error) {
+	m, err := parse(data, dir, newWeights(), opts)
+	if err != nil {
+		return nil, fmt.Errorf("onnx: %w", err)
+	}
+	return m, nil
+}
+
+// parse takes over w: it closes it unless the model gets it.
+func parse(data []byte, dir string, w *Weights, opts Options) (*Model, error) {
+	proto, err := decodeModel(data)
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	if opts.Registry == nil {
+		opts.Registry = op.Builtin()
+	}
+	m := &Model{
+		Weights:         w,
+		IRVersion:       proto.irVersion,
+		Opsets:          map[string]int64{},
+		Producer:        proto.producer,
+		ProducerVersion: proto.producerVersion,
+		Metadata:        map[string]string{},
+	}
+	for _, e := range proto.metadata {
+		m.Metadata[e.key] = e.value
+	}
+	im := &importer{
+		model: m,
+		reg:   opts.Registry,
+		files: &files{dir: dir, fsys: opts.FS, opened: map[string][]byte{}, weights: w},
+	}
+	if err := im.run(proto); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return m, nil
+}
+
+// Close gives back the weights and unmaps the file.
+func (m *Model) Close() error { return m.Weights.Close() }

@@ -1,0 +1,378 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+)
+
+// node is one node while it is lifted. Its methods keep the first error in
+// err; after that they do nothing, so that a lift function reads straight on.
+//
+// A value of the zero type stands for the result of something that is not
+// supported. Calls that read one are checked as far as they can be without
+// its type, and give such values themselves: the import goes on, and finds
+// everything that is missing.
+type node struct {
+	*scope
+	proto  *nodeProto
+	name   string
+	opName string // the operator with its domain, for reports
+	opset  int64  // version of the operator's domain
+	args   []*ir.Value
+	attrs  map[string]any // those that no lift function has taken yet
+	err    error
+}
+
+// node imports node i of the scope.
+func (s *scope) node(i int) error {
+	p := &s.nodes[i]
+	n := &node{scope: s, proto: p, name: s.nodeName(i), opName: operatorName(p)}
+	for _, name := range p.inputs {
+		var v *ir.Value
+		if name != "" {
+			var err error
+			if v, err = s.lookup(name); err != nil {
+				return fmt.Errorf("node %q reads %q: %w", n.name, name, err)
+			}
+		}
+		n.args = append(n.args, v)
+	}
+	for j, name := range p.outputs {
+		if name != "" && (s.values[name] != nil || slices.Contains(p.outputs[:j], name)) {
+			return corruptf("node %q: output %q: got a second value of that name", n.name, name)
+		}
+	}
+	n.readAttrs()
+	n.lift()
+	switch {
+	case errors.Is(n.err, op.ErrUnsupported):
+		s.missing.add(n.opName, n.opset, reason(n.err), n.name)
+		n.giveUp()
+	case n.err != nil:
+		return fmt.Errorf("node %q: %w", n.name, n.err)
+	}
+	return nil
+}
+
+// reason is the text of an error of kind ErrUnsupported without the kind.
+func reason(err error) string {
+	return strings.TrimSuffix(err.Error(), ": "+op.ErrUnsupported.Error())
+}
+
+// giveUp gives outputs that have no value yet one of the zero type.
+func (n *node) giveUp() {
+	for _, name := range n.proto.outputs {
+		if name != "" && n.values[name] == nil {
+			n.values[name] = &binding{value: n.prog.NewValue(ir.Result, name, op.Type{})}
+		}
+	}
+}
+
+// operatorName returns "Relu" or "domain::Type".
+func operatorName(p *nodeProto) string {
+	if d := domainOf(p.domain); d != "" {
+		return d + "::" + p.opType
+	}
+	return p.opType
+}
+
+func (n *node) fail(format string, args ...any) {
+	if n.err == nil {
+		n.err = fmt.Errorf(format, args...)
+	}
+}
+
+// unsupported ends the node as something that is not supported.
+func (n *node) unsupported(format string, args ...any) {
+	n.fail("%s: %w", fmt.Sprintf(format, args...), op.ErrUnsupported)
+}
+
+// arg returns operand i, nil when it is absent.
+func (n *node) arg(i int) *ir.Value {
+	if i < len(n.args) {
+		return n.args[i]
+	}
+	return nil
+}
+
+// rank returns the rank of an operand, false when it is not known.
+func (n *node) rank(i int) (int, bool) {
+	if v := n.arg(i); v != nil && v.Type.Shape != nil {
+		return v.Type.Shape.Rank(), true
+	}
+	return 0, false
+}
+
+// wanted reports whether somebody reads output i.
+func (n *node) wanted(i int) bool {
+	return i < len(n.proto.outputs) && n.used[n.proto.outputs[i]]
+}
+
+// call emits an intermediate call and returns its result, which is named
+// after the node's first output.
+func (n *node) call(name string, args []*ir.Value, attrs ...op.Attr) *ir.Value {
+	if n.err != nil {
+		return nil
+	}
+	base := n.name
+	if len(n.proto.outputs) > 0 {
+		base = n.path + n.proto.outputs[0]
+	}
+	return n.emit(name, args, attrs, []string{n.fresh(base + "." + name)})[0]
+}
+
+// finish emits the call that gives the outputs of the node. Of optional
+// results only those are asked for that somebody reads.
+func (n *node) finish(name string, args []*ir.Value, attrs ...op.Attr) {
+	def := n.def(name)
+	if n.err != nil {
+		return
+	}
+	outputs := slices.Clone(n.proto.outputs)
+	if def.MaxResults != op.Variadic {
+		for i := max(def.MinResults, 1); i < len(outputs); i++ {
+			if !n.wanted(i) {
+				outputs[i] = ""
+			}
+		}
+		for len(outputs) > 1 && outputs[len(outputs)-1] == "" {
+			outputs = outputs[:len(outputs)-1]
+		}
+		if limit := max(def.MaxResults, 1); len(outputs) > limit {
+			n.unsupported("output %d", limit)
+			return
+		}
+	}
+	n.bind(outputs, func(names []string) []*ir.Value { return n.emit(name, args, attrs, names) })
+}
+
+// bind gives the outputs the values that emit makes under the names of the
+// program. An absent output has no name.
+func (n *node) bind(outputs []string, emit func(names []string) []*ir.Value) {
+	if n.err != nil {
+		return
+	}
+	names := make([]string, len(outputs))
+	for i, out := range outputs {
+		if out != "" {
+			names[i] = n.valueName(out)
+		}
+	}
+	for i, v := range emit(names) {
+		if v != nil && n.err == nil {
+			n.values[outputs[i]] = &binding{value: v}
+		}
+	}
+}
+
+// def returns the operator of that name in the registry.
+func (n *node) def(name string) *op.Def {
+	def := n.reg.Lookup(name)
+	if def == nil {
+		n.unsupported("operator %s", name)
+	}
+	return def
+}
+
+// emit appends a call and returns its results, under the given names; an
+// empty name is a result that is not wanted.
+func (n *node) emit(name string, args []*ir.Value, attrs []op.Attr, names []string, regions ...*ir.Block) []*ir.Value {
+	results := make([]*ir.Value, len(names))
+	def := n.def(name)
+	if n.err != nil {
+		return results
+	}
+	for len(args) > def.MinArgs && args[len(args)-1] == nil {
+		args = args[:len(args)-1]
+	}
+	sorted, err := op.NewAttrs(withoutDefaults(def, attrs)...)
+	if err != nil {
+		n.fail("%s: %w", name, err)
+		return results
+	}
+	c := &ir.Call{Op: def, Attrs: sorted, Regions: regions, Node: n.name, Args: make([]ir.Operand, len(args)), Results: results}
+	for i, v := range args {
+		c.Args[i].Value = v
+	}
+	for i, result := range names {
+		if result != "" {
+			results[i] = n.prog.NewValue(ir.Result, result, op.Type{})
+			results[i].Def, results[i].Index = c, i
+		}
+	}
+	n.infer(c)
+	if n.err == nil {
+		n.block.Calls = append(n.block.Calls, c)
+	}
+	return results
+}
+
+// withoutDefaults leaves out attributes that say what holds without them: equal
+// calls shall look equal.
+func withoutDefaults(def *op.Def, attrs []op.Attr) []op.Attr {
+	return slices.DeleteFunc(slices.Clone(attrs), func(a op.Attr) bool {
+		for i := range def.Attrs {
+			if d := &def.Attrs[i]; d.Name == a.Name && d.Default != nil {
+				return op.Attrs{a}.Equal(op.Attrs{{Name: d.Name, Value: d.Default}})
+			}
+		}
+		return false
+	})
+}
+
+// infer sets the types of a call's results, unless something it reads is not
+// supported.
+func (n *node) infer(c *ir.Call) {
+	for i, a := range c.Args {
+		if a.Value != nil && a.Value.Type.IsZero() {
+			if err := errors.Join(c.Op.Arity(len(c.Args), len(c.Results)), c.Op.CheckAttrs(c.Attrs)); err != nil {
+				n.fail("%s: %w", c.Op.Name, err)
+			}
+			return
+		}
+		if a.Value == nil && i < c.Op.MinArgs {
+			n.fail("%s: operand %d is absent, want a value", c.Op.Name, i)
+			return
+		}
+	}
+	for _, b := range c.Regions {
+		for _, r := range b.Results {
+			if r.Type.IsZero() {
+				return
+			}
+		}
+	}
+	sig := c.Sig(ir.Known(n.model.Weights))
+	if err := op.InferTypes(sig); err != nil {
+		n.fail("%w", err)
+		return
+	}
+	for i, v := range c.Results {
+		if v != nil {
+			v.Type = sig.Results[i]
+		}
+	}
+}
+
+// plain lifts a node whose form is that of the newest opset.
+func plain(n *node) { n.finishNewest(n.args) }
+
+// finishNewest is finish with the operator that has the node's own name, and
+// with all attributes that are left.
+func (n *node) finishNewest(args []*ir.Value, attrs ...op.Attr) { n.finishAs(n.opName, args, attrs...) }
+
+// finishAs is finishNewest under another name of ONNX.
+func (n *node) finishAs(opName string, args []*ir.Value, attrs ...op.Attr) {
+	def := n.reg.LookupONNX(opName)
+	if def == nil {
+		n.unsupported("no such operator")
+		return
+	}
+	n.finish(def.Name, args, append(attrs, n.restOf(def)...)...)
+}
+
+// restOf converts the attributes that are left into those of an operator.
+func (n *node) restOf(def *op.Def) []op.Attr {
+	var out []op.Attr
+	for i := range def.Attrs {
+		d := &def.Attrs[i]
+		v, ok := n.attrs[d.Name]
+		if !ok {
+			continue
+		}
+		delete(n.attrs, d.Name)
+		value, err := convertAttr(v, d.Kind)
+		if err != nil {
+			n.fail("attribute %q: %w", d.Name, err)
+			return nil
+		}
+		out = append(out, op.Attr{Name: d.Name, Value: value})
+	}
+	n.noMoreAttrs()
+	return out
+}
+
+// noMoreAttrs ends the node if it has attributes that nobody has taken.
+func (n *node) noMoreAttrs() {
+	if len(n.attrs) == 0 {
+		return
+	}
+	names := make([]string, 0, len(n.attrs))
+	for name := range n.attrs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	n.unsupported("attributes %q", names)
+}
+
+// convertAttr returns an attribute of a file as the operator table has it.
+func convertAttr(v any, kind op.AttrKind) (any, error) {
+	switch v := v.(type) {
+	case int64:
+		if kind == op.DTypeKind {
+			dt, err := dtype.FromONNX(int32(v))
+			if err == nil && dt == dtype.String {
+				err = fmt.Errorf("element type %s: %w", dt, op.ErrUnsupported)
+			}
+			return dt, err
+		}
+		if kind == op.Int {
+			return v, nil
+		}
+	case float32:
+		if kind == op.Float {
+			return float64(v), nil
+		}
+	case string:
+		if kind == op.String {
+			return v, nil
+		}
+	case []int64:
+		if kind == op.Ints {
+			return v, nil
+		}
+	case []string:
+		if kind == op.Strings {
+			return v, nil
+		}
+	case []float32:
+		if kind == op.Floats {
+			out := make([]float64, len(v))
+			for i, x := range v {
+				out[i] = float64(x)
+			}
+			return out, nil
+		}
+	}
+	return nil, fmt.Errorf("got %s, want %s", kindName(v), kind)
+}
+
+func kindName(v any) string {
+	switch v := v.(type) {
+	case int64:
+		return "int"
+	case float32:
+		return "float"
+	case string:
+		return "string"
+	case []int64:
+		return "ints"
+	case []float32:
+		return "floats"
+	case []string:
+		return "strings"
+	case *tensorProto:
+		return "tensor"
+	case *graphProto:
+		return "graph"
+	case otherKind:
+		return string(v)
+	}
+	return "nothing"
+}

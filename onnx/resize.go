@@ -1,0 +1,93 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+)
+
+var resizeTable = map[string]operator{
+	"Resize":   lifted(10, liftResize),
+	"Upsample": {till: 9, lift: liftUpsample},
+}
+
+// liftResize drops operands that say nothing: opset 11 has empty tensors where
+// later ones leave an operand out, and the region counts in one mode only.
+func liftResize(n *node) {
+	if n.opset == 10 {
+		n.resizeOld(n.arg(1))
+		return
+	}
+	args := make([]*ir.Value, 4)
+	copy(args, n.args)
+	for i := 1; i < len(args); i++ {
+		if v := args[i]; v != nil && v.Type.IsStatic() && v.Type.Shape.NumElements() == 0 {
+			args[i] = nil
+		}
+	}
+	if n.attrs["coordinate_transformation_mode"] != "tf_crop_and_resize" {
+		args[1] = nil
+	}
+	n.finishNewest(args)
+}
+
+// liftUpsample makes a resize of what opsets up to 9 call Upsample.
+func liftUpsample(n *node) {
+	scales := n.arg(1)
+	if n.opset < 9 {
+		list, ok := take[[]float32](n, "scales")
+		if !ok {
+			n.fail("the attribute scales is missing")
+			return
+		}
+		scales = n.floats(list)
+	}
+	n.resizeOld(scales)
+}
+
+// resizeOld emits the resize of before opset 11: element i comes from i/scale,
+// rounded down, or up where scales make x smaller.
+func (n *node) resizeOld(scales *ir.Value) {
+	mode := takeOr(n, "mode", "nearest")
+	n.noMoreAttrs()
+	if len(n.args) == 0 || scales == nil {
+		n.fail("got %d operands, want x and scales", len(n.args))
+		return
+	}
+	attrs := []op.Attr{
+		{Name: "mode", Value: mode},
+		{Name: "coordinate_transformation_mode", Value: "asymmetric"},
+	}
+	if mode == "nearest" {
+		attrs = append(attrs, op.Attr{Name: "nearest_mode", Value: n.oldRounding(scales)})
+	}
+	n.finish("resize", []*ir.Value{n.args[0], nil, scales}, attrs...)
+}
+
+func (n *node) oldRounding(scales *ir.Value) string {
+	if n.opset < 10 { // Upsample makes nothing smaller
+		return "floor"
+	}
+	data, known := n.model.Weights.Bytes(scales)
+	if !known || scales.Type.DType != dtype.F32 {
+		if !scales.Type.IsZero() {
+			n.unsupported("mode nearest before opset 11 with scales that are not constant")
+		}
+		return "floor"
+	}
+	larger, smaller := false, false
+	for ; len(data) >= 4; data = data[4:] {
+		s := math.Float32frombits(binary.LittleEndian.Uint32(data))
+		larger, smaller = larger || s > 1, smaller || s < 1
+	}
+	switch {
+	case larger && smaller:
+		n.unsupported("mode nearest before opset 11 with scales above and below 1")
+	case smaller:
+		return "ceil"
+	}
+	return "floor"
+}

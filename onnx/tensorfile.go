@@ -1,0 +1,84 @@
+package onnx
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// ReadTensor reads a file that holds one TensorProto, as the ONNX backend
+// tests keep their inputs and outputs. The caller owns the tensor, whose bytes
+// are a copy; name is the tensor's own and may be empty.
+func ReadTensor(data []byte) (x *tensor.Tensor, name string, err error) {
+	t := &tensorProto{}
+	m := message{fields: tensorFields, data: data}
+	if err := (&decoder{names: map[string]string{}}).tensor(&m, t); err != nil {
+		return nil, "", fmt.Errorf("onnx: %w", err)
+	}
+	d, err := t.check()
+	if err != nil {
+		return nil, "", fmt.Errorf("onnx: %w", err)
+	}
+	elements, err := t.elements(d)
+	if err != nil {
+		return nil, "", fmt.Errorf("onnx: %w", err)
+	}
+	x, err = tensor.FromBytes(d.typ.DType, d.typ.Shape, elements)
+	if err != nil {
+		return nil, "", fmt.Errorf("onnx: tensor %q: %w", t.name, err)
+	}
+	return x, t.name, nil
+}
+
+// ReadTensorFile is [ReadTensor] on the file at path.
+func ReadTensorFile(path string) (x *tensor.Tensor, name string, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, "", fmt.Errorf("onnx: read tensor: %w", err)
+	}
+	if x, name, err = ReadTensor(data); err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, err)
+	}
+	return x, name, nil
+}
+
+// WriteTensor writes a tensor as a TensorProto with raw_data.
+func WriteTensor(w io.Writer, name string, x *tensor.Tensor) error {
+	code := x.DType().ONNX()
+	if code == 0 {
+		return fmt.Errorf("onnx: write tensor %q: got element type %s, want one that ONNX has: %w", name, x.DType(), tensor.ErrDType)
+	}
+	use, err := x.Use()
+	if err != nil {
+		return fmt.Errorf("onnx: write tensor %q: %w", name, err)
+	}
+	defer use.Release()
+	var head []byte
+	number := func(field int, v uint64) {
+		head = binary.AppendUvarint(head, uint64(field)<<3|wireVarint)
+		head = binary.AppendUvarint(head, v)
+	}
+	length := func(field, n int) {
+		head = binary.AppendUvarint(head, uint64(field)<<3|wireBytes)
+		head = binary.AppendUvarint(head, uint64(n))
+	}
+	for _, n := range x.Shape().Sizes() {
+		number(1, uint64(n))
+	}
+	number(2, uint64(code))
+	if name != "" {
+		length(8, len(name))
+		head = append(head, name...)
+	}
+	length(9, len(use.Data))
+	if _, err := w.Write(head); err != nil {
+		return fmt.Errorf("onnx: write tensor %q: %w", name, err)
+	}
+	if _, err := w.Write(use.Data); err != nil {
+		return fmt.Errorf("onnx: write tensor %q: %w", name, err)
+	}
+	return nil
+}

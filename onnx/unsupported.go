@@ -1,0 +1,86 @@
+package onnx
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenure-go/tenure/op"
+)
+
+// UnsupportedError lists everything in a model that is not supported.
+// errors.Is finds [op.ErrUnsupported] in it.
+type UnsupportedError struct {
+	Items []Unsupported // sorted by operator
+}
+
+// Unsupported is one thing that is not supported, and where the model has it.
+type Unsupported struct {
+	Op     string // "Relu", "domain::Type"; "" for a value of the graph
+	Opset  int64  // of the operator's domain
+	Reason string
+	Nodes  []string // names of nodes or values, in the order of the model
+}
+
+// maxNamed is how many nodes of one item the error text names.
+const maxNamed = 4
+
+func (e *UnsupportedError) Error() string {
+	items := make([]string, len(e.Items))
+	for i, it := range e.Items {
+		items[i] = it.String()
+	}
+	return "not supported: " + strings.Join(items, "; ")
+}
+
+// Unwrap makes errors.Is find op.ErrUnsupported.
+func (e *UnsupportedError) Unwrap() error { return op.ErrUnsupported }
+
+// String returns the item on one line.
+func (u Unsupported) String() string {
+	var b strings.Builder
+	if u.Op != "" {
+		fmt.Fprintf(&b, "%s (opset %d): ", u.Op, u.Opset)
+	}
+	b.WriteString(u.Reason)
+	if n := len(u.Nodes); n > 1 {
+		fmt.Fprintf(&b, ", at %d nodes", n)
+	}
+	for i, name := range u.Nodes[:min(len(u.Nodes), maxNamed)] {
+		b.WriteString([]string{" ", ", "}[min(i, 1)])
+		fmt.Fprintf(&b, "%q", name)
+	}
+	if len(u.Nodes) > maxNamed {
+		b.WriteString(" and more")
+	}
+	return b.String()
+}
+
+// collector gathers what is not supported while an import goes on.
+type collector struct {
+	items []Unsupported
+	index map[string]int // into items, by operator and reason
+}
+
+func (c *collector) add(opName string, opset int64, reason, node string) {
+	key := opName + "\x00" + reason
+	i, ok := c.index[key]
+	if !ok {
+		if c.index == nil {
+			c.index = map[string]int{}
+		}
+		i = len(c.items)
+		c.index[key] = i
+		c.items = append(c.items, Unsupported{Op: opName, Opset: opset, Reason: reason})
+	}
+	c.items[i].Nodes = append(c.items[i].Nodes, node)
+}
+
+// err returns the UnsupportedError, nil when everything is supported.
+func (c *collector) err() error {
+	if len(c.items) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(c.items, func(a, b Unsupported) int { return strings.Compare(a.Op, b.Op) })
+	return &UnsupportedError{Items: c.items}
+}

@@ -1,0 +1,175 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// Weights holds the bytes of a program's weights: where they lie in the mapped
+// file, in copies where the file has them unaligned or as lists of numbers,
+// and in buffers for those that passes add. It implements [ir.Weights] and is
+// safe for concurrent use; Close ends the bytes, so nobody may read them then.
+type Weights struct {
+	mu      sync.RWMutex
+	bytes   map[string][]byte
+	buffers []*memory.Buffer
+	figures WeightFigures
+	closed  bool
+}
+
+// WeightFigures says where the bytes of weights are.
+type WeightFigures struct {
+	Mapped int64 // used where they lie in the model's files
+	Copied int64 // copied out of the files
+	Made   int64 // made by lifting older forms and by passes
+}
+
+func newWeights() *Weights { return &Weights{bytes: map[string][]byte{}} }
+
+// Bytes returns the bytes of the weight, false when there are none. They must
+// not be written.
+func (w *Weights) Bytes(v *ir.Value) ([]byte, bool) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	b, ok := w.bytes[v.Name]
+	return b, ok
+}
+
+// Figures returns where the bytes are now.
+func (w *Weights) Figures() WeightFigures {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.figures
+}
+
+// Add stores a copy of data as the bytes of a weight of that name and type.
+func (w *Weights) Add(name string, typ op.Type, data []byte) error {
+	if err := checkLen(name, typ, data); err != nil {
+		return err
+	}
+	b, err := w.New(name, typ)
+	if err == nil {
+		copy(b, data)
+	}
+	return err
+}
+
+// New makes room for a weight of that name and type, zeroed, which the caller
+// fills before anybody else reads it.
+func (w *Weights) New(name string, typ op.Type) ([]byte, error) {
+	n, err := typ.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("weight %q: %w", name, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	b, err := w.alloc(name, n)
+	if err == nil {
+		w.figures.Made += int64(n)
+	}
+	return b, err
+}
+
+// Share gives a name to bytes that the table holds already: those of another
+// weight, or a part of them.
+func (w *Weights) Share(name string, typ op.Type, data []byte) error {
+	if err := checkLen(name, typ, data); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.put(name, data)
+}
+
+func checkLen(name string, typ op.Type, data []byte) error {
+	n, err := typ.Bytes()
+	if err == nil && n != len(data) {
+		err = fmt.Errorf("got %d bytes, want %d for %s: %w", len(data), n, typ, tensor.ErrShape)
+	}
+	if err != nil {
+		return fmt.Errorf("weight %q: %w", name, err)
+	}
+	return nil
+}
+
+// put enters bytes under a name, unless it is taken.
+func (w *Weights) put(name string, data []byte) error {
+	if w.closed {
+		return fmt.Errorf("weight %q: the weights are closed: %w", name, tensor.ErrReleased)
+	}
+	if _, ok := w.bytes[name]; ok {
+		return fmt.Errorf("weight %q: got a second one of that name", name)
+	}
+	w.bytes[name] = data
+	return nil
+}
+
+func (w *Weights) alloc(name string, n int) ([]byte, error) {
+	buf, err := memory.Alloc(n, memory.Weights)
+	if err != nil {
+		return nil, fmt.Errorf("weight %q: %w", name, err)
+	}
+	buf.SetLabel(name)
+	if err := w.put(name, buf.Bytes()); err != nil {
+		return nil, errors.Join(err, buf.Release())
+	}
+	w.buffers = append(w.buffers, buf)
+	return buf.Bytes(), nil
+}
+
+// load stores the bytes of a checked tensor under a name: in place if they lie
+// aligned in the file.
+func (w *Weights) load(name string, t *tensorProto, d tensorData, files *files) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t.external != nil {
+		data, err := files.read(t.external, d.bytes)
+		if err == nil {
+			err = checkBools(d.typ, data)
+		}
+		if err != nil {
+			return fmt.Errorf("tensor %q: external_data: %w", t.name, err)
+		}
+		d.inFile = data
+	}
+	if d.inFile != nil && aligned(d.inFile, d.typ.DType) {
+		w.figures.Mapped += int64(d.bytes)
+		return w.put(name, d.inFile)
+	}
+	dst, err := w.alloc(name, d.bytes)
+	if err != nil {
+		return err
+	}
+	w.figures.Copied += int64(d.bytes)
+	if d.inFile != nil {
+		copy(dst, d.inFile)
+		return nil
+	}
+	return t.convert(d, dst)
+}
+
+// hold makes the weights another keeper of a buffer that their bytes lie in.
+func (w *Weights) hold(buf *memory.Buffer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buffers = append(w.buffers, buf)
+}
+
+// Close gives back the bytes of all weights and unmaps the model's files.
+// Further calls do nothing.
+func (w *Weights) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var errs []error
+	for _, b := range w.buffers {
+		errs = append(errs, b.Release())
+	}
+	w.bytes, w.buffers, w.figures, w.closed = nil, nil, WeightFigures{}, true
+	return errors.Join(errs...)
+}
