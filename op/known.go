@@ -14,21 +14,18 @@ func (s *Sig) known(arg int) ([]byte, bool) {
 		return nil, false
 	}
 	t := s.Args[arg]
-	if t.IsStatic() && t.Shape.NumElements() == 0 {
+	if !t.IsStatic() {
+		return nil, false // what is known has a type that is known
+	}
+	if t.Shape.NumElements() == 0 {
 		return nil, true
 	}
 	if s.Known == nil {
 		return nil, false
 	}
 	data, ok := s.Known(arg)
-	if !ok {
-		return nil, false
-	}
-	if t.IsStatic() {
-		want, err := t.Bytes()
-		return data, err == nil && want == len(data)
-	}
-	return data, true
+	want, err := t.Bytes()
+	return data, ok && err == nil && want == len(data)
 }
 
 // KnownInts returns the value of an integer operand, and false when the

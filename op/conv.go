@@ -1,0 +1,247 @@
+package op
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/shape"
+)
+
+var convAttrs = []AttrDef{
+	stringAttr("auto_pad", "NOTSET"), intsAttr("dilations"), intAttr("group", 1),
+	intsAttr("kernel_shape"), intsAttr("pads"), intsAttr("strides"),
+}
+
+var convOps = []*Def{
+	{
+		Name: "conv", ONNX: "Conv", Doc: "convolution of x [N,C,...] with w [M,C/group,...], plus a bias [M]",
+		MinArgs: 2, MaxArgs: 3, Attrs: convAttrs, Infer: inferConv, Alias: Fresh(),
+	},
+	{
+		Name: "conv_transpose", ONNX: "ConvTranspose", Doc: "transposed convolution of x [N,C,...] with w [C,M/group,...], plus a bias [M]",
+		MinArgs: 2, MaxArgs: 3,
+		Attrs: append([]AttrDef{intsAttr("output_padding"), intsAttr("output_shape")}, convAttrs...),
+		Infer: inferConvTranspose, Alias: Fresh(),
+	},
+}
+
+// convDims checks x, w and bias of a convolution and returns their dimensions;
+// nil when the ranks of both x and w are unknown.
+func (s *Sig) convDims() (x, w []shape.Dim, err error) {
+	for i := range s.Args {
+		if err := s.want(i, floats); err != nil {
+			return nil, nil, err
+		}
+		if err := s.wantLike(i, 0); err != nil {
+			return nil, nil, err
+		}
+	}
+	rank := 0
+	for i := range 2 {
+		if err := s.wantRank(i, 3, -1); err != nil {
+			return nil, nil, err
+		}
+		if sh := s.Args[i].Shape; sh != nil && rank == 0 {
+			rank = sh.Rank()
+		}
+	}
+	if rank == 0 {
+		return nil, nil, nil
+	}
+	if x, err = s.dimsOf(0, rank); err != nil {
+		return nil, nil, err
+	}
+	w, err = s.dimsOf(1, rank)
+	return x, w, err
+}
+
+// groupOf checks the number of groups.
+func (s *Sig) groupOf() (int, error) {
+	g := s.Int("group")
+	if g < 1 || g > maxSize {
+		return 0, badShape("group: got %d, want 1 or more", g)
+	}
+	return int(g), nil
+}
+
+// times is a dimension n times; it fails only on overflow.
+func times(d shape.Dim, n int) (shape.Dim, error) {
+	return product([]shape.Dim{d, shape.N(n)})
+}
+
+func inferConv(s *Sig) error {
+	_, dims, err := s.conv()
+	if err != nil {
+		return err
+	}
+	if dims == nil {
+		return s.giveAny(0, s.Args[0].DType)
+	}
+	return s.give(0, s.Args[0].DType, dims...)
+}
+
+// conv checks a convolution and returns its axes and the result's dimensions.
+func (s *Sig) conv() ([]WindowAxis, []shape.Dim, error) {
+	x, w, err := s.convDims()
+	if err != nil || x == nil {
+		return nil, nil, err
+	}
+	group, err := s.groupOf()
+	if err != nil {
+		return nil, nil, err
+	}
+	channels, err := times(w[1], group)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, ok := unify(x[1], channels); !ok {
+		return nil, nil, badShape("got x %s and w %s with group %d, want %s channels in x", s.Args[0], s.Args[1], group, channels)
+	}
+	if m, ok := w[0].Size(); ok && m%group != 0 {
+		return nil, nil, badShape("got w %s with group %d, want a multiple of the group in its first dimension", s.Args[1], group)
+	}
+	if err := s.wantVector(2, w[0], "output channel"); err != nil {
+		return nil, nil, err
+	}
+	win, err := s.windowOf(len(x)-2, w[2:])
+	if err != nil {
+		return nil, nil, err
+	}
+	return win.slide(x[2:], []shape.Dim{x[0], w[0]})
+}
+
+// ConvAxes returns the spatial axes of a call of conv or fused_conv with
+// static operands.
+func (s *Sig) ConvAxes() ([]WindowAxis, error) {
+	if err := s.wantStatic(0, 1); err != nil {
+		return nil, err
+	}
+	axes, _, err := s.conv()
+	return axes, err
+}
+
+func inferConvTranspose(s *Sig) error {
+	_, dims, err := s.convTranspose()
+	if err != nil {
+		return err
+	}
+	if dims == nil {
+		return s.giveAny(0, s.Args[0].DType)
+	}
+	return s.give(0, s.Args[0].DType, dims...)
+}
+
+// convTranspose is conv for the transposed convolution.
+func (s *Sig) convTranspose() ([]WindowAxis, []shape.Dim, error) {
+	x, w, err := s.convDims()
+	if err != nil || x == nil {
+		return nil, nil, err
+	}
+	group, err := s.groupOf()
+	if err != nil {
+		return nil, nil, err
+	}
+	channels, ok := unify(x[1], w[0])
+	if !ok {
+		return nil, nil, badShape("got x %s and w %s, want %s channels in x", s.Args[0], s.Args[1], w[0])
+	}
+	if c, ok := channels.Size(); ok && c%group != 0 {
+		return nil, nil, badShape("got x %s with group %d, want a multiple of the group in its channels", s.Args[0], group)
+	}
+	maps, err := times(w[1], group)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.wantVector(2, maps, "output channel"); err != nil {
+		return nil, nil, err
+	}
+	win, err := s.windowOf(len(x)-2, w[2:])
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.spread(&win, x[2:], []shape.Dim{x[0], maps})
+}
+
+// spread is slide for the transposed convolution: every element of the operand
+// goes to a window of the result.
+func (s *Sig) spread(win *window, in, dims []shape.Dim) ([]WindowAxis, []shape.Dim, error) {
+	n := len(in)
+	extra, err := s.perAxis("output_padding", n, 0, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	given := len(s.Ints("output_shape")) > 0
+	wanted, err := s.perAxis("output_shape", n, 0, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	axes := make([]WindowAxis, n)
+	for i, d := range in {
+		a := WindowAxis{Stride: win.strides[i], Dilation: win.dilations[i], Begin: win.pads[i], End: win.pads[n+i]}
+		out := shape.Unknown
+		if given {
+			out = shape.N(wanted[i])
+		}
+		size, sized := d.Size()
+		k, known := win.kernel[i].Size()
+		if sized && known {
+			a.In, a.Kernel, a.Out = size, k, -1
+			if given {
+				a.Out = wanted[i]
+			}
+			if err := a.spread(win.auto, extra[i]); err != nil {
+				return nil, nil, fmt.Errorf("spatial axis %d: %w", i, err)
+			}
+			out = shape.N(a.Out)
+		}
+		axes[i] = a
+		dims = append(dims, out)
+	}
+	return axes, dims, nil
+}
+
+// spread sets Out, unless it is given, and the pads of one axis.
+func (a *WindowAxis) spread(auto string, extra int) error {
+	span, err := a.span()
+	if err != nil {
+		return err
+	}
+	if a.In == 0 {
+		return badShape("got size 0, want an element to spread")
+	}
+	reach, ok := mulSize(a.In-1, a.Stride)
+	if !ok {
+		return badShape("got size %d with stride %d, want at most 2^58 together", a.In, a.Stride)
+	}
+	full := reach + span + extra // at most 3 * 2^58
+	switch {
+	case a.Out >= 0:
+	case auto == "SAME_UPPER" || auto == "SAME_LOWER":
+		if a.Out, ok = mulSize(a.In, a.Stride); !ok {
+			return badShape("got size %d with stride %d, want at most 2^58 together", a.In, a.Stride)
+		}
+	default:
+		a.Out = full - a.Begin - a.End
+		if a.Out < 0 {
+			return badShape("got pads %d and %d for a result of size %d, want no more than there is", a.Begin, a.End, full)
+		}
+		return nil
+	}
+	total := max(0, full-a.Out)
+	a.Begin, a.End = total-total/2, total/2
+	if auto == "SAME_UPPER" {
+		a.Begin, a.End = a.End, a.Begin
+	}
+	return nil
+}
+
+// ConvTransposeAxes returns the spatial axes of a call of conv_transpose with
+// static operands. In is then the size of the operand that is spread and Out
+// that of the result; element i of the operand goes to the elements
+// i*Stride - Begin + k*Dilation of the result that exist.
+func (s *Sig) ConvTransposeAxes() ([]WindowAxis, error) {
+	if err := s.wantStatic(0, 1); err != nil {
+		return nil, err
+	}
+	axes, _, err := s.convTranspose()
+	return axes, err
+}

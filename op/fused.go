@@ -1,0 +1,116 @@
+package op
+
+import "github.com/tenure-go/tenure/shape"
+
+// fusedOps have no model format: passes make them out of several operators.
+var fusedOps = []*Def{{
+	Name: "fused_conv",
+	Doc: "conv(relu?(x * pre_scale + pre_shift), w) + bias + residual, then an activation, then a pooling; " +
+		"operands x, w, bias, residual, pre_scale, pre_shift",
+	MinArgs: 2, MaxArgs: 6,
+	Attrs: append([]AttrDef{
+		intAttr("pre_relu", 0),
+		// "", relu, leaky_relu (alpha), sigmoid, tanh or clip (from alpha to beta)
+		stringAttr("activation", ""), floatAttr("alpha", 0), floatAttr("beta", 0),
+		// "", max or average, over the activated result
+		stringAttr("pool", ""), intsAttr("pool_kernel"), intsAttr("pool_strides"), intsAttr("pool_pads"),
+		intAttr("pool_ceil", 0), intAttr("count_include_pad", 0),
+	}, convAttrs...),
+	Infer: inferFusedConv,
+	Alias: Aliases(Rule{Arg: 3, Kind: Accumulate, When: func(s *Sig) bool { return s.Str("pool") == "" }}),
+}}
+
+func inferFusedConv(s *Sig) error {
+	for _, flag := range []string{"pre_relu", "pool_ceil", "count_include_pad"} {
+		if _, err := s.wantFlag(flag); err != nil {
+			return err
+		}
+	}
+	if _, err := s.wantOneOf("activation", "", "relu", "leaky_relu", "sigmoid", "tanh", "clip"); err != nil {
+		return err
+	}
+	pool, err := s.wantOneOf("pool", "", "max", "average")
+	if err != nil {
+		return err
+	}
+	_, dims, err := s.conv()
+	if err != nil {
+		return err
+	}
+	dt := s.Args[0].DType
+	if dims == nil {
+		return s.giveAny(0, dt)
+	}
+	for i := 4; i < 6; i++ {
+		channels := shape.Unknown
+		if sh := s.Args[0].Shape; sh != nil {
+			channels = sh.Dim(1)
+		}
+		if err := s.wantVector(i, channels, "input channel"); err != nil {
+			return err
+		}
+	}
+	if err := s.wantDims(3, dims); err != nil {
+		return err
+	}
+	if pool != "" {
+		if _, dims, err = s.fusedPool(dims); err != nil {
+			return err
+		}
+	}
+	return s.give(0, dt, dims...)
+}
+
+// wantDims checks that an operand, if present, has the given dimensions.
+func (s *Sig) wantDims(arg int, dims []shape.Dim) error {
+	if err := s.wantRank(arg, len(dims), len(dims)); err != nil || !s.Has(arg) || s.Args[arg].Shape == nil {
+		return err
+	}
+	for i, d := range dims {
+		if _, ok := unify(d, s.Args[arg].Shape.Dim(i)); !ok {
+			return badShape("operand %d: got %s, want %v", arg, s.Args[arg], dims)
+		}
+	}
+	return nil
+}
+
+// fusedPool is the pooling over the convolution's result.
+func (s *Sig) fusedPool(conv []shape.Dim) ([]WindowAxis, []shape.Dim, error) {
+	n := len(conv) - 2
+	w := window{ceil: s.Int("pool_ceil") == 1, pooling: true, kernel: make([]shape.Dim, n)}
+	sizes, err := s.perAxis("pool_kernel", n, 1, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, k := range sizes {
+		if k == 0 {
+			return nil, nil, badShape("pool_kernel: got none, want %d numbers", n)
+		}
+		w.kernel[i] = shape.N(k)
+	}
+	if w.strides, err = s.perAxis("pool_strides", n, 1, 1); err != nil {
+		return nil, nil, err
+	}
+	if w.pads, err = s.perAxis("pool_pads", 2*n, 0, 0); err != nil {
+		return nil, nil, err
+	}
+	w.dilations = make([]int, n)
+	for i := range w.dilations {
+		w.dilations[i] = 1
+	}
+	return w.slide(conv[2:], conv[:2:2])
+}
+
+// FusedPoolAxes returns the spatial axes of the pooling of a call of
+// fused_conv with static operands, nil without one.
+func (s *Sig) FusedPoolAxes() ([]WindowAxis, error) {
+	if err := s.wantStatic(0, 1); err != nil || s.Str("pool") == "" {
+		return nil, err
+	}
+	_, dims, err := s.conv()
+	if err != nil {
+		return nil, err
+	}
+	axes, _, err := s.fusedPool(dims)
+	return axes, err
+}

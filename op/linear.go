@@ -1,0 +1,121 @@
+package op
+
+import "github.com/tenure-go/tenure/shape"
+
+var linearOps = []*Def{
+	{
+		Name: "matmul", ONNX: "MatMul", Doc: "matrix product under the rule of numpy: the last two axes are matrices, those before broadcast",
+		MinArgs: 2, MaxArgs: 2, Infer: inferMatMul, Alias: Fresh(),
+	},
+	{
+		Name: "gemm", ONNX: "Gemm", Doc: "alpha * a * b + beta * c of matrices; transA and transB transpose a and b first",
+		MinArgs: 2, MaxArgs: 3,
+		Attrs: []AttrDef{floatAttr("alpha", 1), floatAttr("beta", 1), intAttr("transA", 0), intAttr("transB", 0)},
+		Infer: inferGemm, Alias: Aliases(Rule{Arg: 2, Kind: Accumulate}),
+	},
+}
+
+func inferMatMul(s *Sig) error {
+	a, b := s.Args[0], s.Args[1]
+	if err := s.want(0, wide); err != nil {
+		return err
+	}
+	if err := s.wantLike(1, 0); err != nil {
+		return err
+	}
+	for i := range 2 {
+		if err := s.wantRank(i, 1, -1); err != nil {
+			return err
+		}
+	}
+	if a.Shape == nil || b.Shape == nil {
+		return s.giveAny(0, a.DType)
+	}
+	// A vector is a matrix of one row or one column, whose axis the result drops.
+	x, y := a.Shape.Dims(), b.Shape.Dims()
+	row, col := len(x) == 1, len(y) == 1
+	if row {
+		x = []shape.Dim{shape.N(1), x[0]}
+	}
+	if col {
+		y = []shape.Dim{y[0], shape.N(1)}
+	}
+	m, n := len(x)-2, len(y)-2
+	if _, ok := unify(x[m+1], y[n]); !ok {
+		return badShape("got %s and %s, want equal inner sizes instead of %s and %s", a, b, x[m+1], y[n])
+	}
+	left, err := shape.FromDims(x[:m]...)
+	if err != nil {
+		return err
+	}
+	right, err := shape.FromDims(y[:n]...)
+	if err != nil {
+		return err
+	}
+	batch, err := shape.Broadcast(left, right)
+	if err != nil {
+		return badShape("got %s and %s, want axes before the last two that broadcast", a, b)
+	}
+	dims := batch.Dims()
+	if !row {
+		dims = append(dims, x[m])
+	}
+	if !col {
+		dims = append(dims, y[n+1])
+	}
+	return s.give(0, a.DType, dims...)
+}
+
+func inferGemm(s *Sig) error {
+	if err := s.want(0, wide); err != nil {
+		return err
+	}
+	var dims [2][]shape.Dim
+	for i, attr := range []string{"transA", "transB"} {
+		if err := s.wantLike(i, 0); err != nil {
+			return err
+		}
+		swap, err := s.wantFlag(attr)
+		if err != nil {
+			return err
+		}
+		if dims[i], err = s.dimsOf(i, 2); err != nil {
+			return err
+		}
+		if swap {
+			dims[i][0], dims[i][1] = dims[i][1], dims[i][0]
+		}
+	}
+	if _, ok := unify(dims[0][1], dims[1][0]); !ok {
+		return badShape("got %s and %s, want equal inner sizes instead of %s and %s", s.Args[0], s.Args[1], dims[0][1], dims[1][0])
+	}
+	if err := s.give(0, s.Args[0].DType, dims[0][0], dims[1][1]); err != nil {
+		return err
+	}
+	if err := s.wantLike(2, 0); err != nil {
+		return err
+	}
+	return s.wantSpread(2, s.Results[0].Shape)
+}
+
+// wantSpread checks that an operand, if present, broadcasts to the given shape.
+func (s *Sig) wantSpread(arg int, to *shape.Shape) error {
+	if !s.Has(arg) || s.Args[arg].Shape == nil {
+		return nil
+	}
+	from := s.Args[arg].Shape
+	skip := to.Rank() - from.Rank()
+	for i := range from.Rank() {
+		if skip < 0 {
+			break
+		}
+		d := from.Dim(i)
+		if _, ok := unify(d, to.Dim(skip+i)); !ok && !isSize(d, 1) {
+			skip = -1
+		}
+	}
+	if skip < 0 {
+		return badShape("operand %d: got %s, want a shape that broadcasts to %s", arg, s.Args[arg], to)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package op_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// Every built-in operator says what it is and how it treats its operands.
+func TestBuiltinDeclarations(t *testing.T) {
+	defs := op.Builtin().Defs()
+	if len(defs) < 100 {
+		t.Errorf("got %d operators, want the families", len(defs))
+	}
+	for _, d := range defs {
+		if d.Doc == "" || strings.HasSuffix(d.Doc, ".") || strings.Contains(d.Doc, "\n") {
+			t.Errorf("%s: got doc %q, want a line without a full stop", d.Name, d.Doc)
+		}
+		if !d.Alias.Declared() {
+			t.Errorf("%s: got no alias declaration, want one", d.Name)
+		}
+		if d.MinArgs < 0 || d.MaxArgs != op.Variadic && d.MinArgs > d.MaxArgs {
+			t.Errorf("%s: got %d to %d operands", d.Name, d.MinArgs, d.MaxArgs)
+		}
+		if d.MaxResults != op.Variadic && d.MinResults > d.MaxResults {
+			t.Errorf("%s: got %d to %d results", d.Name, d.MinResults, d.MaxResults)
+		}
+		if strings.ToLower(d.Name) != d.Name || strings.ContainsAny(d.Name, " .-") {
+			t.Errorf("%s: want a name in lower snake case", d.Name)
+		}
+		if d.ONNX != "" && op.Builtin().LookupONNX(d.ONNX) != d {
+			t.Errorf("%s: got another operator for ONNX %q", d.Name, d.ONNX)
+		}
+		if d.Impure || d.Kernel != nil {
+			t.Errorf("%s: got impure or a kernel, want neither in a built-in operator", d.Name)
+		}
+		checkDeclaredRules(t, d)
+		checkDeclaredAttrs(t, d)
+	}
+}
+
+func checkDeclaredRules(t *testing.T, d *op.Def) {
+	t.Helper()
+	for _, r := range d.Alias.Rules() {
+		if r.Kind < op.View || r.Kind > op.Update {
+			t.Errorf("%s: got alias kind %d", d.Name, r.Kind)
+		}
+		if r.Arg < op.EveryArg || d.MaxArgs != op.Variadic && r.Arg >= d.MaxArgs {
+			t.Errorf("%s: got a rule for operand %d of at most %d", d.Name, r.Arg, d.MaxArgs)
+		}
+		if r.Result < op.EveryResult || d.MaxResults != op.Variadic && r.Result >= max(d.MaxResults, 1) {
+			t.Errorf("%s: got a rule for result %d of at most %d", d.Name, r.Result, d.MaxResults)
+		}
+		if r.Offset != nil && r.Kind != op.View {
+			t.Errorf("%s: got an offset for %s, want one for views only", d.Name, r.Kind)
+		}
+	}
+}
+
+func checkDeclaredAttrs(t *testing.T, d *op.Def) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, a := range d.Attrs {
+		if a.Name == "" || seen[a.Name] {
+			t.Errorf("%s: attribute %q is declared twice or has no name", d.Name, a.Name)
+		}
+		seen[a.Name] = true
+		if a.Default != nil && op.KindOf(a.Default) != a.Kind {
+			t.Errorf("%s: attribute %q: got default %v, want %s", d.Name, a.Name, a.Default, a.Kind)
+		}
+		if a.Needed && a.Default != nil {
+			t.Errorf("%s: attribute %q is needed and has a default", d.Name, a.Name)
+		}
+	}
+}
+
+// What InferTypes checks before a shape rule runs.
+func TestInferTypesChecksTheCall(t *testing.T) {
+	f32 := func(dims ...int) op.Type { return op.Type{DType: dtype.F32, Shape: shape.MustOf(dims...)} }
+	tests := []struct {
+		name    string
+		args    []op.Type
+		results int
+		attrs   []op.Attr
+		regions [][]op.Type
+		want    string
+	}{
+		{name: "relu", results: 1, want: "relu: got 0 operands, want 1"},
+		{name: "clip", args: make([]op.Type, 4), results: 1, want: "clip: got 4 operands, want 1 to 3"},
+		{name: "sum", results: 1, want: "sum: got 0 operands, want 1 or more"},
+		{name: "relu", args: []op.Type{f32(2)}, results: 2, want: "relu: got 2 results, want 1"},
+		{name: "add", args: []op.Type{f32(2), {}}, results: 1, want: "add: operand 1 is absent, want a value"},
+		{name: "sum", args: []op.Type{f32(2), {}}, results: 1, want: "sum: operand 1 is absent, want a value"},
+		{name: "concat", args: []op.Type{f32(2), {}}, results: 1, attrs: []op.Attr{{Name: "axis", Value: int64(0)}}, want: "concat: operand 1 is absent"},
+		{name: "max_pool", args: []op.Type{f32(1, 1, 2)}, results: 1, want: `max_pool: attribute "kernel_shape" is missing`},
+		{name: "cast", args: []op.Type{f32(2)}, results: 1, attrs: []op.Attr{{Name: "to", Value: int64(1)}}, want: `attribute "to": got int, want dtype`},
+		{name: "if", args: []op.Type{{DType: dtype.Bool, Shape: shape.Scalar()}}, results: 1, want: "if: got 0 regions, want 2"},
+		{name: "relu", args: []op.Type{f32(2)}, results: 1, regions: make([][]op.Type, 1), want: "relu: got 1 regions, want 0"},
+	}
+	for _, test := range tests {
+		attrs, err := op.NewAttrs(test.attrs...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &op.Sig{Def: op.Builtin().Lookup(test.name), Args: test.args, Attrs: attrs, Regions: test.regions, Results: make([]op.Type, test.results)}
+		if err := op.InferTypes(s); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got error %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
+// A value whose bytes do not fit its type is no known value.
+func TestKnownNeedsTheWholeValue(t *testing.T) {
+	data := []byte{1, 0, 0, 0, 0, 0, 0, 0}
+	for _, test := range []struct {
+		typ   op.Type
+		known bool
+	}{
+		{op.Type{DType: dtype.I64, Shape: shape.MustOf(1)}, true},
+		{op.Type{DType: dtype.I32, Shape: shape.MustOf(2)}, true},
+		{op.Type{DType: dtype.I64, Shape: shape.MustOf(2)}, false},
+		{op.Type{DType: dtype.I64}, false},
+		{op.Type{DType: dtype.F64, Shape: shape.MustOf(1)}, false},
+		{op.Type{}, false},
+	} {
+		s := &op.Sig{Args: []op.Type{test.typ}, Known: func(int) ([]byte, bool) { return data, true }}
+		if v, ok := s.KnownInts(0); ok != test.known {
+			t.Errorf("%s: got %v, %t, want %t", test.typ, v, ok, test.known)
+		}
+	}
+	s := &op.Sig{Args: []op.Type{{DType: dtype.I64, Shape: shape.MustOf(0)}}}
+	if v, ok := s.KnownInts(0); !ok || len(v) != 0 {
+		t.Errorf("got %v, %t for a list without elements, want it known", v, ok)
+	}
+	if v, ok := s.KnownInts(1); ok {
+		t.Errorf("got %v for an operand past the last, want nothing", v)
+	}
+}

@@ -1,0 +1,138 @@
+package op
+
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/shape"
+)
+
+var reduceOps = []*Def{
+	reduceDef("reduce_sum", "ReduceSum", "the sum", wide),
+	reduceDef("reduce_mean", "ReduceMean", "the mean", wide),
+	reduceDef("reduce_prod", "ReduceProd", "the product", wide),
+	reduceDef("reduce_max", "ReduceMax", "the largest element", wide|boolean|setOf(dtype.I8, dtype.U8)),
+	reduceDef("reduce_min", "ReduceMin", "the smallest element", wide|boolean|setOf(dtype.I8, dtype.U8)),
+	reduceDef("reduce_l1", "ReduceL1", "the sum of the absolute values", wide),
+	reduceDef("reduce_l2", "ReduceL2", "the square root of the sum of the squares", wide),
+	reduceDef("reduce_sum_square", "ReduceSumSquare", "the sum of the squares", wide),
+	reduceDef("reduce_log_sum", "ReduceLogSum", "the logarithm of the sum", wide),
+	reduceDef("reduce_log_sum_exp", "ReduceLogSumExp", "the logarithm of the sum of exp(x)", wide),
+	argDef("arg_max", "ArgMax", "the index of the largest element along an axis, as i64"),
+	argDef("arg_min", "ArgMin", "the index of the smallest element along an axis, as i64"),
+}
+
+func reduceDef(name, onnx, doc string, types dtypes) *Def {
+	return &Def{
+		Name: name, ONNX: onnx, Doc: doc + " along the given axes, or along all", MinArgs: 1, MaxArgs: 2,
+		Attrs: []AttrDef{intAttr("keepdims", 1), intAttr("noop_with_empty_axes", 0)}, Alias: Fresh(),
+		Infer: func(s *Sig) error {
+			if err := s.want(0, types); err != nil {
+				return err
+			}
+			return inferReduce(s)
+		},
+	}
+}
+
+func argDef(name, onnx, doc string) *Def {
+	return &Def{
+		Name: name, ONNX: onnx, Doc: doc, MinArgs: 1, MaxArgs: 1,
+		Attrs: []AttrDef{intAttr("axis", 0), intAttr("keepdims", 1), intAttr("select_last_index", 0)}, Alias: Fresh(),
+		Infer: inferArg,
+	}
+}
+
+// ReduceAxes returns the axes that a reduction with a first operand of the
+// given rank runs over, in ascending order; false when they are not known.
+func (s *Sig) ReduceAxes(rank int) ([]int, bool, error) {
+	var list []int64
+	if s.Has(1) {
+		var known bool
+		if list, known = s.KnownInts(1); !known {
+			return nil, false, nil
+		}
+	}
+	axes, err := axesOf(list, rank)
+	if err != nil {
+		return nil, false, err
+	}
+	if len(axes) == 0 && s.Int("noop_with_empty_axes") == 0 {
+		for i := range rank {
+			axes = append(axes, i)
+		}
+	}
+	slices.Sort(axes)
+	return axes, true, nil
+}
+
+func inferReduce(s *Sig) error {
+	x := s.Args[0]
+	if err := s.wantList(1, int64s, 0); err != nil {
+		return err
+	}
+	keep, err := s.wantFlag("keepdims")
+	if err != nil {
+		return err
+	}
+	if _, err := s.wantFlag("noop_with_empty_axes"); err != nil {
+		return err
+	}
+	if x.Shape == nil {
+		return s.giveAny(0, x.DType)
+	}
+	rank := x.Shape.Rank()
+	axes, known, err := s.ReduceAxes(rank)
+	if err != nil {
+		return err
+	}
+	if !known {
+		n, counted := s.listLen(1)
+		switch {
+		case keep:
+			return s.giveRank(0, x.DType, rank)
+		case counted: // and not empty, which would be known
+			return s.giveRank(0, x.DType, rank-n)
+		}
+		return s.giveAny(0, x.DType)
+	}
+	return s.give(0, x.DType, reduced(x.Shape, axes, keep)...)
+}
+
+func reduced(x *shape.Shape, axes []int, keep bool) []shape.Dim {
+	var dims []shape.Dim
+	for i := range x.Rank() {
+		switch {
+		case !slices.Contains(axes, i):
+			dims = append(dims, x.Dim(i))
+		case keep:
+			dims = append(dims, shape.N(1))
+		}
+	}
+	return dims
+}
+
+func inferArg(s *Sig) error {
+	x := s.Args[0]
+	if err := s.want(0, numeric); err != nil {
+		return err
+	}
+	keep, err := s.wantFlag("keepdims")
+	if err != nil {
+		return err
+	}
+	if _, err := s.wantFlag("select_last_index"); err != nil {
+		return err
+	}
+	if x.Shape == nil {
+		return s.giveAny(0, dtype.I64)
+	}
+	axis, err := axisOf(s.Int("axis"), x.Shape.Rank())
+	if err != nil {
+		return err
+	}
+	if isSize(x.Shape.Dim(axis), 0) {
+		return badShape("got %s, want an element along axis %d", x, axis)
+	}
+	return s.give(0, dtype.I64, reduced(x.Shape, []int{axis}, keep)...)
+}

@@ -1,0 +1,214 @@
+package op
+
+import "github.com/tenure-go/tenure/shape"
+
+// sliceOps is the family of slice.
+var sliceOps = []*Def{{
+	Name: "slice", ONNX: "Slice", Doc: "x from starts to ends by steps along axes; ends are exclusive, negative numbers count from the end",
+	MinArgs: 3, MaxArgs: 5, Infer: inferSlice,
+	Alias: Aliases(Rule{Kind: View, Offset: sliceOffset}),
+}}
+
+// SliceAxis is what a slice takes along one axis: Size elements from Start by
+// Step, which may be negative.
+type SliceAxis struct{ Start, Step, Size int }
+
+// sliceSpan is how one axis is sliced as far as it is known; an axis that no
+// operand names is whole.
+type sliceSpan struct {
+	named, known     bool
+	start, end, step int64
+}
+
+// sliceSpans reads the operands; false means that not even the axes are known.
+func (s *Sig) sliceSpans(rank int) ([]sliceSpan, bool, error) {
+	n, counted := s.sliceLen()
+	if !counted {
+		return nil, false, nil
+	}
+	axes := make([]int, 0, min(n, MaxRank))
+	if s.Has(3) {
+		list, known := s.KnownInts(3)
+		if !known {
+			return nil, false, nil
+		}
+		var err error
+		if axes, err = axesOf(list, rank); err != nil {
+			return nil, false, err
+		}
+	} else {
+		if n > rank {
+			return nil, false, badShape("got %d starts for %s, want at most %d", n, s.Args[0], rank)
+		}
+		for i := range n {
+			axes = append(axes, i)
+		}
+	}
+	starts, ok1 := s.KnownInts(1)
+	ends, ok2 := s.KnownInts(2)
+	steps, ok3 := s.KnownInts(4)
+	ok3 = ok3 || !s.Has(4)
+	if len(axes) != n || ok1 && len(starts) != n || ok2 && len(ends) != n || s.Has(4) && ok3 && len(steps) != n {
+		return nil, false, badShape("got %d starts, %d ends, %d axes and %d steps, want as many of each", len(starts), len(ends), n, len(steps))
+	}
+	spans := make([]sliceSpan, rank)
+	for i, a := range axes {
+		sp := &spans[a]
+		sp.named, sp.known, sp.step = true, ok1 && ok2 && ok3, 1
+		if !sp.known {
+			continue
+		}
+		sp.start, sp.end = starts[i], ends[i]
+		if s.Has(4) {
+			sp.step = steps[i]
+		}
+		if sp.step == 0 {
+			return nil, false, badShape("steps: got %v, want no 0", steps)
+		}
+	}
+	return spans, true, nil
+}
+
+// sliceLen is the number of axes that starts, ends, axes and steps name.
+func (s *Sig) sliceLen() (int, bool) {
+	for _, arg := range []int{1, 2, 3, 4} {
+		if s.Has(arg) {
+			if n, ok := s.listLen(arg); ok {
+				return n, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// over clamps the span to an axis of the given size.
+func (sp sliceSpan) over(size int) SliceAxis {
+	n := int64(size)
+	if !sp.named {
+		return SliceAxis{0, 1, size}
+	}
+	clamp := func(v, lo, hi int64) int64 {
+		if v < 0 {
+			v = max(v, -n-1) + n
+		}
+		return min(max(v, lo), hi)
+	}
+	start, end := clamp(sp.start, 0, n), clamp(sp.end, 0, n)
+	if sp.step < 0 {
+		start, end = clamp(sp.start, 0, n-1), clamp(sp.end, -1, n-1)
+	}
+	step := min(max(sp.step, -maxSize), maxSize)
+	count := int64(0)
+	switch {
+	case step > 0 && end > start:
+		count = (end - start + step - 1) / step
+	case step < 0 && end < start:
+		count = (start - end - step - 1) / -step
+	}
+	if count == 0 {
+		start = 0
+	}
+	return SliceAxis{int(start), int(step), int(count)}
+}
+
+// dim is over for a dimension that may have no size.
+func (sp sliceSpan) dim(d shape.Dim) shape.Dim {
+	size, sized := d.Size()
+	switch {
+	case !sp.named:
+		return d
+	case !sp.known:
+		return shape.Unknown
+	case sized:
+		return shape.N(sp.over(size).Size)
+	}
+	// Whatever the size: two far ones of 2^58 that give all of it must see all.
+	forward := sp.step == 1 && (sp.start == 0 || sp.start <= -maxSize) && sp.end >= maxSize
+	backward := sp.step == -1 && (sp.start == -1 || sp.start >= maxSize) && sp.end <= -maxSize
+	if forward || backward {
+		return d
+	}
+	return shape.Unknown
+}
+
+// SliceAxes returns what a call of slice with a static first operand takes
+// along each of its axes; false when the other operands are not known.
+func (s *Sig) SliceAxes() ([]SliceAxis, bool, error) {
+	if err := s.wantStatic(0); err != nil {
+		return nil, false, err
+	}
+	sizes := s.Args[0].Shape.Sizes()
+	spans, ok, err := s.sliceSpans(len(sizes))
+	if err != nil || !ok {
+		return nil, false, err
+	}
+	axes := make([]SliceAxis, len(sizes))
+	for i, sp := range spans {
+		if sp.named && !sp.known {
+			return nil, false, nil
+		}
+		axes[i] = sp.over(sizes[i])
+	}
+	return axes, true, nil
+}
+
+func inferSlice(s *Sig) error {
+	x := s.Args[0]
+	if err := s.want(0, plain); err != nil {
+		return err
+	}
+	count, counted := s.sliceLen()
+	for i := 1; i < len(s.Args); i++ {
+		if err := s.wantList(i, indices, 1); err != nil {
+			return err
+		}
+		if err := s.wantLike(i, 1); err != nil {
+			return err
+		}
+		if n, ok := s.listLen(i); s.Has(i) && ok && counted && n != count {
+			return badShape("operand %d: got %s, want %d numbers as in the other operands", i, s.Args[i], count)
+		}
+	}
+	if x.Shape == nil {
+		return s.giveAny(0, x.DType)
+	}
+	spans, ok, err := s.sliceSpans(x.Shape.Rank())
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return s.giveRank(0, x.DType, x.Shape.Rank())
+	}
+	dims := x.Shape.Dims()
+	for i, sp := range spans {
+		dims[i] = sp.dim(dims[i])
+	}
+	return s.give(0, x.DType, dims...)
+}
+
+// sliceOffset gives the start of a slice that lies in one piece: one element
+// of each axis before some axis, neighbours along it, and all of every axis
+// after it.
+func sliceOffset(s *Sig, _ int) (int, bool) {
+	if !s.Args[0].IsStatic() {
+		return 0, false
+	}
+	x := s.Args[0].Shape
+	axes, ok, err := s.SliceAxes()
+	if err != nil || !ok {
+		return 0, false
+	}
+	offset, whole := 0, true // whole: all axes after this one are
+	for i := len(axes) - 1; i >= 0; i-- {
+		a := axes[i]
+		switch {
+		case a.Size == 0:
+			return 0, true // no elements lie anywhere
+		case a.Size > 1 && (a.Step != 1 || !whole):
+			ok = false
+		}
+		whole = whole && a.Size == x.Size(i)
+		offset += a.Start * x.Strides()[i]
+	}
+	return offset * s.Args[0].DType.Size(), ok
+}
