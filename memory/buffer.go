@@ -184,8 +184,8 @@ func (b *Buffer) Bytes() []byte {
 	return b.s.data
 }
 
-// Len returns the number of bytes, 0 when nobody holds the buffer.
-func (b *Buffer) Len() int { return len(b.Bytes()) }
+// Len returns the number of bytes, also when nobody holds the buffer any more.
+func (b *Buffer) Len() int { return b.s.size }
 
 // Holders returns how many hold the buffer.
 func (b *Buffer) Holders() int { return int(b.s.state.Load() & holdersMask) }

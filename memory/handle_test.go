@@ -246,7 +246,7 @@ func TestHandlesFollowTheModel(t *testing.T) {
 					t.Fatalf("got %d holders, want %d", got, holders())
 				}
 				if (b.Bytes() == nil) != (holders() == 0) {
-					t.Fatalf("%d holders: got %d bytes", holders(), b.Len())
+					t.Fatalf("%d holders: got %d bytes", holders(), len(b.Bytes()))
 				}
 			},
 			"new": func(t *rapid.T) {

@@ -182,13 +182,15 @@ func formatPattern(dt dtype.DType, data []byte, atBit int) string {
 	return fmt.Sprintf("0x%0*x", (bits+3)/4, v)
 }
 
-// formatFloat gives up to 6 significant digits of f32 and 9 of f64, and always a sign that it is a float.
+// formatFloat gives up to 6 significant digits, 9 of f64, and marks whole numbers as floats by a point.
 func formatFloat(f float64, bits int) string {
 	switch {
 	case math.IsNaN(f):
 		return "nan"
-	case math.IsInf(f, 0):
-		return strings.ToLower(strconv.FormatFloat(f, 'g', -1, 64))
+	case math.IsInf(f, 1):
+		return "inf"
+	case math.IsInf(f, -1):
+		return "-inf"
 	}
 	digits := 6
 	if bits == 64 {

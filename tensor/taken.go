@@ -36,7 +36,7 @@ func Take(op string, operands ...Operand) (*Taken, error) {
 		}
 		k.claims = append(k.claims, claim{t: o.Tensor(), sem: o.Semantics()})
 	}
-	if err := k.checkDonations(); err != nil {
+	if err := k.checkTwice(); err != nil {
 		return nil, err
 	}
 	// Borrowed operands first: a tensor that is borrowed and reused in one call must be found in use, in whatever order it is listed.
@@ -47,10 +47,13 @@ func Take(op string, operands ...Operand) (*Taken, error) {
 				continue
 			}
 			var err error
-			if sem == ReuseInput && k.listed(i) {
+			if sem == ReuseInput && k.listed(i) >= 0 {
 				err = c.borrow(op)
 			} else {
 				err = c.acquire(op)
+			}
+			if err == nil && sem == DonateInput {
+				err = k.checkPlace(i)
 			}
 			if err != nil {
 				k.Rollback()
@@ -61,38 +64,39 @@ func Take(op string, operands ...Operand) (*Taken, error) {
 	return k, nil
 }
 
-// checkDonations refuses what no order of claims could make right.
-func (k *Taken) checkDonations() error {
+// checkTwice refuses a donated operand that is listed again: in place or not, no answer would be what the caller asked for.
+func (k *Taken) checkTwice() error {
 	for i := range k.claims {
 		c := &k.claims[i]
-		if c.sem != DonateInput {
-			continue
-		}
-		for j := range k.claims {
-			if i != j && k.claims[j].t.h.Same(c.t.h) {
-				return fmt.Errorf("%s: %s is donated as operand %d and listed again as operand %d, want it listed once: %w",
-					k.op, c.t.describe(), i, j, ErrShared)
-			}
-		}
-		if c.t.layout.Overlaps() {
-			return c.t.overlapError(k.op)
-		}
-		if c.t.pins() {
-			return fmt.Errorf("%s: donated operand %d is a view of %d bytes of a buffer of %d, want at least half (in place it would pin the rest): %w",
-				k.op, i, c.t.size, c.t.buf.Len(), ErrShape)
+		if c.sem == DonateInput && k.listed(i) >= 0 {
+			return fmt.Errorf("%s: %s is donated as operand %d and listed again as operand %d, want it listed once: %w",
+				k.op, c.t.describe(), i, k.listed(i), ErrShared)
 		}
 	}
 	return nil
 }
 
-// listed reports whether operand i is listed again.
-func (k *Taken) listed(i int) bool {
+// checkPlace refuses donated operand i if nothing could be written there, although it is exclusive.
+func (k *Taken) checkPlace(i int) error {
+	t := k.claims[i].t
+	if t.layout.Overlaps() {
+		return t.overlapError(k.op)
+	}
+	if t.pins() {
+		return fmt.Errorf("%s: donated operand %d is a view of %d bytes of a buffer of %d, want at least half (in place it would pin the rest): %w",
+			k.op, i, t.size, t.buf.Len(), ErrShape)
+	}
+	return nil
+}
+
+// listed returns where operand i is listed again, -1 if nowhere.
+func (k *Taken) listed(i int) int {
 	for j := range k.claims {
 		if i != j && k.claims[j].t.h.Same(k.claims[i].t.h) {
-			return true
+			return j
 		}
 	}
-	return false
+	return -1
 }
 
 // pins reports whether the tensor, reused in place, would keep more bytes alive than it shows.

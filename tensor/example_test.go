@@ -1,0 +1,107 @@
+package tensor_test
+
+import (
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/tenure-go/tenure/tensor"
+)
+
+func Example() {
+	x, err := tensor.Of([]float32{1, -2, 3, -4, 5, -6}, 2, 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	y, err := x.Transpose() // shares the bytes
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(y)
+	fmt.Println(x.Holders(), "holders, writable:", x.IsExclusive())
+	if err := errors.Join(x.Release(), y.Release()); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// f32[3,2]
+	// [[ 1. -4.]
+	//  [-2.  5.]
+	//  [ 3. -6.]]
+	// 2 holders, writable: false
+}
+
+func ExampleRead() {
+	x, err := tensor.Of([]float32{1, 2, 3}, 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Release()
+	v, err := tensor.Read[float32](x)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer v.Release()
+	fmt.Println(v.Data)
+	// Output: [1 2 3]
+}
+
+func ExampleWrite() {
+	x, err := tensor.Of([]int64{1, 2, 3}, 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Release()
+	v, err := tensor.Write[int64](x)
+	if err != nil {
+		log.Fatal(err)
+	}
+	v.Data[0] = 10
+	_, err = tensor.Read[int64](x)
+	fmt.Println(err, errors.Is(err, tensor.ErrWriting))
+	v.Release()
+	fmt.Println(x)
+	// Output:
+	// read: i64[3] is being written true
+	// i64[3] [10  2  3]
+}
+
+// double is an operation that writes into its operand where it may.
+func double(x tensor.Operand) (*tensor.Tensor, error) {
+	taken, err := tensor.Take("double", x)
+	if err != nil {
+		return nil, err
+	}
+	defer taken.Rollback()
+	if !taken.InPlace(0) {
+		return nil, errors.New("double: this example knows only the way in place")
+	}
+	y, err := taken.Keep(0, taken.Tensor(0).DType(), taken.Tensor(0).Layout())
+	if err != nil {
+		return nil, err
+	}
+	data, _ := taken.Bytes(0)
+	for i := range data {
+		data[i] *= 2
+	}
+	taken.Commit()
+	return y, nil
+}
+
+func ExampleTake() {
+	x, err := tensor.Of([]uint8{1, 2, 3}, 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	y, err := double(x.Donate())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(y)
+	fmt.Println(errors.Is(x.Release(), tensor.ErrDonated)) // "release: u8[3] already donated to double"
+	if err := y.Release(); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// u8[3] [2 4 6]
+	// true
+}
