@@ -22,6 +22,14 @@ func view[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
 }
 
+// asBytes is the reverse of view.
+func asBytes[T float64 | int64](data []T) []byte {
+	if len(data) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(data))), len(data)*8)
+}
+
 // in and out read an operand's or a result's bytes as they stand now; nil when
 // it is absent.
 func in[T any](c *op.Call, i int) []T {
