@@ -19,6 +19,10 @@ func installPortable() {
 	binaryRowVV = portableBinaryVV
 	binaryRowVS = portableBinaryVS
 	binaryRowSV = portableBinarySV
+	gemmNR = portableNR
+	gemmPanel = portableGemmPanel
+	gemvAxpy = portableGemvAxpy
+	gemvDot = portableGemvDot
 }
 
 // Variants names what this machine can run, slowest first.

@@ -43,7 +43,7 @@ var portableUnaryRows = func() (rows [numUnary]unaryRowFunc) {
 	rows[Tanh] = tanhRow
 	rows[Erf] = erfRow
 	rows[PowScalar] = powScalarRow
-	rows[Affine] = affineRow
+	rows[Affine] = linearRow
 	return rows
 }()
 
@@ -262,7 +262,7 @@ func powScalarRow(dst, src []float32, a, _ float32) {
 	}
 }
 
-func affineRow(dst, src []float32, a, b float32) {
+func linearRow(dst, src []float32, a, b float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
 		dst[i] = float32(float64(a)*float64(x) + float64(b))

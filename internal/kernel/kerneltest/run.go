@@ -19,6 +19,7 @@ var families = []struct {
 	{"scatter", testScatter},
 	{"pad", testPad},
 	{"generate", testGenerate},
+	{"gemm", testGemm},
 }
 
 // RunAll runs the suite for every variant that this machine has. Variants are switched for the whole process, so nothing else may run

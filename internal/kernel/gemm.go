@@ -1,0 +1,283 @@
+package kernel
+
+// Gemm is C = act(Alpha*A*B + Beta*bias + residual) on float32 matrices, alone or in batches. The fields are the problem; Prepare works
+// out the rest.
+//
+// A is M x K, or K x M if TransA; B is K x N, or N x K if TransB. Batches of A and B may be broadcast, those of C follow each other.
+type Gemm struct {
+	M, N, K        int
+	TransA, TransB bool
+	Alpha, Beta    float32
+	LDA, LDB, LDC  int // distances of rows as stored; 0 if they follow each other
+
+	Batch          []int // sizes of the batch axes, outermost first
+	BatchA, BatchB []int // strides of A and B along them, 0 to broadcast; nil if matrices follow each other
+
+	PackedB bool // B is what PackB wrote; it has one matrix, broadcast over the batch
+	Epilogue
+
+	batch   int
+	swapped bool // N = 1, computed as the transposed product
+	thin    bool // few rows: no panels, B is read where it lies
+
+	rowTile, colTile   int
+	rowTiles, colTiles int
+	group              int // matrix parts per tile of the worker pool
+	packA              int // floats of scratch for rows of A
+	packB              int
+	nr                 int // width of a panel when prepared
+}
+
+// GemmArgs are the operands. C may be Residual, or Bias if that is full, and nothing else.
+type GemmArgs struct {
+	C, A, B, Bias, Residual []float32
+}
+
+const (
+	gemmDepth   = 256 // K is summed in blocks of this: a panel and a few rows of A share the first-level cache
+	gemmRows    = 128
+	gemmCols    = 128
+	gemvCols    = 256
+	thinRows    = 4
+	groupFlops  = 1 << 20 // a tile of the worker pool holds parts up to this much work
+	wantedTiles = 8       // small problems are cut finer until they have this many
+)
+
+// Prepare works out the tiles.
+func (g *Gemm) Prepare() {
+	g.beta = g.Beta
+	g.defaults()
+	g.foldBatch()
+	g.swapForOneColumn()
+	g.thin = g.M <= thinRows && !g.PackedB
+	g.nr = gemmNR
+	g.rowTile, g.colTile = gemmRows, gemmCols
+	if g.thin {
+		g.rowTile, g.colTile = thinRows, gemvCols
+		if g.TransB { // whole rows of B: as many as fill a tile
+			g.colTile = max(4, 2*rangeElements/max(1, g.K))
+		}
+	}
+	for !g.thin && g.rowTile > 32 && g.batch*ceilDiv(g.M, g.rowTile)*ceilDiv(g.N, g.colTile) < wantedTiles {
+		g.rowTile /= 2
+	}
+	g.rowTile = evenTile(g.M, g.rowTile, 1)
+	g.colTile = evenTile(g.N, g.colTile, g.nr)
+	g.rowTiles, g.colTiles = ceilDiv(g.M, g.rowTile), ceilDiv(g.N, g.colTile)
+	g.group = max(1, groupFlops/max(1, 2*g.rowTile*g.colTile*g.K))
+	g.scratch()
+}
+
+// evenTile cuts n into parts of nearly equal size, at most limit, which is a multiple of unit.
+func evenTile(n, limit, unit int) int {
+	if n == 0 {
+		return unit
+	}
+	size := ceilDiv(n, ceilDiv(n, limit))
+	return ceilDiv(size, unit) * unit
+}
+
+func (g *Gemm) defaults() {
+	fill := func(ld *int, rows, cols int, trans bool) int {
+		if trans {
+			rows, cols = cols, rows
+		}
+		if *ld == 0 {
+			*ld = cols
+		}
+		return rows * *ld
+	}
+	sizeA, sizeB := fill(&g.LDA, g.M, g.K, g.TransA), fill(&g.LDB, g.K, g.N, g.TransB)
+	if g.LDC == 0 {
+		g.LDC = g.N
+	}
+	if g.BatchA == nil {
+		g.BatchA = batchStrides(g.Batch, sizeA)
+	}
+	if g.BatchB == nil {
+		g.BatchB = batchStrides(g.Batch, sizeB)
+		if g.PackedB {
+			g.BatchB = make([]int, len(g.Batch))
+		}
+	}
+	g.batch = product(g.Batch)
+}
+
+func batchStrides(batch []int, size int) []int {
+	s := rowMajor(batch)
+	for i := range s {
+		s[i] *= size
+	}
+	return s
+}
+
+// foldBatch makes the batch part of M where all matrices of A meet the same B and lie like one.
+func (g *Gemm) foldBatch() {
+	if g.batch <= 1 || g.TransA || g.Bias == BiasRow || g.Bias == BiasFull {
+		return
+	}
+	size := g.M * g.LDA
+	for i := len(g.Batch) - 1; i >= 0; i-- {
+		if g.BatchB[i] != 0 || g.BatchA[i] != size {
+			return
+		}
+		size *= g.Batch[i]
+	}
+	g.M *= g.batch
+	g.Batch, g.BatchA, g.BatchB, g.batch = nil, nil, nil, 1
+}
+
+// swapForOneColumn computes a product with a vector on the right as the transposed one with a vector on the left, which has a fast path.
+func (g *Gemm) swapForOneColumn() {
+	if g.N != 1 || g.M == 1 || g.PackedB || g.LDC != 1 || !g.TransB && g.LDB != 1 {
+		return
+	}
+	g.swapped = true
+	g.M, g.N = 1, g.M
+	g.TransA, g.TransB = false, !g.TransA
+	g.LDA, g.LDB, g.LDC = g.K, g.LDA, g.N
+	g.BatchA, g.BatchB = g.BatchB, g.BatchA
+	switch g.Bias {
+	case BiasRow:
+		g.Bias = BiasCol
+	case BiasCol: // one column: one number
+		g.Bias = BiasScalar
+	}
+}
+
+func (g *Gemm) scratch() {
+	depth := min(g.K, gemmDepth)
+	switch {
+	case g.thin:
+		if g.TransA || g.Alpha != 1 {
+			g.packA = g.M * g.K
+		}
+	default:
+		if g.TransA {
+			g.packA = g.rowTile * depth
+		}
+		if !g.PackedB {
+			g.packB = g.colTile * depth
+		}
+	}
+}
+
+// ScratchBytes is what Tile needs of scratch, per worker.
+func (g *Gemm) ScratchBytes() int { return 4 * (g.packA + g.packB) }
+
+func (g *Gemm) parts() int { return g.batch * g.rowTiles * g.colTiles }
+
+// Tiles is how many parts the work has.
+func (g *Gemm) Tiles() int { return ceilDiv(g.parts(), g.group) }
+
+// Tile computes part t. scratch holds at least ScratchBytes()/4 floats.
+func (g *Gemm) Tile(t int, scratch []float32, args *GemmArgs) {
+	for p := t * g.group; p < min((t+1)*g.group, g.parts()); p++ {
+		col := p % g.colTiles * g.colTile
+		row := p / g.colTiles % g.rowTiles * g.rowTile
+		batch := p / g.colTiles / g.rowTiles
+		g.part(batch, row, col, scratch, args)
+	}
+}
+
+// part computes the rectangle of one matrix that starts at row, col.
+func (g *Gemm) part(batch, row, col int, scratch []float32, args *GemmArgs) {
+	a, b := args.A, args.B
+	if g.swapped {
+		a, b = b, a
+	}
+	offA, offB := g.batchOffsets(batch)
+	a, b = a[offA:], b[offB:]
+	r := rect{
+		ld: g.LDC, resLD: g.LDC, row: row, col: col, width: g.N,
+		rows: min(g.rowTile, g.M-row), cols: min(g.colTile, g.N-col),
+	}
+	r.at = (batch*g.M+row)*g.LDC + col
+	r.res = r.at
+	acc := g.begin(&r, args.C, args.Bias, args.Residual)
+	switch {
+	case g.K == 0:
+		if !acc {
+			zeroRect(&r, args.C)
+		}
+	case g.thin:
+		g.thinPart(&r, acc, scratch, args.C, a, b)
+	default:
+		g.panelPart(&r, acc, scratch, args.C, a, b)
+	}
+	g.end(&r, args.C, args.Bias)
+}
+
+func (g *Gemm) batchOffsets(batch int) (a, b int) {
+	for i := len(g.Batch) - 1; i >= 0; i-- {
+		at := batch % g.Batch[i]
+		batch /= g.Batch[i]
+		a += at * g.BatchA[i]
+		b += at * g.BatchB[i]
+	}
+	return a, b
+}
+
+func zeroRect(r *rect, c []float32) {
+	for i := range r.rows {
+		clear(c[r.at+i*r.ld:][:r.cols])
+	}
+}
+
+// panelPart multiplies rows of A with panels of B, one block of K after the other.
+func (g *Gemm) panelPart(r *rect, acc bool, scratch, c, a, b []float32) {
+	for k := 0; k < g.K; k += gemmDepth {
+		depth := min(gemmDepth, g.K-k)
+		rows, lda := a, g.LDA
+		if g.TransA {
+			rows, lda = scratch[g.packB:], depth
+			packColumns(rows, a[k*g.LDA+r.row:], g.LDA, depth, r.rows)
+		} else {
+			rows = a[r.row*g.LDA+k:]
+		}
+		panels := scratch
+		if g.PackedB {
+			panels = b[k*ceilDiv(g.N, g.nr)*g.nr+r.col*depth:]
+		} else {
+			g.packBlock(panels, b, k, depth, r.col, r.cols)
+		}
+		multiplyPanels(r, depth, rows, lda, panels, c, acc)
+		acc = true
+	}
+}
+
+// multiplyPanels adds the product of rows of A and a block of packed panels to a rectangle of C, or stores it there.
+func multiplyPanels(r *rect, depth int, a []float32, lda int, panels, c []float32, acc bool) {
+	for j := 0; j < r.cols; j += gemmNR {
+		gemmPanel(r.rows, depth, a, lda, panels[j*depth:], c[r.at+j:], r.ld, min(gemmNR, r.cols-j), acc)
+	}
+}
+
+// thinPart multiplies a few rows, one by one, with a part of B that stays in the cache meanwhile.
+func (g *Gemm) thinPart(r *rect, acc bool, scratch, c, a, b []float32) {
+	if !acc {
+		zeroRect(r, c)
+	}
+	lda := g.LDA
+	if g.packA > 0 {
+		if g.TransA {
+			packColumns(scratch, a, g.LDA, g.K, g.M)
+		} else {
+			for i := range g.M {
+				copy(scratch[i*g.K:(i+1)*g.K], a[i*g.LDA:])
+			}
+		}
+		a, lda = scratch[:g.packA], g.K
+		if g.Alpha != 1 {
+			binaryRowVS(Mul, a, a, g.Alpha)
+		}
+	}
+	for i := range r.rows {
+		row, out := a[(r.row+i)*lda:][:g.K], c[r.at+i*r.ld:][:r.cols]
+		if g.TransB {
+			gemvDot(out, row, b[r.col*g.LDB:], g.LDB)
+		} else {
+			gemvAxpy(out, row, b[r.col:], g.LDB)
+		}
+	}
+}

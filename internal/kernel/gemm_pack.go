@@ -1,0 +1,66 @@
+package kernel
+
+// A panel holds gemmNR columns of a block of B, row after row: what the inner loop reads in order. The last panel of a matrix is filled up
+// with zeros.
+
+// PackedBFloats is the size of what PackB writes.
+func (g *Gemm) PackedBFloats() int { return g.K * ceilDiv(g.N, gemmNR) * gemmNR }
+
+// PackB packs a whole constant B, of K x N or N x K as the fields say, for a Gemm with PackedB. Alpha is in it.
+func (g *Gemm) PackB(dst, b []float32) {
+	g.defaults()
+	g.nr = gemmNR
+	width := ceilDiv(g.N, g.nr) * g.nr
+	for k := 0; k < g.K; k += gemmDepth {
+		g.packBlock(dst[k*width:], b, k, min(gemmDepth, g.K-k), 0, g.N)
+	}
+}
+
+// packBlock packs rows [k, k+depth) and columns [col, col+cols) of B.
+func (g *Gemm) packBlock(dst, b []float32, k, depth, col, cols int) {
+	for j := 0; j < cols; j += g.nr {
+		panel, n := dst[j*depth:(j+g.nr)*depth], min(g.nr, cols-j)
+		if g.TransB {
+			packPanelRows(panel, b[(col+j)*g.LDB+k:], g.LDB, depth, n, g.nr)
+		} else {
+			packPanel(panel, b[k*g.LDB+col+j:], g.LDB, depth, n, g.nr)
+		}
+		if g.Alpha != 1 {
+			binaryRowVS(Mul, panel, panel, g.Alpha)
+		}
+	}
+}
+
+// packPanel takes n columns of depth rows that are ld apart.
+func packPanel(dst, src []float32, ld, depth, n, nr int) {
+	for k := range depth {
+		row := dst[k*nr : (k+1)*nr]
+		copy(row, src[k*ld:][:n])
+		clear(row[n:])
+	}
+}
+
+// packPanelRows takes n columns that are stored as rows, ld apart.
+func packPanelRows(dst, src []float32, ld, depth, n, nr int) {
+	for j := range nr {
+		d := dst[j:]
+		if j >= n {
+			for k := range depth {
+				d[k*nr] = 0
+			}
+			continue
+		}
+		for k, v := range src[j*ld:][:depth] {
+			d[k*nr] = v
+		}
+	}
+}
+
+// packColumns turns n columns of depth rows that are ld apart into n rows.
+func packColumns(dst, src []float32, ld, depth, n int) {
+	for k := range depth {
+		for i, v := range src[k*ld:][:n] {
+			dst[i*depth+k] = v
+		}
+	}
+}
