@@ -162,24 +162,19 @@ func formatElement(dt dtype.DType, data []byte, atBit int) string {
 	case dtype.C128:
 		return formatComplex(load[complex128](b), 64)
 	}
-	return formatPattern(dt, data, atBit)
+	return formatSmall(dt, data, atBit)
 }
 
-// formatPattern shows elements of types that Go cannot compute with: small integers as numbers, everything else as bits.
-func formatPattern(dt dtype.DType, data []byte, atBit int) string {
-	bits := dt.Bits()
-	var v uint64
-	for i := range bits {
-		at := atBit + i
-		v |= uint64(data[at/8]>>(at%8)&1) << i
+// formatSmall shows elements of types that Go has not: small floats and integers as numbers, everything else as bits.
+func formatSmall(dt dtype.DType, data []byte, atBit int) string {
+	if dt.Bits() <= 8 {
+		pattern := patternAt(dt, data, atBit/dt.Bits())
+		if f := smallFloats[dt]; f != nil {
+			return formatFloat(float64(f(pattern)), 32)
+		}
+		return strconv.Itoa(packedInt(dt, pattern))
 	}
-	switch {
-	case dt.IsInt() && dt.IsSigned():
-		return strconv.FormatInt(int64(v<<(64-bits))>>(64-bits), 10)
-	case dt.IsInt():
-		return strconv.FormatUint(v, 10)
-	}
-	return fmt.Sprintf("0x%0*x", (bits+3)/4, v)
+	return fmt.Sprintf("0x%x", data[atBit/8:atBit/8+dt.Size()])
 }
 
 // formatFloat gives up to 6 significant digits, 9 of f64, and marks whole numbers as floats by a point.
