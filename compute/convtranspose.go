@@ -23,6 +23,6 @@ func bindConvTranspose[T kernel.Float](c *op.Call) (*Task, error) {
 		tiles = 0
 	}
 	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
-		kernel.ConvTransposeTile(k, tile, view[T](c.Out[0].Data), view[T](c.In[0].Data), view[T](c.In[1].Data), viewOr[T](c.In, 2))
+		kernel.ConvTransposeTile(k, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2))
 	}}, nil
 }

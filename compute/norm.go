@@ -33,14 +33,6 @@ func inFloats(single, double binder) binder {
 	}
 }
 
-// viewOr is view, and nil for an operand or result that is absent.
-func viewOr[T kernel.Float](args []op.Arg, i int) []T {
-	if i >= len(args) || args[i].IsZero() {
-		return nil
-	}
-	return view[T](args[i].Data)
-}
-
 func bindSoftmax[T kernel.Float](c *op.Call) (*Task, error) {
 	if c.In[0].Shape.Rank() == 0 {
 		return nil, unsupported(c)
@@ -51,7 +43,7 @@ func bindSoftmax[T kernel.Float](c *op.Call) (*Task, error) {
 		return &Task{}, nil
 	}
 	return &Task{Tiles: s.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.SoftmaxTile(s, tile, view[T](c.Out[0].Data), view[T](c.In[0].Data))
+		kernel.SoftmaxTile(s, tile, out[T](c, 0), in[T](c, 0))
 	}}, nil
 }
 
@@ -80,8 +72,8 @@ func bindLayerNorm[T kernel.Float](c *op.Call) (*Task, error) {
 		}
 	}
 	return &Task{Tiles: n.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.NormTile(n, tile, view[T](c.Out[0].Data), view[T](c.In[0].Data), view[T](c.In[1].Data),
-			viewOr[T](c.In, 2), viewOr[T](c.Out, 1), viewOr[T](c.Out, 2))
+		kernel.NormTile(n, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1),
+			in[T](c, 2), out[T](c, 1), out[T](c, 2))
 	}}, nil
 }
 
@@ -104,7 +96,7 @@ func bindChannelNorm[T kernel.Float](c *op.Call, groups int) (*Task, error) {
 	}
 	n.Len, n.Area = all/n.Rows, all/(sizes[0]*channels)
 	return &Task{Tiles: n.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.NormTile(n, tile, view[T](c.Out[0].Data), view[T](c.In[0].Data), view[T](c.In[1].Data), view[T](c.In[2].Data), nil, nil)
+		kernel.NormTile(n, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), nil, nil)
 	}}, nil
 }
 
@@ -129,7 +121,7 @@ func bindBatchNorm[T kernel.Float](c *op.Call) (*Task, error) {
 	perTile := max(1, (16<<10)/area)
 	return &Task{Tiles: (planes + perTile - 1) / perTile, Tile: func(tile int, _ []byte) {
 		lo := tile * perTile
-		kernel.BatchNormTile(lo, min(lo+perTile, planes), area, epsilon, view[T](c.Out[0].Data), view[T](c.In[0].Data),
-			view[T](c.In[1].Data), view[T](c.In[2].Data), view[T](c.In[3].Data), view[T](c.In[4].Data))
+		kernel.BatchNormTile(lo, min(lo+perTile, planes), area, epsilon, out[T](c, 0), in[T](c, 0),
+			in[T](c, 1), in[T](c, 2), in[T](c, 3), in[T](c, 4))
 	}}, nil
 }

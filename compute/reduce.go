@@ -55,7 +55,7 @@ func bindReduce[T kernel.Number](c *op.Call, kind kernel.ReduceKind) (*Task, err
 		return nil, err
 	}
 	if !known {
-		return nil, unknownOperand(c, 1)
+		return nil, unknown(c, 1)
 	}
 	if len(axes) == 0 && kind != kernel.ReduceL1 && kind != kernel.ReduceL2 && kind != kernel.ReduceSumSquare && kind != kernel.ReduceLogSum {
 		return copyTask(c), nil // of one element each
@@ -67,7 +67,7 @@ func bindReduce[T kernel.Number](c *op.Call, kind kernel.ReduceKind) (*Task, err
 	r := &kernel.Reduce{}
 	r.Prepare(kind, c.In[0].Shape.Sizes(), reduced)
 	return &Task{Tiles: r.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.ReduceTile(r, tile, view[T](c.Out[0].Data), view[T](c.In[0].Data))
+		kernel.ReduceTile(r, tile, out[T](c, 0), in[T](c, 0))
 	}}, nil
 }
 
@@ -97,7 +97,7 @@ func bindArg[T kernel.Number](c *op.Call, smallest bool) (*Task, error) {
 	outer, axis, inner := around(c.In[0].Shape.Sizes(), int(c.Int("axis")))
 	last := c.Int("select_last_index") != 0
 	return &Task{Tiles: outer, Tile: func(tile int, _ []byte) {
-		src, dst := view[T](c.In[0].Data), view[int64](c.Out[0].Data)
+		src, dst := in[T](c, 0), out[int64](c, 0)
 		kernel.ArgExtreme(dst[tile*inner:(tile+1)*inner], src[tile*axis*inner:(tile+1)*axis*inner], 1, axis, inner, smallest, last)
 	}}, nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/tenure-go/tenure/compute"
@@ -50,6 +52,10 @@ func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
 	weights := ir.WeightMap{}
 	for _, w := range p.Weights {
 		weights[w.Name] = bytesFor(w.Type, r)
+		if n, ok := strings.CutPrefix(w.Name, "i64_"); ok { // a list of one integer, named by its value
+			v, _ := strconv.Atoi(n)
+			binary.LittleEndian.PutUint64(weights[w.Name], uint64(v))
+		}
 	}
 	var inputs, want [][]byte
 	for _, v := range p.Body.Params {
@@ -134,9 +140,9 @@ func TestRunEqualsInterpreter(t *testing.T) {
 			return %d
 		}`,
 		"views": `func @main(%x: f32[2,3,4], %y: f32[24]) -> (f32[24], f32[12]) {
-			%s: i64[1] = constant() {dtype = i64, dims = [1], ints = [24]}
+			weight @i64_24: i64[1]
 			%a = relu(%x)
-			%v = reshape(%a, %s)
+			%v: f32[24] = reshape(%a, @i64_24)
 			%b = add(%v, %y)
 			%c, %d = split(%b) {num_outputs = 2}
 			%e = mul(%c, %d)

@@ -70,7 +70,7 @@ func (c *Context) affineOf(call *ir.Call) *affine {
 }
 
 func (c *Context) affineOfBatchNorm(call *ir.Call) *affine {
-	if len(call.Results) != 1 {
+	if len(call.Results) != 1 || call.Sig(nil).Int("training_mode") != 0 {
 		return nil
 	}
 	var v [4][]float32 // scale, bias, mean, variance

@@ -119,6 +119,9 @@ func (f *folder) constant(c *ir.Call, sig *op.Sig) (bool, error) {
 	if f.viewOfConstant(c, call) {
 		return true, nil
 	}
+	if _, err := compute.Bind(call); errors.Is(err, op.ErrUnsupported) {
+		return false, nil // named with everything else that has no kernel when the program is compiled
+	}
 	made := make([]*ir.Value, len(call.Out))
 	for i, r := range c.Results {
 		if r == nil {
@@ -128,10 +131,7 @@ func (f *folder) constant(c *ir.Call, sig *op.Sig) (bool, error) {
 			return false, fmt.Errorf("%s: %w", where(c), err)
 		}
 	}
-	switch err := compute.Eval(call); {
-	case errors.Is(err, op.ErrUnsupported):
-		return false, nil // named with everything else that has no kernel when the program is compiled
-	case err != nil:
+	if err := compute.Eval(call); err != nil {
 		return false, fmt.Errorf("%s: %w", where(c), err)
 	}
 	for i, r := range c.Results {

@@ -1,0 +1,115 @@
+package kernel
+
+import "math"
+
+// Norm normalises rows: y = (x - mean) / sqrt(variance + Epsilon) * scale +
+// bias, with the mean and the variance of each row of Len elements.
+//
+// LayerNorm has one scale and bias per element of a row (Channels 0).
+// Instance and group normalisation have one per channel: a row holds
+// Len/Area whole channels of Area elements each, and the channel of a row's
+// first element is row*Len/Area modulo Channels. A row is read whole before
+// it is overwritten, so that the output may be the operand's bytes.
+type Norm struct {
+	Rows, Len      int
+	Channels, Area int // Channels 0: scale and bias lie along the row
+	Epsilon        float64
+}
+
+// perTile returns the rows of one tile.
+func (n *Norm) perTile() int { return max(1, softmaxGrain/max(n.Len, 1)) }
+
+// Tiles returns the number of tiles.
+func (n *Norm) Tiles() int { return (n.Rows + n.perTile() - 1) / n.perTile() }
+
+// NormTile computes one tile. bias, mean and invStd may be nil; the last two
+// receive a number per row.
+func NormTile[T Float](n *Norm, tile int, dst, src, scale, bias, mean, invStd []T) {
+	lo := tile * n.perTile()
+	for row := lo; row < min(lo+n.perTile(), n.Rows); row++ {
+		d, x := dst[row*n.Len:(row+1)*n.Len], src[row*n.Len:(row+1)*n.Len]
+		m, inv := moments(x, n.Epsilon)
+		if mean != nil {
+			mean[row] = T(m)
+		}
+		if invStd != nil {
+			invStd[row] = T(inv)
+		}
+		if n.Channels == 0 {
+			normRow(d, x, scale, bias, T(m), T(inv))
+			continue
+		}
+		for at := 0; at < n.Len; at += n.Area {
+			c := (row*n.Len + at) / n.Area % n.Channels
+			a := inv * float64(scale[c])
+			b := -m * a
+			if bias != nil {
+				b += float64(bias[c])
+			}
+			affineRow(d[at:at+n.Area], x[at:at+n.Area], T(a), T(b))
+		}
+	}
+}
+
+// moments returns the mean and 1/sqrt(variance + epsilon) of a row, by two
+// passes: the variance of numbers far from zero would drown in one.
+func moments[T Float](x []T, epsilon float64) (mean, inv float64) {
+	count := float64(len(x))
+	mean = sumRun(x) / count
+	var a, b float64
+	row := x
+	for len(row) >= 2 {
+		p, q := float64(row[0])-mean, float64(row[1])-mean
+		a += p * p
+		b += q * q
+		row = row[2:]
+	}
+	for _, v := range row {
+		a += (float64(v) - mean) * (float64(v) - mean)
+	}
+	return mean, 1 / math.Sqrt((a+b)/count+epsilon)
+}
+
+func normRow[T Float](dst, src, scale, bias []T, mean, inv T) {
+	scale = scale[:len(src)]
+	if bias == nil {
+		for i, x := range src {
+			dst[i] = (x - mean) * inv * scale[i]
+		}
+		return
+	}
+	bias = bias[:len(src)]
+	for i, x := range src {
+		dst[i] = (x-mean)*inv*scale[i] + bias[i]
+	}
+}
+
+func affineRow[T Float](dst, src []T, a, b T) {
+	dst = dst[:len(src)]
+	for i, x := range src {
+		dst[i] = x*a + b
+	}
+}
+
+// RMSNormTile is Norm without the mean: y = x / sqrt(mean(x*x) + Epsilon) *
+// scale. Channels is 0.
+func RMSNormTile[T Float](n *Norm, tile int, dst, src, scale []T) {
+	lo := tile * n.perTile()
+	for row := lo; row < min(lo+n.perTile(), n.Rows); row++ {
+		d, x := dst[row*n.Len:(row+1)*n.Len], src[row*n.Len:(row+1)*n.Len]
+		inv := T(1 / math.Sqrt(squareRun(x)/float64(n.Len)+n.Epsilon))
+		normRow(d, x, scale, nil, 0, inv)
+	}
+}
+
+// BatchNormTile is y = (x - mean) / sqrt(variance + epsilon) * scale + bias
+// with numbers per channel, over planes [lo, hi) of area elements; plane p is
+// of channel p modulo len(scale). The output may be the operand's bytes.
+func BatchNormTile[T Float](lo, hi, area int, epsilon float64, dst, src, scale, bias, mean, variance []T) {
+	for p := lo; p < hi; p++ {
+		c := p % len(scale)
+		a := float64(scale[c]) / math.Sqrt(float64(variance[c])+epsilon)
+		b := float64(bias[c]) - float64(mean[c])*a
+		affineRow(dst[p*area:(p+1)*area], src[p*area:(p+1)*area], T(a), T(b))
+	}
+}

@@ -1,0 +1,412 @@
+package kernel
+
+import "math"
+
+// ReduceKind is what a reduction computes.
+type ReduceKind uint8
+
+// The reductions. Of no elements a sum is 0, a product 1, a maximum the
+// smallest number, a minimum the largest, and a mean not a number.
+const (
+	ReduceSum ReduceKind = iota
+	ReduceMean
+	ReduceProd
+	ReduceMax // a NaN among floats is the result
+	ReduceMin // a NaN among floats is the result
+	ReduceL1
+	ReduceL2
+	ReduceSumSquare
+	ReduceLogSum
+	ReduceLogSumExp
+)
+
+// reduceBlock is the number of neighbouring results that are computed
+// together where they are neighbours in the operand too.
+const reduceBlock = 32
+
+// Reduce is a reduction of a row-major tensor along some of its axes.
+type Reduce struct {
+	Kind  ReduceKind
+	Count int // results
+	Len   int // elements per result
+
+	kept   []axisStep // of the results, outermost first
+	starts []int      // where the runs of a result begin, from its first element
+	run    axisStep   // the innermost reduced axis: one run
+	width  int        // neighbouring results that lie side by side in the operand
+}
+
+// axisStep is an axis as a number of steps of some elements.
+type axisStep struct{ size, stride int }
+
+// Prepare sets up the reduction of a tensor with the given sizes along the
+// axes for which reduced is true.
+func (r *Reduce) Prepare(kind ReduceKind, sizes []int, reduced []bool) {
+	*r = Reduce{Kind: kind, Count: 1, Len: 1, width: 1, run: axisStep{1, 1}}
+	var gone []axisStep
+	stride := 1
+	last := 0 // what the axis inside this one was: 1 kept, 2 reduced
+	for i := len(sizes) - 1; i >= 0; i-- {
+		n := sizes[i]
+		side, which, count := &r.kept, 1, &r.Count
+		if reduced[i] {
+			side, which, count = &gone, 2, &r.Len
+		}
+		*count *= n
+		if n != 1 {
+			if k := len(*side); last == which && k > 0 {
+				(*side)[k-1].size *= n // merges with the axis inside it
+			} else {
+				*side = append(*side, axisStep{n, stride})
+			}
+			last = which
+		}
+		stride *= n
+	}
+	reverse(r.kept)
+	if len(r.kept) > 0 && r.kept[len(r.kept)-1].stride == 1 {
+		r.width = r.kept[len(r.kept)-1].size
+	}
+	r.starts = []int{0}
+	if len(gone) > 0 {
+		r.run = gone[0]
+	}
+	for _, a := range gone[min(1, len(gone)):] {
+		var next []int
+		for i := range a.size {
+			for _, s := range r.starts {
+				next = append(next, s+i*a.stride)
+			}
+		}
+		r.starts = next
+	}
+	if r.Len == 0 {
+		r.starts, r.run = nil, axisStep{}
+	}
+}
+
+func reverse(s []axisStep) {
+	for i, j := 0, len(s)-1; i < j; i, j = i+1, j-1 {
+		s[i], s[j] = s[j], s[i]
+	}
+}
+
+// reduceGrain is the number of elements that a tile of a reduction reads.
+const reduceGrain = 32 << 10
+
+// perTile returns the results of one tile, whole rows where they are rows.
+func (r *Reduce) perTile() int {
+	n := max(1, reduceGrain/max(r.Len, 1))
+	if r.width > 1 && n > r.width {
+		n -= n % r.width
+	}
+	return n
+}
+
+// Tiles returns the number of tiles.
+func (r *Reduce) Tiles() int { return (r.Count + r.perTile() - 1) / r.perTile() }
+
+// offset returns where the elements of result o begin in the operand.
+func (r *Reduce) offset(o int) int {
+	at := 0
+	for i := len(r.kept) - 1; i >= 0; i-- {
+		a := r.kept[i]
+		at += o % a.size * a.stride
+		o /= a.size
+	}
+	return at
+}
+
+// ReduceTile computes the results of one tile. Floats are accumulated in
+// float64, integers in their own type, where they wrap.
+func ReduceTile[T Number](r *Reduce, tile int, dst, src []T) {
+	lo := tile * r.perTile()
+	hi := min(lo+r.perTile(), r.Count)
+	var zero T
+	switch any(zero).(type) {
+	case float32, float64:
+		reduceFloats(r, lo, hi, dst, src)
+	default:
+		reduceInts(r, lo, hi, dst, src)
+	}
+}
+
+func reduceFloats[T Number](r *Reduce, lo, hi int, dst, src []T) {
+	var acc, peak [reduceBlock]float64
+	for o := lo; o < hi; {
+		w := min(reduceBlock, hi-o)
+		if r.width > 1 {
+			w = min(w, r.width-o%r.width)
+		} else {
+			w = 1
+		}
+		at := r.offset(o)
+		kind := r.Kind
+		if kind == ReduceLogSumExp {
+			fillFloats(peak[:w], math.Inf(-1))
+			eachRow(r, at, w, src, func(row []T) { foldFloats(ReduceMax, peak[:w], row) })
+			for i, m := range peak[:w] {
+				if math.IsInf(m, 0) || m != m {
+					peak[i] = 0 // exp(x-0) already is what it must be: 0, infinite or NaN
+				}
+			}
+			fillFloats(acc[:w], 0)
+			eachRow(r, at, w, src, func(row []T) {
+				for j, x := range row {
+					acc[j] += math.Exp(float64(x) - peak[j])
+				}
+			})
+		} else {
+			fillFloats(acc[:w], firstFloat(kind))
+			if w == 1 {
+				acc[0] = foldRuns(r, at, src, acc[0])
+			} else {
+				eachRow(r, at, w, src, func(row []T) { foldFloats(kind, acc[:w], row) })
+			}
+		}
+		for j := range w {
+			dst[o+j] = T(lastFloat(kind, acc[j], peak[j], r.Len))
+		}
+		o += w
+	}
+}
+
+func fillFloats(s []float64, v float64) {
+	for i := range s {
+		s[i] = v
+	}
+}
+
+// eachRow calls f for the w neighbours at every step of the reduced axes.
+func eachRow[T any](r *Reduce, at, w int, src []T, f func(row []T)) {
+	for _, s := range r.starts {
+		p := at + s
+		for range r.run.size {
+			f(src[p : p+w])
+			p += r.run.stride
+		}
+	}
+}
+
+func firstFloat(kind ReduceKind) float64 {
+	switch kind {
+	case ReduceProd:
+		return 1
+	case ReduceMax:
+		return math.Inf(-1)
+	case ReduceMin:
+		return math.Inf(1)
+	}
+	return 0
+}
+
+func lastFloat(kind ReduceKind, acc, peak float64, n int) float64 {
+	switch kind {
+	case ReduceMean:
+		return acc / float64(n)
+	case ReduceL2:
+		return math.Sqrt(acc)
+	case ReduceLogSum:
+		return math.Log(acc)
+	case ReduceLogSumExp:
+		return math.Log(acc) + peak
+	}
+	return acc
+}
+
+func foldFloats[T Number](kind ReduceKind, acc []float64, row []T) {
+	row = row[:len(acc)]
+	switch kind {
+	case ReduceSum, ReduceMean, ReduceLogSum:
+		for j, x := range row {
+			acc[j] += float64(x)
+		}
+	case ReduceProd:
+		for j, x := range row {
+			acc[j] *= float64(x)
+		}
+	case ReduceMax:
+		for j, x := range row {
+			acc[j] = max(acc[j], float64(x))
+		}
+	case ReduceMin:
+		for j, x := range row {
+			acc[j] = min(acc[j], float64(x))
+		}
+	case ReduceL1:
+		for j, x := range row {
+			acc[j] += math.Abs(float64(x))
+		}
+	case ReduceL2, ReduceSumSquare:
+		for j, x := range row {
+			acc[j] += float64(x) * float64(x)
+		}
+	}
+}
+
+// foldRuns folds all elements of one result, a run at a time.
+func foldRuns[T Number](r *Reduce, at int, src []T, acc float64) float64 {
+	for _, s := range r.starts {
+		p := at + s
+		if r.run.stride != 1 {
+			for range r.run.size {
+				one := [1]float64{acc}
+				foldFloats(r.Kind, one[:], src[p:p+1])
+				acc = one[0]
+				p += r.run.stride
+			}
+			continue
+		}
+		run := src[p : p+r.run.size]
+		switch r.Kind {
+		case ReduceSum, ReduceMean, ReduceLogSum:
+			acc += sumRun(run)
+		case ReduceL2, ReduceSumSquare:
+			acc += squareRun(run)
+		default:
+			for i := range run {
+				one := [1]float64{acc}
+				foldFloats(r.Kind, one[:], run[i:i+1])
+				acc = one[0]
+			}
+		}
+	}
+	return acc
+}
+
+// sumRun adds in four chains, which the processor runs side by side.
+func sumRun[T Number](run []T) float64 {
+	var a, b, c, d float64
+	for len(run) >= 4 {
+		a += float64(run[0])
+		b += float64(run[1])
+		c += float64(run[2])
+		d += float64(run[3])
+		run = run[4:]
+	}
+	for _, x := range run {
+		a += float64(x)
+	}
+	return a + b + (c + d)
+}
+
+func squareRun[T Number](run []T) float64 {
+	var a, b float64
+	for len(run) >= 2 {
+		a += float64(run[0]) * float64(run[0])
+		b += float64(run[1]) * float64(run[1])
+		run = run[2:]
+	}
+	for _, x := range run {
+		a += float64(x) * float64(x)
+	}
+	return a + b
+}
+
+func reduceInts[T Number](r *Reduce, lo, hi int, dst, src []T) {
+	for o := lo; o < hi; o++ {
+		at := r.offset(o)
+		acc, first := T(0), true
+		if r.Kind == ReduceProd {
+			acc = 1
+		}
+		logs := 0.0
+		for _, s := range r.starts {
+			p := at + s
+			for range r.run.size {
+				x := src[p]
+				p += r.run.stride
+				switch r.Kind {
+				case ReduceSum, ReduceMean, ReduceLogSum:
+					acc += x
+				case ReduceProd:
+					acc *= x
+				case ReduceMax:
+					if first || x > acc {
+						acc = x
+					}
+				case ReduceMin:
+					if first || x < acc {
+						acc = x
+					}
+				case ReduceL1:
+					if x < 0 {
+						x = -x
+					}
+					acc += x
+				case ReduceL2, ReduceSumSquare:
+					acc += x * x
+				case ReduceLogSumExp:
+					logs += math.Exp(float64(x))
+				}
+				first = false
+			}
+		}
+		dst[o] = lastInt(r, acc, logs, first)
+	}
+}
+
+func lastInt[T Number](r *Reduce, acc T, logs float64, none bool) T {
+	switch r.Kind {
+	case ReduceMean:
+		if r.Len == 0 {
+			return 0
+		}
+		return acc / T(r.Len)
+	case ReduceL2:
+		return T(math.Sqrt(float64(acc)))
+	case ReduceLogSum:
+		return T(math.Log(float64(acc)))
+	case ReduceLogSumExp:
+		return T(math.Log(logs))
+	case ReduceMax:
+		if none {
+			return smallest[T]()
+		}
+	case ReduceMin:
+		if none {
+			return largest[T]()
+		}
+	}
+	return acc
+}
+
+// largest returns the largest number of an integer type.
+func largest[T Number]() T {
+	n := T(1)
+	for n+n+1 > n {
+		n = n + n + 1
+	}
+	return n
+}
+
+// smallest returns the smallest number of an integer type.
+func smallest[T Number]() T {
+	if zero := T(0); zero-1 > zero {
+		return 0
+	}
+	return -largest[T]() - 1
+}
+
+// ArgExtreme writes, for every outer and inner index, where along the axis
+// the largest (or smallest) element is. Of equal ones it is the first, or the
+// last if last is true. A NaN is larger than any number, and smaller.
+func ArgExtreme[T Number](dst []int64, src []T, outer, axis, inner int, smallest, last bool) {
+	for o := range outer {
+		for i := range inner {
+			base := o*axis*inner + i
+			best, at := src[base], 0
+			for k := 1; k < axis; k++ {
+				x := src[base+k*inner]
+				better := x > best
+				if smallest {
+					better = x < best
+				}
+				if better || x != x && best == best || last && (x == best || x != x) {
+					best, at = x, k
+				}
+			}
+			dst[o*inner+i] = int64(at)
+		}
+	}
+}

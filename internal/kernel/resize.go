@@ -1,0 +1,260 @@
+package kernel
+
+import "math"
+
+// ResizeTaps says which elements along one axis make each result: result i is
+// the sum of Weight[k] * x[Index[k]] for k from i*Width to (i+1)*Width. A
+// negative first Index stands for the extrapolation value.
+type ResizeTaps struct {
+	Width  int
+	Index  []int
+	Weight []float64
+}
+
+// ResizeMode is how results are made of elements.
+type ResizeMode struct {
+	Linear, Cubic  bool // neither: the nearest element
+	Nearest        string
+	Transform      string
+	CubicA         float64
+	Antialias      bool
+	ExcludeOutside bool
+}
+
+// ResizeSpan is one axis: its sizes, the scale (results per element), and the
+// region of interest in fractions of the axis.
+type ResizeSpan struct {
+	In, Out int
+	Scale   float64
+	Lo, Hi  float64
+}
+
+// coordinate returns where result i lies between the elements. The formulas
+// are those of ONNX's Resize.
+func (m *ResizeMode) coordinate(i int, a ResizeSpan) float64 {
+	x, in := float64(i), float64(a.In)
+	switch m.Transform {
+	case "align_corners":
+		if width := a.Scale * in; width != 1 {
+			return x * (in - 1) / (width - 1)
+		}
+		return 0
+	case "asymmetric":
+		return x / a.Scale
+	case "tf_crop_and_resize":
+		if a.Out > 1 {
+			return a.Lo*(in-1) + x*(a.Hi-a.Lo)*(in-1)/float64(a.Out-1)
+		}
+		return (a.Lo + a.Hi) * (in - 1) / 2
+	case "pytorch_half_pixel":
+		if a.Scale*in == 1 {
+			return -0.5
+		}
+	case "half_pixel_symmetric":
+		// Where the size was rounded, both ends lose the same.
+		shrink := float64(a.Out) / (a.Scale * in)
+		return in/2*(1-shrink) + (x+0.5)/a.Scale - 0.5
+	}
+	return (x+0.5)/a.Scale - 0.5
+}
+
+// Taps makes the table of one axis.
+func (m *ResizeMode) Taps(a ResizeSpan) ResizeTaps {
+	width, first := 1, 0
+	squeeze := 1.0
+	if m.Antialias {
+		squeeze = min(a.Scale, 1)
+	}
+	switch {
+	case m.Linear:
+		first = int(math.Floor(-1/squeeze)) + 1
+		width = 2 - 2*first
+	case m.Cubic:
+		first = int(math.Floor(-2/squeeze)) + 1
+		width = 2 - 2*first
+	}
+	t := ResizeTaps{Width: width, Index: make([]int, a.Out*width), Weight: make([]float64, a.Out*width)}
+	for i := range a.Out {
+		x := m.coordinate(i, a)
+		index, weight := t.Index[i*width:(i+1)*width], t.Weight[i*width:(i+1)*width]
+		switch {
+		case m.Transform == "tf_crop_and_resize" && (x < 0 || x > float64(a.In-1)):
+			index[0] = -1
+		case m.Linear || m.Cubic:
+			m.weigh(index, weight, x, first, squeeze, a.In)
+		default:
+			index[0], weight[0] = min(max(m.nearest(x), 0), a.In-1), 1
+		}
+	}
+	return t
+}
+
+func (m *ResizeMode) nearest(x float64) int {
+	switch m.Nearest {
+	case "round_prefer_ceil":
+		return int(math.Floor(x + 0.5))
+	case "floor":
+		return int(math.Floor(x))
+	case "ceil":
+		return int(math.Ceil(x))
+	}
+	return int(math.Ceil(x - 0.5))
+}
+
+// weigh fills the taps around x. Elements beyond the ends are the ends, or
+// count for nothing.
+func (m *ResizeMode) weigh(index []int, weight []float64, x float64, first int, squeeze float64, in int) {
+	floor := math.Floor(x)
+	sum := 0.0
+	for k := range index {
+		at := first + k
+		w := m.filter((float64(at) - (x - floor)) * squeeze)
+		i := int(floor) + at
+		if i < 0 || i >= in {
+			if m.ExcludeOutside {
+				w = 0
+			}
+			i = min(max(i, 0), in-1)
+		}
+		index[k], weight[k] = i, w
+		sum += w
+	}
+	if sum == 0 {
+		return
+	}
+	for k := range weight {
+		weight[k] /= sum
+	}
+}
+
+func (m *ResizeMode) filter(d float64) float64 {
+	d = math.Abs(d)
+	if m.Linear {
+		return max(1-d, 0)
+	}
+	a := m.CubicA
+	switch {
+	case d <= 1:
+		return ((a+2)*d-(a+3))*d*d + 1
+	case d < 2:
+		return ((a*d-5*a)*d+8*a)*d - 4*a
+	}
+	return 0
+}
+
+// Resize samples a tensor at another size, one table of taps per axis.
+type Resize struct {
+	Extrapolation float64
+
+	in, out, strides []int
+	taps             []ResizeTaps
+	rows             int
+}
+
+// Prepare sets up the resize for axes of the given sizes.
+func (r *Resize) Prepare(in, out []int, taps []ResizeTaps) {
+	r.in, r.out, r.taps = in, out, taps
+	r.strides = make([]int, len(in))
+	stride := 1
+	r.rows = 1
+	for i := len(in) - 1; i >= 0; i-- {
+		r.strides[i] = stride
+		stride *= in[i]
+		if i < len(in)-1 {
+			r.rows *= out[i]
+		}
+	}
+}
+
+// rowLen returns the results of one row.
+func (r *Resize) rowLen() int {
+	if len(r.out) == 0 {
+		return 1
+	}
+	return r.out[len(r.out)-1]
+}
+
+func (r *Resize) perTile() int { return max(1, softmaxGrain/max(r.rowLen(), 1)) }
+
+// Tiles returns the number of tiles.
+func (r *Resize) Tiles() int { return (r.rows + r.perTile() - 1) / r.perTile() }
+
+// ScratchBytes returns the scratch of one worker: where the taps of a row's
+// outer axes are multiplied out.
+func (r *Resize) ScratchBytes() int { return 16 * r.points() }
+
+func (r *Resize) points() int {
+	n := 1
+	for i := range max(len(r.taps)-1, 0) {
+		n *= r.taps[i].Width
+	}
+	return n
+}
+
+// ResizeTile computes one tile.
+func ResizeTile[T Float](r *Resize, tile int, scratch []byte, dst, src []T) {
+	points := r.points()
+	at, by := view[int](scratch[:8*points]), view[float64](scratch[8*points:16*points])
+	n := r.rowLen()
+	lo := tile * r.perTile()
+	for row := lo; row < min(lo+r.perTile(), r.rows); row++ {
+		d := dst[row*n : (row+1)*n]
+		count, inside := r.outer(row, at, by)
+		if !inside {
+			for i := range d {
+				d[i] = T(r.Extrapolation)
+			}
+			continue
+		}
+		resizeRow(r, d, src, at[:count], by[:count])
+	}
+}
+
+// outer multiplies out the taps of the axes before the last one: where a row
+// of elements begins, and its weight. inside is false where it is outside of
+// the region.
+func (r *Resize) outer(row int, at []int, by []float64) (count int, inside bool) {
+	at[0], by[0], count = 0, 1, 1
+	for i := len(r.out) - 2; i >= 0; i-- {
+		t := &r.taps[i]
+		o := row % r.out[i]
+		row /= r.out[i]
+		index, weight := t.Index[o*t.Width:(o+1)*t.Width], t.Weight[o*t.Width:(o+1)*t.Width]
+		if index[0] < 0 {
+			return 0, false
+		}
+		// From the last tap to the first, so that the points made so far are read before they are overwritten.
+		for k := t.Width - 1; k >= 0; k-- {
+			for j := range count {
+				at[k*count+j] = at[j] + index[k]*r.strides[i]
+				by[k*count+j] = by[j] * weight[k]
+			}
+		}
+		count *= t.Width
+	}
+	return count, true
+}
+
+func resizeRow[T Float](r *Resize, dst, src []T, at []int, by []float64) {
+	if len(r.out) == 0 {
+		dst[0] = src[0]
+		return
+	}
+	t := &r.taps[len(r.taps)-1]
+	for i := range dst {
+		index, weight := t.Index[i*t.Width:(i+1)*t.Width], t.Weight[i*t.Width:(i+1)*t.Width]
+		if index[0] < 0 {
+			dst[i] = T(r.Extrapolation)
+			continue
+		}
+		sum := 0.0
+		for p, start := range at {
+			line := 0.0
+			for k, x := range index {
+				line += weight[k] * float64(src[start+x])
+			}
+			sum += by[p] * line
+		}
+		dst[i] = T(sum)
+	}
+}
