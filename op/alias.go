@@ -84,6 +84,9 @@ func (a Alias) Rules() []Rule { return a.rules }
 // checked against the types of the call; an undeclared operator gives 0,
 // because nothing of it may be put in place (see [Sig.MayAlias]).
 func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
+	if !s.Has(arg) {
+		return 0, 0
+	}
 	for i := range s.Def.Alias.rules {
 		r := &s.Def.Alias.rules[i]
 		if !r.names(arg, result) || r.When != nil && !r.When(s) {

@@ -47,7 +47,7 @@ func TestInferTypes(t *testing.T) {
 	}
 }
 
-func checkInferLine(t *testing.T, where, line string) {
+func checkInferLine(t testing.TB, where, line string) {
 	t.Helper()
 	call, want, ok := strings.Cut(line, " -> ")
 	if !ok {
@@ -136,7 +136,7 @@ func fields(s string) []string {
 	return out
 }
 
-func parseCall(t *testing.T, where, text string, results int) *op.Sig {
+func parseCall(t testing.TB, where, text string, results int) *op.Sig {
 	t.Helper()
 	words := fields(text)
 	def := op.Builtin().Lookup(words[0])
@@ -174,7 +174,7 @@ func parseCall(t *testing.T, where, text string, results int) *op.Sig {
 	return s
 }
 
-func parseType(t *testing.T, where, text string) (op.Type, []byte) {
+func parseType(t testing.TB, where, text string) (op.Type, []byte) {
 	t.Helper()
 	if text == "_" {
 		return op.Type{}, nil
@@ -204,7 +204,7 @@ func parseType(t *testing.T, where, text string) (op.Type, []byte) {
 	return typ, data
 }
 
-func appendElement(t *testing.T, where string, data []byte, dt dtype.DType, text string) []byte {
+func appendElement(t testing.TB, where string, data []byte, dt dtype.DType, text string) []byte {
 	t.Helper()
 	if dt.IsFloat() {
 		f, err := strconv.ParseFloat(text, 64)
@@ -229,7 +229,7 @@ func appendElement(t *testing.T, where string, data []byte, dt dtype.DType, text
 	return binary.LittleEndian.AppendUint64(data, uint64(v))
 }
 
-func parseAttr(t *testing.T, where string, def *op.Def, name, value string) op.Attr {
+func parseAttr(t testing.TB, where string, def *op.Def, name, value string) op.Attr {
 	t.Helper()
 	var v any = value
 	var err error

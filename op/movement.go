@@ -296,6 +296,9 @@ func splitOffset(s *Sig, result int) (int, bool) {
 	if err != nil {
 		return 0, false
 	}
+	if x.Shape.NumElements() == 0 {
+		return 0, true // no elements lie anywhere
+	}
 	start := 0
 	for _, p := range parts[:result] {
 		n, ok := p.Size()

@@ -25,7 +25,8 @@ type ResizeAxis struct {
 	Resizing bool    // false: an axis that no operand names
 }
 
-// given is Has, and not the empty list that older models hold a place with.
+// given is Has, and not the empty list that older models hold a place with;
+// a list of unknown length counts as given.
 func (s *Sig) given(arg int) bool {
 	if !s.Has(arg) {
 		return false
@@ -47,13 +48,17 @@ func inferResize(s *Sig) error {
 	if err := s.resizeModes(); err != nil {
 		return err
 	}
-	if s.given(2) == s.given(3) {
+	both := s.given(2) && s.given(3)
+	if both && s.typeOf(2).IsStatic() && s.typeOf(3).IsStatic() || !s.given(2) && !s.given(3) {
 		return badShape("got scales %s and sizes %s, want one of them", s.typeOf(2), s.typeOf(3))
 	}
 	if x.Shape == nil {
 		return s.giveAny(0, x.DType)
 	}
 	rank := x.Shape.Rank()
+	if both { // one of them may turn out to be empty
+		return s.giveRank(0, x.DType, rank)
+	}
 	spans, ok, err := s.resizeSpans(rank)
 	if err != nil {
 		return err
