@@ -5,9 +5,17 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-var _ = register(map[string]binder{"conv_transpose": inFloats(bindConvTranspose[float32], bindConvTranspose[float64])})
+var _ = register(map[string]binder{"conv_transpose": oneFloatType(bindConvTranspose)})
 
-func bindConvTranspose[T kernel.Float](c *op.Call) (*Task, error) {
+func bindConvTranspose(c *op.Call) (*Task, error) {
+	bind, ok := floatOf(c.In[0].DType, convTransposeTask[float32], convTransposeTask[float64])
+	if !ok {
+		return nil, unsupported(c)
+	}
+	return bind(c)
+}
+
+func convTransposeTask[T kernel.Float](c *op.Call) (*Task, error) {
 	axes, err := c.ConvTransposeAxes()
 	if err != nil {
 		return nil, err
