@@ -97,9 +97,18 @@ func CheckKernels(p *ir.Program) error {
 	}
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		faults = append(faults, fmt.Errorf("operator %s has no kernel, wanted by %s: %w", name, strings.Join(missing[name], ", "), op.ErrUnsupported))
+		faults = append(faults, fmt.Errorf("operator %s has no kernel, wanted by %s: %w", name, some(missing[name]), op.ErrUnsupported))
 	}
 	return errors.Join(faults...)
+}
+
+// some lists names, the first few of many.
+func some(names []string) string {
+	const few = 5
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
 }
 
 // TakesInput reports whether the program overwrites parameter i, or gives it

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -15,10 +16,11 @@ import (
 // files gives the bytes of tensors that lie outside the model file. Each file
 // is opened once.
 type files struct {
-	dir     string // "" for none
-	fsys    fs.FS  // instead of dir, nil for none
-	opened  map[string][]byte
-	weights *Weights // keeps the mappings
+	dir      string // "" for none
+	fsys     fs.FS  // instead of dir, nil for none
+	inMemory bool   // read into memory instead of mapping
+	opened   map[string][]byte
+	weights  *Weights // keeps the mappings
 }
 
 // location is where external_data says that a tensor's bytes are.
@@ -104,7 +106,7 @@ func (f *files) open(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("location %q: %w", path, err)
 	}
-	buf, err := mapFile(full)
+	buf, err := mapFile(full, f.inMemory)
 	if err != nil {
 		return nil, fmt.Errorf("location %q: %w", path, err)
 	}
@@ -129,9 +131,9 @@ func (f *files) resolve(path string) (string, error) {
 	return full, nil
 }
 
-// mapFile maps a regular file. Opening a pipe would wait for its writer, so
+// mapFile maps a regular file, or reads it. Opening a pipe would wait for its writer, so
 // that is found out first.
-func mapFile(path string) (*memory.Buffer, error) {
+func mapFile(path string, read bool) (*memory.Buffer, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -143,6 +145,21 @@ func mapFile(path string) (*memory.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if read {
+		if buf, err = copied(buf); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
 	buf.SetLabel(path)
 	return buf, nil
+}
+
+// copied returns the bytes of a mapped file in memory of the process and ends
+// the mapping.
+func copied(mapped *memory.Buffer) (*memory.Buffer, error) {
+	buf, err := memory.Alloc(mapped.Len(), memory.Weights)
+	if err == nil {
+		copy(buf.Bytes(), mapped.Bytes())
+	}
+	return buf, errors.Join(err, mapped.Release())
 }

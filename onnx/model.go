@@ -20,6 +20,7 @@ const (
 type Options struct {
 	Registry *op.Registry // operators; nil for op.Builtin()
 	FS       fs.FS        // where external data are read from, instead of the model's folder
+	Read     bool         // files are read into memory instead of being mapped
 }
 
 // Model is a model as read. The caller owns it and closes it.
@@ -48,10 +49,10 @@ type Value struct {
 	Type op.Type
 }
 
-// Load reads the model in the file at path. The file is mapped, not read: it
-// must not be truncated while the model is in use.
+// Load reads the model in the file at path. Unless opts say otherwise the file
+// is mapped, not read: then it must not be truncated while the model is in use.
 func Load(path string, opts Options) (*Model, error) {
-	buf, err := mapFile(path)
+	buf, err := mapFile(path, opts.Read)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: load: %w", err)
 	}
@@ -97,7 +98,7 @@ func parse(data []byte, dir string, w *Weights, opts Options) (*Model, error) {
 	im := &importer{
 		model: m,
 		reg:   opts.Registry,
-		files: &files{dir: dir, fsys: opts.FS, opened: map[string][]byte{}, weights: w},
+		files: &files{dir: dir, fsys: opts.FS, inMemory: opts.Read, opened: map[string][]byte{}, weights: w},
 	}
 	if err := im.run(proto); err != nil {
 		return nil, errors.Join(err, w.Close())

@@ -1,0 +1,40 @@
+// Package tenure loads ONNX models and runs them in memory whose size is
+// known before the run.
+//
+//	m, err := tenure.Load("model.onnx")          // mapped, compiled once
+//	defer m.Close()
+//	s, err := m.NewSession()                     // owns the arenas of its runs
+//	defer s.Close()
+//	x, err := tensor.Of(pixels, 1, 1, 8, 8)      // off-heap, released by hand
+//	defer x.Release()
+//	out, err := s.Run(ctx, tenure.Inputs{"image": x})
+//	defer out.Release()
+//	y, err := tensor.Read[float32](out["probabilities"])
+//	defer y.Release()
+//
+// For each set of input shapes a session makes a plan: where every value of
+// the program lies in one arena, with a figure for every byte, proved before
+// it is used. [Session.Plan] gives it before the run; the run takes what the
+// plan says, the first time and the thousandth.
+//
+// # Map of the module
+//
+// The memory side: dtype and shape (what a tensor is), memory (buffers and
+// who holds them), tensor (handles; tensor/npy for files). The program side:
+// op (the operator table), ir (programs, as text too), onnx (reads files),
+// pass (rewrites), plan (places values; plan/solve finds a plan, plan/check
+// proves it). They meet in compute (kernels) and exec (runs a plan). The
+// command is cmd/tenure.
+//
+// # Memory
+//
+// A model holds its weights, mapped from the file where they are aligned; a
+// session holds an arena per concurrent run. Inputs stay the caller's unless
+// they are donated ([tensor.Tensor.Donate]) or reused; outputs are the
+// caller's, each with bytes of its own.
+//
+// # Concurrency
+//
+// Models and sessions are safe for concurrent use. A session runs
+// [WithMaxConcurrent] calls at a time, one by default; others wait.
+package tenure

@@ -1,0 +1,25 @@
+package tenure
+
+import (
+	"errors"
+
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// The kinds of errors, for errors.Is. They are the values of the packages
+// that make them.
+var (
+	ErrShape         = tensor.ErrShape         // a shape or size that does not fit
+	ErrDType         = tensor.ErrDType         // an element type that does not fit
+	ErrUnsupported   = op.ErrUnsupported       // an operator, form or use that is not supported
+	ErrDonated       = tensor.ErrDonated       // a tensor that was given up
+	ErrReleased      = tensor.ErrReleased      // a tensor whose bytes went back
+	ErrShared        = tensor.ErrShared        // bytes that are not exclusive
+	ErrWriting       = tensor.ErrWriting       // a tensor that somebody is writing
+	ErrLimit         = tensor.ErrLimit         // more bytes than allowed
+	ErrPartlyWritten = tensor.ErrPartlyWritten // a call that failed after it had consumed an operand
+	ErrCorrupt       = tensor.ErrCorrupt       // a file that is not what it should be
+	ErrClosed        = errors.New("closed")    // a model or session that was closed
+	ErrInput         = errors.New("inputs do not fit the model")
+)

@@ -1,0 +1,281 @@
+package tenure
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/cpu"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/pass"
+	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// maxFold is the most bytes that folding a call may add where the result is
+// larger than its operands; maxFill is the most that constant fills of a
+// model may take together.
+const (
+	maxFold = 64 << 10
+	maxFill = 1 << 30
+)
+
+// Model is a loaded model: its program, and the weights that its sessions
+// share.
+type Model struct {
+	file    *onnx.Model
+	program *ir.Program // after the load passes; never changed
+	inputs  []Info
+	outputs []Info
+
+	mu       sync.Mutex
+	sessions int
+	closed   bool
+}
+
+// Info describes an input or output of a model. Dimensions may be symbolic.
+type Info struct {
+	Name  string
+	DType dtype.DType
+	Shape *shape.Shape // nil when not even the rank is known
+}
+
+// String returns "name: f32[batch,3,224,224]".
+func (i Info) String() string {
+	return i.Name + ": " + op.Type{DType: i.DType, Shape: i.Shape}.String()
+}
+
+// Load reads a model from an ONNX file. The file is mapped: weights that are
+// aligned in it are used where they lie. Everything that the model needs and
+// Tenure lacks is reported in one error.
+func Load(path string, opts ...Option) (*Model, error) {
+	o := collect(opts)
+	m, err := onnx.Load(path, onnx.Options{Registry: o.registry, Read: o.read})
+	if err != nil {
+		return nil, err
+	}
+	return newModel(m)
+}
+
+// LoadBytes reads a model from the bytes of an ONNX file, which must stay
+// unchanged while the model is open. Models with external data are refused.
+func LoadBytes(data []byte, opts ...Option) (*Model, error) {
+	o := collect(opts)
+	m, err := onnx.Parse(data, "", onnx.Options{Registry: o.registry})
+	if err != nil {
+		return nil, err
+	}
+	return newModel(m)
+}
+
+// LoadFS reads a model from a file of a file system, such as an embed.FS,
+// with its external data beside it.
+func LoadFS(fsys fs.FS, name string, opts ...Option) (*Model, error) {
+	o := collect(opts)
+	data, err := fs.ReadFile(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := fs.Sub(fsys, path.Dir(name))
+	if err != nil {
+		return nil, err
+	}
+	m, err := onnx.Parse(data, "", onnx.Options{Registry: o.registry, FS: folder})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return newModel(m)
+}
+
+func collect(opts []Option) loadOptions {
+	o := loadOptions{registry: op.Builtin()}
+	for _, f := range opts {
+		f(&o)
+	}
+	return o
+}
+
+func newModel(file *onnx.Model) (*Model, error) {
+	m := &Model{file: file, program: file.Program}
+	err := cpu.Err()
+	if err == nil {
+		err = exec.CheckKernels(m.program)
+	}
+	for _, v := range m.program.Body.Params {
+		m.inputs = append(m.inputs, infoOf(v))
+	}
+	for _, v := range m.program.Body.Results {
+		m.outputs = append(m.outputs, infoOf(v))
+	}
+	if err == nil {
+		ctx := &pass.Context{Program: m.program, Constants: file.Weights, MaxFold: maxFold, MaxFill: maxFill}
+		err = pass.Run(ctx, pass.Load, nil)
+	}
+	if err == nil {
+		err = ir.VerifyKnown(m.program, ir.Known(file.Weights))
+	}
+	if err != nil {
+		_ = file.Close() // the first error is the one to know
+		return nil, err
+	}
+	for i, v := range m.program.Body.Results {
+		m.outputs[i].DType, m.outputs[i].Shape = v.Type.DType, v.Type.Shape
+	}
+	return m, nil
+}
+
+func infoOf(v *ir.Value) Info { return Info{Name: v.Name, DType: v.Type.DType, Shape: v.Type.Shape} }
+
+// Inputs describes the model's inputs, in the order of the file.
+func (m *Model) Inputs() []Info { return slices.Clone(m.inputs) }
+
+// Outputs describes the model's outputs, in the order of the file.
+func (m *Model) Outputs() []Info { return slices.Clone(m.outputs) }
+
+// Program returns the model's program after the load passes, for reading.
+func (m *Model) Program() *ir.Program { return m.program }
+
+// Close gives the weights back once no session uses them. Sessions that are
+// open go on; new ones are refused.
+func (m *Model) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil
+	}
+	m.closed = true
+	if m.sessions > 0 {
+		return nil
+	}
+	return m.file.Close()
+}
+
+// retain adds a session.
+func (m *Model) retain() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return fmt.Errorf("new session: the model is %w", ErrClosed)
+	}
+	m.sessions++
+	return nil
+}
+
+// release ends a session; the last one of a closed model ends the weights.
+func (m *Model) release() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.sessions--; m.sessions > 0 || !m.closed {
+		return nil
+	}
+	return m.file.Close()
+}
+
+// Shapes gives sizes to inputs by name.
+type Shapes map[string][]int
+
+// Plan says what a run with inputs of these shapes will take, before any run:
+// every byte, where each value lies and when. Inputs whose declared shape has
+// no open dimension may be left out.
+func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) (*plan.Plan, error) {
+	types, err := m.types(shapes)
+	if err != nil {
+		return nil, err
+	}
+	exe, err := m.compile(ctx, types, nil, configure(opts))
+	if err != nil {
+		return nil, err
+	}
+	return exe.Plan, nil
+}
+
+// types completes the shapes with the declared ones.
+func (m *Model) types(shapes Shapes) ([]op.Type, error) {
+	types := make([]op.Type, len(m.inputs))
+	var open []string
+	for i, in := range m.inputs {
+		types[i] = op.Type{DType: in.DType, Shape: in.Shape}
+		if dims, ok := shapes[in.Name]; ok {
+			s, err := shape.Of(dims...)
+			if err != nil {
+				return nil, fmt.Errorf("input %q: %w", in.Name, err)
+			}
+			types[i].Shape = s
+			continue
+		}
+		if !types[i].IsStatic() {
+			open = append(open, in.String())
+		}
+	}
+	for name := range shapes {
+		if !slices.ContainsFunc(m.inputs, func(in Info) bool { return in.Name == name }) {
+			return nil, fmt.Errorf("got a shape for %q, want one of the inputs %s: %w", name, m.inputNames(), ErrInput)
+		}
+	}
+	if len(open) > 0 {
+		return nil, fmt.Errorf("got no shape for %s, want one for every input with open dimensions: %w", strings.Join(open, ", "), ErrInput)
+	}
+	return types, nil
+}
+
+func (m *Model) inputNames() string {
+	names := make([]string, len(m.inputs))
+	for i, in := range m.inputs {
+		names[i] = in.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Specialise returns the final program for inputs of the given shapes: what a
+// run executes and a plan is proved against. After each pass, check sees the
+// program; it may be nil.
+func (m *Model) Specialise(shapes Shapes, check func(passName string, p *ir.Program) error) (*ir.Program, error) {
+	types, err := m.types(shapes)
+	if err != nil {
+		return nil, err
+	}
+	ctx, err := m.specialise(types, nil, check)
+	if err != nil {
+		return nil, err
+	}
+	return ctx.Program, nil
+}
+
+func (m *Model) specialise(types []op.Type, donated []bool, check func(string, *ir.Program) error) (*pass.Context, error) {
+	p := m.program.Clone()
+	if err := p.Bind(types...); err != nil {
+		return nil, err
+	}
+	for i, d := range donated {
+		p.Body.Params[i].Donated = d
+	}
+	ctx := &pass.Context{Program: p, Constants: &pass.Overlay{Base: m.file.Weights}, MaxFold: maxFold}
+	var after func(pass.Pass, *ir.Program) error
+	if check != nil {
+		after = func(ps pass.Pass, p *ir.Program) error { return check(ps.Name, p) }
+	}
+	if err := pass.Run(ctx, pass.Specialise, after); err != nil {
+		return nil, err
+	}
+	if err := ir.VerifyKnown(p, ir.Known(ctx.Constants)); err != nil {
+		return nil, fmt.Errorf("BUG: the compiled program breaks a rule: %w", err)
+	}
+	return ctx, nil
+}
+
+// compile makes the executable for one set of input types.
+func (m *Model) compile(ctx context.Context, types []op.Type, donated []bool, o sessionOptions) (*exec.Executable, error) {
+	c, err := m.specialise(types, donated, nil)
+	if err != nil {
+		return nil, err
+	}
+	return exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: o.threads, Declined: c.Declined, Copies: c.Copies})
+}

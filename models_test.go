@@ -1,0 +1,200 @@
+package tenure_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// sharedDir returns the folder of optional test data, or skips the test.
+func sharedDir(t testing.TB, name string) string {
+	t.Helper()
+	root := os.Getenv("TENURE_SHARED")
+	if root == "" {
+		root = filepath.Join("..", "shared")
+	}
+	dir := filepath.Join(root, name)
+	if _, err := os.Stat(dir); err != nil {
+		t.Skipf("skipped: the optional test data in %s are not here (set TENURE_SHARED to their folder)", dir)
+	}
+	return dir
+}
+
+// tolerance is how far an output may be from its reference:
+// |got-want| <= atol + rtol*|want|.
+type tolerance struct{ rtol, atol float64 }
+
+// differs returns where two tensors differ the most, "" when nowhere beyond
+// the tolerance.
+func differs(got, want *tensor.Tensor, tol tolerance) string {
+	if got.DType() != want.DType() || got.Shape() != want.Shape() {
+		return fmt.Sprintf("got %s%s, want %s%s", got.DType(), got.Shape(), want.DType(), want.Shape())
+	}
+	a, b := floatsOf(got), floatsOf(want)
+	worst, at := 0.0, -1
+	for i := range a {
+		if a[i] == b[i] || math.IsNaN(a[i]) && math.IsNaN(b[i]) {
+			continue
+		}
+		over := math.Abs(a[i]-b[i]) / (tol.atol + tol.rtol*math.Abs(b[i]))
+		if !(over <= 1) && !(over <= worst) {
+			worst, at = over, i
+		}
+	}
+	if at < 0 {
+		return ""
+	}
+	return fmt.Sprintf("element %d: got %v, want %v, %.3g times the tolerance", at, a[at], b[at], worst)
+}
+
+func floatsOf(x *tensor.Tensor) []float64 {
+	switch x.DType() {
+	case dtype.F32:
+		return widen[float32](x)
+	case dtype.F64:
+		return widen[float64](x)
+	case dtype.I64:
+		return widen[int64](x)
+	case dtype.I32:
+		return widen[int32](x)
+	case dtype.U8:
+		return widen[uint8](x)
+	case dtype.I8:
+		return widen[int8](x)
+	case dtype.Bool:
+		v, err := tensor.Read[bool](x)
+		if err != nil {
+			panic(err)
+		}
+		defer v.Release()
+		out := make([]float64, len(v.Data))
+		for i, b := range v.Data {
+			if b {
+				out[i] = 1
+			}
+		}
+		return out
+	}
+	panic("no floats of " + x.DType().String())
+}
+
+func widen[T float32 | float64 | int64 | int32 | uint8 | int8](x *tensor.Tensor) []float64 {
+	v, err := tensor.Read[T](x)
+	if err != nil {
+		panic(err)
+	}
+	defer v.Release()
+	out := make([]float64, len(v.Data))
+	for i, n := range v.Data {
+		out[i] = float64(n)
+	}
+	return out
+}
+
+func readTensor(t testing.TB, path string) *tensor.Tensor {
+	t.Helper()
+	x, _, err := onnx.ReadTensorFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// chains says, for models that are fed their own results, which data sets
+// follow one another, and which output an input comes from.
+var chains = map[string]struct {
+	follows func(set int) bool
+	from    func(input string) string
+}{
+	"silero_vad_op18_ifless": {
+		follows: func(set int) bool { return set > 0 },
+		from:    func(in string) string { return map[string]string{"state": "stateN"}[in] },
+	},
+	"gpt2_tiny": {
+		follows: func(set int) bool { return set >= 1 && set <= 3 || set == 5 },
+		from: func(in string) string {
+			if rest, ok := strings.CutPrefix(in, "past_key_values."); ok {
+				return "present." + rest
+			}
+			return ""
+		},
+	},
+}
+
+// TestModels runs every model on all its data sets and compares with the
+// reference outputs; where sets are one chained run, the state is our own.
+func TestModels(t *testing.T) {
+	dir := sharedDir(t, "models")
+	models, err := filepath.Glob(filepath.Join(dir, "*", "model.onnx"))
+	if err != nil || len(models) == 0 {
+		t.Fatalf("got no models in %s (%v)", dir, err)
+	}
+	for _, path := range models {
+		name := filepath.Base(filepath.Dir(path))
+		t.Run(name, func(t *testing.T) { runModel(t, name, path) })
+	}
+}
+
+func runModel(t *testing.T, name, path string) {
+	memorytest.Check(t)
+	m, err := tenure.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	s, err := m.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	sets, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "test_data_set_*"))
+	if len(sets) == 0 {
+		t.Fatal("got no data sets")
+	}
+	var last tenure.Outputs
+	defer func() { last.Release() }()
+	for k := range sets {
+		out := runSet(t, s, name, filepath.Join(filepath.Dir(path), fmt.Sprintf("test_data_set_%d", k)), k, last)
+		if err := last.Release(); err != nil {
+			t.Error(err)
+		}
+		last = out
+	}
+}
+
+func runSet(t *testing.T, s *tenure.Session, name, dir string, k int, last tenure.Outputs) tenure.Outputs {
+	t.Helper()
+	in := tenure.Inputs{}
+	chain, chained := chains[name]
+	for i, info := range s.Model().Inputs() {
+		if chained && chain.follows(k) && chain.from(info.Name) != "" {
+			in[info.Name] = last[chain.from(info.Name)]
+			continue
+		}
+		x := readTensor(t, filepath.Join(dir, fmt.Sprintf("input_%d.pb", i)))
+		defer x.Release()
+		in[info.Name] = x
+	}
+	out, err := s.Run(context.Background(), in)
+	if err != nil {
+		t.Fatalf("set %d: %v", k, err)
+	}
+	for i, info := range s.Model().Outputs() {
+		want := readTensor(t, filepath.Join(dir, fmt.Sprintf("output_%d.pb", i)))
+		if diff := differs(out[info.Name], want, tolerance{rtol: 1e-3, atol: 1e-5}); diff != "" {
+			t.Errorf("set %d, output %q: %s", k, info.Name, diff)
+		}
+		want.Release()
+	}
+	return out
+}

@@ -1,0 +1,83 @@
+package tenure
+
+import (
+	"runtime"
+
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// Option configures how a model is loaded.
+type Option func(*loadOptions)
+
+type loadOptions struct {
+	registry *op.Registry
+	read     bool
+}
+
+// WithOperators makes the model use a registry with operators of the caller:
+//
+//	registry, err := op.Builtin().With(myOperator)
+//	m, err := tenure.Load(path, tenure.WithOperators(registry))
+func WithOperators(r *op.Registry) Option { return func(o *loadOptions) { o.registry = r } }
+
+// Weights says where a model's weights are held.
+type Weights int
+
+const (
+	Mapped Weights = iota // in pages of the model's file, the default
+	Read                  // in memory of the process: the file may be changed or truncated afterwards
+)
+
+// WithWeights chooses where the weights are held. A mapped file that somebody
+// truncates kills the process, so replace model files by renaming, or choose
+// Read.
+func WithWeights(w Weights) Option { return func(o *loadOptions) { o.read = w == Read } }
+
+// SessionOption configures a session.
+type SessionOption func(*sessionOptions)
+
+type sessionOptions struct {
+	threads       int
+	maxConcurrent int
+	plans         int
+}
+
+func defaultSessionOptions() sessionOptions {
+	return sessionOptions{threads: runtime.GOMAXPROCS(0), maxConcurrent: 1, plans: 8}
+}
+
+// WithThreads sets how many workers run a step, the caller's goroutine among
+// them. The default is GOMAXPROCS. Results do not depend on it.
+func WithThreads(n int) SessionOption { return func(o *sessionOptions) { o.threads = max(n, 1) } }
+
+// WithMaxConcurrent sets how many runs may be under way at once, each with an
+// arena of its own. The default is 1; further calls of Run wait.
+func WithMaxConcurrent(n int) SessionOption {
+	return func(o *sessionOptions) { o.maxConcurrent = max(n, 1) }
+}
+
+// WithPlans sets how many plans, one per set of input shapes, the session
+// keeps. The default is 8; the one that was used longest ago leaves first.
+// Plans hold no arena: a session has one arena per concurrent run, of the size
+// of the plan that ran last.
+func WithPlans(n int) SessionOption { return func(o *sessionOptions) { o.plans = max(n, 1) } }
+
+// RunOption configures one run.
+type RunOption func(*runOptions)
+
+type runOptions struct {
+	into []intoOption
+}
+
+type intoOption struct {
+	name string
+	t    *tensor.Tensor
+}
+
+// Into makes the run write the named output into t, which must be exclusive
+// and of the output's type; it is locked while the run is under way. The
+// output is not in the result of Run: the caller has it already.
+func Into(name string, t *tensor.Tensor) RunOption {
+	return func(o *runOptions) { o.into = append(o.into, intoOption{name, t}) }
+}

@@ -1,0 +1,290 @@
+package tenure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// Inputs are the operands of a run by name: a *tensor.Tensor is borrowed,
+// t.Donate() and t.Reuse() give t up.
+type Inputs map[string]tensor.Operand
+
+// Outputs are the results of a run by name. They are the caller's.
+type Outputs map[string]*tensor.Tensor
+
+// Release releases every output.
+func (o Outputs) Release() error {
+	var errs []error
+	for _, t := range o {
+		errs = append(errs, t.Release())
+	}
+	return errors.Join(errs...)
+}
+
+// Run runs the model. It takes what [Session.Plan] promises for the inputs'
+// shapes and may be called from many goroutines.
+//
+// A borrowed input is only read. A donated one is given up: some value of the
+// program lies in its bytes, and a state that comes out in the type in which
+// it went in comes back in the same bytes; where nothing can lie in its bytes
+// the call is an error that says why, before anything runs. A reused input is
+// given up too and overwritten where that is possible.
+//
+// A run that ctx ends, between steps or between the parts of one, or that
+// fails, has consumed nothing, unless it had already written into a donated
+// input: then the error is [ErrPartlyWritten] with the step.
+func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (Outputs, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.running.Done()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("run: %w", context.Cause(ctx))
+	}
+	operands, err := s.model.operands(in)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := tensor.Take("run", operands...)
+	if err != nil {
+		return nil, s.model.nameOperand(err)
+	}
+	defer taken.Rollback()
+	r := &running{session: s, taken: taken, operands: operands}
+	if err := r.prepare(ctx); err != nil {
+		return nil, err
+	}
+	for _, f := range opts {
+		f(&r.opts)
+	}
+	return r.run(ctx)
+}
+
+// running is one call of Run.
+type running struct {
+	session  *Session
+	taken    *tensor.Taken
+	operands []tensor.Operand
+	donated  []bool
+	opts     runOptions
+	exe      *exec.Executable
+	inputs   [][]byte
+	outputs  []output
+}
+
+// output is one result under way.
+type output struct {
+	t     *tensor.Tensor
+	bytes tensor.Bytes
+	lent  bool // given with Into
+	input int  // the donated input whose bytes it comes back in, -1 for none
+}
+
+// operands puts the inputs into the model's order.
+func (m *Model) operands(in Inputs) ([]tensor.Operand, error) {
+	operands := make([]tensor.Operand, len(m.inputs))
+	var missing []string
+	for i, info := range m.inputs {
+		if o := in[info.Name]; o != nil && o.Tensor() != nil {
+			operands[i] = o
+			continue
+		}
+		missing = append(missing, info.String())
+	}
+	if len(missing) > 0 {
+		return nil, fmt.Errorf("run: got no value for %s: %w", strings.Join(missing, ", "), ErrInput)
+	}
+	if len(in) > len(m.inputs) {
+		for name := range in {
+			if !slices.ContainsFunc(m.inputs, func(info Info) bool { return info.Name == name }) {
+				return nil, fmt.Errorf("run: got a value for %q, want one of the inputs %s: %w", name, m.inputNames(), ErrInput)
+			}
+		}
+	}
+	return operands, nil
+}
+
+// nameOperand adds the inputs' order to an error that speaks of operands by
+// number.
+func (m *Model) nameOperand(err error) error {
+	return fmt.Errorf("%w (operands are the inputs in order: %s)", err, m.inputNames())
+}
+
+// prepare finds the plan for the inputs.
+func (r *running) prepare(ctx context.Context) error {
+	m := r.session.model
+	types := make([]op.Type, len(r.operands))
+	r.donated = make([]bool, len(r.operands))
+	r.inputs = make([][]byte, len(r.operands))
+	for i := range r.operands {
+		t := r.taken.Tensor(i)
+		types[i] = op.Type{DType: t.DType(), Shape: t.Shape()}
+		if !t.Layout().IsContiguous() {
+			return fmt.Errorf("run: input %q: got %s, want a contiguous tensor (Contiguous makes one): %w", m.inputs[i].Name, t.Layout(), ErrUnsupported)
+		}
+		r.inputs[i], _ = r.taken.Bytes(i)
+		r.donated[i] = r.operands[i].Semantics() != tensor.AlwaysCopy && r.taken.InPlace(i)
+	}
+	exe, err := r.session.executable(ctx, types, r.donated)
+	if err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	r.exe = exe
+	for i, o := range r.operands {
+		if o.Semantics() == tensor.DonateInput && !exe.TakesInput(i) {
+			return fmt.Errorf("run: input %q is donated, but %s: %w", m.inputs[i].Name, exe.WhyNotTaken(i), ErrUnsupported)
+		}
+	}
+	return nil
+}
+
+// run waits for a slot, runs, and hands the results over.
+func (r *running) run(ctx context.Context) (Outputs, error) {
+	if err := r.prepareOutputs(); err != nil {
+		r.dropOutputs()
+		return nil, err
+	}
+	if err := r.execute(ctx); err != nil {
+		r.dropOutputs()
+		var part *exec.PartError
+		if errors.As(err, &part) && r.consumes() {
+			return nil, r.taken.Fail(part.Step(), err)
+		}
+		return nil, fmt.Errorf("run: %w", err)
+	}
+	return r.finish()
+}
+
+func (r *running) execute(ctx context.Context) error {
+	slot, err := r.session.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { r.session.slots <- slot }()
+	runner, err := slot.Runner(r.exe)
+	if err != nil {
+		return err
+	}
+	outputs := make([][]byte, len(r.outputs))
+	for i := range r.outputs {
+		outputs[i] = r.outputs[i].bytes.Data
+	}
+	if err := runner.Run(r.session.pool, ctx.Done(), r.inputs, outputs); err != nil {
+		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
+			return fmt.Errorf("%w (%w)", err, cause)
+		}
+		return err
+	}
+	return nil
+}
+
+// consumes reports whether the plan writes into an input.
+func (r *running) consumes() bool {
+	for i, d := range r.donated {
+		if d && r.exe.TakesInput(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// prepareOutputs takes the buffers of the outputs: those given with Into, new
+// ones for the rest.
+func (r *running) prepareOutputs() error {
+	results := r.exe.Program.Body.Results
+	r.outputs = make([]output, len(results))
+	for i := range r.outputs {
+		r.outputs[i].input = r.exe.OutputInInput(i)
+	}
+	for _, into := range r.opts.into {
+		i := slices.IndexFunc(r.session.model.outputs, func(info Info) bool { return info.Name == into.name })
+		if i < 0 {
+			return fmt.Errorf("run: Into(%q): the model has no such output: %w", into.name, ErrInput)
+		}
+		if err := r.lend(i, into, results[i].Type); err != nil {
+			return fmt.Errorf("run: Into(%q): %w", into.name, err)
+		}
+	}
+	for i, v := range results {
+		o := &r.outputs[i]
+		if o.t != nil || o.input >= 0 {
+			continue
+		}
+		var err error
+		if o.t, err = tensor.New(v.Type.DType, v.Type.Shape); err == nil {
+			o.bytes, err = o.t.Lock()
+		}
+		if err != nil {
+			return fmt.Errorf("run: output %q: %w", r.session.model.outputs[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// lend takes a tensor of the caller for output i.
+func (r *running) lend(i int, into intoOption, want op.Type) error {
+	o := &r.outputs[i]
+	switch {
+	case into.t == nil:
+		return fmt.Errorf("got no tensor: %w", ErrInput)
+	case o.t != nil:
+		return fmt.Errorf("the output is given twice: %w", ErrInput)
+	case o.input >= 0:
+		return fmt.Errorf("the output comes back in the bytes of the donated input %q: %w", r.session.model.inputs[o.input].Name, ErrUnsupported)
+	}
+	if got := (op.Type{DType: into.t.DType(), Shape: into.t.Shape()}); got != want {
+		kind := ErrShape
+		if got.DType != want.DType {
+			kind = ErrDType
+		}
+		return fmt.Errorf("got %s, want %s: %w", got, want, kind)
+	}
+	bytes, err := into.t.Lock()
+	if err != nil {
+		return err
+	}
+	o.t, o.bytes, o.lent = into.t, bytes, true
+	return nil
+}
+
+// dropOutputs gives back what prepareOutputs took.
+func (r *running) dropOutputs() {
+	for i := range r.outputs {
+		o := &r.outputs[i]
+		o.bytes.Release()
+		if o.t != nil && !o.lent {
+			_ = o.t.Release() // nobody else knows it
+		}
+	}
+}
+
+// finish ends the inputs that were given up and hands the outputs over.
+func (r *running) finish() (Outputs, error) {
+	out := make(Outputs, len(r.outputs))
+	for i := range r.outputs {
+		o := &r.outputs[i]
+		if o.input >= 0 {
+			t := r.exe.Program.Body.Results[i].Type
+			kept, err := r.taken.Keep(o.input, t.DType, shape.RowMajor(t.Shape))
+			if err != nil {
+				r.dropOutputs()
+				return nil, r.taken.Fail("handing over output "+r.session.model.outputs[i].Name, err)
+			}
+			o.t = kept
+		}
+		o.bytes.Release()
+		if !o.lent {
+			out[r.session.model.outputs[i].Name] = o.t
+		}
+	}
+	r.taken.Commit()
+	return out, nil
+}

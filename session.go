@@ -1,0 +1,183 @@
+package tenure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/tenure-go/tenure/compute"
+	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// Session runs a model. It keeps plans for the input shapes that it has seen,
+// and one arena per concurrent run.
+type Session struct {
+	model *Model
+	opts  sessionOptions
+	pool  *compute.Pool
+	slots chan *exec.Slot // free slots: as many as runs may be under way
+
+	mu      sync.Mutex
+	plans   []*cached // the one used last first
+	epoch   int       // counts plans that left the cache
+	running sync.WaitGroup
+	closed  bool
+
+	compiling sync.Mutex // one compilation at a time; others find its plan afterwards
+}
+
+// cached is a plan and the key that it was made for. The key holds the
+// shapes, so their pointers stay theirs.
+type cached struct {
+	shapes  []*shape.Shape
+	donated []bool
+	exe     *exec.Executable
+}
+
+func configure(opts []SessionOption) sessionOptions {
+	o := defaultSessionOptions()
+	for _, f := range opts {
+		f(&o)
+	}
+	return o
+}
+
+// NewSession makes a session on the model. The caller closes it.
+func (m *Model) NewSession(opts ...SessionOption) (*Session, error) {
+	if err := m.retain(); err != nil {
+		return nil, err
+	}
+	o := configure(opts)
+	s := &Session{model: m, opts: o, pool: compute.NewPool(o.threads), slots: make(chan *exec.Slot, o.maxConcurrent)}
+	for range o.maxConcurrent {
+		s.slots <- &exec.Slot{}
+	}
+	return s, nil
+}
+
+// Model returns the session's model.
+func (s *Session) Model() *Model { return s.model }
+
+// Plan says what a run with inputs of these shapes will take and keeps the
+// plan for it: arena and scratch per concurrent run, inputs and outputs,
+// weights.
+func (s *Session) Plan(ctx context.Context, shapes Shapes) (*plan.Plan, error) {
+	types, err := s.model.types(shapes)
+	if err != nil {
+		return nil, err
+	}
+	exe, err := s.executable(ctx, types, make([]bool, len(types)))
+	if err != nil {
+		return nil, err
+	}
+	return exe.Plan, nil
+}
+
+// begin counts a run, unless the session is closed.
+func (s *Session) begin() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("run: the session is %w", ErrClosed)
+	}
+	s.running.Add(1)
+	return nil
+}
+
+// Close refuses new runs, waits for those under way, and gives the arenas
+// back.
+func (s *Session) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	s.running.Wait()
+	var errs []error
+	for range s.opts.maxConcurrent {
+		errs = append(errs, (<-s.slots).Release())
+	}
+	s.pool.Close()
+	return errors.Join(append(errs, s.model.release())...)
+}
+
+// find returns the executable for the key and makes it the one used last.
+func (s *Session) find(types []op.Type, donated []bool) *exec.Executable {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, c := range s.plans {
+		if !c.matches(types, donated) {
+			continue
+		}
+		copy(s.plans[1:i+1], s.plans[:i])
+		s.plans[0] = c
+		return c.exe
+	}
+	return nil
+}
+
+func (c *cached) matches(types []op.Type, donated []bool) bool {
+	for i, t := range types {
+		if c.shapes[i] != t.Shape || c.donated[i] != donated[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// executable returns the executable for inputs of the given types, from the
+// cache or compiled now. donated says which inputs the run may overwrite.
+func (s *Session) executable(ctx context.Context, types []op.Type, donated []bool) (*exec.Executable, error) {
+	if exe := s.find(types, donated); exe != nil {
+		return exe, nil
+	}
+	s.compiling.Lock()
+	defer s.compiling.Unlock()
+	if exe := s.find(types, donated); exe != nil {
+		return exe, nil
+	}
+	exe, err := s.model.compile(ctx, types, donated, s.opts)
+	if err != nil {
+		return nil, err
+	}
+	c := &cached{donated: slices.Clone(donated), exe: exe}
+	for _, t := range types {
+		c.shapes = append(c.shapes, t.Shape)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plans = slices.Insert(s.plans, 0, c)
+	if len(s.plans) > s.opts.plans {
+		s.plans[s.opts.plans] = nil
+		s.plans = s.plans[:s.opts.plans]
+		s.epoch++
+	}
+	return exe, nil
+}
+
+// take waits for a free slot and drops its runners of plans that left.
+func (s *Session) take(ctx context.Context) (*exec.Slot, error) {
+	var slot *exec.Slot
+	select {
+	case slot = <-s.slots:
+	default:
+		select {
+		case slot = <-s.slots:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("run: waiting for one of %d concurrent runs to end: %w", s.opts.maxConcurrent, context.Cause(ctx))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slot.Keep(s.epoch, func(e *exec.Executable) bool {
+		return slices.ContainsFunc(s.plans, func(c *cached) bool { return c.exe == e })
+	})
+	return slot, nil
+}
