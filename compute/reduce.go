@@ -24,100 +24,85 @@ var _ = register(map[string]binder{
 
 func reduction(kind kernel.ReduceKind) binder {
 	return func(c *op.Call) (*Task, error) {
-		switch c.In[0].DType {
-		case dtype.F32:
-			return bindReduce[float32](c, kind)
-		case dtype.F64:
-			return bindReduce[float64](c, kind)
-		case dtype.I32:
-			return bindReduce[int32](c, kind)
-		case dtype.I64:
-			return bindReduce[int64](c, kind)
-		case dtype.U32:
-			return bindReduce[uint32](c, kind)
-		case dtype.U64:
-			return bindReduce[uint64](c, kind)
-		case dtype.I8:
-			return bindReduce[int8](c, kind)
-		case dtype.U8, dtype.Bool:
-			return bindReduce[uint8](c, kind)
-		case dtype.F16, dtype.BF16:
+		dt := c.In[0].DType
+		if isHalf(dt) {
 			return halfAsF32(c)
 		}
-		return nil, unsupported(c)
+		sizes := c.In[0].Shape.Sizes()
+		axes, known, err := c.ReduceAxes(len(sizes))
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			return nil, unknown(c, 1)
+		}
+		reduced := make([]bool, len(sizes))
+		for _, a := range axes {
+			reduced[a] = true
+		}
+		spec := new(kernel.Reduce)
+		spec.Prepare(kind, sizes, reduced)
+		if dt == dtype.Bool {
+			return reduceBools(c, spec), nil
+		}
+		bind, ok := floatOf(dt, reduceTask[float32], reduceTask[float64])
+		if !ok {
+			bind, ok = intOf(dt, reduceTask[int8], reduceTask[int16], reduceTask[int32], reduceTask[int64],
+				reduceTask[uint8], reduceTask[uint16], reduceTask[uint32], reduceTask[uint64])
+		}
+		if !ok {
+			return nil, unsupported(c)
+		}
+		return bind(c, spec), nil
 	}
 }
 
-func bindReduce[T kernel.Number](c *op.Call, kind kernel.ReduceKind) (*Task, error) {
-	rank := c.In[0].Shape.Rank()
-	axes, known, err := c.ReduceAxes(rank)
-	if err != nil {
-		return nil, err
+func reduceTask[T kernel.Number](c *op.Call, spec *kernel.Reduce) *Task {
+	return &Task{Tiles: spec.Tiles(), Tile: func(tile int, _ []byte) {
+		kernel.ReduceTile(spec, tile, out[T](c, 0), in[T](c, 0))
+	}}
+}
+
+// reduceBools reduces bools as bytes. True may be any byte but 0, and leaves
+// as 1.
+func reduceBools(c *op.Call, spec *kernel.Reduce) *Task {
+	t := reduceTask[uint8](c, spec)
+	t.Finish = func() error {
+		for i, b := range c.Out[0].Data {
+			c.Out[0].Data[i] = min(b, 1)
+		}
+		return nil
 	}
-	if !known {
-		return nil, unknown(c, 1)
-	}
-	if len(axes) == 0 && kind != kernel.ReduceL1 && kind != kernel.ReduceL2 && kind != kernel.ReduceSumSquare && kind != kernel.ReduceLogSum {
-		return copyTask(c), nil // of one element each
-	}
-	reduced := make([]bool, rank)
-	for _, a := range axes {
-		reduced[a] = true
-	}
-	r := &kernel.Reduce{}
-	r.Prepare(kind, c.In[0].Shape.Sizes(), reduced)
-	return &Task{Tiles: r.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.ReduceTile(r, tile, out[T](c, 0), in[T](c, 0))
-	}}, nil
+	return t
 }
 
 func argExtreme(smallest bool) binder {
 	return func(c *op.Call) (*Task, error) {
-		switch c.In[0].DType {
-		case dtype.F32:
-			return bindArg[float32](c, smallest)
-		case dtype.F64:
-			return bindArg[float64](c, smallest)
-		case dtype.I32:
-			return bindArg[int32](c, smallest)
-		case dtype.I64:
-			return bindArg[int64](c, smallest)
-		case dtype.I8:
-			return bindArg[int8](c, smallest)
-		case dtype.U8:
-			return bindArg[uint8](c, smallest)
-		case dtype.F16, dtype.BF16:
+		if isHalf(c.In[0].DType) {
 			return halfAsF32(c)
 		}
-		return nil, unsupported(c)
-	}
-}
-
-func bindArg[T kernel.Number](c *op.Call, smallest bool) (*Task, error) {
-	outer, axis, inner := around(c.In[0].Shape.Sizes(), int(c.Int("axis")))
-	last := c.Int("select_last_index") != 0
-	return &Task{Tiles: outer, Tile: func(tile int, _ []byte) {
-		src, dst := in[T](c, 0), out[int64](c, 0)
-		kernel.ArgExtreme(dst[tile*inner:(tile+1)*inner], src[tile*axis*inner:(tile+1)*axis*inner], 1, axis, inner, smallest, last)
-	}}, nil
-}
-
-// around splits sizes at an axis, which may count from the end: the elements
-// before it, along it and after it.
-func around(sizes []int, axis int) (outer, n, inner int) {
-	if axis < 0 {
-		axis += len(sizes)
-	}
-	outer, n, inner = 1, 1, 1
-	for i, s := range sizes {
-		switch {
-		case i < axis:
-			outer *= s
-		case i > axis:
-			inner *= s
-		default:
-			n = s
+		bind, ok := floatOf(c.In[0].DType, argTask[float32], argTask[float64])
+		if !ok {
+			bind, ok = intOf(c.In[0].DType, argTask[int8], argTask[int16], argTask[int32], argTask[int64],
+				argTask[uint8], argTask[uint16], argTask[uint32], argTask[uint64])
 		}
+		if !ok {
+			return nil, unsupported(c)
+		}
+		return bind(c, smallest), nil
 	}
-	return outer, n, inner
+}
+
+func argTask[T kernel.Number](c *op.Call, smallest bool) *Task {
+	sizes := c.In[0].Shape.Sizes()
+	axis := axisOf(c, len(sizes))
+	n, inner, last := sizes[axis], product(sizes[axis+1:]), c.Int("select_last_index") != 0
+	tiles, units := groups(product(sizes[:axis]), n*inner*c.In[0].DType.Size())
+	if inner == 0 {
+		tiles = 0
+	}
+	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
+		lo, hi := units(tile)
+		kernel.ArgExtreme(out[int64](c, 0)[lo*inner:hi*inner], in[T](c, 0)[lo*n*inner:hi*n*inner], hi-lo, n, inner, smallest, last)
+	}}
 }

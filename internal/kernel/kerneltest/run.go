@@ -20,6 +20,7 @@ var families = []struct {
 	{"pad", testPad},
 	{"generate", testGenerate},
 	{"gemm", testGemm},
+	{"plain", testPlain},
 }
 
 // RunAll runs the suite for every variant that this machine has. Variants are switched for the whole process, so nothing else may run

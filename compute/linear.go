@@ -1,0 +1,109 @@
+package compute
+
+import (
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/op"
+)
+
+var _ = register(map[string]binder{
+	"matmul": bindMatMul,
+	"gemm":   bindGemm,
+})
+
+// product2 is a product of two matrices, or of batches of them, and what is
+// added to it: the problem that all element types share.
+type product2 struct {
+	m, n, k        int
+	transA, transB bool
+	alpha, beta    float64
+	bias           kernel.BiasKind
+	batch          []int
+	batchA, batchB []int // strides along the batch axes, in elements
+}
+
+func bindMatMul(c *op.Call) (*Task, error) {
+	a, b := c.In[0].Shape.Sizes(), c.In[1].Shape.Sizes()
+	if len(a) == 1 {
+		a = []int{1, a[0]}
+	}
+	if len(b) == 1 {
+		b = []int{b[0], 1}
+	}
+	p := product2{m: a[len(a)-2], k: a[len(a)-1], n: b[len(b)-1], alpha: 1, beta: 1}
+	outerA, outerB := a[:len(a)-2], b[:len(b)-2]
+	p.batch = c.Out[0].Shape.Sizes()[:max(len(outerA), len(outerB))]
+	p.batchA, p.batchB = broadcastStrides(outerA, p.batch), broadcastStrides(outerB, p.batch)
+	for i := range p.batch {
+		p.batchA[i] *= p.m * p.k
+		p.batchB[i] *= p.k * p.n
+	}
+	return productTask(c, p)
+}
+
+func bindGemm(c *op.Call) (*Task, error) {
+	y, a := c.Out[0].Shape, c.In[0].Shape
+	p := product2{
+		m: y.Size(0), n: y.Size(1), k: a.Size(1), alpha: c.Float("alpha"), beta: c.Float("beta"),
+		transA: c.Int("transA") != 0, transB: c.Int("transB") != 0,
+	}
+	if p.transA {
+		p.k = a.Size(0)
+	}
+	if has(c, 2) {
+		sizes := c.In[2].Shape.Sizes()
+		switch rows := len(sizes) == 2 && sizes[0] > 1; {
+		case c.In[2].Shape == y: // before all others: the result may lie in these bytes
+			p.bias = kernel.BiasFull
+		case elements(&c.In[2]) == 1:
+			p.bias = kernel.BiasScalar
+		case rows:
+			p.bias = kernel.BiasRow
+		default:
+			p.bias = kernel.BiasCol
+		}
+	}
+	return productTask(c, p)
+}
+
+func productTask(c *op.Call, p product2) (*Task, error) {
+	switch dt := c.In[0].DType; {
+	case isHalf(dt):
+		return halfAsF32(c)
+	case dt == dtype.F32:
+		return gemmTask(c, p), nil
+	case dt == dtype.F64:
+		return productOf[float64](c, p), nil
+	default:
+		bind, ok := intOf(dt, productOf[int8], productOf[int16], productOf[int32], productOf[int64],
+			productOf[uint8], productOf[uint16], productOf[uint32], productOf[uint64])
+		if !ok {
+			return nil, unsupported(c)
+		}
+		return bind(c, p), nil
+	}
+}
+
+func gemmTask(c *op.Call, p product2) *Task {
+	g := &kernel.Gemm{
+		M: p.m, N: p.n, K: p.k, TransA: p.transA, TransB: p.transB, Alpha: float32(p.alpha), Beta: float32(p.beta),
+		Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB, Epilogue: kernel.Epilogue{Bias: p.bias},
+	}
+	g.Prepare()
+	return &Task{Tiles: g.Tiles(), Scratch: g.ScratchBytes(), Tile: func(tile int, scratch []byte) {
+		args := kernel.GemmArgs{C: out[float32](c, 0), A: in[float32](c, 0), B: in[float32](c, 1), Bias: in[float32](c, 2)}
+		g.Tile(tile, view[float32](scratch), &args)
+	}}
+}
+
+// productOf serves the element types that have no fast kernels.
+func productOf[T kernel.Number](c *op.Call, p product2) *Task {
+	spec := &kernel.PlainGemm{
+		M: p.m, N: p.n, K: p.k, TransA: p.transA, TransB: p.transB, Alpha: p.alpha, Beta: p.beta, Bias: p.bias,
+		Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB,
+	}
+	spec.Prepare()
+	return &Task{Tiles: spec.Tiles(), Tile: func(tile int, _ []byte) {
+		kernel.PlainGemmTile(spec, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2))
+	}}
+}

@@ -1,0 +1,91 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+func testPlain(t *testing.T) {
+	t.Run("float64", plainGemms[float64])
+	t.Run("int32", plainGemms[int32])
+	t.Run("uint8", plainGemms[uint8])
+	t.Run("moments", testMoments)
+}
+
+// plainGemms compares with the reference on small integers, whose products are exact; those of uint8 are the same modulo 256.
+func plainGemms[T kernel.Number](t *testing.T) {
+	r := newRand(30)
+	sizes := []int{0, 1, 2, 3, 7, 16, 33}
+	convert := func(x []float32) []T {
+		y := make([]T, len(x))
+		for i, v := range x {
+			y[i] = T(int64(v))
+		}
+		return y
+	}
+	for i := range 150 {
+		spec := kernel.PlainGemm{
+			M: sizes[r.IntN(len(sizes))], N: sizes[r.IntN(len(sizes))], K: sizes[r.IntN(len(sizes))],
+			TransA: r.IntN(2) == 0, TransB: r.IntN(2) == 0,
+			Alpha: float64(1 + r.IntN(2)), Beta: float64(1 + r.IntN(2)), Bias: kernel.BiasKind(r.IntN(5)),
+		}
+		m, n, k := spec.M, spec.N, spec.K
+		batch := 1
+		if r.IntN(2) == 0 && spec.Bias != kernel.BiasFull {
+			batch = 6
+			spec.Batch, spec.BatchA, spec.BatchB = []int{2, 3}, []int{m * k, 0}, []int{0, k * n}
+		}
+		a, b, bias := small(r, 2*m*k), small(r, 3*k*n), small(r, biasSize(spec.Bias, m, n))
+		g := ref.Gemm{M: m, N: n, K: k, TransA: spec.TransA, TransB: spec.TransB, LDA: k, LDB: n, Alpha: spec.Alpha,
+			Batch: spec.Batch, BatchA: spec.BatchA, BatchB: spec.BatchB, Epilogue: ref.Epilogue{Bias: biasNames[spec.Bias], Beta: spec.Beta}}
+		if g.TransA {
+			g.LDA = m
+		}
+		if g.TransB {
+			g.LDB = k
+		}
+		want := g.Run(a, b, bias, nil)
+		spec.Prepare()
+		s := newSpace(t)
+		pa, pb, pc := in(s, "a", convert(a)), in(s, "b", convert(b)), out[T](s, "c", batch*m*n)
+		pbias := in(s, "bias", convert(bias))
+		if spec.Bias == kernel.BiasFull && r.IntN(2) == 0 {
+			pc = inout(s, "c", convert(bias))
+			pbias = pc
+		}
+		backwards(spec.Tiles(), func(i int) { kernel.PlainGemmTile(&spec, i, pc, pa, pb, pbias) })
+		s.check()
+		for j := range want {
+			if pc[j] != T(int64(want[j])) {
+				t.Fatalf("%s: element %d: got %v, want %v", fmt.Sprintf("case %d %+v", i, spec), j, pc[j], want[j])
+			}
+		}
+	}
+}
+
+func testMoments(t *testing.T) {
+	r := newRand(31)
+	for _, c := range [][3]int{{1, 1, 1}, {2, 3, 5}, {3, 1, 7}, {1, 4, 33}, {0, 2, 3}} {
+		x := uniform(r, c[0]*c[1]*c[2])
+		mean, variance := ref.Moments(c[0], c[1], c[2], f64s(x))
+		s := newSpace(t)
+		src, m, v := in(s, "src", x), out[float32](s, "mean", c[1]), out[float32](s, "variance", c[1])
+		kernel.ChannelMoments(c[0], c[1], c[2], m, v, src)
+		s.check()
+		for i := range m {
+			if c[0] == 0 {
+				if m[i] == m[i] || v[i] == v[i] {
+					t.Fatalf("%v: got %v and %v of no elements, want NaN", c, m[i], v[i])
+				}
+				continue
+			}
+			if math.Abs(float64(m[i])-mean[i]) > 1e-6 || math.Abs(float64(v[i])-variance[i]) > 1e-6 {
+				t.Fatalf("%v: got %v and %v, want %v and %v", c, m[i], v[i], mean[i], variance[i])
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package kernel
+
+// PlainGemm is C = Alpha*A*B + Beta*bias for the element types that Gemm does not serve: float64 and the integers, which wrap. The fields
+// are those of Gemm; matrices have no gaps between rows. C may be the bias if that is full.
+type PlainGemm struct {
+	M, N, K        int
+	TransA, TransB bool
+	Alpha, Beta    float64 // whole numbers for integers
+	Bias           BiasKind
+	Batch          []int
+	BatchA, BatchB []int // strides along the batch axes
+
+	rows int // of C, per tile
+}
+
+// Prepare works out the tiles.
+func (g *PlainGemm) Prepare() { g.rows = max(1, plainFlops/max(1, 2*g.N*g.K)) }
+
+const plainFlops = 1 << 17
+
+// Tiles is how many parts the work has.
+func (g *PlainGemm) Tiles() int { return ceilDiv(product(g.Batch)*g.M, g.rows) }
+
+// PlainGemmTile computes part t.
+func PlainGemmTile[T Number](g *PlainGemm, t int, c, a, b, bias []T) {
+	for r := t * g.rows; r < min((t+1)*g.rows, product(g.Batch)*g.M); r++ {
+		batch, row := r/g.M, r%g.M
+		offA, offB := 0, 0
+		for i := len(g.Batch) - 1; i >= 0; i-- {
+			at := batch % g.Batch[i]
+			batch /= g.Batch[i]
+			offA += at * g.BatchA[i]
+			offB += at * g.BatchB[i]
+		}
+		d := c[r*g.N : (r+1)*g.N]
+		plainBias(g, row, d, bias)
+		plainRow(g, row, d, a[offA:], b[offB:])
+	}
+}
+
+func plainBias[T Number](g *PlainGemm, row int, d, bias []T) {
+	beta := T(g.Beta)
+	switch g.Bias {
+	case NoBias:
+		clear(d)
+	case BiasScalar:
+		repeat(d, beta*bias[0])
+	case BiasRow:
+		repeat(d, beta*bias[row])
+	case BiasCol, BiasFull:
+		if g.Bias == BiasFull {
+			bias = bias[row*g.N:]
+		}
+		for j, v := range bias[:g.N] {
+			d[j] = beta * v
+		}
+	}
+}
+
+func repeat[T Number](d []T, v T) {
+	for i := range d {
+		d[i] = v
+	}
+}
+
+// plainRow adds a row of A times B.
+func plainRow[T Number](g *PlainGemm, row int, d, a, b []T) {
+	alpha := T(g.Alpha)
+	at, step := row*g.K, 1
+	if g.TransA {
+		at, step = row, g.M
+	}
+	if g.TransB {
+		for j := range d {
+			var sum T
+			for k, v := range b[j*g.K : (j+1)*g.K] {
+				sum += a[at+k*step] * v
+			}
+			d[j] += alpha * sum
+		}
+		return
+	}
+	for k := range g.K {
+		f := alpha * a[at+k*step]
+		for j, v := range b[k*g.N : (k+1)*g.N] {
+			d[j] += f * v
+		}
+	}
+}
+
+// ChannelMoments computes mean and variance of each channel of src [batch, channels, area], over batch and area; of no elements both are
+// not a number.
+func ChannelMoments[T Float](batch, channels, area int, mean, variance, src []T) {
+	count := float64(batch * area)
+	for c := range channels {
+		sum, squares := 0.0, 0.0
+		for n := range batch {
+			sum += sumRun(src[(n*channels+c)*area:][:area])
+		}
+		m := sum / count
+		for n := range batch {
+			for _, x := range src[(n*channels+c)*area:][:area] {
+				squares += (float64(x) - m) * (float64(x) - m)
+			}
+		}
+		mean[c], variance[c] = T(m), T(squares/count)
+	}
+}
