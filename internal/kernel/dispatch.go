@@ -23,6 +23,7 @@ func installPortable() {
 	gemmPanel = portableGemmPanel
 	gemvAxpy = portableGemvAxpy
 	gemvDot = portableGemvDot
+	tapRow = portableTapRow
 }
 
 // Variants names what this machine can run, slowest first.

@@ -20,6 +20,8 @@ var families = []struct {
 	{"pad", testPad},
 	{"generate", testGenerate},
 	{"gemm", testGemm},
+	{"conv", testConv},
+	{"pool", testPool},
 	{"plain", testPlain},
 }
 

@@ -1,0 +1,169 @@
+package kernel
+
+// Conv is a convolution of [N, C, spatial...] by weights [M, C/Group, kernel...], as ONNX defines it, with what usually stands around it:
+//
+//	out = pool(act(conv(prologue(in)) + bias + residual))
+//
+// No matrix of patches is ever built: a tile gathers the patches of its own output positions, block by block, into scratch, and multiplies
+// them with the weights where they lie. Padding is zero after the prologue. The bias is per output channel. With a pool, a tile computes
+// the rows of the convolution that it needs in scratch, and writes only what the pool makes of them. The input and the output may be
+// slices along the channels of wider tensors; their batch strides say how much wider.
+type Conv struct {
+	Batch, Group            int
+	InChannels, OutChannels int
+	Window
+
+	InBatchStride, OutBatchStride, ResidualBatchStride int // elements; 0 if batches follow each other
+
+	ScaleShift   bool // prologue: x*Scale[c] + Shift[c] ...
+	PrologueRelu bool // ... then max(x, 0)
+
+	Epilogue
+	Pool *Pool // Planes, In and its derivatives are filled in by Prepare
+
+	kind     convKind
+	depth    int    // C/Group * taps: what is summed per output
+	perGroup int    // M/Group
+	view     Window // the window the patches are gathered through: one long row for a pointwise convolution
+
+	rowTile, colTile   int // output channels per tile, and positions (depthwise: rows; pooled: steps of the pool)
+	rowTiles, colTiles int
+	packB, region      int // floats of scratch: patches, convolution under the pool
+	nr                 int
+}
+
+type convKind uint8
+
+const (
+	convPanels convKind = iota
+	convDepthwise
+	convPooled
+)
+
+// ConvArgs are the operands. Out may be Residual.
+type ConvArgs struct {
+	Out, In, Weights, Bias, Residual []float32
+	Scale, Shift                     []float32
+}
+
+const (
+	convCols = 128
+	// pooledRegion bounds the rows of the convolution that a tile keeps for the pool, in floats: half of a second-level cache.
+	pooledRegion = 64 << 10
+)
+
+// Prepare works out the tiles. Window.Out and Pool.Out, the spatial sizes, are known afterwards.
+func (c *Conv) Prepare() {
+	c.beta = 1
+	if c.Bias != NoBias {
+		c.Bias = BiasRow
+	}
+	c.resolve()
+	c.nr = gemmNR
+	channels := c.InChannels / c.Group
+	c.depth, c.perGroup = channels*c.taps, c.OutChannels/c.Group
+	c.view = c.Window
+	orElse := func(v *int, size int) {
+		if *v == 0 {
+			*v = size
+		}
+	}
+	orElse(&c.InBatchStride, c.InChannels*c.inArea)
+	switch {
+	case c.Pool != nil:
+		c.kind = convPooled
+		c.preparePool()
+		return
+	case channels == 1 && c.perGroup <= 2:
+		c.kind = convDepthwise
+		c.prepareDepthwise()
+	default:
+		c.kind = convPanels
+		if c.pointwise() {
+			c.view.flatten()
+		}
+		c.preparePanels()
+	}
+	orElse(&c.OutBatchStride, c.OutChannels*c.outArea)
+	orElse(&c.ResidualBatchStride, c.OutChannels*c.outArea)
+}
+
+// pointwise tells whether every output reads exactly the input element of its own place.
+func (c *Conv) pointwise() bool {
+	for i := range MaxSpatial {
+		if c.kernel[i] != 1 || c.stride[i] != 1 || c.padBegin[i] != 0 || c.out[i] != c.in[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// flatten makes one axis of a pointwise window's three.
+func (w *Window) flatten() {
+	w.in = [MaxSpatial]int{1, 1, w.inArea}
+	w.out = w.in
+	w.padEnd = [MaxSpatial]int{}
+}
+
+func (c *Conv) preparePanels() {
+	c.rowTile, c.colTile = gemmRows, convCols
+	for c.rowTile > 16 && c.Batch*c.Group*ceilDiv(c.perGroup, c.rowTile)*ceilDiv(c.outArea, c.colTile) < wantedTiles {
+		c.rowTile /= 2
+	}
+	c.rowTile = evenTile(c.perGroup, c.rowTile, 1)
+	c.colTile = evenTile(c.outArea, c.colTile, c.nr)
+	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), ceilDiv(c.outArea, c.colTile)
+	c.packB = c.colTile * min(c.depth, gemmDepth)
+}
+
+// ScratchBytes is what Tile needs of scratch, per worker.
+func (c *Conv) ScratchBytes() int { return 4 * (c.packB + c.region) }
+
+// Tiles is how many parts the work has.
+func (c *Conv) Tiles() int { return c.Batch * c.Group * c.rowTiles * c.colTiles }
+
+// Tile computes part t. scratch holds at least ScratchBytes()/4 floats.
+func (c *Conv) Tile(t int, scratch []float32, args *ConvArgs) {
+	part := t % c.colTiles
+	row := t / c.colTiles % c.rowTiles * c.rowTile
+	t = t / c.colTiles / c.rowTiles
+	group, batch := t%c.Group, t/c.Group
+	switch c.kind {
+	case convDepthwise:
+		c.depthwiseTile(batch, group, row, part, scratch, args)
+	case convPooled:
+		c.pooledTile(batch, group, row, part*c.colTile, scratch, args)
+	default:
+		c.panelTile(batch, group, row, part*c.colTile, scratch, args)
+	}
+}
+
+// panelTile computes positions [col, col+colTile) for a block of channels.
+func (c *Conv) panelTile(batch, group, row, col int, scratch []float32, args *ConvArgs) {
+	first := group*c.perGroup + row
+	r := rect{
+		at: batch*c.OutBatchStride + first*c.outArea + col, ld: c.outArea,
+		res: batch*c.ResidualBatchStride + first*c.outArea + col, resLD: c.outArea,
+		rows: min(c.rowTile, c.perGroup-row), cols: min(c.colTile, c.outArea-col),
+		row: first, col: col, width: c.outArea,
+	}
+	acc := c.begin(&r, args.Out, nil, args.Residual)
+	c.multiply(&r, batch, group, acc, scratch, args.Out, args)
+	c.end(&r, args.Out, args.Bias)
+}
+
+// multiply adds the products of weights and patches to a rectangle of channels and positions of c's output.
+func (c *Conv) multiply(r *rect, batch, group int, acc bool, scratch, dst []float32, args *ConvArgs) {
+	if c.depth == 0 {
+		if !acc {
+			zeroRect(r, dst)
+		}
+		return
+	}
+	for k := 0; k < c.depth; k += gemmDepth {
+		depth := min(gemmDepth, c.depth-k)
+		c.gather(scratch, batch, group, k, depth, r.col, r.cols, args)
+		multiplyPanels(r, depth, args.Weights[r.row*c.depth+k:], c.depth, scratch, dst, acc)
+		acc = true
+	}
+}

@@ -1,0 +1,107 @@
+package kernel
+
+// gather packs the patches of positions [col, col+cols) into panels: rows [k, k+depth) of the matrix whose column is a patch. A panel's
+// columns are filled in pieces that lie in one row of the output.
+func (c *Conv) gather(panels []float32, batch, group, k, depth, col, cols int, args *ConvArgs) {
+	w := &c.view
+	in := args.In[batch*c.InBatchStride+group*(c.InChannels/c.Group)*c.inArea:]
+	width := w.out[2]
+	for done := 0; done < cols; {
+		pos := col + done
+		x := pos % width
+		n := min(c.nr-done%c.nr, width-x, cols-done)
+		piece := patchPiece{
+			z: pos / width / w.out[1], y: pos / width % w.out[1], x: x, n: n,
+			to: done/c.nr*c.nr*depth + done%c.nr,
+		}
+		c.gatherPiece(&piece, panels, in, group, k, depth, args)
+		done += n
+	}
+	if pad := cols % c.nr; pad != 0 {
+		last := panels[cols/c.nr*c.nr*depth:]
+		for i := range depth {
+			clear(last[i*c.nr+pad : (i+1)*c.nr])
+		}
+	}
+}
+
+// patchPiece is n neighbouring positions of one row of the output, and where the first row of their patches goes.
+type patchPiece struct{ z, y, x, n, to int }
+
+// gatherPiece walks the taps from the k-th on.
+func (c *Conv) gatherPiece(p *patchPiece, panels, in []float32, group, k, depth int, args *ConvArgs) {
+	w := &c.view
+	tx := k % w.kernel[2]
+	ty := k / w.kernel[2] % w.kernel[1]
+	tz := k / w.kernel[2] / w.kernel[1] % w.kernel[0]
+	channel := k / w.taps
+	to := p.to
+	for left := depth; left > 0; {
+		z := p.z*w.stride[0] - w.padBegin[0] + tz*w.dilation[0]
+		y := p.y*w.stride[1] - w.padBegin[1] + ty*w.dilation[1]
+		n := min(w.kernel[2]-tx, left)
+		if z < 0 || z >= w.in[0] || y < 0 || y >= w.in[1] {
+			for range n {
+				clear(panels[to : to+p.n])
+				to += c.nr
+			}
+		} else {
+			row := in[((channel*w.in[0]+z)*w.in[1]+y)*w.in[2]:][:w.in[2]]
+			for t := tx; t < tx+n; t++ {
+				c.gatherTap(panels[to:to+p.n], row, p.x, t, group*(c.InChannels/c.Group)+channel, args)
+				to += c.nr
+			}
+		}
+		left -= n
+		tx = 0
+		if ty++; ty == w.kernel[1] {
+			ty = 0
+			if tz++; tz == w.kernel[0] {
+				tz = 0
+				channel++
+			}
+		}
+	}
+}
+
+// gatherTap copies what tap t of the innermost axis reads for outputs x, x+1, ... from a row of the input, through the prologue.
+func (c *Conv) gatherTap(dst, row []float32, x, t, channel int, args *ConvArgs) {
+	w := &c.view
+	step := w.stride[2]
+	at := x*step - w.padBegin[2] + t*w.dilation[2]
+	if at < 0 {
+		n := min(ceilDiv(-at, step), len(dst))
+		clear(dst[:n])
+		dst, at = dst[n:], at+n*step
+	}
+	if inside := ceilDiv(max(len(row)-at, 0), step); inside < len(dst) {
+		clear(dst[inside:])
+		dst = dst[:inside]
+	}
+	if len(dst) == 0 {
+		return
+	}
+	if step == 1 {
+		copy(dst, row[at:])
+	} else {
+		for i := range dst {
+			dst[i] = row[at]
+			at += step
+		}
+	}
+	c.prologue(dst, channel, args)
+}
+
+func (c *Conv) prologue(row []float32, channel int, args *ConvArgs) {
+	if c.ScaleShift {
+		scale, shift := args.Scale[channel], args.Shift[channel]
+		for i, v := range row {
+			row[i] = v*scale + shift
+		}
+	}
+	if c.PrologueRelu {
+		for i, v := range row {
+			row[i] = max(v, 0)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package kernel
+
+// preparePool sizes tiles for a convolution under a pool. A tile is a block of channels and a run of output rows of the pool, along the
+// outermost axis that has more than one; the rows of the convolution that they read are computed in scratch.
+func (c *Conv) preparePool() {
+	p := c.Pool
+	p.Planes = c.Batch * c.OutChannels
+	p.Window.In = c.Window.Out
+	p.Prepare()
+	if c.pointwise() {
+		c.view.flatten()
+	}
+	// The region holds as many steps of the pool as fit. For more tiles, first take fewer channels: steps that overlap cost more.
+	total := p.out[c.poolAxis()]
+	c.rowTile, c.colTile = min(64, c.perGroup), max(1, total)
+	for c.colTile > 1 && c.rowTile*c.regionRows(c.colTile)*c.rowArea() > pooledRegion {
+		c.colTile = ceilDiv(c.colTile, 2)
+	}
+	tiles := func() int { return c.Batch * c.Group * ceilDiv(c.perGroup, c.rowTile) * ceilDiv(total, c.colTile) }
+	for c.rowTile > 16 && tiles() < wantedTiles {
+		c.rowTile /= 2
+	}
+	for c.colTile > 4 && tiles() < wantedTiles {
+		c.colTile = ceilDiv(c.colTile, 2)
+	}
+	c.rowTile = evenTile(c.perGroup, c.rowTile, 1)
+	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), ceilDiv(total, c.colTile)
+	c.packB = convCols * min(c.depth, gemmDepth)
+	c.region = c.rowTile*c.regionRows(c.colTile)*c.rowArea() + p.in[2]
+	if c.OutBatchStride == 0 {
+		c.OutBatchStride = c.OutChannels * p.outArea
+	}
+	if c.ResidualBatchStride == 0 {
+		c.ResidualBatchStride = c.OutChannels * c.outArea
+	}
+}
+
+// poolAxis is the axis along which a pooled convolution is cut.
+func (c *Conv) poolAxis() int {
+	if c.out[0] > 1 {
+		return 0
+	}
+	return 1
+}
+
+// rowArea is the size of one step along that axis in the convolution's output.
+func (c *Conv) rowArea() int {
+	if c.poolAxis() == 0 {
+		return c.out[1] * c.out[2]
+	}
+	return c.out[2]
+}
+
+// regionRows bounds the steps of the convolution that n steps of the pool read.
+func (c *Conv) regionRows(n int) int {
+	axis := c.poolAxis()
+	p := c.Pool
+	return min(c.out[axis], (n-1)*p.stride[axis]+(p.kernel[axis]-1)*p.dilation[axis]+1)
+}
+
+// pooledTile computes steps [col, col+colTile) of the pool for a block of channels. The residual, if any, has the convolution's shape.
+func (c *Conv) pooledTile(batch, group, row, col int, scratch []float32, args *ConvArgs) {
+	p, axis := c.Pool, c.poolAxis()
+	end := min(col+c.colTile, p.out[axis])
+	lo := max(0, col*p.stride[axis]-p.padBegin[axis])
+	hi := min(p.in[axis], (end-1)*p.stride[axis]-p.padBegin[axis]+(p.kernel[axis]-1)*p.dilation[axis]+1)
+	area := c.rowArea()
+	size := max(0, hi-lo) * area
+	channels := min(c.rowTile, c.perGroup-row)
+	first := group*c.perGroup + row
+
+	patches, region, line := scratch[:c.packB], scratch[c.packB:], scratch[c.packB+c.region-p.in[2]:]
+	for at := 0; at < size; at += convCols {
+		r := rect{
+			at: at, ld: size, res: batch*c.ResidualBatchStride + first*c.outArea + lo*area + at, resLD: c.outArea,
+			rows: channels, cols: min(convCols, size-at), row: first, col: lo*area + at, width: c.outArea,
+		}
+		acc := c.begin(&r, region, nil, args.Residual)
+		c.multiply(&r, batch, group, acc, patches, region, args)
+		c.end(&r, region, args.Bias)
+	}
+
+	// Rows of the pool count over both outer axes.
+	rows, origin := end-col, lo
+	firstRow := col
+	if axis == 0 {
+		rows, firstRow, origin = rows*p.out[1], col*p.out[1], lo*p.in[1]
+	}
+	for ch := range channels {
+		from := region[ch*size:][:size]
+		to := args.Out[batch*c.OutBatchStride+(first+ch)*p.outArea:]
+		for r := firstRow; r < firstRow+rows; r++ {
+			p.row(line[:p.in[2]], to[r*p.out[2]:][:p.out[2]], from, r, origin)
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+// randomWindow moves a small kernel over a small input that it fits into.
+func randomWindow(r *rand.Rand, rank int) kernel.Window {
+	var w kernel.Window
+	for range rank {
+		k, d := 1+r.IntN(4), 1+r.IntN(2)
+		before, after := r.IntN(k*d), r.IntN(k*d)
+		least := max(1, (k-1)*d+1-before-after)
+		w.Kernel, w.Dilation, w.Stride = append(w.Kernel, k), append(w.Dilation, d), append(w.Stride, 1+r.IntN(3))
+		w.PadBegin, w.PadEnd = append(w.PadBegin, before), append(w.PadEnd, after)
+		w.In = append(w.In, least+r.IntN(map[int]int{1: 40, 2: 14, 3: 5}[rank]))
+	}
+	return w
+}
+
+func refWindow(w *kernel.Window) ref.Window {
+	return ref.Window{In: w.In, Kernel: w.Kernel, Stride: w.Stride, Dilation: w.Dilation, PadBegin: w.PadBegin, PadEnd: w.PadEnd, Out: w.Out}
+}
+
+var poolNames = map[kernel.PoolKind]string{kernel.PoolMax: "max", kernel.PoolAverage: "average", kernel.PoolAveragePadded: "average_padded"}
+
+func randomConv(r *rand.Rand) kernel.Conv {
+	c := kernel.Conv{Batch: 1 + r.IntN(2), Group: 1 + r.IntN(3), Window: randomWindow(r, 1+r.IntN(3))}
+	c.InChannels, c.OutChannels = c.Group*(1+r.IntN(4)), c.Group*(1+r.IntN(5))
+	switch r.IntN(4) {
+	case 0: // depthwise
+		c.Group = c.InChannels
+		c.OutChannels = c.Group * (1 + r.IntN(2))
+	case 1: // pointwise
+		for i := range c.Kernel {
+			c.Kernel[i], c.Stride[i], c.PadBegin[i], c.PadEnd[i] = 1, 1, 0, 0
+		}
+	}
+	c.Act = activations[r.IntN(len(activations))]
+	c.Bias = []kernel.BiasKind{kernel.NoBias, kernel.BiasRow}[r.IntN(2)]
+	c.ScaleShift, c.PrologueRelu = r.IntN(3) == 0, r.IntN(3) == 0
+	return c
+}
+
+func testConv(t *testing.T) {
+	r := newRand(30)
+	for i := range 500 {
+		convCase(t, r, fmt.Sprint("random ", i), randomConv(r), residualMode(r.IntN(3)), r.IntN(3) == 0)
+	}
+	// Deeper than a block, wider than a tile, more channels than a tile.
+	for i, c := range []kernel.Conv{
+		{Batch: 1, Group: 1, InChannels: 40, OutChannels: 5, Window: kernel.Window{In: []int{9, 9}, Kernel: []int{3, 3}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}}},
+		{Batch: 1, Group: 1, InChannels: 300, OutChannels: 150, Window: kernel.Window{In: []int{5, 7}, Kernel: []int{1, 1}}},
+		{Batch: 2, Group: 1, InChannels: 2, OutChannels: 3, Window: kernel.Window{In: []int{30, 31}, Kernel: []int{3, 2}, PadBegin: []int{2, 0}}},
+		{Batch: 1, Group: 3, InChannels: 3, OutChannels: 3, Window: kernel.Window{In: []int{150, 130}, Kernel: []int{5, 5}, PadBegin: []int{2, 2}, PadEnd: []int{2, 2}}},
+		{Batch: 1, Group: 2, InChannels: 2, OutChannels: 4, Window: kernel.Window{In: []int{60, 61}, Kernel: []int{3, 3}, Stride: []int{2, 2}, PadBegin: []int{1, 1}}},
+		{Batch: 1, Group: 1, InChannels: 3, OutChannels: 2, Window: kernel.Window{In: []int{0, 4}, Kernel: []int{1, 1}}},
+		{Batch: 0, Group: 1, InChannels: 3, OutChannels: 2, Window: kernel.Window{In: []int{4}, Kernel: []int{2}}},
+	} {
+		c.Bias, c.Act = kernel.BiasRow, activations[i%len(activations)]
+		convCase(t, r, fmt.Sprint("edge ", i), c, residualMode(i%3), false)
+	}
+	t.Run("prologue and padding", testConvPadding)
+}
+
+// convCase runs one problem, with a pool after it every so often. sliced puts input and output into the middle of wider tensors.
+func convCase(t *testing.T, r *rand.Rand, name string, c kernel.Conv, res residualMode, sliced bool) {
+	t.Helper()
+	name = fmt.Sprintf("%s %+v residual %d sliced %v", name, c, res, sliced)
+	c.Residual = res != noResidual
+	probe := c
+	probe.Prepare()
+	if r.IntN(3) == 0 {
+		c.Pool = randomPool(r, probe.Window.Out)
+		if res == inPlaceResidual { // the convolution has no bytes of its own
+			res = ownResidual
+		}
+	}
+	want := ref.Conv{
+		Batch: c.Batch, Group: c.Group, InChannels: c.InChannels, OutChannels: c.OutChannels, Window: refWindow(&probe.Window),
+		PrologueRelu: c.PrologueRelu, Epilogue: refEpilogue(c.Epilogue, 1),
+	}
+	inArea, outArea := ref.Size(want.In), ref.Size(want.Out)
+	in0, weights := small(r, c.Batch*c.InChannels*inArea), small(r, c.OutChannels*c.InChannels/c.Group*ref.Size(c.Kernel))
+	bias := small(r, biasSize(c.Bias, c.OutChannels, 0))
+	if c.ScaleShift {
+		want.Scale, want.Shift = small(r, c.InChannels), small(r, c.InChannels)
+	}
+	var residual []float32
+	if c.Residual {
+		residual = small(r, c.Batch*c.OutChannels*outArea)
+	}
+	wanted := want.Run(in0, weights, bias, residual)
+
+	s := newSpace(t)
+	args := kernel.ConvArgs{Weights: in(s, "weights", weights), Bias: in(s, "bias", bias), Scale: in(s, "scale", want.Scale), Shift: in(s, "shift", want.Shift)}
+	outSize := c.OutChannels * outArea
+	if c.Pool != nil {
+		p := ref.Pool{Kind: poolNames[c.Pool.Kind], Planes: c.Batch * c.OutChannels, Window: poolWindow(c.Pool, probe.Window.Out)}
+		wanted, _ = p.Run(wanted)
+		outSize = c.OutChannels * ref.Size(p.Out)
+	}
+	var before, after int
+	if sliced {
+		before, after = 3, 5
+		c.InBatchStride, c.OutBatchStride = c.InChannels*inArea+8, outSize+8
+		if res == inPlaceResidual {
+			c.ResidualBatchStride = c.OutBatchStride
+		}
+	}
+	const other = 77 // stands in the parts of wide tensors that are not ours
+	args.In = in(s, "in", widened(in0, c.Batch, before, after, other))[before:]
+	switch res {
+	case inPlaceResidual:
+		args.Out = inout(s, "out", widened(residual, c.Batch, before, after, other))
+		args.Residual = args.Out[before:]
+	case ownResidual:
+		args.Residual = in(s, "residual", residual)
+	}
+	if args.Out == nil {
+		args.Out = inout(s, "out", widened(make([]float32, c.Batch*outSize), c.Batch, before, after, other))
+	}
+	whole := args.Out
+	args.Out = args.Out[before:]
+	runConv(s, &c, &args)
+	s.check()
+	expect := widened(ref.Map(wanted, func(v float64) float32 { return float32(v) }), c.Batch, before, after, other)
+	for i := range expect {
+		if !sameValue(whole[i], float64(expect[i]), map[bool]float64{true: 4}[c.Pool != nil]) {
+			t.Fatalf("%s pool %+v: element %d: got %v, want %v", name, c.Pool, i, whole[i], expect[i])
+		}
+	}
+}
+
+// widened puts each batch of x between before and after elements of something else.
+func widened(x []float32, batches, before, after int, other float32) []float32 {
+	var wide []float32
+	for b := range batches {
+		n := len(x) / batches
+		for range before {
+			wide = append(wide, other)
+		}
+		wide = append(wide, x[b*n:(b+1)*n]...)
+		for range after {
+			wide = append(wide, other)
+		}
+	}
+	if wide == nil { // no batch at all
+		wide = make([]float32, before)
+	}
+	return wide
+}
+
+func randomPool(r *rand.Rand, in []int) *kernel.Pool {
+	p := &kernel.Pool{Kind: kernel.PoolKind(r.IntN(3))}
+	p.Ceil = r.IntN(2) == 0
+	for _, n := range in {
+		k := 1 + r.IntN(min(3, max(1, n)))
+		p.Kernel, p.Stride = append(p.Kernel, k), append(p.Stride, 1+r.IntN(3))
+		p.PadBegin, p.PadEnd = append(p.PadBegin, r.IntN(k)), append(p.PadEnd, r.IntN(k))
+	}
+	return p
+}
+
+// poolWindow is the reference's window of a pool over a convolution.
+func poolWindow(p *kernel.Pool, in []int) ref.Window {
+	q := *p
+	q.Window.In = in
+	q.Prepare()
+	return refWindow(&q.Window)
+}
+
+func runConv(s *space, c *kernel.Conv, args *kernel.ConvArgs) {
+	c.Prepare()
+	scratch := out[float32](s, "scratch", c.ScratchBytes()/4)
+	backwards(c.Tiles(), func(i int) {
+		poison(scratch)
+		c.Tile(i, scratch, args)
+	})
+}
+
+// testConvPadding has a prologue that does not map 0 to 0, and an input full of NaN outside of the one window that is read.
+func testConvPadding(t *testing.T) {
+	for _, depthwise := range []bool{false, true} {
+		c := kernel.Conv{Batch: 1, Group: 1, InChannels: 1, OutChannels: 3, ScaleShift: true, PrologueRelu: true}
+		if depthwise {
+			c.OutChannels = 1
+		}
+		c.Window = kernel.Window{In: []int{1, 1}, Kernel: []int{3, 3}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}}
+		s := newSpace(t)
+		weights := make([]float32, 9*c.OutChannels)
+		for i := range weights {
+			weights[i] = 1
+		}
+		args := kernel.ConvArgs{
+			In: in(s, "in", []float32{2}), Weights: in(s, "weights", weights), Out: out[float32](s, "out", c.OutChannels),
+			Scale: in(s, "scale", []float32{10}), Shift: in(s, "shift", []float32{5}),
+		}
+		runConv(s, &c, &args)
+		s.check()
+		for i, v := range args.Out {
+			if v != 25 {
+				t.Fatalf("depthwise %v: element %d: got %v, want 25: the padding must add nothing", depthwise, i, v)
+			}
+		}
+	}
+}
+
+func testPool(t *testing.T) {
+	r := newRand(31)
+	for i := range 400 {
+		w := randomWindow(r, 1+r.IntN(3))
+		for k := range w.PadBegin { // a pool's padding is less than its kernel
+			w.PadBegin[k], w.PadEnd[k] = min(w.PadBegin[k], w.Kernel[k]-1), min(w.PadEnd[k], w.Kernel[k]-1)
+			w.In[k] = max(w.In[k], (w.Kernel[k]-1)*w.Dilation[k]+1)
+		}
+		p := kernel.Pool{Kind: kernel.PoolKind(r.IntN(3)), Planes: 1 + r.IntN(5), Window: w, ColumnMajor: r.IntN(2) == 0}
+		p.Ceil = r.IntN(2) == 0
+		poolCase(t, r, fmt.Sprintf("random %d %+v", i, p), p)
+	}
+	poolCase(t, r, "large", kernel.Pool{Kind: kernel.PoolMax, Planes: 2, Window: kernel.Window{In: []int{300, 310}, Kernel: []int{2, 2}, Stride: []int{2, 2}}})
+	poolCase(t, r, "no axes", kernel.Pool{Kind: kernel.PoolAverage, Planes: 3})
+}
+
+func poolCase(t *testing.T, r *rand.Rand, name string, p kernel.Pool) {
+	t.Helper()
+	p.Prepare()
+	want := ref.Pool{Kind: poolNames[p.Kind], Planes: p.Planes, Window: refWindow(&p.Window)}
+	x := small(r, p.Planes*ref.Size(p.In))
+	if p.Kind == kernel.PoolMax && len(x) > 3 {
+		x[len(x)/3], x[len(x)/2] = float32(math.NaN()), float32(math.Inf(1))
+	}
+	wanted, where := want.Run(f64s(x))
+	s := newSpace(t)
+	src, dst := in(s, "src", x), out[float32](s, "dst", len(wanted))
+	scratch := out[float32](s, "scratch", p.ScratchBytes()/4)
+	backwards(p.Tiles(), func(i int) {
+		poison(scratch)
+		p.Tile(i, scratch, dst, src)
+	})
+	s.check()
+	for i := range wanted {
+		if !sameValue(dst[i], wanted[i], 4) {
+			t.Fatalf("%s: element %d: got %v, want %v", name, i, dst[i], wanted[i])
+		}
+	}
+	if p.Kind != kernel.PoolMax {
+		return
+	}
+	again, numbers := out[float32](s, "dst", len(wanted)), out[int64](s, "indices", len(wanted))
+	backwards(p.Tiles(), func(i int) { p.TileIndices(i, again, numbers, src) })
+	s.check()
+	wantEqual(t, again, dst)
+	if p.ColumnMajor {
+		area := ref.Size(p.In)
+		for i, k := range where {
+			where[i] = k/int64(area)*int64(area) + int64(columnMajor(p.In, int(k)%area))
+		}
+	}
+	wantEqual(t, numbers, where)
+}
+
+// columnMajor is the number of row-major element k when the first axis counts fastest.
+func columnMajor(shape []int, k int) int {
+	n := 0
+	for i := len(shape) - 1; i >= 0; i-- {
+		n += k % shape[i] * ref.Size(shape[:i])
+		k /= shape[i]
+	}
+	return n
+}
