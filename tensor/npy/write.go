@@ -1,0 +1,90 @@
+package npy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// Write writes x as one array.
+func Write(w io.Writer, x *tensor.Tensor) error {
+	if x == nil {
+		return fmt.Errorf("npy: write: got no tensor: %w", tensor.ErrReleased)
+	}
+	descr, ok := formatDescr(x.DType())
+	if !ok {
+		return writeWidened(w, x)
+	}
+	c, _, err := x.Contiguous()
+	if err != nil {
+		return fmt.Errorf("npy: write: %w", err)
+	}
+	defer c.Release()
+	data, err := c.Use()
+	if err != nil {
+		return fmt.Errorf("npy: write: %w", err)
+	}
+	defer data.Release()
+	return write(w, descr, x.Shape().Sizes(), data.Data)
+}
+
+// writeWidened writes a type that numpy lacks as one that holds its values.
+func writeWidened(w io.Writer, x *tensor.Tensor) error {
+	dt := x.DType()
+	switch {
+	case dt.IsInt():
+		values, err := tensor.Float32s(x) // exact for less than a byte
+		if err != nil {
+			return fmt.Errorf("npy: write: %w", err)
+		}
+		descr, data := "|i1", make([]byte, len(values))
+		if !dt.IsSigned() {
+			descr = "|u1"
+		}
+		for i, v := range values {
+			data[i] = byte(int8(v))
+		}
+		return write(w, descr, x.Shape().Sizes(), data)
+	case dt.IsFloat():
+		values, err := tensor.Float32s(x)
+		if err != nil {
+			return fmt.Errorf("npy: write: %w", err)
+		}
+		descr, _ := formatDescr(dtype.F32)
+		data := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
+		return write(w, descr, x.Shape().Sizes(), data)
+	}
+	return fmt.Errorf("npy: write: got elements of %s, want a type that numpy has or a float or integer: %w", dt, tensor.ErrUnsupported)
+}
+
+func write(w io.Writer, descr string, dims []int, data []byte) error {
+	h := header{descr: descr, dims: slices.Clone(dims)}
+	for _, part := range [][]byte{h.bytes(), data} {
+		if _, err := w.Write(part); err != nil {
+			return fmt.Errorf("npy: write: %w", err)
+		}
+	}
+	return nil
+}
+
+// WriteFile writes x as a file with one array. A file that was there is overwritten.
+func WriteFile(path string, x *tensor.Tensor) error {
+	return writeFile(path, func(w io.Writer) error { return Write(w, x) })
+}
+
+func writeFile(path string, fill func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("npy: %w", err)
+	}
+	if err := errors.Join(fill(f), f.Close()); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
