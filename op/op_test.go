@@ -139,3 +139,111 @@ func TestKnownNeedsTheWholeValue(t *testing.T) {
 		t.Errorf("got %v for an operand past the last, want nothing", v)
 	}
 }
+
+// Eager calls infer types each time: elementwise ones allocate nothing for it.
+func TestInferTypesAllocations(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		args []op.Type
+		most float64
+	}{
+		{"relu", []op.Type{f32(1, 64, 56, 56)}, 0},
+		{"add", []op.Type{f32(1, 64, 56, 56), f32(1, 64, 56, 56)}, 0},
+		{"mul", []op.Type{f32(1, 64, 56, 56), f32(64, 1, 1)}, 0},
+		{"where", []op.Type{{DType: dtype.Bool, Shape: shape.MustOf(4, 4)}, f32(4, 4), f32()}, 0},
+	} {
+		s := &op.Sig{Def: op.Builtin().Lookup(test.name), Args: test.args, Results: make([]op.Type, 1)}
+		if n := testing.AllocsPerRun(100, func() {
+			if err := op.InferTypes(s); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = s.AliasOf(0, 0)
+		}); n > test.most {
+			t.Errorf("%s: got %v allocations, want %v", test.name, n, test.most)
+		}
+	}
+}
+
+func TestAttrs(t *testing.T) {
+	a, err := op.NewAttrs(op.Attr{Name: "pads", Value: []int64{1, 2}}, op.Attr{Name: "alpha", Value: 0.5}, op.Attr{Name: "mode", Value: "edge"},
+		op.Attr{Name: "axis", Value: int64(-1)}, op.Attr{Name: "to", Value: dtype.F16}, op.Attr{Name: "scales", Value: []float64{2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a[0].Name != "alpha" || !a.Has("axis") || a.Has("beta") {
+		t.Errorf("got %v, want the names sorted", a)
+	}
+	if a.Int("axis", 7) != -1 || a.Int("alpha", 7) != 7 || a.Float("alpha", 1) != 0.5 || a.Float("x", 1) != 1 || a.Str("mode", "") != "edge" || a.Str("x", "y") != "y" {
+		t.Errorf("got other numbers or strings from %v", a)
+	}
+	if a.DType("to", dtype.F32) != dtype.F16 || a.DType("x", dtype.F32) != dtype.F32 || len(a.Ints("pads")) != 2 || a.Ints("x") != nil || a.Floats("scales")[0] != 2 || a.Floats("pads") != nil {
+		t.Errorf("got other types or lists from %v", a)
+	}
+	b := a.With("axis", int64(0))
+	if a.Equal(b) || !b.With("axis", int64(-1)).Equal(a) || a.Int("axis", 7) != -1 {
+		t.Errorf("got %v from %v", b, a)
+	}
+	for _, other := range []op.Attrs{a.With("pads", []int64{1, 3}), a.With("scales", []float64{3}), a.With("names", []string{"x"}), a[1:]} {
+		if a.Equal(other) || other.Equal(a) {
+			t.Errorf("got %v equal to %v", other, a)
+		}
+		if !other.Equal(append(op.Attrs(nil), other...)) {
+			t.Errorf("got %v unequal to itself", other)
+		}
+	}
+	for want, attrs := range map[string][]op.Attr{
+		`attribute "x" is given twice`:            {{Name: "x", Value: 1.0}, {Name: "x", Value: 2.0}},
+		`attribute "x": got a int, want int64`:    {{Name: "x", Value: 1}},
+		`attribute "x": got a <nil>, want int64,`: {{Name: "x"}},
+	} {
+		if _, err := op.NewAttrs(attrs...); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got error %v, want %q", err, want)
+		}
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	infer := func(*op.Sig) error { return nil }
+	r, err := op.Builtin().With(&op.Def{Name: "acme.x", ONNX: "acme::X", Infer: infer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Lookup("acme.x") == nil || r.LookupONNX("acme::X") == nil || r.Lookup("relu") == nil || op.Builtin().Lookup("acme.x") != nil {
+		t.Error("got an operator missing, or one in the built-in table")
+	}
+	for want, def := range map[string]*op.Def{
+		"registry: an operator has no name":                                  {Infer: infer},
+		`registry: operator "y" has no shape rule`:                           {Name: "y"},
+		`registry: operator "relu" is declared twice`:                        {Name: "relu", Infer: infer},
+		`registry: operators "relu" and "acme.r" both import ONNX "Relu"`:    {Name: "acme.r", ONNX: "Relu", Infer: infer},
+		`registry: operators "acme.x" and "acme.z" both import ONNX "acme::`: {Name: "acme.z", ONNX: "acme::X", Infer: infer},
+	} {
+		if _, err := r.With(def); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got error %v, want %q", err, want)
+		}
+	}
+	if _, err := r.With(nil); err == nil {
+		t.Error("got no error for a nil definition")
+	}
+}
+
+// An operator that declares nothing may alias everything and is never put in
+// place; an absent operand aliases nothing.
+func TestUndeclaredAlias(t *testing.T) {
+	def := &op.Def{Name: "acme.dark", MinArgs: 1, MaxArgs: 2}
+	s := &op.Sig{Def: def, Args: []op.Type{f32(2), {}}, Results: []op.Type{f32(2)}}
+	if kind, _ := s.AliasOf(0, 0); kind != 0 || !s.MayAlias(0, 0) {
+		t.Errorf("got %s and may alias %t, want fresh and true", kind, s.MayAlias(0, 0))
+	}
+	def.Alias = op.Aliases(op.Rule{Arg: op.EveryArg, Result: op.EveryResult, Kind: op.View})
+	if kind, _ := s.AliasOf(0, 0); kind != op.View || !s.MayAlias(0, 0) {
+		t.Errorf("got %s and may alias %t, want view and true", kind, s.MayAlias(0, 0))
+	}
+	if kind, _ := s.AliasOf(1, 0); kind != 0 {
+		t.Errorf("got %s for an absent operand, want fresh", kind)
+	}
+	def.Alias = op.Fresh()
+	if s.MayAlias(0, 0) {
+		t.Error("got an alias of a fresh result")
+	}
+}

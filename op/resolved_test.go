@@ -159,6 +159,13 @@ func TestConvTransposeAxes(t *testing.T) {
 		if a.Out <= full && a.Begin+a.End != full-a.Out {
 			rt.Fatalf("%+v: want pads of %d together", a, full-a.Out)
 		}
+		less, more := a.End, a.Begin
+		if attrs["auto_pad"] == "SAME_UPPER" {
+			less, more = more, less
+		}
+		if attrs["pads"] == nil && a.Out < full && more != less && more != less+1 {
+			rt.Fatalf("%+v %v: got uneven pads", a, attrs)
+		}
 		if a.Begin < 0 || a.End < 0 {
 			rt.Fatalf("%+v: got a negative pad", a)
 		}

@@ -18,7 +18,7 @@ type table[T any] struct {
 	stripe [stripes]struct {
 		sync.RWMutex
 		entries map[string]weak.Pointer[T]
-		_       [24]byte // stripes do not share cache lines
+		_       [64]byte // stripes do not share cache lines, wherever the first one starts
 	}
 }
 

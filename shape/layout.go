@@ -3,6 +3,7 @@ package shape
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // Layout is a static shape with a stride per dimension, interned: equal
@@ -46,7 +47,8 @@ func Strided(s *Shape, strides ...int) (*Layout, error) {
 			hi += int(span)
 		}
 		if hi > maxElements || lo < -maxElements {
-			return nil, fmt.Errorf("layout: strides %v over %s reach past 2^58 elements: %w", strides, s, ErrShape)
+			// A copy, so that the caller's strides stay off the heap.
+			return nil, fmt.Errorf("layout: strides %v over %s reach past 2^58 elements: %w", slices.Clone(strides), s, ErrShape)
 		}
 	}
 	if s.elements == 0 {

@@ -160,8 +160,8 @@ func Broadcast(a, b *Shape) (*Shape, error) {
 	}
 	rank := max(a.Rank(), b.Rank())
 	var buf [12]Dim
-	dims := append(buf[:0], make([]Dim, rank)...)
-	for i := range dims {
+	dims := buf[:0]
+	for i := range rank {
 		x, y := N(1), N(1)
 		if j := i - (rank - a.Rank()); j >= 0 {
 			x = a.dims[j]
@@ -173,7 +173,7 @@ func Broadcast(a, b *Shape) (*Shape, error) {
 		if !ok {
 			return nil, fmt.Errorf("broadcast: got %s and %s, want equal sizes or 1 at dimension %d: %w", a, b, i, ErrShape)
 		}
-		dims[i] = d
+		dims = append(dims, d)
 	}
 	return FromDims(dims...)
 }

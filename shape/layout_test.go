@@ -1,0 +1,116 @@
+package shape_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tenure-go/tenure/shape"
+)
+
+// offsets returns the element offset of every index tuple, in row-major order.
+func offsets(sizes, strides []int) []int {
+	all := []int{0}
+	for i, n := range sizes {
+		var next []int
+		for _, base := range all {
+			for j := range n {
+				next = append(next, base+j*strides[i])
+			}
+		}
+		all = next
+	}
+	return all
+}
+
+// Span, contiguity and overlap against the list of all offsets.
+func TestLayoutAgainstAllOffsets(t *testing.T) {
+	proved := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		sizes := rapid.SliceOfN(rapid.IntRange(0, 4), 0, 4).Draw(rt, "sizes")
+		s := shape.MustOf(sizes...)
+		strides := slices.Clone(s.Strides())
+		for i := range strides {
+			if rapid.Bool().Draw(rt, "change") {
+				strides[i] = rapid.IntRange(-12, 12).Draw(rt, "stride")
+			}
+		}
+		l, err := shape.Strided(s, strides...)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		all := offsets(sizes, strides)
+		lo, hi := 0, -1
+		if len(all) > 0 {
+			lo, hi = slices.Min(all), slices.Max(all)
+		}
+		if a, b := l.Span(); a != lo || b != hi {
+			rt.Fatalf("%s: got span %d to %d, want %d to %d", l, a, b, lo, hi)
+		}
+		neighbours := true
+		for i, o := range all {
+			neighbours = neighbours && o == i
+		}
+		if l.IsContiguous() != neighbours {
+			rt.Fatalf("%s: got contiguous %t, want %t", l, l.IsContiguous(), neighbours)
+		}
+		unique := slices.Compact(slices.Sorted(slices.Values(all)))
+		if overlap := len(unique) < len(all); overlap && !l.Overlaps() {
+			rt.Fatalf("%s: got no overlap, want one in %v", l, all)
+		}
+		if !l.Overlaps() {
+			proved++
+		}
+		if l.Shape() != s || !slices.Equal(l.Strides(), strides) {
+			rt.Fatalf("got %s %v, want %s %v", l.Shape(), l.Strides(), s, strides)
+		}
+	})
+	if proved == 0 {
+		t.Error("got no layout without overlap, want some: false would never be a proof")
+	}
+}
+
+// The layouts that views make are known not to overlap.
+func TestViewsDoNotOverlap(t *testing.T) {
+	s := shape.MustOf(2, 3, 4)
+	for _, strides := range [][]int{{12, 4, 1}, {4, 8, 1}, {1, 2, 6}, {-12, -4, -1}, {24, 8, 2}, {100, -20, 3}} {
+		l, err := shape.Strided(s, strides...)
+		if err != nil || l.Overlaps() {
+			t.Errorf("%s %v: got overlaps or error %v, want none", s, strides, err)
+		}
+	}
+	for _, strides := range [][]int{{0, 4, 1}, {12, 1, 1}, {3, 4, 1}} {
+		l, err := shape.Strided(s, strides...)
+		if err != nil || !l.Overlaps() {
+			t.Errorf("%s %v: got no overlap or error %v, want one", s, strides, err)
+		}
+	}
+}
+
+// Strides that no element is reached by do not count, whatever they are.
+func TestStridesOfSizeOne(t *testing.T) {
+	l, err := shape.Strided(shape.MustOf(1, 3), math.MinInt, 1)
+	if err != nil || !l.IsContiguous() || l.Overlaps() {
+		t.Errorf("got %v, error %v, want a contiguous layout", l, err)
+	}
+	if lo, hi := l.Span(); lo != 0 || hi != 2 {
+		t.Errorf("got span %d to %d, want 0 to 2", lo, hi)
+	}
+	empty, err := shape.Strided(shape.MustOf(0, 3), 7, 9)
+	if lo, hi := empty.Span(); err != nil || lo != 0 || hi != -1 || !empty.IsContiguous() {
+		t.Errorf("got %v, span %d to %d, error %v, want an empty contiguous layout", empty, lo, hi, err)
+	}
+}
+
+func TestLayoutString(t *testing.T) {
+	s := shape.MustOf(2, 3)
+	if got := shape.RowMajor(s).String(); got != "[2,3]" {
+		t.Errorf("got %q, want [2,3]", got)
+	}
+	l, err := shape.Strided(s, 1, -2)
+	if err != nil || l.String() != "[2,3] strides [1 -2]" {
+		t.Errorf("got %v, error %v, want [2,3] strides [1 -2]", l, err)
+	}
+}
