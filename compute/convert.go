@@ -1,6 +1,8 @@
 package compute
 
 import (
+	"slices"
+
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/op"
@@ -39,6 +41,32 @@ func halfAsF32(c *op.Call) (*Task, error) {
 		return types
 	}
 	return converted(c, wide(c.In), wide(c.Out))
+}
+
+// needsFirst wraps a binder whose kernels always write result 0: where that is
+// not wanted, it goes into scratch, and the call is one tile.
+func needsFirst(bind binder) binder {
+	return func(c *op.Call) (*Task, error) {
+		if wanted(c, 0) {
+			return bind(c)
+		}
+		sig := *c.Sig
+		sig.Results = make([]op.Type, len(c.Out))
+		if err := op.InferTypes(&sig); err != nil {
+			return nil, err
+		}
+		inner := &op.Call{Sig: &sig, Node: c.Node, In: c.In, Out: slices.Clone(c.Out)}
+		inner.Out[0] = op.Arg{Type: sig.Results[0]}
+		n, err := inner.Out[0].Bytes()
+		if err != nil {
+			return nil, err
+		}
+		task, err := bind(inner)
+		if err != nil {
+			return nil, err
+		}
+		return convertedTask(c, inner, task, nil, []conversion{{0, 0, n}}, (n+63)&^63), nil
+	}
 }
 
 // conversion is an operand or result of a converted call that lies in scratch.
@@ -132,6 +160,9 @@ func convertedTask(c, inner *op.Call, task *Task, ins, outs []conversion, scratc
 			}
 			for _, m := range outs {
 				from := &inner.Out[m.index]
+				if !wanted(c, m.index) {
+					continue
+				}
 				kernel.Cast(c.Out[m.index].Data, c.Out[m.index].DType, from.Data, from.DType, 0, elements(from), kernel.CastMode{})
 			}
 		},

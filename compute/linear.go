@@ -1,6 +1,9 @@
 package compute
 
 import (
+	"fmt"
+	"math"
+
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/op"
@@ -79,6 +82,9 @@ func productTask(c *op.Call, p product2) (*Task, error) {
 			productOf[uint8], productOf[uint16], productOf[uint32], productOf[uint64])
 		if !ok {
 			return nil, unsupported(c)
+		}
+		if p.alpha != math.Trunc(p.alpha) || p.beta != math.Trunc(p.beta) {
+			return nil, fmt.Errorf("got alpha %v and beta %v for %s, want whole numbers: %w", p.alpha, p.beta, dt, op.ErrUnsupported)
 		}
 		return bind(c, p), nil
 	}

@@ -9,10 +9,10 @@ import (
 var _ = register(map[string]binder{
 	"softmax":                oneFloatType(softmaxOf(false)),
 	"log_softmax":            oneFloatType(softmaxOf(true)),
-	"layer_normalization":    oneFloatType(bindLayerNorm),
+	"layer_normalization":    needsFirst(oneFloatType(bindLayerNorm)),
 	"instance_normalization": oneFloatType(bindInstanceNorm),
 	"group_normalization":    oneFloatType(bindGroupNorm),
-	"batch_normalization":    oneFloatType(bindBatchNorm),
+	"batch_normalization":    needsFirst(oneFloatType(bindBatchNorm)),
 })
 
 // oneFloatType wraps a binder of an operator on floats whose kernels take one

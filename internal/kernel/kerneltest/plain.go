@@ -14,6 +14,9 @@ func testPlain(t *testing.T) {
 	t.Run("int32", plainGemms[int32])
 	t.Run("uint8", plainGemms[uint8])
 	t.Run("moments", testMoments)
+	t.Run("conv", testPlainConv)
+	t.Run("pool float64", plainPools[float64])
+	t.Run("pool int8", plainPools[int8])
 }
 
 // plainGemms compares with the reference on small integers, whose products are exact; those of uint8 are the same modulo 256.
@@ -85,6 +88,64 @@ func testMoments(t *testing.T) {
 			}
 			if math.Abs(float64(m[i])-mean[i]) > 1e-6 || math.Abs(float64(v[i])-variance[i]) > 1e-6 {
 				t.Fatalf("%v: got %v and %v, want %v and %v", c, m[i], v[i], mean[i], variance[i])
+			}
+		}
+	}
+}
+
+func testPlainConv(t *testing.T) {
+	r := newRand(32)
+	for i := range 150 {
+		w := randomWindow(r, 1+r.IntN(3))
+		c := kernel.PlainConv{Batch: r.IntN(3), Group: 1 + r.IntN(3), Window: w}
+		c.InChannels, c.OutChannels = c.Group*(1+r.IntN(3)), c.Group*(1+r.IntN(3))
+		c.Prepare()
+		want := ref.Conv{Batch: c.Batch, Group: c.Group, InChannels: c.InChannels, OutChannels: c.OutChannels, Window: refWindow(&c.Window)}
+		x := small(r, c.Batch*c.InChannels*ref.Size(c.In))
+		weights, bias := small(r, c.OutChannels*c.InChannels/c.Group*ref.Size(c.Kernel)), small(r, c.OutChannels)
+		if i%2 == 0 {
+			want.Bias, want.Beta = "row", 1
+		}
+		wanted := want.Run(x, weights, bias, nil)
+		s := newSpace(t)
+		dst := out[float64](s, "out", len(wanted))
+		px, pw, pb := in(s, "in", f64s(x)), in(s, "weights", f64s(weights)), in(s, "bias", f64s(bias))
+		if want.Bias == "" {
+			pb = nil
+		}
+		backwards(c.Tiles(), func(t int) { kernel.PlainConvTile(&c, t, dst, px, pw, pb) })
+		s.check()
+		wantEqual(t, dst, wanted)
+	}
+}
+
+func plainPools[T float64 | int8](t *testing.T) {
+	r := newRand(33)
+	for i := range 150 {
+		p := kernel.PlainPool{Kind: kernel.PoolKind(r.IntN(3)), Planes: r.IntN(4), Window: randomWindow(r, 1+r.IntN(3)), ColumnMajor: false}
+		p.Ceil = r.IntN(2) == 0
+		p.Prepare()
+		want := ref.Pool{Kind: poolNames[p.Kind], Planes: p.Planes, Window: refWindow(&p.Window)}
+		x := f64s(small(r, p.Planes*ref.Size(p.In)))
+		values, where := want.Run(x)
+		data := make([]T, len(x))
+		for j, v := range x {
+			data[j] = T(v)
+		}
+		s := newSpace(t)
+		src, dst := in(s, "src", data), out[T](s, "dst", len(values))
+		var indices []int64
+		if p.Kind == kernel.PoolMax {
+			indices = out[int64](s, "indices", len(values))
+		}
+		backwards(p.Tiles(), func(t int) { kernel.PlainPoolTile(&p, t, dst, indices, src) })
+		s.check()
+		for j, v := range values {
+			if v == math.Inf(-1) && dst[j] <= -100 {
+				continue // no element: the smallest number of the type
+			}
+			if dst[j] != T(v) || indices != nil && indices[j] != where[j] {
+				t.Fatalf("case %d %+v: element %d: got %v, want %v", i, p, j, dst[j], v)
 			}
 		}
 	}
