@@ -17,6 +17,7 @@ import (
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/pass"
 	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/plan/check"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -270,6 +271,39 @@ func (m *Model) specialise(types []op.Type, donated []bool, check func(string, *
 	}
 	return ctx, nil
 }
+
+// Check proves a plan, which may come from a file, against the model: it
+// compiles the program for the plan's shapes and simulates the plan over
+// bytes. The error is the first rule that does not hold.
+func (m *Model) Check(p *plan.Plan) error {
+	shapes := Shapes{}
+	for _, s := range p.Shapes {
+		at := strings.IndexByte(s.Type, '[')
+		if at < 0 {
+			return fmt.Errorf("plan: input %q: got type %q, want an element type and sizes: %w", s.Name, s.Type, ErrCorrupt)
+		}
+		dims, err := shape.Parse(s.Type[at:])
+		if err != nil {
+			return fmt.Errorf("plan: input %q: %w", s.Name, err)
+		}
+		if !dims.IsStatic() {
+			return fmt.Errorf("plan: input %q: got type %q, want a size for every dimension: %w", s.Name, s.Type, ErrCorrupt)
+		}
+		shapes[s.Name] = dims.Sizes()
+	}
+	types, err := m.types(shapes)
+	if err != nil {
+		return err
+	}
+	ctx, err := m.specialise(types, nil, nil)
+	if err != nil {
+		return err
+	}
+	return check.Check(ctx.Program, p, ctx.Constants)
+}
+
+// Notes are remarks on what the model's file says and what was done about it.
+func (m *Model) Notes() []string { return slices.Clone(m.file.Notes) }
 
 // compile makes the executable for one set of input types.
 func (m *Model) compile(ctx context.Context, types []op.Type, donated []bool, o sessionOptions) (*exec.Executable, error) {

@@ -33,8 +33,12 @@ func patternAt(dt dtype.DType, data []byte, i int) uint8 {
 
 // Float32s returns the elements of a tensor of any real type as float32, in row-major order, in a slice of their own. Floats of up to 32 bits are
 // exact; f64 and large integers are rounded to nearest; bool is 0 or 1.
-func Float32s(x *Tensor) ([]float32, error) {
-	const op = "float32s"
+func Float32s(x *Tensor) ([]float32, error) { return floats[float32]("float32s", x) }
+
+// Float64s is [Float32s] as float64: f64 and integers of up to 53 bits are exact, larger ones rounded to nearest.
+func Float64s(x *Tensor) ([]float64, error) { return floats[float64]("float64s", x) }
+
+func floats[F float32 | float64](op string, x *Tensor) ([]F, error) {
 	if x == nil || x.buf == nil {
 		return nil, errNil(op)
 	}
@@ -54,10 +58,10 @@ func Float32s(x *Tensor) ([]float32, error) {
 		data = make([]byte, x.NumElements()*x.dt.Size())
 		gather(data, x)
 	}
-	out := make([]float32, x.NumElements())
+	out := make([]F, x.NumElements())
 	if small != nil {
 		for i := range out {
-			out[i] = small(patternAt(x.dt, data, i))
+			out[i] = F(small(patternAt(x.dt, data, i)))
 		}
 		return out, nil
 	}
@@ -65,19 +69,19 @@ func Float32s(x *Tensor) ([]float32, error) {
 	return out, nil
 }
 
-func widen(out []float32, dt dtype.DType, data []byte) {
+func widen[F float32 | float64](out []F, dt dtype.DType, data []byte) {
 	switch dt {
 	case dtype.F32:
-		copy(asBytes(out), data)
+		convert[float32](out, data)
 	case dtype.F64:
 		convert[float64](out, data)
 	case dtype.F16:
 		for i := range out {
-			out[i] = load[dtype.Float16](data[2*i:]).Float32()
+			out[i] = F(load[dtype.Float16](data[2*i:]).Float32())
 		}
 	case dtype.BF16:
 		for i := range out {
-			out[i] = load[dtype.BFloat16](data[2*i:]).Float32()
+			out[i] = F(load[dtype.BFloat16](data[2*i:]).Float32())
 		}
 	case dtype.I8:
 		convert[int8](out, data)
@@ -97,20 +101,20 @@ func widen(out []float32, dt dtype.DType, data []byte) {
 		convert[uint64](out, data)
 	default: // packed integers
 		for i := range out {
-			out[i] = float32(packedInt(dt, dt.PackedAt(data, i)))
+			out[i] = F(packedInt(dt, dt.PackedAt(data, i)))
 		}
 	}
 }
 
 type number interface {
-	~float64 | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
+	~float32 | ~float64 | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }
 
-func convert[T number](out []float32, data []byte) {
+func convert[T number, F float32 | float64](out []F, data []byte) {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
 	for i := range out {
-		out[i] = float32(load[T](data[size*i:]))
+		out[i] = F(load[T](data[size*i:]))
 	}
 }
 

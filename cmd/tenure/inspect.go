@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/plan"
+)
+
+func inspectCommand() *cobra.Command {
+	var shapes []string
+	var asText, asJSON bool
+	var pass string
+	cmd := &cobra.Command{
+		Use:   "inspect MODEL",
+		Short: "List inputs, outputs, operators, the program's text",
+		Long: `inspect lists what a model file declares: inputs and outputs, operators by
+count, opsets, weights, and what of it is not supported.
+
+--ir prints the program as it was loaded; with --shape for its open dimensions
+it prints the final program of a run, and with --pass NAME the program after
+that pass (fold, views, cse, dce, fuse, outputs, donate).`,
+		Example: `  tenure inspect model.onnx
+  tenure inspect model.onnx --ir --shape x=1,3,224,224 --pass fuse`,
+		Args: exactly("MODEL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sizes, err := parseShapes(shapes)
+			if err != nil {
+				return err
+			}
+			if asText || pass != "" {
+				return inspectText(cmd.OutOrStdout(), args[0], sizes, len(shapes) > 0, pass)
+			}
+			return inspect(cmd.OutOrStdout(), args[0], asJSON)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&asText, "ir", false, "print the program's text")
+	flags.StringVar(&pass, "pass", "", "print the program after the pass `NAME`")
+	flags.StringArrayVar(&shapes, "shape", nil, "sizes of an input with open dimensions, `NAME=SIZE,SIZE,...` (again for more inputs)")
+	flags.BoolVar(&asJSON, "json", false, "print the list as JSON")
+	return cmd
+}
+
+// summary is what inspect says of a model.
+type summary struct {
+	Model       string           `json:"model"`
+	Producer    string           `json:"producer"`
+	IRVersion   int64            `json:"ir_version"`
+	Opsets      map[string]int64 `json:"opsets"`
+	Inputs      []string         `json:"inputs"`
+	Outputs     []string         `json:"outputs"`
+	Operators   map[string]int   `json:"operators"`
+	Weights     int              `json:"weights"`
+	WeightBytes int64            `json:"weight_bytes"`
+	Unsupported []string         `json:"unsupported"`
+	Notes       []string         `json:"notes"`
+}
+
+func inspect(w io.Writer, path string, asJSON bool) error {
+	s, err := summarise(path)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		err = e.Encode(s)
+	} else {
+		err = s.print(w)
+	}
+	if err == nil && len(s.Unsupported) > 0 {
+		err = fmt.Errorf("%s: %d things in the model are not supported", path, len(s.Unsupported))
+	}
+	return err
+}
+
+// summarise describes a model, also one that cannot be run.
+func summarise(path string) (*summary, error) {
+	d, err := onnx.Describe(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &summary{Model: path, Producer: strings.TrimSpace(d.Producer + " " + d.ProducerVersion), IRVersion: d.IRVersion, Opsets: d.Opsets,
+		Operators: d.Operators, Weights: d.Weights, WeightBytes: d.WeightBytes, Unsupported: []string{}, Notes: []string{}}
+	for _, v := range d.Inputs {
+		s.Inputs = append(s.Inputs, v.Name+": "+v.Type.String())
+	}
+	for _, v := range d.Outputs {
+		s.Outputs = append(s.Outputs, v.Name+": "+v.Type.String())
+	}
+	m, err := tenure.Load(path)
+	var lacks *onnx.UnsupportedError
+	switch {
+	case errors.As(err, &lacks):
+		for _, item := range lacks.Items {
+			s.Unsupported = append(s.Unsupported, item.String())
+		}
+	case errors.Is(err, tenure.ErrUnsupported):
+		s.Unsupported = strings.Split(err.Error(), "\n")
+	case err != nil:
+		return nil, err
+	default:
+		defer m.Close()
+		s.Notes = append(s.Notes, m.Notes()...)
+	}
+	return s, nil
+}
+
+func (s *summary) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "model      %s\n", s.Model)
+	if s.Producer != "" {
+		fmt.Fprintf(&b, "producer   %s\n", s.Producer)
+	}
+	for _, domain := range slices.Sorted(maps.Keys(s.Opsets)) {
+		name := domain
+		if name == "" {
+			name = "ai.onnx"
+		}
+		fmt.Fprintf(&b, "opset      %s %d\n", name, s.Opsets[domain])
+	}
+	list := func(title string, items []string) {
+		for i, item := range items {
+			if i > 0 {
+				title = ""
+			}
+			fmt.Fprintf(&b, "%-10s %s\n", title, item)
+		}
+	}
+	list("inputs", s.Inputs)
+	list("outputs", s.Outputs)
+	fmt.Fprintf(&b, "%-10s %d, %s\n", "weights", s.Weights, plan.FormatBytes(s.WeightBytes))
+	names := slices.SortedFunc(maps.Keys(s.Operators), func(x, y string) int {
+		if d := s.Operators[y] - s.Operators[x]; d != 0 {
+			return d
+		}
+		return strings.Compare(x, y)
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%5d %s", s.Operators[name], name)
+	}
+	list("operators", names)
+	list("notes", s.Notes)
+	if len(s.Unsupported) == 0 {
+		b.WriteString("everything in this model is supported\n")
+	}
+	list("lacking", s.Unsupported)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func inspectText(w io.Writer, path string, shapes tenure.Shapes, bound bool, pass string) error {
+	m, err := tenure.Load(path)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	if !bound && pass == "" {
+		_, err := io.WriteString(w, m.Program().String())
+		return err
+	}
+	text := ""
+	var passes []string
+	p, err := m.Specialise(shapes, func(name string, p *ir.Program) error {
+		passes = append(passes, name)
+		if name == pass {
+			text = p.String() // of a pass that runs twice, the last time
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if pass == "" {
+		text = p.String()
+	}
+	if text == "" {
+		return usagef("--pass %s: want one of %s", pass, strings.Join(slices.Compact(passes), ", "))
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}

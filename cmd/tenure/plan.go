@@ -1,0 +1,98 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/plan"
+)
+
+func planCommand() *cobra.Command {
+	var shapes []string
+	var asJSON bool
+	var svg, html string
+	threads := 0
+	cmd := &cobra.Command{
+		Use:   "plan MODEL",
+		Short: "Say what a run will take, before any run",
+		Long: `plan compiles a model for one set of input shapes and says what a run takes:
+weights, arena, scratch, inputs and outputs, the lower bound of the arena, the
+step at the peak and who is live there, what was put in place, what was not
+and why. The plan was proved before it is shown.`,
+		Example: `  tenure plan examples/digits/digits.onnx --shape image=1,1,8,8
+  tenure plan model.onnx --json > plan.json
+  tenure plan model.onnx --html plan.html`,
+		Args: exactly("MODEL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			sizes, err := parseShapes(shapes)
+			if err != nil {
+				return err
+			}
+			p, err := planOf(cmd, args[0], sizes, sessionOptions(threads))
+			if err != nil {
+				return err
+			}
+			if svg != "" {
+				if err := writeFile(svg, p.WriteSVG); err != nil {
+					return err
+				}
+			}
+			if html != "" {
+				if err := writeFile(html, p.WriteHTML); err != nil {
+					return err
+				}
+			}
+			switch {
+			case asJSON:
+				return p.WriteJSON(cmd.OutOrStdout())
+			case svg != "" || html != "":
+				return nil
+			}
+			return p.Report(cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&shapes, "shape", nil, "sizes of an input with open dimensions, `NAME=SIZE,SIZE,...` (again for more inputs)")
+	flags.BoolVar(&asJSON, "json", false, "print the whole plan as JSON, for tenure check")
+	flags.StringVar(&svg, "svg", "", "draw the plan into `FILE`: time across, address up")
+	flags.StringVar(&html, "html", "", "write the drawing and the figures as a page into `FILE`")
+	flags.IntVar(&threads, "threads", 0, "workers per run (default: one per processor)")
+	return cmd
+}
+
+func sessionOptions(threads int) []tenure.SessionOption {
+	if threads > 0 {
+		return []tenure.SessionOption{tenure.WithThreads(threads)}
+	}
+	return nil
+}
+
+func planOf(cmd *cobra.Command, path string, shapes tenure.Shapes, opts []tenure.SessionOption) (*plan.Plan, error) {
+	defer working("planning")()
+	m, err := tenure.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	defer m.Close()
+	return m.Plan(cmd.Context(), shapes, opts...)
+}
+
+// writeFile writes a file whole or not at all.
+func writeFile(path string, write func(io.Writer) error) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if end := f.Close(); err == nil {
+			err = end
+		}
+		if err != nil {
+			_ = os.Remove(path) // the first error is the one to know
+		}
+	}()
+	return write(f)
+}

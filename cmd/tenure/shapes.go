@@ -1,0 +1,36 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tenure-go/tenure"
+)
+
+// parseShapes reads --shape name=1,3,224,224; a scalar is name= .
+func parseShapes(flags []string) (tenure.Shapes, error) {
+	shapes := tenure.Shapes{}
+	for _, f := range flags {
+		i := strings.LastIndex(f, "=")
+		if i <= 0 {
+			return nil, usagef("--shape %s: want NAME=SIZE,SIZE,...", f)
+		}
+		name, list := f[:i], strings.Trim(f[i+1:], "[] ")
+		dims := []int{}
+		for _, word := range strings.Split(list, ",") {
+			if list == "" {
+				break
+			}
+			n, err := strconv.Atoi(strings.TrimSpace(word))
+			if err != nil || n < 0 {
+				return nil, usagef("--shape %s: got size %q, want a number of zero or more", f, word)
+			}
+			dims = append(dims, n)
+		}
+		if _, twice := shapes[name]; twice {
+			return nil, usagef("--shape %s: %q is given twice", f, name)
+		}
+		shapes[name] = dims
+	}
+	return shapes, nil
+}

@@ -1,0 +1,448 @@
+package tenure_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+func load(t testing.TB, name string, opts ...tenure.Option) *tenure.Model {
+	t.Helper()
+	m, err := tenure.Load(name, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+func session(t testing.TB, m *tenure.Model, opts ...tenure.SessionOption) *tenure.Session {
+	t.Helper()
+	s, err := m.NewSession(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func of(t testing.TB, data []float32, dims ...int) *tensor.Tensor {
+	t.Helper()
+	x, err := tensor.Of(data, dims...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Release() })
+	return x
+}
+
+func ramp(n int) []float32 {
+	data := make([]float32, n)
+	for i := range data {
+		data[i] = float32(i%17) / 8
+	}
+	return data
+}
+
+func values(t testing.TB, x *tensor.Tensor) []float32 {
+	t.Helper()
+	v, err := tensor.Values[float32](x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+const digits = "examples/digits/digits.onnx"
+
+// TestPromise compares what the memory package counts at the peak of a run
+// with what the plan promised, to the byte, on run 1, 2 and 100.
+func TestPromise(t *testing.T) {
+	memorytest.Check(t)
+	m := load(t, digits)
+	s := session(t, m, tenure.WithThreads(2))
+	for _, batch := range []int{16, 3} {
+		p, err := s.Plan(context.Background(), tenure.Shapes{"image": {batch, 1, 8, 8}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.ArenaBytes == 0 || p.ArenaBytes != p.LowerBoundBytes {
+			t.Errorf("batch %d: got an arena of %d bytes, want its lower bound %d", batch, p.ArenaBytes, p.LowerBoundBytes)
+		}
+		before := memory.Stats().Of(memory.IO).Current
+		x := of(t, ramp(batch*64), batch, 1, 8, 8)
+		for run := 1; run <= 100; run++ {
+			memory.ResetPeak()
+			out, err := s.Run(context.Background(), tenure.Inputs{"image": x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := memory.Stats()
+			if err := out.Release(); err != nil {
+				t.Fatal(err)
+			}
+			if run > 2 && run < 100 {
+				continue
+			}
+			got := [3]int64{now.Of(memory.Activations).Peak, now.Of(memory.Scratch).Peak, now.Of(memory.IO).Peak - before}
+			// The slot gives a larger arena back before it takes the new one, so a peak never holds both.
+			want := [3]int64{p.ArenaBytes, p.ScratchBytes, p.IOBytes}
+			if run == 1 && batch == 3 {
+				got[0], got[1] = now.Of(memory.Activations).Current, now.Of(memory.Scratch).Current
+			}
+			if got != want {
+				t.Errorf("batch %d, run %d: got arena, scratch, io of %v bytes, want %v", batch, run, got, want)
+			}
+		}
+	}
+}
+
+// TestDonatedState feeds a state to itself: it comes back in the same bytes.
+func TestDonatedState(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, "testdata/state.onnx"))
+	x := of(t, ramp(128), 2, 64)
+	state, err := tensor.Of(make([]float32, 128), 2, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := func(x *tensor.Tensor) *byte {
+		b, err := x.Use()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Release()
+		return &b.Data[0]
+	}
+	first := address(state)
+	for k := 1; k <= 3; k++ {
+		out, err := s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := state.Use(); !errors.Is(err, tenure.ErrDonated) || !strings.Contains(err.Error(), "run") {
+			t.Errorf("use of the donated state: got %v, want ErrDonated that names run", err)
+		}
+		state = out["next"]
+		if address(state) != first {
+			t.Errorf("step %d: the state moved to other bytes", k)
+		}
+		if got, want := values(t, state)[9], float32(k)*9/8; got != want {
+			t.Errorf("step %d: got %v, want %v", k, got, want)
+		}
+		out["y"].Release()
+	}
+	state.Release()
+}
+
+// TestReusedState keeps the state shared: the run computes into fresh bytes.
+func TestReusedState(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, "testdata/state.onnx"))
+	x, state := of(t, ramp(64), 1, 64), of(t, ramp(64), 1, 64)
+	view, err := state.View()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer view.Release()
+	if _, err := s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": x}); !errors.Is(err, tenure.ErrShared) {
+		t.Errorf("donating a shared state: got %v, want ErrShared", err)
+	}
+	out, err := s.Run(context.Background(), tenure.Inputs{"state": state.Reuse(), "x": x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Release()
+	if got := values(t, view)[3]; got != 3.0/8 {
+		t.Errorf("the view of a reused input reads %v, want it untouched", got)
+	}
+	if _, err := state.Use(); !errors.Is(err, tenure.ErrDonated) {
+		t.Errorf("use of the reused state: got %v, want ErrDonated", err)
+	}
+}
+
+// TestUselessDonation refuses a donation that no operator can use, and leaves
+// the tensor as it was.
+func TestUselessDonation(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, "testdata/long.onnx"))
+	x := of(t, ramp(64), 8, 8)
+	_, err := s.Run(context.Background(), tenure.Inputs{"x": x.Donate()})
+	if !errors.Is(err, tenure.ErrUnsupported) || !strings.Contains(err.Error(), `"x" is donated`) {
+		t.Errorf("got %v, want ErrUnsupported that names x", err)
+	}
+	if got := values(t, x)[1]; got != 1.0/8 {
+		t.Errorf("got %v from the tensor, want it alive and intact", got)
+	}
+}
+
+// TestOutputsAreTheirOwn runs a model whose outputs would all alias something.
+func TestOutputsAreTheirOwn(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, "testdata/alias.onnx"))
+	x := of(t, ramp(8), 8)
+	run := func() tenure.Outputs {
+		out, err := s.Run(context.Background(), tenure.Inputs{"x": x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	out := run()
+	for name, y := range out {
+		if !y.IsExclusive() {
+			t.Errorf("output %q: %v", name, y.WhyNotWritable())
+		}
+		v, err := tensor.Write[float32](y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range v.Data {
+			v.Data[i] = -1
+		}
+		v.Release()
+	}
+	if got := values(t, x)[1]; got != 1.0/8 {
+		t.Errorf("writing the outputs changed the input: got %v", got)
+	}
+	again := run()
+	if got := values(t, again["weight"])[3]; got != 3 {
+		t.Errorf("writing the outputs changed a weight: got %v, want 3", got)
+	}
+	p, err := s.Plan(context.Background(), nil)
+	if err != nil || len(p.Copies) != 3 {
+		t.Errorf("got %d copies in the plan (%v), want 3: %v", len(p.Copies), err, p.Copies)
+	}
+	out.Release()
+	again.Release()
+}
+
+// TestInto writes an output into the caller's tensor.
+func TestInto(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, "testdata/state.onnx"))
+	x, y := of(t, ramp(64), 1, 64), of(t, make([]float32, 64), 1, 64)
+	out, err := s.Run(context.Background(), tenure.Inputs{"state": x, "x": x}, tenure.Into("next", y))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Release()
+	if got := values(t, y)[2]; got != 0.5 || out["next"] != nil {
+		t.Errorf("got %v in the caller's tensor and %v among the outputs, want 0.5 and nothing", got, out["next"])
+	}
+	small := of(t, make([]float32, 32), 32)
+	for name, c := range map[string]struct {
+		opt  tenure.RunOption
+		want error
+	}{
+		"shape": {tenure.Into("next", small), tenure.ErrShape},
+		"name":  {tenure.Into("nobody", y), tenure.ErrInput},
+		"input": {tenure.Into("next", x), tenure.ErrShared},
+		"nil":   {tenure.Into("next", nil), tenure.ErrInput},
+	} {
+		if _, err := s.Run(context.Background(), tenure.Inputs{"state": x, "x": x}, c.opt); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func TestInputErrors(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, "testdata/state.onnx"))
+	x := of(t, ramp(64), 1, 64)
+	wrong := of(t, ramp(128), 2, 64)
+	flat := of(t, ramp(64), 64)
+	ints, err := tensor.Of(make([]int64, 64), 1, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ints.Release()
+	for name, c := range map[string]struct {
+		in   tenure.Inputs
+		want error
+		says string
+	}{
+		"missing": {tenure.Inputs{"x": x}, tenure.ErrInput, `state: f32[n,64]`},
+		"unknown": {tenure.Inputs{"x": x, "state": x, "z": x}, tenure.ErrInput, `"z"`},
+		"symbol":  {tenure.Inputs{"x": x, "state": wrong}, tenure.ErrShape, "n = 2"},
+		"rank":    {tenure.Inputs{"x": flat, "state": x}, tenure.ErrShape, "f32[64]"},
+		"dtype":   {tenure.Inputs{"x": ints, "state": x}, tenure.ErrDType, "i64[1,64]"},
+	} {
+		_, err := s.Run(context.Background(), c.in)
+		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: got %v, want %v that says %s", name, err, c.want, c.says)
+		}
+	}
+}
+
+// TestConcurrentSessions runs two sessions on one model from 8 goroutines.
+func TestConcurrentSessions(t *testing.T) {
+	memorytest.Check(t)
+	m := load(t, digits)
+	one, two := session(t, m, tenure.WithMaxConcurrent(3)), session(t, m, tenure.WithThreads(1))
+	want := map[int][]float32{}
+	for batch := 1; batch <= 4; batch++ {
+		x := of(t, ramp(batch*64), batch, 1, 8, 8)
+		out, err := two.Run(context.Background(), tenure.Inputs{"image": x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[batch] = values(t, out["probabilities"])
+		out.Release()
+	}
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			s := one
+			if g%2 == 1 {
+				s = two
+			}
+			batch := g/2 + 1
+			x, err := tensor.Of(ramp(batch*64), batch, 1, 8, 8)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer x.Release()
+			for range 10 {
+				out, err := s.Run(context.Background(), tenure.Inputs{"image": x})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got, err := tensor.Values[float32](out["probabilities"])
+				if err != nil {
+					t.Error(err)
+				}
+				for i := range got {
+					if math.Float32bits(got[i]) != math.Float32bits(want[batch][i]) {
+						t.Errorf("goroutine %d: got %v, want %v", g, got[i], want[batch][i])
+						break
+					}
+				}
+				out.Release()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestPlansAreKept replans only for shapes that the session does not hold.
+func TestPlansAreKept(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, digits), tenure.WithPlans(2))
+	plan := func(batch int) any {
+		p, err := s.Plan(context.Background(), tenure.Shapes{"image": {batch, 1, 8, 8}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	a, b := plan(1), plan(2)
+	if plan(1) != a || plan(2) != b {
+		t.Error("a plan that the session keeps was made again")
+	}
+	plan(3) // 1 leaves: it was used longest ago
+	if plan(2) != b {
+		t.Error("the plan used last but one left")
+	}
+	if plan(1) == a {
+		t.Error("a plan beyond the number kept is still there")
+	}
+}
+
+// TestCancel stops a run before it begins, while it waits, and in one step.
+func TestCancel(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, "testdata/long.onnx"))
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	small := of(t, ramp(64), 8, 8)
+	if _, err := s.Run(ended, tenure.Inputs{"x": small}); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended context: got %v, want context.Canceled", err)
+	}
+	const n = 3000 // a product of 54 billion operations
+	x, err := tensor.New(dtype.F32, shape.MustOf(n, n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Release()
+	ctx, stop := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer stop()
+	running := make(chan error)
+	go func() {
+		_, err := s.Run(ctx, tenure.Inputs{"x": x})
+		running <- err
+	}()
+	err = <-running
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("stopped in a step: got %v, want the context's error", err)
+	}
+	if err != nil && !strings.Contains(err.Error(), `node "product"`) {
+		t.Errorf("got %v, want an error that names the step", err)
+	}
+	out, err := s.Run(context.Background(), tenure.Inputs{"x": small})
+	if err != nil {
+		t.Fatalf("the session is of no use after a stopped run: %v", err)
+	}
+	out.Release()
+}
+
+func TestClosed(t *testing.T) {
+	memorytest.Check(t)
+	m, err := tenure.Load(digits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := m.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.NewSession(); !errors.Is(err, tenure.ErrClosed) {
+		t.Errorf("new session on a closed model: got %v, want ErrClosed", err)
+	}
+	x := of(t, ramp(64), 1, 1, 8, 8)
+	out, err := s.Run(context.Background(), tenure.Inputs{"image": x})
+	if err != nil {
+		t.Fatalf("an open session of a closed model: %v", err)
+	}
+	out.Release()
+	if err := errors.Join(s.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Run(context.Background(), tenure.Inputs{"image": x}); !errors.Is(err, tenure.ErrClosed) {
+		t.Errorf("run on a closed session: got %v, want ErrClosed", err)
+	}
+}
+
+// TestWeightsAreReadOnRequest leaves nothing mapped.
+func TestWeightsAreReadOnRequest(t *testing.T) {
+	memorytest.Check(t)
+	before := memory.Stats().Files
+	m := load(t, digits, tenure.WithWeights(tenure.Read))
+	if got := memory.Stats().Files; got != before {
+		t.Errorf("got %d bytes mapped, want none", got-before)
+	}
+	n := load(t, filepath.Clean(digits))
+	if got := memory.Stats().Files; got == before {
+		t.Error("got nothing mapped, want the model's file")
+	}
+	if m.Inputs()[0] != n.Inputs()[0] {
+		t.Errorf("got inputs %v and %v, want the same", m.Inputs(), n.Inputs())
+	}
+}

@@ -1,0 +1,62 @@
+"""Makes the small models of the root package's tests.
+
+    python3 -m pip install onnx numpy
+    python3 testdata/make.py
+"""
+
+import pathlib
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+HERE = pathlib.Path(__file__).parent
+F32 = TensorProto.FLOAT
+
+
+def info(name, dims, kind=F32):
+    return helper.make_tensor_value_info(name, kind, dims)
+
+
+def save(name, nodes, inputs, outputs, weights=()):
+    graph = helper.make_graph(nodes, name, inputs, outputs, [numpy_helper.from_array(v, k) for k, v in weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    onnx.checker.check_model(model)
+    onnx.save(model, HERE / f"{name}.onnx")
+
+
+node = helper.make_node
+
+# A state that goes in and comes out in the same type, and an answer made from both.
+save(
+    "state",
+    [
+        node("Add", ["state", "x"], ["next"], "update"),
+        node("Mul", ["next", "x"], ["product"], "product"),
+        node("ReduceSum", ["product"], ["y"], "sum", keepdims=0),
+    ],
+    [info("state", ["n", 64]), info("x", ["n", 64])],
+    [info("next", ["n", 64]), info("y", [])],
+)
+
+# Outputs that would be an input, a weight, and one value twice.
+save(
+    "alias",
+    [
+        node("Identity", ["x"], ["same"], "same"),
+        node("Relu", ["x"], ["r"], "relu"),
+        node("Identity", ["r"], ["r2"], "again"),
+        node("Identity", ["w"], ["weight"], "weight"),
+    ],
+    [info("x", [8])],
+    [info("same", [8]), info("r", [8]), info("r2", [8]), info("weight", [4])],
+    [("w", np.arange(4, dtype=np.float32))],
+)
+
+# Work enough for a run to be stopped in its middle: one product that takes a while.
+save(
+    "long",
+    [node("MatMul", ["x", "x"], ["y"], "product"), node("Relu", ["y"], ["z"], "relu")],
+    [info("x", ["n", "n"])],
+    [info("z", ["n", "n"])],
+)
