@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/plan"
 )
 
@@ -126,18 +127,26 @@ func (c *checker) live() {
 	// Outer calls come first: what an inner branch returns lives as long as
 	// what the outer one does with it.
 	for _, call := range c.calls {
-		for _, region := range call.Regions {
-			for i, v := range call.Results {
-				if v == nil {
-					continue
-				}
-				x, y := c.values[v], c.values[region.Results[i]]
-				x.end = max(x.end, y.start+1) // its bytes are taken until both branches have written them
-				y.end = max(y.end, x.end)
-				if overlap(x.place, y.place) {
-					x.tie(y)
-				}
+		for r, v := range call.Results {
+			if v != nil && len(call.Regions) > 0 {
+				c.liveAcross(call, c.values[v], r)
 			}
+		}
+	}
+}
+
+// liveAcross derives the lives of result x of a branch, which is number r, and
+// of the values that the regions return for it. Its bytes are taken until all
+// regions have written them.
+func (c *checker) liveAcross(call *ir.Call, x *value, r int) {
+	for _, region := range call.Regions {
+		x.end = max(x.end, c.values[region.Results[r]].start+1)
+	}
+	for _, region := range call.Regions {
+		y := c.values[region.Results[r]]
+		y.end = max(y.end, x.end)
+		if overlap(x.place, y.place) {
+			x.tie(y)
 		}
 	}
 }

@@ -1,0 +1,352 @@
+package check_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/plan/check"
+)
+
+// A mutant is a valid plan with one change. It is rejected by the rule that it
+// breaks, with a message that contains text; no rule means that the change does
+// no harm.
+type mutant struct {
+	name   string
+	in     string // program
+	choose func(int) int
+	change func(d *draft)
+	keep   bool // the figures and claims as they were before the change
+	rule   check.Rule
+	text   string
+}
+
+type draft struct {
+	*plan.Plan
+	t testing.TB
+}
+
+// at returns the entry of the value of that name.
+func (d *draft) at(name string) *plan.Value {
+	for i := range d.Values {
+		if d.Values[i].Name == name {
+			return &d.Values[i]
+		}
+	}
+	d.t.Fatalf("no value %q", name)
+	return nil
+}
+
+// move puts value a where b is, n bytes further on.
+func (d *draft) move(a, b string, n int64) {
+	to := *d.at(b)
+	x := d.at(a)
+	x.Space, x.Arg, x.Offset = to.Space, to.Arg, to.Offset+n
+}
+
+func (d *draft) swap(i, j int) { d.Steps[i], d.Steps[j] = d.Steps[j], d.Steps[i] }
+
+const (
+	chain = `func @chain(%x: f32[32]) -> (f32[32]) {
+  weight @w: f32[32]
+  %a = add(%x, @w) "stem"
+  %b = neg(%a)
+  %c = relu(%b)
+  %d = add(%c, %x)
+  return %d
+}`
+	later = `func @later(%x: f32[32]) -> (f32[32]) {
+  %a = neg(%x)
+  %b = relu(%a)
+  %c = neg(%b)
+  %d = add(%a, %c)
+  return %d
+}`
+	views = `func @views(donate %x: f32[32]) -> (f32[32]) {
+  %a = neg(%x)
+  %h, %t = split(%a) {axis = 0}
+  %p = relu(%h)
+  %q = add(%p, %t)
+  %r = copy(%a)
+  %s = test.accumulate(%r, %q)
+  return %s
+}`
+	broadcast = `func @broadcast(%x: f32[32], %o: f32[1]) -> (f32[32]) {
+  %a = neg(%x)
+  %b = neg(%o)
+  %c = add(%a, %b)
+  %d = cast(%c) {to = f16}
+  %e = cast(%d) {to = f32}
+  return %e
+}`
+	kinds = `func @kinds(%x: f32[32]) -> (f32[32]) {
+  %a = neg(%x)
+  %b = test.scale(%a, %a)
+  %c = test.accumulate(%b, %b)
+  %d = add(%c, %c)
+  %e = test.mix(%d) {size = 32}
+  %f = copy(%e)
+  return %f
+}`
+	choice = `func @choice(%x: f32[32], %c: bool[]) -> (f32[32]) {
+  %a = neg(%x)
+  %u = neg(%a)
+  %r = if(%c) {
+    %m = neg(%a)
+    %n = relu(%m)
+    return %n
+  } {
+    %p = relu(%a)
+    return %p
+  }
+  %v = add(%r, %u)
+  %w = add(%v, %x)
+  return %w
+}`
+	state = `func @state(donate %s: f32[32], %x: f32[32]) -> (f32[32], f32[32]) {
+  weight @w: f32[32]
+  %i = identity(@w)
+  %n = add(%s, %x)
+  %y = neg(%n)
+  %z = add(%y, %i)
+  return %n, %z
+}`
+	twins = `func @twins(%x: f32[32]) -> (f32[32]) {
+  %a, %b = test.twins(%x)
+  %c = test.print(%a)
+  %d = test.print(%b)
+  %e = test.hungry(%d)
+  return %e
+}`
+)
+
+var mutantTable = []mutant{
+	// Rule 2.
+	{name: "steps swapped", in: chain, change: func(d *draft) { d.swap(0, 1) }, rule: check.Order,
+		text: `step 0 (neg): %a: got operand 0 before the step that computes it`},
+	{name: "independent steps swapped", in: views, choose: shareNothing, change: func(d *draft) { d.swap(3, 4) }},
+	{name: "a step of a branch before it", in: choice, change: func(d *draft) { d.swap(1, 2) }, rule: check.Order},
+	{name: "steps of both branches swapped", in: choice, change: func(d *draft) { d.swap(4, 5) }, rule: check.Order, text: "call 5, which is in another block"},
+	{name: "a step behind the branch", in: choice, change: func(d *draft) { d.swap(5, 6) }, rule: check.Order},
+	{name: "impure steps swapped", in: twins, choose: shareNothing, change: func(d *draft) { d.swap(1, 2) }, rule: check.Order, text: "impure call 1 after impure call 2"},
+	{name: "a call that is not there", in: chain, change: func(d *draft) { d.Steps[3].Call = 4 }, keep: true, rule: check.Order, text: "got call 4, want one of 4"},
+	{name: "a step is missing", in: chain, change: func(d *draft) { d.Steps = d.Steps[:3] }, keep: true, rule: check.Order, text: "got 3 steps, want one per call, 4"},
+
+	// Rule 3.
+	{name: "outside the output", in: chain, change: func(d *draft) { d.at("d").Offset = 4 }, rule: check.Place, text: "bytes [4,132) of output 0"},
+	{name: "no such output", in: chain, change: func(d *draft) { d.at("d").Arg = 1 }, rule: check.Place, text: "got output 1, want one of 1"},
+	{name: "no such input", in: chain, change: func(d *draft) { d.at("x").Arg = 1 }, rule: check.Place},
+	{name: "not aligned", in: chain, choose: shareNothing, change: func(d *draft) { d.at("b").Offset += 2 }, rule: check.Place, text: "a multiple of 4"},
+	{name: "an input elsewhere", in: chain, change: func(d *draft) { d.move("x", "a", 0) }, rule: check.Place},
+	{name: "a weight elsewhere", in: chain, change: func(d *draft) { d.move("w", "a", 0) }, rule: check.Place},
+	{name: "a weight at an offset", in: chain, change: func(d *draft) { d.at("w").Offset = 4 }, rule: check.Place},
+	{name: "a constant", in: chain, change: func(d *draft) { d.at("b").Space = plan.SpaceConstant }, rule: check.Place},
+	{name: "computed into a weight's place", in: chain, change: func(d *draft) { d.move("b", "w", 0) }, rule: check.Place},
+	{name: "wide elements in a narrow buffer", in: `func @f(%x: f32[4]) -> (i8[32]) {
+  %a = cast(%x) {to = f64}
+  %b = cast(%a) {to = i8}
+  %c = test.mix(%b) {size = 8}
+  %d = cast(%c) {to = i8}
+  %e = concat(%d, %d, %d, %d) {axis = 0}
+  return %e
+}`, change: func(d *draft) { d.move("a", "e", 0) }, rule: check.Place, text: "elements of f64"},
+
+	// Rule 4.
+	{name: "offset shifted into a live value", in: later, choose: shareNothing, change: func(d *draft) { d.move("c", "a", -64) }, rule: check.Read,
+		text: `step 3 (add): %a: bytes [128,192) of the arena: got %c from its byte 64, want %a from its byte 0`},
+	{name: "offset shifted into nothing", in: later, choose: shareNothing, change: func(d *draft) { d.at("c").Offset += 1 << 20 }},
+	{name: "bytes reused too early", in: later, choose: shareNothing, change: func(d *draft) { d.move("b", "a", 0) }, rule: check.Read, text: "%a"},
+	{name: "bytes reused in time", in: chain, choose: shareNothing, change: func(d *draft) { d.move("c", "a", 0) }},
+	{name: "a view at another offset", in: views, change: func(d *draft) { d.at("t").Offset -= 4 }, rule: check.Alias},
+	{name: "a copied view over what the other view holds", in: views, choose: shareNothing, change: func(d *draft) { d.move("h", "t", 0) }, rule: check.Alias},
+	{name: "a value over a live view", in: views, change: func(d *draft) { d.move("p", "t", 0) }, rule: check.Read, text: "%t: bytes [64,128) of input 0"},
+	{name: "the source of a view overwritten", in: views, change: func(d *draft) { d.move("p", "a", 0) }, rule: check.Read,
+		text: `step 4 (copy): %a: bytes [0,64) of input 0: got %p from its byte 0, want %a from its byte 0`},
+	{name: "a dropped copy", in: views, change: func(d *draft) { d.move("r", "a", 0) }, rule: check.Alias, text: "may not overwrite"},
+
+	// Rule 5.
+	{name: "in place over a value that is read later", in: later, change: func(d *draft) { d.move("b", "a", 0) }, rule: check.Read},
+	{name: "in place over a broadcast operand", in: broadcast, choose: shareNothing, change: func(d *draft) { d.move("b", "a", 0); d.move("c", "b", 0) }, rule: check.Read},
+	{name: "in place over a broadcast operand alone", in: broadcast, choose: shareNothing, change: func(d *draft) { d.move("c", "b", 0) }, rule: check.Alias,
+		text: "got bytes of operand 1 (%b, bytes [256,260) of the arena)"},
+	{name: "in place over elements of another width", in: broadcast, choose: shareNothing, change: func(d *draft) { d.move("d", "c", 0) }, rule: check.Alias},
+	{name: "in place at an offset", in: broadcast, choose: shareNothing, change: func(d *draft) { d.move("c", "a", 4) }, rule: check.Alias, text: "the operator allows same"},
+	{name: "in place over an operand that is another one too", in: kinds, choose: shareNothing, change: func(d *draft) { d.move("b", "a", 0) }, rule: check.Alias, text: "operand 1 (%a"},
+	{name: "accumulated over an operand that is another one too", in: kinds, choose: shareNothing, change: func(d *draft) { d.move("c", "b", 0) }, rule: check.Alias, text: "may not overwrite"},
+	{name: "same over both operands at once", in: kinds, choose: shareNothing, change: func(d *draft) { d.move("d", "c", 0) }},
+	{name: "in place where the operator is fresh", in: kinds, choose: shareNothing, change: func(d *draft) { d.move("e", "d", 0) }, rule: check.Alias},
+	{name: "two results in the same bytes", in: twins, choose: shareNothing, change: func(d *draft) { d.move("b", "a", 64) }, rule: check.Alias, text: "also those of result %a"},
+
+	// Rule 6.
+	{name: "a write into a weight", in: `func @f(%x: f32[32]) -> (f32[32]) {
+  weight @w: f32[64]
+  %h, %t = split(@w) {axis = 0}
+  %y = add(%h, %t)
+  return %y
+}`, change: func(d *draft) { d.at("t").Space, d.at("t").Offset = plan.SpaceArena, 0 }, rule: check.Write, text: "%h"},
+	{name: "a write into an input", in: chain, change: func(d *draft) { d.move("b", "x", 0) }, rule: check.Write, text: "an input that is not donated"},
+	{name: "a write into an input that is dead", in: state, choose: shareNothing, change: func(d *draft) { d.move("y", "x", 0) }, rule: check.Write},
+	{name: "a write into a donated input that is dead", in: state, choose: shareNothing, change: func(d *draft) { d.move("y", "s", 0) }},
+	{name: "a write into a donated input that is read later", in: views, choose: shareNothing, change: func(d *draft) { d.move("a", "x", 0); d.move("r", "x", 0) }, rule: check.Alias},
+	{name: "a temporary in the buffer of an output", in: chain, choose: shareNothing, change: func(d *draft) { d.move("b", "d", 0) }},
+
+	// Rule 7.
+	{name: "storage of one branch does not hold the result", in: choice, change: func(d *draft) { d.at("p").Offset += 1 << 12 }, rule: check.Branch,
+		text: `step 2 (if): %p: bytes [`},
+	{name: "the result lies where one branch left it", in: choice, change: func(d *draft) {
+		d.at("p").Offset += 1 << 12
+		d.move("r", "p", 0)
+	}, rule: check.Branch, text: "%n"},
+	{name: "one branch overwrites what is read later", in: choice, choose: shareNothing, change: func(d *draft) { d.move("m", "u", 0) }, rule: check.Read,
+		text: `step 6 (add): %u: bytes [256,384) of the arena: got nothing, want %u from its byte 0`},
+	{name: "one branch overwrites what the other reads", in: choice, choose: shareNothing, change: func(d *draft) { d.move("n", "a", 0); d.move("r", "a", 0); d.move("p", "a", 0) }},
+	{name: "the result in an input", in: choice, change: func(d *draft) { d.move("r", "x", 0); d.move("n", "x", 0); d.move("p", "x", 0) }, rule: check.Write},
+	{name: "a region that runs many times", in: `func @f(%x: f32[4]) -> (f32[4]) {
+  %y = test.loop(%x) {
+    %z = neg(%x)
+    return %z
+  }
+  return %y
+}`, change: func(*draft) {}, rule: check.Branch, text: "may run many times"},
+
+	// Rule 8.
+	{name: "an output in the arena", in: chain, change: func(d *draft) { d.at("d").Space = plan.SpaceArena }, rule: check.Output},
+	{name: "an output in another output", in: state, choose: shareNothing, change: func(d *draft) { d.move("n", "z", 0) }, rule: check.Output},
+	{name: "an output in a donated input", in: state, choose: shareNothing, change: func(d *draft) { d.move("n", "s", 0) }},
+	{name: "two outputs in one donated input", in: state, choose: shareNothing, change: func(d *draft) { d.move("n", "s", 0); d.move("z", "s", 0) }, rule: check.Output},
+	{name: "an output overwritten after it is written", in: state, choose: shareNothing, change: func(d *draft) { d.move("y", "n", 0) }, rule: check.Output,
+		text: `%n: bytes [0,128) of output 0: got %y from its byte 0, want %n from its byte 0`},
+
+	// Rule 1.
+	{name: "another model", in: chain, change: func(d *draft) { d.Model = strings.Repeat("0", 64) }, rule: check.Document, text: "the hash of the program"},
+	{name: "a malformed document", in: chain, change: func(d *draft) { d.Threads = 0 }, keep: true, rule: check.Document, text: "threads"},
+	{name: "another input type", in: chain, change: func(d *draft) { d.Shapes[0].Type = "f32[31]" }, rule: check.Document},
+	{name: "an input type is missing", in: chain, change: func(d *draft) { d.Shapes = nil }, rule: check.Document},
+	{name: "a wrong size", in: chain, change: func(d *draft) { d.at("b").Size = 64 }, rule: check.Document, text: `"b" of type "f32[32]" and 64 bytes`},
+	{name: "a wrong type", in: chain, change: func(d *draft) { d.at("b").Type = "f32[16,2]" }, rule: check.Document},
+	{name: "a wrong name", in: chain, change: func(d *draft) { d.at("b").Name = "a" }, rule: check.Document},
+	{name: "a value is missing", in: chain, change: func(d *draft) { d.Values = d.Values[1:] }, keep: true, rule: check.Document, text: "no value with id 1"},
+	{name: "a value too many", in: chain, change: func(d *draft) { d.Values = append(d.Values, plan.Value{ID: 77, Name: "y", Space: plan.SpaceInput}) }, keep: true, rule: check.Document, text: "got 7 values, want those of the program, 6"},
+	{name: "another operator", in: chain, change: func(d *draft) { d.Steps[1].Op = "relu" }, rule: check.Document},
+	{name: "another node", in: chain, change: func(d *draft) { d.Steps[0].Node = "" }, rule: check.Document},
+	{name: "a value without promise", in: chain, change: func(d *draft) { d.Unpromised = []plan.Unpromised{{Value: "b"}} }, rule: check.Document},
+
+	// Rule 9.
+	{name: "arena too small for the last block", in: chain, change: func(d *draft) { d.ArenaBytes -= 1 }, keep: true, rule: check.Document},
+	{name: "arena larger than needed", in: chain, change: func(d *draft) { d.ArenaBytes += 64 }, keep: true},
+	{name: "too few bytes for inputs and outputs", in: chain, change: func(d *draft) { d.IOBytes -= 1 }, keep: true, rule: check.Figure, text: "io_bytes 255, want 256"},
+	{name: "an output in a donated input counted twice", in: state, change: func(d *draft) { d.move("n", "s", 0); d.InPlace = nil; d.ArenaBytes = max(d.ArenaBytes, 64) }, keep: true, rule: check.Figure, text: "io_bytes"},
+	{name: "too few bytes of weights", in: chain, change: func(d *draft) { d.WeightBytes = 0 }, keep: true, rule: check.Figure, text: "weight_bytes"},
+	{name: "scratch below what the operator declares", in: twins, change: func(d *draft) { d.Steps[3].Scratch, d.ScratchPerThread, d.ScratchBytes = 99, 99, 99 }, rule: check.Figure,
+		text: "step 3 (test.hungry): got 99 bytes of scratch, want at least the 100"},
+	{name: "scratch above that of any step", in: chain, change: func(d *draft) { d.ScratchPerThread, d.ScratchBytes = 64, 64 }, rule: check.Figure, text: "scratch_per_thread 64, want 0"},
+	{name: "a lower bound that nothing shows", in: later, choose: shareNothing, change: func(d *draft) { d.LowerBoundBytes++ }, keep: true, rule: check.Figure, text: "lower_bound_bytes"},
+	{name: "a lower bound that is too low", in: later, change: func(d *draft) { d.LowerBoundBytes-- }, keep: true},
+	{name: "a peak that is too low", in: later, change: func(d *draft) { d.Peak.Bytes -= 64 }, keep: true, rule: check.Figure, text: "peak bytes"},
+	{name: "a peak that is too high", in: later, choose: shareNothing, change: func(d *draft) { d.Peak.Bytes += 64 }, keep: true, rule: check.Figure, text: "peak bytes"},
+	{name: "a peak at another step", in: later, change: func(d *draft) { d.Peak.Step = 0; d.at("b").Start = 0; d.at("c").Start = 0 }, keep: true, rule: check.Figure, text: "do not live at once"},
+	{name: "a peak that does not add up", in: later, change: func(d *draft) { d.Peak.Live = d.Peak.Live[1:] }, keep: true, rule: check.Figure, text: "values at the peak"},
+	{name: "lives that are not true", in: later, change: func(d *draft) {
+		for i := range d.Values {
+			d.Values[i].Start, d.Values[i].End = 0, d.LastTime()
+		}
+	}, keep: true},
+
+	// Rule 10.
+	{name: "a claim for another call", in: later, change: func(d *draft) { d.InPlace[0].Call++ }, keep: true, rule: check.Claim},
+	{name: "a claim for no call", in: later, change: func(d *draft) { d.InPlace[0].Call = 4 }, keep: true, rule: check.Claim},
+	{name: "a claim for no operand", in: later, change: func(d *draft) { d.InPlace[0].Operand = 2 }, keep: true, rule: check.Claim},
+	{name: "a claim of another kind", in: later, change: func(d *draft) { d.InPlace[0].Kind = plan.AliasUpdate }, keep: true, rule: check.Claim, text: "update of operand 0 (%b)"},
+	{name: "a claim with other bytes", in: later, change: func(d *draft) { d.InPlace[0].Bytes = 0 }, keep: true, rule: check.Claim},
+	{name: "a claim of what lies elsewhere", in: chain, choose: shareNothing, change: func(d *draft) {
+		d.InPlace = []plan.InPlace{{Call: 2, Value: "c", Of: "b", Kind: plan.AliasSame, Bytes: 128}}
+	}, keep: true, rule: check.Claim, text: "want it 0 bytes into %b"},
+	{name: "a claim less", in: later, change: func(d *draft) { d.InPlace = d.InPlace[1:] }, keep: true},
+}
+
+func TestMutants(t *testing.T) {
+	seen := map[check.Rule]bool{}
+	for _, m := range mutantTable {
+		t.Run(m.name, func(t *testing.T) {
+			if m.choose == nil {
+				m.choose = saveMost
+			}
+			p := parse(t, m.in)
+			d := &draft{planOf(p, nil, m.choose), t}
+			if err := check.Check(p, d.Plan, nil); err != nil && !strings.Contains(m.in, "test.loop") && !strings.Contains(m.in, "test.hungry") {
+				t.Fatalf("before the change: %v\n%s", err, describe(d.Plan))
+			}
+			m.change(d)
+			if !m.keep {
+				honest(p, d.Plan, nil)
+			}
+			err := check.Check(p, d.Plan, nil)
+			if m.rule == "" {
+				if err != nil {
+					t.Fatalf("got %v, want no violation", err)
+				}
+				if harm := simulate(p, d.Plan, nil); harm != nil {
+					t.Fatalf("got no violation, but the simulator finds: %v", harm)
+				}
+				return
+			}
+			var v *check.Violation
+			if !errors.As(err, &v) || v.Rule != m.rule || !strings.Contains(err.Error(), m.text) {
+				t.Fatalf("got %v, want rule %s and %q", err, m.rule, m.text)
+			}
+			seen[m.rule] = true
+		})
+	}
+	for _, rule := range []check.Rule{check.Document, check.Order, check.Place, check.Read, check.Alias, check.Write, check.Branch, check.Output, check.Figure, check.Claim} {
+		if !seen[rule] {
+			t.Errorf("rule %s: no mutant breaks it", rule)
+		}
+	}
+}
+
+// Views whose place depends on the value of an operand are views for who
+// knows the value.
+func TestWeightsDecideViews(t *testing.T) {
+	p := parse(t, `func @slice(%x: f32[32]) -> (f32[8]) {
+  weight @from: i64[1]
+  weight @to: i64[1]
+  %a = neg(%x)
+  %b: f32[8] = slice(%a, @from, @to)
+  %c = neg(%b)
+  return %c
+}`)
+	weights := ir.WeightMap{"from": {4, 0, 0, 0, 0, 0, 0, 0}, "to": {12, 0, 0, 0, 0, 0, 0, 0}}
+	d := &draft{planOf(p, weights, saveMost), t}
+	if a, b := d.at("a"), d.at("b"); b.Offset != a.Offset+16 {
+		t.Fatalf("got the slice at %d of %d, want it 16 bytes on", b.Offset, a.Offset)
+	}
+	if err := check.Check(p, d.Plan, weights); err != nil {
+		t.Fatal(err)
+	}
+	var v *check.Violation
+	if err := check.Check(p, d.Plan, nil); !errors.As(err, &v) || v.Rule != check.Alias {
+		t.Fatalf("without weights: got %v, want a violation of rule alias", err)
+	}
+	d.at("b").Offset += 4
+	if err := check.Check(p, d.Plan, weights); !errors.As(err, &v) || v.Rule != check.Alias {
+		t.Fatalf("at another offset: got %v, want a violation of rule alias", err)
+	}
+}
+
+func TestTypesHaveToBeStatic(t *testing.T) {
+	p, err := ir.Parse("func @f(%x: f32[n]) -> (f32[n]) {\n  %y = neg(%x)\n  return %y\n}", testOps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &plan.Plan{Format: plan.Format, Model: p.Hash(), Threads: 1, Shapes: []plan.Shape{{Name: "x", Type: "f32[n]"}},
+		Steps: []plan.Step{{Op: "neg"}}}
+	var v *check.Violation
+	if err := check.Check(p, d, nil); !errors.As(err, &v) || v.Rule != check.Document || v.Value != "%x" {
+		t.Fatalf("got %v, want a violation of rule document for %%x", err)
+	}
+	if d.Threads = 0; !errors.Is(check.Check(p, d, nil), plan.ErrDocument) {
+		t.Fatalf("got %v, want plan.ErrDocument", check.Check(p, d, nil))
+	}
+}
