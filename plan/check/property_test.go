@@ -257,7 +257,7 @@ func describe(d *plan.Plan) string {
 
 // rounds is how many times the hundred cases of a property are drawn.
 func rounds(t *testing.T, property func(*rapid.T)) {
-	n := 30
+	n := 12
 	if testing.Short() {
 		n = 1
 	}
