@@ -52,3 +52,124 @@ func BenchmarkGemm(b *testing.B) {
 		}
 	})
 }
+
+func BenchmarkConv(b *testing.B) {
+	pad := func(n int) []int { return []int{n, n} }
+	for _, c := range []struct {
+		name string
+		conv kernel.Conv
+	}{
+		{"3x3/64x56x56x64", kernel.Conv{InChannels: 64, OutChannels: 64, Group: 1, Window: kernel.Window{In: pad(56), Kernel: pad(3), PadBegin: pad(1), PadEnd: pad(1)}}},
+		{"1x1/256x28x28x128", kernel.Conv{InChannels: 256, OutChannels: 128, Group: 1, Window: kernel.Window{In: pad(28), Kernel: pad(1)}}},
+		{"7x7s2/3x224x224x64", kernel.Conv{InChannels: 3, OutChannels: 64, Group: 1, Window: kernel.Window{In: pad(224), Kernel: pad(7), Stride: pad(2), PadBegin: pad(3), PadEnd: pad(3)}}},
+		{"dw3x3/64x56x56", kernel.Conv{InChannels: 64, OutChannels: 64, Group: 64, Window: kernel.Window{In: pad(56), Kernel: pad(3), PadBegin: pad(1), PadEnd: pad(1)}}},
+		{"3x3pool2/64x56x56x64", kernel.Conv{InChannels: 64, OutChannels: 64, Group: 1, Window: kernel.Window{In: pad(56), Kernel: pad(3), PadBegin: pad(1), PadEnd: pad(1)},
+			Pool: &kernel.Pool{Window: kernel.Window{Kernel: pad(2), Stride: pad(2)}}}},
+	} {
+		perVariant(b, func(b *testing.B, variant string) {
+			b.Run(fmt.Sprintf("f32/%s/%s", variant, c.name), func(b *testing.B) {
+				conv := c.conv
+				conv.Batch, conv.Bias, conv.Act = 1, kernel.BiasRow, kernel.Activation{Op: kernel.Relu}
+				conv.Prepare()
+				area := conv.Window.Out[0] * conv.Window.Out[1]
+				perOutput := conv.InChannels / conv.Group * conv.Kernel[0] * conv.Kernel[1]
+				args := kernel.ConvArgs{
+					In: make([]float32, conv.InChannels*conv.Window.In[0]*conv.Window.In[1]), Weights: make([]float32, conv.OutChannels*perOutput),
+					Bias: make([]float32, conv.OutChannels), Out: make([]float32, conv.OutChannels*area),
+				}
+				scratch := make([]float32, conv.ScratchBytes()/4)
+				for b.Loop() {
+					for t := range conv.Tiles() {
+						conv.Tile(t, scratch, &args)
+					}
+				}
+				reportFlops(b, 2*conv.OutChannels*area*perOutput)
+			})
+		})
+	}
+}
+
+func BenchmarkPool(b *testing.B) {
+	for _, c := range []struct {
+		name      string
+		kind      kernel.PoolKind
+		k, s, pad int
+	}{{"max2s2", kernel.PoolMax, 2, 2, 0}, {"max3s2", kernel.PoolMax, 3, 2, 1}, {"average3s1", kernel.PoolAverage, 3, 1, 1}} {
+		perVariant(b, func(b *testing.B, variant string) {
+			b.Run(fmt.Sprintf("f32/%s/%s/64x112x112", variant, c.name), func(b *testing.B) {
+				two := func(n int) []int { return []int{n, n} }
+				p := kernel.Pool{Kind: c.kind, Planes: 64, Window: kernel.Window{In: two(112), Kernel: two(c.k), Stride: two(c.s), PadBegin: two(c.pad), PadEnd: two(c.pad)}}
+				p.Prepare()
+				src, dst := make([]float32, 64*112*112), make([]float32, 64*p.Out[0]*p.Out[1])
+				scratch := make([]float32, p.ScratchBytes()/4)
+				b.SetBytes(int64(4 * (len(src) + len(dst))))
+				for b.Loop() {
+					for t := range p.Tiles() {
+						p.Tile(t, scratch, dst, src)
+					}
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkUnary(b *testing.B) {
+	const n = 64 << 10
+	src, dst := make([]float32, n), make([]float32, n)
+	for i := range src {
+		src[i] = float32(i%2000)/100 - 10
+	}
+	for _, op := range []kernel.UnaryOp{kernel.Relu, kernel.LeakyRelu, kernel.Exp, kernel.Sigmoid, kernel.Tanh, kernel.Gelu, kernel.GeluTanh, kernel.Erf, kernel.Silu, kernel.HardSwish, kernel.Sqrt, kernel.Log} {
+		perVariant(b, func(b *testing.B, variant string) {
+			b.Run(fmt.Sprintf("f32/%s/%s/64Ki", variant, op), func(b *testing.B) {
+				b.SetBytes(8 * n)
+				for b.Loop() {
+					kernel.UnaryF32(op, dst, src, 0.1, 0)
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkBinary(b *testing.B) {
+	const n = 64 << 10
+	x, y, dst := make([]float32, n), make([]float32, n), make([]float32, n)
+	var even, perRow kernel.Nest
+	even.Prepare([]int{n}, []int{1}, []int{1}, []int{1})
+	perRow.Prepare([]int{n / 256, 256}, []int{256, 1}, []int{256, 1}, []int{1, 0})
+	for _, op := range []kernel.BinaryOp{kernel.Add, kernel.Mul} {
+		perVariant(b, func(b *testing.B, variant string) {
+			for name, nest := range map[string]*kernel.Nest{"even": &even, "per row": &perRow} {
+				b.Run(fmt.Sprintf("f32/%s/%s/%s/64Ki", variant, op, name), func(b *testing.B) {
+					b.SetBytes(12 * n)
+					for b.Loop() {
+						kernel.BinaryF32(op, nest, 0, n, dst, x, y)
+					}
+				})
+			}
+		})
+	}
+}
+
+func BenchmarkTranspose(b *testing.B) {
+	for _, c := range []struct {
+		name        string
+		shape, perm []int
+	}{{"matrix", []int{1024, 1024}, []int{1, 0}}, {"heads", []int{8, 128, 12, 64}, []int{0, 2, 1, 3}}, {"nhwc", []int{224, 224, 3}, []int{2, 0, 1}}} {
+		b.Run("f32/"+c.name, func(b *testing.B) {
+			var k kernel.Copy
+			k.PrepareTranspose(4, c.shape, c.perm)
+			n := 1
+			for _, d := range c.shape {
+				n *= d
+			}
+			src, dst := make([]byte, 4*n), make([]byte, 4*n)
+			b.SetBytes(int64(8 * n))
+			for b.Loop() {
+				for t := range k.Tiles() {
+					k.Tile(t, dst, src)
+				}
+			}
+		})
+	}
+}

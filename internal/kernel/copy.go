@@ -20,11 +20,11 @@ type copyBlock struct {
 	qBlocks    int
 }
 
-// A block is walked in squares that keep the lines they touch in the first-level cache.
+// What one tile of the blocked form moves, and the side of the squares that it is walked in: a cache line of float32.
 const (
-	copyBlockP  = 32
-	copyBlockQ  = 1024
-	copySquareQ = 32
+	copyBlockP = 32
+	copyBlockQ = 1024
+	copySquare = 16
 )
 
 // Prepare describes the block by its size and, for each side, where its first element lies and its strides, all in elements.
@@ -137,16 +137,35 @@ func copyRows[W word](n *Nest, lo, hi int, dst, src []W) {
 // copySquares copies the block that starts at (p0, q0). srcQ may be negative, so src is indexed from its base.
 func copySquares[W word](b *copyBlock, p0, q0 int, dst, src []W, base int) {
 	pEnd, qEnd := min(p0+copyBlockP, b.np), min(q0+copyBlockQ, b.nq)
-	for qs := q0; qs < qEnd; qs += copySquareQ {
-		n := min(copySquareQ, qEnd-qs)
-		for p := p0; p < pEnd; p++ {
-			d := dst[p*b.dstP+qs:][:n]
-			s := base + p + qs*b.srcQ
-			for i := range d {
-				d[i] = src[s]
-				s += b.srcQ
+	for qs := q0; qs < qEnd; qs += copySquare {
+		nq := min(copySquare, qEnd-qs)
+		if b.np < copySquare/2 { // too narrow for squares: along q, a few lines at a time
+			for p := p0; p < pEnd; p++ {
+				d, s := dst[p*b.dstP+qs:][:nq], base+p+qs*b.srcQ
+				for i := range d {
+					d[i] = src[s]
+					s += b.srcQ
+				}
 			}
+			continue
 		}
+		for ps := p0; ps < pEnd; ps += copySquare {
+			turnSquare(dst[ps*b.dstP+qs:], b.dstP, src, base+ps+qs*b.srcQ, b.srcQ, min(copySquare, pEnd-ps), nq)
+		}
+	}
+}
+
+// turnSquare goes through a buffer, so that every cache line of src and dst is touched once: with strides that are powers of two the
+// lines of a square compete for the same places in the cache.
+func turnSquare[W word](dst []W, dstP int, src []W, from, srcQ, np, nq int) {
+	var square [copySquare * copySquare]W
+	for q := range nq {
+		for p, v := range src[from+q*srcQ:][:np] {
+			square[(p*copySquare+q)%len(square)] = v
+		}
+	}
+	for p := range np {
+		copy(dst[p*dstP:][:nq], square[p*copySquare:])
 	}
 }
 

@@ -22,6 +22,11 @@ var families = []struct {
 	{"gemm", testGemm},
 	{"conv", testConv},
 	{"pool", testPool},
+	{"reduce", testReduce},
+	{"softmax", testSoftmax},
+	{"norm", testNorm},
+	{"resize", testResize},
+	{"conv_transpose", testConvTranspose},
 	{"plain", testPlain},
 }
 

@@ -1,0 +1,140 @@
+package kerneltest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+func testNorm(t *testing.T) {
+	for _, dims := range [][2]int{{1, 1}, {3, 7}, {2, 64}, {5, 769}, {40, 300}, {0, 4}} {
+		for mode := range 4 {
+			normRows(t, dims[0], dims[1], mode&1 != 0, mode&2 != 0)
+		}
+		rmsRows(t, dims[0], dims[1])
+	}
+	for _, c := range []struct{ batch, channels, groups, area int }{{2, 3, 3, 20}, {1, 4, 2, 9}, {3, 6, 1, 1}, {2, 8, 4, 33}} {
+		normChannels(t, c.batch, c.channels, c.groups, c.area)
+		batchNorm(t, c.batch, c.channels, c.area)
+	}
+}
+
+// offset numbers lie far from zero, where a one-pass variance drowns.
+func offset(x []float32) []float32 { return ref.Map(x, func(v float32) float32 { return v + 100 }) }
+
+func normRows(t *testing.T, rows, n int, withBias, withMoments bool) {
+	t.Helper()
+	r := newRand(50)
+	x, scale := offset(uniform(r, rows*n)), uniform(r, n)
+	spec := kernel.Norm{Rows: rows, Len: n, Epsilon: 1e-5}
+	s := newSpace(t)
+	src, dst, place, k := in(s, "src", x), out[float32](s, "dst", len(x)), inout(s, "in place", x), in(s, "scale", scale)
+	var bias, mean, inv []float32
+	if withBias {
+		bias = in(s, "bias", uniform(r, n))
+	}
+	if withMoments {
+		mean, inv = out[float32](s, "mean", rows), out[float32](s, "inv", rows)
+	}
+	backwards(spec.Tiles(), func(i int) {
+		kernel.NormTile(&spec, i, dst, src, k, bias, mean, inv)
+		kernel.NormTile(&spec, i, place, place, k, bias, nil, nil)
+	})
+	s.check()
+	wantEqual(t, place, dst)
+	for row := range rows {
+		y, m, i := ref.Norm(f64s(x[row*n:(row+1)*n]), spec.Epsilon, false)
+		for j := range y {
+			y[j] *= float64(scale[j])
+			if withBias {
+				y[j] += float64(bias[j])
+			}
+		}
+		// The mean itself, rounded to float32, is off by up to 4e-6 at 100.
+		wantClose(t, dst[row*n:(row+1)*n], y, 3e-5*math.Min(i, 300))
+		if withMoments {
+			wantClose(t, mean[row:row+1], []float64{m}, 1e-5)
+			wantClose(t, inv[row:row+1], []float64{i}, 2e-5*i)
+		}
+	}
+}
+
+func wantClose(t *testing.T, got []float32, want []float64, abs float64) {
+	t.Helper()
+	for i := range want {
+		if d := math.Abs(float64(got[i]) - want[i]); !(d <= abs) {
+			t.Fatalf("element %d of %d: got %v, want %v within %v", i, len(want), got[i], want[i], abs)
+		}
+	}
+}
+
+func rmsRows(t *testing.T, rows, n int) {
+	t.Helper()
+	r := newRand(51)
+	x, scale := uniform(r, rows*n), uniform(r, n)
+	spec := kernel.Norm{Rows: rows, Len: n, Epsilon: 1e-6}
+	s := newSpace(t)
+	src, dst, place, k := in(s, "src", x), out[float32](s, "dst", len(x)), inout(s, "in place", x), in(s, "scale", scale)
+	backwards(spec.Tiles(), func(i int) {
+		kernel.RMSNormTile(&spec, i, dst, src, k)
+		kernel.RMSNormTile(&spec, i, place, place, k)
+	})
+	s.check()
+	wantEqual(t, place, dst)
+	for row := range rows {
+		y, _, _ := ref.Norm(f64s(x[row*n:(row+1)*n]), spec.Epsilon, true)
+		for j := range y {
+			y[j] *= float64(scale[j])
+		}
+		wantClose(t, dst[row*n:(row+1)*n], y, 1e-6)
+	}
+}
+
+// normChannels normalises groups of channels, with a scale and a bias per channel.
+func normChannels(t *testing.T, batch, channels, groups, area int) {
+	t.Helper()
+	r := newRand(52)
+	n := channels / groups * area
+	spec := kernel.Norm{Rows: batch * groups, Len: n, Channels: channels, Area: area, Epsilon: 1e-5}
+	x := uniform(r, batch*channels*area)
+	s := newSpace(t)
+	src, dst, place := in(s, "src", x), out[float32](s, "dst", len(x)), inout(s, "in place", x)
+	scale, bias := in(s, "scale", uniform(r, channels)), in(s, "bias", uniform(r, channels))
+	backwards(spec.Tiles(), func(i int) {
+		kernel.NormTile(&spec, i, dst, src, scale, bias, nil, nil)
+		kernel.NormTile(&spec, i, place, place, scale, bias, nil, nil)
+	})
+	s.check()
+	wantEqual(t, place, dst)
+	for row := range spec.Rows {
+		y, _, inv := ref.Norm(f64s(x[row*n:(row+1)*n]), spec.Epsilon, false)
+		for j := range y {
+			c := (row*n + j) / area % channels
+			y[j] = y[j]*float64(scale[c]) + float64(bias[c])
+		}
+		wantClose(t, dst[row*n:(row+1)*n], y, 1e-6*math.Max(1, inv))
+	}
+}
+
+func batchNorm(t *testing.T, batch, channels, area int) {
+	t.Helper()
+	r := newRand(53)
+	x := uniform(r, batch*channels*area)
+	s := newSpace(t)
+	src, dst, place := in(s, "src", x), out[float32](s, "dst", len(x)), inout(s, "in place", x)
+	scale, bias, mean := in(s, "scale", uniform(r, channels)), in(s, "bias", uniform(r, channels)), in(s, "mean", uniform(r, channels))
+	variance := in(s, "variance", ref.Map(uniform(r, channels), func(v float32) float32 { return v + 1.5 }))
+	inRanges(batch*channels, func(lo, hi int) {
+		kernel.BatchNormTile(lo, hi, area, 1e-5, dst, src, scale, bias, mean, variance)
+		kernel.BatchNormTile(lo, hi, area, 1e-5, place, place, scale, bias, mean, variance)
+	})
+	s.check()
+	wantEqual(t, place, dst)
+	for i, v := range x {
+		c := i / area % channels
+		want := (float64(v)-float64(mean[c]))/math.Sqrt(float64(variance[c])+1e-5)*float64(scale[c]) + float64(bias[c])
+		wantClose(t, dst[i:i+1], []float64{want}, 1e-6)
+	}
+}

@@ -1,0 +1,189 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+var reduceNames = map[kernel.ReduceKind]string{
+	kernel.ReduceSum: "sum", kernel.ReduceMean: "mean", kernel.ReduceProd: "prod", kernel.ReduceMax: "max", kernel.ReduceMin: "min", kernel.ReduceL1: "l1",
+	kernel.ReduceL2: "l2", kernel.ReduceSumSquare: "sum_square", kernel.ReduceLogSum: "log_sum", kernel.ReduceLogSumExp: "log_sum_exp",
+}
+
+var reduceShapes = [][]int{{}, {7}, {100}, {3, 5}, {33, 40}, {4, 1, 6}, {2, 3, 4, 5}, {3, 70, 2}, {2, 2, 2, 2, 3}, {3, 0, 2}}
+
+func testReduce(t *testing.T) {
+	for kind, name := range reduceNames {
+		t.Run(name, func(t *testing.T) {
+			for _, shape := range reduceShapes {
+				for mask := range 1 << len(shape) {
+					reduced := make([]bool, len(shape))
+					for i := range reduced {
+						reduced[i] = mask>>i&1 != 0
+					}
+					reduceFloats(t, kind, shape, reduced)
+					reduceInts(t, kind, shape, reduced)
+				}
+			}
+		})
+	}
+	t.Run("specials", testReduceSpecials)
+	t.Run("arg", testArgExtreme)
+	t.Run("long", testReduceLong)
+}
+
+func runReduce[T kernel.Number](s *space, kind kernel.ReduceKind, shape []int, reduced []bool, x []T) []T {
+	var r kernel.Reduce
+	r.Prepare(kind, shape, reduced)
+	src, dst := in(s, "src", x), out[T](s, "dst", r.Count)
+	backwards(r.Tiles(), func(i int) { kernel.ReduceTile(&r, i, dst, src) })
+	s.check()
+	return dst
+}
+
+func reduceFloats(t *testing.T, kind kernel.ReduceKind, shape []int, reduced []bool) {
+	t.Helper()
+	x := uniform(newRand(40), ref.Size(shape))
+	if kind == kernel.ReduceLogSum {
+		for i := range x {
+			x[i] += 1.5
+		}
+	}
+	want := ref.Reduce(reduceNames[kind], f64s(x), shape, reduced)
+	got := runReduce(newSpace(t), kind, shape, reduced, x)
+	wide := runReduce(newSpace(t), kind, shape, reduced, f64s(x))
+	if len(got) != len(want) {
+		t.Fatalf("%v %v: got %d results, want %d", shape, reduced, len(got), len(want))
+	}
+	for i, w := range want {
+		// Sums of numbers of the size of 1 that cancel keep an absolute error.
+		slack := 1e-6 * math.Max(1, math.Abs(w))
+		if !sameValue(got[i], w, 4) && !(math.Abs(float64(got[i])-w) <= slack) {
+			t.Fatalf("%v %v: result %d: got %v, want %v", shape, reduced, i, got[i], w)
+		}
+		if wide[i] != w && !(math.Abs(wide[i]-w) <= 1e-12*math.Max(1, math.Abs(w))) && (wide[i] == wide[i] || w == w) {
+			t.Fatalf("%v %v: result %d in float64: got %v, want %v", shape, reduced, i, wide[i], w)
+		}
+	}
+}
+
+// reduceInts compares what floats can say of integers: exact results, of non-empty axes.
+func reduceInts(t *testing.T, kind kernel.ReduceKind, shape []int, reduced []bool) {
+	t.Helper()
+	if kind == kernel.ReduceProd || kind == kernel.ReduceLogSum || kind == kernel.ReduceLogSumExp || ref.Size(shape) == 0 {
+		return
+	}
+	x := ref.Map(small(newRand(41), ref.Size(shape)), func(v float32) int32 { return int32(v) })
+	wide := ref.Map(x, func(v int32) float64 { return float64(v) })
+	want := ref.Map(ref.Reduce(reduceNames[kind], wide, shape, reduced), func(v float64) int32 { return int32(v) })
+	got := runReduce(newSpace(t), kind, shape, reduced, x)
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("%v %v of int32: result %d: got %v, want %v", shape, reduced, i, got[i], want[i])
+		}
+	}
+}
+
+func testReduceSpecials(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	for kind, name := range reduceNames {
+		for _, x := range [][]float32{{1, nan, 2}, {1, inf, 2}, {-inf, -inf}, {inf, -inf, 1}, {1e30, 1e30}, {100, 101}, {-200, -300}} {
+			for _, inner := range []int{1, 3} { // along rows, and along columns
+				wide := ref.Expand(x, []int{len(x), 1}, []int{len(x), inner})
+				shape, reduced := []int{len(x), inner}, []bool{true, false}
+				want := ref.Reduce(name, f64s(wide), shape, reduced)
+				got := runReduce(newSpace(t), kind, shape, reduced, wide)
+				for i := range want {
+					if !sameValue(got[i], want[i], 4) {
+						t.Fatalf("%s of %v: got %v, want %v", name, x, got[i], want[i])
+					}
+				}
+			}
+		}
+	}
+	if got := runReduce(newSpace(t), kernel.ReduceMax, []int{0}, []bool{true}, []int8{}); got[0] != -128 {
+		t.Fatalf("max of no int8: got %d, want -128", got[0])
+	}
+	if got := runReduce(newSpace(t), kernel.ReduceMin, []int{0}, []bool{true}, []uint16{}); got[0] != 65535 {
+		t.Fatalf("min of no uint16: got %d, want 65535", got[0])
+	}
+}
+
+// testReduceLong sums so many numbers that naive float32 would lose the small ones.
+func testReduceLong(t *testing.T) {
+	x := make([]float32, 1<<18)
+	for i := range x {
+		x[i] = 0.1
+	}
+	want := float64(x[0]) * float64(len(x))
+	for _, shape := range [][]int{{1 << 18}, {1 << 17, 2}} {
+		reduced := []bool{true, false}[:len(shape)]
+		got := runReduce(newSpace(t), kernel.ReduceSum, shape, reduced, x)
+		if w := want / float64(len(got)); math.Abs(float64(got[0])-w) > 2e-6*w {
+			t.Fatalf("sum of %v: got %v, want %v", shape, got[0], w)
+		}
+	}
+}
+
+func testArgExtreme(t *testing.T) {
+	r := newRand(42)
+	for _, dims := range [][3]int{{1, 1, 1}, {2, 7, 3}, {3, 40, 1}, {1, 5, 20}} {
+		x := small(r, dims[0]*dims[1]*dims[2])
+		for _, nan := range []bool{false, true} {
+			if nan {
+				x[len(x)/2] = float32(math.NaN())
+			}
+			for mode := range 4 {
+				smallest, last := mode&1 != 0, mode&2 != 0
+				s := newSpace(t)
+				dst := out[int64](s, "dst", dims[0]*dims[2])
+				kernel.ArgExtreme(dst, in(s, "src", x), dims[0], dims[1], dims[2], smallest, last)
+				s.check()
+				wantEqual(t, dst, ref.ArgExtreme(f64s(x), dims[0], dims[1], dims[2], smallest, last))
+			}
+		}
+	}
+}
+
+func testSoftmax(t *testing.T) {
+	r := newRand(43)
+	for _, dims := range [][3]int{{1, 1, 1}, {3, 7, 1}, {2, 33, 1}, {5, 1000, 1}, {2, 5, 3}, {1, 40, 70}, {3, 4, 1000}, {0, 3, 2}} {
+		for _, log := range []bool{false, true} {
+			x := ref.Map(uniform(r, dims[0]*dims[1]*dims[2]), func(v float32) float32 { return 30 * v })
+			softmaxCase(t, fmt.Sprint(dims, log), dims, log, x)
+		}
+	}
+	inf := float32(math.Inf(1))
+	softmaxCase(t, "masked", [3]int{1, 4, 1}, false, []float32{-inf, 1, -inf, 2})
+	softmaxCase(t, "all masked", [3]int{1, 3, 1}, false, []float32{-inf, -inf, -inf})
+	softmaxCase(t, "NaN", [3]int{2, 2, 1}, false, []float32{float32(math.NaN()), 0, 1, 2})
+	softmaxCase(t, "far apart", [3]int{1, 3, 1}, true, []float32{3e38, -3e38, 0})
+}
+
+func softmaxCase(t *testing.T, name string, dims [3]int, log bool, x []float32) {
+	t.Helper()
+	spec := kernel.Softmax{Outer: dims[0], Axis: dims[1], Inner: dims[2], Log: log}
+	s := newSpace(t)
+	src, dst, place, wide := in(s, "src", x), out[float32](s, "dst", len(x)), inout(s, "in place", x), f64s(x)
+	backwards(spec.Tiles(), func(i int) {
+		kernel.SoftmaxTile(&spec, i, dst, src)
+		kernel.SoftmaxTile(&spec, i, place, place)
+		kernel.SoftmaxTile(&spec, i, wide, wide)
+	})
+	s.check()
+	wantEqual(t, place, dst)
+	for i, w := range ref.Softmax(f64s(x), dims[0], dims[1], dims[2], log) {
+		// An element's distance from the largest one is rounded to float32 before it is an exponent.
+		near := math.Abs(float64(dst[i])-w) <= w*(1e-6-0x1p-23*math.Log(w)) || log && math.Abs(float64(dst[i])-w) <= 1e-5
+		if !sameValue(dst[i], w, 8) && !near {
+			t.Fatalf("%s: element %d: got %v, want %v", name, i, dst[i], w)
+		}
+		if wide[i] != w && !(math.Abs(wide[i]-w) <= 1e-12*math.Max(1, math.Abs(w))) && (wide[i] == wide[i] || w == w) {
+			t.Fatalf("%s: element %d in float64: got %v, want %v", name, i, wide[i], w)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+var (
+	resizeTransforms = []string{"half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize"}
+	resizeRoundings  = []string{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}
+)
+
+func testResize(t *testing.T) {
+	for _, transform := range resizeTransforms {
+		t.Run(transform, func(t *testing.T) {
+			for _, dims := range []struct{ in, out []int }{
+				{[]int{5}, []int{9}}, {[]int{9}, []int{4}}, {[]int{1}, []int{3}}, {[]int{4, 5}, []int{8, 10}}, {[]int{2, 6, 7}, []int{2, 3, 20}},
+				{[]int{1, 2, 3, 4}, []int{1, 2, 7, 3}}, {[]int{3, 3, 3}, []int{5, 6, 7}}, {[]int{2, 5, 3}, []int{2, 9, 3}}, {[]int{4}, []int{1}}, {[]int{6, 40}, []int{6, 80}},
+			} {
+				for _, rounding := range resizeRoundings {
+					resizeCase(t, ref.Resize{In: dims.in, Out: dims.out, Mode: "nearest", Transform: transform, Nearest: rounding})
+				}
+				for mode := range 4 {
+					resizeCase(t, ref.Resize{In: dims.in, Out: dims.out, Mode: "linear", Transform: transform, Antialias: mode&1 != 0, Exclude: mode&2 != 0})
+					resizeCase(t, ref.Resize{In: dims.in, Out: dims.out, Mode: "cubic", Transform: transform, CubicA: -0.75, Antialias: mode&1 != 0, Exclude: mode&2 != 0})
+				}
+			}
+		})
+	}
+}
+
+func resizeCase(t *testing.T, want ref.Resize) {
+	t.Helper()
+	mode := kernel.ResizeMode{
+		Linear: want.Mode == "linear", Cubic: want.Mode == "cubic", Nearest: want.Nearest, Transform: want.Transform, CubicA: want.CubicA,
+		Antialias: want.Antialias, ExcludeOutside: want.Exclude,
+	}
+	want.Extrapolation = -7
+	var taps []kernel.ResizeTaps
+	for i, n := range want.In {
+		lo, hi := 0.1, 1.2
+		if n == want.Out[i] {
+			lo, hi = 0, 1
+		}
+		want.Lo, want.Hi = append(want.Lo, lo), append(want.Hi, hi)
+		want.Scale = append(want.Scale, float64(want.Out[i])/float64(n))
+		taps = append(taps, mode.Taps(kernel.ResizeSpan{In: n, Out: want.Out[i], Scale: want.Scale[i], Lo: lo, Hi: hi}))
+	}
+	x := uniform(newRand(60), ref.Size(want.In))
+	wanted := want.Run(f64s(x))
+	spec := kernel.Resize{Extrapolation: want.Extrapolation}
+	spec.Prepare(want.In, want.Out, taps)
+	s := newSpace(t)
+	src, dst, wide := in(s, "src", x), out[float32](s, "dst", len(wanted)), make([]float64, len(wanted))
+	scratch := out[uint64](s, "scratch", (spec.ScratchBytes()+7)/8)
+	backwards(spec.Tiles(), func(i int) {
+		for k := range scratch {
+			scratch[k] = math.MaxUint64
+		}
+		kernel.ResizeTile(&spec, i, asBytes(scratch)[:spec.ScratchBytes()], dst, src)
+		kernel.ResizeTile(&spec, i, asBytes(scratch)[:spec.ScratchBytes()], wide, f64s(x))
+	})
+	s.check()
+	for i, w := range wanted {
+		if math.Abs(float64(dst[i])-w) > 2e-6 || math.Abs(wide[i]-w) > 1e-12 {
+			t.Fatalf("%s: element %d: got %v and in float64 %v, want %v", fmt.Sprintf("%+v", want), i, dst[i], wide[i], w)
+		}
+	}
+}
+
+func testConvTranspose(t *testing.T) {
+	r := newRand(61)
+	for i := range 200 {
+		rank := 1 + r.IntN(3)
+		group := 1 + r.IntN(3)
+		inChannels, outChannels, batch := group*(1+r.IntN(4)), group*(1+r.IntN(4)), 1+r.IntN(2)
+		spec := kernel.ConvTranspose{Batch: batch, Channels: inChannels, Out: outChannels, Groups: group}
+		var w ref.Window
+		for range rank {
+			k, d, stride := 1+r.IntN(3), 1+r.IntN(2), 1+r.IntN(3)
+			size := 1 + r.IntN(map[int]int{1: 30, 2: 9, 3: 4}[rank])
+			before, after, extra := r.IntN(k), r.IntN(k), r.IntN(stride)
+			outSize := max(1, (size-1)*stride+(k-1)*d+1-before-after+extra)
+			w.In, w.Kernel, w.Stride, w.Dilation = append(w.In, size), append(w.Kernel, k), append(w.Stride, stride), append(w.Dilation, d)
+			w.PadBegin, w.Out = append(w.PadBegin, before), append(w.Out, outSize)
+			spec.Axes = append(spec.Axes, kernel.ConvTransposeAxis{In: size, Out: outSize, Kernel: k, Stride: stride, Dilation: d, PadBefore: before})
+		}
+		s := newSpace(t)
+		x, weights := in(s, "x", small(r, batch*inChannels*ref.Size(w.In))), in(s, "weights", small(r, inChannels*outChannels/group*ref.Size(w.Kernel)))
+		var bias []float32
+		if r.IntN(2) == 0 {
+			bias = in(s, "bias", small(r, outChannels))
+		}
+		wanted := ref.ConvTranspose(batch, group, inChannels, outChannels, w, x, weights, bias)
+		dst := out[float32](s, "dst", len(wanted))
+		backwards(spec.Tiles(), func(k int) { kernel.ConvTransposeTile(&spec, k, dst, x, weights, bias) })
+		s.check()
+		for k := range wanted {
+			if float64(dst[k]) != wanted[k] {
+				t.Fatalf("case %d %+v: element %d: got %v, want %v", i, spec, k, dst[k], wanted[k])
+			}
+		}
+	}
+}
