@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/tenure-go/tenure/internal/invariant"
 )
 
 func TestHolders(t *testing.T) {
@@ -146,8 +148,8 @@ func TestResident(t *testing.T) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skipf("not known here: %v", err)
 	}
-	if err != nil || n > 4096 { // the invariant build touches the canary behind the end only
-		t.Errorf("untouched: got %d resident bytes (%v), want at most a page", n, err)
+	if err != nil || n > 0 && !invariant.Enabled { // the canary behind the end may lie in one huge page with the end
+		t.Errorf("untouched: got %d resident bytes (%v), want none", n, err)
 	}
 	for i := 0; i < size; i += 4096 {
 		b.Bytes()[i] = 1

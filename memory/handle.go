@@ -11,6 +11,8 @@ import (
 // A handle is alive until Release or Donate, which succeed once. While it is alive anybody may take a use of it ([Handle.Use]), or one
 // writer the lock ([Handle.Lock]); the hold on the buffer ends when the handle is dead and its last use has ended, whoever ends it.
 // All methods may be called from any goroutine at any time, also on handles that are long dead.
+//
+// Whoever keeps a Handle keeps its Buffer too: the safety net finds a buffer that nobody can reach, and handles do not reach it.
 type Handle struct {
 	rec *record
 	tag uint64 // the word of the record while the handle is alive and nobody uses it

@@ -18,6 +18,7 @@ func newHandle(t *testing.T) (*Buffer, Handle) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { runtime.KeepAlive(b) }) // a handle alone does not keep the safety net away
 	return b, h
 }
 

@@ -69,9 +69,7 @@ func sliced(ranges []Range) relayout {
 			}
 			skip += start * strides[i]
 			sizes[i] = count
-			if count > 1 {
-				strides[i] *= step // below the size here, so the product stays within the layout's own reach
-			}
+			strides[i] *= step // with two elements or more within the layout's own reach; with fewer, strided replaces it
 		}
 		to, err := strided(op, sizes, strides)
 		if err == nil && to.Shape().NumElements() == 0 {

@@ -39,26 +39,20 @@ func Take(op string, operands ...Operand) (*Taken, error) {
 	if err := k.checkTwice(); err != nil {
 		return nil, err
 	}
-	// Borrowed operands first: a tensor that is borrowed and reused in one call must be found in use, in whatever order it is listed.
-	for _, sem := range [...]CopySemantics{AlwaysCopy, ReuseInput, DonateInput} {
-		for i := range k.claims {
-			c := &k.claims[i]
-			if c.sem != sem {
-				continue
-			}
-			var err error
-			if sem == ReuseInput && k.listed(i) >= 0 {
-				err = c.borrow(op)
-			} else {
-				err = c.acquire(op)
-			}
-			if err == nil && sem == DonateInput {
-				err = k.checkPlace(i)
-			}
-			if err != nil {
-				k.Rollback()
-				return nil, err
-			}
+	for i := range k.claims {
+		c := &k.claims[i]
+		var err error
+		if k.listed(i) >= 0 {
+			err = c.borrow(op) // whoever is in the list twice is in use, in whatever order: reuse must not write
+		} else {
+			err = c.acquire(op)
+		}
+		if err == nil && c.sem == DonateInput {
+			err = k.checkPlace(i)
+		}
+		if err != nil {
+			k.Rollback()
+			return nil, err
 		}
 	}
 	return k, nil

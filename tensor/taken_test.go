@@ -304,6 +304,29 @@ func TestKeepChecksTheResult(t *testing.T) {
 	release(t, z, y)
 }
 
+func TestKeepStaysWithinTheOperand(t *testing.T) {
+	memorytest.Check(t)
+	half := ok(vector(t, 1, 2, 3, 4).Donate().Slice(Range{Stop: 2}))(t)
+	k := ok(Take("widen", half.Reuse()))(t)
+	wantErr(t, "result longer than the operand, shorter than the buffer", second(k.Keep(0, dtype.I32, shape.RowMajor(shape.MustOf(3)))), ErrShape)
+	k.Rollback()
+	release(t, half)
+}
+
+// Between the end of a handle and of its last use, or before the reason is written, the error has the kind without the name.
+func TestDonationWithoutANameYet(t *testing.T) {
+	memorytest.Check(t)
+	x := vector(t, 1)
+	if err := x.h.Use(); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.h.Donate(); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, "release", x.Release(), ErrDonated)
+	x.h.EndUse()
+}
+
 func TestKeepOfAStridedOperand(t *testing.T) {
 	memorytest.Check(t)
 	x := ok(vector(t, 1, 2, 3, 4, 5, 6).Donate().Reshape(2, 3))(t)

@@ -42,14 +42,9 @@ func place(op string, dt dtype.DType, l *shape.Layout, offset, room int) (start,
 			return 0, 0, 0, fmt.Errorf("%s: %w", op, err)
 		}
 		start = offset
-	} else if high >= low {
-		// Spans are below 2^60 elements of at most 16 bytes: the products can overflow, so the room is compared by division.
-		if low < -(offset/each) || high >= room/each {
-			return 0, 0, 0, fmt.Errorf("%s: got %s%s from byte %d on, want it within a buffer of %d bytes: %w", op, dt, l, offset, room, ErrShape)
-		}
-		start, size, first = offset+low*each, (high-low+1)*each, -low*each
 	} else {
-		start = offset
+		// A layout reaches at most 2^58 elements either way, and they have at most 16 bytes: nothing here overflows.
+		start, size, first = offset+low*each, (high-low+1)*each, -low*each
 	}
 	if offset < 0 || start < 0 || start > room || size > room-start {
 		return 0, 0, 0, fmt.Errorf("%s: got %s%s from byte %d on, want it within a buffer of %d bytes: %w", op, dt, l, offset, room, ErrShape)
