@@ -123,20 +123,6 @@ func converted(c *op.Call, args, results []dtype.DType) (*Task, error) {
 
 func convertedTask(c, inner *op.Call, task *Task, ins, outs []conversion, scratchBytes int) *Task {
 	var failed error
-	run := func(scratch []byte) error {
-		if task.Start != nil {
-			if err := task.Start(); err != nil {
-				return err
-			}
-		}
-		for i := range task.Tiles {
-			task.Tile(i, scratch)
-		}
-		if task.Finish != nil {
-			return task.Finish()
-		}
-		return nil
-	}
 	return &Task{
 		Tiles:   1,
 		Scratch: scratchBytes + task.Scratch,
@@ -155,7 +141,7 @@ func convertedTask(c, inner *op.Call, task *Task, ins, outs []conversion, scratc
 			for _, m := range outs {
 				inner.Out[m.index].Data = scratch[m.offset : m.offset+m.bytes]
 			}
-			if failed = run(scratch[scratchBytes:]); failed != nil {
+			if failed = task.run(scratch[scratchBytes:]); failed != nil {
 				return
 			}
 			for _, m := range outs {

@@ -70,7 +70,7 @@ func TestUnary(t *testing.T) {
 				continue
 			}
 			n := 33
-			if dt == dtype.F32 {
+			if dt == dtype.F32 && (name == "relu" || name == "exp") {
 				n = spanElements + 5
 			}
 			x := random(dt, 1, -4, 4, 1, n)

@@ -240,8 +240,38 @@ func run(t testing.TB, c *op.Call) []op.Arg {
 		same(what + ", again")
 	}
 	inPlace(t, c, task, same)
+	shifted(t, c, task, same)
 	c.Out = want
 	return want
+}
+
+// shifted runs the call on bytes that are aligned to their elements and to
+// nothing more, as in a file.
+func shifted(t testing.TB, c *op.Call, task *Task, same func(string)) {
+	t.Helper()
+	move := func(args []op.Arg) (old [][]byte) {
+		for i := range args {
+			data := args[i].Data
+			old = append(old, data)
+			if size := args[i].DType.Size(); len(data) > 0 && size > 0 {
+				args[i].Data = aligned(len(data) + size)[size:]
+				copy(args[i].Data, data)
+			}
+		}
+		return old
+	}
+	restore := func(args []op.Arg, old [][]byte) {
+		for i := range args {
+			args[i].Data = old[i]
+		}
+	}
+	in, out := move(c.In), move(c.Out)
+	if err := task.run(aligned(task.Scratch)); err != nil {
+		t.Fatalf("%s (shifted): %v", c.Def.Name, err)
+	}
+	same("shifted")
+	restore(c.In, in)
+	restore(c.Out, out)
 }
 
 // inPlace runs the call with results in operands' bytes, one pair at a time.

@@ -47,6 +47,8 @@ func TestGather(t *testing.T) {
 		expect(t, "gather", eval(t, "gather", nil, x, scalar[int64](-1)), []int{4, 2}, want, 0)
 		expect(t, "gather", eval(t, "gather", nil, x, ints()), []int{0, 4, 2}, nil, 0)
 	}
+	words := arg([]uint8{0, 1, 2, 3, 4, 5, 6, 7}, 2, 4) // slices of four bytes that lie anywhere
+	expect(t, "gather", eval(t, "gather", nil, words, ints(1, 0)), []int{2, 4}, []float64{4, 5, 6, 7, 0, 1, 2, 3}, 0)
 	big := random(dtype.F32, 1, 0, 1, 1000, 300)
 	index := values[int64](3, 900, 0, 999)
 	want := moved(big, []int{900, 300}, func(i []int) []int { return []int{int(index[i[0]]), i[1]} })

@@ -108,21 +108,33 @@ func Eval(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	var scratch []byte
-	if t.Scratch > 0 {
-		scratch = aligned(t.Scratch)
+	if err := t.run(aligned(t.Scratch)); err != nil {
+		return fmt.Errorf("%s: %w", nameOf(c), err)
 	}
-	if err := t.start(); err != nil {
-		return err
+	return nil
+}
+
+// run runs the whole task on this goroutine. Errors do not name the call.
+func (t *Task) run(scratch []byte) error {
+	if t.Start != nil {
+		if err := t.Start(); err != nil {
+			return err
+		}
 	}
 	for i := range t.Tiles {
 		t.Tile(i, scratch)
 	}
-	return t.finish()
+	if t.Finish != nil {
+		return t.Finish()
+	}
+	return nil
 }
 
 // aligned returns n bytes that start at a multiple of 64.
 func aligned(n int) []byte {
+	if n == 0 {
+		return nil
+	}
 	b := make([]byte, n+63)
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) & 63)
 	return b[skip : skip+n : skip+n]

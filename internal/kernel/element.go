@@ -60,6 +60,12 @@ func bytesOf[T any](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
 }
 
+// isAligned tells whether view takes b as elements of T.
+func isAligned[T any](b []byte) bool {
+	var zero T
+	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%unsafe.Alignof(zero) == 0
+}
+
 // bug reports a fault of the caller: kernels are handed checked arguments only.
 func bug(format string, args ...any) {
 	panic("BUG: kernel: " + fmt.Sprintf(format, args...))

@@ -53,7 +53,7 @@ func (s *GatherSpec) Tiles() int {
 // Gather computes part t.
 func Gather[I Index](s *GatherSpec, t int, dst, src []byte, indices []I) {
 	lo, hi := t*s.rows, min((t+1)*s.rows, s.Outer*s.Count)
-	if s.Inner == 4 {
+	if s.Inner == 4 && isAligned[uint32](dst) && isAligned[uint32](src) { // slices of four bytes may lie anywhere
 		gatherWords(s, lo, hi, view[uint32](dst), view[uint32](src), indices)
 		return
 	}
