@@ -194,11 +194,14 @@ func (b *Builder) Drop(v *Value) {
 // Return ends the program with its results.
 func (b *Builder) Return(results ...*Value) { b.prog.Body.Results = results }
 
-// Build returns the program, or the first error of the builder. The builder
-// must not be used after it.
+// Build returns the program. It fails with the first error of the builder, or
+// with all that [Verify] finds. The builder must not be used after it.
 func (b *Builder) Build() (*Program, error) {
 	if b.err != nil {
 		return nil, b.err
+	}
+	if err := Verify(b.prog); err != nil {
+		return nil, fmt.Errorf("ir: @%s: %w", quoteName(b.prog.Name), err)
 	}
 	return b.prog, nil
 }

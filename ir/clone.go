@@ -73,6 +73,16 @@ func (c cloner) call(call *Call) *Call {
 // must fit the declared type, and dimensions of one symbol must have one
 // size. Call it on a clone, then [Infer].
 func (p *Program) Bind(types ...op.Type) error {
+	if err := p.checkInputs(types); err != nil {
+		return err
+	}
+	for i, v := range p.Body.Params {
+		v.Type = types[i]
+	}
+	return nil
+}
+
+func (p *Program) checkInputs(types []op.Type) error {
 	if len(types) != len(p.Body.Params) {
 		return fmt.Errorf("ir: @%s: got %d inputs, want %d", quoteName(p.Name), len(types), len(p.Body.Params))
 	}
@@ -106,9 +116,6 @@ func (p *Program) Bind(types ...op.Type) error {
 				bound[symbol] = binding{size, v}
 			}
 		}
-	}
-	for i, v := range p.Body.Params {
-		v.Type = types[i]
 	}
 	return nil
 }

@@ -10,7 +10,9 @@
 //
 // [NewBuilder] builds a program in Go, [Parse] reads one from text,
 // [Program.String] writes it. [Infer] runs the shape rules again after types
-// have changed.
+// have changed, [AliasesOf] says which values may share bytes, [Verify] holds
+// a program to the numbered invariants at the head of verify.go, and an
+// [Interpreter] runs it in the plainest way there is.
 //
 // # The text form
 //
@@ -66,11 +68,13 @@
 // # Memory
 //
 // Programs are values on the Go heap and hold no tensor bytes. A [Weights]
-// table must stay valid while the programs that read it are in use.
+// table must stay valid while the programs that read it are in use. An
+// [Interpreter] writes neither inputs nor weights and returns bytes that the caller
+// owns.
 //
 // # Concurrency
 //
 // A program that nobody changes may be read from any goroutine: printed,
-// cloned. Changing one needs the caller's own
+// verified, cloned, analysed, interpreted. Changing one needs the caller's own
 // synchronisation.
 package ir

@@ -45,23 +45,34 @@ func (c *Call) where() string {
 	return c.String()
 }
 
-// inferResults returns one type per result, none of them absent. It does not
-// change the call.
+// inferResults returns the type of each result, the zero Type for one that is
+// not wanted. It does not change the call.
 func inferResults(c *Call, known func(*Value) ([]byte, bool)) ([]op.Type, error) {
 	s := c.Sig(known)
-	clear(s.Results)
+	err := c.inferSig(s)
+	return s.Results, err
+}
+
+// inferSig runs the shape rule on a signature of the call.
+func (c *Call) inferSig(s *op.Sig) error {
+	results := s.Results
+	clear(results)
 	if err := op.InferTypes(s); err != nil {
-		return nil, err
+		return err
 	}
-	if len(s.Results) != len(c.Results) {
-		return nil, fmt.Errorf("%s: the shape rule gives %d types, want %d", c.Op.Name, len(s.Results), len(c.Results))
+	if len(s.Results) != len(results) {
+		return fmt.Errorf("%s: the shape rule gives %d types, want %d", c.Op.Name, len(s.Results), len(results))
 	}
-	for i, t := range s.Results {
-		if c.Results[i] != nil && t.IsZero() {
-			return nil, fmt.Errorf("%s: the shape rule gives no type for result %d", c.Op.Name, i)
+	copy(results, s.Results)
+	s.Results = results
+	for i, v := range c.Results {
+		if v == nil {
+			results[i] = op.Type{}
+		} else if results[i].IsZero() {
+			return fmt.Errorf("%s: the shape rule gives no type for result %d", c.Op.Name, i)
 		}
 	}
-	return s.Results, nil
+	return nil
 }
 
 // fits reports whether a value can have both types: they agree in the element

@@ -100,8 +100,8 @@ var movementOps = []*op.Def{
 		copy(c.Out[0].Data, c.In[0].Data[:half])
 		copy(c.Out[1].Data, c.In[0].Data[half:])
 		return nil
-	}, Alias: op.Aliases(op.Rule{Kind: op.View}, op.Rule{Result: 1, Kind: op.View, Offset: func(s *op.Sig, _ int) (int, bool) {
-		return rowBytes(s.Args[0]) * s.Args[0].Shape.Size(0) / 2, true
+	}, Alias: op.Aliases(op.Rule{Result: op.EveryResult, Kind: op.View, Offset: func(s *op.Sig, result int) (int, bool) {
+		return result * byteLen(s.Args[0]) / 2, true
 	}})},
 	// every_other is a view with a stride: no contiguous part of its operand.
 	{Name: "every_other", MinArgs: 1, MaxArgs: 1, Infer: func(s *op.Sig) error {
@@ -150,6 +150,14 @@ var otherOps = []*op.Def{
 	{Name: "repeat", MinArgs: 1, MaxArgs: 1, Regions: 1, Infer: sameAsFirst},
 	// mystery declares nothing.
 	{Name: "mystery", MinArgs: 1, MaxArgs: op.Variadic, Infer: sameAsFirst, Kernel: copyFrom(0)},
+	{Name: "mystery_pair", MinResults: 2, MaxResults: 2, Infer: func(s *op.Sig) error {
+		return firstError(set(s, 0, dtype.F32, shape.N(2)), set(s, 1, dtype.F32, shape.N(2)))
+	}},
+	// view_if is a view when its second operand is not zero, else in place.
+	{Name: "view_if", MinArgs: 2, MaxArgs: 2, Infer: sameAsFirst, Alias: op.Aliases(
+		op.Rule{Kind: op.View, When: func(s *op.Sig) bool { b, ok := s.Known(1); return ok && b[0] != 0 }},
+		op.Rule{Kind: op.Same, When: func(s *op.Sig) bool { b, ok := s.Known(1); return ok && b[0] == 0 }},
+	)},
 	{Name: "is_positive", MinArgs: 1, MaxArgs: 1, Alias: op.Fresh(), Infer: func(s *op.Sig) error { return set(s, 0, dtype.Bool) },
 		Kernel: func(c *op.Call) error {
 			c.Out[0].Data[0] = 0

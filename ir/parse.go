@@ -11,7 +11,7 @@ const maxDepth = 200
 
 // Parse reads one program in the text form of the package comment, with the
 // operators of the registry. Errors name line and column. The result is
-// complete and typed; whether its donations hold is not checked here.
+// complete and typed; whether its donations hold is for [Verify] to say.
 func Parse(text string, r *op.Registry) (*Program, error) {
 	p := &parser{scanner: scanner{text: text}, reg: r, prog: &Program{}, names: map[string]*named{}}
 	p.program()

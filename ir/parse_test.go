@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+	"pgregory.net/rapid"
 
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
@@ -67,7 +68,7 @@ func TestParseGolden(t *testing.T) {
 	})
 }
 
-func checkFixedPoint(t testing.TB, text string, r *op.Registry) {
+func checkFixedPoint(t rapid.TB, text string, r *op.Registry) {
 	t.Helper()
 	p, err := ir.Parse(text, r)
 	if err != nil {
@@ -124,5 +125,6 @@ func FuzzParse(f *testing.F) {
 		if p.Hash() != p.Clone().Hash() {
 			t.Errorf("the hash of a clone differs")
 		}
+		_ = ir.Verify(p)
 	})
 }

@@ -18,7 +18,7 @@ func (m WeightMap) Bytes(w *Value) ([]byte, bool) {
 	return b, ok
 }
 
-// Known returns the function that [Infer] and [Call.Sig] take:
+// Known returns the function that [Infer], [AliasesOf] and [Call.Sig] take:
 // it knows the weights of the table and nothing else. w may be nil.
 func Known(w Weights) func(*Value) ([]byte, bool) {
 	return func(v *Value) ([]byte, bool) {

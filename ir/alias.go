@@ -1,0 +1,329 @@
+package ir
+
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/op"
+)
+
+// Extent is a range of bytes in which a value may lie.
+type Extent struct {
+	// Root is the value whose storage it is: a parameter, a weight, or a
+	// result that lies in bytes of its own.
+	Root *Value
+
+	// Low and High are the range in bytes of the root; High is the largest
+	// int64 when the end is not known.
+	Low, High int64
+
+	// Exact says that the value, if it lies in this root, is exactly these
+	// bytes; otherwise it is some of them.
+	Exact bool
+}
+
+func (e Extent) overlaps(f Extent) bool {
+	return e.Root == f.Root && max(e.Low, f.Low) < min(e.High, f.High)
+}
+
+// part returns where size bytes at the offset of a value with extent e lie.
+func (e Extent) part(offset, size int64) Extent {
+	if e.Exact && size != unknownEnd && e.Low+offset+size <= e.High {
+		e.Low += offset
+		e.High = e.Low + size
+	} else if offset != 0 || size != unknownEnd {
+		e.Exact = false
+	}
+	return e
+}
+
+// Aliases says for each value of a program in which bytes it may lie. What is
+// not known counts as shared: a result of an operator that declares no alias
+// rules may lie in any operand, and a view whose place is not known may be
+// any part of what it views.
+//
+// A result that an operator may write into a donated operand has the extents
+// of that operand. Whether it really lies there is for the planner to choose;
+// no other value can tell.
+type Aliases struct {
+	extents map[*Value][]Extent
+	sharing map[*Value][]*Value // root to values with an extent in it
+	order   *order
+	done    int // steps of the order that are analysed
+	known   func(*Value) ([]byte, bool)
+	broken  map[*Call]bool // calls whose alias rules cannot be asked
+}
+
+// AliasesOf analyses the program, in which types and regions must hold (V1 to
+// V10 of [Verify]). Donate marks count. known gives the bytes of weights, on
+// which the places of views may depend; it may be nil. The result describes
+// the program as it is now.
+func AliasesOf(p *Program, known func(*Value) ([]byte, bool)) *Aliases {
+	a := newAliases(p, known, nil)
+	a.advance(len(a.order.steps))
+	return a
+}
+
+func newAliases(p *Program, known func(*Value) ([]byte, bool), broken map[*Call]bool) *Aliases {
+	if known == nil {
+		known = Known(nil)
+	}
+	a := &Aliases{extents: map[*Value][]Extent{}, sharing: map[*Value][]*Value{}, order: newOrder(p), known: known, broken: broken}
+	for _, v := range p.Weights {
+		a.set(v, own(v))
+	}
+	return a
+}
+
+// advance analyses up to the given step. What is known then does not depend
+// on what comes after.
+func (a *Aliases) advance(to int) {
+	for ; a.done < to; a.done++ {
+		switch s := a.order.steps[a.done]; {
+		case s.call != nil:
+			a.call(s.call)
+		default:
+			a.params(s.block)
+		}
+	}
+}
+
+// Extents returns where the value may lie: one range per root. It must not be
+// written.
+func (a *Aliases) Extents(v *Value) []Extent {
+	if e, ok := a.extents[v]; ok {
+		return e
+	}
+	return own(v)
+}
+
+// Overlap reports whether two values may share a byte.
+func (a *Aliases) Overlap(x, y *Value) bool {
+	for _, e := range a.Extents(x) {
+		for _, f := range a.Extents(y) {
+			if e.overlaps(f) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// own is the storage of a value that shares no other's.
+func own(v *Value) []Extent {
+	size := sizeOf(v.Type)
+	return []Extent{{Root: v, High: size, Exact: size != unknownEnd}}
+}
+
+func sizeOf(t op.Type) int64 {
+	if t.IsStatic() {
+		if n, err := t.Bytes(); err == nil {
+			return int64(n)
+		}
+	}
+	return unknownEnd
+}
+
+func (a *Aliases) set(v *Value, extents []Extent) {
+	a.extents[v] = extents
+	for _, e := range extents {
+		a.sharing[e.Root] = append(a.sharing[e.Root], v)
+	}
+}
+
+func (a *Aliases) params(b *Block) {
+	for _, v := range b.Params {
+		extents := own(v)
+		// A parameter of a region starts as an operand or as a result of the
+		// round before.
+		if s, nested := a.order.site[b]; nested {
+			for _, o := range s.call.Args {
+				extents = a.addHull(extents, o.Value)
+			}
+		}
+		a.set(v, extents)
+	}
+}
+
+func (a *Aliases) call(c *Call) {
+	var asked bool
+	var sig *op.Sig
+	if !a.broken[c] {
+		sig = a.sig(c, &asked)
+	}
+	for i, v := range c.Results {
+		if v != nil {
+			a.set(v, a.result(c, i, sig, &asked))
+		}
+	}
+}
+
+// sig is the call with a Known that notes when the answer was no: a rule that
+// asked might decide otherwise on the actual bytes.
+func (a *Aliases) sig(c *Call, asked *bool) *op.Sig {
+	s := c.Sig(a.known)
+	inner := s.Known
+	s.Known = func(arg int) ([]byte, bool) {
+		b, ok := inner(arg)
+		*asked = *asked || !ok && s.Has(arg)
+		return b, ok
+	}
+	return s
+}
+
+// result returns the extents of result i of the call.
+func (a *Aliases) result(c *Call, i int, sig *op.Sig, asked *bool) []Extent {
+	v := c.Results[i]
+	var out []Extent
+	switch {
+	case a.broken[c] || !c.Op.Branch && !c.Op.Alias.Declared():
+		out = own(v)
+		for _, o := range c.Args {
+			out = a.addHull(out, o.Value)
+		}
+		for _, r := range c.Regions {
+			for _, x := range r.Results {
+				out = a.addHull(out, x)
+			}
+		}
+		for _, x := range c.Results[:i] {
+			out = a.addHull(out, x)
+		}
+	case c.Op.Branch:
+		for _, r := range c.Regions {
+			for _, e := range a.Extents(r.Results[i]) {
+				out = add(out, e)
+			}
+		}
+	default:
+		for arg, o := range c.Args {
+			if o.Value != nil {
+				out = a.operand(out, sig, asked, arg, i, o, v)
+			}
+		}
+	}
+	if out == nil || sizeOf(v.Type) == 0 {
+		return own(v)
+	}
+	return out
+}
+
+// operand adds the extents that result i has because of one operand.
+func (a *Aliases) operand(out []Extent, sig *op.Sig, asked *bool, arg, i int, o Operand, v *Value) []Extent {
+	offset, is := viewOf(sig, asked, arg, i)
+	if is == no && o.Donate {
+		is = backedBy(sig, asked, arg, i)
+	}
+	switch is {
+	case yes:
+		for _, e := range a.Extents(o.Value) {
+			out = add(out, e.part(offset, sizeOf(v.Type)))
+		}
+	case maybe:
+		for _, e := range own(v) {
+			out = add(out, e)
+		}
+		out = a.addHull(out, o.Value)
+	}
+	return out
+}
+
+// addHull adds all bytes in which v may lie, as bytes of which some are meant.
+func (a *Aliases) addHull(out []Extent, v *Value) []Extent {
+	if v == nil {
+		return out
+	}
+	for _, e := range a.Extents(v) {
+		e.Exact = false
+		out = add(out, e)
+	}
+	return out
+}
+
+// add keeps one range per root, so that a value never has more extents than
+// there are roots.
+func add(out []Extent, e Extent) []Extent {
+	i := slices.IndexFunc(out, func(x Extent) bool { return x.Root == e.Root })
+	if i < 0 {
+		return append(out, e)
+	}
+	if x := &out[i]; *x != e {
+		*x = Extent{Root: e.Root, Low: min(x.Low, e.Low), High: max(x.High, e.High)}
+	}
+	return out
+}
+
+// answer is what the alias rules say about an operand and a result.
+type answer uint8
+
+const (
+	no answer = iota
+	maybe
+	yes
+)
+
+// viewOf says whether the result is a view of the operand, and where it
+// starts. The rules of a call are asked only about static types.
+func viewOf(s *op.Sig, asked *bool, arg, result int) (offset int64, is answer) {
+	if !isStatic(s) {
+		switch rule := findRule(s, arg, result, op.View); {
+		case rule == nil:
+			return 0, no
+		case rule.When == nil && rule.Offset == nil:
+			return 0, yes
+		}
+		return 0, maybe
+	}
+	*asked = false
+	kind, bytes := s.AliasOf(arg, result)
+	if kind == op.View {
+		return int64(bytes), yes
+	}
+	if s.MayAlias(arg, result) || *asked && findRule(s, arg, result, op.View) != nil {
+		return 0, maybe
+	}
+	return 0, no
+}
+
+// backedBy says whether the result may lie in the operand's bytes once the
+// operand is donated.
+func backedBy(s *op.Sig, asked *bool, arg, result int) answer {
+	if isStatic(s) {
+		*asked = false
+		if kind, _ := s.AliasOf(arg, result); kind != 0 {
+			return yes
+		}
+		if !*asked {
+			return no
+		}
+	}
+	if findRule(s, arg, result, op.View) != nil {
+		return maybe
+	}
+	x, y := s.Args[arg], s.Results[result]
+	y.DType = x.DType // in place only the size of the elements counts
+	if s.Args[arg].DType.Bits() != s.Results[result].DType.Bits() || !fits(x, y) {
+		return no
+	}
+	for _, kind := range []op.AliasKind{op.Same, op.Accumulate, op.Update} {
+		if findRule(s, arg, result, kind) != nil {
+			return maybe
+		}
+	}
+	return no
+}
+
+func isStatic(s *op.Sig) bool {
+	dynamic := func(t op.Type) bool { return !t.IsZero() && !t.IsStatic() }
+	return !slices.ContainsFunc(s.Args, dynamic) && !slices.ContainsFunc(s.Results, dynamic)
+}
+
+// findRule returns the first rule of the kind for the operand and the result,
+// whether its condition holds or not.
+func findRule(s *op.Sig, arg, result int, kind op.AliasKind) *op.Rule {
+	for i, r := range s.Def.Alias.Rules() {
+		if r.Kind == kind && (r.Arg == arg || r.Arg == op.EveryArg) && (r.Result == result || r.Result == op.EveryResult) {
+			return &s.Def.Alias.Rules()[i]
+		}
+	}
+	return nil
+}

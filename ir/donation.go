@@ -1,0 +1,131 @@
+package ir
+
+import "fmt"
+
+// Violation is one broken invariant; the numbers are those of verify.go.
+type Violation struct {
+	Invariant int
+	Err       error
+}
+
+// Error returns "V7: " and what is wrong.
+func (v *Violation) Error() string { return fmt.Sprintf("V%d: %v", v.Invariant, v.Err) }
+
+// Unwrap returns what is wrong.
+func (v *Violation) Unwrap() error { return v.Err }
+
+func violation(invariant int, format string, args ...any) *Violation {
+	return &Violation{invariant, fmt.Errorf(format, args...)}
+}
+
+// Donations marks operands as donated where [Verify] allows it, with the same
+// analysis.
+type Donations struct{ aliases *Aliases }
+
+// NewDonations returns a Donations for the program, with known as in
+// [AliasesOf].
+func NewDonations(p *Program, known func(*Value) ([]byte, bool)) *Donations {
+	return &Donations{newAliases(p, known, nil)}
+}
+
+// Mark marks the operand as donated if the call may donate it, else it returns
+// the first *[Violation] (V11 to V19). Calls come in the order of
+// [Program.Walk], some may be left out: each mark is made in knowledge of
+// those before, and none takes the right of an earlier one away.
+func (d *Donations) Mark(c *Call, arg int) error {
+	d.aliases.advance(d.aliases.order.first[c])
+	if found := d.aliases.donation(c, arg); len(found) > 0 {
+		return found[0]
+	}
+	c.Args[arg].Donate = true
+	return nil
+}
+
+// donation checks the donation of one operand, C0 to C2.
+func (a *Aliases) donation(c *Call, arg int) []*Violation {
+	v := c.Args[arg].Value
+	if v == nil {
+		return []*Violation{violation(11, "%s donates operand %d, which is absent", c, arg)}
+	}
+	found := a.owned(c, v)
+	if u, used := a.order.usedAfter(v, c); used {
+		found = append(found, violation(15, "%s donates %s, which is used after it by %s", c, v, u))
+	}
+	for _, x := range a.sharers(v) {
+		if u, used := a.order.usedAfter(x, c); used && a.order.before(x, c) {
+			found = append(found, violation(14, "%s donates %s, but %s may share its bytes and is used after it by %s", c, v, x, u))
+		}
+	}
+	for i, o := range c.Args {
+		switch {
+		case i == arg || o.Value == nil || o.Donate && c.Args[arg].Donate && i < arg: // found at operand i
+		case o.Value == v:
+			found = append(found, violation(18, "%s donates %s and takes it as operand %d too", c, v, i))
+		case a.Overlap(o.Value, v):
+			found = append(found, violation(18, "%s donates %s and takes %s, which may share its bytes, as operand %d", c, v, o.Value, i))
+		}
+	}
+	return append(found, a.backed(c, arg)...)
+}
+
+// owned checks that all bytes in which v may lie may be given up by the call.
+func (a *Aliases) owned(c *Call, v *Value) (found []*Violation) {
+	loop := a.order.loop(c)
+	for _, e := range a.Extents(v) {
+		root := e.Root
+		in := ""
+		if root != v {
+			in = fmt.Sprintf(", which may lie in the bytes of %s", root)
+		}
+		switch {
+		case root.Kind == Weight:
+			found = append(found, violation(12, "%s donates %s%s: weights are never donated", c, v, in))
+		case root.Kind == Param && !root.Donated:
+			found = append(found, violation(13, "%s donates %s%s: the parameter is not donated", c, v, in))
+		case loop != nil && !a.order.within(root, loop):
+			found = append(found, violation(16, "%s donates %s%s: it is given outside of a region that may run again", c, v, in))
+		}
+	}
+	return found
+}
+
+// sharers returns the other values that may share bytes with v, each once.
+func (a *Aliases) sharers(v *Value) []*Value {
+	var out []*Value
+	seen := map[*Value]bool{v: true}
+	for _, e := range a.Extents(v) {
+		for _, x := range a.sharing[e.Root] {
+			if !seen[x] && a.Overlap(x, v) {
+				seen[x] = true
+				out = append(out, x)
+			}
+		}
+	}
+	return out
+}
+
+// backed checks that a wanted result may lie in the donated bytes.
+func (a *Aliases) backed(c *Call, arg int) []*Violation {
+	v := c.Args[arg].Value
+	switch {
+	case a.broken[c]:
+		return nil // reported as what it is
+	case !c.Op.Alias.Declared():
+		return []*Violation{violation(19, "%s donates %s to %s, which declares no aliases", c, v, c.Op.Name)}
+	}
+	var asked bool
+	sig := a.sig(c, &asked)
+	for i, r := range c.Results {
+		if r != nil && backedBy(sig, &asked, arg, i) != no {
+			return nil
+		}
+	}
+	return []*Violation{violation(17, "%s donates %s, but no result of %s may lie in its bytes", c, v, c.Op.Name)}
+}
+
+func (u use) String() string {
+	if u.call == nil {
+		return "the return of its block"
+	}
+	return u.call.String()
+}

@@ -1,0 +1,226 @@
+package ir
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// Interpreter runs programs in the plainest way: one call after the other,
+// every value in fresh bytes of the Go heap, nothing planned and nothing in
+// place. It is the reference that everything faster is compared with.
+//
+// A donated operand is dead after its call: its bytes are overwritten and a
+// later use is an error, so that a program that breaks the rules of donation
+// fails here visibly. Types and regions must hold (V1 to V10 of [Verify]).
+type Interpreter struct {
+	// Eval computes the calls of operators that bring no kernel of their own.
+	Eval func(*op.Call) error
+
+	// Weights holds the weights' bytes; it may be nil for a program without.
+	Weights Weights
+}
+
+// poison is written over what is dead and over results before they are
+// computed.
+const poison = 0xDB
+
+// Run runs the program and returns its results, whose bytes the caller owns.
+// Inputs are contiguous and are not written, donated or not. The types of the
+// program may be symbolic; each call's are inferred from the actual operands.
+func (in *Interpreter) Run(p *Program, inputs ...op.Arg) ([]op.Arg, error) {
+	types := make([]op.Type, len(inputs))
+	for i, x := range inputs {
+		types[i] = x.Type
+	}
+	if err := p.checkInputs(types); err != nil {
+		return nil, err
+	}
+	f := &frame{in: in, env: map[*Value]op.Arg{}, dead: map[*Value]*Call{}}
+	for i, v := range p.Body.Params {
+		if err := f.bind(v, inputs[i].Type, bytes.Clone(inputs[i].Data)); err != nil {
+			return nil, fmt.Errorf("ir: input %s: %w", v, err)
+		}
+	}
+	for _, w := range p.Weights {
+		data, ok := Known(in.Weights)(w)
+		if !ok {
+			return nil, fmt.Errorf("ir: weight %s has no bytes", w)
+		}
+		if err := f.bind(w, w.Type, data); err != nil {
+			return nil, fmt.Errorf("ir: weight %s: %w", w, err)
+		}
+	}
+	return f.block(p.Body)
+}
+
+// frame is one run.
+type frame struct {
+	in   *Interpreter
+	env  map[*Value]op.Arg
+	dead map[*Value]*Call // by the call that it was donated to
+}
+
+// bind gives a value that comes from outside.
+func (f *frame) bind(v *Value, t op.Type, data []byte) error {
+	n, err := t.Bytes()
+	if err != nil {
+		return err
+	}
+	if n != len(data) {
+		return fmt.Errorf("got %d bytes, want %d of %s", len(data), n, t)
+	}
+	f.env[v] = newArg(t, data)
+	return nil
+}
+
+func newArg(t op.Type, data []byte) op.Arg {
+	return op.Arg{Type: t, Layout: shape.RowMajor(t.Shape), Data: data}
+}
+
+// block runs the calls and returns copies of what the block returns.
+func (f *frame) block(b *Block) ([]op.Arg, error) {
+	for _, c := range b.Calls {
+		if err := f.call(c); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]op.Arg, len(b.Results))
+	for i, v := range b.Results {
+		x, err := f.read(v)
+		if err != nil {
+			return nil, fmt.Errorf("ir: return: %w", err)
+		}
+		out[i] = newArg(x.Type, bytes.Clone(x.Data))
+	}
+	return out, nil
+}
+
+// read returns a value that is alive.
+func (f *frame) read(v *Value) (op.Arg, error) {
+	if c := f.dead[v]; c != nil {
+		return op.Arg{}, fmt.Errorf("%s was donated to %s", v, c)
+	}
+	x, ok := f.env[v]
+	if !ok {
+		return op.Arg{}, fmt.Errorf("%s is not given yet", v)
+	}
+	return x, nil
+}
+
+func (f *frame) call(c *Call) error {
+	in := make([]op.Arg, len(c.Args))
+	for i, o := range c.Args {
+		if o.Value == nil {
+			continue
+		}
+		var err error
+		if in[i], err = f.read(o.Value); err != nil {
+			return fmt.Errorf("ir: %s: %w", c.where(), err)
+		}
+		if o.Donate && o.Value.Kind == Weight {
+			return fmt.Errorf("ir: %s: %s is a weight, which is never donated", c.where(), o.Value)
+		}
+	}
+	out, err := f.results(c, in)
+	if err != nil {
+		return err
+	}
+	for i, v := range c.Results {
+		if v == nil {
+			continue
+		}
+		if !fits(out[i].Type, v.Type) {
+			return fmt.Errorf("ir: %s: %s: got %s, want %s", c.where(), v, out[i].Type, v.Type)
+		}
+		f.env[v] = out[i]
+	}
+	for i, o := range c.Args {
+		if o.Donate && o.Value != nil {
+			fill(in[i].Data)
+			f.dead[o.Value] = c
+		}
+	}
+	return nil
+}
+
+// results computes the results of a call in fresh bytes.
+func (f *frame) results(c *Call, in []op.Arg) ([]op.Arg, error) {
+	switch {
+	case c.Op.Branch:
+		region := 1
+		for _, b := range in[0].Data {
+			if b != 0 {
+				region = 0
+			}
+		}
+		return f.block(c.Regions[region])
+	case len(c.Regions) > 0:
+		return nil, fmt.Errorf("ir: %s: %s has regions of a kind that the interpreter does not run: %w", c.where(), c.Op.Name, op.ErrUnsupported)
+	}
+	call, err := f.specialise(c, in)
+	if err == nil {
+		err = f.compute(call)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ir: %s: %w", c.where(), err)
+	}
+	return call.Out, nil
+}
+
+// specialise infers the types of a call from its actual operands, all of
+// which are known.
+func (f *frame) specialise(c *Call, in []op.Arg) (*op.Call, error) {
+	sig := c.Sig(nil)
+	for i := range in {
+		sig.Args[i] = in[i].Type
+	}
+	sig.Known = func(arg int) ([]byte, bool) {
+		if !sig.Has(arg) {
+			return nil, false
+		}
+		return in[arg].Data, true
+	}
+	if err := c.inferSig(sig); err != nil {
+		return nil, err
+	}
+	call := &op.Call{Sig: sig, Node: c.Node, In: in, Out: make([]op.Arg, len(c.Results))}
+	for i, t := range sig.Results {
+		if t.IsZero() {
+			continue
+		}
+		n, err := t.Bytes()
+		if err != nil {
+			return nil, fmt.Errorf("result %d: %w", i, err)
+		}
+		call.Out[i] = newArg(t, make([]byte, n))
+		fill(call.Out[i].Data)
+	}
+	return call, nil
+}
+
+func (f *frame) compute(call *op.Call) error {
+	def := call.Def
+	if def.Kernel == nil {
+		if f.in.Eval == nil {
+			return fmt.Errorf("%s has no kernel: %w", def.Name, op.ErrUnsupported)
+		}
+		return f.in.Eval(call)
+	}
+	if def.Scratch != nil {
+		n, err := def.Scratch(call.Sig)
+		if err != nil {
+			return err
+		}
+		call.Scratch = make([]byte, n)
+	}
+	return def.Kernel(call)
+}
+
+func fill(data []byte) {
+	for i := range data {
+		data[i] = poison
+	}
+}
