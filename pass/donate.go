@@ -21,7 +21,7 @@ import (
 var Donate = Pass{Name: "donate", Doc: "mark the last uses whose bytes a result may take", Run: donate}
 
 func donate(ctx *Context) error {
-	d := &donator{ctx: ctx, aliases: ir.AliasesOf(ctx.Program, ctx.known)}
+	d := &donator{ctx: ctx, marks: ir.NewDonations(ctx.Program, ctx.known)}
 	ctx.Program.Walk(func(_ *ir.Block, c *ir.Call) {
 		sig := c.Sig(ctx.known)
 		for r, v := range c.Results {
@@ -35,9 +35,9 @@ func donate(ctx *Context) error {
 }
 
 type donator struct {
-	ctx     *Context
-	aliases *ir.Aliases
-	index   int // of the call, in preorder
+	ctx   *Context
+	marks *ir.Donations
+	index int // of the call, in preorder
 }
 
 // result marks the operand whose bytes result r takes. Where there is none it
@@ -55,9 +55,8 @@ func (d *donator) result(c *ir.Call, sig *op.Sig, r int) {
 		if kind == op.View || a.Donate {
 			return
 		}
-		err := d.aliases.WhyNotDonate(c, i)
+		err := d.marks.Mark(c, i)
 		if err == nil {
-			c.Args[i].Donate = true
 			return
 		}
 		n, _ := a.Value.Type.Bytes()
