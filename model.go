@@ -2,6 +2,7 @@ package tenure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -191,7 +192,7 @@ func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) 
 	if err != nil {
 		return nil, err
 	}
-	exe, err := m.compile(ctx, types, nil, configure(opts))
+	exe, _, err := m.compile(ctx, target{types: types}, configure(opts))
 	if err != nil {
 		return nil, err
 	}
@@ -243,33 +244,72 @@ func (m *Model) Specialise(shapes Shapes, check func(passName string, p *ir.Prog
 	if err != nil {
 		return nil, err
 	}
-	ctx, err := m.specialise(types, nil, check)
+	c, err := m.specialise(target{types: types}, check)
 	if err != nil {
 		return nil, err
 	}
-	return ctx.Program, nil
+	return c.Program, nil
 }
 
-func (m *Model) specialise(types []op.Type, donated []bool, check func(string, *ir.Program) error) (*pass.Context, error) {
+// target is what a program is specialised for.
+type target struct {
+	types   []op.Type
+	donated []bool           // nil: no input is
+	value   func(int) []byte // the bytes of an input; nil where no run is under way
+}
+
+// specialised is a program for one target.
+type specialised struct {
+	*pass.Context
+	frozen []int // inputs whose values decide a shape and are constants of the program
+}
+
+func (m *Model) specialise(t target, check func(string, *ir.Program) error) (*specialised, error) {
 	p := m.program.Clone()
-	if err := p.Bind(types...); err != nil {
+	if err := p.Bind(t.types...); err != nil {
 		return nil, err
 	}
-	for i, d := range donated {
+	for i, d := range t.donated {
 		p.Body.Params[i].Donated = d
 	}
-	ctx := &pass.Context{Program: p, Constants: &pass.Overlay{Base: m.file.Weights}, MaxFold: maxFold}
+	c := &specialised{Context: &pass.Context{Program: p, Constants: &pass.Overlay{Base: m.file.Weights}, MaxFold: maxFold}}
+	if err := c.freeze(t); err != nil {
+		return nil, err
+	}
 	var after func(pass.Pass, *ir.Program) error
 	if check != nil {
 		after = func(ps pass.Pass, p *ir.Program) error { return check(ps.Name, p) }
 	}
-	if err := pass.Run(ctx, pass.Specialise, after); err != nil {
+	if err := pass.Run(c.Context, pass.Specialise, after); err != nil {
 		return nil, err
 	}
-	if err := ir.VerifyKnown(p, ir.Known(ctx.Constants)); err != nil {
+	if err := ir.VerifyKnown(p, ir.Known(c.Constants)); err != nil {
 		return nil, fmt.Errorf("BUG: the compiled program breaks a rule: %w", err)
 	}
-	return ctx, nil
+	return c, nil
+}
+
+// freeze makes constants of the inputs whose values decide a shape, until all
+// shapes are known or nothing more can be done.
+func (c *specialised) freeze(t target) error {
+	for {
+		if err := pass.Run(c.Context, []pass.Pass{pass.Fold}, nil); err != nil {
+			return err
+		}
+		deciders := pass.Deciders(c.Program)
+		if len(deciders) == 0 {
+			return errors.Join(c.Suspended...)
+		}
+		if t.value == nil {
+			return fmt.Errorf("the values of input %q decide the size of values of the program: it can be planned only when they are given to a run: %w", deciders[0].Name, ErrUnsupported)
+		}
+		for _, v := range deciders {
+			if err := pass.Freeze(c.Context, v, t.value(v.Index)); err != nil {
+				return err
+			}
+			c.frozen = append(c.frozen, v.Index)
+		}
+	}
 }
 
 // Check proves a plan, which may come from a file, against the model: it
@@ -295,21 +335,23 @@ func (m *Model) Check(p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	ctx, err := m.specialise(types, nil, nil)
+	c, err := m.specialise(target{types: types}, nil)
 	if err != nil {
 		return err
 	}
-	return check.Check(ctx.Program, p, ctx.Constants)
+	return check.Check(c.Program, p, c.Constants)
 }
 
 // Notes are remarks on what the model's file says and what was done about it.
 func (m *Model) Notes() []string { return slices.Clone(m.file.Notes) }
 
-// compile makes the executable for one set of input types.
-func (m *Model) compile(ctx context.Context, types []op.Type, donated []bool, o sessionOptions) (*exec.Executable, error) {
-	c, err := m.specialise(types, donated, nil)
+// compile makes the executable for a target, and says which inputs' values it
+// is made for.
+func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
+	c, err := m.specialise(t, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: o.threads, Declined: c.Declined, Copies: c.Copies})
+	exe, err = exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: o.threads, Declined: c.Declined, Copies: c.Copies})
+	return exe, c.frozen, err
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure"
-	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/tensor"
@@ -58,47 +57,11 @@ func differs(got, want *tensor.Tensor, tol tolerance) string {
 }
 
 func floatsOf(x *tensor.Tensor) []float64 {
-	switch x.DType() {
-	case dtype.F32:
-		return widen[float32](x)
-	case dtype.F64:
-		return widen[float64](x)
-	case dtype.I64:
-		return widen[int64](x)
-	case dtype.I32:
-		return widen[int32](x)
-	case dtype.U8:
-		return widen[uint8](x)
-	case dtype.I8:
-		return widen[int8](x)
-	case dtype.Bool:
-		v, err := tensor.Read[bool](x)
-		if err != nil {
-			panic(err)
-		}
-		defer v.Release()
-		out := make([]float64, len(v.Data))
-		for i, b := range v.Data {
-			if b {
-				out[i] = 1
-			}
-		}
-		return out
-	}
-	panic("no floats of " + x.DType().String())
-}
-
-func widen[T float32 | float64 | int64 | int32 | uint8 | int8](x *tensor.Tensor) []float64 {
-	v, err := tensor.Read[T](x)
+	data, err := tensor.Float64s(x)
 	if err != nil {
 		panic(err)
 	}
-	defer v.Release()
-	out := make([]float64, len(v.Data))
-	for i, n := range v.Data {
-		out[i] = float64(n)
-	}
-	return out
+	return data
 }
 
 func readTensor(t testing.TB, path string) *tensor.Tensor {

@@ -133,7 +133,7 @@ func (r *running) prepare(ctx context.Context) error {
 		r.inputs[i], _ = r.taken.Bytes(i)
 		r.donated[i] = r.operands[i].Semantics() != tensor.AlwaysCopy && r.taken.InPlace(i)
 	}
-	exe, err := r.session.executable(ctx, types, r.donated)
+	exe, err := r.session.executable(ctx, target{types: types, donated: r.donated, value: func(i int) []byte { return r.inputs[i] }})
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
 	}

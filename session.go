@@ -1,6 +1,7 @@
 package tenure
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/exec"
-	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -36,7 +36,14 @@ type Session struct {
 type cached struct {
 	shapes  []*shape.Shape
 	donated []bool
+	frozen  []frozen
 	exe     *exec.Executable
+}
+
+// frozen is the value of an input that decides a shape: it is part of the key.
+type frozen struct {
+	input int
+	bytes []byte
 }
 
 func configure(opts []SessionOption) sessionOptions {
@@ -71,7 +78,7 @@ func (s *Session) Plan(ctx context.Context, shapes Shapes) (*plan.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	exe, err := s.executable(ctx, types, make([]bool, len(types)))
+	exe, err := s.executable(ctx, target{types: types, donated: make([]bool, len(types))})
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +116,11 @@ func (s *Session) Close() error {
 }
 
 // find returns the executable for the key and makes it the one used last.
-func (s *Session) find(types []op.Type, donated []bool) *exec.Executable {
+func (s *Session) find(t target) *exec.Executable {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, c := range s.plans {
-		if !c.matches(types, donated) {
+		if !c.matches(t) {
 			continue
 		}
 		copy(s.plans[1:i+1], s.plans[:i])
@@ -123,33 +130,41 @@ func (s *Session) find(types []op.Type, donated []bool) *exec.Executable {
 	return nil
 }
 
-func (c *cached) matches(types []op.Type, donated []bool) bool {
-	for i, t := range types {
-		if c.shapes[i] != t.Shape || c.donated[i] != donated[i] {
+func (c *cached) matches(t target) bool {
+	for i := range t.types {
+		if c.shapes[i] != t.types[i].Shape || c.donated[i] != t.donated[i] {
+			return false
+		}
+	}
+	for _, f := range c.frozen {
+		if t.value == nil || !bytes.Equal(f.bytes, t.value(f.input)) {
 			return false
 		}
 	}
 	return true
 }
 
-// executable returns the executable for inputs of the given types, from the
-// cache or compiled now. donated says which inputs the run may overwrite.
-func (s *Session) executable(ctx context.Context, types []op.Type, donated []bool) (*exec.Executable, error) {
-	if exe := s.find(types, donated); exe != nil {
+// executable returns the executable for a target, from the cache or compiled
+// now.
+func (s *Session) executable(ctx context.Context, t target) (*exec.Executable, error) {
+	if exe := s.find(t); exe != nil {
 		return exe, nil
 	}
 	s.compiling.Lock()
 	defer s.compiling.Unlock()
-	if exe := s.find(types, donated); exe != nil {
+	if exe := s.find(t); exe != nil {
 		return exe, nil
 	}
-	exe, err := s.model.compile(ctx, types, donated, s.opts)
+	exe, deciding, err := s.model.compile(ctx, t, s.opts)
 	if err != nil {
 		return nil, err
 	}
-	c := &cached{donated: slices.Clone(donated), exe: exe}
-	for _, t := range types {
-		c.shapes = append(c.shapes, t.Shape)
+	c := &cached{donated: slices.Clone(t.donated), exe: exe}
+	for _, typ := range t.types {
+		c.shapes = append(c.shapes, typ.Shape)
+	}
+	for _, i := range deciding {
+		c.frozen = append(c.frozen, frozen{i, bytes.Clone(t.value(i))})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,6 +40,10 @@ type Context struct {
 	Declined []plan.Declined
 	Copies   []plan.Copy
 
+	// Suspended are the faults that fold found in branches whose condition is
+	// not known: they are faults of the program if it never is.
+	Suspended []error
+
 	names map[string]bool // of the weights
 }
 

@@ -1,6 +1,9 @@
 package pass
 
-import "github.com/tenure-go/tenure/ir"
+import (
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+)
 
 // DCE removes calls and weights whose results nobody reads.
 //
@@ -42,9 +45,7 @@ func sweepDead(b *ir.Block, read map[*ir.Value]bool) {
 		if !needed {
 			continue
 		}
-		for n := len(c.Results); n > max(c.Op.MinResults, 1) && !read[c.Results[n-1]]; n-- {
-			c.Results = c.Results[:n-1]
-		}
+		dropResults(c, read)
 		for _, region := range c.Regions {
 			sweepDead(region, read)
 		}
@@ -57,4 +58,15 @@ func sweepDead(b *ir.Block, read map[*ir.Value]bool) {
 		b.Calls[kept] = c
 	}
 	b.Calls = append([]*ir.Call(nil), b.Calls[kept:]...)
+}
+
+// dropResults drops optional results at the end that nobody reads. Where any
+// number is allowed, their number is part of what the call means.
+func dropResults(c *ir.Call, read map[*ir.Value]bool) {
+	if c.Op.MaxResults == op.Variadic {
+		return
+	}
+	for n := len(c.Results); n > max(c.Op.MinResults, 1) && !read[c.Results[n-1]]; n-- {
+		c.Results = c.Results[:n-1]
+	}
 }

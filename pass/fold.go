@@ -25,6 +25,7 @@ var Fold = Pass{Name: "fold", Doc: "infer types and compute what is constant", R
 
 func fold(ctx *Context) error {
 	f := folder{ctx: ctx, replaced: replacer{}}
+	ctx.Suspended = nil
 	if err := f.block(ctx.Program.Body); err != nil {
 		return err
 	}
@@ -57,11 +58,16 @@ func (f *folder) block(b *ir.Block) error {
 		}
 		for _, region := range c.Regions {
 			if err := f.block(region); err != nil {
-				return err
+				// Not a fault yet: the condition may become known, and choose the other branch.
+				f.ctx.Suspended = append(f.ctx.Suspended, err)
 			}
 			for i, v := range region.Results {
 				region.Results[i] = f.replaced.of(v)
 			}
+		}
+		if len(f.ctx.Suspended) > 0 && len(c.Regions) > 0 {
+			kept = append(kept, c)
+			continue
 		}
 		sig, err := f.infer(c)
 		if err != nil {

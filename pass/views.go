@@ -30,7 +30,9 @@ func views(ctx *Context) error {
 		if arg < 0 || c.Args[arg].Donate {
 			return
 		}
-		if offset == 0 && sig.Args[arg] == sig.Results[0] {
+		// Equal types of unknown size may be of different sizes.
+		same := sig.Args[arg] == sig.Results[0] && (sig.Results[0].IsStatic() || c.Op.Name == "identity")
+		if offset == 0 && same {
 			replaced[c.Results[0]] = c.Args[arg].Value
 			return
 		}
