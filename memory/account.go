@@ -5,7 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// counter is a current figure and the highest it has been. Each has a cache line of its own: all allocations of all cores meet here.
+// counter is a current figure and the highest it has been. Each has a cache line of its own: all allocations of all cores
+// meet here.
 type counter struct {
 	current atomic.Int64
 	peak    atomic.Int64
@@ -40,8 +41,8 @@ type reservation struct {
 	total, byPurpose int64 // the figures with it
 }
 
-// reserve counts bytes as taken, or refuses them at the limit. The total moves by compare-and-swap, never over the limit, so that an
-// allocation that is refused cannot make another one fail.
+// reserve counts bytes as taken, or refuses them at the limit. The total moves by compare-and-swap, never over the limit, so
+// that an allocation that is refused cannot make another one fail.
 func reserve(bytes int, p Purpose) (reservation, error) {
 	n := int64(bytes)
 	for {
@@ -83,7 +84,8 @@ type Usage struct {
 	Buffers int64 // live buffers
 }
 
-// Figures is one reading of all counters. They are read one after the other: while others allocate, the sum of the parts may differ from the total.
+// Figures is one reading of all counters. They are read one after the other: while others allocate, the sum of the parts may
+// differ from the total.
 type Figures struct {
 	Total       Usage
 	ByPurpose   [numPurposes]Usage
@@ -119,7 +121,8 @@ func (c *counter) read() Usage {
 	return Usage{Current: c.current.Load(), Peak: c.peak.Load(), Buffers: c.count.Load()}
 }
 
-// ResetPeak makes every peak start again from the current figure. A peak that another goroutine reaches at this very moment may be lost.
+// ResetPeak makes every peak start again from the current figure. A peak that another goroutine reaches at this very moment
+// may be lost.
 func ResetPeak() {
 	account.total.peak.Store(account.total.current.Load())
 	for p := range account.purposes {
@@ -127,6 +130,6 @@ func ResetPeak() {
 	}
 }
 
-// SetLimit bounds the bytes of all live buffers, mapped files included, and returns the bound it replaces. 0 means none. A limit below
-// what is in use stops new allocations and takes nothing back.
+// SetLimit bounds the bytes of all live buffers, mapped files included, and returns the bound it replaces. 0 means none. A
+// limit below what is in use stops new allocations and takes nothing back.
 func SetLimit(bytes int64) (old int64) { return account.limit.Swap(max(bytes, 0)) }

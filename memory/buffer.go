@@ -18,7 +18,8 @@ type Buffer struct {
 	s *storage
 }
 
-// storage is what a Buffer counts. It is a thing of its own so that the safety net can still reach it when nobody holds the Buffer.
+// storage is what a Buffer counts. It is a thing of its own so that the safety net can still reach it when nobody holds the
+// Buffer.
 type storage struct {
 	state   atomic.Uint64 // holders in the lower 32 bits, flags above
 	data    []byte        // the bytes of the buffer
@@ -120,15 +121,15 @@ func (c *chunk) slotOf(slot []byte) int {
 	return int(uintptr(unsafe.Pointer(unsafe.SliceData(slot)))-uintptr(unsafe.Pointer(unsafe.SliceData(c.mem)))) / c.bin.slot
 }
 
-// Import makes a buffer of somebody else's bytes. It is never exclusive and not part of the figures. When its last holder lets go it
-// calls release, once, from whatever goroutine that is; release may be nil.
+// Import makes a buffer of somebody else's bytes. It is never exclusive and not part of the figures. When its last holder
+// lets go it calls release, once, from whatever goroutine that is; release may be nil.
 func Import(data []byte, release func()) *Buffer {
 	s := &storage{data: data[:len(data):len(data)], giveUp: release, purpose: noPurpose}
 	return s.publish(Imported)
 }
 
-// MapFile maps a file for reading, as bytes of purpose [Weights]. The bytes are the file's: if somebody truncates the file while it is
-// mapped, reading behind its end kills the process, so replace such files by renaming a new one over them.
+// MapFile maps a file for reading, as bytes of purpose [Weights]. The bytes are the file's: if somebody truncates the file
+// while it is mapped, reading behind its end kills the process, so replace such files by renaming a new one over them.
 func MapFile(path string) (*Buffer, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -202,8 +203,8 @@ func (b *Buffer) Purpose() Purpose { return b.s.purpose }
 // SetLabel says what the bytes are, for reports of leaks. Call it before the buffer is shared.
 func (b *Buffer) SetLabel(label string) { b.s.label = label }
 
-// Resident returns how many of the bytes are in physical memory, in whole pages. It is known only on Linux and only for buffers that
-// are a mapping of their own (over 32 KiB); other cases are an error that matches errors.ErrUnsupported.
+// Resident returns how many of the bytes are in physical memory, in whole pages. It is known only on Linux and only for
+// buffers that are a mapping of their own (over 32 KiB); other cases are an error that matches errors.ErrUnsupported.
 func (b *Buffer) Resident() (int, error) {
 	if b.s.chunk != nil || b.Flags()&Imported != 0 {
 		return 0, fmt.Errorf("memory: resident size of a buffer of %d bytes that is no mapping of its own: %w", b.Len(), errUnsupported)
@@ -214,7 +215,30 @@ func (b *Buffer) Resident() (int, error) {
 	return resident(b.Bytes())
 }
 
-// Retain adds a holder. The caller must itself be, or act for, a live holder; on a buffer that nobody holds it is ErrReleased.
+// Discard lets the system take back the pages that lie wholly within bytes from to to. Those of a mapped file are read again
+// when they are next touched: a way to be rid of what was copied elsewhere. Other bytes are then undefined. It is advice: an
+// error, which for buffers that are no mapping of their own matches errors.ErrUnsupported, changes nothing.
+func (b *Buffer) Discard(from, to int) error {
+	data := b.Bytes()
+	if from < 0 || from > to || to > len(data) {
+		return fmt.Errorf("memory: discard bytes %d to %d: want them within a buffer of %d", from, to, len(data))
+	}
+	if b.s.chunk != nil || b.Flags()&Imported != 0 {
+		return fmt.Errorf("memory: discard bytes of a buffer of %d that is no mapping of its own: %w", len(data), errUnsupported)
+	}
+	page := osmem.PageSize()
+	from, to = (from+page-1)/page*page, to/page*page
+	if from >= to {
+		return nil
+	}
+	if b.Flags()&Mapped != 0 {
+		return osmem.DontNeed(data[from:to])
+	}
+	return discard(data[from:to])
+}
+
+// Retain adds a holder. The caller must itself be, or act for, a live holder; on a buffer that nobody holds it is
+// ErrReleased.
 func (b *Buffer) Retain() error {
 	for {
 		old := b.s.state.Load()
@@ -230,8 +254,8 @@ func (b *Buffer) Retain() error {
 	}
 }
 
-// Release drops the caller's hold. The last one gives the bytes back. A holder that releases twice drops somebody else's hold; where
-// there is nobody else it is ErrReleased.
+// Release drops the caller's hold. The last one gives the bytes back. A holder that releases twice drops somebody else's
+// hold; where there is nobody else it is ErrReleased.
 func (b *Buffer) Release() error {
 	if !b.s.drop() {
 		return fmt.Errorf("memory: release a buffer that nobody holds: %w", ErrReleased)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/internal/osmem"
 )
 
 func TestHolders(t *testing.T) {
@@ -188,6 +189,52 @@ func TestLiveDescribesBuffers(t *testing.T) {
 	for _, info := range Live() {
 		if info.ID == got.ID {
 			t.Errorf("freed buffer is listed: %+v", info)
+		}
+	}
+}
+
+func TestDiscard(t *testing.T) {
+	small := mustAlloc(t, 40, IO)
+	defer mustRelease(t, small)
+	wantErr(t, "small buffer", small.Discard(0, 40), errors.ErrUnsupported)
+	for _, r := range [][2]int{{-1, 1}, {2, 1}, {0, 41}} {
+		if err := small.Discard(r[0], r[1]); err == nil || errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("bytes %d to %d of 40: got %v, want an error of the range", r[0], r[1], err)
+		}
+	}
+	page := osmem.PageSize()
+	path := filepath.Join(t.TempDir(), "weights")
+	want := bytes.Repeat([]byte{7}, 5*page)
+	if err := os.WriteFile(path, want, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := MapFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustRelease(t, mapped)
+	large := mustAlloc(t, 100*page, IO)
+	defer mustRelease(t, large)
+	for i := range large.Bytes() {
+		large.Bytes()[i] = 7
+	}
+	for name, b := range map[string]*Buffer{"file": mapped, "large": large} {
+		if err := b.Discard(1, 3*page+1); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%s: %v", name, err)
+		}
+		// Pages 1 and 2 lie wholly within; whatever the system did with them, their neighbours are as they were.
+		for _, at := range []int{0, page - 1, 3 * page, 4 * page} {
+			if got := b.Bytes()[at]; got != 7 {
+				t.Errorf("%s: got byte %d at %d, want 7", name, got, at)
+			}
+		}
+	}
+	if !bytes.Equal(mapped.Bytes(), want) {
+		t.Error("a mapped file changed")
+	}
+	if n, err := large.Resident(); err == nil && large.Discard(page, 99*page) == nil {
+		if m, err := large.Resident(); err != nil || m >= n {
+			t.Errorf("got %d resident bytes, before %d, want fewer", m, n)
 		}
 	}
 }

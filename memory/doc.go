@@ -1,35 +1,42 @@
-// Package memory owns the bytes of tensors. It gives buffers outside the Go heap, counts who holds them, bounds them, and keeps the figures of what they take.
+// Package memory owns the bytes of tensors. It gives buffers outside the Go heap, counts who holds them, bounds them, and
+// keeps the figures of what they take.
 //
 // # Ownership
 //
-// A [Buffer] counts its holders; its bytes go back to the system when the last one lets go. [Alloc] gives the first hold to its caller, [Buffer.Retain] adds one,
-// [Buffer.Release] drops one. A [Handle] is a holder with a life of its own, the base of a tensor: uses of it can be counted, it can be
-// locked for writing, and whoever still has it after its end gets an error and not somebody else's bytes.
+// A [Buffer] counts its holders; its bytes go back to the system when the last one lets go. [Alloc] gives the first hold to
+// its caller, [Buffer.Retain] adds one, [Buffer.Release] drops one. A [Handle] is a holder with a life of its own, the base
+// of a tensor: uses of it can be counted, it can be locked for writing, and whoever still has it after its end gets an error
+// and not somebody else's bytes.
 //
-// Bytes may be written only by a holder that is exclusive: the buffer has one holder and no flag (imported, read-only, mapped from a file), and the handle
-// no other use. [Handle.Lock] is the one door to that right.
+// Bytes may be written only by a holder that is exclusive: the buffer has one holder and no flag (imported, read-only,
+// mapped from a file), and the handle no other use. [Handle.Lock] is the one door to that right.
 //
-// Contents are zero when a buffer is made. Buffers of up to 32 KiB are slots of shared chunks, larger ones are mappings of their own that go back to the system as soon as they are free,
-// with huge pages from 2 MiB on. Every buffer is aligned to [Alignment].
+// Contents are zero when a buffer is made. Buffers of up to 32 KiB are slots of shared chunks, larger ones are mappings of
+// their own that go back to the system as soon as they are free, with huge pages from 2 MiB on. Every buffer is aligned to
+// [Alignment].
 //
 // # Figures
 //
-// Off-heap bytes are not part of GOMEMLIMIT or of runtime.MemStats. [Stats] has them, current and peak, by [Purpose]; [Var] publishes them through
-// expvar; [SetLimit] bounds them. They count the bytes that were asked for; Figures.System says what was taken from the system for them.
+// Off-heap bytes are not part of GOMEMLIMIT or of runtime.MemStats. [Stats] has them, current and peak, by [Purpose]; [Var]
+// publishes them through expvar; [SetLimit] bounds them. They count the bytes that were asked for; Figures.System says what
+// was taken from the system for them.
 //
 // # Safety net
 //
-// A buffer that becomes unreachable while it is held was dropped without Release. The collector finds it, [OnLeak] and the figures report it, and its bytes
-// are freed unless somebody may still read them. The net is for finding mistakes: when it acts is not defined.
+// A buffer that becomes unreachable while it is held was dropped without Release. The collector finds it, [OnLeak] and the
+// figures report it, and its bytes are freed unless somebody may still read them. The net is for finding mistakes: when it
+// acts is not defined.
 //
 // # Builds
 //
-// In race builds all memory comes from the Go heap, because the race detector sees no other. With the tag `invariants` freed bytes are poisoned, bytes written
-// behind a buffer's end are found when it is freed, and every report names the place that allocated.
+// In race builds all memory comes from the Go heap, because the race detector sees no other. With the tag `invariants` freed
+// bytes are poisoned, bytes written behind a buffer's end are found when it is freed, and every report names the place that
+// allocated.
 //
 // # Concurrency
 //
-// Everything in this package may be called from any goroutine. What may not happen at once is a release by the last holder and an access by somebody who is none.
+// Everything in this package may be called from any goroutine. What may not happen at once is a release by the last holder
+// and an access by somebody who is none.
 //
 //	b, err := memory.Alloc(1<<20, memory.Scratch)
 //	if err != nil {

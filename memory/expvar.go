@@ -6,7 +6,8 @@ import "encoding/json"
 //
 //	expvar.Publish("tenure.memory", memory.Var{})
 //
-// The caller publishes it, not this package: importing expvar links net/http into the program and puts a handler on its default mux.
+// The caller publishes it, not this package: importing expvar links net/http into the program and puts a handler on its
+// default mux.
 type Var struct{}
 
 // String returns the present figures as a JSON object.

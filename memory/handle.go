@@ -6,13 +6,16 @@ import (
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
-// Handle is one holder of a buffer whose end others can see: the base of a tensor. It is a small value; copies are the same handle.
+// Handle is one holder of a buffer whose end others can see: the base of a tensor. It is a small value; copies are the same
+// handle.
 //
-// A handle is alive until Release or Donate, which succeed once. While it is alive anybody may take a use of it ([Handle.Use]), or one
-// writer the lock ([Handle.Lock]); the hold on the buffer ends when the handle is dead and its last use has ended, whoever ends it.
-// All methods may be called from any goroutine at any time, also on handles that are long dead.
+// A handle is alive until Release or Donate, which succeed once. While it is alive anybody may take a use of it
+// ([Handle.Use]), or one writer the lock ([Handle.Lock]); the hold on the buffer ends when the handle is dead and its last
+// use has ended, whoever ends it. All methods may be called from any goroutine at any time, also on handles that are long
+// dead.
 //
-// Whoever keeps a Handle keeps its Buffer too: the safety net finds a buffer that nobody can reach, and handles do not reach it.
+// Whoever keeps a Handle keeps its Buffer too: the safety net finds a buffer that nobody can reach, and handles do not reach
+// it.
 type Handle struct {
 	rec *record
 	tag uint64 // the word of the record while the handle is alive and nobody uses it
@@ -53,8 +56,8 @@ func (s *storage) attach(r *record) Handle {
 	return Handle{rec: r, tag: tag}
 }
 
-// Use takes a use: until EndUse the bytes stay where they are and nobody may write them. It fails with ErrReleased or ErrDonated on a
-// dead handle, and with ErrWriting while a writer has it.
+// Use takes a use: until EndUse the bytes stay where they are and nobody may write them. It fails with ErrReleased or
+// ErrDonated on a dead handle, and with ErrWriting while a writer has it.
 func (h Handle) Use() error {
 	if h.rec == nil {
 		return ErrReleased
@@ -89,9 +92,9 @@ func (h Handle) refusal(w uint64) error {
 // EndUse ends a use that Use took.
 func (h Handle) EndUse() { h.end(1) }
 
-// Lock takes the use that may write: it succeeds only if nobody else uses the handle, the handle is the buffer's only holder and the
-// buffer is ours. New holders come only from live handles and a locked one makes none, so this stays true until Unlock. It fails like Use,
-// and with ErrShared if the bytes are not exclusive.
+// Lock takes the use that may write: it succeeds only if nobody else uses the handle, the handle is the buffer's only holder
+// and the buffer is ours. New holders come only from live handles and a locked one makes none, so this stays true until
+// Unlock. It fails like Use, and with ErrShared if the bytes are not exclusive.
 func (h Handle) Lock() error {
 	if h.rec == nil {
 		return ErrReleased
@@ -129,7 +132,8 @@ func (h Handle) end(what uint64) {
 // Release gives the handle up. The bytes go back now or, if the handle is in use, when the last use ends.
 func (h Handle) Release() error { return h.kill(stateReleased) }
 
-// Donate gives the handle up to an operation. The caller has a use or the lock, and ends it afterwards: that is when the hold goes.
+// Donate gives the handle up to an operation. The caller has a use or the lock, and ends it afterwards: that is when the
+// hold goes.
 func (h Handle) Donate() error { return h.kill(stateDonated) }
 
 func (h Handle) kill(state uint64) error {
@@ -150,7 +154,8 @@ func (h Handle) kill(state uint64) error {
 	}
 }
 
-// Err returns nil for a live handle that nobody writes, otherwise the error with which Use would fail. The answer may be old when it arrives.
+// Err returns nil for a live handle that nobody writes, otherwise the error with which Use would fail. The answer may be old
+// when it arrives.
 func (h Handle) Err() error {
 	if h.rec == nil {
 		return ErrReleased

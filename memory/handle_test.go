@@ -335,8 +335,8 @@ func TestHandlesFollowTheModel(t *testing.T) {
 	})
 }
 
-// TestHammerOneHandle lets readers, writers, makers of views and a releaser meet on one handle after another. The bytes hold eight equal words
-// whenever nobody writes; a reader that sees a mix has read during a write or after the end.
+// TestHammerOneHandle lets readers, writers, makers of views and a releaser meet on one handle after another. The bytes hold
+// eight equal words whenever nobody writes; a reader that sees a mix has read during a write or after the end.
 func TestHammerOneHandle(t *testing.T) {
 	const rounds, readers, writers = 60, 3, 2
 	before := Stats()

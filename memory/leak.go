@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Leak describes a buffer that became unreachable while somebody still held it: a tensor or buffer was dropped without Release.
+// Leak describes a buffer that became unreachable while somebody still held it: a tensor or buffer was dropped without
+// Release.
 type Leak struct {
 	ID      uint64 // of the buffer
 	Bytes   int
@@ -37,8 +38,8 @@ func (l Leak) String() string {
 
 var leakHook atomic.Pointer[func(Leak)]
 
-// OnLeak sets the function that is told of every leak that the collector finds, and returns the one it replaces; nil means none. It runs
-// on a goroutine of the runtime's and must not block. Leaks are counted in [Stats] in any case.
+// OnLeak sets the function that is told of every leak that the collector finds, and returns the one it replaces; nil means
+// none. It runs on a goroutine of the runtime's and must not block. Leaks are counted in [Stats] in any case.
 func OnLeak(hook func(Leak)) (old func(Leak)) {
 	var p *func(Leak)
 	if hook != nil {
@@ -50,9 +51,9 @@ func OnLeak(hook func(Leak)) (old func(Leak)) {
 	return nil
 }
 
-// dropped is the safety net: the collector found that nobody can reach the Buffer any more. Bytes without uses that only handles hold are freed, for
-// whoever could read them is gone. A use that is out may belong to a slice that somebody kept, and a hold without a handle gives no
-// sign of its reader: those bytes stay.
+// dropped is the safety net: the collector found that nobody can reach the Buffer any more. Bytes without uses that only
+// handles hold are freed, for whoever could read them is gone. A use that is out may belong to a slice that somebody kept,
+// and a hold without a handle gives no sign of its reader: those bytes stay.
 func (s *storage) dropped() {
 	info, held := s.info()
 	if !held {
@@ -88,8 +89,8 @@ func (s *storage) liveHandles() []Handle {
 	return hs
 }
 
-// collectEvery bounds how often an allocation at the limit starts a collection: a program that lives at its limit and takes ErrLimit for
-// an answer must not pay a collection for each.
+// collectEvery bounds how often an allocation at the limit starts a collection: a program that lives at its limit and takes
+// ErrLimit for an answer must not pay a collection for each.
 const collectEvery = time.Second
 
 var lastCollect atomic.Int64

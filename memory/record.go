@@ -9,8 +9,9 @@ import (
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
-// record is what stands behind a Handle. Records lie outside the Go heap in slabs that are never unmapped, for two reasons: a stale
-// handle may look at its record's word at any time, and foreign code may end a use by one atomic subtraction at a fixed address.
+// record is what stands behind a Handle. Records lie outside the Go heap in slabs that are never unmapped, for two reasons:
+// a stale handle may look at its record's word at any time, and foreign code may end a use by one atomic subtraction at a
+// fixed address.
 //
 // A record has a cache line of its own, so that uses of different tensors do not meet.
 type record struct {
@@ -22,8 +23,9 @@ type record struct {
 	_     [64 - 24]byte
 }
 
-// The word of a record, from the lowest bit: 24 bits of uses, 1 bit "a writer has it", 2 bits of state, 37 bits of generation.
-// A record's generation grows each time it becomes free, so a handle of an earlier life matches no word of a later one.
+// The word of a record, from the lowest bit: 24 bits of uses, 1 bit "a writer has it", 2 bits of state, 37 bits of
+// generation. A record's generation grows each time it becomes free, so a handle of an earlier life matches no word of a
+// later one.
 const (
 	usesBits  = 24
 	usesMask  = 1<<usesBits - 1
@@ -41,7 +43,8 @@ const (
 
 const recordsPerSlab = 1024
 
-// recordSlab is a slab of records with what the Go side keeps beside each: pointers the collector must see cannot lie in the records.
+// recordSlab is a slab of records with what the Go side keeps beside each: pointers the collector must see cannot lie in the
+// records.
 type recordSlab struct {
 	records []record
 	owners  [recordsPerSlab]*storage
@@ -51,8 +54,8 @@ type recordSlab struct {
 var records struct {
 	grow  sync.Mutex
 	slabs atomic.Pointer[[]*recordSlab]
-	// free is the stack of free records: a count of pops above (so that a compare-and-swap cannot mistake a record that left and came
-	// back for one that stayed), the top's index below.
+	// free is the stack of free records: a count of pops above (so that a compare-and-swap cannot mistake a record that left
+	// and came back for one that stayed), the top's index below.
 	free atomic.Uint64
 }
 

@@ -10,8 +10,8 @@ import (
 // Alignment is the alignment in bytes of everything that Alloc returns: a cache line, and the widest vector register.
 const Alignment = 64
 
-// Small buffers are slots of chunks that hold one slot size each, so that 40 bytes take 64 and not a page. The slot sizes are the
-// multiples of 64 up to 512 and four steps per doubling from there: at most a quarter is slack.
+// Small buffers are slots of chunks that hold one slot size each, so that 40 bytes take 64 and not a page. The slot sizes
+// are the multiples of 64 up to 512 and four steps per doubling from there: at most a quarter is slack.
 const (
 	maxSlot      = 32 << 10
 	linearSlots  = 8
@@ -109,8 +109,8 @@ func (b *bin) grow() (*chunk, error) {
 	return c, nil
 }
 
-// put gives a slot back. A chunk that becomes empty goes back to the system unless it is the only one of its bin with room: one spare
-// keeps a program that allocates and frees a single buffer from asking the system each time.
+// put gives a slot back. A chunk that becomes empty goes back to the system unless it is the only one of its bin with room:
+// one spare keeps a program that allocates and frees a single buffer from asking the system each time.
 func (c *chunk) put(slot int) error {
 	b := c.bin
 	b.mu.Lock()

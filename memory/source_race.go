@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// The race detector sees accesses to the Go heap only, so race builds take all memory from there. The slice keeps it alive, and the
-// runtime does not move heap objects.
+// The race detector sees accesses to the Go heap only, so race builds take all memory from there. The slice keeps it alive,
+// and the runtime does not move heap objects.
 
 const maxRaceBytes = 16 << 30
 
@@ -28,6 +28,10 @@ func obtain(size int) ([]byte, error) {
 func surrender(m []byte) error {
 	account.system.current.Add(-int64(len(m)))
 	return nil
+}
+
+func discard([]byte) error {
+	return fmt.Errorf("memory: discard Go heap memory in a race build: %w", errors.ErrUnsupported)
 }
 
 func resident([]byte) (int, error) {

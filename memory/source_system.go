@@ -25,6 +25,8 @@ func surrender(m []byte) error {
 	return osmem.Unmap(m)
 }
 
+func discard(m []byte) error { return osmem.DontNeed(m) }
+
 func resident(m []byte) (int, error) { return osmem.Resident(m) }
 
 func obtainRecords() ([]record, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// View is the elements of a contiguous tensor as a Go slice in row-major order, and a use of the tensor until its Release. Data must not be kept
-// longer, and not be written if the view is from Read.
+// View is the elements of a contiguous tensor as a Go slice in row-major order, and a use of the tensor until its Release.
+// Data must not be kept longer, and not be written if the view is from Read.
 type View[T dtype.Element] struct {
 	Data []T
 	use  Bytes
@@ -21,12 +21,12 @@ func (v *View[T]) Release() {
 	v.use.Release()
 }
 
-// Read returns a view of x for reading. It fails with ErrDType unless T is x's element type, with ErrShape unless x is contiguous, and
-// with ErrWriting while a writer has x.
+// Read returns a view of x for reading. It fails with ErrDType unless T is x's element type, with ErrShape unless x is
+// contiguous, and with ErrWriting while a writer has x.
 func Read[T dtype.Element](x *Tensor) (View[T], error) { return view[T]("read", x, false) }
 
-// Write returns a view of x for writing. While it is out every other access to x fails with ErrWriting. It fails with ErrShared unless x is
-// exclusive, and like Read.
+// Write returns a view of x for writing. While it is out every other access to x fails with ErrWriting. It fails with
+// ErrShared unless x is exclusive, and like Read.
 func Write[T dtype.Element](x *Tensor) (View[T], error) { return view[T]("write", x, true) }
 
 func view[T dtype.Element](op string, x *Tensor, write bool) (View[T], error) {
@@ -61,9 +61,9 @@ func (b *Bytes) Release() {
 	}
 	b.Data, b.t = nil, nil
 	if b.write {
-		t.h.Unlock()
+		t.unlock()
 	} else {
-		t.h.EndUse()
+		t.endUse()
 	}
 }
 
@@ -84,7 +84,7 @@ func (t *Tensor) access(op string, write bool) (Bytes, error) {
 	if write {
 		err = t.h.Lock()
 	} else {
-		err = t.h.Use()
+		err = t.use()
 	}
 	if err != nil {
 		return Bytes{}, t.refusal(op, err)
@@ -97,13 +97,14 @@ func (t *Tensor) bytes() []byte {
 	return t.buf.Bytes()[t.start : t.start+t.size : t.start+t.size]
 }
 
-// UnsafeBytes returns the bytes that the layout spans without taking a use, and the index in them where element [0,...,0] begins. They
-// are valid only while something else keeps the tensor alive, and must not be written unless the caller knows that it is exclusive. A dead tensor has none.
+// UnsafeBytes returns the bytes that the layout spans without taking a use, and the index in them where element [0,...,0]
+// begins. They are valid only while something else keeps the tensor alive, and must not be written unless the caller knows
+// that it is exclusive. A dead tensor has none.
 func (t *Tensor) UnsafeBytes() (data []byte, first int) {
-	if t == nil || t.buf == nil || t.h.Use() != nil {
+	if t == nil || t.buf == nil || t.use() != nil {
 		return nil, 0
 	}
-	defer t.h.EndUse()
+	defer t.endUse()
 	return t.bytes(), t.first
 }
 
@@ -119,10 +120,10 @@ func Values[T dtype.Element](x *Tensor) ([]T, error) {
 	if _, err := shape.Bytes(x.dt, x.Shape()); err != nil { // a broadcast can repeat a few bytes beyond all memory
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	if err := x.h.Use(); err != nil {
+	if err := x.use(); err != nil {
 		return nil, x.refusal(op, err)
 	}
-	defer x.h.EndUse()
+	defer x.endUse()
 	out := make([]T, x.NumElements())
 	gather(asBytes(out), x)
 	return out, nil

@@ -83,6 +83,8 @@ func TestAccessErrors(t *testing.T) {
 		{"nil", second(Read[float32](nil)), ErrReleased, "no tensor", ""},
 		{"nil values", second(Values[float32](nil)), ErrReleased, "no tensor", ""},
 		{"nil release", (*Tensor)(nil).Release(), ErrReleased, "no tensor", ""},
+		{"zero release", (&Tensor{}).Release(), ErrReleased, "no tensor", ""},
+		{"zero view", second((&Tensor{}).View()), ErrReleased, "no tensor", ""},
 		{"nil view", second((*Tensor)(nil).Reshape(1)), ErrReleased, "no tensor", ""},
 		{"zero", second((&Tensor{}).Use()), ErrReleased, "no tensor", ""},
 		{"nil operand", second(Take("add", x, nil)), ErrReleased, "add: operand 1", ""},

@@ -9,7 +9,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// claim is what an operation has of one operand between its begin and its end: a use or, where the bytes may be written, the lock.
+// claim is what an operation has of one operand between its begin and its end: a use or, where the bytes may be written, the
+// lock.
 type claim struct {
 	t      *Tensor
 	sem    CopySemantics
@@ -18,7 +19,8 @@ type claim struct {
 	kept   *Tensor // the result that takes over the bytes
 }
 
-// acquire takes the lock for a tensor that is given up, if it is exclusive, and a use otherwise. Only a strict donation fails for being shared.
+// acquire takes the lock for a tensor that is given up, if it is exclusive, and a use otherwise. Only a strict donation
+// fails for being shared.
 func (c *claim) acquire(op string) error {
 	if c.sem != AlwaysCopy {
 		err := c.t.h.Lock()
@@ -35,7 +37,7 @@ func (c *claim) acquire(op string) error {
 
 // borrow takes a use whatever the semantics.
 func (c *claim) borrow(op string) error {
-	if err := c.t.h.Use(); err != nil {
+	if err := c.t.use(); err != nil {
 		return c.t.refusal(op, err)
 	}
 	c.held = true
@@ -70,8 +72,8 @@ func (c *claim) hold(op string, offset int, dt dtype.DType, l *shape.Layout) (*T
 // commit ends the claim and the tensor, if it was given up.
 func (c *claim) commit(op string) {
 	if c.sem != AlwaysCopy {
-		// The reason comes first: once the handle is dead somebody may ask for it. It does no harm on a tensor that lives, nor if
-		// another goroutine ends the tensor at this moment: a reused tensor that is listed twice ends here twice.
+		// The reason comes first: once the handle is dead somebody may ask for it. It does no harm on a tensor that lives,
+		// nor if another goroutine ends the tensor at this moment: a reused tensor that is listed twice ends here twice.
 		c.t.fate.Store(&fate{op: op, site: invariant.Here(3)})
 		_ = c.t.h.Donate()
 	}
@@ -90,9 +92,9 @@ func (c *claim) rollback() {
 func (c *claim) end() {
 	switch {
 	case c.locked:
-		c.t.h.Unlock()
+		c.t.unlock()
 	case c.held:
-		c.t.h.EndUse()
+		c.t.endUse()
 	}
 	c.held, c.locked = false, false
 }

@@ -52,8 +52,8 @@ func Of[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	return fromBytes("of", dt, s, asBytes(data))
 }
 
-// Wrap returns a tensor over the caller's own slice, without a copy. It is never exclusive: operations never write into it. The caller
-// must not write into data while the tensor or a view of it is alive.
+// Wrap returns a tensor over the caller's own slice, without a copy. It is never exclusive: operations never write into it.
+// The caller must not write into data while the tensor or a view of it is alive.
 func Wrap[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	dt, s, err := typed("wrap", data, dims)
 	if err != nil {
@@ -62,8 +62,8 @@ func Wrap[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	return own("wrap", memory.Import(asBytes(data), nil), dt, shape.RowMajor(s))
 }
 
-// FromBytes returns a tensor with a copy of data: the elements in row-major order and the machine's byte order, packed if they are
-// smaller than a byte. Bytes of Bool other than 0 become 1.
+// FromBytes returns a tensor with a copy of data: the elements in row-major order and the machine's byte order, packed if
+// they are smaller than a byte. Bytes of Bool other than 0 become 1.
 func FromBytes(dt dtype.DType, s *shape.Shape, data []byte) (*Tensor, error) {
 	return fromBytes("from bytes", dt, s, data)
 }
@@ -92,8 +92,8 @@ func fromBytes(op string, dt dtype.DType, s *shape.Shape, data []byte) (*Tensor,
 	return t, nil
 }
 
-// FromBuffer returns a tensor over a part of a buffer: element [0,...,0] is at the byte offset. The tensor is another holder; the caller
-// keeps its own hold. A tensor whose bytes shall become writable is made by releasing that hold.
+// FromBuffer returns a tensor over a part of a buffer: element [0,...,0] is at the byte offset. The tensor is another
+// holder; the caller keeps its own hold. A tensor whose bytes shall become writable is made by releasing that hold.
 func FromBuffer(buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	const op = "from buffer"
 	if dt.Bits() == 0 {

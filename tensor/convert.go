@@ -31,8 +31,8 @@ func patternAt(dt dtype.DType, data []byte, i int) uint8 {
 	return dt.PackedAt(data, i)
 }
 
-// Float32s returns the elements of a tensor of any real type as float32, in row-major order, in a slice of their own. Floats of up to 32 bits are
-// exact; f64 and large integers are rounded to nearest; bool is 0 or 1.
+// Float32s returns the elements of a tensor of any real type as float32, in row-major order, in a slice of their own. Floats
+// of up to 32 bits are exact; f64 and large integers are rounded to nearest; bool is 0 or 1.
 func Float32s(x *Tensor) ([]float32, error) { return floats[float32]("float32s", x) }
 
 // Float64s is [Float32s] as float64: f64 and integers of up to 53 bits are exact, larger ones rounded to nearest.
@@ -49,10 +49,10 @@ func floats[F float32 | float64](op string, x *Tensor) ([]F, error) {
 	if _, err := shape.Bytes(dtype.F32, x.Shape()); err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	if err := x.h.Use(); err != nil {
+	if err := x.use(); err != nil {
 		return nil, x.refusal(op, err)
 	}
-	defer x.h.EndUse()
+	defer x.endUse()
 	data := x.bytes()
 	if !x.layout.IsContiguous() {
 		data = make([]byte, x.NumElements()*x.dt.Size())

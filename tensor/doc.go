@@ -1,24 +1,28 @@
-// Package tensor gives arrays of numbers whose bytes have an owner: a [Tensor] is an immutable handle (element type, shape, layout, place in
-// a buffer), and the package knows at any time who else holds those bytes and whether they may be written.
+// Package tensor gives arrays of numbers whose bytes have an owner: a [Tensor] is an immutable handle (element type, shape,
+// layout, place in a buffer), and the package knows at any time who else holds those bytes and whether they may be written.
 //
 // # Ownership
 //
-// Whoever makes a tensor owns it and calls [Tensor.Release] when done with it. Views ([Tensor.Slice], [Tensor.Reshape], ...) are tensors of their own
-// over the same bytes, each with its own Release; the bytes go back when the last holder has let go.
+// Whoever makes a tensor owns it and calls [Tensor.Release] when done with it. Views ([Tensor.Slice], [Tensor.Reshape], ...)
+// are tensors of their own over the same bytes, each with its own Release; the bytes go back when the last holder has let
+// go.
 //
-// Data is reached through a use: [Read] and [Write] return a [View] with a Go slice that is valid until the view's Release. Write needs
-// an exclusive tensor: one holder, no other use, and bytes that are ours (not imported, not mapped, not weights).
+// Data is reached through a use: [Read] and [Write] return a [View] with a Go slice that is valid until the view's Release.
+// Write needs an exclusive tensor: one holder, no other use, and bytes that are ours (not imported, not mapped, not
+// weights).
 //
-// An operand is passed in one of three ways. A *Tensor itself is borrowed: it is never written and stays the caller's. [Tensor.Donate] gives
-// it up strictly: if its bytes cannot be reused the call fails, says why, and has consumed nothing. [Tensor.Reuse] gives it up where that helps. After a
-// successful call the given-up tensor is dead, and using it is [ErrDonated] with the name of the operation. Operations are written with [Take].
+// An operand is passed in one of three ways. A *Tensor itself is borrowed: it is never written and stays the caller's.
+// [Tensor.Donate] gives it up strictly: if its bytes cannot be reused the call fails, says why, and has consumed nothing.
+// [Tensor.Reuse] gives it up where that helps. After a successful call the given-up tensor is dead, and using it is
+// [ErrDonated] with the name of the operation. Operations are written with [Take].
 //
-// A tensor dropped without Release is found by the garbage collector some time later, reported (see [memory.OnLeak]), and freed if no use is out.
+// A tensor dropped without Release is found by the garbage collector some time later, reported (see [memory.OnLeak]), and
+// freed if no use is out.
 //
 // # Concurrency
 //
-// All methods and functions may be called from any goroutine. Release of a tensor that another goroutine uses ends the tensor now and frees the bytes when that use ends.
-// A View, a [Bytes] and a [Taken] belong to one goroutine.
+// All methods and functions may be called from any goroutine. Release of a tensor that another goroutine uses ends the
+// tensor now and frees the bytes when that use ends. A View, a [Bytes] and a [Taken] belong to one goroutine.
 //
 // # Errors
 //

@@ -37,8 +37,8 @@ func (t *Tensor) refusal(op string, err error) error {
 	return fmt.Errorf("%s: %s: %w", op, t.describe(), err)
 }
 
-// deadError names the operation that a dead tensor was donated to. The record's word may already serve another handle; the tensor
-// itself remembers, from before the word changed.
+// deadError names the operation that a dead tensor was donated to. The record's word may already serve another handle; the
+// tensor itself remembers, from before the word changed.
 func (t *Tensor) deadError(op string, err error) error {
 	f := t.fate.Load()
 	switch {

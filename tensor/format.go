@@ -16,16 +16,16 @@ const (
 	showEdges = 3
 )
 
-// String returns type, shape and values in a form for people: small tensors whole, large ones by the first and last elements of each dimension. A dead tensor, and
-// one that is being written, says so in place of the values.
+// String returns type, shape and values in a form for people: small tensors whole, large ones by the first and last elements
+// of each dimension. A dead tensor, and one that is being written, says so in place of the values.
 func (t *Tensor) String() string {
 	if t == nil || t.buf == nil {
 		return "tensor(none)"
 	}
-	if err := t.h.Use(); err != nil {
+	if err := t.use(); err != nil {
 		return t.describe() + " (" + t.lifeless(err) + ")"
 	}
-	defer t.h.EndUse()
+	defer t.endUse()
 	if t.NumElements() == 0 {
 		return t.describe() + " []"
 	}
@@ -55,7 +55,8 @@ func (t *Tensor) lifeless(err error) string {
 	return "released"
 }
 
-// printer formats all elements that will be shown, so that they can be aligned, and then writes them with the brackets around.
+// printer formats all elements that will be shown, so that they can be aligned, and then writes them with the brackets
+// around.
 type printer struct {
 	t              *Tensor
 	data           []byte

@@ -2,8 +2,9 @@ package tensor
 
 import "github.com/tenure-go/tenure/memory"
 
-// Contiguous returns a tensor with the same elements whose layout is contiguous: another view of the same bytes where they already are, and
-// otherwise a copy in a buffer of its own, which copied tells. Either way it is another tensor, and t stays the caller's.
+// Contiguous returns a tensor with the same elements whose layout is contiguous: another view of the same bytes where they
+// already are, and otherwise a copy in a buffer of its own, which copied tells. Either way it is another tensor, and t stays
+// the caller's.
 func (t *Tensor) Contiguous() (c *Tensor, copied bool, err error) {
 	const op = "contiguous"
 	if t == nil || t.buf == nil {
@@ -13,10 +14,10 @@ func (t *Tensor) Contiguous() (c *Tensor, copied bool, err error) {
 		c, err = t.derive(op, AlwaysCopy, same)
 		return c, false, err
 	}
-	if err := t.h.Use(); err != nil {
+	if err := t.use(); err != nil {
 		return nil, false, t.refusal(op, err)
 	}
-	defer t.h.EndUse()
+	defer t.endUse()
 	if c, err = alloc(op, t.purpose(), t.dt, t.Shape()); err != nil {
 		return nil, false, err
 	}
@@ -49,7 +50,8 @@ type gatherer struct {
 	each           int
 }
 
-// dim copies the elements below dimension d whose first is at byte at of src. A layout that is not contiguous has elements and a dimension.
+// dim copies the elements below dimension d whose first is at byte at of src. A layout that is not contiguous has elements
+// and a dimension.
 func (g *gatherer) dim(d, at int) {
 	n, step := g.sizes[d], g.strides[d]*g.each
 	if d < len(g.sizes)-1 {

@@ -25,8 +25,8 @@ func (s CopySemantics) String() string {
 	return fmt.Sprintf("semantics(%d)", uint8(s))
 }
 
-// Operand is a tensor as an argument of an operation, with what the operation may do with its bytes. A *Tensor is borrowed; Donate and
-// Reuse make the other two.
+// Operand is a tensor as an argument of an operation, with what the operation may do with its bytes. A *Tensor is borrowed;
+// Donate and Reuse make the other two.
 type Operand interface {
 	Tensor() *Tensor
 	Semantics() CopySemantics

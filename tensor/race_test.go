@@ -12,7 +12,8 @@ import (
 
 const raceChild = "TENURE_RACE_CHILD"
 
-// TestRaceOnTensorBytes is two halves: in the child process it writes the same element of a tensor from two goroutines at once.
+// TestRaceOnTensorBytes is two halves: in the child process it writes the same element of a tensor from two goroutines at
+// once.
 func TestRaceOnTensorBytes(t *testing.T) {
 	kind := os.Getenv(raceChild)
 	if kind == "" {

@@ -8,13 +8,14 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// A relayout computes the layout of a view from the layout of what it views, and by how many elements its element [0,...,0] lies further on.
+// A relayout computes the layout of a view from the layout of what it views, and by how many elements its element [0,...,0]
+// lies further on.
 type relayout func(op string, l *shape.Layout) (to *shape.Layout, elements int, err error)
 
 func same(_ string, l *shape.Layout) (*shape.Layout, int, error) { return l, 0, nil }
 
-// Range selects elements of one dimension: Start, Start+Step, ... below Stop. A negative Start or Stop counts from the end, Stop [End]
-// is the end itself, and Step 0 means 1.
+// Range selects elements of one dimension: Start, Start+Step, ... below Stop. A negative Start or Stop counts from the end,
+// Stop [End] is the end itself, and Step 0 means 1.
 type Range struct{ Start, Stop, Step int }
 
 // End as the Stop of a Range is the end of the dimension.
@@ -227,7 +228,8 @@ func unsqueezed(axes []int) relayout {
 	}
 }
 
-// strided is shape.Strided for computed sizes. Dimensions of size 1 get the row-major stride, so that layouts that differ in nothing that can be reached are one.
+// strided is shape.Strided for computed sizes. Dimensions of size 1 get the row-major stride, so that layouts that differ in
+// nothing that can be reached are one.
 func strided(op string, sizes, strides []int) (*shape.Layout, error) {
 	s, err := shape.Of(sizes...)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Taken is the operands of a running operation: none can be freed, and none that may be overwritten can be read by anybody else, until
-// Commit, Rollback or Fail. A Taken belongs to one goroutine.
+// Taken is the operands of a running operation: none can be freed, and none that may be overwritten can be read by anybody
+// else, until Commit, Rollback or Fail. A Taken belongs to one goroutine.
 type Taken struct {
 	op     string
 	claims []claim
@@ -17,10 +17,12 @@ type Taken struct {
 	ended  bool
 }
 
-// Take begins an operation: it takes a use of every operand, and the sole right to those that are given up and exclusive. When it returns an error nothing was consumed.
+// Take begins an operation: it takes a use of every operand, and the sole right to those that are given up and exclusive.
+// When it returns an error nothing was consumed.
 //
-// An operation then computes and calls Commit, which ends the tensors that were given up, whether or not their bytes served. If it fails before its first write into
-// an operand it calls Rollback, after that Fail. Rollback after either of the others does nothing, so it can be deferred.
+// An operation then computes and calls Commit, which ends the tensors that were given up, whether or not their bytes served.
+// If it fails before its first write into an operand it calls Rollback, after that Fail. Rollback after either of the others
+// does nothing, so it can be deferred.
 //
 //	taken, err := tensor.Take("relu", x)
 //	if err != nil {
@@ -99,8 +101,8 @@ func (t *Tensor) pins() bool { return t.size < t.buf.Len()-t.size }
 // Tensor returns operand i, whose type, shape and layout stay readable also after its end.
 func (k *Taken) Tensor(i int) *Tensor { return k.claims[i].t }
 
-// Bytes returns the bytes that operand i spans and the index where its element [0,...,0] begins. They are valid until the Taken ends, and may be
-// written only if InPlace(i).
+// Bytes returns the bytes that operand i spans and the index where its element [0,...,0] begins. They are valid until the
+// Taken ends, and may be written only if InPlace(i).
 func (k *Taken) Bytes(i int) (data []byte, first int) {
 	c := &k.claims[i]
 	if !c.held {
@@ -109,16 +111,16 @@ func (k *Taken) Bytes(i int) (data []byte, first int) {
 	return c.t.bytes(), c.t.first
 }
 
-// InPlace reports whether operand i may be overwritten: it was given up, it is exclusive, no two of its elements share a byte, and it is not the small
-// rest of a large buffer. Whether the result fits there (width, shape, order of access) is for the operation to know; a strict donation whose bytes
-// it cannot use is an error, after Rollback.
+// InPlace reports whether operand i may be overwritten: it was given up, it is exclusive, no two of its elements share a
+// byte, and it is not the small rest of a large buffer. Whether the result fits there (width, shape, order of access) is for
+// the operation to know; a strict donation whose bytes it cannot use is an error, after Rollback.
 func (k *Taken) InPlace(i int) bool {
 	c := &k.claims[i]
 	return c.locked && !c.t.layout.Overlaps() && !c.t.pins()
 }
 
-// Keep returns the tensor that will have the bytes of operand i after Commit: with dt and l, and its lowest element where the operand's is. The
-// caller gives it to nobody before Commit; Rollback and Fail release it.
+// Keep returns the tensor that will have the bytes of operand i after Commit: with dt and l, and its lowest element where
+// the operand's is. The caller gives it to nobody before Commit; Rollback and Fail release it.
 func (k *Taken) Keep(i int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	c := &k.claims[i]
 	if !k.InPlace(i) || c.kept != nil {
@@ -137,7 +139,8 @@ func (k *Taken) Keep(i int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	return v, nil
 }
 
-// Commit ends the operation with success: operands that were given up are dead, and a later use of them is ErrDonated with the operation's name.
+// Commit ends the operation with success: operands that were given up are dead, and a later use of them is ErrDonated with
+// the operation's name.
 func (k *Taken) Commit() {
 	k.end(func(c *claim) {
 		if c.sem == ReuseInput {
@@ -151,11 +154,12 @@ func (k *Taken) Commit() {
 	})
 }
 
-// Rollback ends an operation that has written nothing into its operands: all are what they were. After Commit or Fail it does nothing.
+// Rollback ends an operation that has written nothing into its operands: all are what they were. After Commit or Fail it
+// does nothing.
 func (k *Taken) Rollback() { k.end((*claim).rollback) }
 
-// Fail ends an operation that failed after its first write into an operand: what was given up is dead, its bytes go back, and the error is ErrPartlyWritten, with
-// the step that failed and the cause.
+// Fail ends an operation that failed after its first write into an operand: what was given up is dead, its bytes go back,
+// and the error is ErrPartlyWritten, with the step that failed and the cause.
 func (k *Taken) Fail(step string, cause error) error {
 	k.end(func(c *claim) {
 		if c.kept != nil {
@@ -179,5 +183,6 @@ func (k *Taken) end(each func(*claim)) {
 
 var reuse struct{ inPlace, fresh atomic.Int64 }
 
-// ReuseCounts returns how many operands passed with Reuse have given their bytes to a result since the start, and how many have not.
+// ReuseCounts returns how many operands passed with Reuse have given their bytes to a result since the start, and how many
+// have not.
 func ReuseCounts() (inPlace, fresh int64) { return reuse.inPlace.Load(), reuse.fresh.Load() }

@@ -14,7 +14,8 @@ import (
 // negate is an elementwise operation written the way operations are: in place if it may, into fresh bytes otherwise.
 func negate(x Operand) (*Tensor, error) { return apply("negate", nil, x) }
 
-// apply computes the negated sum of its operands, all i32 of one shape, into the bytes of the first operand that may be overwritten. fail, if set, stops it after the first element.
+// apply computes the negated sum of its operands, all i32 of one shape, into the bytes of the first operand that may be
+// overwritten. fail, if set, stops it after the first element.
 func apply(op string, fail error, xs ...Operand) (*Tensor, error) {
 	k, err := Take(op, xs...)
 	if err != nil {
@@ -359,7 +360,8 @@ func TestChainsOfViewsKeepTheDonation(t *testing.T) {
 	release(t, r)
 }
 
-// A reused view gives its tensor up even while somebody reads it: the reader keeps the bytes, and the view is exclusive when it has ended.
+// A reused view gives its tensor up even while somebody reads it: the reader keeps the bytes, and the view is exclusive when
+// it has ended.
 func TestReusedViewOfATensorInUse(t *testing.T) {
 	memorytest.Check(t)
 	x := vector(t, 1, 2)

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -10,8 +11,9 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Tensor is an immutable handle on the bytes of an array: element type, shape, layout and place in a buffer never change. Several
-// tensors may show the same bytes. Its methods may be called from any goroutine, also after its end: type, shape and layout stay readable, everything else then is an error.
+// Tensor is an immutable handle on the bytes of an array: element type, shape, layout and place in a buffer never change.
+// Several tensors may show the same bytes. Its methods may be called from any goroutine, also after its end: type, shape and
+// layout stay readable, everything else then is an error.
 type Tensor struct {
 	h      memory.Handle
 	buf    *memory.Buffer
@@ -76,16 +78,32 @@ func (t *Tensor) NumElements() int { return t.layout.Shape().NumElements() }
 // NumBytes returns the number of bytes that the elements span in the buffer, gaps between them included.
 func (t *Tensor) NumBytes() int { return t.size }
 
-// Release gives the tensor up. Its hold on the bytes ends now or, if uses are out, when the last of them ends. A second call is
-// ErrReleased, a call after a donation ErrDonated.
+// Release gives the tensor up. Its hold on the bytes ends now or, if uses are out, when the last of them ends. A second call
+// is ErrReleased, a call after a donation ErrDonated.
 func (t *Tensor) Release() error {
-	if t == nil {
+	if t == nil || t.buf == nil {
 		return errNil("release")
 	}
-	if err := t.h.Release(); err != nil {
+	err := t.h.Release()
+	runtime.KeepAlive(t)
+	if err != nil {
 		return t.refusal("release", err)
 	}
 	return nil
+}
+
+// use takes a use of the handle, endUse and unlock end one. They keep t reachable until the word has changed: a buffer that
+// the collector finds unreachable while a use is out counts as a leak.
+func (t *Tensor) use() error { return t.h.Use() }
+
+func (t *Tensor) endUse() {
+	t.h.EndUse()
+	runtime.KeepAlive(t)
+}
+
+func (t *Tensor) unlock() {
+	t.h.Unlock()
+	runtime.KeepAlive(t)
 }
 
 // Holders returns how many hold the buffer: tensors on any part of it, models, plans.
@@ -96,12 +114,14 @@ func (t *Tensor) Holders() int {
 	return t.buf.Holders()
 }
 
-// IsExclusive reports whether the bytes might be written at this moment: the tensor is alive, unused, the buffer's only holder, and the buffer is ours.
+// IsExclusive reports whether the bytes might be written at this moment: the tensor is alive, unused, the buffer's only
+// holder, and the buffer is ours.
 func (t *Tensor) IsExclusive() bool {
 	return t != nil && t.buf != nil && t.h.Err() == nil && t.h.Uses() == 0 && t.buf.IsExclusive() && !t.layout.Overlaps()
 }
 
-// WhyNotWritable returns nil for an exclusive tensor, and otherwise the error that a strict donation or a write would give now.
+// WhyNotWritable returns nil for an exclusive tensor, and otherwise the error that a strict donation or a write would give
+// now.
 func (t *Tensor) WhyNotWritable() error {
 	const op = "write"
 	if t == nil || t.buf == nil {

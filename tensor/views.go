@@ -2,15 +2,17 @@ package tensor
 
 // A view is another tensor over the same bytes: a holder of its own, released on its own.
 //
-// On a *Tensor these methods share: afterwards the bytes have one holder more, and nobody may write them until one is left. On
-// [Donated] and [Reused] they give the tensor up and move its hold to the view, so that a chain of views keeps the right to write.
+// On a *Tensor these methods share: afterwards the bytes have one holder more, and nobody may write them until one is left.
+// On [Donated] and [Reused] they give the tensor up and move its hold to the view, so that a chain of views keeps the right
+// to write.
 
 // Slice returns a view of the elements that the ranges select, one range per leading dimension.
 func (t *Tensor) Slice(ranges ...Range) (*Tensor, error) {
 	return t.derive("slice", AlwaysCopy, sliced(ranges))
 }
 
-// Reshape returns a view with other dimensions over the same elements in the same order; one of dims may be -1, for what is left. The tensor must be contiguous.
+// Reshape returns a view with other dimensions over the same elements in the same order; one of dims may be -1, for what is
+// left. The tensor must be contiguous.
 func (t *Tensor) Reshape(dims ...int) (*Tensor, error) {
 	return t.derive("reshape", AlwaysCopy, reshaped(dims))
 }
@@ -23,17 +25,20 @@ func (t *Tensor) Permute(axes ...int) (*Tensor, error) {
 	return t.derive("permute", AlwaysCopy, permuted(axes))
 }
 
-// Broadcast returns a view of the given dimensions in which dimensions of size 1, and new leading ones, repeat. It is never exclusive.
+// Broadcast returns a view of the given dimensions in which dimensions of size 1, and new leading ones, repeat. It is never
+// exclusive.
 func (t *Tensor) Broadcast(dims ...int) (*Tensor, error) {
 	return t.derive("broadcast", AlwaysCopy, broadcasted(dims))
 }
 
-// Squeeze returns a view without the given dimensions, which must have size 1; without arguments, without all of size 1. A negative axis counts from the end.
+// Squeeze returns a view without the given dimensions, which must have size 1; without arguments, without all of size 1. A
+// negative axis counts from the end.
 func (t *Tensor) Squeeze(axes ...int) (*Tensor, error) {
 	return t.derive("squeeze", AlwaysCopy, squeezed(axes))
 }
 
-// Unsqueeze returns a view with new dimensions of size 1 at the given places of the result. A negative axis counts from the end.
+// Unsqueeze returns a view with new dimensions of size 1 at the given places of the result. A negative axis counts from the
+// end.
 func (t *Tensor) Unsqueeze(axes ...int) (*Tensor, error) {
 	return t.derive("unsqueeze", AlwaysCopy, unsqueezed(axes))
 }

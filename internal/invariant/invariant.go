@@ -11,8 +11,8 @@ func Failf(format string, args ...any) {
 	panic("BUG: " + fmt.Sprintf(format, args...))
 }
 
-// Poison overwrites freed bytes, so that a reader who kept a slice sees a pattern no float or index survives (as float32 it is
-// about -1e8) and not the old values.
+// Poison overwrites freed bytes, so that a reader who kept a slice sees a pattern no float or index survives (as float32 it
+// is about -1e8) and not the old values.
 func Poison(b []byte) { fill(b, PoisonByte) }
 
 // PoisonByte is what Poison writes.

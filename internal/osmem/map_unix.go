@@ -13,7 +13,8 @@ func mapAnonymous(size int) ([]byte, error) {
 }
 
 func mapFile(f *os.File, size int) ([]byte, error) {
-	// Private and shared mappings differ for writers only; nobody can write here, and private keeps that true even under mprotect.
+	// Private and shared mappings differ for writers only; nobody can write here, and private keeps that true even under
+	// mprotect.
 	return unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_PRIVATE)
 }
 

@@ -20,8 +20,8 @@ func RoundUp(size int) (int, error) {
 	return (size + page - 1) / page * page, nil
 }
 
-// Map returns at least size zeroed, readable and writable bytes outside the Go heap, rounded up to whole pages and aligned to a page.
-// Pages take physical memory when they are first touched.
+// Map returns at least size zeroed, readable and writable bytes outside the Go heap, rounded up to whole pages and aligned
+// to a page. Pages take physical memory when they are first touched.
 func Map(size int) ([]byte, error) {
 	n, err := RoundUp(size)
 	if err != nil {
@@ -37,8 +37,8 @@ func Map(size int) ([]byte, error) {
 	return m, nil
 }
 
-// MapFile maps the first size bytes of f for reading. The mapping outlives f's descriptor. A store into it, and a load after somebody
-// else has truncated the file, end the process.
+// MapFile maps the first size bytes of f for reading. The mapping outlives f's descriptor. A store into it, and a load after
+// somebody else has truncated the file, end the process.
 func MapFile(f *os.File, size int) ([]byte, error) {
 	if size <= 0 {
 		return nil, fmt.Errorf("osmem: map %s: got size %d, want at least 1 byte", f.Name(), size)
@@ -69,8 +69,8 @@ func Unmap(m []byte) error {
 // AdviseHuge asks for huge pages behind a mapping made by Map. It changes speed only.
 func AdviseHuge(m []byte) error { return advise("huge pages", m, adviseHuge) }
 
-// DontNeed lets the system take back the pages of m, which must start and end on page boundaries of a mapping. Afterwards bytes of an
-// anonymous mapping are either what they were or zero; those of a file mapping are read from the file again.
+// DontNeed lets the system take back the pages of m, which must start and end on page boundaries of a mapping. Afterwards
+// bytes of an anonymous mapping are either what they were or zero; those of a file mapping are read from the file again.
 func DontNeed(m []byte) error { return advise("giving pages back", m, dontNeed) }
 
 func advise(what string, m []byte, call func([]byte) error) error {

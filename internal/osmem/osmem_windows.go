@@ -75,8 +75,8 @@ func dontNeed(m []byte) error {
 
 func resident(m []byte) (int, error) { return 0, unsupported("the resident size of a mapping") }
 
-// bytesAt makes a slice of memory that the system returned as a number. The detour over the variable's own address is what the
-// compiler's rules for unsafe.Pointer ask of memory that the Go runtime did not allocate and will never move.
+// bytesAt makes a slice of memory that the system returned as a number. The detour over the variable's own address is what
+// the compiler's rules for unsafe.Pointer ask of memory that the Go runtime did not allocate and will never move.
 func bytesAt(addr uintptr, size int) []byte {
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&addr))), size)
 }

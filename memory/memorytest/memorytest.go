@@ -7,15 +7,17 @@
 //
 // # What it sees
 //
-// [Check] compares what is live at the end of the test with what was live at its beginning: buffers, handles (tensors), uses (views of data,
-// running operations, exports) and holds on buffers of before. Built with the tag `invariants` the report names the place that made each; without it, size,
-// purpose and element type. Buffers that the collector found dropped in the meantime count as left behind.
+// [Check] compares what is live at the end of the test with what was live at its beginning: buffers, handles (tensors), uses
+// (views of data, running operations, exports) and holds on buffers of before. Built with the tag `invariants` the report
+// names the place that made each; without it, size, purpose and element type. Buffers that the collector found dropped in
+// the meantime count as left behind.
 //
 // # Concurrency
 //
-// What is live belongs to the process, not to a test. So a test with Check cannot call t.Parallel (testing itself says so, because Check sets an
-// environment variable), and go test runs it alone whatever GOMAXPROCS is. Its subtests may be parallel: the parent's Check looks when all have ended. The test's own goroutines
-// must be done with their tensors when it returns; Check waits a moment for those that are just ending.
+// What is live belongs to the process, not to a test. So a test with Check cannot call t.Parallel (testing itself says so,
+// because Check sets an environment variable), and go test runs it alone whatever GOMAXPROCS is. Its subtests may be
+// parallel: the parent's Check looks when all have ended. The test's own goroutines must be done with their tensors when it
+// returns; Check waits a moment for those that are just ending.
 //
 // The package owns no memory.
 package memorytest

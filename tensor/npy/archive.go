@@ -45,8 +45,8 @@ func openFile(f *os.File) (*Archive, error) {
 	return NewArchive(f, info.Size())
 }
 
-// NewArchive reads the directory of a .npz file of the given size. r stays the caller's and must work as long as the archive is read. Entries whose names do not
-// end in .npy are no arrays and left out.
+// NewArchive reads the directory of a .npz file of the given size. r stays the caller's and must work as long as the archive
+// is read. Entries whose names do not end in .npy are no arrays and left out.
 func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 	z, err := zip.NewReader(r, size)
 	if err != nil {
@@ -142,7 +142,8 @@ func ReadArchive(path string) ([]Entry, error) {
 	return entries, errors.Join(err, a.Close())
 }
 
-// WriteArchive writes a .npz file with the entries in their order, not compressed, as numpy.savez does. The same entries give the same bytes.
+// WriteArchive writes a .npz file with the entries in their order, not compressed, as numpy.savez does. The same entries
+// give the same bytes.
 func WriteArchive(w io.Writer, entries ...Entry) error {
 	z := zip.NewWriter(w)
 	seen := map[string]bool{}

@@ -65,7 +65,8 @@ func parseDescr(descr string) (dt dtype.DType, swap int, err error) {
 	return dt, swap, nil
 }
 
-// formatDescr returns the name under which dt is written in the machine's byte order; ok is false for types that numpy lacks.
+// formatDescr returns the name under which dt is written in the machine's byte order; ok is false for types that numpy
+// lacks.
 func formatDescr(dt dtype.DType) (descr string, ok bool) {
 	for name, t := range types {
 		if t != dt {

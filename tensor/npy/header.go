@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// A file begins with the magic, a version of two bytes, the length of the header (2 bytes in version 1, 4 after) and the header: a Python
-// literal of a dict with exactly three keys, padded with spaces.
+// A file begins with the magic, a version of two bytes, the length of the header (2 bytes in version 1, 4 after) and the
+// header: a Python literal of a dict with exactly three keys, padded with spaces.
 //
 //	\x93NUMPY \x01\x00 \x76\x00 {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }      \n
 const magic = "\x93NUMPY"

@@ -98,7 +98,8 @@ func read(r io.Reader, size int64) (*tensor.Tensor, error) {
 	return x, nil
 }
 
-// readData reads the data of an array into a tensor. Of a source of unknown size, which may be much shorter than its header says, the tensor is allocated only when all of it is there.
+// readData reads the data of an array into a tensor. Of a source of unknown size, which may be much shorter than its header
+// says, the tensor is allocated only when all of it is there.
 func readData(r *counter, dt dtype.DType, s *shape.Shape, want int, size int64) (*tensor.Tensor, error) {
 	var chunks [][]byte
 	if size == unknown {
