@@ -24,6 +24,12 @@ func installPortable() {
 	gemvAxpy = portableGemvAxpy
 	gemvDot = portableGemvDot
 	tapRow = portableTapRow
+	rowSum = portableSum
+	rowSquares = portableSquares
+	rowMax = portableMax[float32]
+	rowMin = portableMin[float32]
+	rowSoftmax = portableSoftmax
+	rowNorm = portableNorm
 }
 
 // Variants names what this machine can run, slowest first.

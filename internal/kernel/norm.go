@@ -52,26 +52,30 @@ func NormTile[T Float](n *Norm, tile int, dst, src, scale, bias, mean, invStd []
 }
 
 // moments returns the mean and 1/sqrt(variance + epsilon) of a row, by two
-// passes: the variance of numbers far from zero would drown in one.
+// passes: the variance of numbers far from zero would drown in one. The second
+// pass is about the mean as it is in T, and what that rounding adds is taken
+// out again.
 func moments[T Float](x []T, epsilon float64) (mean, inv float64) {
 	count := float64(len(x))
 	mean = sumRun(x) / count
-	var a, b float64
-	row := x
-	for len(row) >= 2 {
-		p, q := float64(row[0])-mean, float64(row[1])-mean
-		a += p * p
-		b += q * q
-		row = row[2:]
-	}
-	for _, v := range row {
-		a += (float64(v) - mean) * (float64(v) - mean)
-	}
-	return mean, 1 / math.Sqrt((a+b)/count+epsilon)
+	off := mean - float64(T(mean))
+	return mean, 1 / math.Sqrt(squareRun(x, T(mean))/count-off*off+epsilon)
 }
 
 func normRow[T Float](dst, src, scale, bias []T, mean, inv T) {
-	scale = scale[:len(src)]
+	if d, ok := any(dst).([]float32); ok {
+		rowNorm(d, any(src).([]float32), any(scale).([]float32), any(bias).([]float32), float32(mean), float32(inv))
+		return
+	}
+	normOf(dst, src, scale, bias, mean, inv)
+}
+
+func portableNorm(dst, src, scale, bias []float32, mean, inv float32) {
+	normOf(dst, src, scale, bias, mean, inv)
+}
+
+func normOf[T Float](dst, src, scale, bias []T, mean, inv T) {
+	dst, scale = dst[:len(src)], scale[:len(src)]
 	if bias == nil {
 		for i, x := range src {
 			dst[i] = (x - mean) * inv * scale[i]
@@ -97,7 +101,7 @@ func RMSNormTile[T Float](n *Norm, tile int, dst, src, scale []T) {
 	lo := tile * n.perTile()
 	for row := lo; row < min(lo+n.perTile(), n.Rows); row++ {
 		d, x := dst[row*n.Len:(row+1)*n.Len], src[row*n.Len:(row+1)*n.Len]
-		inv := T(1 / math.Sqrt(squareRun(x)/float64(n.Len)+n.Epsilon))
+		inv := T(1 / math.Sqrt(squareRun(x, 0)/float64(n.Len)+n.Epsilon))
 		normRow(d, x, scale, nil, 0, inv)
 	}
 }

@@ -248,59 +248,16 @@ func foldFloats[T Number](kind ReduceKind, acc []float64, row []T) {
 func foldRuns[T Number](r *Reduce, at int, src []T, acc float64) float64 {
 	for _, s := range r.starts {
 		p := at + s
-		if r.run.stride != 1 {
-			for range r.run.size {
-				one := [1]float64{acc}
-				foldFloats(r.Kind, one[:], src[p:p+1])
-				acc = one[0]
-				p += r.run.stride
-			}
+		if r.run.stride == 1 {
+			acc = foldRun(r.Kind, acc, src[p:p+r.run.size])
 			continue
 		}
-		run := src[p : p+r.run.size]
-		switch r.Kind {
-		case ReduceSum, ReduceMean, ReduceLogSum:
-			acc += sumRun(run)
-		case ReduceL2, ReduceSumSquare:
-			acc += squareRun(run)
-		default:
-			for i := range run {
-				one := [1]float64{acc}
-				foldFloats(r.Kind, one[:], run[i:i+1])
-				acc = one[0]
-			}
+		for range r.run.size {
+			acc = foldRun(r.Kind, acc, src[p:p+1])
+			p += r.run.stride
 		}
 	}
 	return acc
-}
-
-// sumRun adds in four chains, which the processor runs side by side.
-func sumRun[T Number](run []T) float64 {
-	var a, b, c, d float64
-	for len(run) >= 4 {
-		a += float64(run[0])
-		b += float64(run[1])
-		c += float64(run[2])
-		d += float64(run[3])
-		run = run[4:]
-	}
-	for _, x := range run {
-		a += float64(x)
-	}
-	return a + b + (c + d)
-}
-
-func squareRun[T Number](run []T) float64 {
-	var a, b float64
-	for len(run) >= 2 {
-		a += float64(run[0]) * float64(run[0])
-		b += float64(run[1]) * float64(run[1])
-		run = run[2:]
-	}
-	for _, x := range run {
-		a += float64(x) * float64(x)
-	}
-	return a + b
 }
 
 func reduceInts[T Number](r *Reduce, lo, hi int, dst, src []T) {

@@ -180,8 +180,20 @@ func (r *Resize) perTile() int { return max(1, softmaxGrain/max(r.rowLen(), 1)) 
 func (r *Resize) Tiles() int { return (r.rows + r.perTile() - 1) / r.perTile() }
 
 // ScratchBytes returns the scratch of one worker: where the taps of a row's
-// outer axes are multiplied out.
-func (r *Resize) ScratchBytes() int { return 16 * r.points() }
+// outer axes are multiplied out, and a row of elements that they have blended.
+func (r *Resize) ScratchBytes() int {
+	if !r.blends() {
+		return 16 * r.points()
+	}
+	return 16*r.points() + 8*r.in[len(r.in)-1]
+}
+
+// blends tells whether it pays to blend whole rows of elements by the taps of
+// the outer axes first, and then to apply those of the last axis once.
+func (r *Resize) blends() bool {
+	last := len(r.in) - 1
+	return r.points() > 1 && r.in[last] <= r.out[last]*r.taps[last].Width
+}
 
 func (r *Resize) points() int {
 	n := 1
@@ -195,18 +207,52 @@ func (r *Resize) points() int {
 func ResizeTile[T Float](r *Resize, tile int, scratch []byte, dst, src []T) {
 	points := r.points()
 	at, by := view[int](scratch[:8*points]), view[float64](scratch[8*points:16*points])
+	var line []T
+	if r.blends() {
+		line = view[T](scratch[16*points:])[:r.in[len(r.in)-1]]
+	}
 	n := r.rowLen()
 	lo := tile * r.perTile()
 	for row := lo; row < min(lo+r.perTile(), r.rows); row++ {
 		d := dst[row*n : (row+1)*n]
 		count, inside := r.outer(row, at, by)
-		if !inside {
+		switch {
+		case !inside:
 			for i := range d {
 				d[i] = T(r.Extrapolation)
 			}
+		case len(r.out) == 0:
+			d[0] = src[0]
+		case points == 1 && r.taps[len(r.taps)-1].Width == 1:
+			nearestRow(r, d, src[at[0]:])
+		case line != nil:
+			blendRow(line, src, at[:count], by[:count])
+			at[0], by[0] = 0, 1
+			resizeRow(r, d, line, at[:1], by[:1])
+		default:
+			resizeRow(r, d, src, at[:count], by[:count])
+		}
+	}
+}
+
+func nearestRow[T Float](r *Resize, dst, src []T) {
+	for i, x := range r.taps[len(r.taps)-1].Index {
+		if x < 0 {
+			dst[i] = T(r.Extrapolation)
 			continue
 		}
-		resizeRow(r, d, src, at[:count], by[:count])
+		dst[i] = src[x]
+	}
+}
+
+// blendRow adds up weighted rows of elements.
+func blendRow[T Float](line, src []T, at []int, by []float64) {
+	clear(line)
+	for p, start := range at {
+		w := T(by[p])
+		for i, x := range src[start:][:len(line)] {
+			line[i] += w * x
+		}
 	}
 }
 
@@ -236,10 +282,6 @@ func (r *Resize) outer(row int, at []int, by []float64) (count int, inside bool)
 }
 
 func resizeRow[T Float](r *Resize, dst, src []T, at []int, by []float64) {
-	if len(r.out) == 0 {
-		dst[0] = src[0]
-		return
-	}
 	t := &r.taps[len(r.taps)-1]
 	for i := range dst {
 		index, weight := t.Index[i*t.Width:(i+1)*t.Width], t.Weight[i*t.Width:(i+1)*t.Width]

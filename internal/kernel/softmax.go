@@ -25,29 +25,27 @@ func SoftmaxTile[T Float](s *Softmax, tile int, dst, src []T) {
 	size := s.Axis * s.Inner
 	for o := lo; o < min(lo+s.perTile(), s.Outer); o++ {
 		d, x := dst[o*size:(o+1)*size], src[o*size:(o+1)*size]
-		if s.Inner == 1 {
-			softmaxRow(d, x, s.Log)
-			continue
-		}
-		for i := range s.Inner {
-			softmaxColumn(d[i:], x[i:], s.Axis, s.Inner, s.Log)
+		if s.Inner != 1 {
+			softmaxColumns(s, d, x)
+		} else if f, ok := any(d).([]float32); ok {
+			rowSoftmax(f, any(x).([]float32), s.Log)
+		} else {
+			softmaxOf(d, x, s.Log)
 		}
 	}
 }
 
-func softmaxRow[T Float](dst, src []T, log bool) {
-	peak := T(math.Inf(-1))
-	for _, x := range src {
-		peak = max(peak, x)
-	}
-	sum := 0.0
+func portableSoftmax(dst, src []float32, log bool) { softmaxOf(dst, src, log) }
+
+func softmaxOf[T Float](dst, src []T, log bool) {
+	peak, sum := portableMax(src), 0.0
 	if log {
 		for _, x := range src {
-			sum += math.Exp(float64(x - peak))
+			sum += float64(expOf(x - peak))
 		}
-		shift := peak + T(math.Log(sum))
+		shift := T(math.Log(sum))
 		for i, x := range src {
-			dst[i] = x - shift
+			dst[i] = x - peak - shift
 		}
 		return
 	}
@@ -62,25 +60,49 @@ func softmaxRow[T Float](dst, src []T, log bool) {
 	}
 }
 
-func softmaxColumn[T Float](dst, src []T, n, stride int, log bool) {
-	peak := T(math.Inf(-1))
-	for i := range n {
-		peak = max(peak, src[i*stride])
-	}
-	sum := 0.0
-	for i := range n {
-		e := expOf(src[i*stride] - peak)
-		sum += float64(e)
-		if !log {
-			dst[i*stride] = e
+// softmaxWidth columns are computed together, so that memory is read along
+// its rows.
+const softmaxWidth = 32
+
+func softmaxColumns[T Float](s *Softmax, dst, src []T) {
+	var peaks [softmaxWidth]T
+	var sums [softmaxWidth]float64
+	for at := 0; at < s.Inner; at += softmaxWidth {
+		n := min(softmaxWidth, s.Inner-at)
+		peak, sum := peaks[:n], sums[:n]
+		copy(peak, src[at:])
+		clear(sum)
+		for k := 1; k < s.Axis; k++ {
+			for i, x := range src[k*s.Inner+at:][:n] {
+				peak[i] = max(peak[i], x)
+			}
 		}
-	}
-	scale, shift := T(1/sum), peak+T(math.Log(sum))
-	for i := range n {
-		if log {
-			dst[i*stride] = src[i*stride] - shift
-		} else {
-			dst[i*stride] *= scale
+		for k := range s.Axis {
+			d := dst[k*s.Inner+at:][:n]
+			for i, x := range src[k*s.Inner+at:][:n] {
+				e := expOf(x - peak[i])
+				sum[i] += float64(e)
+				if !s.Log {
+					d[i] = e
+				}
+			}
+		}
+		for i := range sum {
+			if s.Log {
+				sum[i] = math.Log(sum[i])
+			} else {
+				sum[i] = 1 / sum[i]
+			}
+		}
+		for k := range s.Axis {
+			d := dst[k*s.Inner+at:][:n]
+			for i, x := range src[k*s.Inner+at:][:n] {
+				if s.Log {
+					d[i] = x - peak[i] - T(sum[i])
+				} else {
+					d[i] *= T(sum[i])
+				}
+			}
 		}
 	}
 }

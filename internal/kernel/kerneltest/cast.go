@@ -58,6 +58,8 @@ func castSource(t *testing.T, dt dtype.DType, n int) []byte {
 	}
 	put := func(i int, f float64) {
 		switch dt {
+		case dtype.I64, dtype.U64: // large numbers just off the midpoints of narrow floats
+			copy(b[8*i:], asBytes([]int64{1<<60 + 1<<52 + int64(i-1)<<(i%9)}))
 		case dtype.F32:
 			copy(b[4*i:], asBytes([]float32{float32(f)}))
 		case dtype.F64:

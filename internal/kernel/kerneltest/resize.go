@@ -47,7 +47,11 @@ func resizeCase(t *testing.T, want ref.Resize) {
 			lo, hi = 0, 1
 		}
 		want.Lo, want.Hi = append(want.Lo, lo), append(want.Hi, hi)
-		want.Scale = append(want.Scale, float64(want.Out[i])/float64(n))
+		scale := float64(want.Out[i]) / float64(n)
+		if n != want.Out[i] { // a scale that gives no whole size
+			scale = (float64(want.Out[i]) + 0.4) / float64(n)
+		}
+		want.Scale = append(want.Scale, scale)
 		taps = append(taps, mode.Taps(kernel.ResizeSpan{In: n, Out: want.Out[i], Scale: want.Scale[i], Lo: lo, Hi: hi}))
 	}
 	x := uniform(newRand(60), ref.Size(want.In))

@@ -1,0 +1,88 @@
+package kernel_test
+
+import (
+	"testing"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/kernel"
+)
+
+// TestTilesAllocateNothing pins what runs in the step loop to the memory that it is given.
+func TestTilesAllocateNothing(t *testing.T) {
+	const n = 4 << 10
+	x, y, z, scratch := ramp(n), ramp(n), make([]float32, n), make([]float32, 256<<10)
+	half, ints, bools := make([]uint16, n), make([]int64, n), make([]uint8, n)
+	words := make([]uint64, 2*n)
+	bytes := wordBytes(words)
+
+	var even, perRow kernel.Nest
+	even.Prepare([]int{n}, []int{1}, []int{1}, []int{1}, []int{1})
+	perRow.Prepare([]int{n / 64, 64}, []int{64, 1}, []int{64, 1}, []int{1, 0})
+	var turn, slice kernel.Copy
+	turn.PrepareTranspose(4, []int{64, 64}, []int{1, 0})
+	slice.PrepareSlice(4, []int{64, 64}, []int{0, 63}, []int{1, -2}, []int{64, 32})
+	gather := kernel.GatherSpec{Outer: 1, Axis: n, Count: n, Inner: 4}
+	gather.Prepare()
+	var pad kernel.Pad
+	pad.Prepare(4, []int{32, 32}, []int{1, 2}, []int{1, 2}, kernel.PadReflect)
+	gemm := kernel.Gemm{M: 30, N: 40, K: 50, TransA: true, Alpha: 2, Beta: 1, Epilogue: kernel.Epilogue{Bias: kernel.BiasCol, Act: kernel.Activation{Op: kernel.Gelu}}}
+	gemm.Prepare()
+	two := func(v int) []int { return []int{v, v} }
+	window := kernel.Window{In: two(16), Kernel: two(3), PadBegin: two(1), PadEnd: two(1)}
+	conv := kernel.Conv{Batch: 1, Group: 1, InChannels: 4, OutChannels: 5, Window: window, ScaleShift: true, Epilogue: kernel.Epilogue{Residual: true}}
+	depthwise := kernel.Conv{Batch: 1, Group: 4, InChannels: 4, OutChannels: 4, Window: window}
+	pooled := conv
+	pooled.Pool = &kernel.Pool{Window: kernel.Window{Kernel: two(2), Stride: two(2)}}
+	for _, c := range []*kernel.Conv{&conv, &depthwise, &pooled} {
+		c.Prepare()
+	}
+	convArgs := kernel.ConvArgs{Out: z, In: x, Weights: y, Residual: y, Scale: y, Shift: y}
+	pool := kernel.Pool{Kind: kernel.PoolAverage, Planes: 4, Window: window}
+	pool.Prepare()
+	softmax := []kernel.Softmax{{Outer: 4, Axis: 64, Inner: 1}, {Outer: 1, Axis: 64, Inner: 40}}
+	norm := kernel.Norm{Rows: 4, Len: 64, Epsilon: 1e-5}
+	var rows, columns kernel.Reduce
+	rows.Prepare(kernel.ReduceMax, []int{64, 64}, []bool{false, true})
+	columns.Prepare(kernel.ReduceLogSumExp, []int{64, 64}, []bool{true, false})
+
+	tiles := func(n int, f func(t int)) {
+		for t := range n {
+			f(t)
+		}
+	}
+	for name, run := range map[string]func(){
+		"unary": func() { kernel.UnaryF32(kernel.Erf, z, x, 0, 0); kernel.UnaryF32(kernel.Sin, z, x, 0, 0) },
+		"half":  func() { kernel.UnaryHalf(kernel.Exp, dtype.F16, half, half, 0, 0, scratch[:100]) },
+		"binary": func() {
+			kernel.BinaryF32(kernel.Add, &even, 0, n, z, x, y)
+			kernel.BinaryF32(kernel.Pow, &perRow, 5, n, z, x, y)
+		},
+		"int":       func() { kernel.BinaryInt(kernel.Div, &even, 0, n, ints, ints, ints) },
+		"predicate": func() { kernel.Predicate(kernel.Less, &even, 0, n, bools, x, y) },
+		"where":     func() { kernel.Where(&even, 0, n, 8, bytes[:8*n], bools, bytes[:8*n], bytes[:8*n]) },
+		"cast":      func() { kernel.Cast(bytes, dtype.F16, bytes, dtype.I64, 0, 1000, kernel.CastMode{}) },
+		"cast f8":   func() { kernel.Cast(bytes, dtype.F8E4M3FN, bytes, dtype.F32, 0, 1000, kernel.CastMode{}) },
+		"transpose": func() { tiles(turn.Tiles(), func(t int) { turn.Tile(t, bytes[:4*n], bytes[4*n:8*n]) }) },
+		"slice":     func() { tiles(slice.Tiles(), func(t int) { slice.Tile(t, bytes[:4*n], bytes[4*n:8*n]) }) },
+		"gather": func() {
+			tiles(gather.Tiles(), func(t int) { kernel.Gather(&gather, t, bytes[:4*n], bytes[4*n:8*n], ints) })
+		},
+		"pad": func() { tiles(pad.Tiles(), func(t int) { pad.Tile(t, bytes, bytes[8*n:], nil) }) },
+		"gemm": func() {
+			tiles(gemm.Tiles(), func(t int) { gemm.Tile(t, scratch, &kernel.GemmArgs{C: z, A: x, B: y, Bias: y}) })
+		},
+		"conv":       func() { tiles(conv.Tiles(), func(t int) { conv.Tile(t, scratch, &convArgs) }) },
+		"depthwise":  func() { tiles(depthwise.Tiles(), func(t int) { depthwise.Tile(t, scratch, &convArgs) }) },
+		"pooled":     func() { tiles(pooled.Tiles(), func(t int) { pooled.Tile(t, scratch, &convArgs) }) },
+		"pool":       func() { tiles(pool.Tiles(), func(t int) { pool.Tile(t, scratch, z, x) }) },
+		"softmax":    func() { tiles(1, func(t int) { kernel.SoftmaxTile(&softmax[0], t, z, x) }) },
+		"columns":    func() { tiles(1, func(t int) { kernel.SoftmaxTile(&softmax[1], t, z, x) }) },
+		"norm":       func() { tiles(norm.Tiles(), func(t int) { kernel.NormTile(&norm, t, z, x, y, y, nil, nil) }) },
+		"reduce":     func() { tiles(rows.Tiles(), func(t int) { kernel.ReduceTile(&rows, t, z, x) }) },
+		"reduce col": func() { tiles(columns.Tiles(), func(t int) { kernel.ReduceTile(&columns, t, z, x) }) },
+	} {
+		if got := testing.AllocsPerRun(10, run); got != 0 {
+			t.Errorf("%s: got %v allocations per run, want 0", name, got)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package kernel_test
+
+import (
+	"fmt"
+	"testing"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
+
+// ramp gives n numbers of both signs.
+func ramp(n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(i%2000)/100 - 10
+	}
+	return x
+}
+
+func BenchmarkSoftmax(b *testing.B) {
+	for _, s := range []kernel.Softmax{{Outer: 64, Axis: 1024, Inner: 1}, {Outer: 1, Axis: 1024, Inner: 64}} {
+		perVariant(b, func(b *testing.B, variant string) {
+			b.Run(fmt.Sprintf("f32/%s/%dx%dx%d", variant, s.Outer, s.Axis, s.Inner), func(b *testing.B) {
+				src := ramp(s.Outer * s.Axis * s.Inner)
+				dst := make([]float32, len(src))
+				b.SetBytes(int64(8 * len(src)))
+				for b.Loop() {
+					for t := range s.Tiles() {
+						kernel.SoftmaxTile(&s, t, dst, src)
+					}
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkLayerNorm(b *testing.B) {
+	perVariant(b, func(b *testing.B, variant string) {
+		b.Run(fmt.Sprintf("f32/%s/128x768", variant), func(b *testing.B) {
+			n := kernel.Norm{Rows: 128, Len: 768, Epsilon: 1e-5}
+			src, scale, bias := ramp(n.Rows*n.Len), ramp(n.Len), ramp(n.Len)
+			dst := make([]float32, len(src))
+			b.SetBytes(int64(8 * len(src)))
+			for b.Loop() {
+				for t := range n.Tiles() {
+					kernel.NormTile(&n, t, dst, src, scale, bias, nil, nil)
+				}
+			}
+		})
+	})
+}
+
+func BenchmarkReduce(b *testing.B) {
+	for _, c := range []struct {
+		kind    kernel.ReduceKind
+		name    string
+		reduced []bool
+	}{{kernel.ReduceMean, "mean rows", []bool{false, true}}, {kernel.ReduceMean, "mean columns", []bool{true, false}}, {kernel.ReduceMax, "max rows", []bool{false, true}}} {
+		perVariant(b, func(b *testing.B, variant string) {
+			b.Run(fmt.Sprintf("f32/%s/%s/256x256", variant, c.name), func(b *testing.B) {
+				var r kernel.Reduce
+				r.Prepare(c.kind, []int{256, 256}, c.reduced)
+				src, dst := ramp(256*256), make([]float32, 256)
+				b.SetBytes(4 * 256 * 256)
+				for b.Loop() {
+					for t := range r.Tiles() {
+						kernel.ReduceTile(&r, t, dst, src)
+					}
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkResize(b *testing.B) {
+	for _, m := range []struct {
+		name string
+		mode kernel.ResizeMode
+	}{
+		{"nearest", kernel.ResizeMode{Nearest: "floor", Transform: "asymmetric"}}, {"linear", kernel.ResizeMode{Linear: true, Transform: "half_pixel"}},
+		{"cubic", kernel.ResizeMode{Cubic: true, CubicA: -0.75, Transform: "half_pixel"}},
+	} {
+		b.Run("f32/"+m.name+"/8x56x56x2", func(b *testing.B) {
+			in, out := []int{1, 8, 56, 56}, []int{1, 8, 112, 112}
+			var taps []kernel.ResizeTaps
+			for i := range in {
+				if in[i] == out[i] {
+					taps = append(taps, kernel.ResizeTaps{Width: 1, Index: []int{0, 1, 2, 3, 4, 5, 6, 7}[:in[i]], Weight: []float64{1, 1, 1, 1, 1, 1, 1, 1}[:in[i]]})
+					continue
+				}
+				taps = append(taps, m.mode.Taps(kernel.ResizeSpan{In: in[i], Out: out[i], Scale: float64(out[i]) / float64(in[i]), Hi: 1}))
+			}
+			var r kernel.Resize
+			r.Prepare(in, out, taps)
+			src, dst, scratch := ramp(8*56*56), make([]float32, 8*112*112), make([]uint64, r.ScratchBytes()/8+1)
+			bytes := wordBytes(scratch)
+			b.SetBytes(int64(4 * len(dst)))
+			for b.Loop() {
+				for t := range r.Tiles() {
+					kernel.ResizeTile(&r, t, bytes, dst, src)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkConvTranspose(b *testing.B) {
+	b.Run("f32/2x2s2/64x28x28x32", func(b *testing.B) {
+		axis := kernel.ConvTransposeAxis{In: 28, Out: 56, Kernel: 2, Stride: 2, Dilation: 1}
+		c := kernel.ConvTranspose{Batch: 1, Channels: 64, Out: 32, Groups: 1, Axes: []kernel.ConvTransposeAxis{axis, axis}}
+		x, w, dst := ramp(64*28*28), ramp(64*32*4), make([]float32, 32*56*56)
+		for b.Loop() {
+			for t := range c.Tiles() {
+				kernel.ConvTransposeTile(&c, t, dst, x, w, nil)
+			}
+		}
+		reportFlops(b, 2*64*32*4*28*28)
+	})
+}
+
+func wordBytes(w []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), 8*len(w))
+}
