@@ -21,7 +21,7 @@ func liftIf(n *node) {
 	if n.err != nil {
 		return
 	}
-	blocks := []*ir.Block{n.region(then, "then_branch"), n.region(otherwise, "else_branch")}
+	blocks := []*ir.Block{n.region(then, "then"), n.region(otherwise, "else")}
 	n.bind(n.proto.outputs, func(names []string) []*ir.Value { return n.emit("if", n.args, nil, names, blocks...) })
 }
 
@@ -29,7 +29,7 @@ func liftIf(n *node) {
 // outputs as the node.
 func (n *node) region(g *graphProto, name string) *ir.Block {
 	s := &scope{importer: n.importer, parent: n.scope, opsets: n.opsets, block: &ir.Block{}, values: map[string]*binding{},
-		used: usedNames(g), path: n.name + "/", fn: n.fn}
+		used: usedNames(g), path: n.callPath() + name + "/", fn: n.fn}
 	if n.err != nil {
 		return s.block
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/tenure-go/tenure/op"
 )
 
 // decoder turns messages into structs. Names occur many times in a file and
@@ -25,49 +27,54 @@ func (d *decoder) str(f *field) string {
 // decodeModel decodes a whole file.
 func decodeModel(data []byte) (*modelProto, error) {
 	d := &decoder{names: map[string]string{}}
-	m := &modelProto{}
-	top := message{fields: modelFields, data: data}
-	err := top.each(func(f *field) (err error) {
-		switch f.num {
-		case 1:
-			m.irVersion = int64(f.number)
-		case 2:
-			m.producer = d.str(f)
-		case 3:
-			m.producerVersion = d.str(f)
-		case 4:
-			m.domain = d.str(f)
-		case 5:
-			m.version = int64(f.number)
-		case 7:
-			if m.graph != nil {
-				return errors.New("got a second graph")
-			}
-			m.graph, err = d.graph(f)
-		case 8:
-			m.opsets, err = appendMessage(m.opsets, f, opsetFields, d.opset)
-		case 14:
-			m.metadata, err = appendMessage(m.metadata, f, entryFields, d.entry)
-		case 25:
-			m.functions, err = appendMessage(m.functions, f, functionFields, d.function)
-		}
-		return err
-	})
+	p := &modelProto{}
+	m := message{fields: modelFields, data: data}
+	n, err := m.counts()
 	if err != nil {
 		return nil, err
 	}
-	return m, nil
+	p.functions = room[functionProto](n[25])
+	var f field
+	for m.next(&f) {
+		var err error
+		switch f.num {
+		case 1:
+			p.irVersion = int64(f.number)
+		case 2:
+			p.producer = d.str(&f)
+		case 3:
+			p.producerVersion = d.str(&f)
+		case 4:
+			p.domain = d.str(&f)
+		case 5:
+			p.version = int64(f.number)
+		case 7:
+			if p.graph != nil {
+				err = errors.New("got a second graph")
+				break
+			}
+			p.graph, err = d.graph(&f)
+		case 8:
+			p.opsets, err = appendMessage(p.opsets, &f, opsetFields, d.opset)
+		case 14:
+			p.metadata, err = appendMessage(p.metadata, &f, entryFields, d.entry)
+		case 25:
+			p.functions, err = appendMessage(p.functions, &f, functionFields, d.function)
+		}
+		m.fault(&f, err)
+	}
+	return p, m.err
 }
 
 // appendMessage decodes a field that is a message and appends it to a list.
-func appendMessage[T any](list []T, f *field, fields schema, decode func(m *message, v *T) error) ([]T, error) {
+func appendMessage[T any](list []T, f *field, fields schema, decode func(m message, v *T) error) ([]T, error) {
 	m, err := f.message(fields)
 	if err != nil {
 		return list, err
 	}
 	var zero T
 	list = append(list, zero)
-	return list, decode(&m, &list[len(list)-1])
+	return list, decode(m, &list[len(list)-1])
 }
 
 // room returns an empty list with exactly the capacity that the file fills.
@@ -78,32 +85,32 @@ func room[T any](n int) []T {
 	return make([]T, 0, n)
 }
 
-func (d *decoder) opset(m *message, o *opsetProto) error {
-	return m.each(func(f *field) error {
+func (d *decoder) opset(m message, o *opsetProto) error {
+	for f := (field{}); m.next(&f); {
 		switch f.num {
 		case 1:
-			o.domain = d.str(f)
+			o.domain = d.str(&f)
 		case 2:
 			o.version = int64(f.number)
 		}
-		return nil
-	})
+	}
+	return m.err
 }
 
-func (d *decoder) entry(m *message, e *entryProto) error {
-	return m.each(func(f *field) error {
+func (d *decoder) entry(m message, e *entryProto) error {
+	for f := (field{}); m.next(&f); {
 		switch f.num {
 		case 1:
-			e.key = d.str(f)
+			e.key = d.str(&f)
 		case 2:
-			e.value = d.str(f)
+			e.value = string(f.body)
 		}
-		return nil
-	})
+	}
+	return m.err
 }
 
-func (d *decoder) graph(f *field) (*graphProto, error) {
-	m, err := f.message(graphFields)
+func (d *decoder) graph(in *field) (*graphProto, error) {
+	m, err := in.message(graphFields)
 	if err != nil {
 		return nil, err
 	}
@@ -119,188 +126,213 @@ func (d *decoder) graph(f *field) (*graphProto, error) {
 		values:       room[valueProto](n[13]),
 		sparse:       n[15],
 	}
-	return g, m.each(func(f *field) (err error) {
+	for f := (field{}); m.next(&f); {
+		var err error
 		switch f.num {
 		case 1:
-			g.nodes, err = appendMessage(g.nodes, f, nodeFields, d.node)
+			g.nodes, err = appendMessage(g.nodes, &f, nodeFields, d.node)
 		case 2:
-			g.name = d.str(f)
+			g.name = d.str(&f)
 		case 5:
-			g.initializers, err = appendMessage(g.initializers, f, tensorFields, d.tensor)
+			g.initializers, err = appendMessage(g.initializers, &f, tensorFields, d.tensor)
 		case 11:
-			g.inputs, err = appendMessage(g.inputs, f, valueFields, d.value)
+			g.inputs, err = appendMessage(g.inputs, &f, valueFields, d.value)
 		case 12:
-			g.outputs, err = appendMessage(g.outputs, f, valueFields, d.value)
+			g.outputs, err = appendMessage(g.outputs, &f, valueFields, d.value)
 		case 13:
-			g.values, err = appendMessage(g.values, f, valueFields, d.value)
+			g.values, err = appendMessage(g.values, &f, valueFields, d.value)
 		}
-		return err
-	})
+		m.fault(&f, err)
+	}
+	return g, m.err
 }
 
-func (d *decoder) node(m *message, n *nodeProto) error {
+func (d *decoder) node(m message, n *nodeProto) error {
 	count, err := m.counts()
 	if err != nil {
 		return err
 	}
 	n.inputs, n.outputs = room[string](count[1]), room[string](count[2])
 	n.attrs = room[attrProto](count[5])
-	err = m.each(func(f *field) (err error) {
+	for f := (field{}); m.next(&f); {
+		var err error
 		switch f.num {
 		case 1:
-			n.inputs = append(n.inputs, d.str(f))
+			n.inputs = append(n.inputs, d.str(&f))
 		case 2:
-			n.outputs = append(n.outputs, d.str(f))
+			n.outputs = append(n.outputs, d.str(&f))
 		case 3:
-			n.name = d.str(f)
+			n.name = d.str(&f)
 		case 4:
-			n.opType = d.str(f)
+			n.opType = d.str(&f)
 		case 5:
-			n.attrs, err = appendMessage(n.attrs, f, attrFields, d.attr)
+			n.attrs, err = appendMessage(n.attrs, &f, attrFields, d.attr)
 		case 7:
-			n.domain = d.str(f)
+			n.domain = d.str(&f)
 		case 8:
-			n.overload = d.str(f)
+			n.overload = d.str(&f)
 		}
-		return err
-	})
-	if err == nil && n.opType == "" {
-		err = errors.New("op_type is missing")
+		m.fault(&f, err)
 	}
-	return err
+	if m.err == nil && n.opType == "" {
+		return m.faultf("op_type is missing")
+	}
+	return m.err
 }
 
-func (d *decoder) function(m *message, fn *functionProto) error {
-	err := m.each(func(f *field) (err error) {
+func (d *decoder) function(m message, fn *functionProto) error {
+	for f := (field{}); m.next(&f); {
+		var err error
 		switch f.num {
 		case 1:
-			fn.name = d.str(f)
+			fn.name = d.str(&f)
 		case 4:
-			fn.inputs = append(fn.inputs, d.str(f))
+			fn.inputs = append(fn.inputs, d.str(&f))
 		case 5:
-			fn.outputs = append(fn.outputs, d.str(f))
+			fn.outputs = append(fn.outputs, d.str(&f))
 		case 6:
-			fn.attrs = append(fn.attrs, d.str(f))
+			fn.attrs = append(fn.attrs, d.str(&f))
 		case 7:
-			fn.nodes, err = appendMessage(fn.nodes, f, nodeFields, d.node)
+			fn.nodes, err = appendMessage(fn.nodes, &f, nodeFields, d.node)
 		case 9:
-			fn.opsets, err = appendMessage(fn.opsets, f, opsetFields, d.opset)
+			fn.opsets, err = appendMessage(fn.opsets, &f, opsetFields, d.opset)
 		case 10:
-			fn.domain = d.str(f)
+			fn.domain = d.str(&f)
 		case 11:
-			fn.defaults, err = appendMessage(fn.defaults, f, attrFields, d.attr)
+			fn.defaults, err = appendMessage(fn.defaults, &f, attrFields, d.attr)
 		case 13:
-			fn.overload = d.str(f)
+			fn.overload = d.str(&f)
 		}
-		return err
-	})
-	if err == nil && fn.name == "" {
-		err = errors.New("name is missing")
+		m.fault(&f, err)
 	}
-	return err
+	if m.err == nil && fn.name == "" {
+		return m.faultf("name is missing")
+	}
+	return m.err
 }
 
-func (d *decoder) value(m *message, v *valueProto) error {
-	return m.each(func(f *field) (err error) {
+func (d *decoder) value(m message, v *valueProto) error {
+	for f := (field{}); m.next(&f); {
+		var err error
 		switch f.num {
 		case 1:
-			v.name = d.str(f)
+			v.name = d.str(&f)
 		case 2:
-			v.typ, err = d.typ(f)
+			v.typ, err = d.typ(&f)
 		}
-		return err
-	})
+		m.fault(&f, err)
+	}
+	return m.err
 }
 
 var typeKinds = [...]string{1: "tensor", 4: "sequence", 5: "map", 7: "opaque", 8: "sparse tensor", 9: "optional"}
 
-func (d *decoder) typ(f *field) (t typeProto, err error) {
-	m, err := f.message(typeFields)
+func (d *decoder) typ(in *field) (t typeProto, err error) {
+	m, err := in.message(typeFields)
 	if err != nil {
 		return t, err
 	}
-	err = m.each(func(f *field) error {
+	for f := (field{}); m.next(&f); {
 		t = typeProto{kind: typeKinds[f.num]}
-		if t.kind != "tensor" {
-			return nil
+		if t.kind == "tensor" {
+			m.fault(&f, d.tensorType(&f, &t))
 		}
-		m, err := f.message(tensorTypeFields)
-		if err != nil {
-			return err
-		}
-		return d.tensorType(&m, &t)
-	})
-	return t, err
+	}
+	return t, m.err
 }
 
-func (d *decoder) tensorType(m *message, t *typeProto) error {
-	return m.each(func(f *field) error {
-		if f.num == 1 {
+func (d *decoder) tensorType(in *field, t *typeProto) error {
+	m, err := in.message(tensorTypeFields)
+	if err != nil {
+		return err
+	}
+	for f := (field{}); m.next(&f); {
+		switch f.num {
+		case 1:
 			t.elemType = int32(f.number)
-			return nil
+		case 2:
+			t.hasShape = true
+			t.dims, err = d.dims(&f)
+			m.fault(&f, err)
 		}
-		t.hasShape = true
-		m, err := f.message(shapeFields)
-		if err != nil {
-			return err
-		}
-		return m.each(func(f *field) (err error) {
-			t.dims, err = appendMessage(t.dims, f, dimFields, d.dim)
-			return err
-		})
-	})
+	}
+	return m.err
 }
 
-func (d *decoder) dim(m *message, dim *dimProto) error {
-	return m.each(func(f *field) error {
+func (d *decoder) dims(in *field) (dims []dimProto, err error) {
+	m, err := in.message(shapeFields)
+	if err != nil {
+		return nil, err
+	}
+	n, err := m.counts()
+	if err != nil {
+		return nil, err
+	}
+	if n[1] > op.MaxRank {
+		return nil, m.faultf("got %d dims, want at most %d", n[1], op.MaxRank)
+	}
+	dims = room[dimProto](n[1])
+	for f := (field{}); m.next(&f); {
+		dims, err = appendMessage(dims, &f, dimFields, d.dim)
+		m.fault(&f, err)
+	}
+	return dims, m.err
+}
+
+func (d *decoder) dim(m message, dim *dimProto) error {
+	for f := (field{}); m.next(&f); {
 		switch f.num {
 		case 1:
 			*dim = dimProto{size: int64(f.number), sized: true}
 		case 2:
-			*dim = dimProto{symbol: d.str(f)}
+			*dim = dimProto{symbol: d.str(&f)}
 		}
-		return nil
-	})
+	}
+	return m.err
 }
 
 // tensor decodes the head of a tensor; its numbers stay encoded.
-func (d *decoder) tensor(m *message, t *tensorProto) error {
+func (d *decoder) tensor(m message, t *tensorProto) error {
 	count, err := m.counts()
 	if err != nil {
 		return err
 	}
-	t.body = *m
-	t.dims = room[int64](count[1])
+	t.body, t.at = m.data, m.base
+	t.dims = room[int64](min(count[1], op.MaxRank))
 	outside := false
-	err = m.each(func(f *field) (err error) {
+	for f := (field{}); m.next(&f); {
+		var err error
 		switch f.num {
 		case 1:
+			if n := len(t.dims) + f.numbers(); n > op.MaxRank { // found out before a wrong length takes memory
+				err = fmt.Errorf("got %d dims, want at most %d", n, op.MaxRank)
+				break
+			}
 			t.dims, err = f.appendInts(t.dims)
 		case 2:
 			t.dataType = int32(f.number)
 		case 3:
-			return errors.New("tensors in segments are not supported")
+			err = errors.New("tensors in segments are not supported")
 		case 8:
-			t.name = d.str(f)
+			t.name = d.str(&f)
 		case 9:
 			t.raw, t.rawAt = f.body, f.at
 		case 13:
-			t.external, err = appendMessage(t.external, f, entryFields, d.entry)
+			t.external, err = appendMessage(t.external, &f, entryFields, d.entry)
 		case 14:
-			if f.number > 1 {
-				return fmt.Errorf("got %d, want 0 (in the file) or 1 (external)", f.number)
+			if outside = f.number == 1; f.number > 1 {
+				err = fmt.Errorf("got %d, want 0 (in the file) or 1 (external)", f.number)
 			}
-			outside = f.number == 1
 		}
-		return err
-	})
+		m.fault(&f, err)
+	}
 	switch {
-	case err != nil:
-		return err
+	case m.err != nil:
+		return m.err
 	case !outside:
 		t.external = nil
 	case t.external == nil:
-		return errors.New("data_location is external, but external_data is missing")
+		return m.faultf("data_location is external, but external_data is missing")
 	}
 	return nil
 }
@@ -329,41 +361,43 @@ var attrKinds = [...]int{
 	attrTensors: 10, attrGraphs: 11, attrSparseTensor: 22, attrSparseTensors: 23, attrTypeProto: 14, attrTypeProtos: 15,
 }
 
-func (d *decoder) attr(m *message, a *attrProto) error {
+func (d *decoder) attr(m message, a *attrProto) error {
 	values := attrValues{ints: []int64{}, floats: []float32{}, strings: []string{}}
 	kind, last := 0, 0
-	err := m.each(func(f *field) (err error) {
+	for f := (field{}); m.next(&f); {
+		var err error
 		switch f.num {
 		case 1:
-			a.name = d.str(f)
+			a.name = d.str(&f)
 		case 20:
 			if f.number >= uint64(len(attrKinds)) {
-				return fmt.Errorf("got %d, want 0 to %d", f.number, len(attrKinds)-1)
+				err = fmt.Errorf("got %d, want 0 to %d", f.number, len(attrKinds)-1)
+				break
 			}
 			kind = int(f.number)
 		case 21:
-			a.ref = d.str(f)
+			a.ref = d.str(&f)
 		default:
 			last = f.num
-			err = values.read(d, f)
+			err = values.read(d, &f)
 		}
-		return err
-	})
+		m.fault(&f, err)
+	}
 	switch {
-	case err != nil:
-		return err
+	case m.err != nil:
+		return m.err
 	case a.name == "":
-		return errors.New("name is missing")
+		return m.faultf("name is missing")
 	case a.ref != "":
 		return nil
 	case kind == 0: // files before IR version 2 leave the type out
 		kind = slices.Index(attrKinds[:], last)
 	}
 	if kind <= 0 {
-		return fmt.Errorf("attribute %q has no value", a.name)
+		return m.faultf("attribute %q has no value", a.name)
 	}
 	if a.value = values.of(kind); a.value == nil {
-		return fmt.Errorf("attribute %q has no %s, which its type promises", a.name, attrFields[attrKinds[kind]].name)
+		return m.faultf("attribute %q has no %s, which its type promises", a.name, attrFields[attrKinds[kind]].name)
 	}
 	return nil
 }
@@ -396,7 +430,7 @@ func (v *attrValues) read(d *decoder, f *field) (err error) {
 			return err
 		}
 		v.t = &tensorProto{}
-		return d.tensor(&m, v.t)
+		return d.tensor(m, v.t)
 	case 6:
 		v.g, err = d.graph(f)
 	case 7:

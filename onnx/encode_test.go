@@ -144,7 +144,7 @@ func encodeTensor(w *wireWriter, t *tensorProto) {
 	}
 	w.varint(2, int64(t.dataType))
 	w.text(8, t.name)
-	*w = append(*w, t.body.data...)
+	*w = append(*w, t.body...)
 	if t.raw != nil {
 		w.bytes(9, t.raw)
 	}

@@ -20,7 +20,8 @@ type files struct {
 	fsys     fs.FS  // instead of dir, nil for none
 	inMemory bool   // read into memory instead of mapping
 	opened   map[string][]byte
-	weights  *Weights // keeps the mappings
+	loaded   map[*tensorProto][]byte // of the model file
+	weights  *Weights                // keeps the mappings
 }
 
 // location is where external_data says that a tensor's bytes are.
@@ -131,8 +132,8 @@ func (f *files) resolve(path string) (string, error) {
 	return full, nil
 }
 
-// mapFile maps a regular file, or reads it. Opening a pipe would wait for its writer, so
-// that is found out first.
+// mapFile maps a regular file, or reads it. Opening a pipe would wait for its
+// writer, so that is found out first.
 func mapFile(path string, read bool) (*memory.Buffer, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -24,12 +23,10 @@ func liftConstant(n *node) {
 	}
 	out := n.proto.outputs[0]
 	if t, ok := take[*tensorProto](n, "value"); ok {
-		d, err := t.check()
-		if err != nil && !errors.Is(err, op.ErrUnsupported) {
-			n.err = err
-			return
+		init, err := newInitializer(t)
+		if n.err = err; err == nil {
+			n.values[out] = &binding{init: init}
 		}
-		n.values[out] = &binding{init: t, data: d, err: err}
 		return
 	}
 	var data []byte

@@ -1,10 +1,18 @@
 package onnx
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-// maxInlined bounds the nodes that functions expand to: functions that call
-// each other twice would otherwise grow a small file beyond all memory.
-const maxInlined = 1 << 18
+// Functions that call each other twice, or that have long names, would grow a
+// small file beyond all memory.
+const (
+	minExpansion = 16 << 20 // bytes that functions may always expand to, roughly
+	maxExpansion = 128      // and how many times the file beyond that
+	maxNesting   = 64       // calls within each other
+	maxPath      = 200      // bytes of the names of calls around a value, which are part of its name
+)
 
 type functionKey struct{ domain, name, overload string }
 
@@ -13,7 +21,7 @@ func (k functionKey) String() string {
 	if k.overload != "" {
 		s += ":" + k.overload
 	}
-	return s
+	return printable(s)
 }
 
 // inlining is one call of a function whose body is being imported.
@@ -41,14 +49,19 @@ func functionsOf(list []functionProto) (map[functionKey]*functionProto, error) {
 // inline imports the body of a function in place of the node that calls it.
 func (n *node) inline(key functionKey, f *functionProto) {
 	call := &inlining{key: key, outer: n.fn, outputs: map[string]string{}}
+	depth := 0
 	for at := n.fn; at != nil; at = at.outer {
 		if at.key == key {
 			n.err = corruptf("function %s calls itself: %s", key, callChain(call))
 			return
 		}
+		if depth++; depth >= maxNesting {
+			n.err = corruptf("functions call each other deeper than %d: %s", maxNesting, callChain(call))
+			return
+		}
 	}
-	if n.inlined += len(f.nodes); n.inlined > maxInlined {
-		n.err = corruptf("the functions of the model expand to more than %d nodes", maxInlined)
+	if n.inlined += f.size(); n.inlined > n.maxInlined {
+		n.err = corruptf("the functions of the model expand to more than %d bytes", n.maxInlined)
 		return
 	}
 	if len(n.args) > len(f.inputs) || len(n.proto.outputs) > len(f.outputs) {
@@ -64,7 +77,7 @@ func (n *node) inline(key functionKey, f *functionProto) {
 	if n.err != nil {
 		return
 	}
-	body := &scope{importer: n.importer, opsets: opsets, block: n.block, values: map[string]*binding{}, used: map[string]bool{}, path: n.name + "/", fn: call}
+	body := &scope{importer: n.importer, opsets: opsets, block: n.block, values: map[string]*binding{}, used: map[string]bool{}, path: n.callPath(), fn: call}
 	for i, name := range f.inputs {
 		if body.values[name] != nil {
 			n.err = corruptf("function %s: got input %q twice", key, name)
@@ -84,6 +97,43 @@ func (n *node) inline(key functionKey, f *functionProto) {
 		return
 	}
 	n.functionOutputs(body, f)
+}
+
+// callPath is what stands before the names of a body.
+func (n *node) callPath() string {
+	if len(n.name) <= maxPath {
+		return n.name + "/"
+	}
+	return fmt.Sprintf("call#%d/", n.inlined) // a number that grows with every call
+}
+
+// size is about what one copy of the body takes.
+func (f *functionProto) size() int {
+	size := 256
+	for _, list := range [][]string{f.inputs, f.outputs, f.attrs} {
+		size += 64 * len(list)
+	}
+	return size + 64*len(f.defaults) + sizeOf(f.nodes)
+}
+
+func sizeOf(nodes []nodeProto) int {
+	size := 0
+	for i := range nodes {
+		n := &nodes[i]
+		size += 256 + len(n.name)
+		for _, list := range [][]string{n.inputs, n.outputs} {
+			for _, name := range list {
+				size += 256 + len(name)
+			}
+		}
+		for j := range n.attrs {
+			size += 64
+			if g, ok := n.attrs[j].value.(*graphProto); ok {
+				size += 256*(len(g.initializers)+len(g.values)+len(g.outputs)) + sizeOf(g.nodes)
+			}
+		}
+	}
+	return size
 }
 
 // functionOutputs binds the outputs of the node to values of the body.
@@ -109,25 +159,24 @@ func (n *node) functionOutputs(body *scope, f *functionProto) {
 func (n *node) functionAttrs(call *inlining, f *functionProto) {
 	call.attrs = map[string]any{}
 	for _, name := range f.attrs {
-		if v, ok := n.attrs[name]; ok {
+		if v, ok := n.takeAny(name); ok {
 			call.attrs[name] = v
-			delete(n.attrs, name)
 		}
 	}
 	for i := range f.defaults {
 		a := &f.defaults[i]
 		call.attrs[a.name] = a.value
-		if v, ok := n.attrs[a.name]; ok {
+		if v, ok := n.takeAny(a.name); ok {
 			call.attrs[a.name] = v
-			delete(n.attrs, a.name)
 		}
 	}
 	n.noMoreAttrs()
 }
 
+// callChain names the last calls that led here.
 func callChain(c *inlining) string {
 	var names []string
-	for ; c != nil; c = c.outer {
+	for ; c != nil && len(names) < 5; c = c.outer {
 		names = append([]string{c.key.String()}, names...)
 	}
 	return strings.Join(names, " calls ")

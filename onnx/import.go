@@ -16,15 +16,16 @@ import (
 
 // importer turns the messages of one file into a program.
 type importer struct {
-	model     *Model
-	reg       *op.Registry
-	files     *files
-	prog      *ir.Program
-	functions map[functionKey]*functionProto
-	missing   collector
-	taken     map[string]bool      // names of values of the program
-	small     map[string]*ir.Value // constants made by lifting, by their text
-	inlined   int                  // nodes that came out of functions
+	model      *Model
+	reg        *op.Registry
+	files      *files
+	prog       *ir.Program
+	functions  map[functionKey]*functionProto
+	missing    collector
+	taken      map[string]bool      // names of values of the program
+	small      map[string]*ir.Value // constants made by lifting, by their text
+	inlined    int                  // bytes that functions have expanded to
+	maxInlined int
 }
 
 // run imports the graph of the file into im.model.
@@ -97,9 +98,23 @@ type scope struct {
 // binding is what a name stands for.
 type binding struct {
 	value *ir.Value    // nil: an initializer that nobody has used yet, or an absent operand of a function
-	init  *tensorProto // of an initializer
+	init  *initializer // nil for everything else
+}
+
+// initializer is a tensor that becomes a weight when somebody uses it.
+type initializer struct {
+	proto *tensorProto
 	data  tensorData
-	err   error // why the initializer cannot be used
+	err   error // why it cannot be used, of kind ErrUnsupported
+}
+
+// newInitializer checks a tensor.
+func newInitializer(t *tensorProto) (*initializer, error) {
+	d, err := t.check()
+	if err != nil && !errors.Is(err, op.ErrUnsupported) {
+		return nil, err
+	}
+	return &initializer{t, d, err}, nil
 }
 
 // reserve marks the names of a graph as taken.
@@ -146,11 +161,11 @@ func (s *scope) initializers(g *graphProto) error {
 		if s.values[t.name] != nil {
 			return corruptf("initializer %q: got a second one of that name", t.name)
 		}
-		d, err := t.check()
-		if err != nil && !errors.Is(err, op.ErrUnsupported) {
+		init, err := newInitializer(t)
+		if err != nil {
 			return err
 		}
-		s.values[t.name] = &binding{init: t, data: d, err: err}
+		s.values[t.name] = &binding{init: init}
 	}
 	return nil
 }
@@ -261,13 +276,13 @@ func (s *scope) lookup(name string) (*ir.Value, error) {
 // takes no memory.
 func (s *scope) load(name string, b *binding) error {
 	b.value = s.prog.NewValue(ir.Weight, s.valueName(name), op.Type{})
-	if b.err != nil {
+	if b.init.err != nil {
 		s.missing.add("", 0, "initializer of element type "+dtype.String.String(), name)
 		return nil
 	}
-	b.value.Type = b.data.typ
+	b.value.Type = b.init.data.typ
 	s.prog.Weights = append(s.prog.Weights, b.value)
-	return s.model.Weights.load(b.value.Name, b.init, b.data, s.files)
+	return s.model.Weights.load(b.value.Name, b.init.proto, b.init.data, s.files)
 }
 
 // valueName returns the name in the program of a value of this scope. Names of
@@ -329,9 +344,6 @@ func typeOf(v *valueProto) (op.Type, error) {
 	}
 	if err != nil || !t.hasShape {
 		return op.Type{DType: dt}, err
-	}
-	if len(t.dims) > op.MaxRank {
-		return op.Type{}, fmt.Errorf("got %d dims, want at most %d: %w", len(t.dims), op.MaxRank, tensor.ErrShape)
 	}
 	dims := make([]shape.Dim, len(t.dims))
 	for i, d := range t.dims {

@@ -96,9 +96,10 @@ func parse(data []byte, dir string, w *Weights, opts Options) (*Model, error) {
 		m.Metadata[e.key] = e.value
 	}
 	im := &importer{
-		model: m,
-		reg:   opts.Registry,
-		files: &files{dir: dir, fsys: opts.FS, inMemory: opts.Read, opened: map[string][]byte{}, weights: w},
+		model:      m,
+		reg:        opts.Registry,
+		maxInlined: minExpansion + maxExpansion*len(data),
+		files:      &files{dir: dir, fsys: opts.FS, inMemory: opts.Read, opened: map[string][]byte{}, loaded: map[*tensorProto][]byte{}, weights: w},
 	}
 	if err := im.run(proto); err != nil {
 		return nil, errors.Join(err, w.Close())

@@ -4,11 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
+)
+
+// maxAttrs and maxOutputs bound what is compared each with each.
+const (
+	maxAttrs   = 1 << 8
+	maxOutputs = 1 << 12
 )
 
 // node is one node while it is lifted. Its methods keep the first error in
@@ -25,7 +32,7 @@ type node struct {
 	opName string // the operator with its domain, for reports
 	opset  int64  // version of the operator's domain
 	args   []*ir.Value
-	attrs  map[string]any // those that no lift function has taken yet
+	attrs  []attrProto // those that no lift function has taken yet
 	err    error
 }
 
@@ -43,10 +50,8 @@ func (s *scope) node(i int) error {
 		}
 		n.args = append(n.args, v)
 	}
-	for j, name := range p.outputs {
-		if name != "" && (s.values[name] != nil || slices.Contains(p.outputs[:j], name)) {
-			return corruptf("node %q: output %q: got a second value of that name", n.name, name)
-		}
+	if err := s.checkOutputs(p); err != nil {
+		return fmt.Errorf("node %q: %w", n.name, err)
 	}
 	n.readAttrs()
 	n.lift()
@@ -56,6 +61,28 @@ func (s *scope) node(i int) error {
 		n.giveUp()
 	case n.err != nil:
 		return fmt.Errorf("node %q: %w", n.name, n.err)
+	}
+	return nil
+}
+
+// checkOutputs looks for names that are taken.
+func (s *scope) checkOutputs(p *nodeProto) error {
+	if len(p.outputs) == 0 {
+		return corruptf("got no outputs, want one or more")
+	}
+	for j, name := range p.outputs {
+		if name == "" {
+			continue
+		}
+		if s.values[name] != nil {
+			return corruptf("output %q: got a second value of that name", name)
+		}
+		if j >= maxOutputs {
+			return corruptf("got %d outputs, want at most %d", len(p.outputs), maxOutputs)
+		}
+		if slices.Contains(p.outputs[:j], name) {
+			return corruptf("output %q: got a second value of that name", name)
+		}
 	}
 	return nil
 }
@@ -80,6 +107,15 @@ func operatorName(p *nodeProto) string {
 		return d + "::" + p.opType
 	}
 	return p.opType
+}
+
+// printable returns text from the file as errors may show it: quoted unless it
+// is all plain characters.
+func printable(s string) string {
+	if q := strconv.Quote(s); q[1:len(q)-1] != s {
+		return q
+	}
+	return s
 }
 
 func (n *node) fail(format string, args ...any) {
@@ -282,11 +318,10 @@ func (n *node) restOf(def *op.Def) []op.Attr {
 	var out []op.Attr
 	for i := range def.Attrs {
 		d := &def.Attrs[i]
-		v, ok := n.attrs[d.Name]
+		v, ok := n.takeAny(d.Name)
 		if !ok {
 			continue
 		}
-		delete(n.attrs, d.Name)
 		value, err := convertAttr(v, d.Kind)
 		if err != nil {
 			n.fail("attribute %q: %w", d.Name, err)
@@ -303,12 +338,11 @@ func (n *node) noMoreAttrs() {
 	if len(n.attrs) == 0 {
 		return
 	}
-	names := make([]string, 0, len(n.attrs))
-	for name := range n.attrs {
-		names = append(names, name)
+	names := make([]string, len(n.attrs))
+	for i := range n.attrs {
+		names[i] = strconv.Quote(n.attrs[i].name)
 	}
-	slices.Sort(names)
-	n.unsupported("attributes %q", names)
+	n.unsupported("attribute %s", strings.Join(names, " and "))
 }
 
 // convertAttr returns an attribute of a file as the operator table has it.

@@ -71,6 +71,11 @@ func liftBatchNorm(n *node) {
 	if n.opset < 9 && takeOr(n, "spatial", int64(1)) != 1 {
 		n.unsupported("spatial 0")
 	}
+	for i := 1; i < len(n.proto.outputs); i++ {
+		if n.wanted(i) {
+			n.unsupported("output %d, of training", i)
+		}
+	}
 	n.ignore("momentum")
 	plain(n)
 }

@@ -59,9 +59,10 @@ type tensorProto struct {
 	name     string
 	dims     []int64
 	dataType int32
-	raw      []byte // raw_data, a part of the file
-	rawAt    int    // offset of raw_data in the file
-	body     message
+	at       int          // offset in the file
+	body     []byte       // the whole message
+	raw      []byte       // raw_data, a part of the file
+	rawAt    int          // offset of raw_data in the file
 	external []entryProto // where the data are outside the file; nil otherwise
 }
 
@@ -115,7 +116,7 @@ var (
 	}
 	entryFields = schema{
 		1: {"key", kindString, false},
-		2: {"value", kindString, false},
+		2: {"value", kindBytes, false}, // of any length
 	}
 	graphFields = schema{
 		1:  {"node", kindMessage, true},

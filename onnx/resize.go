@@ -28,7 +28,7 @@ func liftResize(n *node) {
 			args[i] = nil
 		}
 	}
-	if n.attrs["coordinate_transformation_mode"] != "tf_crop_and_resize" {
+	if mode := n.attrIndex("coordinate_transformation_mode"); mode < 0 || n.attrs[mode].value != "tf_crop_and_resize" {
 		args[1] = nil
 	}
 	n.finishNewest(args)

@@ -23,7 +23,7 @@ type tensorData struct {
 func (t *tensorProto) check() (d tensorData, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("tensor %q at offset %d: %w", t.name, t.body.base, err)
+			err = fmt.Errorf("tensor %q at offset %d: %w", t.name, t.at, err)
 		}
 	}()
 	if d.typ, err = t.typ(); err != nil {
@@ -71,9 +71,6 @@ func (t *tensorProto) typ() (op.Type, error) {
 		}
 		sizes[i] = int(n)
 	}
-	if len(sizes) > op.MaxRank {
-		return op.Type{}, fmt.Errorf("got %d dims, want at most %d: %w", len(sizes), op.MaxRank, shape.ErrShape)
-	}
 	s, err := shape.Of(sizes...)
 	return op.Type{DType: dt, Shape: s}, err
 }
@@ -110,12 +107,12 @@ type numberLists struct {
 
 func (t *tensorProto) lists() (l numberLists, err error) {
 	fields := 0
-	body := t.body
-	err = body.each(func(f *field) error {
+	m := t.message()
+	for f := (field{}); m.next(&f); {
 		switch f.num {
 		case floatData, int32Data, stringData, int64Data, doubleData, uint64Data:
 			if l.field != 0 && l.field != f.num {
-				return fmt.Errorf("got numbers in %s too, want one list", tensorFields[l.field].name)
+				m.fault(&f, fmt.Errorf("got numbers in %s too, want one list", tensorFields[l.field].name))
 			}
 			fields++
 			l.field, l.count, l.whole = f.num, l.count+f.numbers(), nil
@@ -123,9 +120,12 @@ func (t *tensorProto) lists() (l numberLists, err error) {
 				l.whole = f.body
 			}
 		}
-		return nil
-	})
-	return l, err
+	}
+	return l, m.err
+}
+
+func (t *tensorProto) message() message {
+	return message{fields: tensorFields, data: t.body, base: t.at}
 }
 
 // listOf returns the list that holds the elements of a type, and how many
@@ -184,20 +184,20 @@ func (t *tensorProto) elements(d tensorData) ([]byte, error) {
 
 // convert writes the elements of a typed list to dst, which has d.bytes bytes.
 func (t *tensorProto) convert(d tensorData, dst []byte) error {
-	body := t.body
 	at := 0
-	err := body.each(func(f *field) error {
+	m := t.message()
+	for f := (field{}); m.next(&f); {
 		if f.num != d.list {
-			return nil
+			continue
 		}
-		return f.eachNumber(func(v uint64) error {
+		m.fault(&f, f.eachNumber(func(v uint64) error {
 			n, err := putNumber(dst[at:], d.typ.DType, v)
 			at += n
 			return err
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("tensor %q: %w", t.name, err)
+		}))
+	}
+	if m.err != nil {
+		return fmt.Errorf("tensor %q: %w", t.name, m.err)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 func ReadTensor(data []byte) (x *tensor.Tensor, name string, err error) {
 	t := &tensorProto{}
 	m := message{fields: tensorFields, data: data}
-	if err := (&decoder{names: map[string]string{}}).tensor(&m, t); err != nil {
+	if err := (&decoder{names: map[string]string{}}).tensor(m, t); err != nil {
 		return nil, "", fmt.Errorf("onnx: %w", err)
 	}
 	d, err := t.check()

@@ -40,19 +40,22 @@ func (e *UnsupportedError) Unwrap() error { return op.ErrUnsupported }
 func (u Unsupported) String() string {
 	var b strings.Builder
 	if u.Op != "" {
-		fmt.Fprintf(&b, "%s (opset %d): ", u.Op, u.Opset)
+		fmt.Fprintf(&b, "%s (opset %d): ", printable(u.Op), u.Opset)
 	}
-	b.WriteString(u.Reason)
+	fmt.Fprintf(&b, "%s (", u.Reason)
 	if n := len(u.Nodes); n > 1 {
-		fmt.Fprintf(&b, ", at %d nodes", n)
+		fmt.Fprintf(&b, "%d times: ", n)
 	}
 	for i, name := range u.Nodes[:min(len(u.Nodes), maxNamed)] {
-		b.WriteString([]string{" ", ", "}[min(i, 1)])
+		if i > 0 {
+			b.WriteString(", ")
+		}
 		fmt.Fprintf(&b, "%q", name)
 	}
 	if len(u.Nodes) > maxNamed {
-		b.WriteString(" and more")
+		b.WriteString(", ...")
 	}
+	b.WriteByte(')')
 	return b.String()
 }
 

@@ -126,8 +126,9 @@ func (w *Weights) alloc(name string, n int) ([]byte, error) {
 // load stores the bytes of a checked tensor under a name: in place if they lie
 // aligned in the file.
 func (w *Weights) load(name string, t *tensorProto, d tensorData, files *files) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	if data, ok := files.loaded[t]; ok { // a function's body, imported once more
+		return w.Share(name, d.typ, data)
+	}
 	if t.external != nil {
 		data, err := files.read(t.external, d.bytes)
 		if err == nil {
@@ -138,20 +139,29 @@ func (w *Weights) load(name string, t *tensorProto, d tensorData, files *files) 
 		}
 		d.inFile = data
 	}
+	data, err := w.place(name, t, d)
+	files.loaded[t] = data
+	return err
+}
+
+// place enters bytes that are in a file, or in lists of numbers.
+func (w *Weights) place(name string, t *tensorProto, d tensorData) ([]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if d.inFile != nil && aligned(d.inFile, d.typ.DType) {
 		w.figures.Mapped += int64(d.bytes)
-		return w.put(name, d.inFile)
+		return d.inFile, w.put(name, d.inFile)
 	}
 	dst, err := w.alloc(name, d.bytes)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.figures.Copied += int64(d.bytes)
-	if d.inFile != nil {
-		copy(dst, d.inFile)
-		return nil
+	if d.inFile == nil {
+		return dst, t.convert(d, dst)
 	}
-	return t.convert(d, dst)
+	copy(dst, d.inFile)
+	return dst, nil
 }
 
 // hold makes the weights another keeper of a buffer that their bytes lie in.

@@ -15,6 +15,9 @@ import (
 // stack. Protocol buffer libraries refuse files beyond the same depth.
 const maxDepth = 100
 
+// maxName bounds names, which come back in other names and in texts.
+const maxName = 16 << 10
+
 // fieldKind says how the values of a field are encoded.
 type fieldKind uint8
 
@@ -23,7 +26,7 @@ const (
 	kindFloat            // 4 bytes
 	kindDouble           // 8 bytes
 	kindBytes
-	kindString // bytes that are UTF-8
+	kindString // a name: bytes that are UTF-8, at most maxName
 	kindMessage
 )
 
@@ -54,12 +57,23 @@ type schema []fieldDef
 
 // message is a scanner over the bytes of one encoded message. It owns nothing:
 // data is a part of the file.
+//
+//	var f field
+//	for m.next(&f) {
+//		switch f.num {
+//		...
+//		}
+//		m.fault(&f, err)
+//	}
+//	return m.err
 type message struct {
 	fields schema
 	data   []byte
 	base   int // offset of data[0] in the file
 	pos    int
+	start  int // of the field that next read last
 	depth  int
+	err    error // the first fault, with its place
 }
 
 // field is one occurrence of a field.
@@ -73,61 +87,66 @@ type field struct {
 	depth  int
 }
 
-// each calls visit for every field that the schema names, in file order. An
-// error of visit comes back with the field's name and offset.
-func (m *message) each(visit func(f *field) error) error {
-	var f field
-	for m.pos < len(m.data) {
-		start := m.pos
-		known, err := m.next(&f)
-		if err == nil && known {
-			if err = visit(&f); err != nil && !isFormatError(err) {
-				err = fmt.Errorf("%w at offset %d", err, f.at)
-			}
-		}
-		if err != nil {
-			return m.locate(err, &f, start)
+// next reads the next field that the schema names. It returns false at the end
+// and after a fault.
+func (m *message) next(f *field) bool {
+	for m.err == nil && m.pos < len(m.data) {
+		m.start = m.pos
+		*f = field{depth: m.depth}
+		if err := m.read(f); err != nil {
+			m.err = m.locate(f, err)
+		} else if f.def != nil {
+			return true
 		}
 	}
-	return nil
+	return false
+}
+
+// fault ends the scan if err is not nil, as a fault of the field.
+func (m *message) fault(f *field, err error) {
+	if err == nil || m.err != nil {
+		return
+	}
+	if _, located := err.(*formatError); !located {
+		err = fmt.Errorf("%w at offset %d", err, f.at)
+	}
+	m.err = m.locate(f, err)
+}
+
+// faultf is a fault of the message as a whole.
+func (m *message) faultf(format string, args ...any) error {
+	return &formatError{err: fmt.Errorf("%s at offset %d", fmt.Sprintf(format, args...), m.base)}
 }
 
 // counts returns how often each field occurs: decoders allocate lists once,
 // at their final length.
 func (m message) counts() (n [maxField + 1]int, err error) {
-	err = m.each(func(f *field) error {
+	var f field
+	for m.next(&f) {
 		n[f.num]++
-		return nil
-	})
-	return n, err
+	}
+	return n, m.err
 }
 
-// next reads one field into f. It reports false for a field that the schema
-// does not name.
-func (m *message) next(f *field) (known bool, err error) {
-	*f = field{depth: m.depth}
+// read reads one field into f; f.def stays nil for one that the schema does
+// not name.
+func (m *message) read(f *field) error {
 	tag, err := m.varint()
 	if err != nil {
-		return false, err
+		return err
 	}
 	num, wire := tag>>3, int(tag&7)
 	if num == 0 || num > 1<<29-1 {
-		return false, fmt.Errorf("got field number %d, want 1 to %d", num, 1<<29-1)
+		return fmt.Errorf("got field number %d, want 1 to %d", num, 1<<29-1)
 	}
 	if num < uint64(len(m.fields)) && m.fields[num].kind != 0 {
 		f.num, f.def = int(num), &m.fields[num]
 	}
 	f.at = m.base + m.pos
-	if err := m.value(f, wire); err != nil {
-		return false, err
+	if err := m.value(f, wire); err != nil || f.def == nil {
+		return err
 	}
-	if f.def == nil {
-		return false, nil
-	}
-	if err := f.check(wire); err != nil {
-		return false, err
-	}
-	return true, nil
+	return f.check(wire)
 }
 
 // The wire types of protocol buffers; 3 and 4 are groups, which ONNX has not.
@@ -197,6 +216,9 @@ func (f *field) check(wire int) error {
 	case kindDouble:
 		want = wireFixed8
 	case kindString:
+		if wire == wireBytes && len(f.body) > maxName {
+			return fmt.Errorf("got a name of %d bytes at offset %d, want at most %d", len(f.body), f.at, maxName)
+		}
 		if wire == wireBytes && !utf8.Valid(f.body) {
 			return fmt.Errorf("text at offset %d is not UTF-8", f.at)
 		}
@@ -304,14 +326,8 @@ func (e *formatError) Error() string {
 
 func (e *formatError) Unwrap() []error { return []error{e.err, tensor.ErrCorrupt} }
 
-func isFormatError(err error) bool {
-	_, ok := err.(*formatError)
-	return ok
-}
-
-// locate puts the name of the field that starts at position start in front of
-// an error.
-func (m *message) locate(err error, f *field, start int) error {
+// locate puts the name of the field that was read last in front of an error.
+func (m *message) locate(f *field, err error) error {
 	e, ok := err.(*formatError)
 	if !ok {
 		e = &formatError{err: err}
@@ -321,7 +337,7 @@ func (m *message) locate(err error, f *field, start int) error {
 	}
 	name := f.def.name
 	if f.def.repeated {
-		name += "[" + strconv.Itoa(m.occurrences(f.num, start)) + "]"
+		name += "[" + strconv.Itoa(m.occurrences(f.num)) + "]"
 	}
 	if e.path != "" {
 		name += "." + e.path
@@ -330,16 +346,13 @@ func (m *message) locate(err error, f *field, start int) error {
 	return e
 }
 
-// occurrences counts a field before position end. Decoders do not count as
-// they go because hardly any file has an error to report.
-func (m *message) occurrences(num, end int) int {
-	before := message{fields: m.fields, data: m.data[:end]}
+// occurrences counts a field before the one that was read last. Decoders do
+// not count as they go because hardly any file has an error to report.
+func (m *message) occurrences(num int) int {
+	before := message{fields: m.fields, data: m.data[:m.start]}
 	n := 0
-	var f field
-	for before.pos < end {
-		if known, err := before.next(&f); err != nil {
-			break
-		} else if known && f.num == num {
+	for f := (field{}); before.next(&f); {
+		if f.num == num {
 			n++
 		}
 	}

@@ -1,0 +1,371 @@
+package onnx
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+func floatsRaw(n int) []byte {
+	var b []byte
+	for i := range n {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(i)))
+	}
+	return b
+}
+
+// writeModel writes a model and returns its path.
+func writeModel(t *testing.T, m *modelProto) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "model.onnx")
+	if err := os.WriteFile(path, encodeModel(m), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A weight is used where it lies exactly when it lies aligned, and has the same
+// bytes either way.
+func TestLoadUsesAlignedWeights(t *testing.T) {
+	memorytest.Check(t)
+	want := floatsRaw(300)
+	for _, list := range []bool{false, true} {
+		for pad := range 8 {
+			m := parseModelText(t, "opset 13\ninput x f32[300]\ny = Add(x, w)\noutput y f32[300]")
+			m.producer = strings.Repeat("p", 1+pad)
+			w := tensorProto{name: "w", dims: []int64{300}, dataType: 1, raw: want}
+			if list { // packed float_data is the same bytes under another name
+				w.raw = nil
+				(*wireWriter)(&w.body).bytes(floatData, want)
+			}
+			m.graph.initializers = []tensorProto{w}
+			path := writeModel(t, m)
+			file, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := bytes.Index(file, want)
+			for _, read := range []bool{false, true} {
+				model, err := Load(path, Options{Read: read})
+				if err != nil {
+					t.Fatal(err)
+				}
+				figures := WeightFigures{Copied: 1200}
+				if at%4 == 0 {
+					figures = WeightFigures{Mapped: 1200}
+				}
+				if got := model.Weights.Figures(); got != figures {
+					t.Errorf("weight at offset %d (list %v, read %v): got %+v, want %+v", at, list, read, got, figures)
+				}
+				if got, ok := model.Weights.Bytes(model.Program.Weights[0]); !ok || !bytes.Equal(got, want) {
+					t.Errorf("weight at offset %d (list %v, read %v): its bytes differ", at, list, read)
+				}
+				if err := model.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+func TestLoadCountsMemory(t *testing.T) {
+	memorytest.Check(t)
+	m := parseModelText(t, "opset 13\ninput x f32[3]\ny = Add(x, w)\nz = Add(y, v)\noutput z f32[3]\ninit unread f32[3] 1 2 3")
+	for _, name := range []string{"w", "v"} { // one of the two lies off a multiple of 4, because their heads are of odd length
+		m.graph.initializers = append(m.graph.initializers, tensorProto{name: name, dims: []int64{3}, dataType: 1, raw: floatsRaw(3)})
+	}
+	m.graph.initializers[2].name = "vv"
+	m.graph.nodes[1].inputs[1] = "vv"
+	path := writeModel(t, m)
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := memory.Stats()
+	model, err := Load(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := memory.Stats()
+	figures := model.Weights.Figures()
+	if figures.Mapped+figures.Copied != 24 {
+		t.Errorf("two weights of 12 bytes that are read: got %+v", figures)
+	}
+	if got, want := now.Of(memory.Weights).Current-before.Of(memory.Weights).Current, info.Size()+figures.Copied; got != want {
+		t.Errorf("bytes of purpose weights: got %d, want %d, the file and the copies", got, want)
+	}
+	if got := now.Files - before.Files; got != info.Size() {
+		t.Errorf("mapped bytes: got %d, want %d", got, info.Size())
+	}
+	if err := model.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := model.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	if _, ok := model.Weights.Bytes(model.Program.Weights[0]); ok {
+		t.Error("a closed model still has bytes")
+	}
+	if model.Program.String() == "" {
+		t.Error("the program is gone with its weights")
+	}
+}
+
+func TestLoadFaults(t *testing.T) {
+	memorytest.Check(t)
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty.onnx")
+	text := filepath.Join(dir, "text.onnx")
+	if err := errors.Join(os.WriteFile(empty, nil, 0o666), os.WriteFile(text, []byte("hello, world"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		path, want string
+		kind       error
+	}{
+		{filepath.Join(dir, "none.onnx"), "none.onnx", os.ErrNotExist},
+		{dir, "want a regular file", nil},
+		{empty, "got no graph: this is no ONNX model", tensor.ErrCorrupt},
+		{text, "text.onnx: ", tensor.ErrCorrupt},
+	} {
+		m, err := Load(tc.path, Options{})
+		if err == nil {
+			t.Errorf("%s: got a model", tc.path)
+			m.Close()
+			continue
+		}
+		if !strings.HasPrefix(err.Error(), "onnx: ") || !strings.Contains(err.Error(), tc.want) || tc.kind != nil && !errors.Is(err, tc.kind) {
+			t.Errorf("%s: got %v, want %q of kind %v", tc.path, err, tc.want, tc.kind)
+		}
+	}
+}
+
+func TestModelInformation(t *testing.T) {
+	p := parseModelText(t, `
+		ir 3
+		opset 13
+		opset "com.vendor" 2
+		input x f32[batch,2]
+		input w f32[2]
+		init w f32[2] 1 2
+		y = Add(x, w)
+		output y f32[n,2]
+	`)
+	p.producer, p.producerVersion, p.metadata = "maker", "1.2", []entryProto{{"labels", strings.Repeat("x", 2*maxName)}}
+	m, err := Parse(encodeModel(p), "", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if m.IRVersion != 3 || m.Producer != "maker" || m.ProducerVersion != "1.2" || len(m.Metadata["labels"]) != 2*maxName {
+		t.Errorf("got IR %d, producer %q %q, metadata %d bytes", m.IRVersion, m.Producer, m.ProducerVersion, len(m.Metadata["labels"]))
+	}
+	if len(m.Opsets) != 2 || m.Opsets[""] != 13 || m.Opsets["com.vendor"] != 2 {
+		t.Errorf("got opsets %v", m.Opsets)
+	}
+	if len(m.Inputs) != 1 || m.Inputs[0].Name != "x" || m.Inputs[0].Type.String() != "f32[batch,2]" {
+		t.Errorf("got inputs %v, want x without its initializer w", m.Inputs)
+	}
+	if len(m.Outputs) != 1 || m.Outputs[0].Name != "y" || m.Outputs[0].Type.String() != "f32[n,2]" {
+		t.Errorf("got outputs %v, want y with the symbol of the file", m.Outputs)
+	}
+}
+
+func TestWeights(t *testing.T) {
+	memorytest.Check(t)
+	w := newWeights()
+	typ := op.Type{DType: dtype.F32, Shape: shape.MustOf(2)}
+	if err := w.Add("a", typ, []byte{1, 2, 3, 4, 5, 6, 7, 8}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := w.New("b", typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copy(b, "12345678")
+	half := op.Type{DType: dtype.F32, Shape: shape.MustOf(1)}
+	if err := w.Share("c", half, b[4:]); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"a": "\x01\x02\x03\x04\x05\x06\x07\x08", "b": "12345678", "c": "5678"} {
+		if got, ok := w.Bytes(&ir.Value{Name: name}); !ok || string(got) != want {
+			t.Errorf("weight %s: got %q, %v, want %q", name, got, ok, want)
+		}
+	}
+	if got, want := w.Figures(), (WeightFigures{Made: 16}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	symbolic, err := shape.FromDims(shape.Sym("n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{
+		"taken name":        w.Add("a", typ, make([]byte, 8)),
+		"shared taken name": w.Share("a", typ, b),
+		"length":            w.Add("d", typ, make([]byte, 7)),
+		"shared length":     w.Share("d", typ, b[1:]),
+		"no size":           w.Add("d", op.Type{DType: dtype.F32, Shape: symbolic}, nil),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "weight") {
+			t.Errorf("%s: got %v, want an error", what, err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := w.Add("e", typ, make([]byte, 8)); !errors.Is(err, tensor.ErrReleased) {
+		t.Errorf("add after Close: got %v, want ErrReleased", err)
+	}
+}
+
+// externalModel adds to x weights that lie in the given places.
+func externalModel(t *testing.T, dt dtype.DType, n int64, places ...[]entryProto) *modelProto {
+	t.Helper()
+	m := &modelProto{opsets: []opsetProto{{"", 13}}, graph: &graphProto{name: "g"}}
+	for i, place := range places {
+		name := string(rune('a' + i))
+		m.graph.initializers = append(m.graph.initializers, tensorProto{name: name, dims: []int64{n}, dataType: dt.ONNX(), external: place})
+		m.graph.outputs = append(m.graph.outputs, valueProto{name: name})
+	}
+	return m
+}
+
+func place(pairs ...string) (entries []entryProto) {
+	for i := 0; i < len(pairs); i += 2 {
+		entries = append(entries, entryProto{pairs[i], pairs[i+1]})
+	}
+	return entries
+}
+
+func TestExternalData(t *testing.T) {
+	memorytest.Check(t)
+	data := floatsRaw(100)
+	m := externalModel(t, dtype.F32, 10,
+		place("location", "weights/w.bin"),
+		place("location", "weights/w.bin", "offset", "40", "length", "40", "checksum", "ignored"),
+		place("location", "weights/w.bin", "offset", "42", "length", "40"),
+		place("location", "link.bin", "offset", "360"),
+	)
+	path := writeModel(t, m)
+	dir := filepath.Dir(path)
+	file := filepath.Join(dir, "weights", "w.bin")
+	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o777), os.WriteFile(file, data, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join("weights", "w.bin"), filepath.Join(dir, "link.bin")); err != nil {
+		t.Skipf("no symbolic links here: %v", err)
+	}
+	inMemory, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys := fstest.MapFS{"weights/w.bin": {Data: data}, "link.bin": {Data: data}}
+	for name, load := range map[string]func() (*Model, error){
+		"mapped": func() (*Model, error) { return Load(path, Options{}) },
+		"read":   func() (*Model, error) { return Load(path, Options{Read: true}) },
+		"bytes":  func() (*Model, error) { return Parse(inMemory, dir, Options{}) },
+		"fs":     func() (*Model, error) { return Parse(inMemory, "", Options{FS: fsys}) },
+	} {
+		m, err := load()
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for i, offset := range []int{0, 40, 42, 360} {
+			if got, ok := m.Weights.Bytes(m.Program.Weights[i]); !ok || !bytes.Equal(got, data[offset:offset+40]) {
+				t.Errorf("%s: weight at offset %d: its bytes differ", name, offset)
+			}
+		}
+		if got, want := m.Weights.Figures(), (WeightFigures{Mapped: 120, Copied: 40}); got != want {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestExternalDataFaults(t *testing.T) {
+	memorytest.Check(t)
+	outside := filepath.Join(t.TempDir(), "secret.bin")
+	if err := os.WriteFile(outside, make([]byte, 100), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name  string
+		place []entryProto
+		want  string
+		kind  error
+	}{
+		{"no location", place("offset", "0"), "location is missing", tensor.ErrCorrupt},
+		{"missing file", place("location", "none.bin"), `location "none.bin"`, os.ErrNotExist},
+		{"absolute", place("location", outside), "want a path inside the model's folder", tensor.ErrCorrupt},
+		{"up", place("location", "../secret.bin"), `want a path without ".."`, tensor.ErrCorrupt},
+		{"up inside", place("location", "sub/../w.bin"), `want a path without ".."`, tensor.ErrCorrupt},
+		{"up with backslash", place("location", `..\secret.bin`), `want a path without ".."`, tensor.ErrCorrupt},
+		{"rooted with backslash", place("location", `\secret.bin`), "want a path inside the model's folder", tensor.ErrCorrupt},
+		{"empty name", place("location", ""), "location is missing", tensor.ErrCorrupt},
+		{"link out", place("location", "link.bin"), "want a file inside the model's folder", tensor.ErrCorrupt},
+		{"link of folder out", place("location", "linked/secret.bin"), "want a file inside the model's folder", tensor.ErrCorrupt},
+		{"folder", place("location", "sub"), "want a regular file", nil},
+		{"offset", place("location", "w.bin", "offset", "-4"), `offset: got "-4", want a number of bytes`, tensor.ErrCorrupt},
+		{"offset text", place("location", "w.bin", "offset", "4k"), `offset: got "4k", want a number of bytes`, tensor.ErrCorrupt},
+		{"length", place("location", "w.bin", "length", "39"), "got a length of 39 bytes, want 40", tensor.ErrCorrupt},
+		{"offset beyond", place("location", "w.bin", "offset", "101"), "got 40 bytes at offset 101, want them inside the file's 100", tensor.ErrCorrupt},
+		{"end beyond", place("location", "w.bin", "offset", "61"), "got 40 bytes at offset 61, want them inside the file's 100", tensor.ErrCorrupt},
+		{"huge offset", place("location", "w.bin", "offset", "9223372036854775807"), "want them inside the file's 100", tensor.ErrCorrupt},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := writeModel(t, externalModel(t, dtype.F32, 10, tc.place))
+			dir := filepath.Dir(path)
+			if err := errors.Join(os.Mkdir(filepath.Join(dir, "sub"), 0o777), os.WriteFile(filepath.Join(dir, "w.bin"), make([]byte, 100), 0o666)); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(tc.name, "link") {
+				if err := errors.Join(os.Symlink(outside, filepath.Join(dir, "link.bin")), os.Symlink(filepath.Dir(outside), filepath.Join(dir, "linked"))); err != nil {
+					t.Skipf("no symbolic links here: %v", err)
+				}
+			}
+			m, err := Load(path, Options{})
+			if err == nil {
+				m.Close()
+				t.Fatal("got a model, want an error")
+			}
+			if !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), `tensor "a": external_data: `) || tc.kind != nil && !errors.Is(err, tc.kind) {
+				t.Errorf("got %v, want %q of kind %v", err, tc.want, tc.kind)
+			}
+		})
+	}
+}
+
+func TestExternalDataOfBytes(t *testing.T) {
+	memorytest.Check(t)
+	data := encodeModel(externalModel(t, dtype.Bool, 2, place("location", "w.bin")))
+	if _, err := Parse(data, "", Options{}); err == nil || !strings.Contains(err.Error(), "the model was not read from a folder") {
+		t.Errorf("without a folder: got %v", err)
+	}
+	fsys := fstest.MapFS{"w.bin": {Data: []byte{0, 3}}}
+	if _, err := Parse(data, "", Options{FS: fsys}); err == nil || !strings.Contains(err.Error(), "element 1: got 3, want 0 or 1 for bool") {
+		t.Errorf("bytes that are no bools: got %v", err)
+	}
+	x := externalModel(t, dtype.F32, 10, place("location", "w.bin")).graph.initializers[0]
+	var w wireWriter
+	encodeTensor(&w, &x)
+	if _, _, err := ReadTensor(w); !errors.Is(err, op.ErrUnsupported) {
+		t.Errorf("ReadTensor: got %v, want ErrUnsupported", err)
+	}
+}
