@@ -124,7 +124,7 @@ func readLattice(t *testing.T) *lattice {
 func (l *lattice) add(line string) error {
 	if names, ok := strings.CutSuffix(line, ": nothing of ours"); ok {
 		for _, n := range list(names) {
-			l.below[n] = l.below[n]
+			l.name(n)
 		}
 		return nil
 	}
@@ -144,13 +144,20 @@ func (l *lattice) add(line string) error {
 	}
 	for i, names := range chain {
 		for _, n := range list(names) {
-			l.below[n] = l.below[n]
+			l.name(n)
 			if i > 0 {
 				l.below[n] = append(l.below[n], list(chain[i-1])...)
 			}
 		}
 	}
 	return nil
+}
+
+// name makes pkg known to the rule.
+func (l *lattice) name(pkg string) {
+	if _, ok := l.below[pkg]; !ok {
+		l.below[pkg] = nil
+	}
 }
 
 func list(s string) []string { return strings.Split(s, ", ") }

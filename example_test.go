@@ -1,0 +1,68 @@
+package tenure_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// must ends the program with the error of a call that should not fail.
+func must[T any](v T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return v
+}
+
+// Load a model, run it on a []float32, read the answer, release.
+func Example() {
+	pixels := make([]float32, 64) // one image of 8x8
+	pixels[27], pixels[28], pixels[35], pixels[36] = 1, 1, 1, 1
+
+	m := must(tenure.Load("examples/digits/digits.onnx"))
+	defer m.Close()
+	s := must(m.NewSession())
+	defer s.Close()
+	x := must(tensor.Of(pixels, 1, 1, 8, 8))
+	defer x.Release()
+	out := must(s.Run(context.Background(), tenure.Inputs{"image": x}))
+	defer out.Release()
+	y := must(tensor.Read[float32](out["probabilities"]))
+	defer y.Release()
+	fmt.Println(len(y.Data), "probabilities")
+	// Output: 10 probabilities
+}
+
+// What a run will take is known before it: every byte, for these shapes.
+func ExampleModel_Plan() {
+	m := must(tenure.Load("examples/digits/digits.onnx"))
+	defer m.Close()
+	p := must(m.Plan(context.Background(), tenure.Shapes{"image": {32, 1, 8, 8}}, tenure.WithThreads(1)))
+	fmt.Println("arena", p.ArenaBytes, "of at least", p.LowerBoundBytes)
+	fmt.Println("inputs and outputs", p.IOBytes)
+	// Output:
+	// arena 98304 of at least 98304
+	// inputs and outputs 9472
+}
+
+// A state that is donated comes back in the same bytes: no copy is made.
+func ExampleSession_Run_donate() {
+	m := must(tenure.Load("testdata/state.onnx")) // next = state + x
+	defer m.Close()
+	s := must(m.NewSession())
+	defer s.Close()
+	x := must(tensor.Of(make([]float32, 64), 1, 64))
+	defer x.Release()
+	state := must(tensor.Of(make([]float32, 64), 1, 64))
+	for range 3 {
+		out := must(s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": x}))
+		out["y"].Release()
+		state = out["next"]
+	}
+	fmt.Println(state.Shape(), state.IsExclusive())
+	state.Release()
+	// Output: [1,64] true
+}
