@@ -15,6 +15,14 @@
 // Operators have no versions. Their operands and attributes are those of the
 // newest ONNX opset; package onnx lifts older forms to it.
 //
+// Shape rules take dimensions and values that are not known: they give what
+// can be told, with symbols and unknown dimensions, and an unknown rank (a nil
+// Shape) where not even that can be told. What a rule works out on the way and
+// a kernel needs too has one place, a method of [Sig]: windows with automatic
+// pads worked out ([Sig.ConvAxes], [Sig.PoolAxes]), the elements that a slice
+// takes ([Sig.SliceAxes]), pads, reduced axes, permutations, scales. Package
+// optest holds operators to their declarations.
+//
 // # Memory
 //
 // Definitions are values on the Go heap, never mutated after registration.

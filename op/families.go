@@ -6,6 +6,7 @@ var families = [][]*Def{
 	castOps,
 	shapeOps,
 	movementOps,
+	concatOps,
 	padOps,
 	sliceOps,
 	indexingOps,

@@ -387,38 +387,3 @@ func TestFusedPoolAxes(t *testing.T) {
 		t.Errorf("got %v, %v without a pooling, want none", axes, err)
 	}
 }
-
-func TestKnownNumbers(t *testing.T) {
-	tests := []struct {
-		dt   dtype.DType
-		data []byte
-		ints []int64
-		nums []float64
-	}{
-		{dtype.I8, []byte{0xff, 2}, []int64{-1, 2}, []float64{-1, 2}},
-		{dtype.U8, []byte{0xff, 2}, []int64{255, 2}, []float64{255, 2}},
-		{dtype.I16, []byte{0xfe, 0xff}, []int64{-2}, []float64{-2}},
-		{dtype.U16, []byte{0xfe, 0xff}, []int64{65534}, []float64{65534}},
-		{dtype.I32, []byte{0xfd, 0xff, 0xff, 0xff}, []int64{-3}, []float64{-3}},
-		{dtype.U32, []byte{0xff, 0xff, 0xff, 0xff}, []int64{1<<32 - 1}, []float64{1<<32 - 1}},
-		{dtype.U64, []byte{7, 0, 0, 0, 0, 0, 0, 0}, []int64{7}, []float64{7}},
-		{dtype.U64, []byte{0, 0, 0, 0, 0, 0, 0, 0x80}, nil, nil},
-		{dtype.F32, []byte{0, 0, 0xc0, 0x3f}, nil, []float64{1.5}},
-		{dtype.F16, []byte{0, 0x3e}, nil, []float64{1.5}},
-		{dtype.BF16, []byte{0xc0, 0x3f}, nil, []float64{1.5}},
-		{dtype.F64, []byte{0, 0, 0, 0, 0, 0, 0xf8, 0x3f}, nil, []float64{1.5}},
-		{dtype.Bool, []byte{1}, nil, nil},
-	}
-	for _, test := range tests {
-		s := &op.Sig{
-			Args:  []op.Type{{DType: test.dt, Shape: shape.MustOf(len(test.data) / test.dt.Size())}},
-			Known: func(int) ([]byte, bool) { return test.data, true },
-		}
-		if got, ok := s.KnownInts(0); ok != (test.ints != nil) || ok && !reflect.DeepEqual(got, test.ints) {
-			t.Errorf("%s % x: got ints %v, %t, want %v", test.dt, test.data, got, ok, test.ints)
-		}
-		if got, ok := s.KnownFloats(0); ok != (test.nums != nil) || ok && !reflect.DeepEqual(got, test.nums) {
-			t.Errorf("%s % x: got floats %v, %t, want %v", test.dt, test.data, got, ok, test.nums)
-		}
-	}
-}

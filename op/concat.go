@@ -1,0 +1,213 @@
+package op
+
+import "github.com/tenure-go/tenure/shape"
+
+// concatOps put values together along an axis and take them apart again.
+var concatOps = []*Def{
+	{
+		Name: "concat", ONNX: "Concat", Doc: "the operands one after the other along an axis",
+		MinArgs: 1, MaxArgs: Variadic, Attrs: []AttrDef{needed("axis", Int)}, Infer: inferConcat,
+		// A cache starts empty: one of two operands is then all there is.
+		Alias: Aliases(Rule{Arg: 0, Kind: View, When: onlyNonEmpty(0)}, Rule{Arg: 1, Kind: View, When: onlyNonEmpty(1)}),
+	},
+	{
+		Name: "split", ONNX: "Split", Doc: "the parts of x along an axis, of the given sizes or of equal ones",
+		MinArgs: 1, MaxArgs: 2, MinResults: 1, MaxResults: Variadic,
+		Attrs: []AttrDef{intAttr("axis", 0), {Name: "num_outputs", Kind: Int}}, Infer: inferSplit,
+		Alias: Aliases(Rule{Result: EveryResult, Kind: View, Offset: splitOffset}),
+	},
+}
+
+func inferConcat(s *Sig) error {
+	x := s.Args[0]
+	if err := s.want(0, plain); err != nil {
+		return err
+	}
+	var dims []shape.Dim // of the result, once an operand's rank is known
+	axis := 0
+	for i, a := range s.Args {
+		if a.IsZero() {
+			return errAbsent(i)
+		}
+		if err := s.wantLike(i, 0); err != nil {
+			return err
+		}
+		if a.Shape == nil {
+			continue
+		}
+		if dims == nil {
+			var err error
+			if axis, err = axisOf(s.Int("axis"), a.Shape.Rank()); err != nil {
+				return err
+			}
+			dims = a.Shape.Dims()
+		}
+		if a.Shape.Rank() != len(dims) {
+			return badShape("operand %d: got %s, want %d dimensions as the operands before it", i, a, len(dims))
+		}
+		for j := range dims {
+			both, ok := unify(dims[j], a.Shape.Dim(j))
+			if !ok && j != axis {
+				return badShape("operand %d: got %s, want %s in dimension %d as the operands before it", i, a, dims[j], j)
+			}
+			dims[j] = both
+		}
+	}
+	if dims == nil {
+		return s.giveAny(0, x.DType)
+	}
+	along := make([]shape.Dim, len(s.Args))
+	for i, a := range s.Args {
+		if a.Shape != nil {
+			along[i] = a.Shape.Dim(axis)
+		}
+	}
+	var err error
+	if dims[axis], err = total(along); err != nil {
+		return err
+	}
+	return s.give(0, x.DType, dims...)
+}
+
+// onlyNonEmpty: every operand of the call but one has no elements.
+func onlyNonEmpty(arg int) func(*Sig) bool {
+	return func(s *Sig) bool {
+		if arg >= len(s.Args) {
+			return false
+		}
+		for i, a := range s.Args {
+			if !a.IsStatic() || i != arg && a.Shape.NumElements() != 0 {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// splitSizes returns the sizes of the parts of a dimension.
+func splitSizes(s *Sig, whole shape.Dim) ([]shape.Dim, error) {
+	parts := make([]shape.Dim, len(s.Results))
+	if s.Attrs.Has("num_outputs") {
+		if s.Has(1) {
+			return nil, badShape("got both sizes and num_outputs, want one of them")
+		}
+		if got := s.Int("num_outputs"); got != int64(len(parts)) {
+			return nil, badShape("num_outputs: got %d for a call with %d results, want as many", got, len(parts))
+		}
+	}
+	if !s.Has(1) {
+		return parts, splitEvenly(parts, whole)
+	}
+	if n, ok := s.listLen(1); ok && n != len(parts) {
+		return nil, badShape("operand 1: got %d sizes for a call with %d results, want as many", n, len(parts))
+	}
+	list, ok := s.KnownInts(1)
+	if !ok || len(list) != len(parts) {
+		return parts, nil
+	}
+	for i, v := range list {
+		n, err := sizeOf(v, "split")
+		if err != nil {
+			return nil, err
+		}
+		parts[i] = shape.N(n)
+	}
+	sum, err := total(parts)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := unify(sum, whole); !ok {
+		return nil, badShape("split: got sizes %v, want a sum of %s", list, whole)
+	}
+	return parts, nil
+}
+
+func splitEvenly(parts []shape.Dim, whole shape.Dim) error {
+	count := len(parts)
+	size, ok := whole.Size()
+	switch {
+	case count == 1:
+		parts[0] = whole
+		return nil
+	case !ok:
+		return nil
+	}
+	chunk := (size + count - 1) / count
+	last, ok := size, true
+	for i := range parts[1:] {
+		parts[i] = shape.N(chunk)
+		last -= chunk
+		ok = ok && last >= 0
+	}
+	if !ok {
+		return badShape("split: got a size of %d for %d parts, want one that parts of %d and a smaller last one fill", size, count, chunk)
+	}
+	parts[count-1] = shape.N(last)
+	return nil
+}
+
+func inferSplit(s *Sig) error {
+	x := s.Args[0]
+	if err := s.want(0, plain); err != nil {
+		return err
+	}
+	if err := s.wantList(1, int64s, 1); err != nil {
+		return err
+	}
+	if x.Shape == nil {
+		for i := range s.Results {
+			s.Results[i] = Type{DType: x.DType}
+		}
+		return nil
+	}
+	axis, err := axisOf(s.Int("axis"), x.Shape.Rank())
+	if err != nil {
+		return err
+	}
+	parts, err := splitSizes(s, x.Shape.Dim(axis))
+	if err != nil {
+		return err
+	}
+	dims := x.Shape.Dims()
+	for i := range s.Results {
+		dims[axis] = parts[i]
+		if err := s.give(i, x.DType, dims...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// splitOffset gives the start of a part that lies in one piece: all axes
+// before the split one are of size 1.
+func splitOffset(s *Sig, result int) (int, bool) {
+	x := s.Args[0]
+	if !x.IsStatic() {
+		return 0, false
+	}
+	axis, err := axisOf(s.Int("axis"), x.Shape.Rank())
+	if err != nil {
+		return 0, false
+	}
+	for _, n := range x.Shape.Sizes()[:axis] {
+		if n != 1 {
+			return 0, false
+		}
+	}
+	parts, err := splitSizes(s, x.Shape.Dim(axis))
+	if err != nil {
+		return 0, false
+	}
+	if x.Shape.NumElements() == 0 {
+		return 0, true // no elements lie anywhere
+	}
+	start := 0
+	for _, p := range parts[:result] {
+		n, ok := p.Size()
+		if !ok {
+			return 0, false
+		}
+		start += n
+	}
+	return start * x.Shape.Strides()[axis] * x.DType.Size(), true
+}
