@@ -14,7 +14,8 @@ import (
 func collectLeak(t *testing.T, bytes int, f func()) Leak {
 	t.Helper()
 	found := make(chan Leak, 100)
-	defer OnLeak(OnLeak(func(l Leak) { found <- l }))
+	old := OnLeak(func(l Leak) { found <- l })
+	defer func() { OnLeak(old) }()
 	f()
 	deadline := time.After(20 * time.Second)
 	for {

@@ -129,11 +129,6 @@ func growRecords() error {
 	return nil
 }
 
-// recordsIn sees mapped bytes as records.
-func recordsIn(m []byte) []record {
-	return unsafe.Slice((*record)(unsafe.Pointer(unsafe.SliceData(m))), recordsPerSlab)
-}
-
 const recordSlabBytes = recordsPerSlab * int(unsafe.Sizeof(record{}))
 
 // retire frees the record of a dead handle without uses and drops its hold. The caller is the one that took it there.

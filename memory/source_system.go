@@ -2,7 +2,11 @@
 
 package memory
 
-import "github.com/tenure-go/tenure/internal/osmem"
+import (
+	"unsafe"
+
+	"github.com/tenure-go/tenure/internal/osmem"
+)
 
 // hugeBytes is the size of a huge page on the platforms that have them; a smaller mapping has no use for the advice.
 const hugeBytes = 2 << 20
@@ -34,5 +38,5 @@ func obtainRecords() ([]record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return recordsIn(m), nil
+	return unsafe.Slice((*record)(unsafe.Pointer(unsafe.SliceData(m))), recordsPerSlab), nil
 }

@@ -1,10 +1,6 @@
 package invariant
 
-import (
-	"fmt"
-	"runtime"
-	"strings"
-)
+import "fmt"
 
 // Failf panics with a message that says that the runtime itself is wrong.
 func Failf(format string, args ...any) {
@@ -37,25 +33,5 @@ func CheckCanary(b []byte) int {
 func fill(b []byte, c byte) {
 	for i := range b {
 		b[i] = c
-	}
-}
-
-func formatFrames(pcs []uintptr) string {
-	if len(pcs) == 0 {
-		return ""
-	}
-	var sb strings.Builder
-	frames := runtime.CallersFrames(pcs)
-	for {
-		f, more := frames.Next()
-		if f.Function != "" && !strings.HasPrefix(f.Function, "runtime.") && !strings.HasPrefix(f.Function, "testing.") {
-			if sb.Len() > 0 {
-				sb.WriteByte('\n')
-			}
-			fmt.Fprintf(&sb, "%s (%s:%d)", f.Function, f.File, f.Line)
-		}
-		if !more {
-			return sb.String()
-		}
 	}
 }

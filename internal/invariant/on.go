@@ -2,7 +2,11 @@
 
 package invariant
 
-import "runtime"
+import (
+	"fmt"
+	"runtime"
+	"strings"
+)
 
 // Enabled tells whether the program was built with the tag `invariants`.
 const Enabled = true
@@ -22,5 +26,24 @@ func Here(skip int) Site {
 	return s
 }
 
-// String lists the frames, innermost first, as "function (file:line)", one per line.
-func (s Site) String() string { return formatFrames(s.pcs[:s.n]) }
+// String lists the frames, innermost first, as "function (file:line)", one per line, without those of the runtime and of
+// package testing.
+func (s Site) String() string {
+	if s.n == 0 {
+		return ""
+	}
+	var sb strings.Builder
+	frames := runtime.CallersFrames(s.pcs[:s.n])
+	for {
+		f, more := frames.Next()
+		if f.Function != "" && !strings.HasPrefix(f.Function, "runtime.") && !strings.HasPrefix(f.Function, "testing.") {
+			if sb.Len() > 0 {
+				sb.WriteByte('\n')
+			}
+			fmt.Fprintf(&sb, "%s (%s:%d)", f.Function, f.File, f.Line)
+		}
+		if !more {
+			return sb.String()
+		}
+	}
+}

@@ -1,11 +1,9 @@
 package osmem
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
-	"runtime"
 )
 
 // PageSize returns the size of the pages that the system maps.
@@ -93,9 +91,4 @@ func Resident(m []byte) (int, error) {
 		return 0, fmt.Errorf("osmem: resident size of %d bytes: %w", len(m), err)
 	}
 	return n, nil
-}
-
-// unsupported is what platform files return for a call that their system has not.
-func unsupported(what string) error {
-	return fmt.Errorf("%s is not available on %s: %w", what, runtime.GOOS, errors.ErrUnsupported)
 }

@@ -147,7 +147,8 @@ func drop(t *testing.T) { must2(alloc(t, 5555).IntoHandle())(t) }
 
 func TestDroppedAndCollected(t *testing.T) {
 	seen := make(chan bool, 100)
-	defer memory.OnLeak(memory.OnLeak(func(memory.Leak) { seen <- true })) // Check passes on what it has recorded
+	old := memory.OnLeak(func(memory.Leak) { seen <- true }) // Check passes on what it has recorded
+	defer func() { memory.OnLeak(old) }()
 	report := check(t, func() {
 		drop(t)
 		for end := time.Now().Add(20 * time.Second); len(seen) == 0 && time.Now().Before(end); {
