@@ -218,6 +218,9 @@ func run(t testing.TB, c *op.Call) []op.Arg {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
+	if task.Scratch%64 != 0 {
+		t.Fatalf("%s: got %d bytes of scratch, want a multiple of 64", name, task.Scratch)
+	}
 	for _, p := range pools() {
 		what := fmt.Sprintf("%d threads", p.Threads())
 		guards := fresh()

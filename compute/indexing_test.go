@@ -105,6 +105,9 @@ func TestIndicesAreChecked(t *testing.T) {
 	axis := call(t, "cum_sum", nil, 1, x, scalar[int64](1))
 	axis.In[1] = scalar[int64](2)
 	bad(axis, "axis: got 2, want -2 to 1")
+	half := call(t, "cum_sum", nil, 1, iota(dtype.F16, 2, 3), scalar[int64](1)) // through a conversion
+	half.In[1] = scalar[int64](-3)
+	bad(half, "axis: got -3, want -2 to 1")
 }
 
 func TestScatter(t *testing.T) {

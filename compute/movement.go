@@ -1,8 +1,6 @@
 package compute
 
 import (
-	"unsafe"
-
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/op"
@@ -94,36 +92,20 @@ func unpacked(bind binder) binder {
 	}
 }
 
-// mover runs one kernel.Copy from operand to result.
+// mover is one kernel.Copy from an operand to a result.
 type mover struct {
 	copy    kernel.Copy
 	in, out int
 	bytes   int
-	view    int // where in the operand a view of it starts, in bytes; -1 where the result cannot be a view
 }
 
-func (m *mover) tile(c *op.Call, tile int) {
-	dst, src := c.Out[m.out].Data, c.In[m.in].Data
-	if m.view >= 0 && unsafe.SliceData(dst) == unsafe.SliceData(src[m.view:]) {
-		return
-	}
-	m.copy.Tile(tile, dst, src)
-}
-
-// viewStart returns where the result would start as a view of the operand, -1
-// where it cannot be one.
-func viewStart(c *op.Call, arg, result int) int {
-	if kind, at := c.AliasOf(arg, result); kind == op.View {
-		return at
-	}
-	return -1
-}
-
-// moveTask is the task of an operator that is one copy between strides.
+// moveTask is the task of an operator that is one copy between strides. Where
+// the result is a view of the operand, and lies there, the copy is one of
+// whole rows onto themselves, which writes nothing.
 func moveTask(c *op.Call, prepare func(m *kernel.Copy)) *Task {
-	m := &mover{view: viewStart(c, 0, 0)}
-	prepare(&m.copy)
-	return &Task{Tiles: m.copy.Tiles(), Tile: func(tile int, _ []byte) { m.tile(c, tile) }}
+	m := new(kernel.Copy)
+	prepare(m)
+	return &Task{Tiles: m.Tiles(), Tile: func(tile int, _ []byte) { m.Tile(tile, c.Out[0].Data, c.In[0].Data) }}
 }
 
 func bindTranspose(c *op.Call) (*Task, error) {
@@ -180,7 +162,7 @@ func bindPad(c *op.Call) (*Task, error) {
 		}
 		return nil, unknown(c, 1)
 	}
-	if viewStart(c, 0, 0) == 0 {
+	if kind, _ := c.AliasOf(0, 0); kind == op.View {
 		return copyTask(c), nil
 	}
 	size := c.In[0].DType.Size()
@@ -249,7 +231,8 @@ func moversTask(c *op.Call, movers []mover) *Task {
 	starts = append(starts, len(units))
 	return &Task{Tiles: len(starts) - 1, Tile: func(tile int, _ []byte) {
 		for _, u := range units[starts[tile]:starts[tile+1]] {
-			movers[u.mover].tile(c, u.tile)
+			m := &movers[u.mover]
+			m.copy.Tile(u.tile, c.Out[m.out].Data, c.In[m.in].Data)
 		}
 	}}
 }
@@ -273,7 +256,7 @@ func bindConcat(c *op.Call) (*Task, error) {
 	movers := make([]mover, len(c.In))
 	for i := range c.In {
 		n := c.In[i].Shape.Size(axis)
-		movers[i] = mover{in: i, view: viewStart(c, i, 0), bytes: elements(&c.In[i]) * c.In[i].DType.Size()}
+		movers[i] = mover{in: i, bytes: elements(&c.In[i]) * c.In[i].DType.Size()}
 		movers[i].copy.PrepareInsert(c.Out[0].DType.Size(), sizes, axis, start, n)
 		start += n
 	}
@@ -293,7 +276,7 @@ func bindSplit(c *op.Call) (*Task, error) {
 		switch {
 		case wanted(c, i):
 			n = c.Out[i].Shape.Size(axis)
-			m := mover{out: i, view: viewStart(c, 0, i), bytes: elements(&c.Out[i]) * c.Out[i].DType.Size()}
+			m := mover{out: i, bytes: elements(&c.Out[i]) * c.Out[i].DType.Size()}
 			m.copy.PrepareExtract(c.In[0].DType.Size(), sizes, axis, start, n)
 			movers = append(movers, m)
 		case i < len(list):

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tenure-go/tenure/op"
 )
@@ -35,6 +36,14 @@ func TestPoolRunsEveryTileOnce(t *testing.T) {
 			}
 		}
 		p.Close()
+		p.Close()
+	}
+}
+
+func TestPoolCloses(t *testing.T) {
+	for i := range 300 {
+		p := NewPool(3)
+		time.Sleep(time.Duration(40+i%20) * time.Microsecond) // about when workers park
 		p.Close()
 	}
 }

@@ -39,6 +39,7 @@ func TestResize(t *testing.T) {
 		{[]op.Arg{four, absent, absent, ints(3, 3)}, attrs("mode", "nearest", "axes", []int64{3, 2}, "coordinate_transformation_mode", "asymmetric", "nearest_mode", "floor"),
 			[]int{1, 1, 3, 3}, []float64{1, 1, 2, 1, 1, 2, 3, 3, 4}},
 		{[]op.Arg{ramp(4), absent, scales(0.5)}, attrs("mode", "linear", "antialias", 1), []int{2}, []float64{1.625, 3.375}},
+		{[]op.Arg{ramp(4), absent, scales(0.5)}, attrs("mode", "linear", "antialias", 1, "exclude_outside", 1), []int{2}, []float64{3. / 1.75, 5.75 / 1.75}},
 		{[]op.Arg{ramp(4), scales(0.4, 0.6), absent, ints(3)}, attrs("mode", "linear", "coordinate_transformation_mode", "tf_crop_and_resize"),
 			[]int{3}, []float64{2.2, 2.5, 2.8}},
 		{[]op.Arg{ramp(4), scales(0.5, 1.5), absent, ints(3)}, attrs("mode", "linear", "coordinate_transformation_mode", "tf_crop_and_resize", "extrapolation_value", 10.0),

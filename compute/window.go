@@ -145,29 +145,44 @@ func poolKind(c *op.Call, largest bool) kernel.PoolKind {
 }
 
 func bindConvTranspose(c *op.Call) (*Task, error) {
-	bind, ok := floatOf(c.In[0].DType, convTransposeTask[float32], convTransposeTask[float64])
-	if !ok {
-		return nil, unsupported(c)
-	}
-	return bind(c)
-}
-
-func convTransposeTask[T kernel.Float](c *op.Call) (*Task, error) {
-	axes, err := c.ConvTransposeAxes()
+	found, err := c.ConvTransposeAxes()
 	if err != nil || elements(&c.Out[0]) == 0 {
 		return &Task{}, err
 	}
-	k := &kernel.ConvTranspose{
-		Batch: c.In[0].Shape.Size(0), Channels: c.In[0].Shape.Size(1), Out: c.Out[0].Shape.Size(1), Groups: int(c.Int("group")),
+	axes := make([]kernel.ConvTransposeAxis, len(found))
+	for i, a := range found {
+		axes[i] = kernel.ConvTransposeAxis{In: a.In, Out: a.Out, Kernel: a.Kernel, Stride: a.Stride, Dilation: a.Dilation, PadBefore: a.Begin}
 	}
-	for _, a := range axes {
-		k.Axes = append(k.Axes, kernel.ConvTransposeAxis{
-			In: a.In, Out: a.Out, Kernel: a.Kernel, Stride: a.Stride, Dilation: a.Dilation, PadBefore: a.Begin,
+	if c.In[0].DType == dtype.F32 && len(axes) <= kernel.MaxSpatial {
+		return convTransposeTask(c, axes), nil
+	}
+	bind, ok := floatOf(c.In[0].DType, plainConvTransposeTask[float32], plainConvTransposeTask[float64])
+	if !ok {
+		return nil, unsupported(c)
+	}
+	return bind(c, axes), nil
+}
+
+func convTransposeTask(c *op.Call, axes []kernel.ConvTransposeAxis) *Task {
+	k := &kernel.ConvTranspose{
+		Batch: c.In[0].Shape.Size(0), Group: int(c.Int("group")),
+		InChannels: c.In[0].Shape.Size(1), OutChannels: c.Out[0].Shape.Size(1), Axes: axes,
+	}
+	k.Prepare()
+	return &Task{Tiles: k.Tiles(), Scratch: k.ScratchBytes(), Tile: func(tile int, scratch []byte) {
+		k.Tile(tile, view[float32](scratch), &kernel.ConvTransposeArgs{
+			Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2),
 		})
+	}}
+}
+
+func plainConvTransposeTask[T kernel.Float](c *op.Call, axes []kernel.ConvTransposeAxis) *Task {
+	k := &kernel.PlainConvTranspose{
+		Batch: c.In[0].Shape.Size(0), Channels: c.In[0].Shape.Size(1), Out: c.Out[0].Shape.Size(1), Groups: int(c.Int("group")), Axes: axes,
 	}
 	return &Task{Tiles: k.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.ConvTransposeTile(k, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2))
-	}}, nil
+		kernel.PlainConvTransposeTile(k, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2))
+	}}
 }
 
 func bindMaxPool(c *op.Call) (*Task, error) {
