@@ -105,16 +105,20 @@ func BenchmarkResize(b *testing.B) {
 }
 
 func BenchmarkConvTranspose(b *testing.B) {
-	b.Run("f32/2x2s2/64x28x28x32", func(b *testing.B) {
-		axis := kernel.ConvTransposeAxis{In: 28, Out: 56, Kernel: 2, Stride: 2, Dilation: 1}
-		c := kernel.ConvTranspose{Batch: 1, Channels: 64, Out: 32, Groups: 1, Axes: []kernel.ConvTransposeAxis{axis, axis}}
-		x, w, dst := ramp(64*28*28), ramp(64*32*4), make([]float32, 32*56*56)
-		for b.Loop() {
-			for t := range c.Tiles() {
-				kernel.ConvTransposeTile(&c, t, dst, x, w, nil)
+	perVariant(b, func(b *testing.B, variant string) {
+		b.Run(fmt.Sprintf("f32/%s/2x2s2/64x28x28x32", variant), func(b *testing.B) {
+			axis := kernel.ConvTransposeAxis{In: 28, Out: 56, Kernel: 2, Stride: 2, Dilation: 1}
+			c := kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 64, OutChannels: 32, Axes: []kernel.ConvTransposeAxis{axis, axis}}
+			c.Prepare()
+			args := kernel.ConvTransposeArgs{In: ramp(64 * 28 * 28), Weights: ramp(64 * 32 * 4), Out: make([]float32, 32*56*56)}
+			scratch := make([]float32, c.ScratchBytes()/4)
+			for b.Loop() {
+				for t := range c.Tiles() {
+					c.Tile(t, scratch, &args)
+				}
 			}
-		}
-		reportFlops(b, 2*64*32*4*28*28)
+			reportFlops(b, 2*64*32*4*28*28)
+		})
 	})
 }
 

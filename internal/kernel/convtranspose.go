@@ -1,75 +1,148 @@
 package kernel
 
-// ConvTranspose is a transposed convolution of x [N,C,in...] with w
-// [C,M/Groups,kernel...], plus a bias [M]: element i of the operand adds
-// w[k]*x[i] to result i*Stride - PadBefore + k*Dilation along each axis.
-// Each result gathers what reaches it, so that tiles write disjoint planes.
-type ConvTranspose struct {
-	Batch, Channels, Out, Groups int
-	Axes                         []ConvTransposeAxis
-}
-
 // ConvTransposeAxis is one spatial axis.
 type ConvTransposeAxis struct {
 	In, Out, Kernel, Stride, Dilation, PadBefore int
 }
 
-// Tiles returns the number of tiles: one per plane of results.
-func (c *ConvTranspose) Tiles() int { return c.Batch * c.Out }
+// ConvTranspose is a transposed convolution of float32 [Batch, InChannels, spatial...] by weights [InChannels, OutChannels/Group,
+// kernel...], plus a bias per output channel, with an activation: input i of an axis adds to outputs i*Stride - PadBefore + k*Dilation.
+//
+// The products of all taps of a block of output channels with a run of input positions are one matrix product, of the weights as they lie,
+// transposed, with the input as it lies. A tile adds them to its own output channels, so no two tiles meet.
+type ConvTranspose struct {
+	Batch, Group            int
+	InChannels, OutChannels int
+	Axes                    []ConvTransposeAxis
+	Act                     Activation
 
-func (c *ConvTranspose) areas() (in, out, kernel int) {
-	in, out, kernel = 1, 1, 1
-	for _, a := range c.Axes {
-		in, out, kernel = in*a.In, out*a.Out, kernel*a.Kernel
-	}
-	return in, out, kernel
+	axes      [MaxSpatial]ConvTransposeAxis
+	in, out   int // areas
+	taps      int
+	channels  int // output channels per tile
+	blocks    int // tiles per group
+	depth     int // input channels per group ...
+	packRows  int // ... and floats of scratch for the weights, the input, and their product
+	packPanel int
+	product   int
 }
 
-// ConvTransposeTile computes one plane. bias may be nil.
-func ConvTransposeTile[T Float](c *ConvTranspose, tile int, dst, x, w, bias []T) {
-	n, m := tile/c.Out, tile%c.Out
-	in, out, taps := c.areas()
-	perGroup, channels := c.Out/c.Groups, c.Channels/c.Groups
-	group := m / perGroup
-	d := dst[tile*out : (tile+1)*out]
-	first := T(0)
-	if bias != nil {
-		first = bias[m]
+// ConvTransposeArgs are the operands. Bias may be nil.
+type ConvTransposeArgs struct {
+	Out, In, Weights, Bias []float32
+}
+
+const (
+	transposeRows = 128 // taps times channels of a tile
+	transposeCols = 128 // input positions at a time
+)
+
+// Prepare works out the tiles.
+func (c *ConvTranspose) Prepare() {
+	if len(c.Axes) > MaxSpatial {
+		bug("conv_transpose: %d spatial axes, at most %d", len(c.Axes), MaxSpatial)
 	}
-	for i := range d {
-		d[i] = first
+	for i := range c.axes {
+		c.axes[i] = ConvTransposeAxis{In: 1, Out: 1, Kernel: 1, Stride: 1, Dilation: 1}
 	}
-	for ch := range channels {
-		plane := group*channels + ch
-		src := x[(n*c.Channels+plane)*in:][:in]
-		filter := w[(plane*perGroup+m%perGroup)*taps:][:taps]
-		scatterPlane(c.Axes, d, src, filter)
+	copy(c.axes[MaxSpatial-len(c.Axes):], c.Axes)
+	c.in, c.out, c.taps = 1, 1, 1
+	for _, a := range c.axes {
+		c.in, c.out, c.taps = c.in*a.In, c.out*a.Out, c.taps*a.Kernel
+	}
+	perGroup := c.OutChannels / c.Group
+	c.depth = c.InChannels / c.Group
+	c.channels = max(1, min(perGroup, transposeRows/max(1, c.taps)))
+	for c.channels > 1 && c.Batch*c.Group*ceilDiv(perGroup, c.channels) < wantedTiles {
+		c.channels = ceilDiv(c.channels, 2)
+	}
+	c.blocks = ceilDiv(perGroup, c.channels)
+	rows, depth := c.channels*c.taps, min(c.depth, gemmDepth)
+	c.packRows, c.packPanel, c.product = rows*depth, transposeCols*depth, rows*transposeCols
+}
+
+// ScratchBytes is what Tile needs of scratch, per worker.
+func (c *ConvTranspose) ScratchBytes() int { return 4 * (c.packRows + c.packPanel + c.product) }
+
+// Tiles is how many parts the work has.
+func (c *ConvTranspose) Tiles() int {
+	if c.out == 0 {
+		return 0
+	}
+	return c.Batch * c.Group * c.blocks
+}
+
+// Tile computes part t. scratch holds at least ScratchBytes()/4 floats.
+func (c *ConvTranspose) Tile(t int, scratch []float32, args *ConvTransposeArgs) {
+	block := t % c.blocks
+	group, batch := t/c.blocks%c.Group, t/c.blocks/c.Group
+	perGroup := c.OutChannels / c.Group
+	m := block * c.channels
+	channels := min(c.channels, perGroup-m)
+	first := group*perGroup + m
+	out := args.Out[(batch*c.OutChannels+first)*c.out:][:channels*c.out]
+	for i := range channels {
+		var v float32
+		if args.Bias != nil {
+			v = args.Bias[first+i]
+		}
+		repeat(out[i*c.out:(i+1)*c.out], v)
+	}
+	if c.depth > 0 {
+		c.accumulate(scratch, out, args.In[(batch*c.InChannels+group*c.depth)*c.in:], args.Weights[(group*c.depth*perGroup+m)*c.taps:])
+	}
+	c.Act.apply(out)
+}
+
+// accumulate adds the products of a whole input with the weights of the channels whose planes are out.
+func (c *ConvTranspose) accumulate(scratch, out, in, weights []float32) {
+	rows := len(out) / c.out * c.taps
+	product := scratch[c.packRows+c.packPanel:]
+	for at := 0; at < c.in; at += transposeCols {
+		n := min(transposeCols, c.in-at)
+		c.multiply(scratch, in[at:], weights, rows, n)
+		for r := range rows {
+			c.spread(out[r/c.taps*c.out:][:c.out], product[r*transposeCols:][:n], r%c.taps, at)
+		}
 	}
 }
 
-// scatterPlane adds one operand plane, seen through one filter, to a plane of
-// results.
-func scatterPlane[T Float](axes []ConvTransposeAxis, dst, src, filter []T) {
-	a := axes[0]
-	if len(axes) == 1 {
-		for k, f := range filter {
-			shift := k*a.Dilation - a.PadBefore
-			for i, v := range src {
-				if o := i*a.Stride + shift; o >= 0 && o < a.Out {
-					dst[o] += f * v
+// multiply computes the product of rows taps and n input positions, which begin at in.
+func (c *ConvTranspose) multiply(scratch, in, weights []float32, rows, n int) {
+	packed, panels, product := scratch[:c.packRows], scratch[c.packRows:][:c.packPanel], scratch[c.packRows+c.packPanel:]
+	r := rect{ld: transposeCols, rows: rows, cols: n}
+	ld := c.OutChannels / c.Group * c.taps
+	for k := 0; k < c.depth; k += gemmDepth {
+		depth := min(gemmDepth, c.depth-k)
+		packColumns(packed, weights[k*ld:], ld, depth, rows)
+		for j := 0; j < n; j += gemmNR {
+			packPanel(panels[j*depth:(j+gemmNR)*depth], in[k*c.in+j:], c.in, depth, min(gemmNR, n-j), gemmNR)
+		}
+		multiplyPanels(&r, depth, packed, depth, panels, product, k > 0)
+	}
+}
+
+// spread adds the products of one tap with input positions at, at+1, ... to the outputs that they reach.
+func (c *ConvTranspose) spread(out, product []float32, tap, at int) {
+	az, ay, ax := &c.axes[0], &c.axes[1], &c.axes[2]
+	shiftX := tap%ax.Kernel*ax.Dilation - ax.PadBefore
+	shiftY := tap/ax.Kernel%ay.Kernel*ay.Dilation - ay.PadBefore
+	shiftZ := tap/ax.Kernel/ay.Kernel*az.Dilation - az.PadBefore
+	for len(product) > 0 {
+		x := at % ax.In
+		y := at/ax.In%ay.In*ay.Stride + shiftY
+		z := at/ax.In/ay.In*az.Stride + shiftZ
+		n := min(len(product), ax.In-x)
+		if z >= 0 && z < az.Out && y >= 0 && y < ay.Out {
+			row := out[(z*ay.Out+y)*ax.Out:][:ax.Out]
+			to := x*ax.Stride + shiftX
+			for _, v := range product[:n] {
+				if uint(to) < uint(len(row)) {
+					row[to] += v
 				}
+				to += ax.Stride
 			}
 		}
-		return
-	}
-	in, out, taps := len(src)/max(a.In, 1), len(dst)/a.Out, len(filter)/a.Kernel
-	for i := range a.In {
-		for k := range a.Kernel {
-			o := i*a.Stride - a.PadBefore + k*a.Dilation
-			if o < 0 || o >= a.Out {
-				continue
-			}
-			scatterPlane(axes[1:], dst[o*out:(o+1)*out], src[i*in:(i+1)*in], filter[k*taps:(k+1)*taps])
-		}
+		product, at = product[n:], at+n
 	}
 }

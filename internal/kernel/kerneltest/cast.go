@@ -27,7 +27,9 @@ func testCast(t *testing.T) {
 		for _, to := range castTypes() {
 			t.Run(fmt.Sprintf("%s_to_%s", from, to), func(t *testing.T) {
 				cast(t, from, to, kernel.CastMode{Saturate: true})
-				cast(t, from, to, kernel.CastMode{Round: dtype.RoundNearest})
+				if to.Size() == 1 && to.IsFloat() { // the only ones that ask for more
+					cast(t, from, to, kernel.CastMode{Round: dtype.RoundNearest})
+				}
 			})
 		}
 	}
@@ -87,7 +89,7 @@ func castEdges() []float64 {
 
 func cast(t *testing.T, from, to dtype.DType, mode kernel.CastMode) {
 	t.Helper()
-	const n = 600 // a whole number of bytes in every type, and several chunks with a rest
+	const n = 400 // a whole number of bytes in every type, and several chunks with a rest
 	src := castSource(t, from, n)
 	size, err := to.ByteLen(n)
 	if err != nil {
@@ -96,8 +98,8 @@ func cast(t *testing.T, from, to dtype.DType, mode kernel.CastMode) {
 	s := newSpace(t)
 	x := castSlice(s, "src", from, src, true)
 	dst := castSlice(s, "dst", to, make([]byte, size), false)
-	for _, lo := range []int{0, 8, 200, 456} { // ranges that start a byte
-		kernel.Cast(dst, to, x, from, lo, map[int]int{0: 8, 8: 200, 200: 456, 456: n}[lo], mode)
+	for _, r := range [][2]int{{0, 8}, {8, 200}, {200, n}} { // ranges that start a byte
+		kernel.Cast(dst, to, x, from, r[0], r[1], mode)
 	}
 	s.check()
 	for i := range n {

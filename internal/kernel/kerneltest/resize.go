@@ -75,38 +75,3 @@ func resizeCase(t *testing.T, want ref.Resize) {
 		}
 	}
 }
-
-func testConvTranspose(t *testing.T) {
-	r := newRand(61)
-	for i := range 200 {
-		rank := 1 + r.IntN(3)
-		group := 1 + r.IntN(3)
-		inChannels, outChannels, batch := group*(1+r.IntN(4)), group*(1+r.IntN(4)), 1+r.IntN(2)
-		spec := kernel.ConvTranspose{Batch: batch, Channels: inChannels, Out: outChannels, Groups: group}
-		var w ref.Window
-		for range rank {
-			k, d, stride := 1+r.IntN(3), 1+r.IntN(2), 1+r.IntN(3)
-			size := 1 + r.IntN(map[int]int{1: 30, 2: 9, 3: 4}[rank])
-			before, after, extra := r.IntN(k), r.IntN(k), r.IntN(stride)
-			outSize := max(1, (size-1)*stride+(k-1)*d+1-before-after+extra)
-			w.In, w.Kernel, w.Stride, w.Dilation = append(w.In, size), append(w.Kernel, k), append(w.Stride, stride), append(w.Dilation, d)
-			w.PadBegin, w.Out = append(w.PadBegin, before), append(w.Out, outSize)
-			spec.Axes = append(spec.Axes, kernel.ConvTransposeAxis{In: size, Out: outSize, Kernel: k, Stride: stride, Dilation: d, PadBefore: before})
-		}
-		s := newSpace(t)
-		x, weights := in(s, "x", small(r, batch*inChannels*ref.Size(w.In))), in(s, "weights", small(r, inChannels*outChannels/group*ref.Size(w.Kernel)))
-		var bias []float32
-		if r.IntN(2) == 0 {
-			bias = in(s, "bias", small(r, outChannels))
-		}
-		wanted := ref.ConvTranspose(batch, group, inChannels, outChannels, w, x, weights, bias)
-		dst := out[float32](s, "dst", len(wanted))
-		backwards(spec.Tiles(), func(k int) { kernel.ConvTransposeTile(&spec, k, dst, x, weights, bias) })
-		s.check()
-		for k := range wanted {
-			if float64(dst[k]) != wanted[k] {
-				t.Fatalf("case %d %+v: element %d: got %v, want %v", i, spec, k, dst[k], wanted[k])
-			}
-		}
-	}
-}

@@ -128,32 +128,3 @@ func (r Resize) sample(x []float64, idx, at []int, axis int) float64 {
 	}
 	return sum
 }
-
-// ConvTranspose spreads each element of x [Batch, InChannels, In...] over the window that it is the output of: the reverse of the
-// convolution with weights [InChannels, OutChannels/Group, Kernel...] from Out to In.
-func ConvTranspose(batch, group, inChannels, outChannels int, w Window, x, weights, bias []float32) []float64 {
-	filters := outChannels / group
-	inArea, outArea, taps := Size(w.In), Size(w.Out), Size(w.Kernel)
-	out := make([]float64, batch*outChannels*outArea)
-	for i := range out {
-		if bias != nil {
-			out[i] = float64(bias[i/outArea%outChannels])
-		}
-	}
-	for n := range batch {
-		for c := range inChannels {
-			for f := range filters {
-				m := c/(inChannels/group)*filters + f
-				Each(w.In, func(in []int) {
-					v := float64(x[(n*inChannels+c)*inArea+At(w.In, in)])
-					w.each(in, func(tap, at []int) {
-						if Inside(w.Out, at) {
-							out[(n*outChannels+m)*outArea+At(w.Out, at)] += v * float64(weights[(c*filters+f)*taps+At(w.Kernel, tap)])
-						}
-					})
-				})
-			}
-		}
-	}
-	return out
-}

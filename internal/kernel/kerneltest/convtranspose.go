@@ -1,0 +1,76 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+func testConvTranspose(t *testing.T) {
+	r := newRand(61)
+	for i := range 200 {
+		rank, group := 1+r.IntN(3), 1+r.IntN(3)
+		c := kernel.ConvTranspose{Batch: 1 + r.IntN(2), Group: group, InChannels: group * (1 + r.IntN(4)), OutChannels: group * (1 + r.IntN(5))}
+		c.Act = activations[r.IntN(len(activations))]
+		for range rank {
+			k, d, stride := 1+r.IntN(3), 1+r.IntN(2), 1+r.IntN(3)
+			size := 1 + r.IntN(map[int]int{1: 200, 2: 14, 3: 5}[rank])
+			before, after, extra := r.IntN(k), r.IntN(k), r.IntN(stride)
+			c.Axes = append(c.Axes, kernel.ConvTransposeAxis{
+				In: size, Out: max(1, (size-1)*stride+(k-1)*d+1-before-after+extra), Kernel: k, Stride: stride, Dilation: d, PadBefore: before,
+			})
+		}
+		convTransposeCase(t, r, fmt.Sprint("random ", i), c)
+	}
+	// Deeper than a block, more taps than a tile, and nothing to add up.
+	axis := kernel.ConvTransposeAxis{In: 5, Out: 10, Kernel: 2, Stride: 2, Dilation: 1}
+	wide := kernel.ConvTransposeAxis{In: 3, Out: 14, Kernel: 12, Stride: 1, Dilation: 1}
+	convTransposeCase(t, r, "deep", kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 300, OutChannels: 70, Axes: []kernel.ConvTransposeAxis{axis}})
+	convTransposeCase(t, r, "wide", kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 2, OutChannels: 3, Axes: []kernel.ConvTransposeAxis{wide, wide}})
+	convTransposeCase(t, r, "empty", kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 0, OutChannels: 3, Axes: []kernel.ConvTransposeAxis{axis}})
+}
+
+func convTransposeCase(t *testing.T, r *rand.Rand, name string, c kernel.ConvTranspose) {
+	t.Helper()
+	var w ref.Window
+	for _, a := range c.Axes {
+		w.In, w.Out, w.Kernel = append(w.In, a.In), append(w.Out, a.Out), append(w.Kernel, a.Kernel)
+		w.Stride, w.Dilation, w.PadBegin = append(w.Stride, a.Stride), append(w.Dilation, a.Dilation), append(w.PadBegin, a.PadBefore)
+	}
+	s := newSpace(t)
+	args := kernel.ConvTransposeArgs{
+		In:      in(s, "in", small(r, c.Batch*c.InChannels*ref.Size(w.In))),
+		Weights: in(s, "weights", small(r, c.InChannels*c.OutChannels/c.Group*ref.Size(w.Kernel))),
+	}
+	if r.IntN(2) == 0 {
+		args.Bias = in(s, "bias", small(r, c.OutChannels))
+	}
+	wanted := ref.ConvTranspose(c.Batch, c.Group, c.InChannels, c.OutChannels, w, args.In, args.Weights, args.Bias)
+	args.Out = out[float32](s, "out", len(wanted))
+	c.Prepare()
+	scratch := out[float32](s, "scratch", c.ScratchBytes()/4)
+	backwards(c.Tiles(), func(k int) {
+		poison(scratch)
+		c.Tile(k, scratch, &args)
+	})
+	plain := kernel.PlainConvTranspose{Batch: c.Batch, Channels: c.InChannels, Out: c.OutChannels, Groups: c.Group, Axes: c.Axes}
+	wide := make([]float64, len(wanted))
+	var bias []float64
+	if args.Bias != nil {
+		bias = f64s(args.Bias)
+	}
+	backwards(plain.Tiles(), func(k int) { kernel.PlainConvTransposeTile(&plain, k, wide, f64s(args.In), f64s(args.Weights), bias) })
+	s.check()
+	for k, v := range wanted {
+		activated := v
+		if c.Act.Op != kernel.Identity {
+			activated = ref.Unary(c.Act.Op.String(), v, float64(c.Act.A), float64(c.Act.B))
+		}
+		if float64(args.Out[k]) != activated || wide[k] != v {
+			t.Fatalf("%s %+v: element %d: got %v and plain %v, want %v and %v", name, c, k, args.Out[k], wide[k], activated, v)
+		}
+	}
+}
