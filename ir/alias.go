@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"math"
 	"slices"
 
 	"github.com/tenure-go/tenure/op"
@@ -9,7 +10,7 @@ import (
 // Extent is a range of bytes in which a value may lie.
 type Extent struct {
 	// Root is the value whose storage it is: a parameter, a weight, or a
-	// result that lies in bytes of its own.
+	// result that lies in bytes of its own. nil stands for any of them.
 	Root *Value
 
 	// Low and High are the range in bytes of the root; High is the largest
@@ -22,8 +23,21 @@ type Extent struct {
 }
 
 func (e Extent) overlaps(f Extent) bool {
+	if e.Root == nil || f.Root == nil {
+		return e.Low < e.High && f.Low < f.High
+	}
 	return e.Root == f.Root && max(e.Low, f.Low) < min(e.High, f.High)
 }
+
+// unknownEnd is the end of a byte range whose size is not known.
+const unknownEnd = math.MaxInt64
+
+// maxRoots bounds the extents of one value. One that may lie in more roots
+// may lie anywhere: chains of undeclared operators must not cost the square
+// of their length.
+const maxRoots = 64
+
+var anywhere = Extent{High: unknownEnd}
 
 // part returns where size bytes at the offset of a value with extent e lie.
 func (e Extent) part(offset, size int64) Extent {
@@ -46,9 +60,9 @@ func (e Extent) part(offset, size int64) Extent {
 // no other value can tell.
 type Aliases struct {
 	extents map[*Value][]Extent
-	sharing map[*Value][]*Value // root to values with an extent in it
 	order   *order
-	done    int // steps of the order that are analysed
+	sharing map[*Value][]*Value // root to values in it that may be used again
+	done    int                 // steps of the order that are analysed
 	known   func(*Value) ([]byte, bool)
 	broken  map[*Call]bool // calls whose alias rules cannot be asked
 }
@@ -78,10 +92,9 @@ func newAliases(p *Program, known func(*Value) ([]byte, bool), broken map[*Call]
 // on what comes after.
 func (a *Aliases) advance(to int) {
 	for ; a.done < to; a.done++ {
-		switch s := a.order.steps[a.done]; {
-		case s.call != nil:
+		if s := a.order.steps[a.done]; s.call != nil {
 			a.call(s.call)
-		default:
+		} else {
 			a.params(s.block)
 		}
 	}
@@ -239,11 +252,15 @@ func (a *Aliases) addHull(out []Extent, v *Value) []Extent {
 	return out
 }
 
-// add keeps one range per root, so that a value never has more extents than
-// there are roots.
+// add keeps one range per root, and at most maxRoots of them.
 func add(out []Extent, e Extent) []Extent {
 	i := slices.IndexFunc(out, func(x Extent) bool { return x.Root == e.Root })
-	if i < 0 {
+	switch {
+	case len(out) > 0 && out[0].Root == nil:
+		return out
+	case e.Root == nil || i < 0 && len(out) == maxRoots:
+		return []Extent{anywhere}
+	case i < 0:
 		return append(out, e)
 	}
 	if x := &out[i]; *x != e {

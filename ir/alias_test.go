@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 )
 
@@ -35,7 +36,10 @@ func TestAliasGolden(t *testing.T) {
 func extentText(extents []ir.Extent) string {
 	out := ""
 	for _, e := range extents {
-		high := fmt.Sprint(e.High)
+		high, root := fmt.Sprint(e.High), "?"
+		if e.Root != nil {
+			root = e.Root.Name
+		}
 		if e.High == math.MaxInt64 {
 			high = ""
 		}
@@ -43,7 +47,7 @@ func extentText(extents []ir.Extent) string {
 		if e.Exact {
 			form = " %s[%d:%s]"
 		}
-		out += fmt.Sprintf(form, e.Root.Name, e.Low, high)
+		out += fmt.Sprintf(form, root, e.Low, high)
 	}
 	return out
 }
@@ -57,6 +61,7 @@ func TestOverlapIsByBytes(t *testing.T) {
   %e = copy(%x)
   %f = mystery(%d)
   %g = every_other(%x)
+  %h = rows(%g) {from = 1, to = 1}
   return %x
 }`)
 	a := ir.AliasesOf(p, nil)
@@ -64,7 +69,7 @@ func TestOverlapIsByBytes(t *testing.T) {
 	for _, pair := range strings.Fields("xa xb xc bc xg ag bg cg") {
 		overlapping[pair] = true
 	}
-	const names = "xabcdefg"
+	const names = "xabcdefgh"
 	for i, x := range names {
 		for _, y := range names[i+1:] {
 			v, w := find(t, p, "%"+string(x)), find(t, p, "%"+string(y))
@@ -75,6 +80,46 @@ func TestOverlapIsByBytes(t *testing.T) {
 				t.Errorf("%s and %s: overlap is not symmetric", v, w)
 			}
 		}
+	}
+}
+
+// TestExtentsAreBounded follows a chain of undeclared operators, each of
+// which adds a root, until the value may lie anywhere.
+func TestExtentsAreBounded(t *testing.T) {
+	b := ir.NewBuilder("chain", testOps)
+	x := b.DonatedParam("x", typ(dtype.F32, 4))
+	other := b.Call("neg", nil, x)
+	v := x
+	for range 100 {
+		v = b.Call("mystery", nil, v)
+	}
+	last := b.Call("neg", nil, v)
+	b.Return(last)
+	p, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := ir.AliasesOf(p, nil)
+	if got := a.Extents(v); len(got) != 1 || got[0].Root != nil || got[0].Exact {
+		t.Errorf("got extents%s, want anywhere", extentText(got))
+	}
+	if !a.Overlap(v, other) || !a.Overlap(other, v) || a.Overlap(last, other) {
+		t.Error("what may lie anywhere must overlap with all else, and a fresh value with nothing")
+	}
+	last.Def.Args[0].Donate = true
+	const want = "V13: %103 = neg(donate %102) donates %102, which may lie in the bytes of more values than are followed"
+	if err := ir.Verify(p); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	other.Def.Args[0].Donate = true
+	if err := ir.Verify(p); err == nil || !strings.Contains(err.Error(), "V15: %2 = neg(donate %x)") {
+		t.Errorf("got %v, want V15", err)
+	}
+	p.Body.Calls[1].Args[0].Value = other // the chain starts at the result
+	p.Body.Results = append(p.Body.Results, v)
+	last.Def.Args[0] = ir.Donate(other)
+	if err := ir.Verify(p); err == nil || !strings.Contains(err.Error(), "V14: %103 = neg(donate %2) donates %2, but %102 may share its bytes") {
+		t.Errorf("got %v, want V14 for what may lie anywhere", err)
 	}
 }
 

@@ -1,6 +1,9 @@
 package ir
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Violation is one broken invariant; the numbers are those of verify.go.
 type Violation struct {
@@ -33,7 +36,6 @@ func NewDonations(p *Program, known func(*Value) ([]byte, bool)) *Donations {
 // [Program.Walk], some may be left out: each mark is made in knowledge of
 // those before, and none takes the right of an earlier one away.
 func (d *Donations) Mark(c *Call, arg int) error {
-	d.aliases.advance(d.aliases.order.first[c])
 	if found := d.aliases.donation(c, arg); len(found) > 0 {
 		return found[0]
 	}
@@ -41,8 +43,11 @@ func (d *Donations) Mark(c *Call, arg int) error {
 	return nil
 }
 
-// donation checks the donation of one operand, C0 to C2.
+// donation checks the donation of one operand, C0 to C2. Calls come in the
+// order in which they run; what they see has been analysed before, with all
+// donations up to there, and what comes after them does not matter.
 func (a *Aliases) donation(c *Call, arg int) []*Violation {
+	a.advance(a.order.seen[c])
 	v := c.Args[arg].Value
 	if v == nil {
 		return []*Violation{violation(11, "%s donates operand %d, which is absent", c, arg)}
@@ -51,8 +56,8 @@ func (a *Aliases) donation(c *Call, arg int) []*Violation {
 	if u, used := a.order.usedAfter(v, c); used {
 		found = append(found, violation(15, "%s donates %s, which is used after it by %s", c, v, u))
 	}
-	for _, x := range a.sharers(v) {
-		if u, used := a.order.usedAfter(x, c); used && a.order.before(x, c) {
+	for _, x := range a.sharers(v, c) {
+		if u, used := a.order.usedAfter(x, c); used {
 			found = append(found, violation(14, "%s donates %s, but %s may share its bytes and is used after it by %s", c, v, x, u))
 		}
 	}
@@ -74,6 +79,10 @@ func (a *Aliases) owned(c *Call, v *Value) (found []*Violation) {
 	for _, e := range a.Extents(v) {
 		root := e.Root
 		in := ""
+		if root == nil {
+			found = append(found, violation(13, "%s donates %s, which may lie in the bytes of more values than are followed", c, v))
+			continue
+		}
 		if root != v {
 			in = fmt.Sprintf(", which may lie in the bytes of %s", root)
 		}
@@ -89,12 +98,15 @@ func (a *Aliases) owned(c *Call, v *Value) (found []*Violation) {
 	return found
 }
 
-// sharers returns the other values that may share bytes with v, each once.
-func (a *Aliases) sharers(v *Value) []*Value {
+// sharers returns the other values that may share bytes with v and may be used
+// after call c, each once.
+func (a *Aliases) sharers(v *Value, c *Call) []*Value {
 	var out []*Value
 	seen := map[*Value]bool{v: true}
-	for _, e := range a.Extents(v) {
-		for _, x := range a.sharing[e.Root] {
+	for _, e := range append(slices.Clone(a.Extents(v)), anywhere) {
+		alive := slices.DeleteFunc(a.sharing[e.Root], func(x *Value) bool { return a.order.isOver(x, c) })
+		a.sharing[e.Root] = alive
+		for _, x := range alive {
 			if !seen[x] && a.Overlap(x, v) {
 				seen[x] = true
 				out = append(out, x)

@@ -113,6 +113,33 @@ func TestInterpreterLeavesInputsAndWeightsAlone(t *testing.T) {
 	}
 }
 
+// TestInterpreterOverwritesTheDead uses a kernel that keeps a slice, which no
+// kernel may: it finds nothing in it.
+func TestInterpreterOverwritesTheDead(t *testing.T) {
+	var kept []byte
+	r, err := (&op.Registry{}).With(&op.Def{Name: "keep", MinArgs: 1, MaxArgs: 1, Infer: sameAsFirst, Alias: op.SameAs(0), Kernel: func(c *op.Call) error {
+		kept = c.In[0].Data
+		return copyFrom(0)(c)
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, donate := range []bool{false, true} {
+		p, err := ir.Parse("func @f(donate %x: f32[1]) { %y = keep(%x) return %y }", r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Body.Calls[0].Args[0].Donate = donate
+		out, err := (&ir.Interpreter{}).Run(p, arg(typ(dtype.F32, 1), f32Bytes(7)))
+		if err != nil || getF32(out[0], 0) != 7 {
+			t.Fatalf("got %v, %v", out, err)
+		}
+		if overwritten := !bytes.Equal(kept, f32Bytes(7)); overwritten != donate {
+			t.Errorf("donate %v: overwritten %v", donate, overwritten)
+		}
+	}
+}
+
 func TestInterpreterUsesEvalAndScratch(t *testing.T) {
 	boom := errors.New("boom")
 	custom, err := (&op.Registry{}).With(

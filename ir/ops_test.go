@@ -155,7 +155,10 @@ var otherOps = []*op.Def{
 	}},
 	// view_if is a view when its second operand is not zero, else in place.
 	{Name: "view_if", MinArgs: 2, MaxArgs: 2, Infer: sameAsFirst, Alias: op.Aliases(
-		op.Rule{Kind: op.View, When: func(s *op.Sig) bool { b, ok := s.Known(1); return ok && b[0] != 0 }},
+		op.Rule{Kind: op.View, When: func(s *op.Sig) bool {
+			b, ok := s.Known(1)
+			return s.Args[1].DType == dtype.I64 && ok && b[0] != 0 // a rule need not expect fewer operands
+		}},
 		op.Rule{Kind: op.Same, When: func(s *op.Sig) bool { b, ok := s.Known(1); return ok && b[0] == 0 }},
 	)},
 	{Name: "is_positive", MinArgs: 1, MaxArgs: 1, Alias: op.Fresh(), Infer: func(s *op.Sig) error { return set(s, 0, dtype.Bool) },

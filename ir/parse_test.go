@@ -116,15 +116,24 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(section(a, "in"))
 	}
+	f.Add(`func @f(%x: f32[1,3,8,8], donate %c: f32[1,2,16,8], %at: i64[1], %k: f32[1,2,1,8]) {
+	weight @w: f32[4,3,3,3] weight @s: i64[2]
+	%y = conv(%x, @w) {kernel_shape = [3, 3], pads = [1, 1, 1, 1]}
+	%r = relu(%y) %f = reshape(%r, @s) %t = transpose(%f) {perm = [1, 0]}
+	%n = tensor_scatter(donate %c, %k, %at) {axis = 2}
+	%a, %b = split(%k, _) {axis = 3, num_outputs = 2}
+	return %t, %n, %a, %b }`)
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ir.Parse(text, testOps)
-		if err != nil {
-			return
+		for _, r := range []*op.Registry{testOps, op.Builtin()} {
+			p, err := ir.Parse(text, r)
+			if err != nil {
+				continue
+			}
+			checkFixedPoint(t, p.String(), r)
+			if p.Hash() != p.Clone().Hash() {
+				t.Errorf("the hash of a clone differs")
+			}
+			_ = ir.Verify(p)
 		}
-		checkFixedPoint(t, p.String(), testOps)
-		if p.Hash() != p.Clone().Hash() {
-			t.Errorf("the hash of a clone differs")
-		}
-		_ = ir.Verify(p)
 	})
 }

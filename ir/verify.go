@@ -324,7 +324,6 @@ func (v *verifier) types(c *Call) {
 // donations checks V11 for operands and V12 to V19.
 func (v *verifier) donations() {
 	aliases := newAliases(v.p, v.known, v.broken)
-	aliases.advance(len(aliases.order.steps))
 	v.p.Walk(func(_ *Block, c *Call) {
 		for i, o := range c.Args {
 			if !o.Donate {

@@ -75,6 +75,8 @@ func edit(t *testing.T, p *ir.Program, words []string) {
 		v.Donated = true
 	case "unlink":
 		v.Def = nil
+	case "index":
+		v.Index++
 	case "give": // as a parameter too
 		p.Body.Params = append(p.Body.Params, v)
 	case "return-nothing":
