@@ -184,20 +184,7 @@ func run(t testing.TB, c *op.Call) []op.Arg {
 			}
 		}
 	}
-	fresh := func() (guards [][]byte) {
-		for i := range c.Out {
-			if c.Out[i].IsZero() {
-				guards = append(guards, nil)
-				continue
-			}
-			n, _ := c.Out[i].Bytes()
-			whole, data := guarded(n)
-			c.Out[i].Data = data
-			guards = append(guards, whole)
-		}
-		return guards
-	}
-	guards := fresh()
+	guards := freshResults(c)
 	if err := Eval(c); err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -223,7 +210,7 @@ func run(t testing.TB, c *op.Call) []op.Arg {
 	}
 	for _, p := range pools() {
 		what := fmt.Sprintf("%d threads", p.Threads())
-		guards := fresh()
+		guards := freshResults(c)
 		scratchGuard, scratch := guarded(task.Scratch * p.Threads())
 		once := func() {
 			if err := p.Run(nil, task, scratch); err != nil {
@@ -275,6 +262,19 @@ func shifted(t testing.TB, c *op.Call, task *Task, same func(string)) {
 	same("shifted")
 	restore(c.In, in)
 	restore(c.Out, out)
+}
+
+// freshResults gives the results bytes of their own between guards.
+func freshResults(c *op.Call) (guards [][]byte) {
+	for i := range c.Out {
+		var whole []byte
+		if !c.Out[i].IsZero() {
+			n, _ := c.Out[i].Bytes()
+			whole, c.Out[i].Data = guarded(n)
+		}
+		guards = append(guards, whole)
+	}
+	return guards
 }
 
 // inPlace runs the call with results in operands' bytes, one pair at a time.

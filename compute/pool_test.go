@@ -211,7 +211,10 @@ func TestUserKernel(t *testing.T) {
 		},
 	}
 	c := &op.Call{Sig: &op.Sig{Def: def}, Node: "n7"}
-	if !Supported(def) || Supported(&op.Def{Name: "acme.none"}) {
+	if _, err := Bind(&op.Call{Sig: &op.Sig{Def: &op.Def{Name: "relu"}}}); !errors.Is(err, op.ErrUnsupported) {
+		t.Errorf("another operator named relu: got %v, want ErrUnsupported", err)
+	}
+	if !Supported(def) || Supported(&op.Def{Name: "acme.none"}) || Supported(&op.Def{Name: "relu"}) {
 		t.Error("Supported: want true with a kernel, false without")
 	}
 	if err := Eval(c); err != nil {
@@ -229,7 +232,7 @@ func TestUserKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = p.Run(nil, task, make([]byte, 2*task.Scratch))
-	if err == nil || !strings.Contains(err.Error(), "index out of range") || !strings.Contains(err.Error(), `acme.fill (node "n7")`) {
+	if err == nil || !strings.Contains(err.Error(), "index out of range") || !strings.Contains(err.Error(), "at pool_test.go:") || !strings.Contains(err.Error(), `acme.fill (node "n7")`) {
 		t.Errorf("got %v, want the panic with operator and node", err)
 	}
 	mode = ""

@@ -1,9 +1,9 @@
 package compute
 
 import (
-	"errors"
 	"fmt"
-	"runtime/debug"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"unsafe"
 
@@ -48,7 +48,17 @@ func register(family map[string]binder) bool {
 
 // Supported reports whether calls of the operator can be bound: it is built
 // in and computes something, or it brings its own kernel.
-func Supported(def *op.Def) bool { return def.Kernel != nil || binders[def.Name] != nil }
+func Supported(def *op.Def) bool { return binderOf(def) != nil }
+
+func binderOf(def *op.Def) binder {
+	switch {
+	case def.Kernel != nil:
+		return bindUser
+	case op.Builtin().Lookup(def.Name) == def:
+		return binders[def.Name]
+	}
+	return nil // somebody else's operator under one of our names
+}
 
 // Bind binds a call to the kernel for its operand and result types. Types are
 // static; bytes may be absent until the task runs, except those of operands
@@ -58,10 +68,7 @@ func Bind(c *op.Call) (*Task, error) {
 	if err := checkCall(c); err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
 	}
-	bind := binders[c.Def.Name]
-	if c.Def.Kernel != nil {
-		bind = bindUser
-	}
+	bind := binderOf(c.Def)
 	if bind == nil {
 		return nil, fmt.Errorf("%s: got an operator without a kernel: %w", nameOf(c), op.ErrUnsupported)
 	}
@@ -188,8 +195,6 @@ func unsupported(c *op.Call) error {
 	return fmt.Errorf("got operands (%s), want types that have a kernel: %w", b.String(), op.ErrUnsupported)
 }
 
-var errUserPanic = errors.New("kernel panicked")
-
 // bindUser makes the task of an operator that brings its own kernel: one tile,
 // and a panic in it is an error of the operator, not ours.
 func bindUser(c *op.Call) (*Task, error) {
@@ -220,8 +225,27 @@ func bindUser(c *op.Call) (*Task, error) {
 func runUser(c *op.Call) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v\n%s", errUserPanic, p, debug.Stack())
+			err = fmt.Errorf("the kernel panicked: %v%s", p, panicPlace())
 		}
 	}()
 	return c.Def.Kernel(c)
+}
+
+// panicPlace names the line that panicked, to a deferred function.
+func panicPlace() string {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
+	panicked := false
+	for {
+		f, more := frames.Next()
+		switch {
+		case f.Function == "runtime.gopanic":
+			panicked = true
+		case panicked && !strings.HasPrefix(f.Function, "runtime."):
+			return fmt.Sprintf(" (at %s:%d)", filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
 }

@@ -1,0 +1,68 @@
+package compute
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/op"
+)
+
+// BenchmarkRun is what a run costs beyond its tiles.
+func BenchmarkRun(b *testing.B) {
+	for _, threads := range []int{1, 2} {
+		for _, tiles := range []int{1, 16} {
+			b.Run(fmt.Sprintf("threads=%d/tiles=%d", threads, tiles), func(b *testing.B) {
+				p := NewPool(threads)
+				defer p.Close()
+				task := &Task{Call: &op.Call{Sig: &op.Sig{Def: &op.Def{Name: "nothing"}}}, Tiles: tiles, Tile: func(int, []byte) {}}
+				done := make(chan struct{})
+				for b.Loop() {
+					if err := p.Run(done, task, nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkCall runs calls of models.
+func BenchmarkCall(b *testing.B) {
+	x := random(dtype.F32, 1, -1, 1, 1, 64, 56, 56)
+	calls := map[string]*op.Call{
+		"add":       call(b, "add", nil, 1, x, x),
+		"relu":      call(b, "relu", nil, 1, x),
+		"bias":      call(b, "add", nil, 1, x, random(dtype.F32, 1, 0, 1, 64, 1, 1)),
+		"concat":    call(b, "concat", attrs("axis", 1), 1, x, x),
+		"transpose": call(b, "transpose", attrs("perm", []int64{0, 2, 3, 1}), 1, x),
+		"conv3x3":   call(b, "conv", attrs("pads", []int64{1, 1, 1, 1}), 1, x, random(dtype.F32, 2, -1, 1, 64, 64, 3, 3)),
+		"max_pool":  call(b, "max_pool", attrs("kernel_shape", []int64{3, 3}, "strides", []int64{2, 2}), 1, x),
+		"matmul":    call(b, "matmul", nil, 1, random(dtype.F32, 1, -1, 1, 128, 768), random(dtype.F32, 2, -1, 1, 768, 768)),
+		"softmax":   call(b, "softmax", nil, 1, random(dtype.F32, 1, -1, 1, 12, 128, 128)),
+		"layernorm": call(b, "layer_normalization", nil, 1, random(dtype.F32, 1, -1, 1, 128, 768), random(dtype.F32, 1, -1, 1, 768)),
+		"shape":     call(b, "concat", attrs("axis", 0), 1, ints(1), ints(2), ints(3)),
+	}
+	for name, c := range calls {
+		for _, threads := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/threads=%d", name, threads), func(b *testing.B) {
+				p := NewPool(threads)
+				defer p.Close()
+				task, err := Bind(c)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := range c.Out {
+					c.Out[i].Data = emptyData(c.Out[i].Type)
+				}
+				scratch := aligned(task.Scratch * p.Threads())
+				for b.Loop() {
+					if err := p.Run(nil, task, scratch); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(task.Tiles), "tiles")
+			})
+		}
+	}
+}
