@@ -10,7 +10,7 @@ import (
 )
 
 // Check proves that plan d is a safe way to run program p, which has to be
-// well-formed and of static types. The views of some operators depend on the
+// well-formed (see [ir.Verify]). The views of some operators depend on the
 // values of operands: weights gives those of weights, and may be nil. The
 // error is a [Violation] of the first rule that does not hold.
 func Check(p *ir.Program, d *plan.Plan, weights ir.Weights) error {
@@ -49,7 +49,6 @@ type value struct {
 	content content
 
 	start, end plan.Time
-	group      *value // in the same rigid group; nil for its head
 }
 
 func (c *checker) check(weights ir.Weights) *Violation {
@@ -148,11 +147,6 @@ func (c *checker) listed() *Violation {
 	})
 	if fault == nil && len(c.plan.Values) != len(c.ordered) {
 		fault = c.fault(Document, nil, fmt.Sprintf("%d values", len(c.plan.Values)), fmt.Sprintf("those of the program, %d", len(c.ordered)))
-	}
-	for i, v := range c.program.Body.Results {
-		if fault == nil && c.values[v] == nil {
-			fault = c.fault(Document, nil, fmt.Sprintf("output %d as %s", i, v), "a value of the program")
-		}
 	}
 	return fault
 }

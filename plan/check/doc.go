@@ -59,12 +59,10 @@
 // order and the places: a value lives from the step that writes it to the last
 // step that reads it, and ends half a step earlier where that step's result
 // lies in its bytes; what a branch returns lives as long as the result of the
-// call. The plan's peak has to be the largest number of blocks that live at
-// once, and the values that it lists there have to add up to it. Its lower
-// bound must not be above that number, nor above the extent of the largest
-// group of values that in-place results and views hold together: where it
-// meets the size of the arena, no other placement of this order and aliasing is
-// smaller.
+// call. The plan's peak has to be the largest number of bytes, in blocks, that
+// live at once, and the values that it lists there have to add up to it. The
+// lower bound must not be above that number: where it meets the size of the
+// arena, no other placement of this order and aliasing is smaller.
 //
 // Whatever else the document says is for its reader and is not looked at: lives,
 // declined operands, and the reasons of copies.
@@ -72,7 +70,6 @@
 // # Memory and concurrency
 //
 // Check reads the program, the plan and the weights' table, changes none and
-// keeps none. It may run in many goroutines at once. Time is O(n log n) in the
-// number of values for programs without branches; each branch adds one pass
-// over what is live at it.
+// keeps none. It may run in many goroutines at once. Each step costs a search
+// in what its spaces hold, each branch one pass over all of it.
 package check

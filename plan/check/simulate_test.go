@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
@@ -128,7 +129,7 @@ func (s *simulator) idealise(v *ir.Value) {
 
 func (s *simulator) inBounds(v *ir.Value) error {
 	x := s.at[v]
-	need := max(int64(v.Type.DType.Size()), 1)
+	need := elementAlign(v)
 	var owner *ir.Value
 	room := s.d.ArenaBytes
 	switch x.Space {
@@ -160,7 +161,7 @@ func (s *simulator) inBounds(v *ir.Value) error {
 	switch {
 	case x.Size != bytesOf(v) || x.Offset < 0 || x.Offset > room-x.Size:
 		return fmt.Errorf("%s: %d bytes at %d of %d", v, x.Size, x.Offset, room)
-	case x.Offset%need != 0 || owner != nil && need > max(int64(owner.Type.DType.Size()), 1):
+	case x.Offset%need != 0 || owner != nil && need > elementAlign(owner):
 		return fmt.Errorf("%s: not aligned", v)
 	case v.Kind == ir.Param && (x.Space != plan.SpaceInput || x.Offset != 0 || owner != v):
 		return fmt.Errorf("input %s is not where it comes in", v)
@@ -168,6 +169,17 @@ func (s *simulator) inBounds(v *ir.Value) error {
 		return fmt.Errorf("weight %s is not where it comes in", v)
 	}
 	return nil
+}
+
+func elementAlign(v *ir.Value) int64 {
+	switch dt := v.Type.DType; dt {
+	case dtype.C64:
+		return 4
+	case dtype.C128:
+		return 8
+	default:
+		return max(int64(dt.Size()), 1)
+	}
 }
 
 func (s *simulator) byteOf(v *ir.Value, k int64) address {
