@@ -1,6 +1,8 @@
 package compute
 
 import (
+	"unsafe"
+
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/op"
@@ -97,15 +99,34 @@ type mover struct {
 	copy    kernel.Copy
 	in, out int
 	bytes   int
+	view    int // where in the operand a view of it starts, in bytes; -1 where the result is none
 }
 
-// moveTask is the task of an operator that is one copy between strides. Where
-// the result is a view of the operand, and lies there, the copy is one of
-// whole rows onto themselves, which writes nothing.
+// tile runs one tile of the copy. A view that lies in its operand has nothing
+// to do, and must not do it: a copy onto the same bytes is a write, and the
+// bytes may be those of a mapped file.
+func (m *mover) tile(c *op.Call, tile int) {
+	dst, src := c.Out[m.out].Data, c.In[m.in].Data
+	if m.view >= 0 && unsafe.SliceData(dst) == unsafe.SliceData(src[m.view:]) {
+		return
+	}
+	m.copy.Tile(tile, dst, src)
+}
+
+// viewStart returns where the result would start as a view of the operand, -1
+// where it cannot be one.
+func viewStart(c *op.Call, arg, result int) int {
+	if kind, at := c.AliasOf(arg, result); kind == op.View {
+		return at
+	}
+	return -1
+}
+
+// moveTask is the task of an operator that is one copy between strides.
 func moveTask(c *op.Call, prepare func(m *kernel.Copy)) *Task {
-	m := new(kernel.Copy)
-	prepare(m)
-	return &Task{Tiles: m.Tiles(), Tile: func(tile int, _ []byte) { m.Tile(tile, c.Out[0].Data, c.In[0].Data) }}
+	m := &mover{view: viewStart(c, 0, 0)}
+	prepare(&m.copy)
+	return &Task{Tiles: m.copy.Tiles(), Tile: func(tile int, _ []byte) { m.tile(c, tile) }}
 }
 
 func bindTranspose(c *op.Call) (*Task, error) {
@@ -162,7 +183,7 @@ func bindPad(c *op.Call) (*Task, error) {
 		}
 		return nil, unknown(c, 1)
 	}
-	if kind, _ := c.AliasOf(0, 0); kind == op.View {
+	if viewStart(c, 0, 0) == 0 {
 		return copyTask(c), nil
 	}
 	size := c.In[0].DType.Size()
@@ -231,8 +252,7 @@ func moversTask(c *op.Call, movers []mover) *Task {
 	starts = append(starts, len(units))
 	return &Task{Tiles: len(starts) - 1, Tile: func(tile int, _ []byte) {
 		for _, u := range units[starts[tile]:starts[tile+1]] {
-			m := &movers[u.mover]
-			m.copy.Tile(u.tile, c.Out[m.out].Data, c.In[m.in].Data)
+			movers[u.mover].tile(c, u.tile)
 		}
 	}}
 }
@@ -256,7 +276,7 @@ func bindConcat(c *op.Call) (*Task, error) {
 	movers := make([]mover, len(c.In))
 	for i := range c.In {
 		n := c.In[i].Shape.Size(axis)
-		movers[i] = mover{in: i, bytes: elements(&c.In[i]) * c.In[i].DType.Size()}
+		movers[i] = mover{in: i, view: viewStart(c, i, 0), bytes: elements(&c.In[i]) * c.In[i].DType.Size()}
 		movers[i].copy.PrepareInsert(c.Out[0].DType.Size(), sizes, axis, start, n)
 		start += n
 	}
@@ -276,7 +296,7 @@ func bindSplit(c *op.Call) (*Task, error) {
 		switch {
 		case wanted(c, i):
 			n = c.Out[i].Shape.Size(axis)
-			m := mover{out: i, bytes: elements(&c.Out[i]) * c.Out[i].DType.Size()}
+			m := mover{out: i, view: viewStart(c, 0, i), bytes: elements(&c.Out[i]) * c.Out[i].DType.Size()}
 			m.copy.PrepareExtract(c.In[0].DType.Size(), sizes, axis, start, n)
 			movers = append(movers, m)
 		case i < len(list):
