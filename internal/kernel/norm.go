@@ -59,7 +59,7 @@ func moments[T Float](x []T, epsilon float64) (mean, inv float64) {
 	count := float64(len(x))
 	mean = sumRun(x) / count
 	off := mean - float64(T(mean))
-	return mean, 1 / math.Sqrt(squareRun(x, T(mean))/count-off*off+epsilon)
+	return mean, 1 / math.Sqrt(max(0, squareRun(x, T(mean))/count-off*off)+epsilon)
 }
 
 func normRow[T Float](dst, src, scale, bias []T, mean, inv T) {
