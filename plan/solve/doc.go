@@ -4,8 +4,12 @@
 // proof that nothing smaller exists:
 //
 //  1. A portfolio of greedy placements: every ranking of the classes (by size, by duration, by area, by how crowded their
-//     lifetime is, ...), each under two rules of fit.
-//  2. A local search that moves the classes which stick out of the bound to the front of the best order.
+//     lifetime is, ...), each under two rules of fit. It takes well under a millisecond for some hundred classes, and on
+//     the graphs of convolutional networks and transformers it nearly always ends here.
+//  2. A local search that moves the classes which stick out of the bound to the front of the best order. It is at its best
+//     where rigid classes with holes interlock.
+//  3. Branch and bound: short exact searches under shaken preferences, at the bound and between the bound and the best
+//     placement. It is at its best on many plain buffers, and it ends early where it proves that nothing smaller exists.
 //
 // The result depends on the problem and on the options alone, never on the clock, unless a deadline is set: effort is
 // counted in steps of work. The same problem gives the same bytes on every machine.

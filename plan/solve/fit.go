@@ -5,14 +5,15 @@ import "slices"
 // A packer places bodies one after another, each as the fit rule says among those placed before it.
 type packer struct {
 	*instance
+	*budget
 	rank   []int   // position of a body in the order
-	base   []int64 // where it was put, in blocks
-	spent  int64   // neighbours looked at: the measure of work
+	base   []int64 // where it was put
 	closed []interval
+	near   []neighbour
 }
 
-func newPacker(in *instance) *packer {
-	return &packer{instance: in, rank: make([]int, len(in.bodies)), base: make([]int64, len(in.bodies))}
+func newPacker(in *instance, b *budget) *packer {
+	return &packer{instance: in, budget: b, rank: make([]int, len(in.bodies)), base: make([]int64, len(in.bodies))}
 }
 
 // fit is the rule by which a body chooses among the places that are free.
@@ -20,8 +21,15 @@ type fit int
 
 const (
 	lowest   fit = iota // the lowest place
-	tightest            // the place that leaves the fewest blocks over, the lowest of equals
+	tightest            // the place that leaves the least over, the lowest of equals
 )
+
+func (f fit) String() string {
+	if f == tightest {
+		return "tightest"
+	}
+	return "lowest"
+}
 
 // pack places order[from:] after order[:from], which has to be in place already, and returns the end of the highest body.
 // It gives up when a body would end above limit, and says so.
@@ -46,10 +54,10 @@ func (k *packer) pack(order []int, from int, rule fit, limit int64) (top int64, 
 
 // place returns the base for body i among the bodies of a lower rank.
 func (k *packer) place(i, rank int, rule fit) int64 {
-	b := &k.bodies[i]
-	k.spent += int64(len(b.near)) + 1
+	k.near = k.neighbours(i, k.near)
+	k.spent += 8 * int64(len(k.near)+1)
 	closed := k.closed[:0]
-	for _, n := range b.near {
+	for _, n := range k.near {
 		if k.rank[n.other] < rank {
 			at := k.base[n.other]
 			if hi := at + n.hi; hi > 0 {
@@ -76,11 +84,4 @@ func (k *packer) place(i, rank int, rule fit) int64 {
 		return best
 	}
 	return free
-}
-
-func (f fit) String() string {
-	if f == tightest {
-		return "tightest"
-	}
-	return "lowest"
 }

@@ -5,18 +5,18 @@ import (
 	"math/rand/v2"
 )
 
-// moveToFront improves the best order by moves: a body that sticks out of the bound is placed before one of the bodies that
-// were placed earlier and meet it in time. Moves that make things no worse are kept; after a long while without gain the
-// search returns to the best order and shakes it.
-func (s *search) moveToFront() {
-	if s.done() || s.effort == 0 {
+// moveToFront spends effort on improving the best order by moves: a body that sticks out of the bound is placed before one
+// of the bodies that were placed earlier and meet it in time. Moves that make things no worse are kept; after a long while
+// without gain the search returns to the best order and shakes it.
+func (s *search) moveToFront(effort int64) {
+	if s.done() || effort <= 0 {
 		return
 	}
 	const patience = 300 // moves without gain before a shake
-	limit := s.spent + s.effort
+	end := s.spent + effort
 	m := &mover{search: s, random: rand.New(rand.NewPCG(1, uint64(len(s.bodies))))}
 	m.restart()
-	for idle := 0; s.spent < limit && !s.done(); {
+	for idle := 0; s.spent < end && !s.done(); {
 		switch {
 		case m.move():
 			idle = 0
@@ -38,74 +38,62 @@ type mover struct {
 	random *rand.Rand
 	order  []int
 	top    int64
-	excess int64 // blocks above the bound, summed over the bodies
-	saved  []int64
-	out    []int // bodies that stick out
+	excess float64 // above the bound, summed over the bodies
+	saved  []int64 // the bases of order
+	out    []int   // bodies that stick out of the bound
 }
 
 // restart returns to the best order.
 func (m *mover) restart() {
 	m.order = append(m.order[:0], m.best.order...)
-	m.top, _ = m.pack(m.order, 0, lowest, math.MaxInt64)
-	m.measure()
+	top, _ := m.pack(m.order, 0, lowest, math.MaxInt64)
+	m.adopt(top)
 }
 
-func (m *mover) measure() {
-	m.excess, m.out = 0, m.out[:0]
+// adopt makes the placement that the packer holds, which ends at top, the current one.
+func (m *mover) adopt(top int64) {
+	if m.top = top; top < m.best.top {
+		m.keepOrder(top, m.order, "local search")
+	}
+	m.out = m.out[:0]
 	for i := range m.bodies {
-		if over := m.base[i] + m.bodies[i].extent - m.bound; over > 0 {
-			m.excess += over
+		if m.base[i]+m.bodies[i].extent > m.bound {
 			m.out = append(m.out, i)
 		}
 	}
+	m.excess = m.measure()
 	m.saved = append(m.saved[:0], m.base...)
+}
+
+func (m *mover) measure() (excess float64) {
+	for i := range m.bodies {
+		excess += float64(max(0, m.base[i]+m.bodies[i].extent-m.bound))
+	}
+	return excess
 }
 
 // move tries one move and reports whether it made things better. A move that made them worse is taken back.
 func (m *mover) move() bool {
-	if len(m.out) == 0 {
-		return false
-	}
+	m.spent++
 	i := m.out[m.random.IntN(len(m.out))]
-	to := m.earlier(i)
-	from := m.rank[i]
+	to, from := m.earlier(i), m.rank[i]
 	if to < 0 {
 		return false
 	}
 	shift(m.order, from, to)
 	top, ok := m.pack(m.order, to, lowest, m.top)
-	if ok {
-		before := m.excess
-		if m.measureBelow(before, top) {
-			if better := top < m.top || m.excess < before; better {
-				m.top = top
-				if top < m.best.top {
-					m.keep(top, m.order, "local search")
-				}
-				return true
-			}
-			return false
+	excess := m.measure()
+	if !ok || top == m.top && excess > m.excess {
+		shift(m.order, to, from)
+		copy(m.base, m.saved)
+		for r := to; r <= from; r++ {
+			m.rank[m.order[r]] = r
 		}
-	}
-	shift(m.order, to, from)
-	copy(m.base, m.saved)
-	for r := to; r <= from; r++ {
-		m.rank[m.order[r]] = r
-	}
-	return false
-}
-
-// measureBelow measures the placement and reports whether it is no worse than an excess of before at the same top.
-func (m *mover) measureBelow(before, top int64) bool {
-	var excess int64
-	for i := range m.bodies {
-		excess += max(0, m.base[i]+m.bodies[i].extent-m.bound)
-	}
-	if top == m.top && excess > before {
 		return false
 	}
-	m.measure()
-	return true
+	better := top < m.top || excess < m.excess
+	m.adopt(top)
+	return better
 }
 
 // shake moves a random body before another, whatever comes of it.
@@ -113,18 +101,16 @@ func (m *mover) shake() {
 	i := m.random.IntN(len(m.order))
 	if to := m.earlier(i); to >= 0 {
 		shift(m.order, m.rank[i], to)
-		m.top, _ = m.pack(m.order, 0, lowest, math.MaxInt64)
-		m.measure()
+		top, _ := m.pack(m.order, 0, lowest, math.MaxInt64)
+		m.adopt(top)
 	}
 }
 
 // earlier returns the rank of a random body that meets body i in time and is placed before it, or -1.
 func (m *mover) earlier(i int) int {
+	const tries = 8
 	near := m.bodies[i].near
-	for range 8 {
-		if len(near) == 0 {
-			break
-		}
+	for range min(tries, len(near)) {
 		if r := m.rank[near[m.random.IntN(len(near))].other]; r < m.rank[i] {
 			return r
 		}

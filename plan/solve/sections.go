@@ -1,0 +1,86 @@
+package solve
+
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/plan"
+)
+
+// sections are the moments that matter, with who lives there.
+type sections struct {
+	members [][]member // by section: who lives there
+	span    []span     // by body
+	twin    []int      // by body: one of a lower number with the same rects, or -1
+}
+
+// member is a body that lives at a section, with the lowest unit that it holds there.
+type member struct {
+	body int
+	lo   int64
+}
+
+// span is what a body holds from section first on, by section.
+type span struct {
+	first int
+	cells []cell
+}
+
+func (s *span) end() int { return s.first + len(s.cells) }
+
+// cell is what a body holds at one section: size units, the lowest at lo from its base; nothing where size is 0.
+type cell struct{ lo, size int64 }
+
+// maxCells is the most cells for which sections are made: some tens of megabytes.
+const maxCells = 1 << 21
+
+// newSections returns the sections of in, or false where there would be too many cells.
+func newSections(in *instance) (*sections, bool) {
+	cells := 0
+	for i := range in.bodies {
+		if cells += in.bodies[i].moments; cells > maxCells {
+			return nil, false
+		}
+	}
+	c := &sections{members: make([][]member, len(in.times)), span: make([]span, len(in.bodies))}
+	for i := range in.bodies {
+		b := &in.bodies[i]
+		s := span{first: b.first, cells: make([]cell, b.moments)}
+		for k := range s.cells {
+			s.cells[k] = b.cellAt(in.times[s.first+k])
+			if s.cells[k].size > 0 {
+				c.members[s.first+k] = append(c.members[s.first+k], member{i, s.cells[k].lo})
+			}
+		}
+		c.span[i] = s
+	}
+	c.findTwins(in)
+	return c, true
+}
+
+func (b *body) cellAt(t plan.Time) (c cell) {
+	for _, r := range b.rects {
+		if r.start <= t && t < r.end {
+			if c.size == 0 || r.lo < c.lo {
+				c.lo = r.lo
+			}
+			c.size += r.hi - r.lo
+		}
+	}
+	return c
+}
+
+func (c *sections) findTwins(in *instance) {
+	c.twin = make([]int, len(in.bodies))
+	last := map[rect]int{} // by first rect
+	for i := range in.bodies {
+		c.twin[i] = -1
+		rects := in.bodies[i].rects
+		if len(rects) == 0 {
+			continue
+		}
+		if j, ok := last[rects[0]]; ok && slices.Equal(rects, in.bodies[j].rects) {
+			c.twin[i] = j
+		}
+		last[rects[0]] = i
+	}
+}

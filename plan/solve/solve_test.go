@@ -1,0 +1,322 @@
+package solve_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/plan/solve"
+	"pgregory.net/rapid"
+)
+
+// solved solves p and proves the answer.
+func solved(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, p *plan.Problem, o solve.Options) plan.Placement {
+	t.Helper()
+	a, err := solve.Solve(context.Background(), p, o)
+	if err != nil {
+		t.Fatalf("solve: %v", err)
+	}
+	if err := p.CheckPlacement(a); err != nil {
+		t.Fatalf("check: %v", err)
+	}
+	if bound := p.LowerBound().Bytes; a.Size < bound {
+		t.Fatalf("size: got %d, below the lower bound %d", a.Size, bound)
+	}
+	return a
+}
+
+// The arenas of real networks are as small as their lower bounds, which are those of the public ONNX models.
+func TestNetworksReachTheirBound(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		problem *plan.Problem
+		bound   int64
+	}{
+		{"densenet121", densenet(false, false), 8429568},
+		{"densenet121 in place", densenet(true, false), 7225344},
+		{"densenet121 in place, joined", densenet(true, true), 7225344},
+		{"resnet50 in place", resnet(), 7225344},
+	} {
+		bound := test.problem.LowerBound().Bytes
+		if bound != test.bound {
+			t.Errorf("%s: lower bound: got %d, want %d", test.name, bound, test.bound)
+		}
+		a := solved(t, test.problem, solve.Options{})
+		if a.Size != bound {
+			t.Errorf("%s: got %d, want %d (%s)", test.name, a.Size, bound, a.Method)
+		}
+		t.Logf("%s: %d classes, %d bytes by %s", test.name, len(test.problem.Classes), a.Size, a.Method)
+	}
+}
+
+func piece(offset, size int64, start, end plan.Time) plan.Piece {
+	return plan.Piece{Offset: offset, Size: size, Start: start, End: end}
+}
+
+// least returns the size of the smallest placement, by trying every base for every class.
+func least(p *plan.Problem) int64 {
+	align := p.BlockSize()
+	best := int64(0)
+	for i := range p.Classes {
+		best += p.Extent(&p.Classes[i])
+	}
+	bases := make([]int64, len(p.Classes))
+	var try func(i int, top int64)
+	try = func(i int, top int64) {
+		if i == len(bases) {
+			best = min(best, top)
+			return
+		}
+		part := plan.Problem{Classes: p.Classes[:i+1], Align: align}
+		for ; bases[i]+p.Extent(&p.Classes[i]) < best; bases[i] += align {
+			end := max(top, bases[i]+p.Extent(&p.Classes[i]))
+			if part.CheckPlacement(plan.Placement{Offsets: bases[:i+1], Size: end}) == nil {
+				try(i+1, end)
+			}
+		}
+		bases[i] = 0
+	}
+	try(0, 0)
+	return best
+}
+
+func drawn(t *rapid.T, pieces int) *plan.Problem {
+	p := &plan.Problem{Align: rapid.SampledFrom([]int64{1, 4}).Draw(t, "align")}
+	for range rapid.IntRange(1, 5).Draw(t, "classes") {
+		c := plan.Class{Size: rapid.Int64Range(1, 6).Draw(t, "size") * p.Align}
+		for range rapid.IntRange(1, pieces).Draw(t, "pieces") {
+			x := plan.Piece{Size: c.Size}
+			if pieces > 1 {
+				x.Offset = rapid.Int64Range(0, c.Size-1).Draw(t, "offset")
+				x.Size = rapid.Int64Range(0, c.Size-x.Offset).Draw(t, "bytes")
+			}
+			x.Start = plan.Time(rapid.IntRange(0, 7).Draw(t, "start"))
+			x.End = x.Start + plan.Time(rapid.IntRange(1, 5).Draw(t, "life"))
+			c.Pieces = append(c.Pieces, x)
+		}
+		p.Classes = append(p.Classes, c)
+	}
+	return p
+}
+
+// tiled draws eight buffers that leave nothing free in an arena of four to six units, as long as there are any left.
+func tiled(t *rapid.T) *plan.Problem {
+	p := &plan.Problem{Align: 1}
+	free := rapid.Int64Range(4, 6).Draw(t, "units")
+	ends := map[int]int64{}
+	for now := 0; len(p.Classes) < 8; now++ {
+		for free += ends[now]; free > 0 && len(p.Classes) < 8; {
+			size := rapid.Int64Range(1, min(free, 3)).Draw(t, "size")
+			end := now + rapid.IntRange(1, 5).Draw(t, "life")
+			free -= size
+			ends[end] += size
+			p.Classes = append(p.Classes, plan.Class{Size: size, Pieces: []plan.Piece{piece(0, size, plan.Time(now), plan.Time(end))}})
+		}
+	}
+	return p
+}
+
+// On tiny problems the answer is the best of all.
+func TestSolveFindsTheLeast(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		draw func(t *rapid.T) *plan.Problem
+	}{
+		{"buffers", func(t *rapid.T) *plan.Problem { return drawn(t, 1) }},
+		{"tiled buffers", tiled},
+		{"rigid classes", func(t *rapid.T) *plan.Problem { return drawn(t, 3) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				p := test.draw(t)
+				if got, want := solved(t, p, solve.Options{}).Size, least(p); got != want {
+					t.Fatalf("got %d bytes, want %d", got, want)
+				}
+			})
+		})
+	}
+}
+
+// Problems that have no placement at their lower bound. However great the effort, the search ends when it has proved that.
+func TestSolveProvesTheLeast(t *testing.T) {
+	for _, test := range []struct {
+		bound   int64
+		buffers []plan.Piece
+	}{
+		{4, []plan.Piece{piece(0, 2, 0, 3), piece(0, 2, 0, 1), piece(0, 1, 1, 6), piece(0, 1, 1, 5),
+			piece(0, 1, 3, 6), piece(0, 1, 3, 5), piece(0, 2, 5, 10), piece(0, 2, 6, 10)}},
+		{5, []plan.Piece{piece(0, 2, 0, 3), piece(0, 3, 0, 4), piece(0, 1, 3, 6), piece(0, 1, 3, 8),
+			piece(0, 2, 5, 6), piece(0, 1, 5, 8), piece(0, 3, 6, 10), piece(0, 2, 8, 12)}},
+		{6, []plan.Piece{piece(0, 3, 0, 4), piece(0, 3, 0, 3), piece(0, 1, 3, 5), piece(0, 2, 3, 7),
+			piece(0, 1, 4, 6), piece(0, 1, 4, 8), piece(0, 3, 6, 10), piece(0, 3, 8, 11)}},
+	} {
+		p := &plan.Problem{Align: 1}
+		for _, x := range test.buffers {
+			p.Classes = append(p.Classes, plan.Class{Size: x.Size, Pieces: []plan.Piece{x}})
+		}
+		a := solved(t, p, solve.Options{Effort: math.MaxInt64})
+		if bound, want := p.LowerBound().Bytes, least(p); bound != test.bound || want != bound+1 || a.Size != want {
+			t.Errorf("got %d, want %d, one more than the bound of %d", a.Size, want, bound)
+		}
+		if want := "lowest fit by size, nothing smaller exists"; a.Method != want {
+			t.Errorf("method: got %q, want %q", a.Method, want)
+		}
+	}
+}
+
+// The answer is a function of the problem: no clock, no map order, no other run has a part in it.
+func TestSolveIsRepeatable(t *testing.T) {
+	p := densenet(true, false)
+	p.Classes = p.Classes[:120]
+	for i := range p.Classes {
+		p.Classes[i].Size += int64(i * 1000 % 7777) // nothing fits evenly
+		p.Classes[i].Pieces[0].Size = p.Classes[i].Size
+	}
+	first := solved(t, p, solve.Options{Effort: 3_000_000})
+	for range 2 {
+		if again := solved(t, p, solve.Options{Effort: 3_000_000}); !reflect.DeepEqual(first, again) {
+			t.Fatalf("got %v, then %v", first, again)
+		}
+	}
+}
+
+func TestSolveEdges(t *testing.T) {
+	one := []plan.Piece{{Size: 100, Start: 0, End: 1}}
+	for _, test := range []struct {
+		name    string
+		problem plan.Problem
+		want    int64
+	}{
+		{"nothing", plan.Problem{}, 0},
+		{"empty class", plan.Problem{Classes: []plan.Class{{Size: 0, Pieces: []plan.Piece{piece(0, 0, 0, 1)}}}}, 0},
+		{"class without pieces", plan.Problem{Classes: []plan.Class{{Size: 100}}}, 128},
+		{"one class", plan.Problem{Classes: []plan.Class{{Size: 100, Pieces: one}}}, 128},
+		{"class beside an empty one", plan.Problem{Classes: []plan.Class{{Size: 100, Pieces: one}, {Size: 0, Pieces: []plan.Piece{piece(0, 0, 0, 9)}}}}, 128},
+		{"empty pieces hold nothing", plan.Problem{Classes: []plan.Class{{Size: 100, Pieces: one}, {Size: 64, Pieces: []plan.Piece{piece(9, 0, 0, 9), piece(0, 64, 1, 2)}}}}, 128},
+		{"huge classes", plan.Problem{Align: 1, Classes: []plan.Class{
+			{Size: 1<<61 - 1, Pieces: []plan.Piece{piece(0, 1<<61-1, 0, 1<<30)}}, {Size: 1<<61 - 3, Pieces: []plan.Piece{piece(0, 1<<61-3, 3, 1<<30)}},
+		}}, 1<<62 - 4},
+	} {
+		if got := solved(t, &test.problem, solve.Options{}).Size; got != test.want {
+			t.Errorf("%s: got %d bytes, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+// A class that leaves its lower half early, and one that needs no more than that half: rectangles would need half more.
+func TestSolveUsesHoles(t *testing.T) {
+	p := &plan.Problem{Align: 1, Classes: []plan.Class{
+		{Name: "holed", Size: 20, Pieces: []plan.Piece{piece(0, 10, 0, 2), piece(10, 10, 0, 9)}},
+		{Name: "guest", Size: 10, Pieces: []plan.Piece{piece(0, 10, 2, 9)}},
+	}}
+	if a := solved(t, p, solve.Options{}); a.Size != 20 || a.Offsets[0] != 0 || a.Offsets[1] != 0 {
+		t.Errorf("got %+v, want both at 0 in 20 bytes", a)
+	}
+}
+
+// Thousands of buffers that all meet are placed without a table of their pairs.
+func TestSolveManyAtOnce(t *testing.T) {
+	p := &plan.Problem{Align: 1}
+	for i := range 1600 {
+		p.Classes = append(p.Classes, plan.Class{Size: int64(1 + i%13), Pieces: []plan.Piece{piece(0, int64(1+i%13), plan.Time(i%5), 9)}})
+	}
+	if a, bound := solved(t, p, solve.Options{}), p.LowerBound().Bytes; a.Size != bound {
+		t.Errorf("got %d, want %d", a.Size, bound)
+	}
+}
+
+func TestSolveEnds(t *testing.T) {
+	hard := densenet(true, false)
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := solve.Solve(cancelled, hard, solve.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: got %v, want %v", err, context.Canceled)
+	}
+	late := solved(t, hard, solve.Options{Effort: math.MaxInt64, Deadline: time.Now().Add(-time.Hour)})
+	if quick := solved(t, hard, solve.Options{Effort: -1}); quick.Size == hard.LowerBound().Bytes || late.Size > quick.Size {
+		t.Errorf("got %d after the deadline, %d without effort, want the first no larger and the second above the bound", late.Size, quick.Size)
+	}
+	hard.Classes[0].Pieces[0].End = -1
+	if _, err := solve.Solve(context.Background(), hard, solve.Options{}); !errors.Is(err, plan.ErrProblem) {
+		t.Errorf("invalid problem: got %v, want %v", err, plan.ErrProblem)
+	}
+}
+
+// benchmarks returns the packing benchmarks of the shared data folder.
+func benchmarks(t testing.TB) map[string]*plan.Problem {
+	t.Helper()
+	shared := os.Getenv("TENURE_SHARED")
+	if shared == "" {
+		shared = filepath.Join("..", "..", "..", "shared")
+	}
+	files, err := filepath.Glob(filepath.Join(shared, "planner", "*.csv"))
+	if err != nil || len(files) == 0 {
+		t.Skipf("no packing benchmarks in %s/planner; TENURE_SHARED names another folder", shared)
+	}
+	problems := map[string]*plan.Problem{}
+	for _, name := range files {
+		file, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := plan.ReadCSV(file)
+		file.Close()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		problems[filepath.Base(name)] = p
+	}
+	return problems
+}
+
+// greedyRatio is the best that greedy packing by size reaches on the benchmarks, as a multiple of the lower bound.
+var greedyRatio = map[string]float64{
+	"A": 1.290, "B": 1.347, "C": 1.364, "D": 1.309, "E": 1.369, "F": 1.222, "G": 1.219, "H": 1.173, "I": 1.410, "J": 1.318, "K": 1.290,
+}
+
+func TestBenchmarks(t *testing.T) {
+	problems := benchmarks(t)
+	if p := problems["input.12.csv"]; p != nil {
+		if a := solved(t, p, solve.Options{}); a.Size != 12 {
+			t.Errorf("input.12: got %d, want 12", a.Size)
+		}
+	}
+	for name, greedy := range greedyRatio {
+		p := problems[name+".1048576.csv"]
+		if p == nil {
+			t.Errorf("%s: got no such file beside %d others", name, len(problems))
+			continue
+		}
+		for _, o := range []solve.Options{{Effort: -1}, {}} {
+			a := solved(t, p, o)
+			ratio := float64(a.Size) / float64(p.LowerBound().Bytes)
+			if ratio > greedy+0.0005 && o.Effort >= 0 {
+				t.Errorf("%s: got %.4f of the lower bound, want at most %.3f", name, ratio, greedy)
+			}
+			t.Logf("%s: effort %d: %d bytes, %.4f of the lower bound, by %s", name, o.Effort, a.Size, ratio, a.Method)
+		}
+	}
+}
+
+func BenchmarkSolve(b *testing.B) {
+	for name, p := range map[string]*plan.Problem{"densenet121": densenet(false, false), "densenet121-inplace": densenet(true, false),
+		"densenet121-joined": densenet(true, true), "resnet50-inplace": resnet()} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := solve.Solve(context.Background(), p, solve.Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
