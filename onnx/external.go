@@ -75,7 +75,7 @@ func (f *files) read(entries []entryProto, size int) ([]byte, error) {
 		}
 		f.opened[l.path] = data
 	}
-	if l.offset > int64(len(data)) || int64(size) > int64(len(data))-l.offset {
+	if int64(size) > int64(len(data))-l.offset {
 		return nil, corruptf("%q: got %d bytes at offset %d, want them inside the file's %d", l.path, size, l.offset, len(data))
 	}
 	return data[l.offset : l.offset+int64(size)], nil

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/shape"
 )
 
 // faultModel has something of everything that is decoded: weights raw and in
@@ -293,4 +295,22 @@ func FuzzParse(f *testing.F) {
 	f.Add(doublingFunctions(1))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) { parseAny(t, data) })
+}
+
+func FuzzReadTensor(f *testing.F) {
+	f.Add(listTensor(dtype.I8, int32Data, true, []uint64{1, 2}, 2))
+	f.Add(listTensor(dtype.F64, doubleData, false, []uint64{1, 2}, 2))
+	f.Add(listTensor(dtype.I4, int32Data, true, []uint64{0x21}, 1, 2))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		x, _, err := ReadTensor(data)
+		if err != nil {
+			return
+		}
+		if n, err := shape.Bytes(x.DType(), x.Shape()); err != nil || n != x.NumBytes() {
+			t.Errorf("got %s%s of %d bytes, %v", x.DType(), x.Shape(), x.NumBytes(), err)
+		}
+		if err := x.Release(); err != nil {
+			t.Error(err)
+		}
+	})
 }

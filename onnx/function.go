@@ -143,7 +143,7 @@ func (n *node) functionOutputs(body *scope, f *functionProto) {
 			continue
 		}
 		v, err := body.lookup(f.outputs[i])
-		if err == nil && v == nil {
+		if err == nil && v == nil && n.used[out] {
 			err = corruptf("it is an absent operand")
 		}
 		if err != nil {

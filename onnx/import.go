@@ -97,7 +97,7 @@ type scope struct {
 
 // binding is what a name stands for.
 type binding struct {
-	value *ir.Value    // nil: an initializer that nobody has used yet, or an absent operand of a function
+	value *ir.Value    // nil: an initializer that nobody has used yet, an absent operand of a function, or an output that nobody reads
 	init  *initializer // nil for everything else
 }
 

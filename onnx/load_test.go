@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -150,6 +151,57 @@ func TestLoadFaults(t *testing.T) {
 		}
 		if !strings.HasPrefix(err.Error(), "onnx: ") || !strings.Contains(err.Error(), tc.want) || tc.kind != nil && !errors.Is(err, tc.kind) {
 			t.Errorf("%s: got %v, want %q of kind %v", tc.path, err, tc.want, tc.kind)
+		}
+	}
+}
+
+// A constant in the body of a function is there once, however often the
+// function is called.
+func TestFunctionsShareConstants(t *testing.T) {
+	memorytest.Check(t)
+	var text strings.Builder
+	text.WriteString("opset 13\nopset f 1\nfunc f::F(x) -> (y)\n  opset 13\n  c = Constant() {value = f32[4] 1 2 3 4}\n  y = Add(x, c)\nend\ninput y0 f32[4]\n")
+	const calls = 50
+	for i := range calls {
+		fmt.Fprintf(&text, "y%d = f::F(y%d)\n", i+1, i)
+	}
+	fmt.Fprintf(&text, "output y%d f32[4]\n", calls)
+	m, err := Parse(modelText(t, text.String()), "", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Weights.Figures(); got.Mapped+got.Copied != 16 || len(m.Program.Weights) != calls {
+		t.Errorf("%d calls of a function with a constant of 16 bytes: got %d weights, %+v", calls, len(m.Program.Weights), got)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Names of calls around a value are part of its name as long as they are short.
+func TestNamesStayShort(t *testing.T) {
+	for _, length := range []int{10, maxPath, maxPath + 1, maxName} {
+		call := strings.Repeat("n", length)
+		m, err := Parse(modelText(t, fmt.Sprintf(`
+			opset 13
+			opset f 1
+			func f::F(x) -> (y)
+			  opset 13
+			  inner = Relu(x)
+			  y = Neg(inner)
+			end
+			input x f32[4]
+			y = f::F(x) as %q
+			output y f32[4]`, call)), "", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := m.Program.Body.Calls[0].Results[0].Name
+		if length <= maxPath && got != call+"/inner" || len(got) > maxPath+10 || !strings.HasSuffix(got, "/inner") {
+			t.Errorf("value in a call with a name of %d bytes: got %q", length, got)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

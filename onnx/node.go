@@ -62,6 +62,11 @@ func (s *scope) node(i int) error {
 	case n.err != nil:
 		return fmt.Errorf("node %q: %w", n.name, n.err)
 	}
+	for _, name := range p.outputs {
+		if name != "" && s.values[name] == nil { // not asked for, because nobody reads it
+			s.values[name] = &binding{}
+		}
+	}
 	return nil
 }
 
