@@ -81,11 +81,7 @@ func (d *Description) graph(g *graphProto) {
 func (d *Description) nodes(nodes []nodeProto) {
 	for i := range nodes {
 		n := &nodes[i]
-		name := n.opType
-		if domain := domainOf(n.domain); domain != "" {
-			name = domain + "::" + name
-		}
-		d.Operators[name]++
+		d.Operators[operatorName(n)]++
 		for j := range n.attrs {
 			switch v := n.attrs[j].value.(type) {
 			case *graphProto:

@@ -18,6 +18,7 @@ import (
 type Weights struct {
 	mu      sync.RWMutex
 	bytes   map[string][]byte
+	counted map[string]*int64 // the figure that counts a weight; none for one that shares bytes
 	buffers []*memory.Buffer
 	figures WeightFigures
 	closed  bool
@@ -30,7 +31,7 @@ type WeightFigures struct {
 	Made   int64 // made by lifting older forms and by passes
 }
 
-func newWeights() *Weights { return &Weights{bytes: map[string][]byte{}} }
+func newWeights() *Weights { return &Weights{bytes: map[string][]byte{}, counted: map[string]*int64{}} }
 
 // Bytes returns the bytes of the weight, false when there are none. They must
 // not be written.
@@ -71,9 +72,14 @@ func (w *Weights) New(name string, typ op.Type) ([]byte, error) {
 	defer w.mu.Unlock()
 	b, err := w.alloc(name, n)
 	if err == nil {
-		w.figures.Made += int64(n)
+		w.count(name, &w.figures.Made)
 	}
 	return b, err
+}
+
+func (w *Weights) count(name string, figure *int64) {
+	w.counted[name] = figure
+	*figure += int64(len(w.bytes[name]))
 }
 
 // Share gives a name to bytes that the table holds already: those of another
@@ -149,14 +155,17 @@ func (w *Weights) place(name string, t *tensorProto, d tensorData) ([]byte, erro
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if d.inFile != nil && aligned(d.inFile, d.typ.DType) {
-		w.figures.Mapped += int64(d.bytes)
-		return d.inFile, w.put(name, d.inFile)
+		err := w.put(name, d.inFile)
+		if err == nil {
+			w.count(name, &w.figures.Mapped)
+		}
+		return d.inFile, err
 	}
 	dst, err := w.alloc(name, d.bytes)
 	if err != nil {
 		return nil, err
 	}
-	w.figures.Copied += int64(d.bytes)
+	w.count(name, &w.figures.Copied)
 	if d.inFile == nil {
 		return dst, t.convert(d, dst)
 	}
