@@ -4,6 +4,10 @@
 // indices and the sizes of slices are the caller's affair, and a call that breaks them panics with a text that starts with "BUG:". The
 // caller owns all memory, scratch included.
 //
+// One file per family: unary, binary, predicate and cast work element by element; copy, gather, scatter, pad and generate move elements as
+// bytes; gemm, conv, convtranspose and pool are the heavy ones, for float32; reduce, softmax, norm and resize work along axes. What the
+// heavy ones do not serve (float64, integers, more axes) goes through the plain_ files.
+//
 // # Specs and tiles
 //
 // A kernel with something to work out beforehand is a spec: a plain struct of numbers. Its Prepare runs once, when the plan is made, and may

@@ -110,7 +110,7 @@ func softmaxColumns[T Float](s *Softmax, dst, src []T) {
 // expOf is the fast exponential of float32 and the exact one of float64.
 func expOf[T Float](x T) T {
 	if f, ok := any(x).(float32); ok {
-		return T(exp64(float64(f)))
+		return T(exp32(f))
 	}
 	return T(math.Exp(float64(x)))
 }

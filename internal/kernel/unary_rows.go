@@ -80,7 +80,7 @@ func clipRow(dst, src []float32, a, b float32) {
 func sigmoidRow(dst, src []float32, _, _ float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
-		dst[i] = float32(sigmoid64(float64(x)))
+		dst[i] = sigmoid32(x)
 	}
 }
 
@@ -101,28 +101,28 @@ func hardSwishRow(dst, src []float32, _, _ float32) {
 func siluRow(dst, src []float32, _, _ float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
-		dst[i] = float32(float64(x) / (1 + exp64(-float64(x))))
+		dst[i] = silu32(x)
 	}
 }
 
 func swishRow(dst, src []float32, a, _ float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
-		dst[i] = float32(float64(x) / (1 + exp64(-float64(a)*float64(x))))
+		dst[i] = swish32(x, a)
 	}
 }
 
 func geluRow(dst, src []float32, _, _ float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
-		dst[i] = float32(float64(x) * phi64(float64(x)))
+		dst[i] = gelu32(x)
 	}
 }
 
 func geluTanhRow(dst, src []float32, _, _ float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
-		dst[i] = float32(geluTanh64(float64(x)))
+		dst[i] = geluTanh32(x)
 	}
 }
 
@@ -130,7 +130,7 @@ func eluRow(dst, src []float32, a, _ float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
 		if x < 0 {
-			x = float32(float64(a) * expm1(float64(x)))
+			x = scaledExpm1(a, x, 1)
 		}
 		dst[i] = x
 	}
@@ -140,7 +140,7 @@ func seluRow(dst, src []float32, a, b float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
 		if x <= 0 {
-			dst[i] = float32(float64(b) * float64(a) * expm1(float64(x)))
+			dst[i] = scaledExpm1(a, x, b)
 		} else {
 			dst[i] = b * x
 		}
@@ -157,14 +157,14 @@ func celuRow(dst, src []float32, a, _ float32) {
 func softplusRow(dst, src []float32, _, _ float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
-		dst[i] = float32(softplus64(float64(x)))
+		dst[i] = softplus32(x)
 	}
 }
 
 func mishRow(dst, src []float32, _, _ float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
-		dst[i] = float32(mish64(float64(x)))
+		dst[i] = mish32(x)
 	}
 }
 
@@ -220,21 +220,21 @@ func reciprocalRow(dst, src []float32, _, _ float32) {
 func expRow(dst, src []float32, _, _ float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
-		dst[i] = float32(exp64(float64(x)))
+		dst[i] = exp32(x)
 	}
 }
 
 func tanhRow(dst, src []float32, _, _ float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
-		dst[i] = float32(tanh64(float64(x)))
+		dst[i] = tanh32(x)
 	}
 }
 
 func erfRow(dst, src []float32, _, _ float32) {
 	dst = dst[:len(src)]
 	for i, x := range src {
-		dst[i] = float32(erf64(float64(x)))
+		dst[i] = erf32(x)
 	}
 }
 
