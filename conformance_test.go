@@ -76,12 +76,6 @@ var leastPassed = map[string]int{
 // looser lists the cases whose tolerance is not the usual one, and why.
 var looser = map[string]tolerance{}
 
-// notYet lists the cases that are refused although each of their operators is
-// supported, and why.
-var notYet = map[string]string{
-	"test_affine_grid_3d_expanded": "a branch that is not taken does not fit the input's shape, which is found when the model is read",
-}
-
 // TestConformance runs the public ONNX backend tests. A case that needs what
 // is not supported counts as such; any other outcome than a pass is a fault.
 func TestConformance(t *testing.T) {
@@ -100,7 +94,7 @@ func TestConformance(t *testing.T) {
 				switch {
 				case err == nil:
 					passed++
-				case errors.Is(err, tenure.ErrUnsupported), notYet[name] != "":
+				case errors.Is(err, tenure.ErrUnsupported):
 					lacking++
 					t.Logf("not supported: %s: %.200s", name, err)
 				default:

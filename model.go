@@ -122,6 +122,9 @@ func newModel(file *onnx.Model) (*Model, error) {
 		err = pass.Run(ctx, pass.Load, nil)
 	}
 	if err == nil {
+		err = file.Weights.Keep(m.program)
+	}
+	if err == nil {
 		err = ir.VerifyKnown(m.program, ir.Known(file.Weights))
 	}
 	if err != nil {

@@ -132,17 +132,13 @@ func splitEvenly(parts []shape.Dim, whole shape.Dim) error {
 	case !ok:
 		return nil
 	}
+	// The parts are as large as the largest must be, until nothing is left: 5 in 4 parts is 2, 2, 1, 0.
 	chunk := (size + count - 1) / count
-	last, ok := size, true
-	for i := range parts[1:] {
-		parts[i] = shape.N(chunk)
-		last -= chunk
-		ok = ok && last >= 0
+	for i := range parts {
+		n := min(chunk, size)
+		parts[i] = shape.N(n)
+		size -= n
 	}
-	if !ok {
-		return badShape("split: got a size of %d for %d parts, want one that parts of %d and a smaller last one fill", size, count, chunk)
-	}
-	parts[count-1] = shape.N(last)
 	return nil
 }
 
