@@ -9,6 +9,10 @@ import (
 // ErrDType is the kind of every error about an element type: unknown, not supported where it stands, or not the one wanted.
 var ErrDType = errors.New("dtype")
 
+// ErrUnsupported is the kind of every error about something legal that is not supported. It stands here, in the package below all
+// others, because the operator table and tensors share it and nothing else.
+var ErrUnsupported = errors.New("not supported")
+
 // DType is an element type. The zero value is Invalid.
 type DType uint8
 

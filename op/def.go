@@ -1,7 +1,6 @@
 package op
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -10,7 +9,7 @@ import (
 
 // ErrUnsupported marks an operator, attribute or element type that is not
 // supported.
-var ErrUnsupported = errors.New("not supported")
+var ErrUnsupported = dtype.ErrUnsupported
 
 // Variadic as MaxArgs or MaxResults means that there is no upper bound.
 const Variadic = -1

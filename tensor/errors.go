@@ -20,7 +20,7 @@ var (
 	ErrWriting  = memory.ErrWriting  // a writer has the tensor
 
 	ErrPartlyWritten = errors.New("failed after the first write") // donated and reused operands are dead
-	ErrUnsupported   = errors.New("not supported")
+	ErrUnsupported   = dtype.ErrUnsupported                       // legal, but not supported
 	ErrCorrupt       = errors.New("corrupt data")
 )
 
