@@ -131,6 +131,41 @@ func TestRunEqualsInterpreter(t *testing.T) {
 			%c = neg(donate %b)
 			return %c
 		}`,
+		"output from a part of a value": `func @main(%x: f32[4,8]) -> (f32[2,8], f32[1,16]) {
+			%a = exp(%x)
+			%h, %t = split(%a) {axis = 0}
+			%b = relu(donate %h)
+			%c = neg(donate %t)
+			%d = flatten(%c) {axis = 0}
+			return %b, %d
+		}`,
+		"output from a part of a donated input": `func @main(donate %x: f32[4,8]) -> (f32[2,8]) {
+			%h, %t = split(%x) {axis = 0}
+			%b = neg(donate %t)
+			return %b
+		}`,
+		"part of a block at the peak": `func @main(%x: f32[40]) -> (f32[20]) {
+			%a = exp(%x)
+			%h, %t = split(%a) {axis = 0}
+			%b = concat(%t, %t, %t, %t, %t, %t, %t, %t) {axis = 0}
+			%c = exp(%b)
+			%d, %e, %f, %g, %i, %j, %k, %l = split(%c) {axis = 0}
+			%m = add(%d, %t)
+			return %m
+		}`,
+		"result of a branch that nobody reads": `func @main(%x: f32[32], %c: bool[]) -> (f32[32]) {
+			%r, %s = if(%c) {
+				%a = neg(%x)
+				%b = exp(%x)
+				return %a, %b
+			} {
+				%d = exp(%x)
+				%e = neg(%x)
+				%f = relu(%e)
+				return %d, %f
+			}
+			return %s
+		}`,
 		"residual": `func @main(%x: f32[64,8]) -> (f32[64,8]) {
 			weight @w: f32[64,8]
 			%a = relu(%x)

@@ -327,7 +327,8 @@ func liveAt(d *plan.Plan, t plan.Time) (bytes int64, live []int) {
 	for i := range d.Values {
 		v := &d.Values[i]
 		if v.Space == plan.SpaceArena && v.Size > 0 && v.Start <= t && t < v.End {
-			spans = append(spans, span{v.Offset, (v.Offset + v.Size + plan.DefaultAlign - 1) &^ (plan.DefaultAlign - 1)})
+			const block = plan.DefaultAlign - 1
+			spans = append(spans, span{v.Offset &^ block, (v.Offset + v.Size + block) &^ block})
 			live = append(live, v.ID)
 		}
 	}

@@ -39,6 +39,7 @@ type lowering struct {
 	places   map[*ir.Value]place
 	yields   map[*ir.Value]*class // values that a region returns: the class of the call's result
 	ends     map[*ir.Value]plan.Time
+	outputs  map[*ir.Value]bool // values that the program's results are, or are views of
 	classes  []*class
 	inPlace  []plan.InPlace
 	declined []plan.Declined
@@ -46,7 +47,7 @@ type lowering struct {
 
 func lower(p *ir.Program, known func(*ir.Value) ([]byte, bool)) (*lowering, error) {
 	l := &lowering{program: p, known: known, index: map[*ir.Call]int{}, places: map[*ir.Value]place{},
-		yields: map[*ir.Value]*class{}, ends: map[*ir.Value]plan.Time{}}
+		yields: map[*ir.Value]*class{}, ends: map[*ir.Value]plan.Time{}, outputs: map[*ir.Value]bool{}}
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
 		l.index[c] = len(l.calls)
 		l.calls = append(l.calls, c)
@@ -55,6 +56,7 @@ func lower(p *ir.Program, known func(*ir.Value) ([]byte, bool)) (*lowering, erro
 	if err := l.placeInterface(); err != nil {
 		return nil, err
 	}
+	l.findOutputs()
 	for k, c := range l.calls {
 		if err := l.placeResults(k, c); err != nil {
 			return nil, fmt.Errorf("%s: %w", describe(c), err)
@@ -123,6 +125,9 @@ func (l *lowering) placeResults(k int, c *ir.Call) error {
 				return fmt.Errorf("BUG: region result %q is a view", v.Name)
 			}
 			l.places[v] = place{yield, 0, n}
+		case arg >= 0 && kind != op.View && l.outputs[v] && !l.isWhole(c.Args[arg].Value):
+			l.decline(k, c, arg, "the output needs a buffer of its own, and the operand is a part of one")
+			l.places[v] = place{l.newClass(v.Name, n), 0, n}
 		case arg >= 0:
 			from := l.places[c.Args[arg].Value]
 			l.places[v] = place{from.class, from.offset + int64(offset), n}
@@ -140,6 +145,26 @@ func (l *lowering) placeResults(k int, c *ir.Call) error {
 		}
 	}
 	return nil
+}
+
+// findOutputs finds the values whose class has to be a whole buffer.
+func (l *lowering) findOutputs() {
+	for _, v := range l.program.Body.Results {
+		for v.Def != nil {
+			arg, kind, _ := l.bytesFor(l.index[v.Def], v.Def, v.Index)
+			if kind != op.View {
+				break
+			}
+			v = v.Def.Args[arg].Value
+		}
+		l.outputs[v] = true
+	}
+}
+
+// isWhole reports whether v is all bytes of its class.
+func (l *lowering) isWhole(v *ir.Value) bool {
+	at := l.places[v]
+	return at.offset == 0 && at.size == at.class.size
 }
 
 // bytesFor returns the operand whose bytes result r lies in, -1 for none.
@@ -177,7 +202,7 @@ func (l *lowering) placeOutputs() {
 		if at.class.space != plan.SpaceArena {
 			continue
 		}
-		if at.offset != 0 || at.size != at.class.size {
+		if !l.isWhole(v) {
 			panic("BUG: exec: output " + v.Name + " is a part of a class")
 		}
 		at.class.space, at.class.arg = plan.SpaceOutput, i
@@ -201,15 +226,32 @@ func (l *lowering) collectEnds() {
 		}
 	}
 	for _, c := range l.calls {
-		// A region's result lives on as the call's result.
+		for _, r := range c.Results {
+			if r != nil && len(c.Regions) > 0 {
+				// It is there when a branch ends, whoever reads it then.
+				l.ends[r] = max(l.ends[r], plan.Time(2*l.lastInside(c)+2))
+			}
+		}
 		for _, region := range c.Regions {
 			for i, y := range region.Results {
 				if r := c.Results[i]; r != nil {
+					// A region's result lives on as the call's result.
 					l.ends[y] = max(l.ends[y], l.ends[r])
 				}
 			}
 		}
 	}
+}
+
+// lastInside returns the last of the call and the calls in its regions.
+func (l *lowering) lastInside(c *ir.Call) int {
+	last := l.index[c]
+	for _, region := range c.Regions {
+		for _, inner := range region.Calls {
+			last = max(last, l.lastInside(inner))
+		}
+	}
+	return last
 }
 
 // becomesResult reports whether a result of c lies in operand i's bytes.
@@ -244,7 +286,7 @@ func (l *lowering) life(v *ir.Value) (start, end plan.Time) {
 // collectPieces gives the arena's classes their pieces.
 func (l *lowering) collectPieces() {
 	for _, c := range l.calls {
-		for r, v := range c.Results {
+		for _, v := range c.Results {
 			if v == nil {
 				continue
 			}
@@ -253,13 +295,6 @@ func (l *lowering) collectPieces() {
 				continue
 			}
 			start, end := l.life(v)
-			if len(c.Regions) > 0 {
-				// The branches write the result: it exists from the first write to the last, at least.
-				for _, region := range c.Regions {
-					written := plan.Time(2*l.index[region.Results[r].Def] + 1)
-					end = max(end, written+1)
-				}
-			}
 			at.class.pieces = append(at.class.pieces, plan.Piece{Offset: at.offset, Size: at.size, Start: start, End: end})
 		}
 	}

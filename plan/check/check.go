@@ -249,8 +249,10 @@ func (c *checker) outputs() *Violation {
 	results := c.program.Body.Results
 	for i, v := range results {
 		x := c.values[v]
-		if own := (Bytes{Space: plan.SpaceOutput, Arg: i, Hi: x.size}); x.place != own && !c.donated(x.place) {
-			return c.fault(Output, x, fmt.Sprintf("output %d in %s", i, x.place), fmt.Sprintf("%s, or those of a donated input", own))
+		own := Bytes{Space: plan.SpaceOutput, Arg: i, Hi: x.size}
+		returned := c.donated(x.place) && x.place.Lo == 0 && x.size == c.values[c.program.Body.Params[x.place.Arg]].size
+		if x.place != own && !returned {
+			return c.fault(Output, x, fmt.Sprintf("output %d in %s", i, x.place), fmt.Sprintf("%s, or all bytes of a donated input", own))
 		}
 		if bad, held, found := c.memory.differ(x.place, x.content); found {
 			return c.holds(Output, x, bad, held)

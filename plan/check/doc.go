@@ -38,7 +38,7 @@
 //     holds what all branches agree on. Operators that may run a region many
 //     times are rejected: the document has no place for what they carry.
 //  8. [Output]: at the end every output holds its value, in a buffer of its own
-//     or in the buffer of a donated input; no two outputs share bytes.
+//     or in all bytes of a donated input; no two outputs share bytes.
 //  9. [Figure]: the document's figures are those of the program and of the
 //     places: see below.
 //  10. [Claim]: each entry of the list of results in place is true.
@@ -58,11 +58,12 @@
 // The peak is recomputed from lives that are derived from the program, the
 // order and the places: a value lives from the step that writes it to the last
 // step that reads it, and ends half a step earlier where that step's result
-// lies in its bytes; what a branch returns lives as long as the result of the
-// call. The plan's peak has to be the largest number of bytes, in blocks, that
-// live at once, and the values that it lists there have to add up to it. The
-// lower bound must not be above that number: where it meets the size of the
-// arena, no other placement of this order and aliasing is smaller.
+// lies in its bytes; the result of a branch lives at least to the end of all
+// regions, and what these return for it lives as long as it does. The plan's
+// peak has to be the largest number of bytes, in blocks, that live at once, and
+// the values that it lists there have to add up to it. The lower bound must not
+// be above that number: where it meets the size of the arena, no other
+// placement of this order and aliasing is smaller.
 //
 // Whatever else the document says is for its reader and is not looked at: lives,
 // declined operands, and the reasons of copies.

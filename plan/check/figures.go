@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/plan"
 )
 
@@ -125,24 +124,14 @@ func (c *checker) live() {
 	// Outer calls come first: what an inner branch returns lives as long as
 	// what the outer one does with it.
 	for _, call := range c.calls {
-		for r, v := range call.Results {
-			if v != nil && len(call.Regions) > 0 {
-				c.liveAcross(call, c.values[v], r)
+		for _, region := range call.Regions {
+			for r, v := range call.Results {
+				if v != nil {
+					y := c.values[region.Results[r]]
+					y.end = max(y.end, c.values[v].end)
+				}
 			}
 		}
-	}
-}
-
-// liveAcross derives the lives of result x of a branch, which is number r, and
-// of the values that the regions return for it. Its bytes are taken until all
-// regions have written them.
-func (c *checker) liveAcross(call *ir.Call, x *value, r int) {
-	for _, region := range call.Regions {
-		x.end = max(x.end, c.values[region.Results[r]].start+1)
-	}
-	for _, region := range call.Regions {
-		y := c.values[region.Results[r]]
-		y.end = max(y.end, x.end)
 	}
 }
 

@@ -263,6 +263,11 @@ var mutantTable = []mutant{
 	{name: "an output in the arena", in: chain, change: func(d *draft) { d.at("d").Space = plan.SpaceArena }, rule: check.Output},
 	{name: "an output in another output", in: state, choose: shareNothing, change: func(d *draft) { d.move("n", "z", 0) }, rule: check.Output},
 	{name: "an output in a donated input", in: state, choose: shareNothing, change: func(d *draft) { d.move("n", "s", 0) }},
+	{name: "an output in a part of a donated input", in: `func @f(donate %x: f32[32]) -> (f32[16]) {
+  %y = test.part(%x) {from = 16, size = 16}
+  %z = neg(%y)
+  return %z
+}`, change: func(d *draft) { d.move("z", "y", 0) }, rule: check.Output, text: "output 0 in bytes [64,128) of input 0"},
 	{name: "two outputs in one donated input", in: state, choose: shareNothing, change: func(d *draft) { d.move("n", "s", 0); d.move("z", "s", 0) }, rule: check.Output},
 	{name: "one value as two outputs", in: `func @f(donate %x: f32[4]) -> (f32[4], f32[4]) {
   %y = neg(%x)

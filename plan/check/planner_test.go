@@ -119,12 +119,22 @@ func (l *planner) lastRead(v *ir.Value) plan.Time {
 					end = max(end, l.until(c.Results[i]))
 				}
 				if c.Results[i] == v {
-					end = max(end, plan.Time(2*l.step[y.Def]+2))
+					end = max(end, plan.Time(2*(k+inside(c))+2))
 				}
 			}
 		}
 	}
 	return end
+}
+
+// inside counts the calls in the regions of a call.
+func inside(c *ir.Call) (n int) {
+	for _, region := range c.Regions {
+		for _, call := range region.Calls {
+			n += 1 + inside(call)
+		}
+	}
+	return n
 }
 
 func (l *planner) place(c *ir.Call, r int, v *ir.Value) {
@@ -322,7 +332,7 @@ func stateLives(d *plan.Plan, calls []*ir.Call, at map[*ir.Value]*plan.Value) {
 			for _, region := range c.Regions {
 				for n, y := range region.Results {
 					if r := c.Results[n]; r != nil {
-						extend(r, at[y].Start+1)
+						extend(r, plan.Time(min(2*(i+inside(c))+2, 2*len(d.Steps))))
 						extend(y, at[r].End)
 					}
 				}

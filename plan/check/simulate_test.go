@@ -42,6 +42,7 @@ type simulator struct {
 	path     int // bit i: which region of the i-th branch runs
 	branches int // seen so far
 	reverse  bool
+	effect   int // the impure call that ran last
 }
 
 // simulate returns an error where any path of the plan reads, writes or
@@ -192,7 +193,7 @@ func (s *simulator) byteOf(v *ir.Value, k int64) address {
 }
 
 func (s *simulator) run() error {
-	s.memory, s.computed = map[address]stamp{}, map[*ir.Value]bool{}
+	s.memory, s.computed, s.effect = map[address]stamp{}, map[*ir.Value]bool{}, -1
 	for _, v := range append(slices.Clone(s.p.Body.Params), s.p.Weights...) {
 		for k, st := range s.ideal[v] {
 			s.memory[s.byteOf(v, int64(k))] = st
@@ -206,7 +207,8 @@ func (s *simulator) run() error {
 	for i, v := range s.p.Body.Results {
 		x := s.at[v]
 		own := x.Space == plan.SpaceOutput && x.Arg == i && x.Offset == 0
-		if !own && !(x.Space == plan.SpaceInput && s.p.Body.Params[x.Arg].Donated) {
+		returned := x.Space == plan.SpaceInput && s.p.Body.Params[x.Arg].Donated && x.Offset == 0 && x.Size == bytesOf(s.p.Body.Params[x.Arg])
+		if !own && !returned {
 			return fmt.Errorf("output %d (%s) is in %s %d", i, v, x.Space, x.Arg)
 		}
 		if err := s.holds(v, v); err != nil {
@@ -246,6 +248,12 @@ func (s *simulator) steps(lo, hi int) error {
 			if a.Value != nil && !s.computed[a.Value] {
 				return fmt.Errorf("step %d reads %s, which is not there", i, a.Value)
 			}
+		}
+		if k := s.d.Steps[i].Call; c.Op.Impure {
+			if k < s.effect {
+				return fmt.Errorf("step %d: effects in another order than the program's", i)
+			}
+			s.effect = k
 		}
 		err := s.reads(c, -1, 0)
 		if len(c.Regions) > 0 && err == nil {

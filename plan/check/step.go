@@ -230,6 +230,7 @@ func (c *checker) branch(call *ir.Call) *Violation {
 			}
 		}
 		x.content = content{root: v}
+		x.end = plan.Time(2 * c.next) // it is there when the branches end, whoever reads it then
 		c.memory.set(x.place, x.content)
 	}
 	return nil
