@@ -250,7 +250,7 @@ func (c *checker) outputs() *Violation {
 	for i, v := range results {
 		x := c.values[v]
 		own := Bytes{Space: plan.SpaceOutput, Arg: i, Hi: x.size}
-		returned := c.donated(x.place) && x.place.Lo == 0 && x.size == c.values[c.program.Body.Params[x.place.Arg]].size
+		returned := c.donated(x.place) && x.size == c.values[c.program.Body.Params[x.place.Arg]].size
 		if x.place != own && !returned {
 			return c.fault(Output, x, fmt.Sprintf("output %d in %s", i, x.place), fmt.Sprintf("%s, or all bytes of a donated input", own))
 		}

@@ -128,6 +128,13 @@ var mutantTable = []mutant{
 	{name: "steps swapped", in: chain, change: func(d *draft) { d.swap(0, 1) }, rule: check.Order,
 		text: `step 0 (neg): %a: got operand 0 before the step that computes it`},
 	{name: "independent steps swapped", in: views, choose: shareNothing, change: func(d *draft) { d.swap(3, 4) }},
+	{name: "readers swapped", in: `func @f(%x: f32[32]) -> (f32[32]) {
+  %a = neg(%x)
+  %b = relu(%a)
+  %c = neg(%a)
+  %d = add(%b, %c)
+  return %d
+}`, choose: shareNothing, change: func(d *draft) { d.swap(1, 2) }},
 	{name: "a step of a branch before it", in: choice, change: func(d *draft) { d.swap(1, 2) }, rule: check.Order},
 	{name: "steps of both branches swapped", in: choice, change: func(d *draft) { d.swap(4, 5) }, rule: check.Order, text: "call 5, which is in another block"},
 	{name: "a step behind the branch", in: choice, change: func(d *draft) { d.swap(5, 6) }, rule: check.Order},
@@ -261,6 +268,12 @@ var mutantTable = []mutant{
 
 	// Rule 8.
 	{name: "an output in the arena", in: chain, change: func(d *draft) { d.at("d").Space = plan.SpaceArena }, rule: check.Output},
+	{name: "an input as an output", in: `func @f(%x: f32[32]) -> (f32[32]) {
+  return %x
+}`, change: func(d *draft) {}, broken: true, rule: check.Output, text: "output 0 in bytes [0,128) of input 0"},
+	{name: "a donated input as an output", in: `func @f(donate %x: f32[32]) -> (f32[32]) {
+  return %x
+}`, change: func(d *draft) {}},
 	{name: "an output in another output", in: state, choose: shareNothing, change: func(d *draft) { d.move("n", "z", 0) }, rule: check.Output},
 	{name: "an output in a donated input", in: state, choose: shareNothing, change: func(d *draft) { d.move("n", "s", 0) }},
 	{name: "an output in a part of a donated input", in: `func @f(donate %x: f32[32]) -> (f32[16]) {
