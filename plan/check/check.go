@@ -14,7 +14,7 @@ import (
 // values of operands: weights gives those of weights, and may be nil. The
 // error is a [Violation] of the first rule that does not hold.
 func Check(p *ir.Program, d *plan.Plan, weights ir.Weights) error {
-	c := &checker{program: p, plan: d, values: map[*ir.Value]*value{}, index: map[*ir.Call]int{}, step: -1}
+	c := &checker{program: p, plan: d, values: map[*ir.Value]*value{}, step: -1}
 	if v := c.check(weights); v != nil {
 		return v
 	}
@@ -30,8 +30,7 @@ type checker struct {
 	calls  []*ir.Call // in preorder
 	sigs   []*op.Sig
 	blocks []*ir.Block // that the call is in
-	index  map[*ir.Call]int
-	stepOf []int // per call, once it has run
+	stepOf []int       // per call, once it has run
 
 	memory contents
 	step   int // that runs; -1 before and after
@@ -54,7 +53,6 @@ type value struct {
 func (c *checker) check(weights ir.Weights) *Violation {
 	known := ir.Known(weights)
 	c.program.Walk(func(b *ir.Block, call *ir.Call) {
-		c.index[call] = len(c.calls)
 		c.calls = append(c.calls, call)
 		c.blocks = append(c.blocks, b)
 		c.sigs = append(c.sigs, call.Sig(known))
