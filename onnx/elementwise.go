@@ -13,11 +13,15 @@ var elementwiseTable = map[string]operator{
 
 	"Abs": since(0), "Neg": since(0), "Sign": since(9), "Floor": since(0), "Ceil": since(0), "Round": since(11),
 	"Exp": since(0), "Log": since(0), "Sqrt": since(0), "Reciprocal": since(0), "Erf": since(9),
-	"Sin": since(0), "Cos": since(0), "Tanh": since(0),
+	"Sin": since(0), "Cos": since(0), "Tanh": since(0), "Tan": since(7),
+	"Asin": since(7), "Acos": since(7), "Atan": since(7), "Sinh": since(9), "Cosh": since(9), "Asinh": since(9), "Acosh": since(9), "Atanh": since(9),
+	"BitwiseAnd": since(18), "BitwiseOr": since(18), "BitwiseXor": since(18), "BitwiseNot": since(18), "BitShift": since(11),
+	"IsNaN": since(9), "IsInf": since(10),
 
 	"Relu": since(0), "LeakyRelu": since(0), "Elu": since(0), "Selu": since(0),
 	"Sigmoid": since(0), "HardSigmoid": since(0), "HardSwish": since(14), "Swish": since(24), "Gelu": since(20),
 	"Softplus": since(0), "Softsign": since(0),
+	"Celu": since(12), "Mish": since(18), "Shrink": since(9), "ThresholdedRelu": since(10), "PRelu": since(0),
 
 	"Clip":     lifted(0, liftClip),
 	"Cast":     since(0),

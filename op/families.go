@@ -3,6 +3,8 @@ package op
 // families are the built-in operators, one list per file of this package.
 var families = [][]*Def{
 	elementwiseOps,
+	activationOps,
+	bitwiseOps,
 	castOps,
 	shapeOps,
 	movementOps,

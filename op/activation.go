@@ -1,0 +1,56 @@
+package op
+
+import "github.com/tenure-go/tenure/dtype"
+
+// activationOps are the rarer activations and what asks for the class of a
+// float; elementwiseOps has the others.
+var activationOps = []*Def{
+	unaryDef("celu", "Celu", "max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))", floats, floatAttr("alpha", 1)),
+	unaryDef("mish", "Mish", "x * tanh(log(1 + exp(x)))", floats),
+	unaryDef("thresholded_relu", "ThresholdedRelu", "x above alpha, else 0", floats, floatAttr("alpha", 1)),
+	unaryDef("shrink", "Shrink", "x + bias below -lambd, x - bias above lambd, else 0", numeric, floatAttr("lambd", 0.5), floatAttr("bias", 0)),
+	{
+		Name: "prelu", ONNX: "PRelu", Doc: "x, or slope * x below 0; the slope broadcasts to x",
+		MinArgs: 2, MaxArgs: 2, Infer: inferPRelu, Alias: SameAs(0, 1),
+	},
+	{
+		Name: "is_nan", ONNX: "IsNaN", Doc: "whether x is not a number",
+		MinArgs: 1, MaxArgs: 1, Infer: inferClass, Alias: Fresh(),
+	},
+	{
+		Name: "is_inf", ONNX: "IsInf", Doc: "whether x is infinite, of a sign that is to be detected",
+		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intAttr("detect_negative", 1), intAttr("detect_positive", 1)}, Infer: inferInf, Alias: Fresh(),
+	},
+}
+
+func inferPRelu(s *Sig) error {
+	if err := s.want(0, wide); err != nil {
+		return err
+	}
+	if err := s.wantLike(1, 0); err != nil {
+		return err
+	}
+	if sh := s.Args[0].Shape; sh != nil {
+		if err := s.wantSpread(1, sh); err != nil {
+			return err
+		}
+	}
+	return s.giveLike(0)
+}
+
+func inferClass(s *Sig) error {
+	if err := s.want(0, floats); err != nil {
+		return err
+	}
+	s.Results[0] = Type{dtype.Bool, s.Args[0].Shape}
+	return nil
+}
+
+func inferInf(s *Sig) error {
+	for _, attr := range []string{"detect_negative", "detect_positive"} {
+		if _, err := s.wantFlag(attr); err != nil {
+			return err
+		}
+	}
+	return inferClass(s)
+}
