@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -46,6 +47,37 @@ func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (Output
 		return nil, err
 	}
 	defer s.running.Done()
+	r, err := s.prepare(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	defer r.taken.Rollback()
+	for _, f := range opts {
+		f(&r.opts)
+	}
+	return r.run(ctx)
+}
+
+// PlanFor says what a run with these inputs will take and keeps the plan for
+// it, as [Session.Plan] does for shapes alone. It serves models in which the
+// value of an input decides a size, and inputs that are to be donated. It
+// consumes nothing.
+func (s *Session) PlanFor(ctx context.Context, in Inputs) (*plan.Plan, error) {
+	if err := s.begin(); err != nil {
+		return nil, err
+	}
+	defer s.running.Done()
+	r, err := s.prepare(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	r.taken.Rollback()
+	return r.exe.Plan, nil
+}
+
+// prepare takes the operands and finds the plan for them. The caller ends the
+// taking.
+func (s *Session) prepare(ctx context.Context, in Inputs) (*running, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("run: %w", context.Cause(ctx))
 	}
@@ -57,15 +89,12 @@ func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (Output
 	if err != nil {
 		return nil, s.model.nameOperand(err)
 	}
-	defer taken.Rollback()
 	r := &running{session: s, taken: taken, operands: operands}
 	if err := r.prepare(ctx); err != nil {
+		taken.Rollback()
 		return nil, err
 	}
-	for _, f := range opts {
-		f(&r.opts)
-	}
-	return r.run(ctx)
+	return r, nil
 }
 
 // running is one call of Run.
@@ -127,6 +156,10 @@ func (r *running) prepare(ctx context.Context) error {
 	for i := range r.operands {
 		t := r.taken.Tensor(i)
 		types[i] = op.Type{DType: t.DType(), Shape: t.Shape()}
+		// A plan is found by shapes alone: element types are held to the model here.
+		if info := m.inputs[i]; types[i].DType != info.DType {
+			return fmt.Errorf("run: input %q: got %s, want %s: %w", info.Name, types[i], op.Type{DType: info.DType, Shape: info.Shape}, ErrDType)
+		}
 		if !t.Layout().IsContiguous() {
 			return fmt.Errorf("run: input %q: got %s, want a contiguous tensor (Contiguous makes one): %w", m.inputs[i].Name, t.Layout(), ErrUnsupported)
 		}

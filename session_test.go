@@ -446,3 +446,58 @@ func TestWeightsAreReadOnRequest(t *testing.T) {
 		t.Errorf("got inputs %v and %v, want the same", m.Inputs(), n.Inputs())
 	}
 }
+
+// TestWrongType gives another element type than the model's, before and after
+// there is a plan for the shape.
+func TestWrongType(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, "testdata/state.onnx"))
+	x, err := tensor.Of(make([]int16, 64), 1, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Release()
+	for _, planned := range []bool{false, true} {
+		if planned {
+			if _, err := s.Plan(context.Background(), tenure.Shapes{"state": {1, 64}, "x": {1, 64}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := s.Run(context.Background(), tenure.Inputs{"state": of(t, ramp(64), 1, 64), "x": x})
+		if !errors.Is(err, tenure.ErrDType) || !strings.Contains(err.Error(), `input "x": got i16[1,64], want f32[n,64]`) {
+			t.Errorf("planned %v: got %v, want ErrDType that names the input and both types", planned, err)
+		}
+	}
+}
+
+// TestPlanFor plans a model in which an input's value decides a size: shapes
+// alone do not do, the run finds the plan that was made.
+func TestPlanFor(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, "testdata/reshape.onnx"))
+	ctx := context.Background()
+	if _, err := s.Plan(ctx, tenure.Shapes{"x": {6}}); !errors.Is(err, tenure.ErrUnsupported) {
+		t.Errorf("plan by shapes: got %v, want ErrUnsupported", err)
+	}
+	sizes, err := tensor.Of([]int64{2, 3}, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sizes.Release()
+	in := tenure.Inputs{"x": of(t, ramp(6), 6), "sizes": sizes}
+	p, err := s.PlanFor(ctx, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := int64(6*4 + 2*8 + 6*4); p.IOBytes != want {
+		t.Errorf("got %d bytes of inputs and outputs, want %d", p.IOBytes, want)
+	}
+	out, err := s.Run(ctx, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Release()
+	if got := out["y"].Shape().String(); got != "[2,3]" {
+		t.Errorf("got y of shape %s, want [2,3]", got)
+	}
+}

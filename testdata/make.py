@@ -60,3 +60,27 @@ save(
     [info("x", ["n", "n"])],
     [info("z", ["n", "n"])],
 )
+
+# An input whose values decide the size of the output.
+save(
+    "reshape",
+    [node("Reshape", ["x", "sizes"], ["y"], "reshape")],
+    [info("x", ["n"]), info("sizes", [2], TensorProto.INT64)],
+    [info("y", ["a", "b"])],
+)
+
+# Two outputs whose names differ only in characters that file names lack, one that is not finite, one exact integer.
+save(
+    "names",
+    [
+        node("Identity", ["x"], ["a/b"], "same"),
+        node("Neg", ["x"], ["A:b"], "neg"),
+        node("Log", ["x"], ["log"], "log"),
+        node("Add", ["i", "i"], ["twice"], "twice"),
+    ],
+    [info("x", ["n", 3, 2]), info("i", ["m"], TensorProto.INT64)],
+    [info("a/b", ["n", 3, 2]), info("A:b", ["n", 3, 2]), info("log", ["n", 3, 2]), info("twice", ["m"], TensorProto.INT64)],
+)
+
+# A picture of any size, in colour, comes out negated.
+save("negative", [node("Neg", ["image"], ["y"], "neg")], [info("image", [1, 3, "h", "w"])], [info("y", [1, 3, "h", "w"])])
