@@ -6,10 +6,10 @@ import (
 )
 
 var elementwiseTable = map[string]operator{
-	"Add": since(0), "Sub": since(0), "Mul": since(0), "Div": since(0), "Pow": since(0), "Mod": since(10),
+	"Add": lifted(0, liftBinary), "Sub": lifted(0, liftBinary), "Mul": lifted(0, liftBinary), "Div": lifted(0, liftBinary), "Pow": lifted(0, liftBinary), "Mod": since(10),
 	"Max": since(0), "Min": since(0), "Sum": since(0), "Mean": since(0),
-	"Equal": since(0), "Greater": since(0), "Less": since(0), "GreaterOrEqual": since(12), "LessOrEqual": since(12),
-	"And": since(0), "Or": since(0), "Xor": since(0), "Not": since(0), "Where": since(9),
+	"Equal": lifted(0, liftBinary), "Greater": lifted(0, liftBinary), "Less": lifted(0, liftBinary), "GreaterOrEqual": since(12), "LessOrEqual": since(12),
+	"And": lifted(0, liftBinary), "Or": lifted(0, liftBinary), "Xor": lifted(0, liftBinary), "Not": since(0), "Where": since(9),
 
 	"Abs": since(0), "Neg": since(0), "Sign": since(9), "Floor": since(0), "Ceil": since(0), "Round": since(11),
 	"Exp": since(0), "Log": since(0), "Sqrt": since(0), "Reciprocal": since(0), "Erf": since(9),
@@ -21,7 +21,7 @@ var elementwiseTable = map[string]operator{
 	"Relu": since(0), "LeakyRelu": since(0), "Elu": since(0), "Selu": since(0),
 	"Sigmoid": since(0), "HardSigmoid": since(0), "HardSwish": since(14), "Swish": since(24), "Gelu": since(20),
 	"Softplus": since(0), "Softsign": since(0),
-	"Celu": since(12), "Mish": since(18), "Shrink": since(9), "ThresholdedRelu": since(10), "PRelu": since(0),
+	"Celu": since(12), "Mish": since(18), "Shrink": since(9), "ThresholdedRelu": since(10), "PRelu": lifted(0, liftPRelu),
 
 	"Clip":     lifted(0, liftClip),
 	"Cast":     since(0),
@@ -67,6 +67,9 @@ func liftCastLike(n *node) {
 // liftDropout drops the dropping: outside of training it is the identity.
 func liftDropout(n *node) {
 	n.ignore("ratio", "seed")
+	if n.opset < 7 && takeOr(n, "is_test", int64(0)) == 0 {
+		n.unsupported("is_test 0")
+	}
 	n.noMoreAttrs()
 	if n.wanted(1) {
 		n.unsupported("output 1, the mask")

@@ -2,5 +2,5 @@ package onnx
 
 var linearTable = map[string]operator{
 	"MatMul": since(0),
-	"Gemm":   since(0),
+	"Gemm":   lifted(0, liftGemm),
 }

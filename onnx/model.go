@@ -12,7 +12,7 @@ import (
 
 // The operator sets of ONNX that are read.
 const (
-	MinOpset = 7
+	MinOpset = 6
 	MaxOpset = 26
 )
 

@@ -68,6 +68,9 @@ func liftBatchNorm(n *node) {
 	if takeOr(n, "training_mode", int64(0)) != 0 {
 		n.unsupported("training_mode 1")
 	}
+	if n.opset < 7 && takeOr(n, "is_test", int64(0)) == 0 {
+		n.unsupported("is_test 0")
+	}
 	if n.opset < 9 && takeOr(n, "spatial", int64(1)) != 1 {
 		n.unsupported("spatial 0")
 	}
