@@ -2,112 +2,43 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tenure-go/tenure"
-	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/tensor"
 )
 
 // answer is what a run gave, for people and for programs.
 type answer struct {
-	names    []tenure.Info
+	infos    []tenure.Info
 	out      tenure.Outputs
 	plan     *plan.Plan
 	took     time.Duration
 	top      int
 	measured int64
 	compared []comparison // nil unless asked for
+	files    []string     // nil unless the outputs were saved
 }
 
-// comparison is one output against its reference.
-type comparison struct {
-	Output string  `json:"output"`
-	Equal  bool    `json:"equal"`
-	Max    float64 `json:"max_difference"`
-	Says   string  `json:"says,omitempty"`
-}
-
-// compareAll compares the outputs with output_0.pb, ... beside the inputs.
-func (f *runFlags) compareAll(m *tenure.Model, out tenure.Outputs) ([]comparison, error) {
-	var all []comparison
-	for i, info := range m.Outputs() {
-		want, _, err := onnx.ReadTensorFile(filepath.Join(f.inputsFrom, fmt.Sprintf("output_%d.pb", i)))
-		if err != nil {
-			return nil, fmt.Errorf("output %q: %w", info.Name, err)
-		}
-		c, err := compare(out[info.Name], want, f.rtol, f.atol)
-		_ = want.Release() // held by nobody else
-		if err != nil {
-			return nil, fmt.Errorf("output %q: %w", info.Name, err)
-		}
-		c.Output = info.Name
-		all = append(all, c)
-	}
-	return all, nil
-}
-
-// compare holds |got-want| <= atol + rtol*|want| for every element.
-func compare(got, want *tensor.Tensor, rtol, atol float64) (comparison, error) {
-	if got.DType() != want.DType() || got.Shape() != want.Shape() {
-		return comparison{Max: math.MaxFloat64, Says: fmt.Sprintf("got %s%s, want %s%s", got.DType(), got.Shape(), want.DType(), want.Shape())}, nil
-	}
-	a, err := tensor.Float64s(got)
-	if err != nil {
-		return comparison{}, err
-	}
-	b, err := tensor.Float64s(want)
-	if err != nil {
-		return comparison{}, err
-	}
-	c := comparison{Equal: true}
-	for i := range a {
-		if a[i] == b[i] || math.IsNaN(a[i]) && math.IsNaN(b[i]) {
-			continue
-		}
-		d := math.Abs(a[i] - b[i])
-		if math.IsNaN(d) {
-			d = math.MaxFloat64
-		}
-		if !(d <= atol+rtol*math.Abs(b[i])) && c.Equal {
-			c.Equal, c.Says = false, fmt.Sprintf("element %d: got %g, want %g", i, a[i], b[i])
-		}
-		c.Max = max(c.Max, d)
-	}
-	return c, nil
-}
-
-// verdict is the error of a run whose outputs are not what they should be.
-func (a *answer) verdict() error {
-	var bad []string
-	for _, c := range a.compared {
-		if !c.Equal {
-			bad = append(bad, fmt.Sprintf("%s: %s", c.Output, c.Says))
-		}
-	}
-	if len(bad) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d of %d outputs differ from the reference: %s", len(bad), len(a.compared), strings.Join(bad, "; "))
-}
+// maxPrinted is how many elements of an output are printed whole.
+const maxPrinted = 64
 
 func (a *answer) print(w io.Writer) error {
 	var b strings.Builder
-	for _, info := range a.names {
-		x := a.out[info.Name]
-		fmt.Fprintf(&b, "%s: %s%s\n", info.Name, x.DType(), x.Shape())
-		if top, err := topOf(x, a.top); err == nil && top != nil {
-			printTop(&b, x, top)
-			continue
-		}
-		b.WriteString("  " + strings.ReplaceAll(strings.TrimSpace(x.String()), "\n", "\n  ") + "\n")
+	for _, info := range a.infos {
+		fmt.Fprintf(&b, "%s: ", info.Name)
+		printTensor(&b, a.out[info.Name], a.top)
+	}
+	for _, file := range a.files {
+		fmt.Fprintf(&b, "saved %s\n", file)
 	}
 	for _, c := range a.compared {
 		state := "equal within the tolerance"
@@ -125,54 +56,68 @@ func (a *answer) print(w io.Writer) error {
 	return err
 }
 
-// ranked is one element of an output.
-type ranked struct {
-	Index int     `json:"index"`
-	Value float64 `json:"value"`
+// printTensor prints type and shape, and the largest elements of scores, all
+// of a small tensor, or what the elements of a large one are like.
+func printTensor(b *strings.Builder, x *tensor.Tensor, top int) {
+	if rows := topOf(x, top); rows != nil {
+		fmt.Fprintf(b, "%s%s\n", x.DType(), x.Shape())
+		printTop(b, rows, x.NumElements()/len(rows))
+		return
+	}
+	values, err := tensor.Float64s(x)
+	if len(values) <= maxPrinted || err != nil {
+		b.WriteString(strings.ReplaceAll(strings.TrimSpace(x.String()), "\n", "\n  ") + "\n")
+		return
+	}
+	low, high, sum, odd := math.Inf(1), math.Inf(-1), 0.0, 0
+	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			odd++
+			continue
+		}
+		low, high, sum = min(low, v), max(high, v), sum+v
+	}
+	fmt.Fprintf(b, "%s%s\n", x.DType(), x.Shape())
+	if n := len(values) - odd; n > 0 {
+		fmt.Fprintf(b, "  from %.6g to %.6g, mean %.6g\n", low, high, sum/float64(n))
+	}
+	if odd > 0 {
+		fmt.Fprintf(b, "  %d of %d elements are NaN or infinite\n", odd, len(values))
+	}
 }
 
-// topOf returns the n largest elements of each row of an output that reads as
-// scores: floats in one row or a few. Other outputs give nil.
-func topOf(x *tensor.Tensor, n int) ([][]ranked, error) {
-	s := x.Shape()
+// ranked is one element of a row.
+type ranked struct {
+	Index int    `json:"index"`
+	Value number `json:"value"`
+}
+
+// topOf returns the n largest elements of each row of scores: floats that are,
+// dimensions of size 1 aside, one row or a few long ones. Other tensors give
+// nil.
+func topOf(x *tensor.Tensor, n int) [][]ranked {
 	const maxRows = 8
-	if n == 0 || !x.DType().IsFloat() || s.Rank() == 0 || s.NumElements() == 0 {
-		return nil, nil
-	}
-	width := 0
-	for _, size := range s.Sizes() {
-		if size > 1 && width > 1 {
-			if width > maxRows {
-				return nil, nil
-			}
-		}
-		width = max(width, size)
-	}
-	if width < 2 || s.NumElements()/width > maxRows || s.NumElements() < n {
-		return nil, nil
-	}
-	// Rows are the largest dimension; what stands inside it must be of size 1.
-	axis := slices.Index(s.Sizes(), width)
-	if s.Strides()[axis] != 1 {
-		return nil, nil
+	dims := slices.DeleteFunc(slices.Clone(x.Shape().Sizes()), func(size int) bool { return size == 1 })
+	if n == 0 || !x.DType().IsFloat() || x.NumElements() == 0 || len(dims) == 0 || len(dims) > 2 || len(dims) == 2 && dims[0] >= min(dims[1], maxRows+1) {
+		return nil
 	}
 	data, err := tensor.Float64s(x)
 	if err != nil {
-		return nil, err
+		return nil // a type without an order
 	}
 	var rows [][]ranked
-	for at := 0; at < len(data); at += width {
-		row := make([]ranked, width)
-		for i, v := range data[at : at+width] {
-			row[i] = ranked{i, v}
+	for values := range slices.Chunk(data, dims[len(dims)-1]) {
+		row := make([]ranked, len(values))
+		for i, v := range values {
+			row[i] = ranked{i, number(v)}
 		}
-		slices.SortStableFunc(row, func(a, b ranked) int { return cmp.Compare(b.Value, a.Value) })
-		rows = append(rows, row[:min(n, width)])
+		slices.SortStableFunc(row, func(a, b ranked) int { return cmp.Compare(b.Value, a.Value) }) // NaN last
+		rows = append(rows, row[:min(n, len(row))])
 	}
-	return rows, nil
+	return rows
 }
 
-func printTop(b *strings.Builder, x *tensor.Tensor, rows [][]ranked) {
+func printTop(b *strings.Builder, rows [][]ranked, width int) {
 	for i, row := range rows {
 		if len(rows) > 1 {
 			fmt.Fprintf(b, "  row %d\n", i)
@@ -181,9 +126,21 @@ func printTop(b *strings.Builder, x *tensor.Tensor, rows [][]ranked) {
 			fmt.Fprintf(b, "  %6d  %.6g\n", r.Index, r.Value)
 		}
 	}
-	if n := x.NumElements(); n > len(rows)*len(rows[0]) {
-		fmt.Fprintf(b, "  (the largest %d of %d)\n", len(rows[0]), n/len(rows))
+	if n := len(rows[0]); n < width {
+		fmt.Fprintf(b, "  (the largest %d of %d)\n", n, width)
 	}
+}
+
+// number is a float that JSON holds also where it is not finite, as "NaN",
+// "+Inf" or "-Inf".
+type number float64
+
+// MarshalJSON writes the number, or its name.
+func (n number) MarshalJSON() ([]byte, error) {
+	if v := float64(n); math.IsNaN(v) || math.IsInf(v, 0) {
+		return json.Marshal(fmt.Sprint(v))
+	}
+	return json.Marshal(float64(n))
 }
 
 // maxListed is how many elements of an output JSON holds; --output saves all.
@@ -194,7 +151,8 @@ type outputJSON struct {
 	DType  string     `json:"dtype"`
 	Shape  []int      `json:"shape"`
 	Top    [][]ranked `json:"top,omitempty"`
-	Values []float64  `json:"values,omitempty"`
+	Values any        `json:"values,omitempty"` // in row-major order
+	File   string     `json:"file,omitempty"`
 }
 
 type answerJSON struct {
@@ -213,19 +171,46 @@ func (a *answer) json() answerJSON {
 	p := a.plan
 	j := answerJSON{Compared: a.compared, ArenaBytes: p.ArenaBytes, ScratchBytes: p.ScratchBytes, IOBytes: p.IOBytes,
 		WeightBytes: p.WeightBytes, PromisedBytes: promised(p), MeasuredBytes: a.measured, Seconds: a.took.Seconds()}
-	for _, info := range a.names {
+	for i, info := range a.infos {
 		x := a.out[info.Name]
-		o := outputJSON{Name: info.Name, DType: x.DType().String(), Shape: x.Shape().Sizes()}
-		o.Top, _ = topOf(x, a.top)
-		if values, err := tensor.Float64s(x); err == nil && len(values) <= maxListed && finite(values) {
-			o.Values = values
+		o := outputJSON{Name: info.Name, DType: x.DType().String(), Shape: append([]int{}, x.Shape().Sizes()...), Top: topOf(x, a.top)}
+		if x.NumElements() <= maxListed {
+			o.Values = valuesOf(x)
+		}
+		if a.files != nil {
+			o.File = a.files[i]
 		}
 		j.Outputs = append(j.Outputs, o)
 	}
 	return j
 }
 
-// finite reports whether JSON can hold the numbers.
-func finite(values []float64) bool {
-	return !slices.ContainsFunc(values, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+// valuesOf returns the elements as JSON holds them exactly, nil for types that
+// it has not.
+func valuesOf(x *tensor.Tensor) any {
+	switch x.DType() {
+	case dtype.I64:
+		return integers[int64](x)
+	case dtype.U64:
+		return integers[uint64](x)
+	}
+	values, err := tensor.Float64s(x)
+	if err != nil {
+		return nil
+	}
+	list := make([]number, len(values))
+	for i, v := range values {
+		list[i] = number(v)
+	}
+	return list
+}
+
+// integers reads what float64 does not hold exactly.
+func integers[T int64 | uint64](x *tensor.Tensor) any {
+	v, err := tensor.Read[T](x)
+	if err != nil {
+		return nil
+	}
+	defer v.Release()
+	return slices.Clone(v.Data)
 }

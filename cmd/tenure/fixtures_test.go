@@ -1,7 +1,14 @@
 package main
 
 import (
-	"os"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
 	"path/filepath"
 
 	"github.com/tenure-go/tenure/onnx"
@@ -9,30 +16,85 @@ import (
 	"github.com/tenure-go/tenure/tensor/npy"
 )
 
-// writeFixtures puts the binary files of the scripts into their folder:
-// x.npy, 64 ones as [1,64], and zero.pb, 64 zeros named "state".
+// writeFixtures puts the binary files of the scripts into their folder.
 func writeFixtures(dir string) error {
 	ones := make([]float32, 64)
 	for i := range ones {
 		ones[i] = 1
 	}
-	x, err := tensor.Of(ones, 1, 64)
+	tensors, err := makeTensors(
+		func() (*tensor.Tensor, error) { return tensor.Of(ones, 1, 64) },
+		func() (*tensor.Tensor, error) { return tensor.Of(make([]float32, 64), 1, 64) },
+		func() (*tensor.Tensor, error) { return tensor.Of(make([]float64, 64), 1, 64) },
+		func() (*tensor.Tensor, error) {
+			return tensor.Of([]float32{-1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 2, 3, 2)
+		},
+		func() (*tensor.Tensor, error) { return tensor.Of([]int64{1<<60 + 1, -1}, 2) },
+		func() (*tensor.Tensor, error) { return tensor.Of([]float32{0, 1, 2, 3, 4, 5}, 6) },
+		func() (*tensor.Tensor, error) { return tensor.Of([]int64{2, 3}, 2) },
+	)
 	if err != nil {
 		return err
 	}
-	defer x.Release()
-	if err := npy.WriteFile(filepath.Join(dir, "x.npy"), x); err != nil {
+	defer func() {
+		for _, x := range tensors {
+			_ = x.Release() // held by nobody else
+		}
+	}()
+	one, zero, double, cube, large, six, sizes := tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], tensors[5], tensors[6]
+	array := func(x *tensor.Tensor) func(io.Writer) error {
+		return func(w io.Writer) error { return npy.Write(w, x) }
+	}
+	archive := func(entries ...npy.Entry) func(io.Writer) error {
+		return func(w io.Writer) error { return npy.WriteArchive(w, entries...) }
+	}
+	var errs []error
+	for name, write := range map[string]func(io.Writer) error{
+		"x.npy":       array(one),
+		"f64.npy":     array(double),
+		"cube.npy":    array(cube),
+		"large.npy":   array(large),
+		"pair.npz":    archive(npy.Entry{Name: "first", Tensor: one}, npy.Entry{Name: "second", Tensor: zero}),
+		"reshape.npz": archive(npy.Entry{Name: "sizes", Tensor: sizes}, npy.Entry{Name: "x", Tensor: six}),
+		"zero.pb":     func(w io.Writer) error { return onnx.WriteTensor(w, "state", zero) },
+		"clear.png":   func(w io.Writer) error { return png.Encode(w, image.NewNRGBA(image.Rect(0, 0, 2, 2))) },
+		"deep.png":    deepPicture,
+		"huge.png":    hugePicture,
+	} {
+		errs = append(errs, writeFile(filepath.Join(dir, name), write))
+	}
+	return errors.Join(errs...)
+}
+
+func makeTensors(makers ...func() (*tensor.Tensor, error)) ([]*tensor.Tensor, error) {
+	var all []*tensor.Tensor
+	for _, f := range makers {
+		x, err := f()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, x)
+	}
+	return all, nil
+}
+
+// deepPicture writes one pixel of 16 bits, half bright.
+func deepPicture(w io.Writer) error {
+	img := image.NewGray16(image.Rect(0, 0, 1, 1))
+	img.SetGray16(0, 0, color.Gray16{Y: 0x8000})
+	return png.Encode(w, img)
+}
+
+// hugePicture writes a small file whose header claims two million pixels a side.
+func hugePicture(w io.Writer) error {
+	var b bytes.Buffer
+	if err := deepPicture(&b); err != nil {
 		return err
 	}
-	zero, err := tensor.Of(make([]float32, 64), 1, 64)
-	if err != nil {
-		return err
-	}
-	defer zero.Release()
-	f, err := os.Create(filepath.Join(dir, "zero.pb"))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return onnx.WriteTensor(f, "state", zero)
+	data := b.Bytes()
+	binary.BigEndian.PutUint32(data[16:], 2_000_000)
+	binary.BigEndian.PutUint32(data[20:], 2_000_000)
+	binary.BigEndian.PutUint32(data[29:], crc32.ChecksumIEEE(data[12:29]))
+	_, err := w.Write(data)
+	return err
 }

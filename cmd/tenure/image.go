@@ -6,7 +6,9 @@ import (
 	"image"
 	_ "image/jpeg" // decoders that image.Decode knows
 	_ "image/png"
+	"math"
 	"os"
+	"slices"
 
 	"golang.org/x/image/draw"
 
@@ -18,7 +20,7 @@ import (
 
 // maxPixels bounds the pictures that are decoded: a small file may claim a
 // huge one.
-const maxPixels = 1 << 28
+const maxPixels = 1 << 26
 
 // imageFlags say how pixels become numbers: (pixel*scale - mean) / std.
 type imageFlags struct {
@@ -30,6 +32,11 @@ func (f *imageFlags) check() error {
 	for _, s := range f.std {
 		if s == 0 {
 			return usagef("--std: got 0, want numbers to divide by")
+		}
+	}
+	for _, v := range slices.Concat([]float64{f.scale}, f.mean, f.std) {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return usagef("--scale, --mean, --std: got %v, want finite numbers", v)
 		}
 	}
 	return nil
@@ -56,13 +63,16 @@ func (f *imageFlags) read(path string, info tenure.Info) (*tensor.Tensor, error)
 	if err != nil {
 		return nil, err
 	}
-	for _, list := range [][]float64{f.mean, f.std} {
-		if n := len(list); n > 1 && n != fr.channels {
-			return nil, usagef("--mean, --std: got %d numbers, want 1 or %d", n, fr.channels)
-		}
+	if n := len(f.mean); n > 1 && n != fr.channels {
+		return nil, usagef("--mean: got %d numbers, want 1 or %d", n, fr.channels)
 	}
-	scaled := image.NewNRGBA(image.Rect(0, 0, fr.width, fr.height))
-	draw.CatmullRom.Scale(scaled, scaled.Bounds(), img, img.Bounds(), draw.Src, nil)
+	if n := len(f.std); n > 1 && n != fr.channels {
+		return nil, usagef("--std: got %d numbers, want 1 or %d", n, fr.channels)
+	}
+	// Transparent parts are white, as on a page; 16 bits keep what 16-bit pictures hold.
+	scaled := image.NewRGBA64(image.Rect(0, 0, fr.width, fr.height))
+	draw.Draw(scaled, scaled.Bounds(), image.White, image.Point{}, draw.Src)
+	draw.CatmullRom.Scale(scaled, scaled.Bounds(), img, img.Bounds(), draw.Over, nil)
 	s, err := shape.Of(fr.shape...)
 	if err != nil {
 		return nil, err
@@ -86,7 +96,7 @@ func decode(path string) (image.Image, error) {
 	defer file.Close()
 	config, _, err := image.DecodeConfig(bufio.NewReader(file))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("got no PNG or JPEG picture: %w", err)
 	}
 	if int64(config.Width)*int64(config.Height) > maxPixels {
 		return nil, fmt.Errorf("got a picture of %dx%d, want at most %d pixels: %w", config.Width, config.Height, maxPixels, tenure.ErrLimit)
@@ -136,7 +146,7 @@ func frameOf(info tenure.Info, b image.Rectangle) (frame, error) {
 	return fr, nil
 }
 
-func (f *imageFlags) fill(t *tensor.Tensor, fr frame, img *image.NRGBA) error {
+func (f *imageFlags) fill(t *tensor.Tensor, fr frame, img *image.RGBA64) error {
 	put, end, err := writer(t)
 	if err != nil {
 		return err
@@ -153,8 +163,8 @@ func (f *imageFlags) fill(t *tensor.Tensor, fr frame, img *image.NRGBA) error {
 	}
 	for y := range fr.height {
 		for x := range fr.width {
-			p := img.Pix[img.PixOffset(x, y):]
-			rgb := [3]float64{float64(p[0]), float64(p[1]), float64(p[2])}
+			p := img.RGBA64At(x, y)
+			rgb := [3]float64{float64(p.R) / 257, float64(p.G) / 257, float64(p.B) / 257} // 0 to 255
 			if fr.channels == 1 {
 				rgb[0] = 0.299*rgb[0] + 0.587*rgb[1] + 0.114*rgb[2] // luma of Rec. 601, as in JPEG
 			}

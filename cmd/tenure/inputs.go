@@ -1,8 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,46 +21,51 @@ type given struct {
 	t    *tensor.Tensor
 }
 
-// read reads the inputs from the files that the flags name. The caller
-// releases what it returns, also with an error.
+// read reads the inputs from the files that the flags name; --inputs-from
+// serves those that no --input is for. The caller releases what it returns,
+// also with an error.
 func (f *runFlags) read(m *tenure.Model) (in map[string]*tensor.Tensor, err error) {
 	in = map[string]*tensor.Tensor{}
-	if f.inputsFrom != "" {
-		for i, info := range m.Inputs() {
-			x, _, err := onnx.ReadTensorFile(filepath.Join(f.inputsFrom, fmt.Sprintf("input_%d.pb", i)))
-			if err != nil {
-				return in, fmt.Errorf("input %q: %w", info.Name, err)
-			}
-			in[info.Name] = x
-		}
-	}
 	var open []given
+	defer func() { releaseAll(open) }() // those that found no input
 	for _, arg := range f.inputs {
 		name, path := splitInput(m, arg)
 		list, err := f.readFile(m, name, path, in)
 		if err != nil {
-			releaseAll(append(open, list...))
 			return in, err
 		}
-		for _, g := range list {
+		for i, g := range list {
 			if g.name == "" {
 				open = append(open, g)
 				continue
 			}
 			if err := put(m, in, g); err != nil {
-				releaseAll(open)
+				releaseAll(list[i:])
 				return in, err
 			}
 		}
 	}
-	for i, g := range open {
+	for len(open) > 0 {
+		g := open[0]
 		if g.name = firstOpen(m, in); g.name == "" {
-			releaseAll(open[i:])
 			return in, fmt.Errorf("%s: every input has a value already: %w", g.from, tenure.ErrInput)
 		}
-		in[g.name] = g.t
+		in[g.name], open = g.t, open[1:]
 	}
-	return in, missing(m, in)
+	if f.inputsFrom == "" {
+		return in, missing(m, in)
+	}
+	for i, info := range m.Inputs() {
+		if in[info.Name] != nil {
+			continue
+		}
+		x, _, err := onnx.ReadTensorFile(filepath.Join(f.inputsFrom, fmt.Sprintf("input_%d.pb", i)))
+		if err != nil {
+			return in, fmt.Errorf("input %q: %w", info.Name, err)
+		}
+		in[info.Name] = x
+	}
+	return in, nil
 }
 
 func releaseAll(list []given) {
@@ -69,16 +74,26 @@ func releaseAll(list []given) {
 	}
 }
 
-// put gives an input its value; it owns the tensor from then on.
+// put gives an input its value; it owns the tensor from then on, unless it
+// fails.
 func put(m *tenure.Model, in map[string]*tensor.Tensor, g given) error {
-	if !slices.ContainsFunc(m.Inputs(), func(i tenure.Info) bool { return i.Name == g.name }) {
-		return errors.Join(fmt.Errorf("%s: the model has no input %q, want one of %s: %w", g.from, g.name, inputNames(m), tenure.ErrInput), g.t.Release())
+	if _, ok := inputOf(m, g.name); !ok {
+		return fmt.Errorf("%s: the model has no input %q, want one of %s: %w", g.from, g.name, inputNames(m), tenure.ErrInput)
 	}
 	if in[g.name] != nil {
-		_ = in[g.name].Release() // an --input replaces that of --inputs-from
+		return usagef("--input: input %q is given twice, the second time by %s", g.name, g.from)
 	}
 	in[g.name] = g.t
 	return nil
+}
+
+func inputOf(m *tenure.Model, name string) (tenure.Info, bool) {
+	list := m.Inputs()
+	i := slices.IndexFunc(list, func(info tenure.Info) bool { return info.Name == name })
+	if i < 0 {
+		return tenure.Info{}, false
+	}
+	return list[i], true
 }
 
 func inputNames(m *tenure.Model) string {
@@ -90,20 +105,21 @@ func inputNames(m *tenure.Model) string {
 }
 
 // splitInput splits [NAME=]FILE. A name may hold an equals sign, and so may a
-// path: what stands before one counts as a name only if it is an input's.
+// path: what stands before one is a name if it is an input's, or if the whole
+// is no file.
 func splitInput(m *tenure.Model, arg string) (name, path string) {
 	for i, r := range arg {
 		if r != '=' {
 			continue
 		}
-		for _, info := range m.Inputs() {
-			if info.Name == arg[:i] {
-				return arg[:i], arg[i+1:]
-			}
+		if _, ok := inputOf(m, arg[:i]); ok {
+			return arg[:i], arg[i+1:]
 		}
 	}
-	if name, path, ok := strings.Cut(arg, "="); ok && !strings.ContainsAny(name, `/\.`) {
-		return name, path // no input: the error says so
+	if name, path, ok := strings.Cut(arg, "="); ok {
+		if _, err := os.Stat(arg); err != nil {
+			return name, path
+		}
 	}
 	return "", arg
 }
@@ -127,7 +143,7 @@ func missing(m *tenure.Model, in map[string]*tensor.Tensor) error {
 	if len(lacking) == 0 {
 		return nil
 	}
-	return fmt.Errorf("give these inputs with --input NAME=FILE: %s: %w", strings.Join(lacking, ", "), tenure.ErrInput)
+	return hintError{fmt.Errorf("%d of %d inputs have no value, give each with --input NAME=FILE: %w", len(lacking), len(m.Inputs()), tenure.ErrInput), lacking}
 }
 
 // readFile reads the tensors of one file. in holds the inputs that have a
@@ -139,6 +155,12 @@ func (f *runFlags) readFile(m *tenure.Model, name, path string, in map[string]*t
 		}
 		return []given{{name, path, t}}, nil
 	}
+	if path == "" {
+		return nil, usagef("--input: got no file, want [NAME=]FILE")
+	}
+	if _, ok := inputOf(m, name); name != "" && !ok {
+		return nil, fmt.Errorf("%s: the model has no input %q, want one of %s: %w", path, name, inputNames(m), tenure.ErrInput)
+	}
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".npy":
 		return one(npy.ReadFile(path))
@@ -146,7 +168,7 @@ func (f *runFlags) readFile(m *tenure.Model, name, path string, in map[string]*t
 		return readArchive(name, path)
 	case ".pb":
 		t, own, err := onnx.ReadTensorFile(path)
-		if err == nil && name == "" && slices.ContainsFunc(m.Inputs(), func(i tenure.Info) bool { return i.Name == own }) {
+		if _, ok := inputOf(m, own); ok && name == "" {
 			name = own
 		}
 		return one(t, err)
@@ -155,13 +177,12 @@ func (f *runFlags) readFile(m *tenure.Model, name, path string, in map[string]*t
 		if target == "" {
 			target = firstOpen(m, in)
 		}
-		for _, info := range m.Inputs() {
-			if info.Name == target {
-				name = target
-				return one(f.image.read(path, info))
-			}
+		info, ok := inputOf(m, target)
+		if !ok {
+			return nil, fmt.Errorf("%s: there is no input for the picture: %w", path, tenure.ErrInput)
 		}
-		return nil, fmt.Errorf("%s: there is no input for the picture: %w", path, tenure.ErrInput)
+		name = target
+		return one(f.image.read(path, info))
 	default:
 		return nil, usagef("%s: got a file of type %q, want .npy, .npz, .pb, .png or .jpg", path, ext)
 	}
@@ -174,8 +195,9 @@ func readArchive(name, path string) ([]given, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	var list []given
+	var names []string
 	for _, e := range entries {
-		list = append(list, given{e.Name, path, e.Tensor})
+		list, names = append(list, given{e.Name, path, e.Tensor}), append(names, e.Name)
 	}
 	if name == "" {
 		return list, nil
@@ -187,7 +209,7 @@ func readArchive(name, path string) ([]given, error) {
 	}
 	if i < 0 {
 		releaseAll(list)
-		return nil, fmt.Errorf("%s: it holds no array %q: %w", path, name, tenure.ErrInput)
+		return nil, fmt.Errorf("%s: got arrays %s, want %q or a single one: %w", path, strings.Join(names, ", "), name, tenure.ErrInput)
 	}
 	releaseAll(slices.Delete(slices.Clone(list), i, i+1))
 	return list[i : i+1], nil

@@ -39,6 +39,9 @@ that pass (fold, views, cse, dce, fuse, outputs, donate).`,
 				return err
 			}
 			if asText || pass != "" {
+				if asJSON {
+					return usagef("--json: want the list, not --ir or --pass, which print a program's text")
+				}
 				return inspectText(cmd.OutOrStdout(), args[0], sizes, len(shapes) > 0, pass)
 			}
 			return inspect(cmd.OutOrStdout(), args[0], asJSON)
@@ -92,7 +95,7 @@ func summarise(path string) (*summary, error) {
 		return nil, err
 	}
 	s := &summary{Model: path, Producer: strings.TrimSpace(d.Producer + " " + d.ProducerVersion), IRVersion: d.IRVersion, Opsets: d.Opsets,
-		Operators: d.Operators, Weights: d.Weights, WeightBytes: d.WeightBytes, Unsupported: []string{}, Notes: []string{}}
+		Inputs: []string{}, Outputs: []string{}, Operators: d.Operators, Weights: d.Weights, WeightBytes: d.WeightBytes, Unsupported: []string{}, Notes: []string{}}
 	for _, v := range d.Inputs {
 		s.Inputs = append(s.Inputs, v.Name+": "+v.Type.String())
 	}
@@ -173,20 +176,22 @@ func inspectText(w io.Writer, path string, shapes tenure.Shapes, bound bool, pas
 	text := ""
 	var passes []string
 	p, err := m.Specialise(shapes, func(name string, p *ir.Program) error {
-		passes = append(passes, name)
+		if !slices.Contains(passes, name) {
+			passes = append(passes, name)
+		}
 		if name == pass {
 			text = p.String() // of a pass that runs twice, the last time
 		}
 		return nil
 	})
 	if err != nil {
-		return err
+		return hintShapes(m, shapes, err)
 	}
 	if pass == "" {
 		text = p.String()
 	}
 	if text == "" {
-		return usagef("--pass %s: want one of %s", pass, strings.Join(slices.Compact(passes), ", "))
+		return usagef("--pass %s: want one of %s", pass, strings.Join(passes, ", "))
 	}
 	_, err = io.WriteString(w, text)
 	return err

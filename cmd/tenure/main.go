@@ -8,7 +8,8 @@
 //
 // It exits with 0 when it did what was asked, 1 when that failed, 2 when it
 // was asked in a way that it does not understand. Reports go to standard
-// output, errors, in one line, and progress to standard error. Memory is that
+// output, errors, in one line (and lines with hints, indented), and progress
+// to standard error. Files are written whole or not at all. Memory is that
 // of one run; nothing is kept.
 package main
 
@@ -30,6 +31,7 @@ func main() { os.Exit(Main()) }
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
 	return execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }
 
@@ -39,6 +41,14 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// hintError is an error with lines that say how to mend it.
+type hintError struct {
+	error
+	hints []string
+}
+
+func (e hintError) Unwrap() error { return e.error }
 
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := command()
@@ -50,6 +60,12 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	fmt.Fprintf(stderr, "tenure: %s\n", oneLine(err.Error()))
+	var hint hintError
+	if errors.As(err, &hint) {
+		for _, line := range hint.hints {
+			fmt.Fprintf(stderr, "  %s\n", line)
+		}
+	}
 	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(stderr, "run \"tenure help\" or add --help to a command\n")

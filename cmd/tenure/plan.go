@@ -1,9 +1,6 @@
 package main
 
 import (
-	"io"
-	"os"
-
 	"github.com/spf13/cobra"
 
 	"github.com/tenure-go/tenure"
@@ -29,6 +26,9 @@ and why. The plan was proved before it is shown.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sizes, err := parseShapes(shapes)
 			if err != nil {
+				return err
+			}
+			if err := checkThreads(threads); err != nil {
 				return err
 			}
 			p, err := planOf(cmd, args[0], sizes, sessionOptions(threads))
@@ -63,6 +63,16 @@ and why. The plan was proved before it is shown.`,
 	return cmd
 }
 
+// maxThreads is more than any machine has: each thread has scratch of its own.
+const maxThreads = 1024
+
+func checkThreads(n int) error {
+	if n < 0 || n > maxThreads {
+		return usagef("--threads: got %d, want 0 to %d", n, maxThreads)
+	}
+	return nil
+}
+
 func sessionOptions(threads int) []tenure.SessionOption {
 	if threads > 0 {
 		return []tenure.SessionOption{tenure.WithThreads(threads)}
@@ -77,22 +87,6 @@ func planOf(cmd *cobra.Command, path string, shapes tenure.Shapes, opts []tenure
 		return nil, err
 	}
 	defer m.Close()
-	return m.Plan(cmd.Context(), shapes, opts...)
-}
-
-// writeFile writes a file whole or not at all.
-func writeFile(path string, write func(io.Writer) error) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if end := f.Close(); err == nil {
-			err = end
-		}
-		if err != nil {
-			_ = os.Remove(path) // the first error is the one to know
-		}
-	}()
-	return write(f)
+	p, err := m.Plan(cmd.Context(), shapes, opts...)
+	return p, hintShapes(m, shapes, err)
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -33,4 +35,26 @@ func parseShapes(flags []string) (tenure.Shapes, error) {
 		shapes[name] = dims
 	}
 	return shapes, nil
+}
+
+// hintShapes adds to the error of a plan the inputs whose sizes are open.
+func hintShapes(m *tenure.Model, given tenure.Shapes, err error) error {
+	if !errors.Is(err, tenure.ErrInput) {
+		return err
+	}
+	var hints []string
+	for _, info := range m.Inputs() {
+		if _, ok := given[info.Name]; ok || info.Shape != nil && info.Shape.IsStatic() {
+			continue
+		}
+		sizes := "SIZE,..."
+		if info.Shape != nil {
+			sizes = strings.Trim(info.Shape.String(), "[]")
+		}
+		hints = append(hints, fmt.Sprintf("--shape %s=%s", info.Name, sizes))
+	}
+	if len(hints) > 0 {
+		hints = append(hints, "with numbers for the open sizes")
+	}
+	return hintError{err, hints}
 }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// comparison is one output against its reference.
+type comparison struct {
+	Output string `json:"output"`
+	Equal  bool   `json:"equal"`
+	Max    number `json:"max_difference"`
+	Says   string `json:"says,omitempty"`
+}
+
+// compareAll compares the outputs with output_0.pb, ... beside the inputs.
+func (f *runFlags) compareAll(m *tenure.Model, out tenure.Outputs) ([]comparison, error) {
+	var all []comparison
+	for i, info := range m.Outputs() {
+		want, _, err := onnx.ReadTensorFile(filepath.Join(f.inputsFrom, fmt.Sprintf("output_%d.pb", i)))
+		if err != nil {
+			return nil, fmt.Errorf("output %q: %w", info.Name, err)
+		}
+		c, err := compare(out[info.Name], want, f.rtol, f.atol)
+		_ = want.Release() // held by nobody else
+		if err != nil {
+			return nil, fmt.Errorf("output %q: %w", info.Name, err)
+		}
+		c.Output = info.Name
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// compare holds |got-want| <= atol + rtol*|want| for every element of floats;
+// others must be equal.
+func compare(got, want *tensor.Tensor, rtol, atol float64) (comparison, error) {
+	if got.DType() != want.DType() || got.Shape() != want.Shape() {
+		return comparison{Max: number(math.Inf(1)), Says: fmt.Sprintf("got %s%s, want %s%s", got.DType(), got.Shape(), want.DType(), want.Shape())}, nil
+	}
+	if !got.DType().IsFloat() {
+		rtol, atol = 0, 0
+	}
+	a, err := tensor.Float64s(got)
+	if err != nil {
+		return comparison{}, err
+	}
+	b, err := tensor.Float64s(want)
+	if err != nil {
+		return comparison{}, err
+	}
+	c := comparison{Equal: true}
+	for i := range a {
+		if a[i] == b[i] || math.IsNaN(a[i]) && math.IsNaN(b[i]) {
+			continue
+		}
+		d := math.Abs(a[i] - b[i])
+		if math.IsNaN(d) {
+			d = math.Inf(1)
+		}
+		if !(d <= atol+rtol*math.Abs(b[i])) && c.Equal {
+			c.Equal, c.Says = false, fmt.Sprintf("element %d: got %g, want %g", i, a[i], b[i])
+		}
+		c.Max = max(c.Max, number(d))
+	}
+	return c, nil
+}
+
+// verdict is the error of a run whose outputs are not what they should be.
+func (a *answer) verdict() error {
+	var bad []string
+	for _, c := range a.compared {
+		if !c.Equal {
+			bad = append(bad, fmt.Sprintf("%s: %s", c.Output, c.Says))
+		}
+	}
+	if len(bad) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d outputs differ from the reference: %s", len(bad), len(a.compared), strings.Join(bad, "; "))
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/tensor/npy"
+)
+
+// writeFile writes a file whole or not at all: what was there stays until
+// the new file is complete.
+func writeFile(path string, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe) != 0 {
+		return writeTo(path, os.O_WRONLY, write) // such as /dev/stdout: there is nothing to rename
+	}
+	part := fmt.Sprintf("%s.%d.part", path, os.Getpid())
+	if err := writeTo(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, write); err != nil {
+		_ = os.Remove(part) // the first error is the one to know
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := os.Rename(part, path); err != nil {
+		_ = os.Remove(part) // the first error is the one to know
+		return err
+	}
+	return nil
+}
+
+func writeTo(path string, how int, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, how, 0o666)
+	if err != nil {
+		var e *fs.PathError
+		if errors.As(err, &e) {
+			return e.Err // the caller names the file that is wanted
+		}
+		return err
+	}
+	b := bufio.NewWriter(f)
+	err = write(b)
+	if err == nil {
+		err = b.Flush()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// makeFolder makes the folder of --output, before anything runs.
+func makeFolder(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return usagef("--output: got %s, which is a file, want a folder", path)
+	}
+	if err := os.MkdirAll(path, 0o777); err != nil {
+		return fmt.Errorf("--output: %w", err)
+	}
+	return nil
+}
+
+// save writes every output into the folder and returns the files.
+func save(folder, format string, infos []tenure.Info, out tenure.Outputs) ([]string, error) {
+	files := make([]string, len(infos))
+	for i, name := range fileNames(infos) {
+		x := out[infos[i].Name]
+		write := func(w io.Writer) error { return npy.Write(w, x) }
+		files[i] = filepath.Join(folder, name+".npy")
+		if format == "pb" {
+			write = func(w io.Writer) error { return onnx.WriteTensor(w, infos[i].Name, x) }
+			files[i] = filepath.Join(folder, fmt.Sprintf("output_%d.pb", i))
+		}
+		if err := writeFile(files[i], write); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// maxName keeps file names, with their endings, within what file systems take.
+const maxName = 200
+
+// fileNames makes names of outputs into names that every file system takes and
+// tells apart, those included that fold case: one that is taken gets the
+// output's number.
+func fileNames(infos []tenure.Info) []string {
+	names, taken := make([]string, len(infos)), map[string]bool{}
+	for i, info := range infos {
+		name := strings.Map(func(r rune) rune {
+			if strings.ContainsRune(`/\:*?"<>|`, r) || r < ' ' {
+				return '_'
+			}
+			return r
+		}, info.Name)
+		if len(name) > maxName {
+			name = strings.ToValidUTF8(name[:maxName], "")
+		}
+		base := name
+		for n := i; taken[strings.ToLower(name)]; n++ {
+			name = fmt.Sprintf("%s_%d", base, n)
+		}
+		names[i], taken[strings.ToLower(name)] = name, true
+	}
+	return names
+}
