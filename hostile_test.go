@@ -56,18 +56,24 @@ func attempt(data []byte) (o outcome) {
 		return o
 	}
 	defer m.Close()
-	o.stage = "plan"
-	shapes := smallShapes(m)
-	p, err := m.Plan(context.Background(), shapes, tenure.WithThreads(2))
-	if err == nil && p.ArenaBytes+p.IOBytes+p.WeightBytes+p.ScratchBytes > runLimit {
+	s, err := m.NewSession(tenure.WithThreads(2))
+	if err != nil {
+		o.err = err
 		return o
 	}
-	if err != nil && !errors.Is(err, tenure.ErrUnsupported) { // unsupported: values may decide shapes, a run knows them
+	defer s.Close()
+	o.stage = "plan"
+	shapes := smallShapes(m)
+	p, err := s.Plan(context.Background(), shapes)
+	switch {
+	case err == nil && p.ArenaBytes+p.IOBytes+p.WeightBytes+p.ScratchBytes > runLimit:
+		return o
+	case err != nil && !errors.Is(err, tenure.ErrUnsupported): // unsupported: values may decide shapes, a run knows them
 		o.err = err
 		return o
 	}
 	o.stage = "run"
-	if o.err = runZeros(m, shapes); o.err == nil {
+	if o.err = runZeros(s, shapes); o.err == nil {
 		o.stage = "done"
 	}
 	return o
@@ -113,14 +119,9 @@ func smallShapes(m *tenure.Model) tenure.Shapes {
 	return shapes
 }
 
-func runZeros(m *tenure.Model, shapes tenure.Shapes) error {
-	s, err := m.NewSession(tenure.WithThreads(2))
-	if err != nil {
-		return err
-	}
-	defer s.Close()
+func runZeros(s *tenure.Session, shapes tenure.Shapes) error {
 	in := tenure.Inputs{}
-	for _, info := range m.Inputs() {
+	for _, info := range s.Model().Inputs() {
 		sh, err := shape.Of(shapes[info.Name]...)
 		if err != nil {
 			return err
