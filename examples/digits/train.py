@@ -144,7 +144,7 @@ def main():
     samples = HERE / "samples"
     samples.mkdir(exist_ok=True)
     for digit in range(10):
-        # The first test image of each digit that a person would read as such, at 16 times its size.
+        # The first test image of each digit, at 16 times its size.
         i = TRAIN + int(np.flatnonzero(data.target[TRAIN:] == digit)[0])
         pixels = np.round(data.images[i] * 255 / 16).astype(np.uint8)
         Image.fromarray(pixels).resize((128, 128), Image.NEAREST).save(samples / f"{digit}.png", optimize=True)
