@@ -140,6 +140,9 @@ func (e *Executable) OutputInInput(i int) int { return e.outputIn[i] }
 // findTaken fills in which parameters are overwritten or given back.
 func (e *Executable) findTaken(l *lowering) {
 	e.taken = make([]bool, len(e.Program.Body.Params))
+	for i, v := range e.Program.Body.Params {
+		e.taken[i] = v.Donated && l.places[v].size == 0 // no byte is left that could serve
+	}
 	for k, c := range l.calls {
 		for r, v := range c.Results {
 			if v == nil {

@@ -125,6 +125,9 @@ func (l *lowering) placeResults(k int, c *ir.Call) error {
 				return fmt.Errorf("BUG: region result %q is a view", v.Name)
 			}
 			l.places[v] = place{yield, 0, n}
+		case arg >= 0 && kind != op.View && n == 0:
+			// Nothing to save, and no bytes tell two outputs apart that would lie in them.
+			l.places[v] = place{l.newClass(v.Name, n), 0, n}
 		case arg >= 0 && kind != op.View && l.outputs[v] && !l.isWhole(c.Args[arg].Value):
 			l.decline(k, c, arg, "the output needs a buffer of its own, and the operand is a part of one")
 			l.places[v] = place{l.newClass(v.Name, n), 0, n}

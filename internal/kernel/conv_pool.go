@@ -35,9 +35,9 @@ func (c *Conv) preparePool() {
 	}
 }
 
-// poolAxis is the axis along which a pooled convolution is cut.
+// poolAxis is the axis along which a pooled convolution is cut. A pool with pads may have several steps where the convolution has one.
 func (c *Conv) poolAxis() int {
-	if c.out[0] > 1 {
+	if c.out[0] > 1 || c.Pool.out[0] > 1 {
 		return 0
 	}
 	return 1
