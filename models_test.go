@@ -104,7 +104,12 @@ func TestModels(t *testing.T) {
 	}
 	for _, path := range models {
 		name := filepath.Base(filepath.Dir(path))
-		t.Run(name, func(t *testing.T) { runModel(t, name, path) })
+		t.Run(name, func(t *testing.T) {
+			if testing.Short() && strings.HasPrefix(name, "light_") {
+				t.Skip("skipped with -short: a network of full size, which a race build runs in minutes")
+			}
+			runModel(t, name, path)
+		})
 	}
 }
 
