@@ -100,7 +100,7 @@ func callKey(c *ir.Call) string {
 		key = binary.AppendUvarint(append(key, '%'), uint64(id))
 	}
 	for _, a := range c.Attrs {
-		key = fmt.Appendf(key, "|%s=%T%v", a.Name, a.Value, a.Value)
+		key = fmt.Appendf(key, "|%s=%#v", a.Name, a.Value)
 	}
 	for _, r := range c.Results {
 		if r == nil {

@@ -17,13 +17,15 @@ import (
 // Requires: static types, dce (a dead reader would keep a value alive).
 // Guarantees: only values with a single reader disappear, so nothing is
 // computed twice by the program; the fused call stands where the convolution
-// stood, so that its operands live no longer than before.
+// stood. A residual then lives no longer than before. What is scaled before the
+// convolution lives until it, in place of the scaled value of the same size.
 //
 // What it leaves: whether the residual's bytes take the result (donate).
 var Fuse = Pass{Name: "fuse", Doc: "join convolutions with the additions, activations, pools and scales around them", Run: fuse}
 
 func fuse(ctx *Context) error {
-	f := &fuser{ctx: ctx, uses: countUses(ctx.Program), users: map[*ir.Value]*ir.Call{}, order: map[*ir.Call]int{}}
+	f := &fuser{ctx: ctx, uses: countUses(ctx.Program), users: map[*ir.Value]*ir.Call{},
+		order: map[*ir.Call]int{}, gone: map[*ir.Call]bool{}}
 	n := 0
 	ctx.Program.Walk(func(b *ir.Block, c *ir.Call) {
 		n++
@@ -35,26 +37,21 @@ func fuse(ctx *Context) error {
 		}
 	})
 	f.block(ctx.Program.Body)
-	f.replaced.apply(ctx.Program.Body)
 	return f.err
 }
 
 type fuser struct {
-	ctx      *Context
-	uses     map[*ir.Value]int
-	users    map[*ir.Value]*ir.Call // the last reader of a value: the only one where uses is 1
-	order    map[*ir.Call]int
-	gone     map[*ir.Call]bool // calls that were fused into another
-	replaced replacer
-	err      error
+	ctx   *Context
+	uses  map[*ir.Value]int
+	users map[*ir.Value]*ir.Call // the last reader of a value: the only one where uses is 1
+	order map[*ir.Call]int
+	gone  map[*ir.Call]bool // calls that were fused into another
+	err   error
 }
 
 var fusedConvOp = op.Builtin().Lookup("fused_conv")
 
 func (f *fuser) block(b *ir.Block) {
-	if f.gone == nil {
-		f.gone, f.replaced = map[*ir.Call]bool{}, replacer{}
-	}
 	local := map[*ir.Call]bool{}
 	for _, c := range b.Calls {
 		local[c] = true
