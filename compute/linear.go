@@ -25,8 +25,11 @@ type product2 struct {
 	batchA, batchB []int // strides along the batch axes, in elements
 }
 
-func bindMatMul(c *op.Call) (*Task, error) {
-	a, b := c.In[0].Shape.Sizes(), c.In[1].Shape.Sizes()
+func bindMatMul(c *op.Call) (*Task, error) { return productTask(c, productSizes(c, 0, 1)) }
+
+// productSizes returns the matrix product of two operands.
+func productSizes(c *op.Call, left, right int) product2 {
+	a, b := c.In[left].Shape.Sizes(), c.In[right].Shape.Sizes()
 	if len(a) == 1 {
 		a = []int{1, a[0]}
 	}
@@ -41,7 +44,7 @@ func bindMatMul(c *op.Call) (*Task, error) {
 		p.batchA[i] *= p.m * p.k
 		p.batchB[i] *= p.k * p.n
 	}
-	return productTask(c, p)
+	return p
 }
 
 func bindGemm(c *op.Call) (*Task, error) {

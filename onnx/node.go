@@ -355,7 +355,7 @@ func convertAttr(v any, kind op.AttrKind) (any, error) {
 	switch v := v.(type) {
 	case int64:
 		if kind == op.DTypeKind {
-			dt, err := dtype.FromONNX(int32(v))
+			dt, err := dtype.FromONNX(int32(min(max(v, 0), 1<<20)))
 			if err == nil && dt == dtype.String {
 				err = fmt.Errorf("element type %s: %w", dt, op.ErrUnsupported)
 			}

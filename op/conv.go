@@ -24,19 +24,36 @@ var convOps = []*Def{
 	},
 }
 
-// convDims checks x, w and bias of a convolution and returns their dimensions;
-// nil when the ranks of both x and w are unknown.
-func (s *Sig) convDims() (x, w []shape.Dim, err error) {
+// wantConvTypes checks the element types of a convolution of floats.
+func (s *Sig) wantConvTypes() error {
 	for i := range s.Args {
 		if err := s.want(i, floats); err != nil {
-			return nil, nil, err
+			return err
 		}
 		if err := s.wantLike(i, 0); err != nil {
-			return nil, nil, err
+			return err
 		}
 	}
+	return nil
+}
+
+// convOperands returns which operands x, w and the bias are.
+func (s *Sig) convOperands() (x, w, bias int) {
+	switch s.Def.Name {
+	case "qlinear_conv":
+		return 0, 3, 8
+	case "conv_integer":
+		return 0, 1, len(s.Args) // none
+	}
+	return 0, 1, 2
+}
+
+// convDims checks x and w of a convolution and returns their dimensions; nil
+// when the ranks of both are unknown.
+func (s *Sig) convDims() (x, w []shape.Dim, err error) {
+	xArg, wArg, _ := s.convOperands()
 	rank := 0
-	for i := range 2 {
+	for _, i := range [2]int{xArg, wArg} {
 		if err := s.wantRank(i, 3, -1); err != nil {
 			return nil, nil, err
 		}
@@ -47,10 +64,10 @@ func (s *Sig) convDims() (x, w []shape.Dim, err error) {
 	if rank == 0 {
 		return nil, nil, nil
 	}
-	if x, err = s.dimsOf(0, rank); err != nil {
+	if x, err = s.dimsOf(xArg, rank); err != nil {
 		return nil, nil, err
 	}
-	w, err = s.dimsOf(1, rank)
+	w, err = s.dimsOf(wArg, rank)
 	return x, w, err
 }
 
@@ -69,14 +86,10 @@ func times(d shape.Dim, n int) (shape.Dim, error) {
 }
 
 func inferConv(s *Sig) error {
-	_, dims, err := s.conv()
-	if err != nil {
+	if err := s.wantConvTypes(); err != nil {
 		return err
 	}
-	if dims == nil {
-		return s.giveAny(0, s.Args[0].DType)
-	}
-	return s.give(0, s.Args[0].DType, dims...)
+	return s.giveConv(s.Args[0].DType)
 }
 
 // conv checks a convolution and returns its axes and the result's dimensions.
@@ -93,13 +106,14 @@ func (s *Sig) conv() ([]WindowAxis, []shape.Dim, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	xArg, wArg, bias := s.convOperands()
 	if _, ok := unify(x[1], channels); !ok {
-		return nil, nil, badShape("got x %s and w %s with group %d, want %s channels in x", s.Args[0], s.Args[1], group, channels)
+		return nil, nil, badShape("got x %s and w %s with group %d, want %s channels in x", s.Args[xArg], s.Args[wArg], group, channels)
 	}
 	if m, ok := w[0].Size(); ok && m%group != 0 {
-		return nil, nil, badShape("got w %s with group %d, want a multiple of the group in its first dimension", s.Args[1], group)
+		return nil, nil, badShape("got w %s with group %d, want a multiple of the group in its first dimension", s.Args[wArg], group)
 	}
-	if err := s.wantVector(2, w[0], "output channel"); err != nil {
+	if err := s.wantVector(bias, w[0], "output channel"); err != nil {
 		return nil, nil, err
 	}
 	win, err := s.windowOf(len(x)-2, w[2:])
@@ -109,10 +123,11 @@ func (s *Sig) conv() ([]WindowAxis, []shape.Dim, error) {
 	return win.slide(x[2:], []shape.Dim{x[0], w[0]})
 }
 
-// ConvAxes returns the spatial axes of a call of conv or fused_conv with
-// static operands.
+// ConvAxes returns the spatial axes of a call of a convolution, fused or
+// quantised too, with static operands.
 func (s *Sig) ConvAxes() ([]WindowAxis, error) {
-	if err := s.wantStatic(0, 1); err != nil {
+	x, w, _ := s.convOperands()
+	if err := s.wantStatic(x, w); err != nil {
 		return nil, err
 	}
 	axes, _, err := s.conv()
@@ -120,6 +135,9 @@ func (s *Sig) ConvAxes() ([]WindowAxis, error) {
 }
 
 func inferConvTranspose(s *Sig) error {
+	if err := s.wantConvTypes(); err != nil {
+		return err
+	}
 	_, dims, err := s.convTranspose()
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ var families = [][]*Def{
 	reduceOps,
 	normalizationOps,
 	linearOps,
+	quantizeOps,
 	convOps,
 	poolingOps,
 	resizeOps,

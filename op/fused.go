@@ -33,6 +33,9 @@ func inferFusedConv(s *Sig) error {
 	if err != nil {
 		return err
 	}
+	if err := s.wantConvTypes(); err != nil {
+		return err
+	}
 	_, dims, err := s.conv()
 	if err != nil {
 		return err

@@ -1,6 +1,9 @@
 package op
 
-import "github.com/tenure-go/tenure/shape"
+import (
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/shape"
+)
 
 var linearOps = []*Def{
 	{
@@ -16,20 +19,25 @@ var linearOps = []*Def{
 }
 
 func inferMatMul(s *Sig) error {
-	a, b := s.Args[0], s.Args[1]
 	if err := s.want(0, wide); err != nil {
 		return err
 	}
 	if err := s.wantLike(1, 0); err != nil {
 		return err
 	}
-	for i := range 2 {
+	return s.giveProduct(s.Args[0].DType, 0, 1)
+}
+
+// giveProduct sets result 0 to the matrix product of two operands.
+func (s *Sig) giveProduct(dt dtype.DType, left, right int) error {
+	a, b := s.Args[left], s.Args[right]
+	for _, i := range [2]int{left, right} {
 		if err := s.wantRank(i, 1, -1); err != nil {
 			return err
 		}
 	}
 	if a.Shape == nil || b.Shape == nil {
-		return s.giveAny(0, a.DType)
+		return s.giveAny(0, dt)
 	}
 	// A vector is a matrix of one row or one column, whose axis the result drops.
 	x, y := a.Shape.Dims(), b.Shape.Dims()
@@ -44,15 +52,15 @@ func inferMatMul(s *Sig) error {
 	if _, ok := unify(x[m+1], y[n]); !ok {
 		return badShape("got %s and %s, want equal inner sizes instead of %s and %s", a, b, x[m+1], y[n])
 	}
-	left, err := shape.FromDims(x[:m]...)
+	outerA, err := shape.FromDims(x[:m]...)
 	if err != nil {
 		return err
 	}
-	right, err := shape.FromDims(y[:n]...)
+	outerB, err := shape.FromDims(y[:n]...)
 	if err != nil {
 		return err
 	}
-	batch, err := shape.Broadcast(left, right)
+	batch, err := shape.Broadcast(outerA, outerB)
 	if err != nil {
 		return badShape("got %s and %s, want axes before the last two that broadcast", a, b)
 	}
@@ -63,7 +71,7 @@ func inferMatMul(s *Sig) error {
 	if !col {
 		dims = append(dims, y[n+1])
 	}
-	return s.give(0, a.DType, dims...)
+	return s.give(0, dt, dims...)
 }
 
 func inferGemm(s *Sig) error {

@@ -25,6 +25,7 @@ var families = []struct {
 	{"reduce", testReduce},
 	{"softmax", testSoftmax},
 	{"norm", testNorm},
+	{"quantize", testQuantize},
 	{"resize", testResize},
 	{"conv_transpose", testConvTranspose},
 	{"plain", testPlain},

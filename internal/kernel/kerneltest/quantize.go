@@ -1,0 +1,179 @@
+package kerneltest
+
+import (
+	"testing"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+func testQuantize(t *testing.T) {
+	for _, c := range []struct {
+		dims        []int
+		axis, block int
+	}{{[]int{2, 3, 70}, 1, 0}, {[]int{5, 33}, 0, 0}, {[]int{7, 9}, 1, 0}, {[]int{3, 20}, 1, 8}, {[]int{2, 7, 37}, 1, 3}, {[]int{300}, 0, 64}} {
+		quantizeRows[int8](t, dtype.I8, c.dims, c.axis, c.block)
+		quantizeRows[uint8](t, dtype.U8, c.dims, c.axis, c.block)
+		quantizeRows[int16](t, dtype.I16, c.dims, c.axis, c.block)
+	}
+	t.Run("dynamic", dynamicScales)
+	t.Run("gemm", func(t *testing.T) { intGemms[int8, uint8](t); intGemms[uint8, int8](t) })
+	t.Run("conv", func(t *testing.T) { intConvs[int8, int8](t); intConvs[uint8, int8](t) })
+}
+
+func numbersOf[T any](dt dtype.DType, x []T) kernel.Numbers {
+	return kernel.Numbers{DType: dt, Data: asBytes(x)}
+}
+
+func quantizeRows[T int8 | uint8 | int16](t *testing.T, dt dtype.DType, dims []int, axis, block int) {
+	t.Helper()
+	r := newRand(70)
+	n, inner := ref.Size(dims), ref.Size(dims[axis+1:])
+	q := kernel.Quant{Axis: dims[axis], Inner: inner, Block: max(1, block), Blocked: block > 0}
+	count := dims[axis]
+	if block > 0 {
+		count = n / dims[axis] * ((dims[axis] + block - 1) / block)
+	}
+	x := ref.Map(uniform(r, n), func(v float32) float32 { return v * 20 })
+	scales := ref.Map(uniform(r, count), func(v float32) float32 { return 0.05 + v*v })
+	zeros := make([]T, count)
+	for i := range zeros {
+		zeros[i] = T(r.IntN(20))
+	}
+	s := newSpace(t)
+	src, scale, zero := in(s, "x", x), in(s, "scale", scales), in(s, "zero", zeros)
+	dst, back := out[T](s, "dst", n), out[float32](s, "back", n)
+	for lo := 0; lo < n; lo += 128 {
+		hi := min(lo+128, n)
+		kernel.Quantize(&q, lo, hi, numbersOf(dt, dst), numbersOf(dtype.F32, src), numbersOf(dtype.F32, scale), numbersOf(dt, zero), true)
+		kernel.Dequantize(&q, lo, hi, numbersOf(dtype.F32, back), numbersOf(dt, dst), numbersOf(dtype.F32, scale), numbersOf(dt, zero))
+	}
+	s.check()
+	least, most := kernel.IntRange(dt)
+	i := 0
+	ref.Each(dims, func(idx []int) {
+		at := ref.ScaleOf(dims, idx, axis, block)
+		want := ref.Quantize(x[i], scales[at], float64(zeros[at]), least, most)
+		if float64(dst[i]) != want {
+			t.Fatalf("%v block %d: element %d: got %v, want %v", dims, block, i, dst[i], want)
+		}
+		if w := (float32(want) - float32(zeros[at])) * scales[at]; back[i] != w {
+			t.Fatalf("%v block %d: element %d: got %v back, want %v", dims, block, i, back[i], w)
+		}
+		i++
+	})
+}
+
+func dynamicScales(t *testing.T) {
+	for _, c := range []struct {
+		x     []float32
+		scale float32
+		zero  uint8
+	}{{[]float32{0, 2, -3, -2.5, 1.34, 0.5}, 5.0 / 255, 153}, {[]float32{-1, -2}, 2.0 / 255, 255}, {[]float32{1, 3}, 3.0 / 255, 0}, {nil, 1, 0}, {[]float32{0, 0}, 1, 0}} {
+		if scale, zero := kernel.DynamicScale(c.x); scale != c.scale || zero != c.zero {
+			t.Errorf("%v: got scale %v and zero %d, want %v and %d", c.x, scale, zero, c.scale, c.zero)
+		}
+	}
+}
+
+// randomBytes gives n random bytes, and the same as ints.
+func randomBytes[T kernel.Byte](n int, seed uint64) (x []T, ints []int) {
+	r := newRand(seed)
+	for range n {
+		v := T(r.Uint32())
+		x, ints = append(x, v), append(ints, int(v))
+	}
+	return x, ints
+}
+
+func byteType[T kernel.Byte]() dtype.DType {
+	if ^T(0) > 0 {
+		return dtype.U8
+	}
+	return dtype.I8
+}
+
+func intGemms[A, B kernel.Byte](t *testing.T) {
+	for _, d := range [][3]int{{1, 1, 1}, {3, 5, 7}, {40, 33, 65}, {2, 3, 0}, {0, 4, 2}} {
+		m, n, k := d[0], d[1], d[2]
+		a, ai := randomBytes[A](m*k, 71)
+		b, bi := randomBytes[B](k*n, 72)
+		za, zai := randomBytes[A](m, 73)
+		zb, zbi := randomBytes[B](n, 74)
+		want := ref.IntMatMul(m, n, k, ai, bi, zai, zbi)
+		g := kernel.IntGemm{M: m, N: n, K: k}
+		g.Prepare()
+		s := newSpace(t)
+		pa, pb, pza, pzb := in(s, "a", a), in(s, "b", b), in(s, "zero a", za), in(s, "zero b", zb)
+		sums, narrow, scratch := out[int32](s, "sums", m*n), out[B](s, "narrow", m*n), out[int32](s, "scratch", n)
+		y, zero := []float32{300}, []B{7}
+		scaleA, scaleB := make([]float32, m), []float32{0.5}
+		for i := range scaleA {
+			scaleA[i] = float32(i + 1)
+		}
+		requant := kernel.Requant{A: numbersOf(dtype.F32, scaleA), B: numbersOf(dtype.F32, scaleB), Y: numbersOf(dtype.F32, y), Zero: numbersOf(byteType[B](), zero)}
+		zerosA, zerosB := numbersOf(byteType[A](), pza), numbersOf(byteType[B](), pzb)
+		backwards(g.Tiles(), func(i int) {
+			kernel.IntGemmTile(&g, i, asBytes(sums), pa, pb, zerosA, zerosB, nil, scratch)
+			kernel.IntGemmTile(&g, i, asBytes(narrow), pa, pb, zerosA, zerosB, &requant, scratch)
+		})
+		s.check()
+		least, most := kernel.IntRange(byteType[B]())
+		for i, w := range want {
+			if int(sums[i]) != w {
+				t.Fatalf("%v: element %d: got %d, want %d", d, i, sums[i], w)
+			}
+			k := scaleA[i/n] * 0.5 / 300
+			if q := ref.Quantize(float32(w)*k, 1, 7, least, most); float64(narrow[i]) != q {
+				t.Fatalf("%v: element %d: got %v requantised, want %v", d, i, narrow[i], q)
+			}
+		}
+	}
+}
+
+func intConvs[X, W kernel.Byte](t *testing.T) {
+	for _, c := range []kernel.IntConv{
+		{Batch: 2, Group: 1, Channels: 3, Filters: 4, In: []int{6, 5}, Out: []int{6, 3}, Kernel: []int{3, 2}, Stride: []int{1, 2}, Dilation: []int{1, 1}, Pad: []int{1, 0}},
+		{Batch: 1, Group: 3, Channels: 2, Filters: 2, In: []int{9}, Out: []int{4}, Kernel: []int{3}, Stride: []int{2}, Dilation: []int{2}, Pad: []int{2}},
+		{Batch: 1, Group: 2, Channels: 1, Filters: 1, In: []int{40, 41}, Out: []int{40, 41}, Kernel: []int{3, 3}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{1, 1}},
+	} {
+		taps, filters := ref.Size(c.Kernel), c.Group*c.Filters
+		x, xi := randomBytes[X](c.Batch*c.Group*c.Channels*ref.Size(c.In), 75)
+		w, wi := randomBytes[W](filters*c.Channels*taps, 76)
+		zw, zwi := randomBytes[W](filters, 77)
+		bias := make([]int32, filters)
+		for i := range bias {
+			bias[i] = int32(i * 100)
+		}
+		zx := []X{3}
+		// The reference convolves in float64, where these sums are exact.
+		fx, fw := make([]float32, len(x)), make([]float32, len(w))
+		for i, v := range xi {
+			fx[i] = float32(v - 3)
+		}
+		for i, v := range wi {
+			fw[i] = float32(v - zwi[i/(c.Channels*taps)])
+		}
+		fb := make([]float32, filters)
+		for i := range fb {
+			fb[i] = float32(bias[i])
+		}
+		want := ref.Conv{Batch: c.Batch, Group: c.Group, InChannels: c.Group * c.Channels, OutChannels: filters,
+			Window:   ref.Window{In: c.In, Kernel: c.Kernel, Stride: c.Stride, Dilation: c.Dilation, PadBegin: c.Pad, Out: c.Out},
+			Epilogue: ref.Epilogue{Bias: "row", Beta: 1}}.Run(fx, fw, fb, nil)
+		c.Prepare()
+		s := newSpace(t)
+		px, pw, pzx, pzw, pb := in(s, "x", x), in(s, "w", w), in(s, "zero x", zx), in(s, "zero w", zw), in(s, "bias", bias)
+		dst, scratch := out[int32](s, "dst", len(want)), out[int32](s, "scratch", c.ScratchBytes()/4)
+		backwards(c.Tiles(), func(i int) {
+			kernel.IntConvTile(&c, i, asBytes(dst), px, pw, numbersOf(byteType[X](), pzx), numbersOf(byteType[W](), pzw), pb, nil, scratch)
+		})
+		s.check()
+		for i, w := range want {
+			if float64(dst[i]) != w {
+				t.Fatalf("element %d: got %d, want %v", i, dst[i], w)
+			}
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/tenure-go/tenure/dtype"
+)
+
+// Quant is how numbers of Inner elements per index of an axis of size Axis share scales: Block indices along the axis have one, and
+// Blocked ones differ with the other axes, too. One scale for all is Axis 1 with everything inside.
+type Quant struct {
+	Axis, Inner, Block int
+	Blocked            bool
+}
+
+// at returns which scale element i has, and how many elements from i on share it.
+func (q *Quant) at(i int) (scale, run int) {
+	in, a := i%q.Inner, i/q.Inner%q.Axis
+	left := min(q.Block-a%q.Block, q.Axis-a)
+	if !q.Blocked {
+		return a / q.Block, left*q.Inner - in
+	}
+	outer := i / q.Inner / q.Axis
+	scale = (outer*ceilDiv(q.Axis, q.Block)+a/q.Block)*q.Inner + in
+	if q.Inner == 1 {
+		return scale, left
+	}
+	return scale, 1
+}
+
+// Numbers are elements of any type that Cast takes.
+type Numbers struct {
+	DType dtype.DType
+	Data  []byte
+}
+
+// At returns element i. Integers beyond 2^53 are rounded.
+func (n Numbers) At(i int) float64 {
+	var buf [1]uint64
+	b, dt := bytesOf(buf[:]), carrier(n.DType)
+	if dt == n.DType {
+		copy(b, part(n.Data, dt, i, i+1))
+	} else {
+		unpack(b[:dt.Size()], n.Data, n.DType, i, 1)
+	}
+	switch dt {
+	case dtype.F32:
+		return float64(math.Float32frombits(uint32(buf[0])))
+	case dtype.F64:
+		return math.Float64frombits(buf[0])
+	case dtype.I8:
+		return float64(int8(buf[0]))
+	case dtype.I16:
+		return float64(int16(buf[0]))
+	case dtype.I32:
+		return float64(int32(buf[0]))
+	case dtype.I64:
+		return float64(int64(buf[0]))
+	}
+	return float64(buf[0])
+}
+
+// zeroAt is At where an absent list is of zeros.
+func (n Numbers) zeroAt(i int) float64 {
+	if n.Data == nil {
+		return 0
+	}
+	return n.At(i)
+}
+
+// from returns the bytes from element i on, which starts a byte.
+func (n Numbers) from(i int) []byte { return n.Data[i*n.DType.Bits()/8:] }
+
+// endByte clears the byte that elements up to n fill in part.
+func (n Numbers) endByte(count int) {
+	if bits := count * n.DType.Bits(); bits%8 != 0 {
+		n.Data[bits/8] = 0
+	}
+}
+
+// IntRange returns the smallest and the largest number of an integer type of up to 32 bits.
+func IntRange(dt dtype.DType) (lo, hi float64) {
+	bits := dt.Bits()
+	if dt.IsSigned() {
+		return -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1) - 1
+	}
+	return 0, math.Ldexp(1, bits) - 1
+}
+
+// saturate rounds to the nearest integer, halves to the even one, moves by zero and holds the result in a range. NaN is zero.
+func saturate(x float32, zero, lo, hi float64) int32 {
+	v := math.RoundToEven(float64(x)) + zero
+	if v != v {
+		v = zero
+	}
+	return int32(min(max(v, lo), hi))
+}
+
+// Quantize computes elements [lo, hi) of dst = x / scale + zero, where lo is a multiple of 128; zero may be absent. Integers saturate,
+// floats do where asked to.
+func Quantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers, saturates bool) {
+	var in, out [castChunk]float32
+	var whole [castChunk]int32
+	least, most := IntRange(dst.DType)
+	for ; lo < hi; lo += castChunk {
+		n := min(hi-lo, castChunk)
+		Cast(bytesOf(in[:n]), dtype.F32, x.from(lo), x.DType, 0, n, CastMode{})
+		for i := 0; i < n; {
+			at, run := q.at(lo + i)
+			k, z := float32(scale.At(at)), zero.zeroAt(at)
+			for end := min(n, i+run); i < end; i++ {
+				if v := in[i] / k; dst.DType.IsInt() {
+					whole[i] = saturate(v, z, least, most)
+				} else {
+					out[i] = v + float32(z)
+				}
+			}
+		}
+		dst.endByte(lo + n)
+		if dst.DType.IsInt() {
+			Cast(dst.from(lo), dst.DType, bytesOf(whole[:n]), dtype.I32, 0, n, CastMode{})
+		} else {
+			Cast(dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{Saturate: saturates})
+		}
+	}
+}
+
+// Dequantize computes elements [lo, hi) of dst = (x - zero) * scale, where lo is a multiple of 128; zero may be absent.
+func Dequantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
+	var in [castChunk]float64
+	var out [castChunk]float32
+	for ; lo < hi; lo += castChunk {
+		n := min(hi-lo, castChunk)
+		Cast(bytesOf(in[:n]), dtype.F64, x.from(lo), x.DType, 0, n, CastMode{})
+		for i := 0; i < n; {
+			at, run := q.at(lo + i)
+			k, z := float32(scale.At(at)), zero.zeroAt(at)
+			for end := min(n, i+run); i < end; i++ {
+				out[i] = float32(in[i]-z) * k
+			}
+		}
+		Cast(dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{})
+	}
+}
+
+// DynamicScale returns the scale and the zero under which uint8 holds x, and 0.
+func DynamicScale(x []float32) (scale float32, zero uint8) {
+	var lo, hi float32
+	for _, v := range x {
+		lo, hi = min(lo, v), max(hi, v)
+	}
+	if scale = (hi - lo) / 255; scale == 0 {
+		return 1, 0
+	}
+	return scale, uint8(saturate(-lo/scale, 0, 0, 255))
+}
+
+// Byte is the element type of the integer products.
+type Byte interface{ int8 | uint8 }
+
+// Requant is what follows a product of integers: the sum times the two scales over the scale of the result, moved by Zero and saturated. A
+// scale that holds one element is that of all.
+type Requant struct {
+	A, B, Y Numbers
+	Zero    Numbers
+}
+
+func one(n Numbers, i int) float64 {
+	if len(n.Data) == n.DType.Size() {
+		i = 0
+	}
+	return n.zeroAt(i)
+}
+
+// apply requantises the sum at a row of A and a column of B.
+func (r *Requant) apply(sum int32, row, col int) float64 {
+	lo, hi := IntRange(r.Zero.DType)
+	k := float32(one(r.A, row)) * float32(one(r.B, col)) / float32(one(r.Y, 0))
+	return float64(saturate(float32(sum)*k, one(r.Zero, 0), lo, hi))
+}
+
+// IntGemm is C = (A - zeroA) * (B - zeroB) on bytes, alone or in batches; sums are int32 and wrap. The fields are those of PlainGemm.
+type IntGemm struct {
+	M, N, K        int
+	Batch          []int
+	BatchA, BatchB []int
+
+	rows int
+}
+
+// Prepare works out the tiles.
+func (g *IntGemm) Prepare() { g.rows = max(1, plainFlops/max(1, 2*g.N*g.K)) }
+
+// Tiles is how many parts the work has.
+func (g *IntGemm) Tiles() int { return ceilDiv(product(g.Batch)*g.M, g.rows) }
+
+// ScratchBytes is what a worker needs.
+func (g *IntGemm) ScratchBytes() int { return 4 * g.N }
+
+// IntGemmTile computes part t into an int32 result, or with r into the bytes of r's type. The zeros are per row of A and per column of B,
+// or one, or absent.
+func IntGemmTile[A, B Byte](g *IntGemm, t int, dst []byte, a []A, b []B, zeroA, zeroB Numbers, r *Requant, scratch []int32) {
+	sums := scratch[:g.N]
+	for row := t * g.rows; row < min((t+1)*g.rows, product(g.Batch)*g.M); row++ {
+		batch, m := row/g.M, row%g.M
+		offA, offB := 0, 0
+		for i := len(g.Batch) - 1; i >= 0; i-- {
+			at := batch % g.Batch[i]
+			batch /= g.Batch[i]
+			offA += at * g.BatchA[i]
+			offB += at * g.BatchB[i]
+		}
+		clear(sums)
+		za, total := int32(one(zeroA, m)), int32(0)
+		for k, v := range a[offA+m*g.K:][:g.K] {
+			f := int32(v) - za
+			total += f
+			for j, w := range b[offB+k*g.N:][:g.N] {
+				sums[j] += f * int32(w)
+			}
+		}
+		for j := range sums {
+			sums[j] -= total * int32(one(zeroB, j))
+		}
+		if r == nil {
+			copy(view[int32](dst)[row*g.N:], sums)
+			continue
+		}
+		for j, sum := range sums {
+			dst[row*g.N+j] = byte(int32(r.apply(sum, m, j)))
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package ref
+
+import "math"
+
+// Quantize is x / scale + zero, rounded to even and held between lo and hi; the division is in float32.
+func Quantize(x, scale float32, zero, lo, hi float64) float64 {
+	return math.Min(math.Max(math.RoundToEven(float64(x/scale))+zero, lo), hi)
+}
+
+// ScaleOf is which scale the element at idx has: that of its index on the axis, or where block is not 0 of its block there.
+func ScaleOf(dims, idx []int, axis, block int) int {
+	if block == 0 {
+		return idx[axis]
+	}
+	groups, at := append([]int(nil), dims...), append([]int(nil), idx...)
+	groups[axis], at[axis] = (dims[axis]+block-1)/block, idx[axis]/block
+	return At(groups, at)
+}
+
+// IntMatMul is (a - zeroA) * (b - zeroB), with a zero per row of a and per column of b.
+func IntMatMul(m, n, k int, a, b, zeroA, zeroB []int) []int {
+	out := make([]int, 0, m*n)
+	for i := range m {
+		for j := range n {
+			sum := 0
+			for l := range k {
+				sum += (a[i*k+l] - zeroA[i]) * (b[l*n+j] - zeroB[j])
+			}
+			out = append(out, sum)
+		}
+	}
+	return out
+}
