@@ -159,6 +159,9 @@ var large = map[string]func(g *graph){
 }
 
 func TestLargeFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skipped with -short: large programs take long in race builds")
+	}
 	memorytest.Check(t)
 	for name, build := range large {
 		t.Run(name, func(t *testing.T) {
