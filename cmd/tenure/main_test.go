@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"debug/elf"
+	"encoding/json"
 	"flag"
 	"os"
 	"os/exec"
@@ -76,6 +79,25 @@ func TestStatic(t *testing.T) {
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC {
 			t.Errorf("the executable has a segment %s, want a static one", p.Type)
+		}
+	}
+}
+
+// TestPromiseIsMeasured runs a model and wants the bytes that were promised.
+func TestPromiseIsMeasured(t *testing.T) {
+	root := filepath.Join("..", "..", "examples", "digits")
+	for _, threads := range []string{"1", "2"} {
+		var stdout, stderr bytes.Buffer
+		code := execute(context.Background(), []string{"run", filepath.Join(root, "digits.onnx"), "-i", filepath.Join(root, "samples", "3.png"), "--json", "--threads", threads}, &stdout, &stderr)
+		if code != 0 {
+			t.Fatalf("got exit code %d: %s", code, &stderr)
+		}
+		var a answerJSON
+		if err := json.Unmarshal(stdout.Bytes(), &a); err != nil {
+			t.Fatal(err)
+		}
+		if sum := a.ArenaBytes + a.ScratchBytes + a.IOBytes; a.MeasuredBytes == 0 || a.MeasuredBytes != a.PromisedBytes || a.PromisedBytes != sum {
+			t.Errorf("%s threads: got %d bytes measured, %d promised, %d as a sum, want the same", threads, a.MeasuredBytes, a.PromisedBytes, sum)
 		}
 	}
 }
