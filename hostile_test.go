@@ -19,6 +19,7 @@ import (
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -31,6 +32,15 @@ const (
 	runTime      = 2 * time.Second  // after which a run is stopped
 	hangTime     = 60 * time.Second // after which a case counts as hanging
 )
+
+// acmeRegistry has the operator of the model "acme" too.
+var acmeRegistry = func() *op.Registry {
+	r, err := op.Builtin().With(scaleOperator(nil))
+	if err != nil {
+		panic(err)
+	}
+	return r
+}()
 
 // outcome is how far a file came.
 type outcome struct {
@@ -50,7 +60,7 @@ func attempt(data []byte) (o outcome) {
 		o.heap = heapAllocated() - before
 	}()
 	o.stage = "load"
-	m, err := tenure.LoadBytes(data)
+	m, err := tenure.LoadBytes(data, tenure.WithOperators(acmeRegistry))
 	if err != nil {
 		o.err = err
 		return o

@@ -18,9 +18,9 @@ def info(name, dims, kind=F32):
     return helper.make_tensor_value_info(name, kind, dims)
 
 
-def save(name, nodes, inputs, outputs, weights=()):
+def save(name, nodes, inputs, outputs, weights=(), domains=()):
     graph = helper.make_graph(nodes, name, inputs, outputs, [numpy_helper.from_array(v, k) for k, v in weights])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)] + [helper.make_opsetid(d, 1) for d in domains], ir_version=8)
     onnx.checker.check_model(model)
     onnx.save(model, HERE / f"{name}.onnx")
 
@@ -84,3 +84,17 @@ save(
 
 # A picture of any size, in colour, comes out negated.
 save("negative", [node("Neg", ["image"], ["y"], "neg")], [info("image", [1, 3, "h", "w"])], [info("y", [1, 3, "h", "w"])])
+
+# Operators of a domain that only their owner knows: they are brought with a registry.
+save(
+    "acme",
+    [
+        node("Relu", ["x"], ["r"], "relu"),
+        node("Scale", ["r"], ["s"], "first", domain="acme", factor=2.0),
+        node("Scale", ["s"], ["t"], "second", domain="acme", factor=3.0),
+        node("Add", ["t", "x"], ["y"], "add"),
+    ],
+    [info("x", ["n", 4])],
+    [info("y", ["n", 4])],
+    domains=["acme"],
+)
