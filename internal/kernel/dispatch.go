@@ -8,7 +8,7 @@ type variant struct {
 }
 
 // variants that this machine can run, slowest first.
-var variants = []variant{{"portable", installPortable}}
+var variants = append([]variant{{"portable", installPortable}}, machineVariants()...)
 
 var active string
 

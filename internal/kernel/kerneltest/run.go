@@ -1,8 +1,10 @@
 package kerneltest
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/tenure-go/tenure/internal/cpu"
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
@@ -29,18 +31,31 @@ var families = []struct {
 	{"resize", testResize},
 	{"conv_transpose", testConvTranspose},
 	{"plain", testPlain},
+	{"long", testLong},
 }
 
-// RunAll runs the suite for every variant that this machine has. Variants are switched for the whole process, so nothing else may run
+// tiers are those that kernels are written for.
+var tiers = []cpu.Tier{cpu.Portable, cpu.AVX2, cpu.AVX512}
+
+// RunAll runs the suite for every variant that there is, and skips those that this machine cannot run. Variants are switched for the whole process, so nothing else may run
 // kernels at the same time.
 func RunAll(t *testing.T) {
 	active := kernel.Variant()
 	defer kernel.UseVariant(active)
-	for _, v := range kernel.Variants() {
-		t.Run(v, func(t *testing.T) {
-			kernel.UseVariant(v)
+	for _, tier := range tiers {
+		t.Run(tier.String(), func(t *testing.T) {
+			if !slices.Contains(kernel.Variants(), tier.String()) {
+				if tier <= cpu.Level() {
+					t.Fatalf("this machine runs %s, but the variants are %v", cpu.Level(), kernel.Variants())
+				}
+				t.Skipf("%s is above what this process may use, %s", tier, cpu.Level())
+			}
+			kernel.UseVariant(tier.String())
 			Run(t)
 		})
+	}
+	if n := len(kernel.Variants()); n > len(tiers) {
+		t.Errorf("got %d variants, want at most those of %v", n, tiers)
 	}
 }
 

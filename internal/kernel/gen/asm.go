@@ -1,0 +1,226 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// machine is a set of vector instructions.
+type machine struct {
+	name   string
+	suffix string // of function names
+	lanes  int    // float32 per vector
+	vector string // register of a whole vector, and of half of one
+	half   string
+	masks  bool // lanes are chosen by mask registers, not by vectors
+	rows   int  // of a tile of the matrix product that fits into the registers, two vectors wide
+}
+
+var (
+	avx512 = &machine{name: "avx512", suffix: "512", lanes: 16, vector: "Z", half: "Y", masks: true, rows: 14}
+	avx2   = &machine{name: "avx2", suffix: "256", lanes: 8, vector: "Y", half: "X", rows: 6}
+)
+
+// assembler collects the text of one machine's functions.
+type assembler struct {
+	*machine
+	text, stubs strings.Builder
+	table       []uint64 // one 64-bit word per constant, which the file repeats over a whole vector
+	offset      int      // of the next argument
+	labels      int
+}
+
+// Registers that every kernel uses alike. The mask of a row's end is in tailMask; on machines without mask registers it takes a vector,
+// and so does the result of a comparison.
+const (
+	tailMask   = "K1"
+	tailVector = 15
+	testMask   = "K2"
+	testVector = 14
+)
+
+func (a *assembler) op(format string, args ...any) { fmt.Fprintf(&a.text, "\t"+format+"\n", args...) }
+
+func (a *assembler) label(name string) { fmt.Fprintf(&a.text, "%s:\n", name) }
+
+func (a *assembler) v(i int) string { return fmt.Sprint(a.vector, i) }
+
+func (a *assembler) h(i int) string { return fmt.Sprint(a.half, i) }
+
+// bytes is the size of a vector.
+func (a *assembler) bytes() int { return 4 * a.lanes }
+
+// param is an argument or a result of a function.
+type param struct{ name, typ string }
+
+func (p param) size() int {
+	switch p.typ {
+	case "float32":
+		return 4
+	case "bool":
+		return 1
+	}
+	return 8
+}
+
+// function starts a function: its declaration for Go, and its first line. The results begin at a multiple of eight.
+func (a *assembler) function(name, doc string, in, out []param) {
+	name += a.suffix
+	size := 0
+	layout := func(ps []param) (texts []string) {
+		for _, p := range ps {
+			size = (size + p.size() - 1) / p.size() * p.size()
+			size += p.size()
+			texts = append(texts, p.name+" "+p.typ)
+		}
+		return texts
+	}
+	args := strings.Join(layout(in), ", ")
+	results := ""
+	if len(out) > 0 {
+		size = (size + 7) / 8 * 8
+		results = " (" + strings.Join(layout(out), ", ") + ")"
+	}
+	fmt.Fprintf(&a.stubs, "\n// %s %s\n//\n//go:noescape\nfunc %s(%s)%s\n", name, doc, name, args, results)
+	fmt.Fprintf(&a.text, "\n// func %s(%s)%s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", name, args, results, name, size)
+	a.offset = 0
+	a.labels = 0
+}
+
+// arg gives the place of the next argument in order.
+func (a *assembler) arg(p param) string {
+	a.offset = (a.offset + p.size() - 1) / p.size() * p.size()
+	s := fmt.Sprintf("%s+%d(FP)", p.name, a.offset)
+	a.offset += p.size()
+	return s
+}
+
+// result gives the place of the first result.
+func (a *assembler) result(p param) string {
+	a.offset = (a.offset + 7) / 8 * 8
+	return a.arg(p)
+}
+
+// ret leaves with the upper halves of all vectors clean: scalar code would pay for each instruction otherwise.
+func (a *assembler) ret() {
+	a.op("VZEROUPPER")
+	a.op("RET")
+}
+
+// constant gives the place of a vector of equal words.
+func (a *assembler) constant(word uint64) string {
+	at := -1
+	for i, w := range a.table {
+		if w == word {
+			at = i
+		}
+	}
+	if at < 0 {
+		at = len(a.table)
+		a.table = append(a.table, word)
+	}
+	return fmt.Sprintf("constants%s<>+%d(SB)", a.suffix, at*a.bytes())
+}
+
+func (a *assembler) f64(v float64) string { return a.constant(math.Float64bits(v)) }
+
+func (a *assembler) f32(v float32) string {
+	b := uint64(math.Float32bits(v))
+	return a.constant(b<<32 | b)
+}
+
+// constants writes the tables: constants, and ones followed by zeros, from which the mask of any number of lanes is cut.
+func (a *assembler) constants() string {
+	var s strings.Builder
+	name := "constants" + a.suffix
+	words := a.bytes() / 8
+	s.WriteString("\n")
+	for i, w := range a.table {
+		for j := range words {
+			fmt.Fprintf(&s, "DATA %s<>+%d(SB)/8, $0x%016x\n", name, 8*(i*words+j), w)
+		}
+	}
+	fmt.Fprintf(&s, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name, len(a.table)*a.bytes())
+	if !a.masks {
+		s.WriteString("\n")
+		for i := range 2 * a.lanes {
+			w := uint64(math.MaxUint64)
+			if i >= a.lanes {
+				w = 0
+			}
+			fmt.Fprintf(&s, "DATA lanes%s<>+%d(SB)/8, $0x%016x\n", a.suffix, 8*i, w)
+		}
+		fmt.Fprintf(&s, "GLOBL lanes%s<>(SB), RODATA|NOPTR, $%d\n", a.suffix, 16*a.lanes)
+	}
+	return s.String()
+}
+
+// tail makes the mask of the first CX lanes, fewer than a vector has. It needs AX.
+func (a *assembler) tail() {
+	if a.masks {
+		a.op("MOVL $1, AX")
+		a.op("SHLL CX, AX")
+		a.op("DECL AX")
+		a.op("KMOVW AX, %s", tailMask)
+		return
+	}
+	a.cutMask("CX", 0, tailVector)
+}
+
+// cutMask loads a vector with ones in the lanes whose number, first on, is below count. It spoils count's sign, and needs AX.
+func (a *assembler) cutMask(count string, first, to int) {
+	a.op("LEAQ lanes%s<>+%d(SB), AX", a.suffix, 8*a.lanes+4*first)
+	a.op("NEGQ %s", count)
+	a.op("VMOVUPS (AX)(%s*4), %s", count, a.v(to))
+	a.op("NEGQ %s", count)
+}
+
+// load and store move a vector of float32, or what the mask leaves of it. With half set it is half a vector.
+func (a *assembler) load(from string, to int, half, tail bool) {
+	reg, mask := a.v(to), a.v(tailVector)
+	if half {
+		reg, mask = a.h(to), a.h(tailVector)
+	}
+	switch {
+	case !tail:
+		a.op("VMOVUPS %s, %s", from, reg)
+	case a.masks:
+		a.op("VMOVUPS.Z %s, %s, %s", from, tailMask, reg)
+	default:
+		a.op("VMASKMOVPS %s, %s, %s", from, mask, reg)
+	}
+}
+
+func (a *assembler) store(from int, to string, half, tail bool) {
+	reg, mask := a.v(from), a.v(tailVector)
+	if half {
+		reg, mask = a.h(from), a.h(tailVector)
+	}
+	switch {
+	case !tail:
+		a.op("VMOVUPS %s, %s", reg, to)
+	case a.masks:
+		a.op("VMOVUPS %s, %s, %s", reg, tailMask, to)
+	default:
+		a.op("VMASKMOVPS %s, %s, %s", reg, mask, to)
+	}
+}
+
+// Predicates of comparisons, all false on NaN but the last.
+const (
+	less      = 0x11
+	greater   = 0x1e
+	unordered = 0x03
+)
+
+// choose sets dst to src in the lanes where x has the relation to y, a register or a constant. typ is PS or PD.
+func (a *assembler) choose(typ string, relation int, x, y, src, dst string) {
+	if a.masks {
+		a.op("VCMP%s $%d, %s, %s, %s", typ, relation, y, x, testMask)
+		a.op("VMOVUP%s %s, %s, %s", typ[1:], src, testMask, dst)
+		return
+	}
+	a.op("VCMP%s $%d, %s, %s, %s", typ, relation, y, x, a.v(testVector))
+	a.op("VBLENDV%s %s, %s, %s, %s", typ, a.v(testVector), src, dst, dst)
+}

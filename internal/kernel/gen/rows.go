@@ -1,0 +1,358 @@
+package main
+
+import "fmt"
+
+// rowLoop runs body over a row of CX elements: a few vectors at a time, then one by one, then the rest through a mask. at gives the place
+// of the vector in turn behind a pointer; the loop moves the pointers on.
+func (a *assembler) rowLoop(pointers []string, unroll int, body func(at func(string) string, tail bool)) {
+	a.loop(pointers, unroll, a.lanes, body)
+}
+
+func (a *assembler) loop(pointers []string, unroll, lanes int, body func(at func(string) string, tail bool)) {
+	turns := func(n int, this, next string) {
+		a.op("CMPQ CX, $%d", n*lanes)
+		a.op("JLT %s", next)
+		a.label(this)
+		for u := range n {
+			body(func(p string) string { return fmt.Sprintf("%d(%s)", 4*u*lanes, p) }, false)
+		}
+		for _, p := range pointers {
+			a.op("ADDQ $%d, %s", 4*n*lanes, p)
+		}
+		a.op("SUBQ $%d, CX", n*lanes)
+		a.op("CMPQ CX, $%d", n*lanes)
+		a.op("JGE %s", this)
+		a.label(next)
+	}
+	if unroll > 1 {
+		turns(unroll, "blocks", "few")
+	}
+	turns(1, "vectors", "rest")
+	a.op("TESTQ CX, CX")
+	a.op("JZ done")
+	a.tail()
+	body(func(p string) string { return "(" + p + ")" }, true)
+	a.label("done")
+}
+
+var (
+	argN   = param{"n", "int"}
+	argDst = param{"dst", "*float32"}
+	argX   = param{"x", "*float32"}
+	argY   = param{"y", "*float32"}
+	argS   = param{"s", "float32"}
+	argT   = param{"t", "float32"}
+)
+
+// Vectors of an elementwise kernel: the operand, which becomes the result, the second operand, the scalars, and what is free.
+const (
+	vecX = iota
+	vecY
+	vecS
+	vecT
+	vecFree
+)
+
+// elementwise is a loop dst[i] = f(x[i], y[i]; s, t).
+func (a *assembler) elementwise(name, doc string, in []param, f func(x, y, s, t, free string)) {
+	in = append([]param{argN, argDst}, in...)
+	a.function(name, doc, in, nil)
+	pointers := []string{"DI"}
+	two := false
+	for _, p := range in {
+		at := a.arg(p)
+		switch p {
+		case argN:
+			a.op("MOVQ %s, CX", at)
+		case argDst:
+			a.op("MOVQ %s, DI", at)
+		case argX:
+			a.op("MOVQ %s, SI", at)
+			pointers = append(pointers, "SI")
+		case argY:
+			a.op("MOVQ %s, DX", at)
+			pointers = append(pointers, "DX")
+			two = true
+		case argS:
+			a.op("VBROADCASTSS %s, %s", at, a.v(vecS))
+		case argT:
+			a.op("VBROADCASTSS %s, %s", at, a.v(vecT))
+		}
+	}
+	a.rowLoop(pointers, 4, func(at func(string) string, tail bool) {
+		a.load(at("SI"), vecX, false, tail)
+		if two {
+			a.load(at("DX"), vecY, false, tail)
+		}
+		f(a.v(vecX), a.v(vecY), a.v(vecS), a.v(vecT), a.v(vecFree))
+		a.store(vecX, at("DI"), false, tail)
+	})
+	a.ret()
+}
+
+func (a *assembler) rowKernels() {
+	a.binaryKernels()
+	a.unaryKernels()
+	a.normKernels()
+	a.rowSums()
+	a.rowMax()
+	a.taps()
+}
+
+func (a *assembler) binaryKernels() {
+	for _, k := range []struct{ name, instruction, text string }{
+		{"add", "VADDPS", "+"}, {"sub", "VSUBPS", "-"}, {"mul", "VMULPS", "*"}, {"div", "VDIVPS", "/"},
+	} {
+		a.elementwise(k.name, "is x[i] "+k.text+" y[i].", []param{argX, argY}, func(x, y, _, _, _ string) {
+			a.op("%s %s, %s, %s", k.instruction, y, x, x)
+		})
+		a.elementwise(k.name+"Scalar", "is x[i] "+k.text+" s.", []param{argX, argS}, func(x, _, s, _, _ string) {
+			a.op("%s %s, %s, %s", k.instruction, s, x, x)
+		})
+	}
+	a.elementwise("subFrom", "is s - x[i].", []param{argX, argS}, func(x, _, s, _, _ string) { a.op("VSUBPS %s, %s, %s", x, s, x) })
+	a.elementwise("divInto", "is s / x[i].", []param{argX, argS}, func(x, _, s, _, _ string) { a.op("VDIVPS %s, %s, %s", x, s, x) })
+}
+
+// unaryKernels has the functions of a few instructions. VMAXPS and VMINPS give their last source, the first as written here, where one is
+// NaN or both are zeros.
+func (a *assembler) unaryKernels() {
+	a.elementwise("relu", "is max(x[i], 0).", []param{argX}, func(x, _, _, _, free string) {
+		a.op("VXORPS %s, %s, %s", free, free, free)
+		a.op("VMAXPS %s, %s, %s", x, free, x)
+		a.op("VADDPS %s, %s, %s", free, x, x) // -0 becomes 0
+	})
+	a.elementwise("leakyRelu", "is x[i], times s if it is negative.", []param{argX, argS}, func(x, _, s, _, free string) {
+		a.op("VMULPS %s, %s, %s", s, x, free)
+		a.op("VXORPS %s, %s, %s", a.v(vecFree+1), a.v(vecFree+1), a.v(vecFree+1))
+		a.choose("PS", less, x, a.v(vecFree+1), free, x)
+	})
+	a.elementwise("clip", "is min(max(x[i], s), t); neither is NaN.", []param{argX, argS, argT}, func(x, _, s, t, _ string) {
+		a.op("VMAXPS %s, %s, %s", x, s, x)
+		a.op("VMINPS %s, %s, %s", x, t, x)
+	})
+	a.elementwise("affine", "is s*x[i] + t.", []param{argX, argS, argT}, func(x, _, s, t, _ string) {
+		a.op("VFMADD213PS %s, %s, %s", t, s, x)
+	})
+	unit := func(x, free string) {
+		a.op("VXORPS %s, %s, %s", free, free, free)
+		a.op("VMAXPS %s, %s, %s", x, free, x)
+		a.op("VMOVUPS %s, %s", a.f32(1), free)
+		a.op("VMINPS %s, %s, %s", x, free, x)
+	}
+	a.elementwise("hardSigmoid", "is min(max(s*x[i] + t, 0), 1).", []param{argX, argS, argT}, func(x, _, s, t, free string) {
+		a.op("VFMADD213PS %s, %s, %s", t, s, x)
+		unit(x, free)
+	})
+	a.elementwise("hardSwish", "is x[i] * min(max(x[i]/6 + 1/2, 0), 1).", []param{argX}, func(x, y, s, _, free string) {
+		a.op("VMOVUPS %s, %s", a.f32(1.0/6), y)
+		a.op("VMOVAPS %s, %s", x, s)
+		a.op("VFMADD213PS %s, %s, %s", a.f32(0.5), y, x)
+		unit(x, free)
+		a.op("VMULPS %s, %s, %s", s, x, x)
+	})
+	a.elementwise("sqrt", "is the square root of x[i].", []param{argX}, func(x, _, _, _, _ string) { a.op("VSQRTPS %s, %s", x, x) })
+}
+
+func (a *assembler) normKernels() {
+	in := []param{argX, argY, argS, argT}
+	a.elementwise("normScale", "is (x[i] - s) * t * y[i].", in, func(x, y, s, t, _ string) {
+		a.op("VSUBPS %s, %s, %s", s, x, x)
+		a.op("VMULPS %s, %s, %s", t, x, x)
+		a.op("VMULPS %s, %s, %s", y, x, x)
+	})
+	a.function("normBias", "is (x[i] - s) * t * y[i] + z[i].", []param{argN, argDst, argX, argY, {"z", "*float32"}, argS, argT}, nil)
+	for _, p := range []struct {
+		param
+		reg string
+	}{{argN, "CX"}, {argDst, "DI"}, {argX, "SI"}, {argY, "DX"}, {param{"z", "*float32"}, "R8"}} {
+		a.op("MOVQ %s, %s", a.arg(p.param), p.reg)
+	}
+	x, y, s, t, z := a.v(vecX), a.v(vecY), a.v(vecS), a.v(vecT), a.v(vecFree)
+	a.op("VBROADCASTSS %s, %s", a.arg(argS), s)
+	a.op("VBROADCASTSS %s, %s", a.arg(argT), t)
+	a.rowLoop([]string{"DI", "SI", "DX", "R8"}, 2, func(at func(string) string, tail bool) {
+		a.load(at("SI"), vecX, false, tail)
+		a.load(at("DX"), vecY, false, tail)
+		a.load(at("R8"), vecFree, false, tail)
+		a.op("VSUBPS %s, %s, %s", s, x, x)
+		a.op("VMULPS %s, %s, %s", t, x, x)
+		a.op("VFMADD213PS %s, %s, %s", z, y, x)
+		a.store(vecX, at("DI"), false, tail)
+	})
+	a.ret()
+}
+
+// rowSums adds up in float64, half a vector of float32 at a time, with four sums so that additions do not wait for each other.
+func (a *assembler) rowSums() {
+	sum := param{"sum", "float64"}
+	const sums, x, about = 4, 4, 5
+	start := func() {
+		for i := range sums {
+			a.op("VXORPD %s, %s, %s", a.v(i), a.v(i), a.v(i))
+		}
+	}
+	finish := func() {
+		a.op("VADDPD %s, %s, %s", a.v(1), a.v(0), a.v(0))
+		a.op("VADDPD %s, %s, %s", a.v(3), a.v(2), a.v(2))
+		a.op("VADDPD %s, %s, %s", a.v(2), a.v(0), a.v(0))
+		a.addDoubles(0, x)
+		a.op("VMOVSD X0, %s", a.result(sum))
+		a.ret()
+	}
+	a.function("sum", "is the sum of x[i].", []param{argN, argX}, []param{sum})
+	a.op("MOVQ %s, CX", a.arg(argN))
+	a.op("MOVQ %s, SI", a.arg(argX))
+	start()
+	turn := 0
+	a.loop([]string{"SI"}, sums, a.lanes/2, func(at func(string) string, tail bool) {
+		a.loadDoubles(at("SI"), x, tail)
+		a.op("VADDPD %s, %s, %s", a.v(x), a.v(turn%sums), a.v(turn%sums))
+		turn++
+	})
+	finish()
+
+	a.function("squares", "is the sum of (x[i]-s)^2.", []param{argN, argX, argS}, []param{sum})
+	a.op("MOVQ %s, CX", a.arg(argN))
+	a.op("MOVQ %s, SI", a.arg(argX))
+	a.op("VBROADCASTSS %s, %s", a.arg(argS), a.h(about))
+	a.op("VCVTPS2PD %s, %s", a.h(about), a.v(about))
+	start()
+	turn = 0
+	a.loop([]string{"SI"}, sums, a.lanes/2, func(at func(string) string, tail bool) {
+		a.loadDoubles(at("SI"), x, tail)
+		a.op("VSUBPD %s, %s, %s", a.v(about), a.v(x), a.v(x))
+		if tail { // the lanes that are not there would add the square of s
+			a.keepTail(x)
+		}
+		a.op("VFMADD231PD %s, %s, %s", a.v(x), a.v(x), a.v(turn%sums))
+		turn++
+	})
+	finish()
+}
+
+// loadDoubles loads half a vector of float32 as a vector of float64.
+func (a *assembler) loadDoubles(from string, to int, tail bool) {
+	if !tail {
+		a.op("VCVTPS2PD %s, %s", from, a.v(to))
+		return
+	}
+	a.load(from, to, true, true)
+	a.op("VCVTPS2PD %s, %s", a.h(to), a.v(to))
+}
+
+// keepTail clears the lanes of a vector of float64 that lie beyond the tail. It spoils the vector after it but one.
+func (a *assembler) keepTail(v int) {
+	if a.masks {
+		a.op("VMOVAPD.Z %s, %s, %s", a.v(v), tailMask, a.v(v))
+		return
+	}
+	a.op("VPMOVSXDQ %s, %s", a.h(tailVector), a.v(v+2))
+	a.op("VANDPD %s, %s, %s", a.v(v+2), a.v(v), a.v(v))
+}
+
+// addDoubles adds up a vector of float64 into its first lane.
+func (a *assembler) addDoubles(v, spare int) {
+	if a.masks {
+		a.op("VEXTRACTF64X4 $1, Z%d, Y%d", v, spare)
+		a.op("VADDPD Y%d, Y%d, Y%d", spare, v, v)
+	}
+	a.op("VEXTRACTF128 $1, Y%d, X%d", v, spare)
+	a.op("VADDPD X%d, X%d, X%d", spare, v, v)
+	a.op("VPERMILPD $1, X%d, X%d", v, spare)
+	a.op("VADDSD X%d, X%d, X%d", spare, v, v)
+}
+
+// rowMax returns the largest number, and a number that is NaN if any is: the sum of x[i] - x[i] would be NaN for infinities, too, so it
+// keeps what is unordered.
+func (a *assembler) rowMax() {
+	peak := param{"peak", "float32"}
+	for _, k := range []struct{ name, instruction, doc string }{{"max", "VMAXPS", "largest"}, {"min", "VMINPS", "smallest"}} {
+		a.function(k.name, "is the "+k.doc+" of s and x[i], or NaN if one of x[i] is.", []param{argN, argX, argS}, []param{peak})
+		a.op("MOVQ %s, CX", a.arg(argN))
+		a.op("MOVQ %s, SI", a.arg(argX))
+		const peaks, x, nan, start = 4, 4, 5, 6
+		a.op("VBROADCASTSS %s, %s", a.arg(argS), a.v(start))
+		for i := range peaks {
+			a.op("VMOVAPS %s, %s", a.v(start), a.v(i))
+		}
+		a.op("VMOVAPS %s, %s", a.v(start), a.v(nan))
+		turn := 0
+		a.rowLoop([]string{"SI"}, peaks, func(at func(string) string, tail bool) {
+			a.load(at("SI"), x, false, tail)
+			if tail { // the lanes that are not there hold zeros
+				a.fillTail(start, x)
+			}
+			a.op("%s %s, %s, %s", k.instruction, a.v(x), a.v(turn%peaks), a.v(turn%peaks))
+			a.choose("PS", unordered, a.v(x), a.v(x), a.v(x), a.v(nan))
+			turn++
+		})
+		for _, p := range [][2]int{{1, 0}, {3, 2}, {2, 0}} {
+			a.pickLanes(k.instruction, p[0], p[1])
+		}
+		a.foldLanes(k.instruction, 0, x)
+		a.foldLanes("VADDPS", nan, x) // start, infinite, or NaN
+		a.op("VUCOMISS X%d, X%d", nan, nan)
+		a.op("JPC number")
+		a.op("VMOVAPS X%d, X0", nan)
+		a.label("number")
+		a.op("VMOVSS X0, %s", a.result(peak))
+		a.ret()
+	}
+}
+
+func (a *assembler) pickLanes(instruction string, from, to int) {
+	a.op("%s %s, %s, %s", instruction, a.v(from), a.v(to), a.v(to))
+}
+
+// fillTail sets the lanes of a vector beyond the tail.
+func (a *assembler) fillTail(from, to int) {
+	if a.masks {
+		a.op("KNOTW %s, %s", tailMask, testMask)
+		a.op("VMOVAPS %s, %s, %s", a.v(from), testMask, a.v(to))
+		return
+	}
+	a.op("VBLENDVPS %s, %s, %s, %s", a.v(tailVector), a.v(to), a.v(from), a.v(to))
+}
+
+// foldLanes joins the lanes of a vector into its first.
+func (a *assembler) foldLanes(instruction string, v, spare int) {
+	if a.masks {
+		a.op("VEXTRACTF64X4 $1, Z%d, Y%d", v, spare)
+		a.op("%s Y%d, Y%d, Y%d", instruction, spare, v, v)
+	}
+	a.op("VEXTRACTF128 $1, Y%d, X%d", v, spare)
+	a.op("%s X%d, X%d, X%d", instruction, spare, v, v)
+	for _, swap := range []string{"$0x4e", "$0xb1"} {
+		a.op("VPERMILPS %s, X%d, X%d", swap, v, spare)
+		a.op("%s X%d, X%d, X%d", instruction, spare, v, v)
+	}
+}
+
+// taps adds a row of taps to a row of outputs, which it reads and writes once.
+func (a *assembler) taps() {
+	in := []param{argN, argDst, argX, {"w", "*float32"}, {"taps", "int"}, {"dilation", "int"}}
+	a.function("taps", "adds to dst[i] the sum of w[k] * x[i+k*dilation], dilation counted in bytes.", in, nil)
+	for i, reg := range []string{"CX", "DI", "SI", "R8", "R9", "R10"} {
+		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
+	}
+	const sum, w, x = 0, 1, 2
+	turn := 0
+	a.loop([]string{"DI", "SI"}, 1, a.lanes, func(at func(string) string, tail bool) {
+		turn++
+		a.load(at("DI"), sum, false, tail)
+		a.op("MOVQ SI, R11")
+		a.op("MOVQ R8, R12")
+		a.op("MOVQ R9, R13")
+		a.label(fmt.Sprint("tap", turn))
+		a.op("VBROADCASTSS (R12), %s", a.v(w))
+		a.load("(R11)", x, false, tail)
+		a.op("VFMADD231PS %s, %s, %s", a.v(x), a.v(w), a.v(sum))
+		a.op("ADDQ $4, R12")
+		a.op("ADDQ R10, R11")
+		a.op("DECQ R13")
+		a.op("JNZ tap%d", turn)
+		a.store(sum, at("DI"), false, tail)
+	})
+	a.ret()
+}

@@ -1,0 +1,63 @@
+package kernel
+
+// asmElements is how much of a row one call of assembly takes. Assembly cannot be preempted, and a collection waits for it: a call must not
+// last longer than some ten microseconds.
+const asmElements = 16 << 10
+
+func (v *assembly) installGemm() {
+	gemmNR = v.nr
+	gemmPanel = v.gemmPanel
+	gemvAxpy = v.gemvAxpy
+	gemvDot = v.gemvDot
+}
+
+// gemmPanel cuts the rows into tiles of nearly equal height: five and five are faster than six and four.
+func (v *assembly) gemmPanel(m, depth int, a []float32, lda int, b, c []float32, ldc, nr int, acc bool) {
+	if m == 0 || depth == 0 {
+		return
+	}
+	// The last elements that the tiles touch.
+	_, _, _ = a[(m-1)*lda+depth-1], b[depth*v.nr-1], c[(m-1)*ldc+nr-1]
+	for tiles := ceilDiv(m, len(v.tiles)-1); tiles > 0; tiles-- {
+		rows := ceilDiv(m, tiles)
+		v.tiles[rows](depth, &a[0], 4*lda, &b[0], &c[0], 4*ldc, nr, acc)
+		if m -= rows; m > 0 {
+			a, c = a[rows*lda:], c[rows*ldc:]
+		}
+	}
+}
+
+// gemvAxpy takes eight rows of B at a time, so that out is read and written once for eight products. out is short: gemvCols at most.
+func (v *assembly) gemvAxpy(out, a, b []float32, ldb int) {
+	n, k := len(out), 0
+	if n == 0 {
+		return
+	}
+	for ; k+8 <= len(a); k += 8 {
+		rows := b[k*ldb : (k+7)*ldb+n]
+		v.axpy8(n, &out[0], &a[k], &rows[0], 4*ldb)
+	}
+	for ; k < len(a); k++ {
+		row := b[k*ldb:][:n]
+		v.axpy1(n, &out[0], &a[k], &row[0], 4*ldb)
+	}
+}
+
+// gemvDot takes four rows at a time, so that a is read once for four products.
+func (v *assembly) gemvDot(out, a, b []float32, ldb int) {
+	for len(a) > 0 {
+		n := min(len(a), asmElements)
+		j := 0
+		for ; j+4 <= len(out); j += 4 {
+			rows := b[j*ldb : (j+3)*ldb+n]
+			v.dot4(n, &out[j], &a[0], &rows[0], 4*ldb)
+		}
+		for ; j < len(out); j++ {
+			rows := b[j*ldb:][:n]
+			v.dot1(n, &out[j], &a[0], &rows[0], 4*ldb)
+		}
+		if a = a[n:]; len(a) > 0 {
+			b = b[n:]
+		}
+	}
+}
