@@ -38,9 +38,9 @@ type Model struct {
 	inputs  []Info
 	outputs []Info
 
-	mu       sync.Mutex
-	sessions int
-	closed   bool
+	mu     sync.Mutex
+	users  int // sessions, and calls that read weights
+	closed bool
 }
 
 // Info describes an input or output of a model. Dimensions may be symbolic.
@@ -149,7 +149,7 @@ func (m *Model) Outputs() []Info { return slices.Clone(m.outputs) }
 func (m *Model) Program() *ir.Program { return m.program }
 
 // Close gives the weights back once no session uses them. Sessions that are
-// open go on; new ones are refused.
+// open go on; new ones, plans and checks are refused.
 func (m *Model) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -157,31 +157,41 @@ func (m *Model) Close() error {
 		return nil
 	}
 	m.closed = true
-	if m.sessions > 0 {
+	if m.users > 0 {
 		return nil
 	}
 	return m.file.Close()
 }
 
-// retain adds a session.
-func (m *Model) retain() error {
+// retain keeps the weights until release, for a session or for one call, which
+// is named.
+func (m *Model) retain(what string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
-		return fmt.Errorf("new session: the model is %w", ErrClosed)
+		return fmt.Errorf("%s: the model is %w", what, ErrClosed)
 	}
-	m.sessions++
+	m.users++
 	return nil
 }
 
-// release ends a session; the last one of a closed model ends the weights.
+// release ends what retain began; the last one on a closed model ends the
+// weights.
 func (m *Model) release() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.sessions--; m.sessions > 0 || !m.closed {
+	if m.users--; m.users > 0 || !m.closed {
 		return nil
 	}
 	return m.file.Close()
+}
+
+// holding runs f while the weights are there.
+func (m *Model) holding(what string, f func() error) error {
+	if err := m.retain(what); err != nil {
+		return err
+	}
+	return errors.Join(f(), m.release())
 }
 
 // Shapes gives sizes to inputs by name.
@@ -195,7 +205,11 @@ func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) 
 	if err != nil {
 		return nil, err
 	}
-	exe, _, err := m.compile(ctx, target{types: types}, configure(opts))
+	var exe *exec.Executable
+	err = m.holding("plan", func() (err error) {
+		exe, _, err = m.compile(ctx, target{types: types}, configure(opts))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +261,11 @@ func (m *Model) Specialise(shapes Shapes, check func(passName string, p *ir.Prog
 	if err != nil {
 		return nil, err
 	}
-	c, err := m.specialise(target{types: types}, check)
+	var c *specialised
+	err = m.holding("specialise", func() (err error) {
+		c, err = m.specialise(target{types: types}, check)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -338,11 +356,13 @@ func (m *Model) Check(p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	c, err := m.specialise(target{types: types}, nil)
-	if err != nil {
-		return err
-	}
-	return check.Check(c.Program, p, c.Constants)
+	return m.holding("check", func() error {
+		c, err := m.specialise(target{types: types}, nil)
+		if err != nil {
+			return err
+		}
+		return check.Check(c.Program, p, c.Constants)
+	})
 }
 
 // Notes are remarks on what the model's file says and what was done about it.

@@ -43,7 +43,7 @@ func (o Outputs) Release() error {
 // fails, has consumed nothing, unless it had already written into a donated
 // input: then the error is [ErrPartlyWritten] with the step.
 func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (Outputs, error) {
-	if err := s.begin(); err != nil {
+	if err := s.begin("run"); err != nil {
 		return nil, err
 	}
 	defer s.running.Done()
@@ -63,7 +63,7 @@ func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (Output
 // value of an input decides a size, and inputs that are to be donated. It
 // consumes nothing.
 func (s *Session) PlanFor(ctx context.Context, in Inputs) (*plan.Plan, error) {
-	if err := s.begin(); err != nil {
+	if err := s.begin("run"); err != nil {
 		return nil, err
 	}
 	defer s.running.Done()
@@ -188,7 +188,7 @@ func (r *running) run(ctx context.Context) (Outputs, error) {
 	if err := r.execute(ctx); err != nil {
 		r.dropOutputs()
 		var part *exec.PartError
-		if errors.As(err, &part) && r.consumes() {
+		if errors.As(err, &part) && part.Wrote {
 			return nil, r.taken.Fail(part.Step(), err)
 		}
 		return nil, fmt.Errorf("run: %w", err)
@@ -217,16 +217,6 @@ func (r *running) execute(ctx context.Context) error {
 		return err
 	}
 	return nil
-}
-
-// consumes reports whether the plan writes into an input.
-func (r *running) consumes() bool {
-	for i, d := range r.donated {
-		if d && r.exe.TakesInput(i) {
-			return true
-		}
-	}
-	return false
 }
 
 // prepareOutputs takes the buffers of the outputs: those given with Into, new
@@ -279,6 +269,9 @@ func (r *running) lend(i int, into intoOption, want op.Type) error {
 			kind = ErrDType
 		}
 		return fmt.Errorf("got %s, want %s: %w", got, want, kind)
+	}
+	if l := into.t.Layout(); !l.IsContiguous() {
+		return fmt.Errorf("got %s, want a contiguous tensor: %w", l, ErrUnsupported)
 	}
 	bytes, err := into.t.Lock()
 	if err != nil {

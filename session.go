@@ -28,7 +28,8 @@ type Session struct {
 	running sync.WaitGroup
 	closed  bool
 
-	compiling sync.Mutex // one compilation at a time; others find its plan afterwards
+	closing   sync.Once
+	compiling chan struct{} // one compilation at a time; others find its plan afterwards
 }
 
 // cached is a plan and the key that it was made for. The key holds the
@@ -56,11 +57,12 @@ func configure(opts []SessionOption) sessionOptions {
 
 // NewSession makes a session on the model. The caller closes it.
 func (m *Model) NewSession(opts ...SessionOption) (*Session, error) {
-	if err := m.retain(); err != nil {
+	if err := m.retain("new session"); err != nil {
 		return nil, err
 	}
 	o := configure(opts)
-	s := &Session{model: m, opts: o, pool: compute.NewPool(o.threads), slots: make(chan *exec.Slot, o.maxConcurrent)}
+	s := &Session{model: m, opts: o, pool: compute.NewPool(o.threads), slots: make(chan *exec.Slot, o.maxConcurrent),
+		compiling: make(chan struct{}, 1)}
 	for range o.maxConcurrent {
 		s.slots <- &exec.Slot{}
 	}
@@ -74,6 +76,10 @@ func (s *Session) Model() *Model { return s.model }
 // plan for it: arena and scratch per concurrent run, inputs and outputs,
 // weights.
 func (s *Session) Plan(ctx context.Context, shapes Shapes) (*plan.Plan, error) {
+	if err := s.begin("plan"); err != nil {
+		return nil, err
+	}
+	defer s.running.Done()
 	types, err := s.model.types(shapes)
 	if err != nil {
 		return nil, err
@@ -85,25 +91,26 @@ func (s *Session) Plan(ctx context.Context, shapes Shapes) (*plan.Plan, error) {
 	return exe.Plan, nil
 }
 
-// begin counts a run, unless the session is closed.
-func (s *Session) begin() error {
+// begin counts a run or the making of a plan, unless the session is closed.
+func (s *Session) begin(what string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return fmt.Errorf("run: the session is %w", ErrClosed)
+		return fmt.Errorf("%s: the session is %w", what, ErrClosed)
 	}
 	s.running.Add(1)
 	return nil
 }
 
 // Close refuses new runs, waits for those under way, and gives the arenas
-// back.
-func (s *Session) Close() error {
+// back. Whoever calls it again waits for that too.
+func (s *Session) Close() (err error) {
+	s.closing.Do(func() { err = s.close() })
+	return err
+}
+
+func (s *Session) close() error {
 	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
 	s.closed = true
 	s.mu.Unlock()
 	s.running.Wait()
@@ -150,8 +157,12 @@ func (s *Session) executable(ctx context.Context, t target) (*exec.Executable, e
 	if exe := s.find(t); exe != nil {
 		return exe, nil
 	}
-	s.compiling.Lock()
-	defer s.compiling.Unlock()
+	select {
+	case s.compiling <- struct{}{}:
+		defer func() { <-s.compiling }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("waiting for another plan to be made: %w", context.Cause(ctx))
+	}
 	if exe := s.find(t); exe != nil {
 		return exe, nil
 	}

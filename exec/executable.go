@@ -43,6 +43,7 @@ type Executable struct {
 	refs    [][]ref // per call: operands, then results
 
 	taken    []bool // per parameter: the program writes into it or gives it back
+	writes   []bool // per call: it writes into a parameter
 	outputIn []int  // per result: the parameter whose bytes it comes back in, or -1
 }
 
@@ -137,9 +138,10 @@ func stepName(d plan.Declined) string {
 // back, -1 for none.
 func (e *Executable) OutputInInput(i int) int { return e.outputIn[i] }
 
-// findTaken fills in which parameters are overwritten or given back.
+// findTaken fills in which parameters are overwritten or given back, and by
+// which calls.
 func (e *Executable) findTaken(l *lowering) {
-	e.taken = make([]bool, len(e.Program.Body.Params))
+	e.taken, e.writes = make([]bool, len(e.Program.Body.Params)), make([]bool, len(l.calls))
 	for i, v := range e.Program.Body.Params {
 		e.taken[i] = v.Donated && l.places[v].size == 0 // no byte is left that could serve
 	}
@@ -150,7 +152,7 @@ func (e *Executable) findTaken(l *lowering) {
 			}
 			at := l.places[v]
 			if _, kind, _ := l.bytesFor(k, c, r); at.class.space == plan.SpaceInput && kind != op.View {
-				e.taken[at.class.arg] = true
+				e.taken[at.class.arg], e.writes[k] = true, true
 			}
 		}
 	}

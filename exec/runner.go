@@ -145,13 +145,13 @@ func (r *Runner) Attach(arena, scratch []byte) {
 	r.scratch = scratch
 }
 
-// PartError is the error of a run that had begun: bytes may have been
-// written, those of donated inputs too.
+// PartError is the error of a run that had begun.
 type PartError struct {
-	Call int    // number of the call, in preorder
-	Op   string // the operator
-	Node string // where it comes from in the model file
-	Err  error
+	Call  int    // number of the call, in preorder
+	Op    string // the operator
+	Node  string // where it comes from in the model file
+	Wrote bool   // bytes of a donated input may have been written, by that call or before it
+	Err   error
 }
 
 // Step names the step that failed.
@@ -179,15 +179,16 @@ func (r *Runner) Run(pool *compute.Pool, done <-chan struct{}, inputs, outputs [
 	for _, o := range r.outputs {
 		*o.data = outputs[o.ref.arg][o.ref.offset : o.ref.offset+o.ref.size]
 	}
-	code := r.exe.code
+	code, wrote := r.exe.code, false
 	for pc := 0; pc < len(code); {
 		in := code[pc]
 		pc++
 		switch in.kind {
 		case run:
+			wrote = wrote || r.exe.writes[in.call]
 			if err := pool.Run(done, r.tasks[in.call], r.scratch); err != nil {
 				c := r.exe.calls[in.call]
-				return &PartError{Call: in.call, Op: c.Op.Name, Node: c.Node, Err: err}
+				return &PartError{Call: in.call, Op: c.Op.Name, Node: c.Node, Wrote: wrote, Err: err}
 			}
 		case branch:
 			if r.conds[in.call][0] == 0 {
