@@ -100,7 +100,12 @@ func layerNormTask[T kernel.Float](c *op.Call, spec *kernel.Norm, row []int) (*T
 		}
 		return view[T](part)
 	}
+	rms := c.Def.Name == "rms_normalization"
 	t.Tile = func(tile int, scratch []byte) {
+		if rms {
+			kernel.RMSNormTile(spec, tile, out[T](c, 0), in[T](c, 0), along(1, scratch))
+			return
+		}
 		scale, bias := along(1, scratch), along(2, scratch)
 		kernel.NormTile(spec, tile, out[T](c, 0), in[T](c, 0), scale, bias, out[T](c, 1), out[T](c, 2))
 	}

@@ -16,6 +16,7 @@ var families = [][]*Def{
 	normalizationOps,
 	linearOps,
 	quantizeOps,
+	attentionOps,
 	convOps,
 	poolingOps,
 	resizeOps,

@@ -28,6 +28,7 @@ var families = []struct {
 	{"softmax", testSoftmax},
 	{"norm", testNorm},
 	{"quantize", testQuantize},
+	{"attention", testAttention},
 	{"resize", testResize},
 	{"conv_transpose", testConvTranspose},
 	{"plain", testPlain},

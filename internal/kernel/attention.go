@@ -1,0 +1,205 @@
+package kernel
+
+import "math"
+
+// Attention is softmax(Q * K^T * Scale + mask) * V for each head. Q has Heads heads, K and V have Groups, each for Heads/Groups of Q. All
+// are [Batch, heads, length, size], or [Batch, length, heads * size] if Packed; past keys and values are never packed.
+type Attention struct {
+	Batch, Heads, Groups int
+	Queries, Past, Keys  int
+	Size, ValueSize      int
+	Packed               bool
+	Scale, Softcap       float64
+	Causal               bool
+	Left, Right          int // how far a query sees; -1 for no limit
+	Output               int // what Scores gets: 0 the products, 1 after Softcap, 2 after the mask, 3 after softmax
+
+	Mask     [3]int // strides of the mask along batch, heads and queries
+	MaskKeys int    // keys that the mask has; the others are masked
+}
+
+// AttentionArgs are the operands. Of the two masks at most one is there; Lengths, the keys per sample, may be absent, and so may Scores.
+type AttentionArgs[T Float] struct {
+	Y, Q, K, V, PastK, PastV, Bias, Scores []T
+	Allow                                  []uint8
+	Lengths                                []int64
+}
+
+func (a *Attention) total() int { return a.Past + a.Keys }
+
+func (a *Attention) perTile() int {
+	return max(1, plainFlops/max(1, 2*a.total()*(a.Size+a.ValueSize)))
+}
+
+// Tiles is how many parts the work has: each is some queries of a head.
+func (a *Attention) Tiles() int { return ceilDiv(a.Batch*a.Heads*a.Queries, a.perTile()) }
+
+// ScratchElements is what a worker needs, in elements.
+func (a *Attention) ScratchElements() int { return a.total() }
+
+// at is where a row of a head starts, and how far its next row is.
+func (a *Attention) at(batch, heads, head, length, size int) (start, step int) {
+	if a.Packed {
+		return (batch*length*heads + head) * size, heads * size
+	}
+	return (batch*heads + head) * length * size, size
+}
+
+// AttentionTile computes one tile.
+func AttentionTile[T Float](a *Attention, tile int, g *AttentionArgs[T], scratch []T) {
+	scores := scratch[:a.total()]
+	for r := tile * a.perTile(); r < min((tile+1)*a.perTile(), a.Batch*a.Heads*a.Queries); r++ {
+		query, head, batch := r%a.Queries, r/a.Queries%a.Heads, r/a.Queries/a.Heads
+		group := head / (a.Heads / a.Groups)
+		start, step := a.at(batch, a.Heads, head, a.Queries, a.Size)
+		q := g.Q[start+query*step:][:a.Size]
+		clear(scores)
+		dots(scores[:a.Past], q, g.PastK, (batch*a.Groups+group)*a.Past*a.Size, a.Size)
+		at, ld := a.at(batch, a.Groups, group, a.Keys, a.Size)
+		dots(scores[a.Past:], q, g.K, at, ld)
+		output := func(stage int) {
+			if g.Scores != nil && a.Output == stage {
+				copy(g.Scores[r*len(scores):], scores)
+			}
+		}
+		for i := range scores {
+			scores[i] *= T(a.Scale)
+		}
+		output(0)
+		if a.Softcap > 0 {
+			for i, s := range scores {
+				scores[i] = T(math.Tanh(float64(s)/a.Softcap) * a.Softcap)
+			}
+		}
+		output(1)
+		open := attentionMask(a, g, scores, batch, head, query)
+		output(2)
+		if open {
+			softmaxKeys(scores)
+		} else {
+			clear(scores)
+		}
+		output(3)
+		start, step = a.at(batch, a.Heads, head, a.Queries, a.ValueSize)
+		y := g.Y[start+query*step:][:a.ValueSize]
+		clear(y)
+		weighted(y, scores[:a.Past], g.PastV, (batch*a.Groups+group)*a.Past*a.ValueSize, a.ValueSize)
+		at, ld = a.at(batch, a.Groups, group, a.Keys, a.ValueSize)
+		weighted(y, scores[a.Past:], g.V, at, ld)
+	}
+}
+
+// attentionMask adds what masks a row of scores, and tells whether a key is left.
+func attentionMask[T Float](a *Attention, g *AttentionArgs[T], scores []T, batch, head, query int) (open bool) {
+	length, offset := len(scores), a.Past
+	if g.Lengths != nil {
+		length = int(g.Lengths[batch])
+		offset = length - a.Queries
+	}
+	place := query + offset
+	row := batch*a.Mask[0] + head*a.Mask[1] + query*a.Mask[2]
+	masked := T(math.Inf(-1))
+	for key := range scores {
+		bias := T(0)
+		switch {
+		case g.Bias == nil && g.Allow == nil:
+		case key >= a.MaskKeys:
+			bias = masked
+		case g.Bias != nil:
+			bias = g.Bias[row+key]
+		case g.Allow[row+key] == 0:
+			bias = masked
+		}
+		if key >= length || a.Causal && key > place || a.Left >= 0 && key < place-a.Left || a.Right >= 0 && key > place+a.Right {
+			bias = masked
+		}
+		scores[key] += bias
+		open = open || bias != masked
+	}
+	return open
+}
+
+// softmaxKeys is softmax, in which a row without a key gives zeros.
+func softmaxKeys[T Float](scores []T) {
+	peak := T(math.Inf(-1))
+	for _, s := range scores {
+		peak = max(peak, s)
+	}
+	if math.IsInf(float64(peak), -1) {
+		clear(scores)
+		return
+	}
+	if x, ok := any(scores).([]float32); ok {
+		rowSoftmax(x, x, false)
+		return
+	}
+	softmaxOf(scores, scores, false)
+}
+
+// dots adds to dst the products of q with the rows of k from at on, ld apart.
+func dots[T Float](dst, q, k []T, at, ld int) {
+	if len(dst) == 0 || len(q) == 0 {
+		return
+	}
+	if d, ok := any(dst).([]float32); ok {
+		gemvDot(d, any(q).([]float32), any(k).([]float32)[at:], ld)
+		return
+	}
+	for i := range dst {
+		for j, x := range k[at+i*ld:][:len(q)] {
+			dst[i] += q[j] * x
+		}
+	}
+}
+
+// weighted adds to dst the rows of v from at on, ld apart, times their weights.
+func weighted[T Float](dst, weights, v []T, at, ld int) {
+	if len(weights) == 0 || len(dst) == 0 {
+		return
+	}
+	if d, ok := any(dst).([]float32); ok {
+		gemvAxpy(d, any(weights).([]float32), any(v).([]float32)[at:], ld)
+		return
+	}
+	for i, w := range weights {
+		for j, x := range v[at+i*ld:][:len(dst)] {
+			dst[j] += w * x
+		}
+	}
+}
+
+// Rotary turns pairs of numbers of heads: the first Half of a head with the Half after it, or neighbours if Interleaved. The rest of a head
+// stays. The output may be the operand.
+type Rotary struct {
+	Batch, Length, Heads, Size, Half int
+	Packed, Interleaved              bool
+}
+
+// Rows is how many heads there are at all positions.
+func (r *Rotary) Rows() int { return r.Batch * r.Length * r.Heads }
+
+// RotaryRows turns rows [lo, hi). The angles are one row of Half per sample and position, or the rows that the positions name.
+func RotaryRows[T Float](r *Rotary, lo, hi int, dst, src, cos, sin []T, positions []int64) {
+	for row := lo; row < hi; row++ {
+		var place int // sample and position
+		if r.Packed {
+			place = row / r.Heads
+		} else {
+			place = row/r.Length/r.Heads*r.Length + row%r.Length
+		}
+		if positions != nil {
+			place = int(positions[place])
+		}
+		c, s := cos[place*r.Half:][:r.Half], sin[place*r.Half:][:r.Half]
+		d, x := dst[row*r.Size:][:r.Size], src[row*r.Size:][:r.Size]
+		first, step := r.Half, 1
+		if r.Interleaved {
+			first, step = 1, 2
+		}
+		for i := range r.Half {
+			a, b := x[i*step], x[i*step+first]
+			d[i*step], d[i*step+first] = c[i]*a-s[i]*b, s[i]*a+c[i]*b
+		}
+		copy(d[2*r.Half:], x[2*r.Half:])
+	}
+}

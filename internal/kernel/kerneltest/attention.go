@@ -1,0 +1,126 @@
+package kerneltest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+func testAttention(t *testing.T) {
+	base := kernel.Attention{Batch: 2, Heads: 4, Groups: 2, Queries: 3, Past: 5, Keys: 4, Size: 7, ValueSize: 9, Scale: 0.3, Left: -1, Right: -1}
+	packed, masked, causal, window, alone := base, base, base, base, base
+	packed.Packed = true
+	masked.MaskKeys, masked.Mask, masked.Softcap = 8, [3]int{4 * 3 * 8, 3 * 8, 8}, 0.5
+	causal.Causal, causal.Packed = true, true
+	window.Left, window.Right, window.Causal = 2, 1, false
+	alone.Past, alone.Queries, alone.Keys, alone.Size = 0, 40, 37, 33
+	for _, a := range []kernel.Attention{base, packed, masked, causal, window, alone} {
+		attention(t, a)
+	}
+	t.Run("rotary", testRotary)
+}
+
+func attention(t *testing.T, a kernel.Attention) {
+	t.Helper()
+	r := newRand(80)
+	q, k, v := uniform(r, a.Batch*a.Heads*a.Queries*a.Size), uniform(r, a.Batch*a.Groups*a.Keys*a.Size), uniform(r, a.Batch*a.Groups*a.Keys*a.ValueSize)
+	pk, pv := uniform(r, a.Batch*a.Groups*a.Past*a.Size), uniform(r, a.Batch*a.Groups*a.Past*a.ValueSize)
+	total := a.Past + a.Keys
+	s := newSpace(t)
+	args := kernel.AttentionArgs[float32]{
+		Q: in(s, "q", q), K: in(s, "k", k), V: in(s, "v", v), PastK: in(s, "past k", pk), PastV: in(s, "past v", pv),
+		Y: out[float32](s, "y", a.Batch*a.Heads*a.Queries*a.ValueSize),
+	}
+	var bias []float32
+	if a.MaskKeys > 0 {
+		bias = uniform(r, a.Batch*a.Heads*a.Queries*a.MaskKeys)
+		for i := range a.MaskKeys { // one query without a key
+			bias[i] = float32(math.Inf(-1))
+		}
+		args.Bias = in(s, "bias", bias)
+	}
+	scratch := out[float32](s, "scratch", a.ScratchElements())
+	backwards(a.Tiles(), func(i int) { kernel.AttentionTile(&a, i, &args, scratch) })
+	s.check()
+	row := func(x []float32, batch, heads, head, length, at, size int) []float64 {
+		if a.Packed {
+			return f64s(x[((batch*length+at)*heads+head)*size:][:size])
+		}
+		return f64s(x[((batch*heads+head)*length+at)*size:][:size])
+	}
+	ref.Each([]int{a.Batch, a.Heads, a.Queries}, func(idx []int) {
+		b, h, i := idx[0], idx[1], idx[2]
+		g := h / (a.Heads / a.Groups)
+		var keys, values [][]float64
+		biases := make([]float64, total)
+		for j := range total {
+			if j < a.Past {
+				keys, values = append(keys, f64s(pk[((b*a.Groups+g)*a.Past+j)*a.Size:][:a.Size])), append(values, f64s(pv[((b*a.Groups+g)*a.Past+j)*a.ValueSize:][:a.ValueSize]))
+			} else {
+				keys, values = append(keys, row(k, b, a.Groups, g, a.Keys, j-a.Past, a.Size)), append(values, row(v, b, a.Groups, g, a.Keys, j-a.Past, a.ValueSize))
+			}
+			place := i + a.Past
+			hidden := a.Causal && j > place || a.Left >= 0 && j < place-a.Left || a.Right >= 0 && j > place+a.Right || bias != nil && j >= a.MaskKeys
+			if hidden {
+				biases[j] = math.Inf(-1)
+			} else if bias != nil {
+				biases[j] = float64(bias[((b*a.Heads+h)*a.Queries+i)*a.MaskKeys+j])
+			}
+		}
+		want := ref.Attend(row(q, b, a.Heads, h, a.Queries, i, a.Size), keys, values, biases, a.Scale, a.Softcap)
+		got := row(args.Y, b, a.Heads, h, a.Queries, i, a.ValueSize)
+		for j := range want {
+			if !(math.Abs(got[j]-want[j]) <= 2e-6) {
+				t.Fatalf("%+v: sample %d head %d query %d: got %v, want %v", a, b, h, i, got, want)
+			}
+		}
+	})
+}
+
+func testRotary(t *testing.T) {
+	for _, r := range []kernel.Rotary{
+		{Batch: 2, Length: 3, Heads: 2, Size: 8, Half: 4}, {Batch: 2, Length: 3, Heads: 2, Size: 9, Half: 3, Packed: true}, {Batch: 1, Length: 5, Heads: 3, Size: 6, Half: 3, Interleaved: true},
+	} {
+		rand := newRand(81)
+		n, places := r.Rows()*r.Size, r.Batch*r.Length
+		x, cos, sin := uniform(rand, n), uniform(rand, places*r.Half), uniform(rand, places*r.Half)
+		positions := make([]int64, places)
+		for i := range positions {
+			positions[i] = int64(places - 1 - i)
+		}
+		s := newSpace(t)
+		src, dst, place := in(s, "x", x), out[float32](s, "dst", n), inout(s, "in place", x)
+		c, si := in(s, "cos", cos), in(s, "sin", sin)
+		inRanges(r.Rows(), func(lo, hi int) {
+			kernel.RotaryRows(&r, lo, hi, dst, src, c, si, positions)
+			kernel.RotaryRows(&r, lo, hi, place, place, c, si, positions)
+		})
+		s.check()
+		wantEqual(t, place, dst)
+		dims := []int{r.Batch, r.Heads, r.Length}
+		if r.Packed {
+			dims = []int{r.Batch, r.Length, r.Heads}
+		}
+		row := 0
+		ref.Each(dims, func(idx []int) {
+			at := idx[2]
+			if r.Packed {
+				at = idx[1]
+			}
+			at = places - 1 - (idx[0]*r.Length + at)
+			want := f64s(x[row*r.Size:][:r.Size])
+			for i := range r.Half {
+				a, b := i, i+r.Half
+				if r.Interleaved {
+					a, b = 2*i, 2*i+1
+				}
+				u, v, co, sn := want[a], want[b], float64(cos[at*r.Half+i]), float64(sin[at*r.Half+i])
+				want[a], want[b] = co*u-sn*v, sn*u+co*v
+			}
+			wantClose(t, dst[row*r.Size:][:r.Size], want, 1e-6)
+			row++
+		})
+	}
+}

@@ -1,0 +1,13 @@
+package onnx
+
+var attentionTable = map[string]operator{
+	"Attention":        lifted(23, liftAttention),
+	"RotaryEmbedding":  since(23),
+	"RMSNormalization": since(23),
+}
+
+// liftAttention drops the precision of softmax: it is at least f32.
+func liftAttention(n *node) {
+	n.ignore("softmax_precision")
+	plain(n)
+}

@@ -1,0 +1,404 @@
+package op
+
+import (
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/shape"
+)
+
+var attentionOps = []*Def{
+	{
+		Name: "attention", ONNX: "Attention",
+		Doc: "softmax(q * k^T * scale + mask) * v per head; operands q, k, v, mask, past k and v, and the number of keys per sample; " +
+			"optionally present k and v, and the scores",
+		MinArgs: 3, MaxArgs: 7, MinResults: 1, MaxResults: 4,
+		Attrs: []AttrDef{
+			intAttr("is_causal", 0), intAttr("q_num_heads", 0), intAttr("kv_num_heads", 0), intAttr("qk_matmul_output_mode", 0),
+			{Name: "scale", Kind: Float}, floatAttr("softcap", 0), intAttr("left_window_size", -1), intAttr("right_window_size", -1),
+		},
+		Infer: inferAttention, Alias: Fresh(),
+	},
+	{
+		Name: "rotary_embedding", ONNX: "RotaryEmbedding",
+		Doc:     "pairs of numbers of each head turned by an angle per position; operands x, cosines, sines, positions",
+		MinArgs: 3, MaxArgs: 4,
+		Attrs: []AttrDef{intAttr("interleaved", 0), intAttr("num_heads", 0), intAttr("rotary_embedding_dim", 0)},
+		Infer: inferRotary, Alias: SameAs(0),
+	},
+	{
+		Name: "rms_normalization", ONNX: "RMSNormalization",
+		Doc:     "x over the root of the mean of its squares over the axes from the given one on, times scale",
+		MinArgs: 2, MaxArgs: 2,
+		Attrs: []AttrDef{intAttr("axis", -1), floatAttr("epsilon", 1e-5), intAttr("stash_type", 1)},
+		Infer: inferRMSNorm, Alias: SameAs(0),
+	},
+}
+
+func inferRMSNorm(s *Sig) error {
+	x := s.Args[0]
+	if err := s.want(0, floats); err != nil {
+		return err
+	}
+	if err := s.wantLike(1, 0); err != nil {
+		return err
+	}
+	if _, err := s.stashType(); err != nil {
+		return err
+	}
+	if x.Shape != nil {
+		axis, err := axisOf(s.Int("axis"), x.Shape.Rank())
+		if err != nil {
+			return err
+		}
+		row, err := shape.FromDims(x.Shape.Dims()[axis:]...)
+		if err != nil {
+			return err
+		}
+		if err := s.wantSpread(1, row); err != nil {
+			return err
+		}
+	}
+	return s.giveLike(0)
+}
+
+// heads are the dimensions of an operand of attention [batch, heads, length,
+// size], or [batch, length, heads * size] with the heads in an attribute.
+type heads struct{ batch, heads, length, size shape.Dim }
+
+func (s *Sig) headsOf(arg, rank int, attr string) (h heads, err error) {
+	d, err := s.dimsOf(arg, rank)
+	if err != nil {
+		return h, err
+	}
+	n := s.Int(attr)
+	if n < 0 || n > maxSize || rank == 3 && n == 0 {
+		return h, badShape("%s: got %d, want 1 or more for operands of 3 dimensions", attr, n)
+	}
+	if rank == 4 {
+		h = heads{d[0], d[1], d[2], d[3]}
+		if n > 0 {
+			var ok bool
+			if h.heads, ok = unify(d[1], shape.N(int(n))); !ok {
+				return h, badShape("%s: got %d, want the heads of operand %d, %s", attr, n, arg, s.Args[arg])
+			}
+		}
+		return h, nil
+	}
+	h = heads{batch: d[0], heads: shape.N(int(n)), length: d[1]}
+	if size, ok := d[2].Size(); ok {
+		if int64(size)%n != 0 {
+			return h, badShape("operand %d: got %s, want a multiple of %d heads in the last dimension", arg, s.Args[arg], n)
+		}
+		h.size = shape.N(size / int(n))
+	}
+	return h, nil
+}
+
+// meet unifies dimensions that must agree, and writes what is known to both.
+func (s *Sig) meet(meaning string, a, b *shape.Dim) error {
+	d, ok := unify(*a, *b)
+	if !ok {
+		return badShape("got %s and %s for the %s, want one", *a, *b, meaning)
+	}
+	*a, *b = d, d
+	return nil
+}
+
+// attention holds the dimensions of a call.
+type attention struct {
+	q, k, v      heads
+	past, pastV  heads
+	total        shape.Dim // keys, past ones too
+	packed       bool      // operands of 3 dimensions
+	rankIsKnown  bool
+	hasPast      bool
+	isCausal     bool
+	mode         int64
+	left, right  int64
+	scale, bound float64
+}
+
+func (s *Sig) attention() (a attention, err error) {
+	for i := range s.Args {
+		switch i {
+		case 3:
+			err = s.want(i, floats|boolean)
+			if err == nil && s.Has(3) && s.Args[3].DType != dtype.Bool {
+				err = s.wantLike(3, 0)
+			}
+		case 6:
+			err = s.want(i, int64s)
+		default:
+			if err = s.want(i, floats); err == nil {
+				err = s.wantLike(i, 0)
+			}
+		}
+		if err != nil {
+			return a, err
+		}
+	}
+	if err := s.attentionAttrs(&a); err != nil {
+		return a, err
+	}
+	rank := 0
+	for i := range 3 {
+		if err := s.wantRank(i, 3, 4); err != nil {
+			return a, err
+		}
+		if sh := s.Args[i].Shape; sh != nil && rank == 0 {
+			rank = sh.Rank()
+		}
+	}
+	if rank == 0 {
+		return a, nil
+	}
+	a.rankIsKnown, a.packed = true, rank == 3
+	if a.q, err = s.headsOf(0, rank, "q_num_heads"); err != nil {
+		return a, err
+	}
+	if a.k, err = s.headsOf(1, rank, "kv_num_heads"); err != nil {
+		return a, err
+	}
+	if a.v, err = s.headsOf(2, rank, "kv_num_heads"); err != nil {
+		return a, err
+	}
+	return a, s.meetAll(&a)
+}
+
+func (s *Sig) attentionAttrs(a *attention) (err error) {
+	if a.isCausal, err = s.wantFlag("is_causal"); err != nil {
+		return err
+	}
+	if a.mode = s.Int("qk_matmul_output_mode"); a.mode < 0 || a.mode > 3 {
+		return badShape("qk_matmul_output_mode: got %d, want 0 to 3", a.mode)
+	}
+	a.left, a.right = s.Int("left_window_size"), s.Int("right_window_size")
+	if a.left < -1 || a.right < -1 {
+		return badShape("window sizes: got %d and %d, want -1 or more", a.left, a.right)
+	}
+	a.hasPast = s.Has(4)
+	if s.Has(4) != s.Has(5) {
+		return badShape("got one of past key and past value, want both or none")
+	}
+	if s.Has(6) && a.hasPast {
+		return badShape("got past keys and the number of keys per sample, want one of them")
+	}
+	return nil
+}
+
+// meetAll holds the operands against each other.
+func (s *Sig) meetAll(a *attention) (err error) {
+	type pair struct {
+		meaning string
+		a, b    *shape.Dim
+	}
+	pairs := []pair{
+		{"batch", &a.q.batch, &a.k.batch}, {"batch", &a.k.batch, &a.v.batch}, {"head size of q and k", &a.q.size, &a.k.size},
+		{"heads of k and v", &a.k.heads, &a.v.heads}, {"length of k and v", &a.k.length, &a.v.length},
+	}
+	a.past.length = shape.N(0)
+	if a.hasPast {
+		for i, h := range []*heads{&a.past, &a.pastV} {
+			d, err := s.dimsOf(4+i, 4)
+			if err != nil {
+				return err
+			}
+			*h = heads{d[0], d[1], d[2], d[3]}
+		}
+		pairs = append(pairs, pair{"batch", &a.q.batch, &a.past.batch}, pair{"batch", &a.q.batch, &a.pastV.batch},
+			pair{"heads of past and k", &a.k.heads, &a.past.heads}, pair{"heads of past and v", &a.k.heads, &a.pastV.heads},
+			pair{"length of past k and v", &a.past.length, &a.pastV.length},
+			pair{"head size of past and k", &a.k.size, &a.past.size}, pair{"head size of past and v", &a.v.size, &a.pastV.size})
+	}
+	for _, p := range pairs {
+		if err := s.meet(p.meaning, p.a, p.b); err != nil {
+			return err
+		}
+	}
+	a.q.batch, _ = unify(a.q.batch, a.v.batch)
+	h, known := a.q.heads.Size()
+	if g, ok := a.k.heads.Size(); ok && known && (g == 0 || h%g != 0) {
+		return badShape("got %d heads of q and %d of k, want a multiple", h, g)
+	}
+	if a.total, err = total([]shape.Dim{a.past.length, a.k.length}); err != nil {
+		return err
+	}
+	if err := s.wantVector(6, a.q.batch, "sample"); err != nil {
+		return err
+	}
+	return s.wantMask(a)
+}
+
+// wantMask checks a mask that broadcasts to [batch, heads, queries, keys] but
+// may lack keys at the end.
+func (s *Sig) wantMask(a *attention) error {
+	if !s.Has(3) || s.Args[3].Shape == nil {
+		return nil
+	}
+	if err := s.wantRank(3, 1, 4); err != nil {
+		return err
+	}
+	sh := s.Args[3].Shape
+	last, known := sh.Dim(sh.Rank() - 1).Size()
+	if n, ok := a.total.Size(); ok && known && last > n {
+		return badShape("operand 3: got %s, want at most %d keys", s.Args[3], n)
+	}
+	for i, d := range []shape.Dim{a.q.length, a.q.heads, a.q.batch} {
+		at := sh.Rank() - 2 - i
+		if at < 0 {
+			break
+		}
+		if _, ok := unify(sh.Dim(at), d); !ok && !isSize(sh.Dim(at), 1) {
+			return badShape("operand 3: got %s, want size 1 or %s on axis %d", s.Args[3], d, at)
+		}
+	}
+	return nil
+}
+
+func inferAttention(s *Sig) error {
+	a, err := s.attention()
+	if err != nil {
+		return err
+	}
+	dt := s.Args[0].DType
+	if !a.rankIsKnown {
+		for i := range s.Results {
+			if err := s.giveAny(i, dt); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if a.packed {
+		width, err := product([]shape.Dim{a.q.heads, a.v.size})
+		if err != nil {
+			return err
+		}
+		err = s.give(0, dt, a.q.batch, a.q.length, width)
+		if err != nil {
+			return err
+		}
+	} else if err := s.give(0, dt, a.q.batch, a.q.heads, a.q.length, a.v.size); err != nil {
+		return err
+	}
+	for i := 1; i < len(s.Results); i++ {
+		dims := []shape.Dim{a.q.batch, a.k.heads, a.total, a.k.size}
+		switch i {
+		case 2:
+			dims[3] = a.v.size
+		case 3:
+			dims = []shape.Dim{a.q.batch, a.q.heads, a.q.length, a.total}
+		}
+		if err := s.give(i, dt, dims...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AttentionSizes are the sizes of a call of attention with static operands.
+type AttentionSizes struct {
+	Batch, Heads, Groups int // Groups: heads of k and v
+	Queries, Past, Keys  int // Keys: without past ones
+	Size, ValueSize      int // of a head
+	Packed               bool
+}
+
+// AttentionSizes returns the sizes of a call of attention.
+func (s *Sig) AttentionSizes() (n AttentionSizes, err error) {
+	a, err := s.attention()
+	if err != nil {
+		return n, err
+	}
+	n.Packed = a.packed
+	for d, to := range map[*shape.Dim]*int{
+		&a.q.batch: &n.Batch, &a.q.heads: &n.Heads, &a.k.heads: &n.Groups, &a.q.length: &n.Queries, &a.past.length: &n.Past,
+		&a.k.length: &n.Keys, &a.q.size: &n.Size, &a.v.size: &n.ValueSize,
+	} {
+		var ok bool
+		if *to, ok = d.Size(); !ok {
+			return n, badShape("got operands of unknown sizes, want static shapes")
+		}
+	}
+	return n, nil
+}
+
+func inferRotary(s *Sig) error {
+	if _, _, err := s.Rotary(); err != nil {
+		return err
+	}
+	return s.giveLike(0)
+}
+
+// Rotary returns the heads of operand 0 of rotary_embedding, and how many
+// numbers of each head are turned; 0 where that is not known.
+func (s *Sig) Rotary() (numHeads, turned int, err error) {
+	for i := range 3 {
+		if err := s.want(i, floats); err != nil {
+			return 0, 0, err
+		}
+		if err := s.wantLike(i, 0); err != nil {
+			return 0, 0, err
+		}
+	}
+	if err := s.want(3, int64s); err != nil {
+		return 0, 0, err
+	}
+	if _, err := s.wantFlag("interleaved"); err != nil {
+		return 0, 0, err
+	}
+	if err := s.wantRank(0, 3, 4); err != nil || s.Args[0].Shape == nil {
+		return 0, 0, err
+	}
+	x, err := s.headsOf(0, s.Args[0].Shape.Rank(), "num_heads")
+	if err != nil {
+		return 0, 0, err
+	}
+	width := s.Int("rotary_embedding_dim")
+	size, sized := x.size.Size()
+	if width < 0 || sized && width > int64(size) || width > maxSize {
+		return 0, 0, badShape("rotary_embedding_dim: got %d, want at most the head size of %s, %s", width, s.Args[0], x.size)
+	}
+	half := shape.Unknown
+	if width == 0 && sized {
+		width = int64(size)
+	}
+	if width%2 != 0 {
+		return 0, 0, badShape("got %d numbers of a head to turn, want an even number", width)
+	}
+	if width > 0 || sized {
+		half = shape.N(int(width / 2))
+	}
+	numHeads, _ = x.heads.Size()
+	return numHeads, int(width), s.wantAngles(x, half)
+}
+
+// wantAngles checks cosines and sines: [positions, half] with the positions in
+// an operand, [batch, length, half] without.
+func (s *Sig) wantAngles(x heads, half shape.Dim) error {
+	want := []shape.Dim{x.batch, x.length, half}
+	if s.Has(3) {
+		want = []shape.Dim{shape.Unknown, half}
+		at, err := s.dimsOf(3, 2)
+		if err != nil {
+			return err
+		}
+		if err := s.meet("batch of positions", &x.batch, &at[0]); err != nil {
+			return err
+		}
+		if err := s.meet("length of positions", &x.length, &at[1]); err != nil {
+			return err
+		}
+	}
+	for arg := 1; arg <= 2; arg++ {
+		d, err := s.dimsOf(arg, len(want))
+		if err != nil {
+			return err
+		}
+		for i := range d {
+			if err := s.meet("cosines or sines", &want[i], &d[i]); err != nil {
+				return badShape("operand %d: got %s, want %v to fit %s", arg, s.Args[arg], want, s.Args[0])
+			}
+		}
+	}
+	return nil
+}
