@@ -19,6 +19,7 @@ import (
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/pass"
+	"github.com/tenure-go/tenure/shape"
 )
 
 // TestRandomPrograms draws programs and runs each by the interpreter, call by
@@ -59,6 +60,7 @@ type randomProgram struct {
 	program *ir.Program
 	weights ir.WeightMap
 	bounds  map[*ir.Value]bound
+	open    []int       // per parameter: bits of the axes whose size the file leaves open
 	inputs  [2][][]byte // for two runs
 }
 
@@ -98,7 +100,11 @@ func (d *randomProgram) interpret(t *rapid.T, p *ir.Program, inputs [][]byte) []
 // verifier after every pass.
 func (d *randomProgram) prepare(t *rapid.T, seen map[string]int) *exec.Executable {
 	constants := &pass.Overlay{Base: d.weights}
-	p := d.program.Clone()
+	p, types := d.program.Clone(), make([]op.Type, len(d.open))
+	for i, v := range p.Body.Params {
+		types[i] = v.Type
+		v.Type.Shape = opened(v.Type.Shape, d.open[i])
+	}
 	verify := func(_ pass.Pass, p *ir.Program) error { return ir.VerifyKnown(p, ir.Known(constants)) }
 	loading := &pass.Context{Program: p, Constants: constants, MaxFold: 1 << 10}
 	if err := pass.Run(loading, pass.Load, verify); err != nil {
@@ -106,6 +112,9 @@ func (d *randomProgram) prepare(t *rapid.T, seen map[string]int) *exec.Executabl
 	}
 	ctx := &pass.Context{Program: p.Clone(), Constants: &pass.Overlay{Base: constants}, MaxFold: 1 << 10}
 	constants = ctx.Constants.(*pass.Overlay)
+	if err := ctx.Program.Bind(types...); err != nil {
+		t.Fatal(err)
+	}
 	if err := pass.Run(ctx, pass.Specialise, verify); err != nil {
 		t.Fatalf("specialise: %v\n%s\nwas\n%s", err, ctx.Program, d.program)
 	}
@@ -115,6 +124,21 @@ func (d *randomProgram) prepare(t *rapid.T, seen map[string]int) *exec.Executabl
 	}
 	d.count(ctx, e, seen)
 	return e
+}
+
+// opened puts a symbol in the place of some sizes, the same for equal ones.
+func opened(s *shape.Shape, axes int) *shape.Shape {
+	dims := s.Dims()
+	for i := range dims {
+		if axes>>i&1 != 0 {
+			dims[i] = shape.Sym(fmt.Sprint("n", s.Size(i)))
+		}
+	}
+	out, err := shape.FromDims(dims...)
+	if err != nil {
+		panic(err)
+	}
+	return out
 }
 
 // count notes what a program made of the passes and the planner.

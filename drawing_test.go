@@ -30,6 +30,7 @@ func drawRandom(t *rapid.T) *randomProgram {
 	for i := range d.n(1, 3) {
 		p := d.program.NewValue(ir.Param, fmt.Sprintf("p%d", i), d.floatType())
 		p.Index, p.Donated = i, d.one(2)
+		d.open = append(d.open, rapid.SampledFrom([]int{0, 0, 1, 1 << 3, 1<<5 - 1}).Draw(t, "open axes"))
 		d.block.Params = append(d.block.Params, p)
 		d.visible = append(d.visible, p)
 		d.bounds[p] = bound{size: 4}
