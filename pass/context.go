@@ -45,6 +45,7 @@ type Context struct {
 	Suspended []error
 
 	names map[string]bool // of the weights
+	room  *room           // left for folding; made by the first run of fold
 }
 
 // Overlay is a table of constants on top of another table, which it does not

@@ -24,6 +24,9 @@ import (
 var Fold = Pass{Name: "fold", Doc: "infer types and compute what is constant", Run: fold}
 
 func fold(ctx *Context) error {
+	if ctx.room == nil {
+		ctx.room = roomOf(ctx)
+	}
 	f := folder{ctx: ctx, replaced: replacer{}}
 	ctx.Suspended = nil
 	if err := f.block(ctx.Program.Body); err != nil {
@@ -125,6 +128,9 @@ func (f *folder) constant(c *ir.Call, sig *op.Sig) (bool, error) {
 	if f.viewOfConstant(c, call) {
 		return true, nil
 	}
+	if !f.ctx.room.take(call) {
+		return false, nil
+	}
 	if _, err := compute.Bind(call); errors.Is(err, op.ErrUnsupported) {
 		return false, nil // named with everything else that has no kernel when the program is compiled
 	}
@@ -207,6 +213,7 @@ func (f *folder) worth(c *ir.Call, in, out int64) bool {
 		return false
 	}
 	f.ctx.MaxFill -= out
+	f.ctx.room.bytes += (1 + roomPerByte) * out
 	return true
 }
 

@@ -1,0 +1,88 @@
+package pass
+
+import (
+	"math"
+
+	"github.com/tenure-go/tenure/op"
+)
+
+const (
+	// roomPerByte is how often the bytes of the weights may be folded into
+	// others; leastRoom is what a program without weights has.
+	roomPerByte = 4
+	leastRoom   = 16 << 20
+
+	// mostWork is the number of elements and products that folding may go
+	// through in all: a few seconds.
+	mostWork = 1 << 32
+)
+
+// room is what is left of the bytes and the work for all folding in a context. A small
+// file can say a large computation: x+x, n times over, has 2^n elements. What
+// there is no room for stays in the program, to be computed by a run.
+type room struct {
+	bytes, work int64
+}
+
+func roomOf(ctx *Context) *room {
+	r := &room{bytes: leastRoom, work: mostWork}
+	for _, w := range ctx.Program.Weights {
+		if data, ok := ctx.known(w); ok {
+			r.bytes += roomPerByte * int64(len(data))
+		}
+	}
+	return r
+}
+
+// take takes what the call needs, if it is there. The call's types are static.
+func (r *room) take(c *op.Call) bool {
+	var bytes int64
+	for _, out := range c.Out {
+		if !out.IsZero() {
+			n, err := out.Type.Bytes()
+			if err != nil {
+				return false
+			}
+			bytes += int64(n)
+		}
+	}
+	work := workOf(c)
+	if bytes > r.bytes || work > r.work {
+		return false
+	}
+	r.bytes -= bytes
+	r.work -= work
+	return true
+}
+
+// workOf estimates the work of a call: its elements, and the products of what
+// multiplies or compares every result's window.
+func workOf(c *op.Call) int64 {
+	var work float64
+	for _, side := range [2][]op.Arg{c.In, c.Out} {
+		for _, a := range side {
+			if !a.IsZero() {
+				work += float64(a.Shape.NumElements())
+			}
+		}
+	}
+	return int64(min(work+productsOf(c), math.MaxInt64/2))
+}
+
+func productsOf(c *op.Call) float64 {
+	elements := func(a op.Arg) float64 { return float64(a.Shape.NumElements()) }
+	switch c.Def.Name {
+	case "matmul", "gemm", "matmul_integer", "qlinear_matmul":
+		// Each result adds up one of the first operand's dimensions.
+		most := 1
+		for _, n := range c.In[0].Shape.Sizes()[max(0, c.In[0].Shape.Rank()-2):] {
+			most = max(most, n)
+		}
+		return elements(c.Out[0]) * float64(most)
+	case "conv", "fused_conv", "conv_integer":
+		return elements(c.Out[0]) * elements(c.In[1])
+	case "conv_transpose", "qlinear_conv", "max_pool", "average_pool":
+		return elements(c.Out[0]) * elements(c.In[0])
+	}
+	return 0
+}
