@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -186,6 +187,15 @@ func bindPad(c *op.Call) (*Task, error) {
 	if viewStart(c, 0, 0) == 0 {
 		return copyTask(c), nil
 	}
+	padded := len(sizes)
+	for padded > 1 && begin[padded-1] == 0 && end[padded-1] == 0 {
+		padded-- // the elements of these axes stay together
+	}
+	for i, n := range c.Out[0].Shape.Sizes()[:padded] {
+		if err := checkTable(i, n); err != nil {
+			return nil, err
+		}
+	}
 	size := c.In[0].DType.Size()
 	var pad kernel.Pad
 	pad.Prepare(size, sizes, begin, end, padModes[c.Str("mode")])
@@ -224,35 +234,54 @@ func bindSpaceToDepth(c *op.Call) (*Task, error) {
 	return blockTask(c, sizes, []int{0, 3, 5, 1, 2, 4}), nil
 }
 
+// batch is a stretch of a task's tiles: those of one large copy, several at a
+// time, or one tile that does several small copies.
+type batch struct {
+	first  int // tile of the task
+	lo, hi int // movers
+	each   int // tiles of the copy in one of the task
+}
+
 // moversTask runs several copies, whose tiles are put together until a tile
-// is worth claiming.
+// is worth claiming. What it keeps grows with their number, not their size.
 func moversTask(c *op.Call, movers []mover) *Task {
-	type unit struct{ mover, tile int }
-	var units []unit
-	starts := []int{0} // the first unit of each tile
-	filled := 0
+	var batches []batch
+	tiles, open, filled := 0, false, 0 // open: the last batch takes more small copies
 	for i := range movers {
 		m := &movers[i]
-		tiles := m.copy.Tiles()
-		if tiles == 0 {
-			continue
+		n := m.copy.Tiles()
+		switch {
+		case n == 0:
+		case m.bytes >= copySpan:
+			each := max(1, min(n, copySpan/max(1, m.bytes/n)))
+			batches = append(batches, batch{tiles, i, i + 1, each})
+			tiles += (n-1)/each + 1
+			open = false
+		case open && filled < copySpan:
+			batches[len(batches)-1].hi = i + 1
+			filled += m.bytes
+		default:
+			batches = append(batches, batch{tiles, i, i + 1, n})
+			tiles++
+			open, filled = true, m.bytes
 		}
-		each := m.bytes / tiles
-		for t := range tiles {
-			if filled >= copySpan {
-				starts, filled = append(starts, len(units)), 0
+	}
+	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
+		at, found := slices.BinarySearchFunc(batches, tile, func(b batch, tile int) int { return b.first - tile })
+		if !found {
+			at--
+		}
+		b := &batches[at]
+		for i := b.lo; i < b.hi; i++ {
+			m := &movers[i]
+			from, to := 0, m.copy.Tiles()
+			if b.hi == b.lo+1 {
+				from = (tile - b.first) * b.each
+				to = min(from+b.each, to)
 			}
-			units = append(units, unit{i, t})
-			filled += each
-		}
-	}
-	if len(units) == 0 {
-		return &Task{Tile: func(int, []byte) {}}
-	}
-	starts = append(starts, len(units))
-	return &Task{Tiles: len(starts) - 1, Tile: func(tile int, _ []byte) {
-		for _, u := range units[starts[tile]:starts[tile+1]] {
-			movers[u.mover].tile(c, u.tile)
+			for t := from; t < to; t++ {
+				m.tile(c, t)
+			}
 		}
 	}}
 }

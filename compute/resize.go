@@ -39,6 +39,9 @@ func bindResize(c *op.Call) (*Task, error) {
 	}
 	taps := make([]kernel.ResizeTaps, len(axes))
 	for i, a := range axes {
+		if err := checkTable(i, max(a.In, a.Out)); err != nil {
+			return nil, err
+		}
 		if a.In == a.Out && a.Scale == 1 && a.Lo == 0 && a.Hi == 1 || a.In == 0 {
 			taps[i] = keepTaps(a.Out)
 			continue

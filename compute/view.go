@@ -126,6 +126,18 @@ func checkLoops(sizes []int) error {
 	return nil
 }
 
+// mostTable bounds the elements of an axis for which a task keeps a table on
+// the Go heap, where no plan counts it: an axis of a declared type may have
+// any size.
+const mostTable = 1 << 24
+
+func checkTable(axis, size int) error {
+	if size > mostTable {
+		return fmt.Errorf("axis %d: got %d elements, want at most %d: %w", axis, size, mostTable, op.ErrUnsupported)
+	}
+	return nil
+}
+
 // newNest is kernel.Nest.Prepare for sizes that came from outside.
 func newNest(sizes []int, strides ...[]int) (*kernel.Nest, error) {
 	if err := checkLoops(sizes); err != nil {
