@@ -62,6 +62,9 @@ func Compile(ctx context.Context, p *ir.Program, weights ir.Weights, o Options) 
 	if err != nil {
 		return nil, err
 	}
+	if err := l.checkTotal(); err != nil {
+		return nil, err
+	}
 	e := &Executable{Program: p, weights: weights, calls: l.calls, sigs: l.sigs}
 	problem := l.problem()
 	placed, err := solve.Solve(ctx, problem, solve.Options{Effort: o.Effort})
