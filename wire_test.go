@@ -57,6 +57,10 @@ func attrInt(name string, v int64) wire {
 	return wire(nil).text(1, name).varint(3, v).varint(20, 2)
 }
 
+func attrText(name, v string) wire {
+	return wire(nil).text(1, name).text(4, v).varint(20, 3)
+}
+
 func attrInts(name string, list ...int64) wire {
 	w := wire(nil).text(1, name)
 	for _, v := range list {
