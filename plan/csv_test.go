@@ -101,3 +101,27 @@ func TestCSVRoundTrip(t *testing.T) {
 		}
 	})
 }
+
+// What ReadCSV accepts is a valid problem that the form can say again.
+func FuzzReadCSV(f *testing.F) {
+	f.Add("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\n")
+	f.Add("size,upper,lower,id,offset\n4,3,0,a,0\n8, 9, 3,b,0\n2,9,3,a,6\n")
+	f.Add("id,lower,upper,size\n\"a\nb\",0,1,0\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := plan.ReadCSV(strings.NewReader(text))
+		if err != nil {
+			if !errors.Is(err, plan.ErrCSV) && !errors.Is(err, plan.ErrProblem) {
+				t.Fatalf("got %v, want ErrCSV or ErrProblem", err)
+			}
+			return
+		}
+		var again bytes.Buffer
+		if err := p.WriteCSV(&again); err != nil {
+			t.Fatal(err)
+		}
+		got, err := plan.ReadCSV(&again)
+		if err != nil || got.LowerBound().Bytes != p.LowerBound().Bytes {
+			t.Fatalf("got %+v, %v, want %+v", got, err, p)
+		}
+	})
+}

@@ -149,3 +149,19 @@ func TestDrawingOfHugePlan(t *testing.T) {
 		t.Errorf("drawing: got no rectangle %s", want)
 	}
 }
+
+// A long list is cut where that saves lines, and says how much it left out.
+func TestReportCutsLists(t *testing.T) {
+	for entries, want := range map[int]string{21: "", 22: "and 2 more in the document"} {
+		p := fixture(t, "residual")
+		p.Declined = nil
+		for range entries {
+			p.Declined = append(p.Declined, plan.Declined{Op: "add", Reason: "read again later", Bytes: 64})
+		}
+		report := string(written(t, p.Report))
+		shown := strings.Count(report, "read again later")
+		if want == "" && shown != entries || want != "" && (shown != 20 || !strings.Contains(report, want)) {
+			t.Errorf("%d entries: got %d of them in\n%s", entries, shown, report)
+		}
+	}
+}

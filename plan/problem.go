@@ -132,7 +132,7 @@ func (p *Problem) CheckPlacement(a Placement) error {
 		if base < 0 || base%p.BlockSize() != 0 {
 			return fmt.Errorf("plan: %w: class %d (%q): offset: got %d, want a multiple of %d", ErrPlacement, i, c.Name, base, p.BlockSize())
 		}
-		if extent := p.Extent(c); base > a.Size || extent > a.Size-base {
+		if extent := p.Extent(c); extent > a.Size-base {
 			return fmt.Errorf("plan: %w: class %d (%q): end: got %d bytes at offset %d, want them within %d",
 				ErrPlacement, i, c.Name, extent, base, a.Size)
 		}

@@ -131,8 +131,12 @@ func (x *exact) candidates(next, left []int, low int64, last int) []int {
 		if x.bodies[i].gapped && x.least[i] < low {
 			x.set(&x.least[i], x.lift(i, low))
 		}
+		top := max(x.least[i], low) + x.bodies[i].extent
+		if top > x.capacity {
+			return next // none: i has no place left
+		}
 		first, end = min(first, x.span[i].first), max(end, x.span[i].end())
-		ceiling = min(ceiling, max(x.least[i], low)+x.bodies[i].extent-1)
+		ceiling = min(ceiling, top-1)
 	}
 	// All that is left at a section comes at or above the next base.
 	for _, sum := range x.sum[first:end] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -146,6 +147,67 @@ func TestSolveFindsTheLeast(t *testing.T) {
 	}
 }
 
+// Problems of every mix of rigid classes, holes, equal buffers and crowded moments are placed soundly, whichever of the
+// searches has the last word.
+func TestSolveIsSound(t *testing.T) {
+	methods := map[string]int{}
+	random := rand.New(rand.NewPCG(1, 1))
+	life := func(offset, size int64) plan.Piece {
+		start := random.IntN(10)
+		return piece(offset, size, plan.Time(start), plan.Time(start+1+random.IntN(7)))
+	}
+	for round := range 300 {
+		p := &plan.Problem{Align: 1}
+		for range 6 + random.IntN(18) {
+			c := plan.Class{Size: 1 + random.Int64N(9)}
+			switch round % 3 {
+			case 0: // buffers
+				c.Pieces = []plan.Piece{life(0, c.Size)}
+			case 1: // buffers with parts beside them
+				c.Pieces = []plan.Piece{life(0, c.Size)}
+				for range random.IntN(3) {
+					x := life(random.Int64N(12), c.Pieces[0].Size)
+					c.Pieces, c.Size = append(c.Pieces, x), max(c.Size, x.Offset+x.Size)
+				}
+			case 2: // parts of all kinds
+				c.Size *= 4
+				for range 1 + random.IntN(4) {
+					offset := random.Int64N(c.Size)
+					c.Pieces = append(c.Pieces, life(offset, random.Int64N(c.Size-offset+1)))
+				}
+			}
+			p.Classes = append(p.Classes, c)
+		}
+		quick := solved(t, p, solve.Options{Effort: -1})
+		methods[quick.Method]++
+		for _, effort := range []int64{50_000, 500_000} {
+			a := solved(t, p, solve.Options{Effort: effort})
+			methods[a.Method]++
+			if a.Size > quick.Size {
+				t.Errorf("round %d: got %d with effort %d by %s, %d without", round, a.Size, effort, a.Method, quick.Size)
+			}
+		}
+	}
+	for _, want := range []string{"lowest fit by size", "tightest fit by size", "local search", "branch and bound"} {
+		if methods[want] == 0 {
+			t.Errorf("got no answer by %s: %v", want, methods)
+		}
+	}
+}
+
+// A class that reserves more than it holds has no place left although what it holds would fit.
+func TestSolveKeepsWithinTheBest(t *testing.T) {
+	p := &plan.Problem{Align: 1, Classes: []plan.Class{
+		{Size: 1, Pieces: []plan.Piece{piece(0, 1, 3, 8)}},
+		{Size: 5, Pieces: []plan.Piece{piece(1, 1, 1, 2), piece(2, 2, 6, 8), piece(2, 3, 0, 5)}},
+		{Size: 1, Pieces: []plan.Piece{piece(0, 1, 0, 4)}},
+		{Size: 4, Pieces: []plan.Piece{piece(1, 1, 5, 7)}},
+	}}
+	if a := solved(t, p, solve.Options{}); a.Size != 6 {
+		t.Errorf("got %d by %s, want 6", a.Size, a.Method)
+	}
+}
+
 // Problems that have no placement at their lower bound. However great the effort, the search ends when it has proved that.
 func TestSolveProvesTheLeast(t *testing.T) {
 	for _, test := range []struct {
@@ -278,9 +340,11 @@ func benchmarks(t testing.TB) map[string]*plan.Problem {
 	return problems
 }
 
-// greedyRatio is the best that greedy packing by size reaches on the benchmarks, as a multiple of the lower bound.
-var greedyRatio = map[string]float64{
-	"A": 1.290, "B": 1.347, "C": 1.364, "D": 1.309, "E": 1.369, "F": 1.222, "G": 1.219, "H": 1.173, "I": 1.410, "J": 1.318, "K": 1.290,
+// ratios are multiples of the lower bound: the best that greedy packing is known to reach on the benchmarks, by size or in
+// order of time, and what the default effort reaches.
+var ratios = map[string]struct{ greedy, reached float64 }{
+	"A": {1.290, 1.091}, "B": {1.347, 1}, "C": {1.364, 1}, "D": {1.309, 1.114}, "E": {1.369, 1.185}, "F": {1.222, 1},
+	"G": {1.219, 1.089}, "H": {1.173, 1}, "I": {1.410, 1.109}, "J": {1.318, 1.159}, "K": {1.290, 1.144},
 }
 
 func TestBenchmarks(t *testing.T) {
@@ -290,20 +354,21 @@ func TestBenchmarks(t *testing.T) {
 			t.Errorf("input.12: got %d, want 12", a.Size)
 		}
 	}
-	for name, greedy := range greedyRatio {
+	for name, ratio := range ratios {
 		p := problems[name+".1048576.csv"]
 		if p == nil {
 			t.Errorf("%s: got no such file beside %d others", name, len(problems))
 			continue
 		}
-		for _, o := range []solve.Options{{Effort: -1}, {}} {
-			a := solved(t, p, o)
-			ratio := float64(a.Size) / float64(p.LowerBound().Bytes)
-			if ratio > greedy+0.0005 && o.Effort >= 0 {
-				t.Errorf("%s: got %.4f of the lower bound, want at most %.3f", name, ratio, greedy)
-			}
-			t.Logf("%s: effort %d: %d bytes, %.4f of the lower bound, by %s", name, o.Effort, a.Size, ratio, a.Method)
+		bound := p.LowerBound().Bytes
+		a := solved(t, p, solve.Options{})
+		got := float64(a.Size) / float64(bound)
+		if want := min(ratio.reached, ratio.greedy); got > want {
+			t.Errorf("%s: got %.4f of the lower bound, want at most %.3f", name, got, want)
 		}
+		first := solved(t, p, solve.Options{Effort: -1})
+		t.Logf("%s: %d bytes, %.4f of the lower bound, by %s; %.4f by %s", name, a.Size, got, a.Method,
+			float64(first.Size)/float64(bound), first.Method)
 	}
 }
 
