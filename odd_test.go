@@ -3,6 +3,9 @@ package tenure_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -217,6 +220,24 @@ func TestOddFiles(t *testing.T) {
 				t.Errorf("got the text\n%s\nwant\n%s", got, want)
 			}
 		})
+	}
+}
+
+// TestDamagedOddFiles damages the unusual files too: they have operators and
+// shapes that the models lack.
+func TestDamagedOddFiles(t *testing.T) {
+	memorytest.Check(t)
+	limited(t, hostileLimit)
+	n := max(*flips, 60)
+	for _, name := range slices.Sorted(maps.Keys(odd)) {
+		var g graph
+		odd[name](&g)
+		original := g.file()
+		parts, rnd := dissect(original), rand.New(rand.NewPCG(2, uint64(len(original))))
+		for range n {
+			data, what := parts.damage(original, rnd)
+			try(t, name+": "+what, data)
+		}
 	}
 }
 
