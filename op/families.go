@@ -17,6 +17,7 @@ var families = [][]*Def{
 	linearOps,
 	quantizeOps,
 	attentionOps,
+	recurrentOps,
 	convOps,
 	poolingOps,
 	resizeOps,

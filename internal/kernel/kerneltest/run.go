@@ -29,6 +29,7 @@ var families = []struct {
 	{"norm", testNorm},
 	{"quantize", testQuantize},
 	{"attention", testAttention},
+	{"recurrent", testRecurrent},
 	{"resize", testResize},
 	{"conv_transpose", testConvTranspose},
 	{"plain", testPlain},

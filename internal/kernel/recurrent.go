@@ -1,0 +1,230 @@
+package kernel
+
+// CellKind is a recurrent cell; its number of gates is that of its weight matrices.
+type CellKind uint8
+
+const (
+	RNNCell  CellKind = iota // h = f(a)
+	GRUCell                  // gates z, r, h
+	LSTMCell                 // gates i, o, f, c
+)
+
+func (k CellKind) gates() int { return [...]int{1, 3, 4}[k] }
+
+// CellFunc is a function of a cell with its parameters.
+type CellFunc struct {
+	Op   UnaryOp
+	A, B float64
+}
+
+// Recurrent runs a cell over sequences: x [Steps, Batch, Input], or [Batch, Steps, Input] if BatchFirst; weights per direction.
+type Recurrent struct {
+	Kind                              CellKind
+	Steps, Batch, Input, Hidden, Dirs int
+	Reverse                           bool // the first direction starts at the end; the second always does
+	BatchFirst                        bool
+	Clip                              float64 // of what functions are given; 0: none
+	InputForget, LinearBeforeReset    bool
+	Funcs                             []CellFunc // per direction: f, g, h as far as the cell has them
+}
+
+// RecurrentArgs are the operands; Bias, Lengths, H0, C0 and Peepholes may be absent, and so may every result.
+type RecurrentArgs[T Float] struct {
+	X, W, R, Bias, H0, C0, Peepholes []T
+	Lengths                          []int32
+	Y, H, C                          []T
+}
+
+// Tiles is how many parts the work has: one per sample and direction.
+func (r *Recurrent) Tiles() int { return r.Dirs * r.Batch }
+
+// ScratchElements is what a worker needs, in elements.
+func (r *Recurrent) ScratchElements() int { return (2*r.Kind.gates() + 3) * r.Hidden }
+
+// cell is the work of one sample in one direction.
+type cell[T Float] struct {
+	*Recurrent
+	gates, rec []T // what each gate is made from: w x + bias, and r h + bias
+	h, c, tmp  []T
+	w, r       []T
+	biasW      []T
+	biasR      []T
+	peepholes  []T
+	funcs      []CellFunc
+}
+
+// RecurrentTile computes one tile.
+func RecurrentTile[T Float](r *Recurrent, tile int, g *RecurrentArgs[T], scratch []T) {
+	dir, sample := tile/r.Batch, tile%r.Batch
+	c := newCell(r, dir, g, scratch)
+	state := (dir*r.Batch + sample) * r.Hidden
+	if r.BatchFirst {
+		state = (sample*r.Dirs + dir) * r.Hidden
+	}
+	initial(c.h, g.H0, state)
+	initial(c.c, g.C0, state)
+	length := r.Steps
+	if g.Lengths != nil {
+		length = int(g.Lengths[sample])
+	}
+	for step := range r.Steps {
+		t := step
+		if step < length && (dir == 1 || r.Reverse) {
+			t = length - 1 - step
+		}
+		in, to := t*r.Batch+sample, ((t*r.Dirs+dir)*r.Batch+sample)*r.Hidden
+		if r.BatchFirst {
+			in, to = sample*r.Steps+t, ((sample*r.Steps+t)*r.Dirs+dir)*r.Hidden
+		}
+		if step < length {
+			c.step(g.X[in*r.Input:][:r.Input])
+		}
+		switch {
+		case g.Y == nil:
+		case step < length:
+			copy(g.Y[to:], c.h)
+		default:
+			clear(g.Y[to:][:r.Hidden])
+		}
+	}
+	if g.H != nil {
+		copy(g.H[state:], c.h)
+	}
+	if g.C != nil {
+		copy(g.C[state:], c.c)
+	}
+}
+
+func initial[T Float](dst, src []T, at int) {
+	if src == nil {
+		clear(dst)
+		return
+	}
+	copy(dst, src[at:])
+}
+
+func newCell[T Float](r *Recurrent, dir int, g *RecurrentArgs[T], scratch []T) cell[T] {
+	n, gates := r.Hidden, r.Kind.gates()
+	take := func(count int) []T {
+		part := scratch[:count*n]
+		scratch = scratch[count*n:]
+		return part
+	}
+	c := cell[T]{Recurrent: r, gates: take(gates), rec: take(gates), h: take(1), c: take(1), tmp: take(1)}
+	c.w, c.r = g.W[dir*gates*n*r.Input:], g.R[dir*gates*n*n:]
+	if g.Bias != nil {
+		c.biasW = g.Bias[dir*2*gates*n:][:gates*n]
+		c.biasR = g.Bias[(dir*2+1)*gates*n:][:gates*n]
+	}
+	if g.Peepholes != nil {
+		c.peepholes = g.Peepholes[dir*3*n:][:3*n]
+	}
+	per := len(r.Funcs) / r.Dirs
+	c.funcs = r.Funcs[dir*per:][:per]
+	return c
+}
+
+// gate returns a gate's row of a list.
+func (c *cell[T]) gate(list []T, i int) []T { return list[i*c.Hidden:][:c.Hidden] }
+
+// apply clips a row and computes a function of it in place.
+func (c *cell[T]) apply(f int, row []T) {
+	if c.Clip > 0 {
+		Clamp(row, row, T(-c.Clip), T(c.Clip))
+	}
+	c.squash(f, row)
+}
+
+// squash computes a function of a row in place.
+func (c *cell[T]) squash(f int, row []T) {
+	k := c.funcs[f]
+	if x, ok := any(row).([]float32); ok {
+		UnaryF32(k.Op, x, x, float32(k.A), float32(k.B))
+		return
+	}
+	x := any(row).([]float64)
+	UnaryF64(k.Op, x, x, k.A, k.B)
+}
+
+func addTo[T Float](dst, src []T) {
+	for i, v := range src {
+		dst[i] += v
+	}
+}
+
+func addProduct[T Float](dst, a, b []T) {
+	for i, v := range a {
+		dst[i] += v * b[i]
+	}
+}
+
+// step moves the state by one element of the sequence.
+func (c *cell[T]) step(x []T) {
+	initial(c.gates, c.biasW, 0)
+	initial(c.rec, c.biasR, 0)
+	dots(c.gates, x, c.w, 0, c.Input)
+	switch c.Kind {
+	case RNNCell:
+		dots(c.rec, c.h, c.r, 0, c.Hidden)
+		addTo(c.gates, c.rec)
+		c.apply(0, c.gates)
+		copy(c.h, c.gates)
+	case GRUCell:
+		c.gru()
+	case LSTMCell:
+		dots(c.rec, c.h, c.r, 0, c.Hidden)
+		addTo(c.gates, c.rec)
+		c.lstm()
+	}
+}
+
+func (c *cell[T]) gru() {
+	n := c.Hidden
+	z, reset, next := c.gate(c.gates, 0), c.gate(c.gates, 1), c.gate(c.gates, 2)
+	dots(c.rec[:2*n], c.h, c.r, 0, n)
+	addTo(c.gates[:2*n], c.rec[:2*n])
+	c.apply(0, z)
+	c.apply(0, reset)
+	last := c.gate(c.rec, 2)
+	if c.LinearBeforeReset {
+		dots(last, c.h, c.r, 2*n*n, n)
+		addProduct(next, reset, last)
+	} else {
+		for i, v := range reset {
+			c.tmp[i] = v * c.h[i]
+		}
+		dots(last, c.tmp, c.r, 2*n*n, n)
+		addTo(next, last)
+	}
+	c.apply(1, next)
+	for i := range c.h {
+		c.h[i] = (1-z[i])*next[i] + z[i]*c.h[i]
+	}
+}
+
+func (c *cell[T]) lstm() {
+	input, output, forget, next := c.gate(c.gates, 0), c.gate(c.gates, 1), c.gate(c.gates, 2), c.gate(c.gates, 3)
+	if c.peepholes != nil {
+		addProduct(input, c.c, c.gate(c.peepholes, 0))
+		addProduct(forget, c.c, c.gate(c.peepholes, 2))
+	}
+	c.apply(0, input)
+	c.apply(0, forget)
+	c.apply(1, next)
+	for i := range c.c {
+		keep := forget[i]
+		if c.InputForget {
+			keep = 1 - input[i]
+		}
+		c.c[i] = keep*c.c[i] + input[i]*next[i]
+	}
+	if c.peepholes != nil {
+		addProduct(output, c.c, c.gate(c.peepholes, 1))
+	}
+	c.apply(0, output)
+	copy(c.tmp, c.c)
+	c.squash(2, c.tmp)
+	for i := range c.h {
+		c.h[i] = output[i] * c.tmp[i]
+	}
+}
