@@ -23,6 +23,7 @@ type Conv struct {
 
 	kind     convKind
 	depth    int    // C/Group * taps: what is summed per output
+	block    int    // of depth that is packed at once: whole channels if their taps are few
 	perGroup int    // M/Group
 	view     Window // the window the patches are gathered through: one long row for a pointwise convolution
 
@@ -62,6 +63,10 @@ func (c *Conv) Prepare() {
 	c.nr = gemmNR
 	channels := c.InChannels / c.Group
 	c.depth, c.perGroup = channels*c.taps, c.OutChannels/c.Group
+	c.block = gemmDepth
+	if c.taps > 0 && c.taps <= gemmDepth {
+		c.block = gemmDepth / c.taps * c.taps
+	}
 	c.view = c.Window
 	orElse := func(v *int, size int) {
 		if *v == 0 {
@@ -113,7 +118,7 @@ func (c *Conv) preparePanels() {
 	c.rowTile = evenTile(c.perGroup, c.rowTile, 1)
 	c.colTile = evenTile(c.outArea, c.colTile, c.nr)
 	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), ceilDiv(c.outArea, c.colTile)
-	c.packB = c.colTile * min(c.depth, gemmDepth)
+	c.packB = c.colTile * min(c.depth, c.block)
 }
 
 // ScratchBytes is what Tile needs of scratch, per worker.
@@ -160,8 +165,8 @@ func (c *Conv) multiply(r *rect, batch, group int, acc bool, scratch, dst []floa
 		}
 		return
 	}
-	for k := 0; k < c.depth; k += gemmDepth {
-		depth := min(gemmDepth, c.depth-k)
+	for k := 0; k < c.depth; k += c.block {
+		depth := min(c.block, c.depth-k)
 		c.gather(scratch, batch, group, k, depth, r.col, r.cols, args)
 		multiplyPanels(r, depth, args.Weights[r.row*c.depth+k:], c.depth, scratch, dst, acc)
 		acc = true

@@ -47,19 +47,14 @@ func (c *Conv) depthwiseTile(batch, group, row, part int, scratch []float32, arg
 	for i := range rows {
 		out := args.Out[r.at+i*r.ld:][:r.cols]
 		for tz := range c.kernel[0] {
-			for ty := range c.kernel[1] {
-				at := (tz*height + i*c.stride[1] + ty*c.dilation[1]) * width
-				w := weights[(tz*c.kernel[1]+ty)*c.kernel[2]:][:c.kernel[2]]
-				tapRow(out, scratch[at:at+width], w, c.stride[2], c.dilation[2])
-			}
+			at := (tz*height + i*c.stride[1]) * width
+			w := weights[tz*c.kernel[1]*c.kernel[2]:][:c.kernel[1]*c.kernel[2]]
+			tapRows(out, scratch[at:], w, c.kernel[2], c.dilation[1]*width, c.stride[2], c.dilation[2])
 		}
 	}
-	// The bias of a rectangle is per row; here all rows are one channel.
-	for i := range rows {
-		one := r
-		one.at, one.rows = r.at+i*r.ld, 1
-		c.end(&one, args.Out, args.Bias)
-	}
+	// The bias of a rectangle is per row; here all rows are one channel, and follow each other.
+	r.rows, r.cols = 1, rows*r.cols
+	c.end(&r, args.Out, args.Bias)
 }
 
 // padInput copies the rows that the taps of output rows y0 on read, a plane for each tap of the outermost axis.
@@ -83,8 +78,15 @@ func (c *Conv) padInput(dst []float32, batch, channel, z, y0, height, width int,
 	}
 }
 
-// tapRow adds a row of taps to a row of outputs: out[i] += sum of w[k]*in[i*stride+k*dilation]. It is a dispatch point.
-var tapRow = portableTapRow
+// tapRows adds a plane of taps to a row of outputs: out[i] += sum of w[r*taps+k]*in[r*rowStep+i*stride+k*dilation]. It is a dispatch point.
+var tapRows = portableTapRows
+
+func portableTapRows(out, in, w []float32, taps, rowStep, stride, dilation int) {
+	width := (len(out)-1)*stride + (taps-1)*dilation + 1
+	for r := range len(w) / taps {
+		portableTapRow(out, in[r*rowStep:][:width], w[r*taps:][:taps], stride, dilation)
+	}
+}
 
 func portableTapRow(out, in, w []float32, stride, dilation int) {
 	if len(w) == 3 && dilation == 1 && stride <= 2 {

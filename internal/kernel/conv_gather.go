@@ -28,8 +28,42 @@ func (c *Conv) gather(panels []float32, batch, group, k, depth, col, cols int, a
 // patchPiece is n neighbouring positions of one row of the output, and where the first row of their patches goes.
 type patchPiece struct{ z, y, x, n, to int }
 
+// patchRun says where the patches of a piece lie if their rows are all inside: rows of planes, and the piece's place in a row, which may
+// begin before it or end behind it.
+type patchRun struct {
+	planes, rows, taps           int
+	planeStep, rowStep, dilation int
+	x, width, n                  int
+}
+
+// patchRows packs the patches of a run: the taps of each row of each plane. It is a dispatch point, nil where there is nothing better than
+// gatherTap.
+var patchRows func(r patchRun, dst, src []float32)
+
+// gatherRun packs a piece with patchRows, if it is one for that: whole channels, no prologue, neighbours side by side, all rows inside.
+func (c *Conv) gatherRun(p *patchPiece, panels, in []float32, k, depth int) bool {
+	w := &c.view
+	if patchRows == nil || c.ScaleShift || c.PrologueRelu || w.stride[2] != 1 || w.kernel[0] != 1 || k%w.taps != 0 || depth%w.taps != 0 {
+		return false
+	}
+	z, y := p.z*w.stride[0]-w.padBegin[0], p.y*w.stride[1]-w.padBegin[1]
+	if z < 0 || z >= w.in[0] || y < 0 || y+(w.kernel[1]-1)*w.dilation[1] >= w.in[1] {
+		return false
+	}
+	run := patchRun{
+		planes: depth / w.taps, rows: w.kernel[1], taps: w.kernel[2],
+		planeStep: w.inArea, rowStep: w.dilation[1] * w.in[2], dilation: w.dilation[2],
+		x: p.x - w.padBegin[2], width: w.in[2], n: p.n,
+	}
+	patchRows(run, panels[p.to:], in[k/w.taps*w.inArea+(z*w.in[1]+y)*w.in[2]:])
+	return true
+}
+
 // gatherPiece walks the taps from the k-th on.
 func (c *Conv) gatherPiece(p *patchPiece, panels, in []float32, group, k, depth int, args *ConvArgs) {
+	if c.gatherRun(p, panels, in, k, depth) {
+		return
+	}
 	w := &c.view
 	tx := k % w.kernel[2]
 	ty := k / w.kernel[2] % w.kernel[1]
@@ -94,14 +128,9 @@ func (c *Conv) gatherTap(dst, row []float32, x, t, channel int, args *ConvArgs) 
 
 func (c *Conv) prologue(row []float32, channel int, args *ConvArgs) {
 	if c.ScaleShift {
-		scale, shift := args.Scale[channel], args.Shift[channel]
-		for i, v := range row {
-			row[i] = v*scale + shift
-		}
+		unaryRow[Affine](row, row, args.Scale[channel], args.Shift[channel])
 	}
 	if c.PrologueRelu {
-		for i, v := range row {
-			row[i] = max(v, 0)
-		}
+		unaryRow[Relu](row, row, 0, 0)
 	}
 }

@@ -25,7 +25,7 @@ func (c *Conv) preparePool() {
 	}
 	c.rowTile = evenTile(c.perGroup, c.rowTile, 1)
 	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), ceilDiv(total, c.colTile)
-	c.packB = convCols * min(c.depth, gemmDepth)
+	c.packB = convCols * min(c.depth, c.block)
 	c.region = c.rowTile*c.regionRows(c.colTile)*c.rowArea() + p.in[2]
 	if c.OutBatchStride == 0 {
 		c.OutBatchStride = c.OutChannels * p.outArea

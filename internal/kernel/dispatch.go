@@ -23,7 +23,8 @@ func installPortable() {
 	gemmPanel = portableGemmPanel
 	gemvAxpy = portableGemvAxpy
 	gemvDot = portableGemvDot
-	tapRow = portableTapRow
+	patchRows = nil
+	tapRows = portableTapRows
 	rowSum = portableSum
 	rowSquares = portableSquares
 	rowMax = portableMax[float32]

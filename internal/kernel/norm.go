@@ -90,6 +90,10 @@ func normOf[T Float](dst, src, scale, bias []T, mean, inv T) {
 
 func affineRow[T Float](dst, src []T, a, b T) {
 	dst = dst[:len(src)]
+	if d, ok := any(dst).([]float32); ok {
+		unaryRow[Affine](d, any(src).([]float32), float32(a), float32(b))
+		return
+	}
 	for i, x := range src {
 		dst[i] = x*a + b
 	}

@@ -9,6 +9,7 @@ func (v *assembly) installGemm() {
 	gemmPanel = v.gemmPanel
 	gemvAxpy = v.gemvAxpy
 	gemvDot = v.gemvDot
+	patchRows = v.patchRows
 }
 
 // gemmPanel cuts the rows into tiles of nearly equal height: five and five are faster than six and four.
@@ -59,5 +60,20 @@ func (v *assembly) gemvDot(out, a, b []float32, ldb int) {
 		if a = a[n:]; len(a) > 0 {
 			b = b[n:]
 		}
+	}
+}
+
+// patchRows packs a piece's patches one tap of the innermost axis after the other.
+func (v *assembly) patchRows(r patchRun, dst, src []float32) {
+	rows := r.planes * r.rows
+	last := (r.planes-1)*r.planeStep + (r.rows-1)*r.rowStep
+	for t := range r.taps {
+		at := r.x + t*r.dilation
+		lo, hi := min(max(-at, 0), r.n), min(max(r.width-at, 0), r.n)
+		_ = dst[(rows*r.taps-r.taps+t)*v.nr+r.n-1]
+		if lo < hi {
+			_ = src[last+at+hi-1]
+		}
+		v.patches(r.planes, r.rows, &dst[t*v.nr], 4*r.taps*v.nr, &src[0], 4*at, 4*r.rowStep, 4*r.planeStep, lo, hi, r.n)
 	}
 }

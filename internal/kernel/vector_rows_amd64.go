@@ -129,7 +129,7 @@ func (v *assembly) installRows() {
 	rowMin = func(x []float32) float32 { return peakRow(v.min, x, float32(math.Inf(1))) }
 	rowSoftmax = v.softmax
 	rowNorm = v.norm
-	tapRow = v.tapRow
+	tapRows = v.tapRows
 }
 
 func sumRow(f func(n int, x *float32, s float32) float64, x []float32, s float32) (sum float64) {
@@ -182,15 +182,20 @@ func (v *assembly) norm(dst, src, scale, bias []float32, mean, inv float32) {
 	}
 }
 
-func (v *assembly) tapRow(out, in, w []float32, stride, dilation int) {
+func (v *assembly) tapRows(out, in, w []float32, taps, rowStep, stride, dilation int) {
 	if stride != 1 || len(w) == 0 {
-		portableTapRow(out, in, w, stride, dilation)
+		portableTapRows(out, in, w, taps, rowStep, stride, dilation)
 		return
 	}
+	rows := len(w) / taps
 	for len(out) > 0 {
 		n := min(len(out), max(1, asmElements/len(w)))
-		_ = in[n-1+(len(w)-1)*dilation]
-		v.taps(n, &out[0], &in[0], &w[0], len(w), 4*dilation)
+		_ = in[(rows-1)*rowStep+n-1+(taps-1)*dilation]
+		if rows == 3 && taps == 3 {
+			v.taps3x3(n, &out[0], &in[0], &w[0], 4*dilation, 4*rowStep)
+		} else {
+			v.taps(n, &out[0], &in[0], &w[0], rows, taps, 4*dilation, 4*(rowStep-taps*dilation))
+		}
 		if out = out[n:]; len(out) > 0 {
 			in = in[n:]
 		}
