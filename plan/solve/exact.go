@@ -6,11 +6,10 @@ import (
 )
 
 // An exact search builds a placement from the ground up: it puts bodies on what is placed already, each as low as it can
-// get, in order of their bases, and goes back when what is left cannot fit. Five rules keep it small:
+// get, in order of their bases, and goes back when what is left cannot fit. Four rules keep it small:
 //
 //   - Bases never fall, and among equal bases the preference rises: every arrangement is built in one order only.
 //   - A body is not put where another would still fit entirely below: that arrangement could be pushed down.
-//   - Of bodies with the same pieces the first is placed first.
 //   - At every section of time, what is left has to fit between the lowest place that it can still get and the capacity.
 //   - Bodies that no longer meet in time, through others that are left, are arranged independently.
 //
@@ -143,11 +142,9 @@ func (x *exact) candidates(next, left []int, low int64, last int) []int {
 		ceiling = min(ceiling, x.capacity-sum)
 	}
 	for _, i := range left {
-		at, twin := max(x.least[i], low), x.twin[i]
-		if at > ceiling || at == low && x.prefer[i] < last || twin >= 0 && !x.placed[twin] {
-			continue
+		if at := max(x.least[i], low); at <= ceiling && (at > low || x.prefer[i] > last) {
+			next = append(next, i)
 		}
-		next = append(next, i)
 	}
 	slices.SortFunc(next, func(a, b int) int {
 		return cmp.Or(cmp.Compare(max(x.least[a], low), max(x.least[b], low)), x.prefer[a]-x.prefer[b])

@@ -1,16 +1,11 @@
 package solve
 
-import (
-	"slices"
-
-	"github.com/tenure-go/tenure/plan"
-)
+import "github.com/tenure-go/tenure/plan"
 
 // sections are the moments that matter, with who lives there.
 type sections struct {
 	members [][]member // by section: who lives there
 	span    []span     // by body
-	twin    []int      // by body: one of a lower number with the same rects, or -1
 }
 
 // member is a body that lives at a section, with the lowest unit that it holds there.
@@ -53,7 +48,6 @@ func newSections(in *instance) (*sections, bool) {
 		}
 		c.span[i] = s
 	}
-	c.findTwins(in)
 	return c, true
 }
 
@@ -67,20 +61,4 @@ func (b *body) cellAt(t plan.Time) (c cell) {
 		}
 	}
 	return c
-}
-
-func (c *sections) findTwins(in *instance) {
-	c.twin = make([]int, len(in.bodies))
-	last := map[rect]int{} // by first rect
-	for i := range in.bodies {
-		c.twin[i] = -1
-		rects := in.bodies[i].rects
-		if len(rects) == 0 {
-			continue
-		}
-		if j, ok := last[rects[0]]; ok && slices.Equal(rects, in.bodies[j].rects) {
-			c.twin[i] = j
-		}
-		last[rects[0]] = i
-	}
 }
