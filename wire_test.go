@@ -21,10 +21,6 @@ func (w wire) bytes(num int, v []byte) wire {
 
 func (w wire) text(num int, v string) wire { return w.bytes(num, []byte(v)) }
 
-func (w wire) float(num int, v float32) wire {
-	return binary.LittleEndian.AppendUint32(binary.AppendUvarint(w, uint64(num)<<3|5), math.Float32bits(v))
-}
-
 // The numbers of the element types in the ONNX format.
 const (
 	f32Type  = 1

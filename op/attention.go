@@ -105,16 +105,15 @@ func (s *Sig) meet(meaning string, a, b *shape.Dim) error {
 
 // attention holds the dimensions of a call.
 type attention struct {
-	q, k, v      heads
-	past, pastV  heads
-	total        shape.Dim // keys, past ones too
-	packed       bool      // operands of 3 dimensions
-	rankIsKnown  bool
-	hasPast      bool
-	isCausal     bool
-	mode         int64
-	left, right  int64
-	scale, bound float64
+	q, k, v     heads
+	past, pastV heads
+	total       shape.Dim // keys, past ones too
+	packed      bool      // operands of 3 dimensions
+	rankIsKnown bool
+	hasPast     bool
+	isCausal    bool
+	mode        int64
+	left, right int64
 }
 
 func (s *Sig) attention() (a attention, err error) {
