@@ -9,6 +9,7 @@ import (
 var normTable = map[string]operator{
 	"Softmax":    lifted(0, liftSoftmax),
 	"LogSoftmax": lifted(0, liftSoftmax),
+	"Hardmax":    lifted(0, liftSoftmax),
 
 	"BatchNormalization":    lifted(0, liftBatchNorm),
 	"InstanceNormalization": since(0),
@@ -62,11 +63,12 @@ func (n *node) shapeOf(v *ir.Value) *ir.Value {
 	return n.ints(sizes)
 }
 
-// liftBatchNorm refuses training: its further outputs are its only sign before
-// opset 14.
+// liftBatchNorm refuses the training of before opset 14, of which further
+// outputs are the only sign.
 func liftBatchNorm(n *node) {
-	if takeOr(n, "training_mode", int64(0)) != 0 {
-		n.unsupported("training_mode 1")
+	if n.opset >= 14 {
+		n.batchNorm14()
+		return
 	}
 	if n.opset < 7 && takeOr(n, "is_test", int64(0)) == 0 {
 		n.unsupported("is_test 0")
@@ -80,5 +82,19 @@ func liftBatchNorm(n *node) {
 		}
 	}
 	n.ignore("momentum")
+	plain(n)
+}
+
+// batchNorm14 lifts the form that says when it trains. The momentum counts
+// then only, and the statistics are those of the batch.
+func (n *node) batchNorm14() {
+	if i := n.attrIndex("training_mode"); i < 0 || n.attrs[i].value == int64(0) {
+		for i := 1; i < len(n.proto.outputs); i++ {
+			if n.wanted(i) {
+				n.unsupported("output %d without training_mode 1", i)
+			}
+		}
+		n.ignore("momentum")
+	}
 	plain(n)
 }

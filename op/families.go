@@ -18,6 +18,7 @@ var families = [][]*Def{
 	quantizeOps,
 	attentionOps,
 	recurrentOps,
+	selectionOps,
 	convOps,
 	poolingOps,
 	resizeOps,

@@ -30,6 +30,7 @@ var families = []struct {
 	{"quantize", testQuantize},
 	{"attention", testAttention},
 	{"recurrent", testRecurrent},
+	{"selection", testSelection},
 	{"resize", testResize},
 	{"conv_transpose", testConvTranspose},
 	{"plain", testPlain},

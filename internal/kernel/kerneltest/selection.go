@@ -1,0 +1,47 @@
+package kerneltest
+
+import (
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+func testSelection(t *testing.T) {
+	for _, c := range []kernel.TopK{{Axis: 9, Inner: 1, K: 4}, {Axis: 40, Inner: 3, K: 40}, {Axis: 7, Inner: 2, K: 1, Smallest: true}, {Axis: 3, Inner: 1}} {
+		const outer = 5
+		rows := outer * c.Inner
+		x := small(newRand(100), rows*c.Axis) // with ties
+		s := newSpace(t)
+		src, values, places := in(s, "x", x), out[float32](s, "values", rows*c.K), out[int64](s, "places", rows*c.K)
+		hard, scratch := out[float32](s, "hard", len(x)), out[int64](s, "scratch", c.Axis)
+		inRanges(rows, func(lo, hi int) {
+			kernel.TopKRows(&c, lo, hi, values, places, src, scratch)
+			kernel.HardmaxRows(lo, hi, c.Axis, c.Inner, hard, src)
+		})
+		s.check()
+		for row := range rows {
+			var list []float64
+			at := func(i, n int) int { return (row/c.Inner*n+i)*c.Inner + row%c.Inner }
+			for i := range c.Axis {
+				list = append(list, float64(x[at(i, c.Axis)]))
+			}
+			v, p := ref.TopK(list, c.K, c.Smallest)
+			for i := range c.K {
+				if float64(values[at(i, c.K)]) != v[i] || places[at(i, c.K)] != int64(p[i]) {
+					t.Fatalf("%+v: row %d: got %v at %d in place %d, want %v at %d", c, row, values[at(i, c.K)], places[at(i, c.K)], i, v[i], p[i])
+				}
+			}
+			_, first := ref.TopK(list, 1, false)
+			for i := range c.Axis {
+				want := float32(0)
+				if i == first[0] {
+					want = 1
+				}
+				if hard[at(i, c.Axis)] != want {
+					t.Fatalf("%+v: row %d: got %v in place %d of hardmax, want %v", c, row, hard[at(i, c.Axis)], i, want)
+				}
+			}
+		}
+	}
+}

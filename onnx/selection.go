@@ -1,0 +1,42 @@
+package onnx
+
+import (
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+)
+
+var selectionTable = map[string]operator{
+	"NegativeLogLikelihoodLoss": since(12),
+	"SoftmaxCrossEntropyLoss":   lifted(12, liftCrossEntropy),
+	"BitCast":                   since(26),
+}
+
+// liftCrossEntropy makes the loss of the logarithms of softmax, which are the
+// second output.
+func liftCrossEntropy(n *node) {
+	var attrs []op.Attr
+	if v, ok := take[int64](n, "ignore_index"); ok {
+		attrs = append(attrs, op.Attr{Name: "ignore_index", Value: v})
+	}
+	if v, ok := take[string](n, "reduction"); ok {
+		attrs = append(attrs, op.Attr{Name: "reduction", Value: v})
+	}
+	n.noMoreAttrs()
+	if len(n.args) < 2 || len(n.args) > 3 || len(n.proto.outputs) > 2 {
+		n.fail("got %d operands and %d outputs, want 2 or 3 and 1 or 2", len(n.args), len(n.proto.outputs))
+		return
+	}
+	var logs *ir.Value
+	channels := []op.Attr{{Name: "axis", Value: int64(1)}}
+	if n.wanted(1) {
+		n.bind(n.proto.outputs[1:], func(names []string) []*ir.Value {
+			values := n.emit("log_softmax", n.args[:1], channels, names)
+			logs = values[0]
+			return values
+		})
+	} else {
+		logs = n.call("log_softmax", n.args[:1], channels...)
+	}
+	args := append([]*ir.Value{logs}, n.args[1:]...)
+	n.bind(n.proto.outputs[:1], func(names []string) []*ir.Value { return n.emit("nll_loss", args, attrs, names) })
+}
