@@ -26,7 +26,7 @@ func BenchmarkGemm(b *testing.B) {
 		for _, c := range []struct {
 			m, n, k int
 			packed  bool
-		}{{256, 256, 256, false}, {256, 256, 256, true}, {128, 768, 768, true}, {1, 3072, 768, false}, {64, 3136, 576, false}} {
+		}{{256, 256, 256, false}, {256, 256, 256, true}, {512, 512, 512, true}, {1024, 1024, 1024, true}, {128, 768, 768, true}, {128, 3072, 768, true}, {1, 3072, 768, false}, {64, 3136, 576, false}} {
 			name := fmt.Sprintf("f32/%s/%dx%dx%d", variant, c.m, c.n, c.k)
 			if c.packed {
 				name += "/packed"

@@ -29,7 +29,8 @@ type Conv struct {
 
 	rowTile, colTile   int // output channels per tile, and positions (depthwise: rows; pooled: steps of the pool)
 	rowTiles, colTiles int
-	packB, region      int // floats of scratch: patches, convolution under the pool
+	packB, region      int // floats of scratch: patches, convolution under the pool ...
+	packA              int // ... and weights that lie badly
 	nr                 int
 }
 
@@ -119,10 +120,13 @@ func (c *Conv) preparePanels() {
 	c.colTile = evenTile(c.outArea, c.colTile, c.nr)
 	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), ceilDiv(c.outArea, c.colTile)
 	c.packB = c.colTile * min(c.depth, c.block)
+	if c.colTile > c.nr {
+		c.packA = crowdedFloats(c.rowTile, min(c.depth, c.block), c.depth)
+	}
 }
 
 // ScratchBytes is what Tile needs of scratch, per worker.
-func (c *Conv) ScratchBytes() int { return 4 * (c.packB + c.region) }
+func (c *Conv) ScratchBytes() int { return 4 * (c.packB + c.region + c.packA) }
 
 // Tiles is how many parts the work has.
 func (c *Conv) Tiles() int { return c.Batch * c.Group * c.rowTiles * c.colTiles }
@@ -168,7 +172,11 @@ func (c *Conv) multiply(r *rect, batch, group int, acc bool, scratch, dst []floa
 	for k := 0; k < c.depth; k += c.block {
 		depth := min(c.block, c.depth-k)
 		c.gather(scratch, batch, group, k, depth, r.col, r.cols, args)
-		multiplyPanels(r, depth, args.Weights[r.row*c.depth+k:], c.depth, scratch, dst, acc)
+		rows, ld := args.Weights[r.row*c.depth+k:], c.depth
+		if c.packA > 0 {
+			rows, ld = spreadRows(scratch[c.packB+c.region:], rows, r.rows, depth, ld)
+		}
+		multiplyPanels(r, depth, rows, ld, scratch, dst, acc)
 		acc = true
 	}
 }

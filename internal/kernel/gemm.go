@@ -153,8 +153,11 @@ func (g *Gemm) scratch() {
 			g.packA = g.M * g.K
 		}
 	default:
-		if g.TransA {
+		switch {
+		case g.TransA:
 			g.packA = g.rowTile * depth
+		case g.colTile > g.nr:
+			g.packA = crowdedFloats(g.rowTile, depth, g.LDA)
 		}
 		if !g.PackedB {
 			g.packB = g.colTile * depth
@@ -234,6 +237,9 @@ func (g *Gemm) panelPart(r *rect, acc bool, scratch, c, a, b []float32) {
 			packColumns(rows, a[k*g.LDA+r.row:], g.LDA, depth, r.rows)
 		} else {
 			rows = a[r.row*g.LDA+k:]
+			if g.packA > 0 {
+				rows, lda = spreadRows(scratch[g.packB:], rows, r.rows, depth, g.LDA)
+			}
 		}
 		panels := scratch
 		if g.PackedB {
@@ -244,6 +250,28 @@ func (g *Gemm) panelPart(r *rect, acc bool, scratch, c, a, b []float32) {
 		multiplyPanels(r, depth, rows, lda, panels, c, acc)
 		acc = true
 	}
+}
+
+// Rows of A that are a multiple of 2 KiB apart meet in a few sets of the first-level cache and drive each other out of it. They are copied
+// a little further apart than they are long.
+const (
+	crowdedLD = 512
+	rowGap    = 16
+)
+
+// crowdedFloats is the size of a copy of such rows, or 0.
+func crowdedFloats(rows, depth, ld int) int {
+	if ld%crowdedLD != 0 || rows <= thinRows {
+		return 0
+	}
+	return rows * (depth + rowGap)
+}
+
+func spreadRows(dst, src []float32, rows, depth, ld int) ([]float32, int) {
+	for i := range rows {
+		copy(dst[i*(depth+rowGap):][:depth], src[i*ld:])
+	}
+	return dst, depth + rowGap
 }
 
 // multiplyPanels adds the product of rows of A and a block of packed panels to a rectangle of C, or stores it there.

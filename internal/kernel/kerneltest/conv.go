@@ -60,6 +60,7 @@ func testConv(t *testing.T) {
 		{Batch: 2, Group: 1, InChannels: 2, OutChannels: 3, Window: kernel.Window{In: []int{30, 31}, Kernel: []int{3, 2}, PadBegin: []int{2, 0}}},
 		{Batch: 1, Group: 3, InChannels: 3, OutChannels: 3, Window: kernel.Window{In: []int{150, 130}, Kernel: []int{5, 5}, PadBegin: []int{2, 2}, PadEnd: []int{2, 2}}},
 		{Batch: 1, Group: 2, InChannels: 2, OutChannels: 4, Window: kernel.Window{In: []int{60, 61}, Kernel: []int{3, 3}, Stride: []int{2, 2}, PadBegin: []int{1, 1}}},
+		{Batch: 1, Group: 1, InChannels: 512, OutChannels: 33, Window: kernel.Window{In: []int{9, 8}, Kernel: []int{1, 1}}},
 		{Batch: 1, Group: 1, InChannels: 3, OutChannels: 2, Window: kernel.Window{In: []int{0, 4}, Kernel: []int{1, 1}}},
 		{Batch: 0, Group: 1, InChannels: 3, OutChannels: 2, Window: kernel.Window{In: []int{4}, Kernel: []int{2}}},
 	} {

@@ -54,7 +54,7 @@ func testGemm(t *testing.T) {
 		gemmCase(t, r, fmt.Sprint("random ", i), g, residualMode(r.IntN(3)), r.IntN(3) == 0)
 	}
 	// Around the ends of tiles and blocks.
-	for i, m := range [][3]int{{130, 5, 3}, {5, 130, 3}, {3, 17, 256}, {2, 9, 257}, {33, 40, 515}, {1, 300, 20}, {300, 1, 20}, {129, 129, 9}, {4, 300, 300}, {1, 1, 600}} {
+	for i, m := range [][3]int{{130, 5, 3}, {5, 130, 3}, {3, 17, 256}, {2, 9, 257}, {33, 40, 515}, {1, 300, 20}, {300, 1, 20}, {129, 129, 9}, {4, 300, 300}, {1, 1, 600}, {37, 70, 512}} {
 		for range 6 {
 			g := kernel.Gemm{M: m[0], N: m[1], K: m[2], Alpha: 1, Beta: 1}
 			randomGemm(r, &g)
