@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 )
@@ -71,10 +72,6 @@ func liftDropout(n *node) {
 		n.unsupported("is_test 0")
 	}
 	n.noMoreAttrs()
-	if n.wanted(1) {
-		n.unsupported("output 1, the mask")
-		return
-	}
 	if training := n.arg(2); training != nil {
 		on, known := n.model.Weights.Bytes(training)
 		if !known || len(on) != 1 || on[0] != 0 {
@@ -82,5 +79,29 @@ func liftDropout(n *node) {
 			return
 		}
 	}
+	if n.wanted(1) {
+		n.keepAll()
+		return
+	}
 	n.finish("identity", n.args[:min(1, len(n.args))])
+}
+
+// keepAll gives x, and a mask that drops nothing.
+func (n *node) keepAll() {
+	if n.opset < 10 {
+		n.unsupported("output 1, the mask")
+		return
+	}
+	x := n.arg(0)
+	if x == nil || len(n.proto.outputs) > 2 {
+		n.fail("got %d operands and %d outputs, want an operand and 1 or 2", len(n.args), len(n.proto.outputs))
+		return
+	}
+	if n.proto.outputs[0] != "" {
+		n.bind(n.proto.outputs[:1], func(names []string) []*ir.Value { return n.emit("identity", n.args[:1], nil, names) })
+	}
+	n.bind(n.proto.outputs[1:], func(names []string) []*ir.Value {
+		yes := n.call("cast", []*ir.Value{n.scalar(dtype.I64, 1)}, op.Attr{Name: "to", Value: dtype.Bool})
+		return n.emit("expand", []*ir.Value{yes, n.shapeOf(x)}, nil, names)
+	})
 }
