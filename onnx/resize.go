@@ -12,6 +12,8 @@ import (
 var resizeTable = map[string]operator{
 	"Resize":   lifted(10, liftResize),
 	"Upsample": {till: 9, lift: liftUpsample},
+
+	"GridSample": lifted(16, liftGridSample),
 }
 
 // liftResize drops operands that say nothing: opset 11 has empty tensors where
@@ -90,4 +92,17 @@ func (n *node) oldRounding(scales *ir.Value) string {
 		return "ceil"
 	}
 	return "floor"
+}
+
+// liftGridSample renames the modes of before opset 20.
+func liftGridSample(n *node) {
+	if i := n.attrIndex("mode"); i >= 0 {
+		switch n.attrs[i].value {
+		case "bilinear":
+			n.attrs[i].value = "linear"
+		case "bicubic":
+			n.attrs[i].value = "cubic"
+		}
+	}
+	plain(n)
 }

@@ -19,6 +19,7 @@ var families = [][]*Def{
 	attentionOps,
 	recurrentOps,
 	selectionOps,
+	gridOps,
 	convOps,
 	poolingOps,
 	resizeOps,

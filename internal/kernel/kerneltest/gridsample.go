@@ -1,0 +1,31 @@
+package kerneltest
+
+import (
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+func testGridSample(t *testing.T) {
+	for mode := range 4 {
+		cubic, mirrored := mode&1 != 0, mode&2 != 0
+		g := kernel.GridSample{Batch: 2, Channels: 3, Places: 21, In: []int{4, 5}, Align: true, Reflect: mirrored}
+		if cubic {
+			g.Mode = kernel.GridCubic
+		}
+		r := newRand(110)
+		x := uniform(r, 2*3*20)
+		grid := ref.Map(uniform(r, 2*21*2), func(v float32) float32 { return 1.5 * v })
+		s := newSpace(t)
+		src, places, dst := in(s, "x", x), in(s, "grid", grid), out[float32](s, "dst", 2*3*21)
+		inRanges(2*21, func(lo, hi int) { kernel.GridSampleRows(&g, lo, hi, dst, src, places) })
+		s.check()
+		ref.Each([]int{2, 3, 21}, func(i []int) {
+			p := i[0]*21 + i[2]
+			want := ref.GridSample2D(f64s(x[(i[0]*3+i[1])*20:][:20]), 4, 5, float64(grid[2*p]), float64(grid[2*p+1]), cubic, mirrored)
+			at := (i[0]*3+i[1])*21 + i[2]
+			wantClose(t, dst[at:at+1], []float64{want}, 1e-6)
+		})
+	}
+}

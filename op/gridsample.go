@@ -1,0 +1,61 @@
+package op
+
+import "github.com/tenure-go/tenure/shape"
+
+var gridOps = []*Def{
+	{
+		Name: "grid_sample", ONNX: "GridSample",
+		Doc:     "x [N,C,...] at the places of a grid [N,...,axes], from -1 to 1 along each axis, the last one first",
+		MinArgs: 2, MaxArgs: 2,
+		Attrs: []AttrDef{intAttr("align_corners", 0), stringAttr("mode", "linear"), stringAttr("padding_mode", "zeros")},
+		Infer: inferGridSample, Alias: Fresh(),
+	},
+}
+
+func inferGridSample(s *Sig) error {
+	if err := s.wantEach(floats, 0, 1); err != nil {
+		return err
+	}
+	if _, err := s.wantFlag("align_corners"); err != nil {
+		return err
+	}
+	if _, err := s.wantOneOf("mode", "linear", "nearest", "cubic"); err != nil {
+		return err
+	}
+	if _, err := s.wantOneOf("padding_mode", "zeros", "border", "reflection"); err != nil {
+		return err
+	}
+	rank := 0
+	for i := range 2 {
+		if err := s.wantRank(i, 3, 5); err != nil {
+			return err
+		}
+		if sh := s.Args[i].Shape; sh != nil {
+			rank = sh.Rank()
+		}
+	}
+	dt := s.Args[0].DType
+	if rank == 0 {
+		return s.giveAny(0, dt)
+	}
+	x, err := s.dimsOf(0, rank)
+	if err != nil {
+		return err
+	}
+	grid, err := s.dimsOf(1, rank)
+	if err != nil {
+		return err
+	}
+	if err := s.meet("batch of x and grid", &x[0], &grid[0]); err != nil {
+		return err
+	}
+	if _, ok := unify(grid[rank-1], shape.N(rank-2)); !ok {
+		return badShape("operand 1: got %s, want %d coordinates in the last dimension", s.Args[1], rank-2)
+	}
+	for _, d := range x[2:] {
+		if isSize(d, 0) {
+			return badShape("operand 0: got %s, want an element to sample", s.Args[0])
+		}
+	}
+	return s.give(0, dt, append([]shape.Dim{x[0], x[1]}, grid[1:rank-1]...)...)
+}
