@@ -41,51 +41,60 @@ type folder struct {
 	replaced replacer
 }
 
+// block folds the calls of a block. On an error the block is whole: the calls
+// before the fault are folded, that one and those after it are as they were.
 func (f *folder) block(b *ir.Block) error {
 	kept := make([]*ir.Call, 0, len(b.Calls))
-	for _, c := range b.Calls {
-		for i := range c.Args {
-			c.Args[i].Value = f.replaced.of(c.Args[i].Value)
-		}
-		if branch := f.chosenBranch(c); branch != nil {
-			if err := f.block(branch); err != nil {
-				return err
-			}
-			kept = append(kept, branch.Calls...)
-			for i, r := range c.Results {
-				if r != nil {
-					f.replaced[r] = f.replaced.of(branch.Results[i])
-				}
-			}
-			continue
-		}
-		for _, region := range c.Regions {
-			if err := f.block(region); err != nil {
-				// Not a fault yet: the condition may become known, and choose the other branch.
-				f.ctx.Suspended = append(f.ctx.Suspended, err)
-			}
-			for i, v := range region.Results {
-				region.Results[i] = f.replaced.of(v)
-			}
-		}
-		if len(f.ctx.Suspended) > 0 && len(c.Regions) > 0 {
-			kept = append(kept, c)
-			continue
-		}
-		sig, err := f.infer(c)
-		if err != nil {
+	for i, c := range b.Calls {
+		var err error
+		if kept, err = f.fold(c, kept); err != nil {
+			b.Calls = append(kept, b.Calls[i:]...)
 			return err
-		}
-		folded, err := f.constant(c, sig)
-		if err != nil {
-			return err
-		}
-		if !folded {
-			kept = append(kept, c)
 		}
 	}
 	b.Calls = kept
 	return nil
+}
+
+// fold appends to kept what remains of a call.
+func (f *folder) fold(c *ir.Call, kept []*ir.Call) ([]*ir.Call, error) {
+	for i := range c.Args {
+		c.Args[i].Value = f.replaced.of(c.Args[i].Value)
+	}
+	if branch := f.chosenBranch(c); branch != nil {
+		if err := f.block(branch); err != nil {
+			return kept, err
+		}
+		for i, r := range c.Results {
+			if r != nil {
+				f.replaced[r] = f.replaced.of(branch.Results[i])
+			}
+		}
+		return append(kept, branch.Calls...), nil
+	}
+	fits := true
+	for _, region := range c.Regions {
+		if err := f.block(region); err != nil {
+			// Not a fault yet: the condition may become known, and choose the other branch.
+			f.ctx.Suspended = append(f.ctx.Suspended, err)
+			fits = false
+		}
+		for i, v := range region.Results {
+			region.Results[i] = f.replaced.of(v)
+		}
+	}
+	if !fits {
+		return append(kept, c), nil
+	}
+	sig, err := f.infer(c)
+	if err != nil {
+		return kept, err
+	}
+	folded, err := f.constant(c, sig)
+	if err != nil || folded {
+		return kept, err
+	}
+	return append(kept, c), nil
 }
 
 // chosenBranch returns the region of an `if` whose condition is known.
