@@ -4,16 +4,31 @@ package kernel
 // last longer than some ten microseconds.
 const asmElements = 16 << 10
 
-func (v *assembly) installGemm() {
+type gemmCode struct {
+	nr                       int // two vectors
+	tiles                    []gemmTileFunc
+	axpy8, axpy1, dot4, dot1 gemvFunc
+}
+
+type (
+	gemmTileFunc func(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, acc bool)
+	gemvFunc     func(n int, out, x, b *float32, ldb int)
+)
+
+var (
+	gemm256 = gemmCode{nr: 16, tiles: gemmTiles256[:], axpy8: axpy8x256, axpy1: axpy1x256, dot4: dot4x256, dot1: dot1x256}
+	gemm512 = gemmCode{nr: 32, tiles: gemmTiles512[:], axpy8: axpy8x512, axpy1: axpy1x512, dot4: dot4x512, dot1: dot1x512}
+)
+
+func (v *gemmCode) install() {
 	gemmNR = v.nr
 	gemmPanel = v.gemmPanel
 	gemvAxpy = v.gemvAxpy
 	gemvDot = v.gemvDot
-	patchRows = v.patchRows
 }
 
 // gemmPanel cuts the rows into tiles of nearly equal height: five and five are faster than six and four.
-func (v *assembly) gemmPanel(m, depth int, a []float32, lda int, b, c []float32, ldc, nr int, acc bool) {
+func (v *gemmCode) gemmPanel(m, depth int, a []float32, lda int, b, c []float32, ldc, nr int, acc bool) {
 	if m == 0 || depth == 0 {
 		return
 	}
@@ -29,7 +44,7 @@ func (v *assembly) gemmPanel(m, depth int, a []float32, lda int, b, c []float32,
 }
 
 // gemvAxpy takes eight rows of B at a time, so that out is read and written once for eight products. out is short: gemvCols at most.
-func (v *assembly) gemvAxpy(out, a, b []float32, ldb int) {
+func (v *gemmCode) gemvAxpy(out, a, b []float32, ldb int) {
 	n, k := len(out), 0
 	if n == 0 {
 		return
@@ -45,7 +60,7 @@ func (v *assembly) gemvAxpy(out, a, b []float32, ldb int) {
 }
 
 // gemvDot takes four rows at a time, so that a is read once for four products.
-func (v *assembly) gemvDot(out, a, b []float32, ldb int) {
+func (v *gemmCode) gemvDot(out, a, b []float32, ldb int) {
 	for len(a) > 0 {
 		n := min(len(a), asmElements)
 		j := 0
@@ -60,20 +75,5 @@ func (v *assembly) gemvDot(out, a, b []float32, ldb int) {
 		if a = a[n:]; len(a) > 0 {
 			b = b[n:]
 		}
-	}
-}
-
-// patchRows packs a piece's patches one tap of the innermost axis after the other.
-func (v *assembly) patchRows(r patchRun, dst, src []float32) {
-	rows := r.planes * r.rows
-	last := (r.planes-1)*r.planeStep + (r.rows-1)*r.rowStep
-	for t := range r.taps {
-		at := r.x + t*r.dilation
-		lo, hi := min(max(-at, 0), r.n), min(max(r.width-at, 0), r.n)
-		_ = dst[(rows*r.taps-r.taps+t)*v.nr+r.n-1]
-		if lo < hi {
-			_ = src[last+at+hi-1]
-		}
-		v.patches(r.planes, r.rows, &dst[t*v.nr], 4*r.taps*v.nr, &src[0], 4*at, 4*r.rowStep, 4*r.planeStep, lo, hi, r.n)
 	}
 }

@@ -2,7 +2,59 @@ package kernel
 
 import "math"
 
-func (v *assembly) installUnary() {
+type rowCode struct {
+	add, sub, mul, div                         rowFunc2
+	addScalar, subScalar, mulScalar, divScalar rowFuncS
+	subFrom, divInto                           rowFuncS
+
+	relu, hardSwish, sqrt                               rowFunc
+	exp, sigmoid, silu, tanh, erf, gelu, geluTanh, mish rowFunc
+	leakyRelu                                           rowFuncS
+	clip, affine, hardSigmoid                           rowFuncST
+	sum                                                 func(n int, x *float32) float64
+	squares, expOnlySum                                 func(n int, x *float32, s float32) float64
+	max, min                                            func(n int, x *float32, s float32) float32
+	expSum                                              func(n int, dst, x *float32, s float32) float64
+	normScale                                           func(n int, dst, x, y *float32, s, t float32)
+	normBias                                            func(n int, dst, x, y, z *float32, s, t float32)
+}
+
+type (
+	rowFunc   func(n int, dst, x *float32)
+	rowFunc2  func(n int, dst, x, y *float32)
+	rowFuncS  func(n int, dst, x *float32, s float32)
+	rowFuncST func(n int, dst, x *float32, s, t float32)
+)
+
+var rows256 = rowCode{
+	add: add256, sub: sub256, mul: mul256, div: div256,
+	addScalar: addScalar256, subScalar: subScalar256, mulScalar: mulScalar256, divScalar: divScalar256,
+	subFrom: subFrom256, divInto: divInto256,
+	relu: relu256, hardSwish: hardSwish256, sqrt: sqrt256,
+	exp: exp256, sigmoid: sigmoid256, silu: silu256, tanh: tanh256, erf: erf256, gelu: gelu256, geluTanh: geluTanh256, mish: mish256,
+	leakyRelu: leakyRelu256, clip: clip256, affine: affine256, hardSigmoid: hardSigmoid256,
+	sum: sum256, squares: squares256, expOnlySum: expOnlySum256, max: max256, min: min256, expSum: expSum256,
+	normScale: normScale256, normBias: normBias256,
+}
+
+var rows512 = rowCode{
+	add: add512, sub: sub512, mul: mul512, div: div512,
+	addScalar: addScalar512, subScalar: subScalar512, mulScalar: mulScalar512, divScalar: divScalar512,
+	subFrom: subFrom512, divInto: divInto512,
+	relu: relu512, hardSwish: hardSwish512, sqrt: sqrt512,
+	exp: exp512, sigmoid: sigmoid512, silu: silu512, tanh: tanh512, erf: erf512, gelu: gelu512, geluTanh: geluTanh512, mish: mish512,
+	leakyRelu: leakyRelu512, clip: clip512, affine: affine512, hardSigmoid: hardSigmoid512,
+	sum: sum512, squares: squares512, expOnlySum: expOnlySum512, max: max512, min: min512, expSum: expSum512,
+	normScale: normScale512, normBias: normBias512,
+}
+
+func (v *rowCode) install() {
+	v.installUnary()
+	v.installBinary()
+	v.installRows()
+}
+
+func (v *rowCode) installUnary() {
 	for op, f := range map[UnaryOp]rowFunc{
 		Relu: v.relu, HardSwish: v.hardSwish, Sqrt: v.sqrt, Exp: v.exp, Sigmoid: v.sigmoid, Silu: v.silu, Tanh: v.tanh, Erf: v.erf, Gelu: v.gelu,
 		GeluTanh: v.geluTanh, Mish: v.mish,
@@ -33,7 +85,7 @@ func (v *assembly) installUnary() {
 	}
 }
 
-func (v *assembly) installBinary() {
+func (v *rowCode) installBinary() {
 	binaryRowVV = func(op BinaryOp, dst, a, b []float32) {
 		switch op {
 		case Add:
@@ -114,7 +166,7 @@ func (f rowFuncST) run(dst, x []float32, s, t float32) {
 	}
 }
 
-func (v *assembly) installRows() {
+func (v *rowCode) installRows() {
 	rowSum = func(x []float32) (sum float64) {
 		for ; len(x) > asmElements; x = x[asmElements:] {
 			sum += v.sum(asmElements, &x[0])
@@ -129,7 +181,6 @@ func (v *assembly) installRows() {
 	rowMin = func(x []float32) float32 { return peakRow(v.min, x, float32(math.Inf(1))) }
 	rowSoftmax = v.softmax
 	rowNorm = v.norm
-	tapRows = v.tapRows
 }
 
 func sumRow(f func(n int, x *float32, s float32) float64, x []float32, s float32) (sum float64) {
@@ -150,7 +201,7 @@ func peakRow(f func(n int, x *float32, s float32) float32, x []float32, peak flo
 	return peak
 }
 
-func (v *assembly) softmax(dst, src []float32, log bool) {
+func (v *rowCode) softmax(dst, src []float32, log bool) {
 	peak := rowMax(src)
 	if log {
 		shift := float32(math.Log(sumRow(v.expOnlySum, src, peak)))
@@ -167,7 +218,7 @@ func (v *assembly) softmax(dst, src []float32, log bool) {
 	v.mulScalar.run(dst, dst, float32(1/sum))
 }
 
-func (v *assembly) norm(dst, src, scale, bias []float32, mean, inv float32) {
+func (v *rowCode) norm(dst, src, scale, bias []float32, mean, inv float32) {
 	dst, scale = dst[:len(src)], scale[:len(src)]
 	for len(src) > 0 {
 		n := min(len(src), asmElements)
@@ -179,25 +230,5 @@ func (v *assembly) norm(dst, src, scale, bias []float32, mean, inv float32) {
 			bias = bias[n:]
 		}
 		src, dst, scale = src[n:], dst[n:], scale[n:]
-	}
-}
-
-func (v *assembly) tapRows(out, in, w []float32, taps, rowStep, stride, dilation int) {
-	if stride != 1 || len(w) == 0 {
-		portableTapRows(out, in, w, taps, rowStep, stride, dilation)
-		return
-	}
-	rows := len(w) / taps
-	for len(out) > 0 {
-		n := min(len(out), max(1, asmElements/len(w)))
-		_ = in[(rows-1)*rowStep+n-1+(taps-1)*dilation]
-		if rows == 3 && taps == 3 {
-			v.taps3x3(n, &out[0], &in[0], &w[0], 4*dilation, 4*rowStep)
-		} else {
-			v.taps(n, &out[0], &in[0], &w[0], rows, taps, 4*dilation, 4*(rowStep-taps*dilation))
-		}
-		if out = out[n:]; len(out) > 0 {
-			in = in[n:]
-		}
 	}
 }

@@ -1,0 +1,132 @@
+package main
+
+import "fmt"
+
+func (a *assembler) convKernels() {
+	a.patches()
+	a.taps()
+	a.taps3x3()
+}
+
+// patches packs one tap of neighbouring patches: for some rows of some planes, a piece of the row that may lie beyond its ends.
+func (a *assembler) patches() {
+	in := []param{{"planes", "int"}, {"rows", "int"}, {"dst", "*float32"}, {"step", "int"}, {"src", "*float32"}, {"at", "int"}, {"rowStep", "int"},
+		{"planeStep", "int"}, {"lo", "int"}, {"hi", "int"}, {"n", "int"}}
+	a.function("patches", "writes n numbers to dst for each row of each plane: those before lo and from hi on are zeros, the others are read at bytes behind src. Steps count bytes.", in, nil)
+	for i, reg := range []string{"CX", "R8", "DI", "R9", "SI", "AX", "R10", "R11", "R12", "R13", "DX"} {
+		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
+	}
+	a.op("ADDQ AX, SI")
+	read, write, masks := "VMASKMOVPS %s, %s, %s", "VMASKMOVPS %s, %s, %s", []string{a.v(2), a.v(3), a.v(4), a.v(5)}
+	if a.masks {
+		read, write, masks = "VMOVUPS.Z %s, %s, %s", "VMOVUPS %s, %s, %s", []string{"K1", "K2", "K3", "K4"}
+		a.op("MOVQ CX, BX")
+		a.op("MOVQ $-1, AX")
+		a.op("MOVQ R12, CX")
+		a.op("SHLQ CX, AX") // from lo on
+		for _, m := range []struct{ count, mask string }{{"R13", "R12"}, {"DX", "DX"}} {
+			a.op("MOVQ %s, CX", m.count)
+			a.op("MOVQ $1, %s", m.mask)
+			a.op("SHLQ CX, %s", m.mask)
+			a.op("DECQ %s", m.mask)
+		}
+		a.op("ANDQ AX, R12")
+		a.op("MOVQ BX, CX")
+		for i, reg := range []string{"R12", "DX"} {
+			a.op("KMOVW %s, %s", reg, masks[2*i])
+			a.op("SHRQ $16, %s", reg)
+			a.op("KMOVW %s, %s", reg, masks[2*i+1])
+		}
+	} else {
+		for half := range 2 {
+			a.cutMask("R12", half*a.lanes, 0)
+			a.cutMask("R13", half*a.lanes, 1)
+			a.op("VANDNPS %s, %s, %s", a.v(1), a.v(0), a.v(2+half))
+			a.cutMask("DX", half*a.lanes, 4+half)
+		}
+	}
+	a.label("plane")
+	a.op("MOVQ SI, BX")
+	a.op("MOVQ R8, DX")
+	a.label("row")
+	for half := range 2 {
+		a.op(read, fmt.Sprintf("%d(BX)", half*a.bytes()), masks[half], a.v(half))
+	}
+	for half := range 2 {
+		a.op(write, a.v(half), masks[2+half], fmt.Sprintf("%d(DI)", half*a.bytes()))
+	}
+	a.op("ADDQ R9, DI")
+	a.op("ADDQ R10, BX")
+	a.op("DECQ DX")
+	a.op("JNZ row")
+	a.op("ADDQ R11, SI")
+	a.op("DECQ CX")
+	a.op("JNZ plane")
+	a.ret()
+}
+
+// taps adds a plane of taps to a row of outputs, which it reads and writes once.
+func (a *assembler) taps() {
+	in := []param{argN, argDst, argX, {"w", "*float32"}, {"rows", "int"}, {"taps", "int"}, {"dilation", "int"}, {"gap", "int"}}
+	doc := "adds to dst[i] the sum of w[k] * x[i+k*dilation] over the taps of some rows; gap leads from behind a row's last tap to the next row. Both count bytes."
+	a.function("taps", doc, in, nil)
+	for i, reg := range []string{"CX", "DI", "SI", "R8", "DX", "R9", "R10", "R11"} {
+		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
+	}
+	const sum, w, x = 0, 1, 2
+	turn := 0
+	a.loop([]string{"DI", "SI"}, 1, a.lanes, func(at func(string) string, tail bool) {
+		turn++
+		a.load(at("DI"), sum, false, tail)
+		a.op("MOVQ SI, BX")
+		a.op("MOVQ R8, R12")
+		a.op("MOVQ DX, AX")
+		a.label(fmt.Sprint("row", turn))
+		a.op("MOVQ R9, R13")
+		a.label(fmt.Sprint("tap", turn))
+		a.op("VBROADCASTSS (R12), %s", a.v(w))
+		a.load("(BX)", x, false, tail)
+		a.op("VFMADD231PS %s, %s, %s", a.v(x), a.v(w), a.v(sum))
+		a.op("ADDQ $4, R12")
+		a.op("ADDQ R10, BX")
+		a.op("DECQ R13")
+		a.op("JNZ tap%d", turn)
+		a.op("ADDQ R11, BX")
+		a.op("DECQ AX")
+		a.op("JNZ row%d", turn)
+		a.store(sum, at("DI"), false, tail)
+	})
+	a.ret()
+}
+
+// taps3x3 is taps for the usual plane, whose nine numbers stay in registers.
+func (a *assembler) taps3x3() {
+	in := []param{argN, argDst, argX, {"w", "*float32"}, {"dilation", "int"}, {"rowStep", "int"}}
+	a.function("taps3x3x", "adds to dst[i] the sum of nine products of w and x: three rows, rowStep bytes apart, of three numbers, dilation bytes apart.", in, nil)
+	for i, reg := range []string{"CX", "DI", "SI", "R8", "R10", "R11"} {
+		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
+	}
+	const sum, x = 9, 10
+	for i := range 9 {
+		a.op("VBROADCASTSS %d(R8), %s", 4*i, a.v(i))
+	}
+	rows := []string{"SI", "R12", "R13"}
+	a.op("LEAQ (SI)(R11*1), R12")
+	a.op("LEAQ (SI)(R11*2), R13")
+	a.loop(append([]string{"DI"}, rows...), 2, a.lanes, func(at func(string) string, tail bool) {
+		a.load(at("DI"), sum, false, tail)
+		for i := range 9 {
+			from := at(rows[i/3])
+			if i%3 > 0 {
+				from += fmt.Sprintf("(R10*%d)", i%3)
+			}
+			if tail {
+				a.load(from, x, false, true)
+				from = a.v(x)
+			}
+			a.op("VFMADD231PS %s, %s, %s", from, a.v(i), a.v(sum))
+		}
+		a.store(sum, at("DI"), false, tail)
+	})
+	a.ret()
+}
