@@ -58,25 +58,27 @@ func (s *storage) attach(r *record) Handle {
 
 // Use takes a use: until EndUse the bytes stay where they are and nobody may write them. It fails with ErrReleased or
 // ErrDonated on a dead handle, and with ErrWriting while a writer has it.
-func (h Handle) Use() error {
+func (h Handle) Use() error { return h.begin(useUnit, usesMask) }
+
+func (h Handle) begin(unit, mask uint64) error {
 	if h.rec == nil {
 		return ErrReleased
 	}
 	for {
 		w := h.rec.word.Load()
-		if w&^usesMask != h.tag {
+		if w&^busyMask != h.tag {
 			return h.refusal(w)
 		}
-		if w&usesMask == usesMask {
+		if w&mask == mask {
 			return errTooManyUses
 		}
-		if h.rec.word.CompareAndSwap(w, w+1) {
+		if h.rec.word.CompareAndSwap(w, w+unit) {
 			return nil
 		}
 	}
 }
 
-var errTooManyUses = fmt.Errorf("memory: got %d uses of one handle: %w", usesMask, ErrLimit)
+var errTooManyUses = fmt.Errorf("memory: got %d uses or %d exports of one handle: %w", usesMask, exportMask/exportUnit, ErrLimit)
 
 // refusal says why w, the word that was found, is not one of h at rest.
 func (h Handle) refusal(w uint64) error {
@@ -90,19 +92,21 @@ func (h Handle) refusal(w uint64) error {
 }
 
 // EndUse ends a use that Use took.
-func (h Handle) EndUse() { h.end(1) }
+func (h Handle) EndUse() { h.end(useUnit) }
 
 // Lock takes the use that may write: it succeeds only if nobody else uses the handle, the handle is the buffer's only holder
 // and the buffer is ours. New holders come only from live handles and a locked one makes none, so this stays true until
 // Unlock. It fails like Use, and with ErrShared if the bytes are not exclusive.
-func (h Handle) Lock() error {
+func (h Handle) Lock() error { return h.lock(useUnit) }
+
+func (h Handle) lock(unit uint64) error {
 	if h.rec == nil {
 		return ErrReleased
 	}
-	for !h.rec.word.CompareAndSwap(h.tag, h.tag|writing|1) {
+	for !h.rec.word.CompareAndSwap(h.tag, h.tag|writing|unit) {
 		switch w := h.rec.word.Load(); {
 		case w == h.tag: // it came back to rest in between
-		case w&^usesMask == h.tag:
+		case w&^busyMask == h.tag:
 			return ErrShared
 		default:
 			return h.refusal(w)
@@ -110,21 +114,25 @@ func (h Handle) Lock() error {
 	}
 	slab, i := slabOf(h.rec.index)
 	if slab.owners[i].state.Load() != exclusive {
-		h.Unlock()
+		h.end(writing | unit)
 		return ErrShared
 	}
 	return nil
 }
 
 // Unlock ends what Lock took.
-func (h Handle) Unlock() { h.end(writing | 1) }
+func (h Handle) Unlock() { h.end(writing | useUnit) }
 
 func (h Handle) end(what uint64) {
 	w := h.rec.word.Add(-what)
-	if w&usesMask == usesMask {
+	mask := uint64(usesMask)
+	if what&exportUnit != 0 {
+		mask = exportMask
+	}
+	if w&mask == mask {
 		invariant.Failf("memory: a use of a handle ended twice")
 	}
-	if w&usesMask == 0 && w&stateMask != stateAlive {
+	if w&busyMask == 0 && w&dead != 0 {
 		h.rec.retire()
 	}
 }
@@ -145,14 +153,51 @@ func (h Handle) kill(state uint64) error {
 		if (w^h.tag)&(genMask|stateMask) != 0 {
 			return h.refusal(w)
 		}
-		if h.rec.word.CompareAndSwap(w, w&^stateMask|state) {
-			if w&usesMask == 0 {
-				h.rec.retire()
-			}
-			return nil
+		to := w&^stateMask | state
+		if w&exportMask != 0 {
+			to |= orphan
+			orphans.Add(1) // before the word changes: whoever ends the last export counts down
 		}
+		if !h.rec.word.CompareAndSwap(w, to) {
+			if to&orphan != 0 {
+				orphans.Add(-1)
+			}
+			continue
+		}
+		if w&busyMask == 0 {
+			h.rec.retire()
+		}
+		if to&orphan != 0 {
+			watchOrphans()
+		}
+		return nil
 	}
 }
+
+// Move gives the handle up to another one, which the caller gets. The caller has the lock, which is over; the hold stays
+// where it is, also if somebody released the handle under the lock. It costs one atomic operation, where a new handle and the
+// end of the old one cost a dozen. A handle that is Spent cannot be moved.
+func (h Handle) Move() Handle {
+	slab, i := slabOf(h.rec.index)
+	if attached := slab.attached[i].Load(); attached != nil {
+		slab.attached[i].Store(nil) // nobody else attaches while the lock is held
+		(*attached).End()
+	}
+	if invariant.Enabled {
+		s := slab.owners[i]
+		s.mu.Lock()
+		slab.sites[i] = invariant.Here(1)
+		s.mu.Unlock()
+	}
+	to := h.tag&genMask + genUnit | stateAlive
+	if old := h.rec.word.Swap(to); (old^h.tag)&genMask != 0 || old&^(stateMask|genMask) != writing|useUnit || h.Spent() {
+		invariant.Failf("memory: move of a handle that is not locked")
+	}
+	return Handle{rec: h.rec, tag: to}
+}
+
+// Spent reports whether the record behind the handle has served as many handles as it can tell apart.
+func (h Handle) Spent() bool { return h.rec == nil || h.tag&genMask+2*genUnit == 0 }
 
 // Err returns nil for a live handle that nobody writes, otherwise the error with which Use would fail. The answer may be old
 // when it arrives.
@@ -160,22 +205,25 @@ func (h Handle) Err() error {
 	if h.rec == nil {
 		return ErrReleased
 	}
-	if w := h.rec.word.Load(); w&^usesMask != h.tag {
+	if w := h.rec.word.Load(); w&^busyMask != h.tag {
 		return h.refusal(w)
 	}
 	return nil
 }
 
-// Uses returns how many uses of the live handle are out, 0 for a dead one. The answer may be old when it arrives.
-func (h Handle) Uses() int {
+// Uses returns how many uses and how many exports of the live handle are out, 0 for a dead one. The answer may be old when it
+// arrives.
+func (h Handle) Uses() (uses, exports int) {
 	if h.rec == nil {
-		return 0
+		return 0, 0
 	}
 	if w := h.rec.word.Load(); (w^h.tag)&(genMask|stateMask) == 0 {
-		return int(w & usesMask)
+		return usesIn(w)
 	}
-	return 0
+	return 0, 0
 }
+
+func usesIn(w uint64) (uses, exports int) { return int(w & usesMask), int(w & exportMask / exportUnit) }
 
 // Same reports whether two values are the same handle.
 func (h Handle) Same(other Handle) bool { return h == other }

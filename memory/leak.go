@@ -15,7 +15,8 @@ type Leak struct {
 	Purpose Purpose
 	Label   string // the element type of a tensor
 	Holders int    // how many holds nobody gave back
-	Uses    int    // how many uses were still out: typed views, operations, exports
+	Uses    int    // how many uses were still out: typed views, operations
+	Exports int    // how many uses were out that foreign code ends
 	Freed   bool   // whether its bytes could be freed
 	Site    string // where it was allocated; only in builds with the tag `invariants`
 }
@@ -27,6 +28,9 @@ func (l Leak) String() string {
 		what += " (" + l.Label + ")"
 	}
 	what += fmt.Sprintf(" dropped without Release by %d holders, %d uses", l.Holders, l.Uses)
+	if l.Exports > 0 {
+		what += fmt.Sprintf(", %d exports", l.Exports)
+	}
 	if !l.Freed {
 		what += ", not freed"
 	}
@@ -53,24 +57,30 @@ func OnLeak(hook func(Leak)) (old func(Leak)) {
 
 // dropped is the safety net: the collector found that nobody can reach the Buffer any more. Bytes without uses that only
 // handles hold are freed, for whoever could read them is gone. A use that is out may belong to a slice that somebody kept,
-// and a hold without a handle gives no sign of its reader: those bytes stay.
+// and a hold without a handle gives no sign of its reader: those bytes stay, until the last use ends. Handles that were given
+// up and that only foreign code still uses are as they should be.
 func (s *storage) dropped() {
 	info, held := s.info()
 	if !held {
 		return
 	}
 	leak := Leak{ID: info.ID, Bytes: info.Bytes, Purpose: info.Purpose, Label: info.Label, Holders: info.Holders, Site: info.Site}
+	onlyExports := len(info.Handles) == info.Holders
 	for _, h := range info.Handles {
 		leak.Uses += h.Uses
+		leak.Exports += h.Exports
+		onlyExports = onlyExports && h.Dead && h.Uses == 0
 	}
-	leak.Freed = leak.Uses == 0 && len(info.Handles) == info.Holders
+	if onlyExports {
+		return
+	}
+	leak.Freed = leak.Uses+leak.Exports == 0 && len(info.Handles) == info.Holders
 	account.leaks.Add(1)
-	if leak.Freed {
-		for _, h := range s.liveHandles() {
-			_ = h.Release()
-		}
-	} else {
+	if !leak.Freed {
 		account.leaked.Add(int64(info.Bytes))
+	}
+	for _, h := range s.liveHandles() {
+		_ = h.Release() // ends now or with the last use
 	}
 	if hook := leakHook.Load(); hook != nil {
 		(*hook)(leak)
@@ -97,6 +107,7 @@ var lastCollect atomic.Int64
 
 // reserveOrCollect is reserve; at the limit it lets the collector find dropped buffers and tries once more.
 func reserveOrCollect(bytes int, p Purpose) (reservation, error) {
+	Reclaim()
 	r, err := reserve(bytes, p)
 	if err == nil {
 		return r, nil
@@ -109,6 +120,7 @@ func reserveOrCollect(bytes int, p Purpose) (reservation, error) {
 	// Cleanups run on goroutines of the runtime's after the collection: give them a moment.
 	for wait := time.Millisecond; wait <= 16*time.Millisecond && err != nil; wait *= 2 {
 		time.Sleep(wait)
+		Reclaim()
 		r, err = reserve(bytes, p)
 	}
 	return r, err

@@ -60,10 +60,11 @@ type BufferInfo struct {
 
 // HandleInfo describes a handle whose hold has not ended.
 type HandleInfo struct {
-	ID   uint64 // no other handle, live or dead, has it
-	Dead bool   // given up, but still in use
-	Uses int
-	Site string // where it was made; only in builds with the tag `invariants`
+	ID      uint64 // no other handle, live or dead, has it
+	Dead    bool   // given up, but still in use
+	Uses    int
+	Exports int    // uses that foreign code ends
+	Site    string // where it was made; only in builds with the tag `invariants`
 }
 
 // Live describes all buffers that somebody holds, oldest first: what a leak report is made from. It is slow and takes locks.
@@ -111,12 +112,9 @@ func (s *storage) handles() []HandleInfo {
 		slab, i := slabOf(at)
 		r := &slab.records[i]
 		w := r.word.Load()
-		infos = append(infos, HandleInfo{
-			ID:   w&genMask | uint64(r.index)&^genMask,
-			Dead: w&stateMask == stateReleased || w&stateMask == stateDonated,
-			Uses: int(w & usesMask),
-			Site: slab.sites[i].String(),
-		})
+		info := HandleInfo{ID: w&genMask | uint64(r.index)&^genMask, Dead: w&dead != 0, Site: slab.sites[i].String()}
+		info.Uses, info.Exports = usesIn(w)
+		infos = append(infos, info)
 		at = r.next
 	}
 	return infos

@@ -13,27 +13,34 @@ import (
 // a stale handle may look at its record's word at any time, and foreign code may end a use by one atomic subtraction at a
 // fixed address.
 //
-// A record has a cache line of its own, so that uses of different tensors do not meet.
+// A record has a cache line of its own, so that uses of different tensors do not meet. Foreign code knows the places of its
+// first three fields: see Foreign.
 type record struct {
 	word  atomic.Uint64
 	index uint32        // its own number; 0 is no record
-	free  atomic.Uint32 // the next free record, while this one is free
+	free  atomic.Uint32 // the next record of the list it is on: of the free ones, or of those that foreign code let go of
 	next  uint32        // neighbours in the chain of its buffer's handles, under storage.mu
 	prev  uint32
 	_     [64 - 24]byte
 }
 
-// The word of a record, from the lowest bit: 24 bits of uses, 1 bit "a writer has it", 2 bits of state, 37 bits of
-// generation. A record's generation grows each time it becomes free, so a handle of an earlier life matches no word of a
+// The word of a record, from the lowest bit: 18 bits of uses, 16 bits of exports (uses that foreign code ends), 1 bit "a
+// writer has it", 1 bit "ended while exports were out", 2 bits of state, of which the upper says "dead", 26 bits of
+// generation. A record's generation grows each time its handle ends, so a handle of an earlier life matches no word of a
 // later one.
 const (
-	usesBits  = 24
-	usesMask  = 1<<usesBits - 1
-	writing   = 1 << usesBits
-	stateUnit = 1 << (usesBits + 1)
-	stateMask = 3 * stateUnit
-	genUnit   = 1 << (usesBits + 3)
-	genMask   = ^uint64(genUnit - 1)
+	useUnit    = 1
+	usesMask   = 1<<18 - 1
+	exportUnit = 1 << 18
+	exportMask = (1<<16 - 1) * exportUnit
+	busyMask   = usesMask | exportMask
+	writing    = 1 << 34
+	orphan     = 1 << 35
+	stateUnit  = 1 << 36
+	stateMask  = 3 * stateUnit
+	dead       = 2 * stateUnit
+	genUnit    = 1 << 38
+	genMask    = ^uint64(genUnit - 1)
 
 	stateFree     = 0 * stateUnit
 	stateAlive    = 1 * stateUnit
@@ -46,9 +53,10 @@ const recordsPerSlab = 1024
 // recordSlab is a slab of records with what the Go side keeps beside each: pointers the collector must see cannot lie in the
 // records.
 type recordSlab struct {
-	records []record
-	owners  [recordsPerSlab]*storage
-	sites   [recordsPerSlab]invariant.Site
+	records  []record
+	owners   [recordsPerSlab]*storage
+	sites    [recordsPerSlab]invariant.Site
+	attached [recordsPerSlab]atomic.Pointer[Attachment]
 }
 
 var records struct {
@@ -137,11 +145,19 @@ func (r *record) retire() {
 	s := slab.owners[i]
 	s.unchain(r)
 	slab.owners[i] = nil
+	attached := slab.attached[i].Swap(nil)
 	account.handles.current.Add(-1)
-	gen := r.word.Load() & genMask
+	w := r.word.Load()
+	if w&orphan != 0 {
+		orphans.Add(-1)
+	}
+	gen := w & genMask
 	r.word.Store(gen + genUnit | stateFree)
 	if gen+genUnit != genMask {
 		putRecord(r) // a record in its last generation is never used again: the next would be the first
 	}
 	s.drop()
+	if attached != nil {
+		(*attached).End()
+	}
 }

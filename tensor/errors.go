@@ -63,12 +63,15 @@ func (t *Tensor) sharedError(op string) error {
 
 // whyShared lists who else has the bytes, "" if nobody has.
 func (t *Tensor) whyShared() string {
-	flags, holders, uses := t.buf.Flags(), t.buf.Holders(), t.h.Uses()
+	flags, holders := t.buf.Flags(), t.buf.Holders()
+	uses, exports := t.h.Uses()
 	switch {
 	case flags != 0:
 		return "the bytes are " + flags.String()
 	case holders > 1:
 		return fmt.Sprintf("the buffer has %d holders%s", holders, t.otherHolders())
+	case exports > 0:
+		return fmt.Sprintf("%d exports are out", exports)
 	case uses > 0:
 		return fmt.Sprintf("%d uses are out", uses)
 	}

@@ -117,7 +117,11 @@ func (t *Tensor) Holders() int {
 // IsExclusive reports whether the bytes might be written at this moment: the tensor is alive, unused, the buffer's only
 // holder, and the buffer is ours.
 func (t *Tensor) IsExclusive() bool {
-	return t != nil && t.buf != nil && t.h.Err() == nil && t.h.Uses() == 0 && t.buf.IsExclusive() && !t.layout.Overlaps()
+	if t == nil || t.buf == nil || t.h.Err() != nil || t.layout.Overlaps() {
+		return false
+	}
+	uses, exports := t.h.Uses()
+	return uses == 0 && exports == 0 && t.buf.IsExclusive()
 }
 
 // WhyNotWritable returns nil for an exclusive tensor, and otherwise the error that a strict donation or a write would give
