@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-//go:generate go test . -run TestOperatorsDoc -update
+//go:generate go test . -run "TestOperatorsDoc|TestConformance" -update
 
 var update = flag.Bool("update", false, "rewrite generated documents")
 

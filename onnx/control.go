@@ -28,42 +28,51 @@ func liftIf(n *node) {
 // region imports a nested graph without inputs, which gives at least as many
 // outputs as the node.
 func (n *node) region(g *graphProto, name string) *ir.Block {
-	s := &scope{importer: n.importer, parent: n.scope, opsets: n.opsets, block: &ir.Block{}, values: map[string]*binding{},
-		used: usedNames(g), path: n.callPath() + name + "/", fn: n.fn}
+	s := n.nestedScope(g, name, &ir.Block{})
+	if n.err == nil && len(g.inputs) > 0 {
+		n.err = fmt.Errorf("%s: %w", name, corruptf("got %d inputs, want none", len(g.inputs)))
+	}
 	if n.err != nil {
 		return s.block
 	}
-	if err := s.nested(g, len(n.proto.outputs)); err != nil {
+	results, err := s.nested(g, len(n.proto.outputs))
+	if err != nil {
 		n.fail("%s: %w", name, err)
 	}
+	s.block.Results = results
 	return s.block
 }
 
-func (s *scope) nested(g *graphProto, outputs int) error {
-	if len(g.inputs) > 0 {
-		return corruptf("got %d inputs, want none", len(g.inputs))
-	}
+// nestedScope is the scope of a graph in an attribute of the node.
+func (n *node) nestedScope(g *graphProto, name string, block *ir.Block) *scope {
+	return &scope{importer: n.importer, parent: n.scope, opsets: n.opsets, block: block, values: map[string]*binding{},
+		used: usedNames(g), path: n.callPath() + name + "/", fn: n.fn}
+}
+
+// nested imports a nested graph and returns the values of its outputs.
+func (s *scope) nested(g *graphProto, outputs int) ([]*ir.Value, error) {
 	if len(g.outputs) < outputs {
-		return corruptf("got %d outputs, want %d as the node has", len(g.outputs), outputs)
+		return nil, corruptf("got %d outputs, want %d as the node has", len(g.outputs), outputs)
 	}
 	if err := s.initializers(g); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.body(g.nodes); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.compare(g); err != nil {
-		return err
+		return nil, err
 	}
+	var values []*ir.Value
 	for i := range g.outputs[:outputs] {
 		v, err := s.lookup(g.outputs[i].name)
 		if err == nil && v == nil {
 			err = corruptf("it is an absent operand of the function around")
 		}
 		if err != nil {
-			return fmt.Errorf("output %q: %w", g.outputs[i].name, err)
+			return nil, fmt.Errorf("output %q: %w", g.outputs[i].name, err)
 		}
-		s.block.Results = append(s.block.Results, v)
+		values = append(values, v)
 	}
-	return nil
+	return values, nil
 }

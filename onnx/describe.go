@@ -33,6 +33,15 @@ func Describe(path string) (*Description, error) {
 	return d, errors.Join(err, buf.Release())
 }
 
+// DescribeBytes is Describe for a model in memory.
+func DescribeBytes(data []byte) (*Description, error) {
+	d, err := describe(data)
+	if err != nil {
+		err = fmt.Errorf("onnx: %w", err)
+	}
+	return d, err
+}
+
 func describe(data []byte) (*Description, error) {
 	m, err := decodeModel(data)
 	if err != nil {

@@ -13,7 +13,8 @@
 // every operator; what older sets say in another way is lifted to it: an
 // attribute that became an operand is a small constant weight, the Softmax of
 // before 13 is a softmax over a flattened operand, and so on. Functions of the
-// model are inlined. What is not supported is reported at once for the whole
+// model are inlined, sequences resolved: they must be lists of values whose
+// length and positions are known at load. What is not supported is reported at once for the whole
 // model, as an [*UnsupportedError].
 //
 // Values of the program have the names of the file, calls the names of their

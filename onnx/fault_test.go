@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
 )
 
 // faultModel has something of everything that is decoded: weights raw and in
@@ -313,4 +315,18 @@ func FuzzReadTensor(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// Sequences do not grow a small file beyond all memory.
+func TestSequencesStaySmall(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("opset 12\ninput x f32[4096]\ns0 = SplitToSequence(x)\n")
+	for i := range 200 {
+		fmt.Fprintf(&text, "s%d = SequenceErase(s%d)\n", i+1, i)
+	}
+	text.WriteString("n = SequenceLength(s200)\noutput n i64[]\n")
+	_, err := Parse(modelText(t, text.String()), "", Options{})
+	if !errors.Is(err, tensor.ErrCorrupt) || !strings.Contains(err.Error(), "sequences and functions") {
+		t.Errorf("got %v, want an error about what sequences expand to", err)
+	}
 }

@@ -84,6 +84,9 @@ func (n *node) inline(key functionKey, f *functionProto) {
 			return
 		}
 		body.values[name] = &binding{value: n.arg(i)}
+		if i < len(n.lists) {
+			body.values[name].list = n.lists[i]
+		}
 	}
 	markUsed(body.used, f.nodes)
 	for i, out := range n.proto.outputs {
@@ -142,15 +145,15 @@ func (n *node) functionOutputs(body *scope, f *functionProto) {
 		if out == "" {
 			continue
 		}
-		v, err := body.lookup(f.outputs[i])
-		if err == nil && v == nil && n.used[out] {
+		b, err := body.find(f.outputs[i])
+		if err == nil && b.value == nil && b.list == nil && n.used[out] {
 			err = corruptf("it is an absent operand")
 		}
 		if err != nil {
 			n.fail("output %q of function %s: %w", f.outputs[i], body.fn.key, err)
 			return
 		}
-		n.values[out] = &binding{value: v}
+		n.values[out] = &binding{value: b.value, list: b.list}
 	}
 }
 

@@ -99,6 +99,7 @@ type scope struct {
 type binding struct {
 	value *ir.Value    // nil: an initializer that nobody has used yet, an absent operand of a function, or an output that nobody reads
 	init  *initializer // nil for everything else
+	list  *list        // a sequence, or an optional that holds nothing: then value is nil
 }
 
 // initializer is a tensor that becomes a weight when somebody uses it.
@@ -216,6 +217,10 @@ func (s *scope) outputs(g *graphProto) error {
 		}
 		seen[out.name] = true
 		v, err := s.lookup(out.name)
+		if errors.Is(err, op.ErrUnsupported) {
+			s.missing.add("", 0, reason(err), out.name)
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("output %d is %q: %w", i, out.name, err)
 		}
@@ -251,15 +256,26 @@ func (s *scope) body(nodes []nodeProto) error {
 // lookup returns the value that a name stands for, nil for an absent operand
 // of a function.
 func (s *scope) lookup(name string) (*ir.Value, error) {
+	b, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if b.list != nil {
+		return nil, fmt.Errorf("a sequence or optional as an output: %w", op.ErrUnsupported)
+	}
+	return b.value, nil
+}
+
+// find returns what a name stands for.
+func (s *scope) find(name string) (*binding, error) {
 	for in := s; in != nil; in = in.parent {
 		b := in.values[name]
 		switch {
 		case b == nil:
 		case b.value == nil && b.init != nil:
-			err := in.load(name, b)
-			return b.value, err
+			return b, in.load(name, b)
 		default:
-			return b.value, nil
+			return b, nil
 		}
 	}
 	for in := s; in != nil; in = in.parent {

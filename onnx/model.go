@@ -13,7 +13,7 @@ import (
 // The operator sets of ONNX that are read.
 const (
 	MinOpset = 6
-	MaxOpset = 26
+	MaxOpset = 28
 )
 
 // Options says how a model is read. The zero Options are the defaults.

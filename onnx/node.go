@@ -32,6 +32,7 @@ type node struct {
 	opName string // the operator with its domain, for reports
 	opset  int64  // version of the operator's domain
 	args   []*ir.Value
+	lists  []*list     // operands that are sequences or empty optionals: nil in args; empty if none is
 	attrs  []attrProto // those that no lift function has taken yet
 	err    error
 }
@@ -40,15 +41,21 @@ type node struct {
 func (s *scope) node(i int) error {
 	p := &s.nodes[i]
 	n := &node{scope: s, proto: p, name: s.nodeName(i), opName: operatorName(p)}
-	for _, name := range p.inputs {
-		var v *ir.Value
+	for j, name := range p.inputs {
+		b := &binding{}
 		if name != "" {
 			var err error
-			if v, err = s.lookup(name); err != nil {
+			if b, err = s.find(name); err != nil {
 				return fmt.Errorf("node %q reads %q: %w", n.name, name, err)
 			}
 		}
-		n.args = append(n.args, v)
+		n.args = append(n.args, b.value)
+		if b.list != nil {
+			if n.lists == nil {
+				n.lists = make([]*list, len(p.inputs))
+			}
+			n.lists[j] = b.list
+		}
 	}
 	if err := s.checkOutputs(p); err != nil {
 		return fmt.Errorf("node %q: %w", n.name, err)

@@ -18,7 +18,7 @@ var operators map[string]operator
 func init() { // not an initialiser: lifting a branch reads the table again
 	operators = merge(
 		elementwiseTable, reduceTable, normTable, convTable, poolingTable, linearTable, quantizeTable, attentionTable, recurrentTable, selectionTable, composedTable,
-		shapeTable, indexingTable, resizeTable, constantTable, controlTable,
+		shapeTable, indexingTable, resizeTable, constantTable, controlTable, sequenceTable,
 	)
 }
 
@@ -72,6 +72,8 @@ func (n *node) lift() {
 		n.unsupported("the operator exists from opset %d on", entry.from)
 	case entry.till != 0 && opset > entry.till:
 		n.unsupported("the operator exists up to opset %d", entry.till)
+	case n.lists != nil && !(domain == "" && takesLists[n.proto.opType]):
+		n.unsupported("a sequence or optional as an operand")
 	default:
 		entry.lift(n)
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 var shapeTable = map[string]operator{
-	"Identity":     since(0),
+	"Identity":     lifted(0, liftIdentity),
 	"Reshape":      since(0),
 	"Flatten":      since(0),
 	"Shape":        since(0),
@@ -21,6 +21,15 @@ var shapeTable = map[string]operator{
 	"Pad":          lifted(0, liftPad),
 	"DepthToSpace": since(0),
 	"SpaceToDepth": since(0),
+}
+
+// liftIdentity gives sequences and optionals as they are.
+func liftIdentity(n *node) {
+	if len(n.args) == 1 && n.lists != nil {
+		n.give(n.lists[0])
+		return
+	}
+	plain(n)
 }
 
 // liftSqueeze makes an operand of the axes that are an attribute before opset
