@@ -123,9 +123,13 @@ func (c *chunk) slotOf(slot []byte) int {
 
 // Import makes a buffer of somebody else's bytes. It is never exclusive and not part of the figures. When its last holder
 // lets go it calls release, once, from whatever goroutine that is; release may be nil.
-func Import(data []byte, release func()) *Buffer {
+func Import(data []byte, release func()) *Buffer { return Adopt(data, Imported, release) }
+
+// Adopt is [Import] with the flags that the buffer has. Without flags the bytes may be written when they have one holder: the
+// caller knows that nobody else has them.
+func Adopt(data []byte, flags Flags, release func()) *Buffer {
 	s := &storage{data: data[:len(data):len(data)], giveUp: release, purpose: noPurpose}
-	return s.publish(Imported)
+	return s.publish(flags)
 }
 
 // MapFile maps a file for reading, as bytes of purpose [Weights]. The bytes are the file's: if somebody truncates the file
@@ -206,7 +210,7 @@ func (b *Buffer) SetLabel(label string) { b.s.label = label }
 // Resident returns how many of the bytes are in physical memory, in whole pages. It is known only on Linux and only for
 // buffers that are a mapping of their own (over 32 KiB); other cases are an error that matches errors.ErrUnsupported.
 func (b *Buffer) Resident() (int, error) {
-	if b.s.chunk != nil || b.Flags()&Imported != 0 {
+	if b.s.chunk != nil || b.s.purpose == noPurpose {
 		return 0, fmt.Errorf("memory: resident size of a buffer of %d bytes that is no mapping of its own: %w", b.Len(), errUnsupported)
 	}
 	if b.Flags()&Mapped != 0 {
@@ -223,7 +227,7 @@ func (b *Buffer) Discard(from, to int) error {
 	if from < 0 || from > to || to > len(data) {
 		return fmt.Errorf("memory: discard bytes %d to %d: want them within a buffer of %d", from, to, len(data))
 	}
-	if b.s.chunk != nil || b.Flags()&Imported != 0 {
+	if b.s.chunk != nil || b.s.purpose == noPurpose {
 		return fmt.Errorf("memory: discard bytes of a buffer of %d that is no mapping of its own: %w", len(data), errUnsupported)
 	}
 	page := osmem.PageSize()
@@ -284,14 +288,13 @@ func (s *storage) free() {
 	live.remove(s)
 	data, raw := s.data, s.raw
 	s.data, s.raw = nil, nil
-	flags := Flags(s.state.Load())
 	switch {
-	case flags&Imported != 0:
+	case s.purpose == noPurpose:
 		if s.giveUp != nil {
 			s.giveUp()
 		}
 		return
-	case flags&Mapped != 0:
+	case Flags(s.state.Load())&Mapped != 0:
 		account.files.Add(-int64(len(data)))
 		if len(raw) > 0 {
 			mustGiveBack(osmem.Unmap(raw))

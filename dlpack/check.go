@@ -1,0 +1,157 @@
+package dlpack
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// MaxDims is the largest number of dimensions that Import accepts. No library makes more, and the number says how many words
+// are read behind two pointers that cannot be checked.
+const MaxDims = 64
+
+// firstPage is where addresses begin that can be anything's: what is below is a mistake and never mapped.
+const firstPage = 4096
+
+// described is a DLTensor in the terms of package tensor.
+type described struct {
+	dt     dtype.DType
+	layout *shape.Layout
+	data   []byte // what the elements span
+	first  int    // where in data element [0,...,0] begins
+}
+
+// describe checks every field of d. What it accepts can be read as far as the struct itself can tell; whether the addresses
+// are mapped is the producer's word.
+func describe(d *DLTensor, flags Flags, nullStrides bool) (described, error) {
+	none := described{}
+	dt, err := d.elementType(flags)
+	if err != nil {
+		return none, err
+	}
+	if err := d.Device.check(); err != nil {
+		return none, err
+	}
+	l, err := d.layout(nullStrides)
+	if err != nil {
+		return none, err
+	}
+	if dt.Size() == 0 && !l.IsContiguous() {
+		return none, fmt.Errorf("got layout %s of %s, want a contiguous one, because its elements are packed: %w", l, dt, tensor.ErrUnsupported)
+	}
+	data, first, err := d.span(dt, l)
+	if err != nil {
+		return none, err
+	}
+	return described{dt, l, data, first}, nil
+}
+
+func (d *DLTensor) elementType(flags Flags) (dtype.DType, error) {
+	t := d.DType
+	if t.Lanes != 1 {
+		return dtype.Invalid, fmt.Errorf("got elements of %d lanes, want 1: %w", t.Lanes, tensor.ErrUnsupported)
+	}
+	dt, err := dtype.FromDLPack(uint8(t.Code), t.Bits, t.Lanes)
+	if err != nil {
+		return dtype.Invalid, err
+	}
+	if dt.Size() == 0 && flags&FlagSubBytePadded != 0 {
+		return dtype.Invalid, fmt.Errorf("got %s with a byte for each element, want it packed: %w", dt, tensor.ErrUnsupported)
+	}
+	return dt, nil
+}
+
+func (d Device) check() error {
+	switch {
+	case !d.Type.IsKnown():
+		return fmt.Errorf("got device type %d, want one of DLPack's: %w", d.Type, tensor.ErrUnsupported)
+	case !d.Type.onHost():
+		return fmt.Errorf("got a tensor on %s %d, want one in host memory: %w", d.Type, d.ID, tensor.ErrUnsupported)
+	case d.ID < 0:
+		return fmt.Errorf("got device %s %d, want a number of 0 or more: %w", d.Type, d.ID, tensor.ErrCorrupt)
+	}
+	return nil
+}
+
+func (d *DLTensor) layout(nullStrides bool) (*shape.Layout, error) {
+	if d.NDim < 0 || d.NDim > MaxDims {
+		return nil, fmt.Errorf("got %d dimensions, want 0 to %d: %w", d.NDim, MaxDims, tensor.ErrShape)
+	}
+	dims, err := d.words("shape", d.Shape)
+	if err != nil {
+		return nil, err
+	}
+	s, err := shape.Of(dims...)
+	if err != nil {
+		return nil, err
+	}
+	if d.Strides == 0 && d.NDim > 0 {
+		if !nullStrides {
+			return nil, fmt.Errorf("got NULL strides for %d dimensions, want them written out from DLPack 1.2 on: %w", d.NDim, tensor.ErrCorrupt)
+		}
+		return shape.RowMajor(s), nil
+	}
+	strides, err := d.words("strides", d.Strides)
+	if err != nil {
+		return nil, err
+	}
+	return shape.Strided(s, strides...)
+}
+
+// words copies the NDim numbers at an address.
+func (d *DLTensor) words(what string, address uintptr) ([]int, error) {
+	if d.NDim == 0 {
+		return nil, nil
+	}
+	if address < firstPage || address%8 != 0 || address > math.MaxUint64-8*MaxDims {
+		return nil, fmt.Errorf("got %s at address %#x, want an aligned one: %w", what, address, tensor.ErrCorrupt)
+	}
+	words := make([]int, d.NDim)
+	for i, w := range unsafe.Slice((*int64)(pointer(address)), d.NDim) {
+		words[i] = int(w)
+	}
+	return words, nil
+}
+
+// span returns the bytes that the elements of layout l reach.
+func (d *DLTensor) span(dt dtype.DType, l *shape.Layout) (data []byte, first int, err error) {
+	if l.Shape().NumElements() == 0 {
+		return nil, 0, nil // no element has an address, so neither data nor offset says anything
+	}
+	if d.Data < firstPage {
+		return nil, 0, fmt.Errorf("got data at address %#x for %s%s, want a mapped one: %w", d.Data, dt, l, tensor.ErrCorrupt)
+	}
+	if d.ByteOffset > math.MaxInt64 {
+		return nil, 0, fmt.Errorf("got byte offset %d, want 0 or more: %w", int64(d.ByteOffset), tensor.ErrCorrupt)
+	}
+	// Element counts and reaches are at most 2^58, elements at most 16 bytes: no product below overflows an int.
+	size, err := dt.ByteLen(l.Shape().NumElements())
+	if err != nil {
+		return nil, 0, err
+	}
+	if each := dt.Size(); each > 0 {
+		low, high := l.Span()
+		size, first = (high-low+1)*each, -low*each
+	}
+	at := d.Data + uintptr(d.ByteOffset)
+	if at < d.Data || at < firstPage+uintptr(first) || at-uintptr(first) > math.MaxInt64-uintptr(size) {
+		return nil, 0, fmt.Errorf("got %s%s from byte %d behind address %#x on, want it within the address space: %w", dt, l, d.ByteOffset, d.Data, tensor.ErrCorrupt)
+	}
+	if align := alignment(dt); at%align != 0 {
+		return nil, 0, fmt.Errorf("got elements of %s at address %#x, want a multiple of %d: %w", dt, at, align, tensor.ErrUnsupported)
+	}
+	return unsafe.Slice((*byte)(pointer(at-uintptr(first))), size), first, nil
+}
+
+// alignment is what Go and C want of an element's address: its size, or that of a part for complex numbers.
+func alignment(dt dtype.DType) uintptr {
+	size := uintptr(dt.Size())
+	if dt.IsComplex() {
+		size /= 2
+	}
+	return max(size, 1)
+}
