@@ -13,6 +13,7 @@ import (
 )
 
 //go:generate go test . -run "TestOperatorsDoc|TestConformance" -update
+//go:generate go test . -run TestONNXSupportDoc -update
 
 var update = flag.Bool("update", false, "rewrite generated documents")
 

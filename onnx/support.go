@@ -1,0 +1,32 @@
+package onnx
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tenure-go/tenure/op"
+)
+
+// Support is one operator of ONNX that is read.
+type Support struct {
+	Name       string // "Relu", "com.microsoft::Gelu"
+	From, Till int64  // the opsets of its domain
+	Operator   string // the one that it becomes, "" where it is put together from others
+}
+
+// Operators lists the operators that are read, by name.
+func Operators() []Support {
+	var list []Support
+	for name, o := range operators {
+		s := Support{Name: name, From: max(o.from, MinOpset), Till: MaxOpset}
+		if o.till != 0 {
+			s.Till = o.till
+		}
+		if def := op.Builtin().LookupONNX(name); def != nil {
+			s.Operator = def.Name
+		}
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b Support) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
