@@ -3,9 +3,9 @@ package tensor
 import (
 	"errors"
 	"fmt"
+	"runtime"
 
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -21,7 +21,7 @@ type claim struct {
 
 // acquire takes the lock for a tensor that is given up, if it is exclusive, and a use otherwise. Only a strict donation
 // fails for being shared.
-func (c *claim) acquire(op string) error {
+func (c *claim) acquire() error {
 	if c.sem != AlwaysCopy {
 		err := c.t.h.Lock()
 		if err == nil {
@@ -29,64 +29,88 @@ func (c *claim) acquire(op string) error {
 			return nil
 		}
 		if c.sem == DonateInput || !errors.Is(err, ErrShared) {
-			return c.t.refusal(op, err)
+			return err
 		}
 	}
-	return c.borrow(op)
+	return c.borrow()
 }
 
 // borrow takes a use whatever the semantics.
-func (c *claim) borrow(op string) error {
-	if err := c.t.use(); err != nil {
-		return c.t.refusal(op, err)
-	}
-	c.held = true
-	return nil
+func (c *claim) borrow() error {
+	err := c.t.use()
+	c.held = err == nil
+	return err
 }
 
-// view makes the tensor over the claimed one's bytes that to describes: one more holder.
-func (c *claim) view(op string, to relayout) (*Tensor, error) {
+// view makes the tensor over the claimed one's bytes that to describes.
+func (c *claim) view(op string, to relayout) error {
 	l, skip, err := to(op, c.t.layout)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	bits := skip * c.t.dt.Bits()
 	if bits%8 != 0 {
-		return nil, fmt.Errorf("%s: got a view that begins at element %d of %s, want one that begins at a whole byte: %w", op, skip, c.t.describe(), ErrUnsupported)
+		return fmt.Errorf("%s: got a view that begins at element %d of %s, want one that begins at a whole byte: %w", op, skip, c.t.describe(), ErrUnsupported)
 	}
 	return c.hold(op, c.t.start+c.t.first+bits/8, c.t.dt, l)
 }
 
-// hold makes a tensor over the claimed one's buffer.
-func (c *claim) hold(op string, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
+// hold makes a tensor over the claimed one's buffer. It gets the hold of the claimed one at the commit if that is locked, and
+// one more otherwise.
+func (c *claim) hold(op string, offset int, dt dtype.DType, l *shape.Layout) error {
 	v, err := over(op, c.t.buf, offset, dt, l)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if v.h, err = c.t.buf.NewHandle(); err != nil {
-		return nil, fmt.Errorf("%s: %w", op, err)
+	if !c.moves() {
+		if v.h, err = c.t.buf.NewHandle(); err != nil {
+			return fmt.Errorf("%s: %w", op, err)
+		}
 	}
-	return v, nil
+	c.kept = v
+	return nil
 }
 
+// moves reports whether a result gets the handle of the claimed tensor, with a new generation.
+func (c *claim) moves() bool { return c.locked && !c.t.h.Spent() }
+
 // commit ends the claim and the tensor, if it was given up.
-func (c *claim) commit(op string) {
-	if c.sem != AlwaysCopy {
-		// The reason comes first: once the handle is dead somebody may ask for it. It does no harm on a tensor that lives,
-		// nor if another goroutine ends the tensor at this moment: a reused tensor that is listed twice ends here twice.
-		c.t.fate.Store(&fate{op: op, site: invariant.Here(3)})
-		_ = c.t.h.Donate()
+func (c *claim) commit(op *Operation) {
+	if c.sem == AlwaysCopy {
+		c.end()
+		return
 	}
+	// The reason comes first: once the handle is dead somebody may ask for it. It does no harm on a tensor that lives, nor if
+	// another goroutine ends the tensor at this moment: a reused tensor that is listed twice ends here twice.
+	c.t.fate.Store(op.here(4))
+	if c.kept != nil && c.moves() {
+		c.kept.h = c.t.h.Move()
+		c.held, c.locked = false, false
+		runtime.KeepAlive(c.t)
+		return
+	}
+	_ = c.t.h.Donate()
 	c.end()
+}
+
+// fail ends the claim and the tensor, if it was given up, and the result with it.
+func (c *claim) fail(op *Operation) {
+	c.drop()
+	c.commit(op)
 }
 
 // rollback ends the claim and leaves the tensor as it was.
 func (c *claim) rollback() {
+	c.drop()
+	c.end()
+}
+
+// drop gives up the result, which nobody else knows and which may not have a handle yet.
+func (c *claim) drop() {
 	if c.kept != nil {
-		_ = c.kept.h.Release() // nobody else knows it
+		_ = c.kept.h.Release()
 		c.kept = nil
 	}
-	c.end()
 }
 
 func (c *claim) end() {

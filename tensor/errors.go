@@ -51,7 +51,7 @@ func (t *Tensor) deadError(op string, err error) error {
 	if at := f.site.String(); at != "" {
 		text = " at\n" + at
 	}
-	return fmt.Errorf("%s: %s %w to %s%s", op, t.describe(), ErrDonated, f.op, text)
+	return fmt.Errorf("%s: %s %w to %s%s", op, t.describe(), ErrDonated, f.name, text)
 }
 
 func (t *Tensor) sharedError(op string) error {

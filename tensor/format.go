@@ -50,7 +50,7 @@ func (t *Tensor) lifeless(err error) string {
 	case err == ErrWriting:
 		return "being written"
 	case f != nil && t.h.Err() != nil:
-		return "donated to " + f.op
+		return "donated to " + f.name
 	}
 	return "released"
 }

@@ -5,16 +5,38 @@ import (
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/shape"
 )
 
+// Operation names an operation. Operations that run often make theirs once and begin with [Taken.Begin].
+type Operation struct {
+	name string
+	site invariant.Site // of one call; only in the copy that a dead tensor has
+}
+
+// NewOperation returns the operation of that name.
+func NewOperation(name string) *Operation { return &Operation{name: name} }
+
+// Name returns the name.
+func (o *Operation) Name() string { return o.name }
+
+// here returns what a tensor remembers that ends now.
+func (o *Operation) here(skip int) *Operation {
+	if invariant.Enabled {
+		return &Operation{name: o.name, site: invariant.Here(skip + 1)}
+	}
+	return o
+}
+
 // Taken is the operands of a running operation: none can be freed, and none that may be overwritten can be read by anybody
-// else, until Commit, Rollback or Fail. A Taken belongs to one goroutine.
+// else, until Commit, Rollback or Fail. A Taken belongs to one goroutine and is not copied. The zero Taken is one that has
+// ended.
 type Taken struct {
-	op     string
+	op     *Operation
 	claims []claim
 	few    [3]claim
-	ended  bool
+	taken  bool
 }
 
 // Take begins an operation: it takes a use of every operand, and the sole right to those that are given up and exclusive.
@@ -30,34 +52,61 @@ type Taken struct {
 //	}
 //	defer taken.Rollback()
 func Take(op string, operands ...Operand) (*Taken, error) {
-	k := &Taken{op: op}
-	k.claims = k.few[:0]
+	k := new(Taken)
+	if err := k.Begin(NewOperation(op), operands...); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// Begin is [Take] into a Taken that has ended, or was never begun.
+func (k *Taken) Begin(op *Operation, operands ...Operand) error {
+	if k.taken {
+		invariant.Failf("tensor: %s begins before %s has ended", op.name, k.op.name)
+	}
+	k.op, k.claims = op, k.few[:0]
 	for i, o := range operands {
 		if o == nil || o.Tensor() == nil || o.Tensor().buf == nil {
-			return nil, errNil(fmt.Sprintf("%s: operand %d", op, i))
+			k.Clear()
+			return errNil(fmt.Sprintf("%s: operand %d", op.name, i))
 		}
 		k.claims = append(k.claims, claim{t: o.Tensor(), sem: o.Semantics()})
 	}
 	if err := k.checkTwice(); err != nil {
-		return nil, err
+		return err
 	}
+	k.taken = true
 	for i := range k.claims {
-		c := &k.claims[i]
-		var err error
-		if k.listed(i) >= 0 {
-			err = c.borrow(op) // whoever is in the list twice is in use, in whatever order: reuse must not write
-		} else {
-			err = c.acquire(op)
-		}
-		if err == nil && c.sem == DonateInput {
-			err = k.checkPlace(i)
-		}
-		if err != nil {
+		if err := k.acquire(i); err != nil {
 			k.Rollback()
-			return nil, err
+			return err
 		}
 	}
-	return k, nil
+	return nil
+}
+
+func (k *Taken) acquire(i int) (err error) {
+	c := &k.claims[i]
+	if k.listed(i) >= 0 {
+		err = c.borrow() // whoever is in the list twice is in use, in whatever order: reuse must not write
+	} else {
+		err = c.acquire()
+	}
+	if err != nil {
+		return c.t.refusal(k.operand(i), err)
+	}
+	if c.sem == DonateInput && !c.t.isPlace() {
+		return c.t.whyNoPlace(k.operand(i))
+	}
+	return nil
+}
+
+// operand names operand i in an error.
+func (k *Taken) operand(i int) string {
+	if len(k.claims) == 1 {
+		return k.op.name
+	}
+	return fmt.Sprintf("%s: operand %d", k.op.name, i)
 }
 
 // checkTwice refuses a donated operand that is listed again: in place or not, no answer would be what the caller asked for.
@@ -66,21 +115,23 @@ func (k *Taken) checkTwice() error {
 		c := &k.claims[i]
 		if c.sem == DonateInput && k.listed(i) >= 0 {
 			return fmt.Errorf("%s: %s is donated as operand %d and listed again as operand %d, want it listed once: %w",
-				k.op, c.t.describe(), i, k.listed(i), ErrShared)
+				k.op.name, c.t.describe(), i, k.listed(i), ErrShared)
 		}
 	}
 	return nil
 }
 
-// checkPlace refuses donated operand i if nothing could be written there, although it is exclusive.
-func (k *Taken) checkPlace(i int) error {
-	t := k.claims[i].t
-	if t.layout.Overlaps() {
-		return t.overlapError(k.op)
-	}
-	if t.pins() {
-		return fmt.Errorf("%s: donated operand %d is a view of %d bytes of a buffer of %d, want at least half (in place it would pin the rest): %w",
-			k.op, i, t.size, t.buf.Len(), ErrShape)
+// isPlace reports whether a result could be written over the tensor, if it is exclusive.
+func (t *Tensor) isPlace() bool { return !t.layout.Overlaps() && !t.pins() }
+
+// whyNoPlace returns nil if isPlace, and otherwise the error that says why.
+func (t *Tensor) whyNoPlace(op string) error {
+	switch {
+	case t.layout.Overlaps():
+		return t.overlapError(op)
+	case t.pins():
+		return fmt.Errorf("%s: %s is a view of %d bytes of a buffer of %d, want at least half (in place it would pin the rest): %w",
+			op, t.describe(), t.size, t.buf.Len(), ErrShape)
 	}
 	return nil
 }
@@ -116,33 +167,34 @@ func (k *Taken) Bytes(i int) (data []byte, first int) {
 // the operation to know; a strict donation whose bytes it cannot use is an error, after Rollback.
 func (k *Taken) InPlace(i int) bool {
 	c := &k.claims[i]
-	return c.locked && !c.t.layout.Overlaps() && !c.t.pins()
+	return c.locked && c.t.isPlace()
 }
 
-// Keep returns the tensor that will have the bytes of operand i after Commit: with dt and l, and its lowest element where
-// the operand's is. The caller gives it to nobody before Commit; Rollback and Fail release it.
+// Keep returns the tensor that has the bytes of operand i from Commit on: with dt and l, and its lowest element where the
+// operand's is. Before Commit it can only be described; Rollback and Fail end it.
 func (k *Taken) Keep(i int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	c := &k.claims[i]
 	if !k.InPlace(i) || c.kept != nil {
-		return nil, fmt.Errorf("%s: operand %d, %s, is no place for a result: %w", k.op, i, c.t.describe(), ErrShared)
+		return nil, fmt.Errorf("%s: %s is no place for a result: %w", k.operand(i), c.t.describe(), ErrShared)
 	}
-	low, _ := l.Span()
-	v, err := c.hold(k.op, c.t.start-low*dt.Size(), dt, l)
-	if err != nil {
+	low, high := l.Span()
+	if bytes, err := dt.ByteLen(high - low + 1); err != nil || bytes > c.t.size {
+		return nil, fmt.Errorf("%s: got a result %s%s for the place of %s with %d bytes, want one that fits: %w", k.operand(i), dt, l, c.t.describe(), c.t.size, ErrShape)
+	}
+	if err := c.hold(k.op.name, c.t.start-low*dt.Size(), dt, l); err != nil {
 		return nil, err
 	}
-	if v.size > c.t.size {
-		_ = v.h.Release()
-		return nil, fmt.Errorf("%s: got a result of %d bytes for the place of operand %d, want at most %d: %w", k.op, v.size, i, c.t.size, ErrShape)
-	}
-	c.kept = v
-	return v, nil
+	return c.kept, nil
 }
 
 // Commit ends the operation with success: operands that were given up are dead, and a later use of them is ErrDonated with
 // the operation's name.
 func (k *Taken) Commit() {
-	k.end(func(c *claim) {
+	if !k.taken {
+		return
+	}
+	for i := range k.claims {
+		c := &k.claims[i]
 		if c.sem == ReuseInput {
 			if c.kept != nil {
 				reuse.inPlace.Add(1)
@@ -151,34 +203,38 @@ func (k *Taken) Commit() {
 			}
 		}
 		c.commit(k.op)
-	})
+	}
+	k.taken = false
 }
 
 // Rollback ends an operation that has written nothing into its operands: all are what they were. After Commit or Fail it
 // does nothing.
-func (k *Taken) Rollback() { k.end((*claim).rollback) }
+func (k *Taken) Rollback() {
+	if !k.taken {
+		return
+	}
+	for i := range k.claims {
+		k.claims[i].rollback()
+	}
+	k.taken = false
+}
 
 // Fail ends an operation that failed after its first write into an operand: what was given up is dead, its bytes go back,
 // and the error is ErrPartlyWritten, with the step that failed and the cause.
 func (k *Taken) Fail(step string, cause error) error {
-	k.end(func(c *claim) {
-		if c.kept != nil {
-			_ = c.kept.h.Release() // nobody else knows it
-			c.kept = nil
+	if k.taken {
+		for i := range k.claims {
+			k.claims[i].fail(k.op)
 		}
-		c.commit(k.op)
-	})
-	return fmt.Errorf("%s: %s %w: %w", k.op, step, ErrPartlyWritten, cause)
+		k.taken = false
+	}
+	return fmt.Errorf("%s: %s %w: %w", k.op.name, step, ErrPartlyWritten, cause)
 }
 
-func (k *Taken) end(each func(*claim)) {
-	if k.ended {
-		return
-	}
-	k.ended = true
-	for i := range k.claims {
-		each(&k.claims[i])
-	}
+// Clear forgets the operands of a Taken that has ended, so that one that is kept for another call keeps no tensor.
+func (k *Taken) Clear() {
+	k.few = [3]claim{}
+	k.claims = nil
 }
 
 var reuse struct{ inPlace, fresh atomic.Int64 }

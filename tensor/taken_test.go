@@ -126,7 +126,7 @@ func TestRefusedDonationConsumesNothing(t *testing.T) {
 		}
 	}
 	view := ok(x.Slice(Range{Stop: 4}))(t)
-	refused("shared by a view", second(apply("add", nil, free.Donate(), x.Donate())), ErrShared, "add: i32[5]", "2 holders")
+	refused("shared by a view", second(apply("add", nil, free.Donate(), x.Donate())), ErrShared, "add: operand 1: i32[5]", "2 holders")
 	refused("the view", second(negate(view.Donate())), ErrShared, "2 holders")
 	refused("donated view", second(x.Donate().Reshape(5, 1)), ErrShared, "reshape: i32[5]", "2 holders")
 	release(t, view)

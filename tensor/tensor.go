@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -22,13 +21,7 @@ type Tensor struct {
 	size   int
 	first  int // where in them element [0,...,0] begins
 	dt     dtype.DType
-	fate   atomic.Pointer[fate]
-}
-
-// fate is what a dead tensor remembers of its end.
-type fate struct {
-	op   string
-	site invariant.Site
+	fate   atomic.Pointer[Operation] // what ended it, if it was given up
 }
 
 // place computes where the elements of a layout lie whose element [0,...,0] is at offset of a buffer of room bytes.
@@ -112,35 +105,6 @@ func (t *Tensor) Holders() int {
 		return 0
 	}
 	return t.buf.Holders()
-}
-
-// IsExclusive reports whether the bytes might be written at this moment: the tensor is alive, unused, the buffer's only
-// holder, and the buffer is ours.
-func (t *Tensor) IsExclusive() bool {
-	if t == nil || t.buf == nil || t.h.Err() != nil || t.layout.Overlaps() {
-		return false
-	}
-	uses, exports := t.h.Uses()
-	return uses == 0 && exports == 0 && t.buf.IsExclusive()
-}
-
-// WhyNotWritable returns nil for an exclusive tensor, and otherwise the error that a strict donation or a write would give
-// now.
-func (t *Tensor) WhyNotWritable() error {
-	const op = "write"
-	if t == nil || t.buf == nil {
-		return errNil(op)
-	}
-	if err := t.h.Err(); err != nil {
-		return t.refusal(op, err)
-	}
-	if t.whyShared() != "" {
-		return t.sharedError(op)
-	}
-	if t.layout.Overlaps() {
-		return t.overlapError(op)
-	}
-	return nil
 }
 
 func (t *Tensor) overlapError(op string) error {

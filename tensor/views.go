@@ -112,14 +112,22 @@ func (t *Tensor) derive(op string, sem CopySemantics, to relayout) (*Tensor, err
 		return nil, errNil(op)
 	}
 	c := claim{t: t, sem: sem}
-	if err := c.acquire(op); err != nil {
-		return nil, err
+	if err := c.acquire(); err != nil {
+		return nil, t.refusal(op, err)
 	}
-	v, err := c.view(op, to)
-	if err != nil {
+	if err := c.view(op, to); err != nil {
 		c.rollback()
 		return nil, err
 	}
-	c.commit(op)
-	return v, nil
+	c.commit(viewOps[op])
+	return c.kept, nil
 }
+
+// viewOps are the operations whose operand may be given up to a view.
+var viewOps = func() map[string]*Operation {
+	ops := map[string]*Operation{}
+	for _, name := range []string{"slice", "reshape", "transpose", "permute", "squeeze", "unsqueeze"} {
+		ops[name] = NewOperation(name)
+	}
+	return ops
+}()

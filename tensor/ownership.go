@@ -1,0 +1,68 @@
+package tensor
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/memory"
+)
+
+// IsExclusive reports whether the bytes might be written at this moment: the tensor is alive, unused, the buffer's only
+// holder, and the buffer is ours.
+func (t *Tensor) IsExclusive() bool {
+	if t == nil || t.buf == nil || t.h.Err() != nil || t.layout.Overlaps() {
+		return false
+	}
+	uses, exports := t.h.Uses()
+	return uses == 0 && exports == 0 && t.buf.IsExclusive()
+}
+
+// WhyNotWritable returns nil for an exclusive tensor, and otherwise the error that a strict donation or a write would give
+// now.
+func (t *Tensor) WhyNotWritable() error {
+	const op = "write"
+	if t == nil || t.buf == nil {
+		return errNil(op)
+	}
+	if err := t.h.Err(); err != nil {
+		return t.refusal(op, err)
+	}
+	if t.whyShared() != "" {
+		return t.sharedError(op)
+	}
+	if t.layout.Overlaps() {
+		return t.overlapError(op)
+	}
+	return nil
+}
+
+// IsDonatable reports whether a strict donation to an operation that can use the bytes would be taken at this moment.
+func (t *Tensor) IsDonatable() bool { return t.IsExclusive() && t.isPlace() }
+
+// WhyNotDonatable returns nil for a donatable tensor, and otherwise the error that a strict donation would give now, whatever
+// the operation. An operation may have reasons of its own: a result of another size, another order of elements.
+func (t *Tensor) WhyNotDonatable() error {
+	if err := t.WhyNotWritable(); err != nil {
+		return err
+	}
+	return t.whyNoPlace("donate")
+}
+
+// TakeBuffer gives the tensor up and returns its buffer, with the hold that the tensor had, and the byte at which element
+// [0,...,0] begins. It fails with ErrShared unless the tensor is exclusive; then it stays as it was.
+func (t *Tensor) TakeBuffer() (buf *memory.Buffer, offset int, err error) {
+	if t == nil || t.buf == nil {
+		return nil, 0, errNil(takeBuffer.name)
+	}
+	c := claim{t: t, sem: DonateInput}
+	if err := c.acquire(); err != nil {
+		return nil, 0, t.refusal(takeBuffer.name, err)
+	}
+	if err := t.buf.Retain(); err != nil { // one more for a moment; only the count's end can refuse it
+		c.rollback()
+		return nil, 0, fmt.Errorf("%s: %w", takeBuffer.name, err)
+	}
+	c.commit(takeBuffer)
+	return t.buf, t.start + t.first, nil
+}
+
+var takeBuffer = NewOperation("take buffer")
