@@ -34,7 +34,8 @@ const (
 // share.
 type Model struct {
 	file    *onnx.Model
-	program *ir.Program // after the load passes; never changed
+	panels  *exec.Panels // of the file's weights
+	program *ir.Program  // after the load passes; never changed
 	inputs  []Info
 	outputs []Info
 
@@ -106,7 +107,7 @@ func collect(opts []Option) loadOptions {
 }
 
 func newModel(file *onnx.Model) (*Model, error) {
-	m := &Model{file: file, program: file.Program}
+	m := &Model{file: file, panels: exec.NewPanels(file.Weights), program: file.Program}
 	err := cpu.Err()
 	if err == nil {
 		err = exec.CheckKernels(m.program)
@@ -160,8 +161,10 @@ func (m *Model) Close() error {
 	if m.users > 0 {
 		return nil
 	}
-	return m.file.Close()
+	return m.end()
 }
+
+func (m *Model) end() error { return errors.Join(m.panels.Release(), m.file.Close()) }
 
 // retain keeps the weights until release, for a session or for one call, which
 // is named.
@@ -183,7 +186,7 @@ func (m *Model) release() error {
 	if m.users--; m.users > 0 || !m.closed {
 		return nil
 	}
-	return m.file.Close()
+	return m.end()
 }
 
 // holding runs f while the weights are there.
@@ -375,6 +378,6 @@ func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *e
 	if err != nil {
 		return nil, nil, err
 	}
-	exe, err = exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: o.threads, Declined: c.Declined, Copies: c.Copies})
+	exe, err = exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: o.threads, Declined: c.Declined, Copies: c.Copies, Panels: m.panels})
 	return exe, c.frozen, err
 }

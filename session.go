@@ -170,6 +170,9 @@ func (s *Session) executable(ctx context.Context, t target) (*exec.Executable, e
 	if err != nil {
 		return nil, err
 	}
+	if err := exe.Pack(); err != nil {
+		return nil, err
+	}
 	c := &cached{donated: slices.Clone(t.donated), exe: exe}
 	for _, typ := range t.types {
 		c.shapes = append(c.shapes, typ.Shape)

@@ -9,6 +9,10 @@
 // on a fixed set of workers; [Eval] binds and runs a call at once, on the
 // caller's goroutine.
 //
+// [BindConstants] is Bind for calls some of whose operands never change: the
+// task may ask for those in a [Form] of its own, such as the panels of a matrix
+// product, which the caller packs once and shares.
+//
 // Every operator of [op.Builtin] that computes something has its kernels here,
 // one file per family; operators that users bring run their own
 // [op.Def].Kernel through the same door. Operators with nested blocks are not

@@ -14,6 +14,15 @@ var _ = register(map[string]binder{
 	"gemm":   bindGemm,
 })
 
+var _ = registerPackers(map[string]packer{
+	"matmul": func(c *op.Call, constant func(int) bool) (*Task, error) {
+		return packedProduct(c, productSizes(c, 0, 1), constant)
+	},
+	"gemm": func(c *op.Call, constant func(int) bool) (*Task, error) {
+		return packedProduct(c, gemmSizes(c), constant)
+	},
+})
+
 // product2 is a product of two matrices, or of batches of them, and what is
 // added to it: the problem that all element types share.
 type product2 struct {
@@ -47,7 +56,10 @@ func productSizes(c *op.Call, left, right int) product2 {
 	return p
 }
 
-func bindGemm(c *op.Call) (*Task, error) {
+func bindGemm(c *op.Call) (*Task, error) { return productTask(c, gemmSizes(c)) }
+
+// gemmSizes returns the matrix product of a gemm and what is added to it.
+func gemmSizes(c *op.Call) product2 {
 	y, a := c.Out[0].Shape, c.In[0].Shape
 	p := product2{
 		m: y.Size(0), n: y.Size(1), k: a.Size(1), alpha: c.Float("alpha"), beta: c.Float("beta"),
@@ -69,7 +81,7 @@ func bindGemm(c *op.Call) (*Task, error) {
 			p.bias = kernel.BiasCol
 		}
 	}
-	return productTask(c, p)
+	return p
 }
 
 func productTask(c *op.Call, p product2) (*Task, error) {
@@ -94,15 +106,59 @@ func productTask(c *op.Call, p product2) (*Task, error) {
 }
 
 func gemmTask(c *op.Call, p product2) *Task {
-	g := &kernel.Gemm{
+	g := p.gemm()
+	g.Prepare()
+	return runGemm(c, g)
+}
+
+func (p *product2) gemm() *kernel.Gemm {
+	return &kernel.Gemm{
 		M: p.m, N: p.n, K: p.k, TransA: p.transA, TransB: p.transB, Alpha: float32(p.alpha), Beta: float32(p.beta),
 		Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB, Epilogue: kernel.Epilogue{Bias: p.bias},
 	}
-	g.Prepare()
+}
+
+func runGemm(c *op.Call, g *kernel.Gemm) *Task {
 	return &Task{Tiles: g.Tiles(), Scratch: g.ScratchBytes(), Tile: func(tile int, scratch []byte) {
 		args := kernel.GemmArgs{C: out[float32](c, 0), A: in[float32](c, 0), B: in[float32](c, 1), Bias: in[float32](c, 2)}
 		g.Tile(tile, view[float32](scratch), &args)
 	}}
+}
+
+// packedProduct reads a constant right matrix in panels.
+func packedProduct(c *op.Call, p product2, constant func(int) bool) (*Task, error) {
+	// Panels of a few columns are mostly zeros, and take more room than they save time.
+	if c.In[0].DType != dtype.F32 || !constant(1) || elements(&c.In[1]) != p.k*p.n || p.k == 0 || 2*p.n < kernel.PanelWidth() {
+		return productTask(c, p)
+	}
+	g := p.gemm()
+	g.PackedB = true
+	form := panelsForm(*g)
+	g.Prepare()
+	t := runGemm(c, g)
+	t.setForm(1, form)
+	return t, nil
+}
+
+// panelsForm is what the panels of a product's right matrix are. The sizes of
+// the rest have no part in it.
+func panelsForm(g kernel.Gemm) Form {
+	g = kernel.Gemm{N: g.N, K: g.K, TransB: g.TransB, Alpha: g.Alpha, PackedB: true}
+	f := Form{
+		Name:  fmt.Sprintf("panels of %dx%d", g.K, g.N),
+		Bytes: 4 * g.PackedBFloats(),
+		Pack: func(dst, src []byte) {
+			pack := g
+			pack.PackB(view[float32](dst), view[float32](src))
+		},
+	}
+	if g.TransB {
+		f.Name += ", transposed"
+	}
+	if g.Alpha != 1 {
+		f.Name += fmt.Sprintf(", times %g", g.Alpha)
+	}
+	return f
 }
 
 // productOf serves the element types that have no fast kernels.

@@ -17,6 +17,10 @@ type Task struct {
 	Tiles   int // independent parts, any order
 	Scratch int // bytes per worker, a multiple of 64
 
+	// Forms are the constant operands that the task reads packed: their
+	// Call.In[i].Data are what the form's Pack made. Bind gives none.
+	Forms map[int]Form
+
 	// Start runs once per run, before the tiles: it reads operand values and
 	// checks them, and may set Tiles. It may be nil. A run whose Start fails
 	// has written nothing.
@@ -65,6 +69,11 @@ func binderOf(def *op.Def) binder {
 // that decide geometry (pads, axes, steps), which c.Known must give: the bytes
 // in c.In may not stand there yet.
 func Bind(c *op.Call) (*Task, error) {
+	return bindWith(c, func(bind binder) (*Task, error) { return bind(c) })
+}
+
+// bindWith finds the call's binder and makes the task with it.
+func bindWith(c *op.Call, apply func(binder) (*Task, error)) (*Task, error) {
 	if err := checkCall(c); err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
 	}
@@ -72,7 +81,7 @@ func Bind(c *op.Call) (*Task, error) {
 	if bind == nil {
 		return nil, fmt.Errorf("%s: got an operator without a kernel: %w", nameOf(c), op.ErrUnsupported)
 	}
-	t, err := bind(c)
+	t, err := apply(bind)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
 	}

@@ -9,6 +9,9 @@
 // values in the arena have no handles and no counts, and the step loop
 // allocates nothing.
 //
+// Constants that tasks want in a form of their own are packed into [Panels],
+// which the executables of a model share.
+//
 // # Memory
 //
 // An executable holds the program and the plan, and reads the weights of the

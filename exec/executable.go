@@ -26,6 +26,10 @@ type Options struct {
 	Declined []plan.Declined
 	Copies   []plan.Copy
 
+	// Panels holds constants in the forms that tasks read, and gives them the
+	// bytes of constants to pack; nil to read all constants as they are.
+	Panels *Panels
+
 	// Effort bounds the search for a placement, see package plan/solve.
 	Effort int64
 }
@@ -37,6 +41,8 @@ type Executable struct {
 	Plan    *plan.Plan
 
 	weights ir.Weights
+	panels  *Panels
+	packing packing
 	calls   []*ir.Call
 	sigs    []*op.Sig
 	code    []instr
@@ -65,7 +71,7 @@ func Compile(ctx context.Context, p *ir.Program, weights ir.Weights, o Options) 
 	if err := l.checkTotal(); err != nil {
 		return nil, err
 	}
-	e := &Executable{Program: p, weights: weights, calls: l.calls, sigs: l.sigs}
+	e := &Executable{Program: p, weights: weights, panels: o.Panels, calls: l.calls, sigs: l.sigs}
 	problem := l.problem()
 	placed, err := solve.Solve(ctx, problem, solve.Options{Effort: o.Effort})
 	if err != nil {
@@ -76,11 +82,12 @@ func Compile(ctx context.Context, p *ir.Program, weights ir.Weights, o Options) 
 	}
 	e.emit(p.Body, l)
 	e.findTaken(l)
-	scratch, err := e.scratch()
+	scratch, err := e.findPanels()
 	if err != nil {
 		return nil, err
 	}
 	e.Plan = l.document(problem, placed, scratch, o)
+	e.packing.document(e.Plan, e.panels)
 	if err := check.Check(p, e.Plan, weights); err != nil {
 		return nil, fmt.Errorf("BUG: the plan does not hold: %w", err)
 	}
@@ -209,7 +216,7 @@ func (e *Executable) resolve(l *lowering, bases []int64) error {
 }
 
 // bind makes the task of call k; operands and results have no bytes yet,
-// except weights.
+// except weights, and panels that are packed.
 func (e *Executable) bind(k int) (*compute.Task, error) {
 	c := e.calls[k]
 	call := &op.Call{Sig: e.sigs[k], Node: c.Node, In: make([]op.Arg, len(c.Args)), Out: make([]op.Arg, len(c.Results))}
@@ -218,7 +225,10 @@ func (e *Executable) bind(k int) (*compute.Task, error) {
 			continue
 		}
 		call.In[i] = op.Arg{Type: a.Value.Type, Layout: shape.RowMajor(a.Value.Type.Shape)}
-		if r := e.refs[k][i]; r.space == plan.SpaceWeight {
+		r := e.refs[k][i]
+		if key, ok := e.packing.operands[operand{k, i}]; ok {
+			call.In[i].Data = e.panels.bytes(key)
+		} else if r.space == plan.SpaceWeight {
 			data, ok := e.weights.Bytes(r.weight)
 			if !ok || int64(len(data)) < r.offset+r.size {
 				return nil, fmt.Errorf("BUG: exec: weight %q has no bytes", r.weight.Name)
@@ -231,29 +241,7 @@ func (e *Executable) bind(k int) (*compute.Task, error) {
 			call.Out[i] = op.Arg{Type: v.Type, Layout: shape.RowMajor(v.Type.Shape)}
 		}
 	}
-	return compute.Bind(call)
-}
-
-// scratch binds every call once to learn its scratch, in bytes per worker.
-// Calls without a kernel are reported together.
-func (e *Executable) scratch() ([]int64, error) {
-	bytes := make([]int64, len(e.calls))
-	var faults []error
-	for _, in := range e.code {
-		if in.kind != run {
-			continue
-		}
-		t, err := e.bind(in.call)
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		bytes[in.call] = int64(t.Scratch)
-	}
-	if len(faults) > 0 {
-		return nil, fmt.Errorf("compile: %w", errors.Join(faults...))
-	}
-	return bytes, nil
+	return compute.BindConstants(call, func(i int) bool { return e.mayPack(k, i) })
 }
 
 // document writes the plan down.

@@ -91,6 +91,9 @@ type inArena struct {
 
 // NewRunner binds the executable's calls once more, for one concurrent run.
 func (e *Executable) NewRunner() (*Runner, error) {
+	if err := e.Pack(); err != nil {
+		return nil, err
+	}
 	r := &Runner{exe: e, tasks: make([]*compute.Task, len(e.calls)), conds: make([][]byte, len(e.calls))}
 	for _, in := range e.code {
 		switch in.kind {

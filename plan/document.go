@@ -39,7 +39,7 @@ type Plan struct {
 	Shapes           []Shape      `json:"shapes"`             // types of the graph's inputs
 	ArenaBytes       int64        `json:"arena_bytes"`        // graph inputs and outputs excluded
 	IOBytes          int64        `json:"io_bytes"`           // graph inputs and outputs
-	WeightBytes      int64        `json:"weight_bytes"`       // weights and constants
+	WeightBytes      int64        `json:"weight_bytes"`       // weights and constants, as they are held: see Packed
 	ScratchBytes     int64        `json:"scratch_bytes"`      // ScratchPerThread × Threads
 	ScratchPerThread int64        `json:"scratch_per_thread"` // the largest Step.Scratch
 	Threads          int          `json:"threads"`
@@ -50,6 +50,7 @@ type Plan struct {
 	InPlace          []InPlace    `json:"in_place"`
 	Declined         []Declined   `json:"declined"`
 	Copies           []Copy       `json:"copies"`
+	Packed           []Packed     `json:"packed"`
 	Peak             Peak         `json:"peak"`
 }
 
@@ -116,6 +117,14 @@ type Copy struct {
 	Node   string `json:"node"`
 	Reason string `json:"reason"`
 	Bytes  int64  `json:"bytes"`
+}
+
+// Packed is a weight that kernels read in a form of their own, which is made once for all plans of a model.
+type Packed struct {
+	Weight string `json:"weight"`
+	ID     int    `json:"id"`     // of the weight
+	Bytes  int64  `json:"bytes"`  // in that form
+	Spared int64  `json:"spared"` // of the weight's own bytes, which are not held then: all of them or none
 }
 
 // Peak is the moment at which the most bytes of the arena are live.

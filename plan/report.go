@@ -69,7 +69,7 @@ type figure struct {
 
 func (p *Plan) figures() []figure {
 	figures := []figure{
-		{"weights", p.WeightBytes, ""},
+		{"weights", p.WeightBytes, p.packedNote()},
 		{"arena", p.ArenaBytes, fmt.Sprintf("lower bound %s", FormatBytes(p.LowerBoundBytes))},
 		{"scratch", p.ScratchBytes, fmt.Sprintf("%s × %s", plural(p.Threads, "thread"), FormatBytes(p.ScratchPerThread))},
 		{"inputs, outputs", p.IOBytes, ""},
@@ -175,6 +175,19 @@ func (p *Plan) inPlaceTable() table {
 	}
 	t.shorten()
 	return t
+}
+
+// packedNote says how much of the weights is held in the forms of kernels.
+func (p *Plan) packedNote() string {
+	if len(p.Packed) == 0 {
+		return ""
+	}
+	var packed, spared int64
+	for _, w := range p.Packed {
+		packed += w.Bytes
+		spared += w.Spared
+	}
+	return fmt.Sprintf("%s packed in %s, which spares %s", plural(len(p.Packed), "weight"), FormatBytes(packed), FormatBytes(spared))
 }
 
 func (p *Plan) declinedTable() table {

@@ -133,5 +133,10 @@ func (p *Plan) validateLists() error {
 			return docErr("copies[%d].bytes: got %d, want 0 or more", i, x.Bytes)
 		}
 	}
+	for i, x := range p.Packed {
+		if x.ID < 0 || x.Bytes < 0 || x.Spared < 0 {
+			return docErr("packed[%d]: got id %d, bytes %d, spared %d, want 0 or more", i, x.ID, x.Bytes, x.Spared)
+		}
+	}
 	return nil
 }

@@ -3,6 +3,9 @@ package kernel
 // A panel holds gemmNR columns of a block of B, row after row: what the inner loop reads in order. The last panel of a matrix is filled up
 // with zeros.
 
+// PanelWidth is how many columns of B a panel holds.
+func PanelWidth() int { return gemmNR }
+
 // PackedBFloats is the size of what PackB writes.
 func (g *Gemm) PackedBFloats() int { return g.K * ceilDiv(g.N, gemmNR) * gemmNR }
 

@@ -50,7 +50,8 @@
 // # Figures
 //
 // The arena reaches to the end of the last block of 64 bytes that a value
-// touches. Input, output and weight bytes are sums over the program; the bytes
+// touches. Input, output and weight bytes are sums over the program,
+// the latter with what packing adds and spares; the bytes
 // of an output that lies in a donated input count once. Scratch per thread is
 // the largest scratch of a step, and no step has less than its operator
 // declares (kernels that are not declared in the table are not seen here).

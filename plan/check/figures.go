@@ -67,7 +67,37 @@ func (c *checker) sums() *Violation {
 	if fault := c.figure("io_bytes", c.plan.IOBytes, io); fault != nil {
 		return fault
 	}
+	packed, fault := c.packed(weights)
+	if fault != nil {
+		return fault
+	}
+	weights += packed
 	return c.figure("weight_bytes", c.plan.WeightBytes, weights)
+}
+
+// packed returns what packing adds to the bytes of the weights, of which there are so many.
+func (c *checker) packed(weights int64) (int64, *Violation) {
+	byID := map[int]*value{}
+	for _, v := range c.program.Weights {
+		byID[v.ID] = c.values[v]
+	}
+	var sum int64
+	for i := range c.plan.Packed {
+		p := &c.plan.Packed[i]
+		x := byID[p.ID]
+		if x == nil || x.Name != p.Weight {
+			return 0, c.fault(Document, nil, fmt.Sprintf("%q with id %d as a packed weight", p.Weight, p.ID), "a weight of the program, once")
+		}
+		delete(byID, p.ID)
+		if p.Spared != 0 && p.Spared != x.size {
+			return 0, c.fault(Figure, x, fmt.Sprintf("%d bytes spared by packing", p.Spared), fmt.Sprintf("0 or %d", x.size))
+		}
+		if p.Bytes > plan.MaxBytes-weights-max(sum, 0) {
+			return 0, c.fault(Figure, x, "a sum of sizes above the largest possible", fmt.Sprintf("at most %d", int64(plan.MaxBytes)))
+		}
+		sum += p.Bytes - p.Spared
+	}
+	return sum, nil
 }
 
 // scratch proves scratch_per_thread; that scratch_bytes is its product with

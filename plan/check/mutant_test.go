@@ -309,6 +309,20 @@ var mutantTable = []mutant{
 	{name: "too few bytes for inputs and outputs", in: chain, change: func(d *draft) { d.IOBytes -= 1 }, keep: true, rule: check.Figure, text: "io_bytes 255, want 256"},
 	{name: "an output in a donated input counted twice", in: state, change: func(d *draft) { d.move("n", "s", 0); d.InPlace = nil; d.ArenaBytes = max(d.ArenaBytes, 64) }, keep: true, rule: check.Figure, text: "io_bytes"},
 	{name: "too few bytes of weights", in: chain, change: func(d *draft) { d.WeightBytes = 0 }, keep: true, rule: check.Figure, text: "weight_bytes"},
+	{name: "a packed weight that is none", in: chain, change: func(d *draft) { d.Packed = []plan.Packed{{Weight: "x", ID: d.at("x").ID}} }, keep: true, rule: check.Document, text: "packed weight"},
+	{name: "a weight packed twice", in: chain, change: func(d *draft) {
+		w := d.at("w")
+		d.Packed = []plan.Packed{{Weight: "w", ID: w.ID, Bytes: 8}, {Weight: "w", ID: w.ID, Bytes: 8}}
+		d.WeightBytes += 16
+	}, keep: true, rule: check.Document, text: "once"},
+	{name: "a packed weight that takes nothing", in: chain, change: func(d *draft) { d.Packed = []plan.Packed{{Weight: "w", ID: d.at("w").ID, Bytes: 8}} }, keep: true, rule: check.Figure, text: "weight_bytes"},
+	{name: "a weight spared in part", in: chain, change: func(d *draft) { d.Packed = []plan.Packed{{Weight: "w", ID: d.at("w").ID, Spared: 1}}; d.WeightBytes-- }, keep: true, rule: check.Figure, text: "1 bytes spared"},
+	{name: "packed bytes that no number holds", in: chain, change: func(d *draft) { d.Packed = []plan.Packed{{Weight: "w", ID: d.at("w").ID, Bytes: plan.MaxBytes}} }, keep: true, rule: check.Figure, text: "largest possible"},
+	{name: "a packed weight in place of its own bytes", in: chain, change: func(d *draft) {
+		w := d.at("w")
+		d.Packed = []plan.Packed{{Weight: "w", ID: w.ID, Bytes: 128, Spared: w.Size}}
+		d.WeightBytes += 128 - w.Size
+	}, keep: true},
 	{name: "more bytes of weights than numbers hold", in: `func @f(%x: f32[4]) -> (f32[4]) {
   weight @u: c128[288230376151711744]
   weight @v: c128[288230376151711744]

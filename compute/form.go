@@ -1,0 +1,56 @@
+package compute
+
+import (
+	"github.com/tenure-go/tenure/op"
+)
+
+// Form is how a task reads a constant operand: in bytes that are made from the
+// operand's once and read by every run, instead of the operand's own.
+type Form struct {
+	// Name says what Pack makes. Equal names over equal bytes are equal
+	// results, so that tasks of other shapes share them.
+	Name  string
+	Bytes int
+
+	// Pack fills dst, Bytes long and zeroed, from the operand's bytes. Unpack
+	// makes the operand's bytes again; it is nil where nothing can.
+	Pack, Unpack func(dst, src []byte)
+}
+
+// A packer makes the task of a call some of whose operands are constants. It
+// may give Task.Forms for those.
+type packer func(c *op.Call, constant func(arg int) bool) (*Task, error)
+
+// packers are the binders of operators that read constants in a form of their
+// own.
+var packers = map[string]packer{}
+
+func registerPackers(family map[string]packer) bool {
+	for name, pack := range family {
+		if packers[name] != nil {
+			panic("BUG: compute: operator " + name + " is bound to two packers")
+		}
+		packers[name] = pack
+	}
+	return true
+}
+
+// BindConstants binds a call as [Bind] does. The operands for which constant
+// says true have the same bytes in every run, and the task may want them
+// packed: it says so in Task.Forms.
+func BindConstants(c *op.Call, constant func(arg int) bool) (*Task, error) {
+	return bindWith(c, func(bind binder) (*Task, error) {
+		if pack := packers[c.Def.Name]; pack != nil && op.Builtin().Lookup(c.Def.Name) == c.Def {
+			return pack(c, constant)
+		}
+		return bind(c)
+	})
+}
+
+// setForm makes the task read an operand in a form.
+func (t *Task) setForm(arg int, f Form) {
+	if t.Forms == nil {
+		t.Forms = map[int]Form{}
+	}
+	t.Forms[arg] = f
+}
