@@ -126,9 +126,7 @@ func liftLpPool(n *node) {
 	if auto, ok := take[string](n, "auto_pad"); ok {
 		attrs = append(attrs, op.Attr{Name: "auto_pad", Value: auto})
 	}
-	if takeOr(n, "ceil_mode", int64(0)) != 0 {
-		n.unsupported("ceil_mode 1")
-	}
+	ceil := takeOr(n, "ceil_mode", int64(0)) != 0
 	n.noMoreAttrs()
 	x := n.operand(1)
 	if x == nil {
@@ -142,8 +140,46 @@ func liftLpPool(n *node) {
 	for _, k := range kernel {
 		taps *= float64(k)
 	}
-	mean := n.call("average_pool", []*ir.Value{n.power(x, p)}, attrs...)
+	powers := n.power(x, p)
+	if ceil {
+		powers = n.padLast(powers, attrs)
+	}
+	mean := n.call("average_pool", []*ir.Value{powers}, attrs...)
 	n.root(n.with("mul", mean, taps, x.Type.DType), p)
+}
+
+// padLast adds the zeros that windows reach into which begin inside and end
+// outside: rounded down, the sizes are then what they are rounded up without.
+func (n *node) padLast(x *ir.Value, attrs []op.Attr) *ir.Value {
+	if n.err != nil {
+		return x
+	}
+	if !x.Type.IsStatic() {
+		n.unsupported("ceil_mode 1 for %s, whose sizes are not known at load", x.Type)
+		return x
+	}
+	at := func(name string, i int, absent int64) int64 {
+		for _, a := range attrs {
+			if list, ok := a.Value.([]int64); ok && a.Name == name && i < len(list) {
+				return list[i]
+			}
+		}
+		return absent
+	}
+	rank := x.Type.Shape.Rank()
+	pads, any := make([]int64, 2*rank), false
+	for i := range rank - 2 {
+		size, stride := int64(x.Type.Shape.Size(i+2)), max(at("strides", i, 1), 1)
+		begin, end := at("pads", i, 0), at("pads", rank-2+i, 0)
+		past := size + begin + end - (at("kernel_shape", i, 1)-1)*at("dilations", i, 1) - 1 // where the last window may start
+		if extra := (stride - past%stride) % stride; past >= 0 && extra > 0 && past+extra < size+begin {
+			pads[rank+2+i], any = extra, true
+		}
+	}
+	if !any {
+		return x
+	}
+	return n.call("pad", []*ir.Value{x, n.ints(pads)})
 }
 
 // liftGlobalLpPool is liftLpPool over all spatial axes.
