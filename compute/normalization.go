@@ -58,8 +58,8 @@ func softmaxOf(log bool) binder {
 }
 
 func softmaxTask[T kernel.Float](c *op.Call, spec *kernel.Softmax) *Task {
-	return &Task{Tiles: spec.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.SoftmaxTile(spec, tile, out[T](c, 0), in[T](c, 0))
+	return &Task{Tiles: spec.Tiles(), Scratch: spec.ScratchBytes(), Tile: func(tile int, scratch []byte) {
+		kernel.SoftmaxTile(spec, tile, view[float64](scratch[:spec.ScratchBytes()]), out[T](c, 0), in[T](c, 0))
 	}}
 }
 

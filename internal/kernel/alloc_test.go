@@ -12,7 +12,7 @@ func TestTilesAllocateNothing(t *testing.T) {
 	const n = 4 << 10
 	x, y, z, scratch := ramp(n), ramp(n), make([]float32, n), make([]float32, 256<<10)
 	half, ints, bools := make([]uint16, n), make([]int64, n), make([]uint8, n)
-	words := make([]uint64, 2*n)
+	words, wide := make([]uint64, 2*n), make([]float64, n)
 	bytes := wordBytes(words)
 
 	var even, perRow kernel.Nest
@@ -75,8 +75,8 @@ func TestTilesAllocateNothing(t *testing.T) {
 		"depthwise":  func() { tiles(depthwise.Tiles(), func(t int) { depthwise.Tile(t, scratch, &convArgs) }) },
 		"pooled":     func() { tiles(pooled.Tiles(), func(t int) { pooled.Tile(t, scratch, &convArgs) }) },
 		"pool":       func() { tiles(pool.Tiles(), func(t int) { pool.Tile(t, scratch, z, x) }) },
-		"softmax":    func() { tiles(1, func(t int) { kernel.SoftmaxTile(&softmax[0], t, z, x) }) },
-		"columns":    func() { tiles(1, func(t int) { kernel.SoftmaxTile(&softmax[1], t, z, x) }) },
+		"softmax":    func() { tiles(1, func(t int) { kernel.SoftmaxTile(&softmax[0], t, nil, z, x) }) },
+		"columns":    func() { tiles(1, func(t int) { kernel.SoftmaxTile(&softmax[1], t, wide, z, x) }) },
 		"norm":       func() { tiles(norm.Tiles(), func(t int) { kernel.NormTile(&norm, t, z, x, y, y, nil, nil) }) },
 		"reduce":     func() { tiles(rows.Tiles(), func(t int) { kernel.ReduceTile(&rows, t, z, x) }) },
 		"reduce col": func() { tiles(columns.Tiles(), func(t int) { kernel.ReduceTile(&columns, t, z, x) }) },

@@ -22,11 +22,11 @@ func BenchmarkSoftmax(b *testing.B) {
 		perVariant(b, func(b *testing.B, variant string) {
 			b.Run(fmt.Sprintf("f32/%s/%dx%dx%d", variant, s.Outer, s.Axis, s.Inner), func(b *testing.B) {
 				src := ramp(s.Outer * s.Axis * s.Inner)
-				dst := make([]float32, len(src))
+				dst, scratch := make([]float32, len(src)), make([]float64, s.ScratchBytes()/8)
 				b.SetBytes(int64(8 * len(src)))
 				for b.Loop() {
 					for t := range s.Tiles() {
-						kernel.SoftmaxTile(&s, t, dst, src)
+						kernel.SoftmaxTile(&s, t, scratch, dst, src)
 					}
 				}
 			})

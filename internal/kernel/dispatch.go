@@ -29,8 +29,11 @@ func installPortable() {
 	rowSquares = portableSquares
 	rowMax = portableMax[float32]
 	rowMin = portableMin[float32]
+	rowMoments = portableMoments
 	rowSoftmax = portableSoftmax
+	expColumns = portableExpColumns
 	rowNorm = portableNorm
+	streamRow = portableStream
 }
 
 // Variants names what this machine can run, slowest first.

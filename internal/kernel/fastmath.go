@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// The transcendental functions of float32 kernels are computed in float64: on the scalar units that costs the same, and a polynomial that
+// The transcendental functions of portable float32 kernels are computed in float64: on the scalar units that costs the same, and a polynomial that
 // is good to 1e-9 then rounds to the nearest float32 but for one case in fifty. Range ends, NaN and subnormal results come out of the
 // final conversion, with no code of their own.
 

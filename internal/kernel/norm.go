@@ -51,15 +51,26 @@ func NormTile[T Float](n *Norm, tile int, dst, src, scale, bias, mean, invStd []
 	}
 }
 
-// moments returns the mean and 1/sqrt(variance + epsilon) of a row, by two
-// passes: the variance of numbers far from zero would drown in one. The second
-// pass is about the mean as it is in T, and what that rounding adds is taken
-// out again.
+// moments returns the mean and 1/sqrt(variance + epsilon) of a row.
 func moments[T Float](x []T, epsilon float64) (mean, inv float64) {
+	var variance float64
+	if f, ok := any(x).([]float32); ok {
+		mean, variance = rowMoments(f)
+	} else {
+		mean, variance = momentsOf(x)
+	}
+	return mean, 1 / math.Sqrt(variance+epsilon)
+}
+
+func portableMoments(x []float32) (mean, variance float64) { return momentsOf(x) }
+
+// momentsOf takes two passes: the variance of numbers far from zero would drown in one. The second pass is about the mean as it is in T,
+// and what that rounding adds is taken out again.
+func momentsOf[T Float](x []T) (mean, variance float64) {
 	count := float64(len(x))
-	mean = sumRun(x) / count
+	mean = sumChains(x) / count
 	off := mean - float64(T(mean))
-	return mean, 1 / math.Sqrt(max(0, squareRun(x, T(mean))/count-off*off)+epsilon)
+	return mean, max(0, squareChains(x, T(mean))/count-off*off)
 }
 
 func normRow[T Float](dst, src, scale, bias []T, mean, inv T) {

@@ -9,7 +9,9 @@ var (
 	rowSquares = portableSquares      // of (x[i]-about)^2
 	rowMax     = portableMax[float32] // -Inf of none, NaN if any is
 	rowMin     = portableMin[float32] // Inf of none, NaN if any is
+	rowMoments = portableMoments      // mean and variance
 	rowSoftmax = portableSoftmax
+	expColumns = portableExpColumns // dst[i] = exp(src[i]-peak[i]), added to sum[i]
 	rowNorm    = portableNorm
 )
 

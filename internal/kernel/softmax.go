@@ -13,21 +13,55 @@ type Softmax struct {
 // softmaxGrain is the number of elements of one tile.
 const softmaxGrain = 8 << 10
 
-// perTile returns the outer indices of one tile.
-func (s *Softmax) perTile() int { return max(1, softmaxGrain/max(s.Axis*s.Inner, 1)) }
+// softmaxWidth is the most columns that are computed together, so that memory is read along its rows; columnBytes is what a block of them
+// may have to stay in a cache between its passes.
+const (
+	softmaxWidth = 512
+	columnBytes  = 256 << 10
+)
+
+// width returns the columns of a block.
+func (s *Softmax) width() int {
+	fit := columnBytes / 4 / max(s.Axis, 1) &^ 15
+	return min(max(fit, 64), softmaxWidth)
+}
+
+// units returns how many rows, or blocks of columns, there are, and how many make a tile.
+func (s *Softmax) units() (n, perTile int) {
+	if s.Inner == 1 {
+		return s.Outer, max(1, softmaxGrain/max(s.Axis, 1))
+	}
+	w := s.width()
+	return s.Outer * ceilDiv(s.Inner, w), max(1, softmaxGrain/max(s.Axis*min(w, s.Inner), 1))
+}
 
 // Tiles returns the number of tiles.
-func (s *Softmax) Tiles() int { return (s.Outer + s.perTile() - 1) / s.perTile() }
+func (s *Softmax) Tiles() int {
+	n, perTile := s.units()
+	return ceilDiv(n, perTile)
+}
+
+// ScratchBytes returns what a worker needs.
+func (s *Softmax) ScratchBytes() int {
+	if s.Inner == 1 {
+		return 0
+	}
+	return 4 * 8 * s.width()
+}
 
 // SoftmaxTile computes one tile.
-func SoftmaxTile[T Float](s *Softmax, tile int, dst, src []T) {
-	lo := tile * s.perTile()
-	size := s.Axis * s.Inner
-	for o := lo; o < min(lo+s.perTile(), s.Outer); o++ {
-		d, x := dst[o*size:(o+1)*size], src[o*size:(o+1)*size]
+func SoftmaxTile[T Float](s *Softmax, tile int, scratch []float64, dst, src []T) {
+	n, perTile := s.units()
+	for u := tile * perTile; u < min((tile+1)*perTile, n); u++ {
 		if s.Inner != 1 {
-			softmaxColumns(s, d, x)
-		} else if f, ok := any(d).([]float32); ok {
+			blocks := ceilDiv(s.Inner, s.width())
+			o, at := u/blocks, u%blocks*s.width()
+			size := s.Axis * s.Inner
+			softmaxColumns(s, scratch, dst[o*size+at:(o+1)*size], src[o*size+at:(o+1)*size], min(s.width(), s.Inner-at))
+			continue
+		}
+		d, x := dst[u*s.Axis:(u+1)*s.Axis], src[u*s.Axis:(u+1)*s.Axis]
+		if f, ok := any(d).([]float32); ok {
 			rowSoftmax(f, any(x).([]float32), s.Log)
 		} else {
 			softmaxOf(d, x, s.Log)
@@ -60,51 +94,86 @@ func softmaxOf[T Float](dst, src []T, log bool) {
 	}
 }
 
-// softmaxWidth columns are computed together, so that memory is read along
-// its rows.
-const softmaxWidth = 32
+// sumRows is how many rows are added up in float32 before it goes on in float64.
+const sumRows = 256
 
-func softmaxColumns[T Float](s *Softmax, dst, src []T) {
-	var peaks [softmaxWidth]T
-	var sums [softmaxWidth]float64
-	for at := 0; at < s.Inner; at += softmaxWidth {
-		n := min(softmaxWidth, s.Inner-at)
-		peak, sum := peaks[:n], sums[:n]
-		copy(peak, src[at:])
-		clear(sum)
-		for k := 1; k < s.Axis; k++ {
-			for i, x := range src[k*s.Inner+at:][:n] {
-				peak[i] = max(peak[i], x)
-			}
+// softmaxColumns computes n columns, which begin with dst and src.
+func softmaxColumns[T Float](s *Softmax, scratch []float64, dst, src []T, n int) {
+	sum, rest := scratch[:n], view[T](bytesOf(scratch[n:4*n]))
+	peak, part, temp := rest[:n], rest[n:2*n], rest[2*n:3*n]
+	clear(sum)
+	clear(part)
+	copy(peak, src)
+	for k := 1; k < s.Axis; k++ {
+		largerOf(peak, src[k*s.Inner:][:n])
+	}
+	for k := range s.Axis {
+		d := dst[k*s.Inner:][:n]
+		if s.Log {
+			d = temp
 		}
-		for k := range s.Axis {
-			d := dst[k*s.Inner+at:][:n]
-			for i, x := range src[k*s.Inner+at:][:n] {
-				e := expOf(x - peak[i])
-				sum[i] += float64(e)
-				if !s.Log {
-					d[i] = e
-				}
+		expAndAdd(d, src[k*s.Inner:][:n], peak, part)
+		if k == s.Axis-1 || k%sumRows == sumRows-1 {
+			for i, x := range part {
+				sum[i] += float64(x)
 			}
-		}
-		for i := range sum {
-			if s.Log {
-				sum[i] = math.Log(sum[i])
-			} else {
-				sum[i] = 1 / sum[i]
-			}
-		}
-		for k := range s.Axis {
-			d := dst[k*s.Inner+at:][:n]
-			for i, x := range src[k*s.Inner+at:][:n] {
-				if s.Log {
-					d[i] = x - peak[i] - T(sum[i])
-				} else {
-					d[i] *= T(sum[i])
-				}
-			}
+			clear(part)
 		}
 	}
+	for i := range sum {
+		if s.Log {
+			part[i] = T(math.Log(sum[i]))
+		} else {
+			part[i] = T(1 / sum[i])
+		}
+	}
+	for k := range s.Axis {
+		d := dst[k*s.Inner:][:n]
+		if s.Log {
+			rowOf(Sub, d, src[k*s.Inner:][:n], peak)
+			rowOf(Sub, d, d, part)
+		} else {
+			rowOf(Mul, d, d, part)
+		}
+	}
+}
+
+func largerOf[T Float](peak, x []T) {
+	if p, ok := any(peak).([]float32); ok {
+		binaryRowVV(Max, p, p, any(x).([]float32))
+		return
+	}
+	for i, v := range x {
+		peak[i] = max(peak[i], v)
+	}
+}
+
+// expAndAdd is dst = exp(x-peak), added to sum.
+func expAndAdd[T Float](dst, x, peak, sum []T) {
+	if d, ok := any(dst).([]float32); ok {
+		expColumns(d, any(x).([]float32), any(peak).([]float32), any(sum).([]float32))
+		return
+	}
+	expAddOf(dst, x, peak, sum)
+}
+
+func portableExpColumns(dst, src, peak, sum []float32) { expAddOf(dst, src, peak, sum) }
+
+func expAddOf[T Float](dst, x, peak, sum []T) {
+	for i, v := range x {
+		e := expOf(v - peak[i])
+		dst[i] = e
+		sum[i] += e
+	}
+}
+
+func rowOf[T Float](op BinaryOp, dst, x, y []T) {
+	if d, ok := any(dst).([]float32); ok {
+		binaryRowVV(op, d, any(x).([]float32), any(y).([]float32))
+		return
+	}
+	r := evenRun(len(dst))
+	floatStrided(op, &r, dst, x, y)
 }
 
 // expOf is the fast exponential of float32 and the exact one of float64.

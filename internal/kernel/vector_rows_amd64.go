@@ -1,22 +1,28 @@
 package kernel
 
-import "math"
-
 type rowCode struct {
-	add, sub, mul, div                         rowFunc2
-	addScalar, subScalar, mulScalar, divScalar rowFuncS
-	subFrom, divInto                           rowFuncS
+	bytes int // of a vector
 
-	relu, hardSwish, sqrt                               rowFunc
-	exp, sigmoid, silu, tanh, erf, gelu, geluTanh, mish rowFunc
-	leakyRelu                                           rowFuncS
-	clip, affine, hardSigmoid                           rowFuncST
-	sum                                                 func(n int, x *float32) float64
-	squares, expOnlySum                                 func(n int, x *float32, s float32) float64
-	max, min                                            func(n int, x *float32, s float32) float32
-	expSum                                              func(n int, dst, x *float32, s float32) float64
-	normScale                                           func(n int, dst, x, y *float32, s, t float32)
-	normBias                                            func(n int, dst, x, y, z *float32, s, t float32)
+	add, sub, mul, div, minimum, maximum                                           rowFunc2
+	addScalar, subScalar, mulScalar, divScalar, subFrom, divInto, leakyRelu, swish rowFuncS
+	clip, affine, hardSigmoid, elu, expScale                                       rowFuncST
+	relu, hardSwish, sqrt, abs, neg, round, floor, ceil, softsign                  rowFunc
+	cube, exp, log, sigmoid, silu, tanh, erf, gelu, geluTanh                       rowFunc
+	softplus, mish                                                                 rowFunc
+
+	sum           func(n int, x *float32) float64
+	squares       func(n int, x *float32, s float32) float64
+	max           func(n int, x *float32, s float32) float32
+	min           func(n int, x *float32, s float32) float32
+	softmaxRow    rowFunc
+	expSum        func(n int, dst, x *float32, s float32) float32
+	expOnlySum    func(n int, x *float32, s float32) float32
+	expSumColumns func(n int, dst, x, peak, sum *float32)
+	shortSum      func(n int, x *float32) float32
+	deviations    func(n int, x *float32, s float32) (sum, squares float32)
+	normScale     func(n int, dst, x, y *float32, s, t float32)
+	normBias      func(n int, dst, x, y, z *float32, s, t float32)
+	stream        rowFunc
 }
 
 type (
@@ -27,25 +33,29 @@ type (
 )
 
 var rows256 = rowCode{
-	add: add256, sub: sub256, mul: mul256, div: div256,
-	addScalar: addScalar256, subScalar: subScalar256, mulScalar: mulScalar256, divScalar: divScalar256,
-	subFrom: subFrom256, divInto: divInto256,
-	relu: relu256, hardSwish: hardSwish256, sqrt: sqrt256,
-	exp: exp256, sigmoid: sigmoid256, silu: silu256, tanh: tanh256, erf: erf256, gelu: gelu256, geluTanh: geluTanh256, mish: mish256,
-	leakyRelu: leakyRelu256, clip: clip256, affine: affine256, hardSigmoid: hardSigmoid256,
-	sum: sum256, squares: squares256, expOnlySum: expOnlySum256, max: max256, min: min256, expSum: expSum256,
-	normScale: normScale256, normBias: normBias256,
+	bytes: 32,
+	add:   add256, sub: sub256, mul: mul256, div: div256, minimum: minimum256, maximum: maximum256,
+	addScalar: addScalar256, subScalar: subScalar256, mulScalar: mulScalar256, divScalar: divScalar256, subFrom: subFrom256, divInto: divInto256,
+	leakyRelu: leakyRelu256, swish: swish256, clip: clip256, affine: affine256, hardSigmoid: hardSigmoid256, elu: elu256,
+	expScale: expScale256, relu: relu256, hardSwish: hardSwish256, sqrt: sqrt256, abs: abs256, neg: neg256,
+	round: round256, floor: floor256, ceil: ceil256, softsign: softsign256, cube: cube256, exp: exp256,
+	log: log256, sigmoid: sigmoid256, silu: silu256, tanh: tanh256, erf: erf256, gelu: gelu256,
+	geluTanh: geluTanh256, softplus: softplus256, mish: mish256, sum: sum256, squares: squares256, max: max256,
+	min: min256, softmaxRow: softmaxRow256, expSum: expSum256, expOnlySum: expOnlySum256, expSumColumns: expSumColumns256, shortSum: shortSum256,
+	deviations: deviations256, normScale: normScale256, normBias: normBias256, stream: stream256,
 }
 
 var rows512 = rowCode{
-	add: add512, sub: sub512, mul: mul512, div: div512,
-	addScalar: addScalar512, subScalar: subScalar512, mulScalar: mulScalar512, divScalar: divScalar512,
-	subFrom: subFrom512, divInto: divInto512,
-	relu: relu512, hardSwish: hardSwish512, sqrt: sqrt512,
-	exp: exp512, sigmoid: sigmoid512, silu: silu512, tanh: tanh512, erf: erf512, gelu: gelu512, geluTanh: geluTanh512, mish: mish512,
-	leakyRelu: leakyRelu512, clip: clip512, affine: affine512, hardSigmoid: hardSigmoid512,
-	sum: sum512, squares: squares512, expOnlySum: expOnlySum512, max: max512, min: min512, expSum: expSum512,
-	normScale: normScale512, normBias: normBias512,
+	bytes: 64,
+	add:   add512, sub: sub512, mul: mul512, div: div512, minimum: minimum512, maximum: maximum512,
+	addScalar: addScalar512, subScalar: subScalar512, mulScalar: mulScalar512, divScalar: divScalar512, subFrom: subFrom512, divInto: divInto512,
+	leakyRelu: leakyRelu512, swish: swish512, clip: clip512, affine: affine512, hardSigmoid: hardSigmoid512, elu: elu512,
+	expScale: expScale512, relu: relu512, hardSwish: hardSwish512, sqrt: sqrt512, abs: abs512, neg: neg512,
+	round: round512, floor: floor512, ceil: ceil512, softsign: softsign512, cube: cube512, exp: exp512,
+	log: log512, sigmoid: sigmoid512, silu: silu512, tanh: tanh512, erf: erf512, gelu: gelu512,
+	geluTanh: geluTanh512, softplus: softplus512, mish: mish512, sum: sum512, squares: squares512, max: max512,
+	min: min512, softmaxRow: softmaxRow512, expSum: expSum512, expOnlySum: expOnlySum512, expSumColumns: expSumColumns512, shortSum: shortSum512,
+	deviations: deviations512, normScale: normScale512, normBias: normBias512, stream: stream512,
 }
 
 func (v *rowCode) install() {
@@ -56,15 +66,20 @@ func (v *rowCode) install() {
 
 func (v *rowCode) installUnary() {
 	for op, f := range map[UnaryOp]rowFunc{
-		Relu: v.relu, HardSwish: v.hardSwish, Sqrt: v.sqrt, Exp: v.exp, Sigmoid: v.sigmoid, Silu: v.silu, Tanh: v.tanh, Erf: v.erf, Gelu: v.gelu,
-		GeluTanh: v.geluTanh, Mish: v.mish,
+		Relu: v.relu, HardSwish: v.hardSwish, Sqrt: v.sqrt, Abs: v.abs, Neg: v.neg, Round: v.round, Floor: v.floor, Ceil: v.ceil,
+		Softsign: v.softsign, Exp: v.exp, Log: v.log, Sigmoid: v.sigmoid, Silu: v.silu, Tanh: v.tanh, Erf: v.erf, Gelu: v.gelu,
+		GeluTanh: v.geluTanh, Softplus: v.softplus, Mish: v.mish,
 	} {
 		unaryRow[op] = func(dst, src []float32, _, _ float32) { f.run(dst, src) }
 	}
 	for op, f := range map[UnaryOp]rowFuncST{Affine: v.affine, HardSigmoid: v.hardSigmoid} {
 		unaryRow[op] = func(dst, src []float32, a, b float32) { f.run(dst, src, a, b) }
 	}
-	unaryRow[LeakyRelu] = func(dst, src []float32, a, _ float32) { v.leakyRelu.run(dst, src, a) }
+	for op, f := range map[UnaryOp]rowFuncS{LeakyRelu: v.leakyRelu, Swish: v.swish} {
+		unaryRow[op] = func(dst, src []float32, a, _ float32) { f.run(dst, src, a) }
+	}
+	unaryRow[Elu] = func(dst, src []float32, a, _ float32) { v.elu.run(dst, src, a, 1) }
+	unaryRow[Selu] = func(dst, src []float32, a, b float32) { v.elu.run(dst, src, a*b, b) }
 	unaryRow[Reciprocal] = func(dst, src []float32, _, _ float32) { v.divInto.run(dst, src, 1) }
 	unaryRow[Clip] = func(dst, src []float32, a, b float32) {
 		if a != a || b != b {
@@ -77,6 +92,8 @@ func (v *rowCode) installUnary() {
 		switch a {
 		case 2:
 			v.mul.run(dst, src, src)
+		case 3:
+			v.cube.run(dst, src)
 		case -1:
 			v.divInto.run(dst, src, 1)
 		default:
@@ -96,6 +113,10 @@ func (v *rowCode) installBinary() {
 			v.mul.run(dst, a, b)
 		case Div:
 			v.div.run(dst, a, b)
+		case Min:
+			v.minimum.run(dst, a, b)
+		case Max:
+			v.maximum.run(dst, a, b)
 		default:
 			portableBinaryVV(op, dst, a, b)
 		}
@@ -110,6 +131,10 @@ func (v *rowCode) installBinary() {
 			v.mulScalar.run(dst, a, s)
 		case Div:
 			v.divScalar.run(dst, a, s)
+		case Pow:
+			unaryRow[PowScalar](dst, a, s, 0)
+		case PRelu:
+			v.leakyRelu.run(dst, a, s)
 		default:
 			portableBinaryVS(op, dst, a, s)
 		}
@@ -163,72 +188,5 @@ func (f rowFuncST) run(dst, x []float32, s, t float32) {
 		n := min(len(dst), asmElements)
 		f(n, &dst[0], &x[0], s, t)
 		dst, x = dst[n:], x[n:]
-	}
-}
-
-func (v *rowCode) installRows() {
-	rowSum = func(x []float32) (sum float64) {
-		for ; len(x) > asmElements; x = x[asmElements:] {
-			sum += v.sum(asmElements, &x[0])
-		}
-		if len(x) > 0 {
-			sum += v.sum(len(x), &x[0])
-		}
-		return sum
-	}
-	rowSquares = func(x []float32, about float32) float64 { return sumRow(v.squares, x, about) }
-	rowMax = func(x []float32) float32 { return peakRow(v.max, x, float32(math.Inf(-1))) }
-	rowMin = func(x []float32) float32 { return peakRow(v.min, x, float32(math.Inf(1))) }
-	rowSoftmax = v.softmax
-	rowNorm = v.norm
-}
-
-func sumRow(f func(n int, x *float32, s float32) float64, x []float32, s float32) (sum float64) {
-	for len(x) > 0 {
-		n := min(len(x), asmElements)
-		sum += f(n, &x[0], s)
-		x = x[n:]
-	}
-	return sum
-}
-
-func peakRow(f func(n int, x *float32, s float32) float32, x []float32, peak float32) float32 {
-	for len(x) > 0 {
-		n := min(len(x), asmElements)
-		peak = f(n, &x[0], peak)
-		x = x[n:]
-	}
-	return peak
-}
-
-func (v *rowCode) softmax(dst, src []float32, log bool) {
-	peak := rowMax(src)
-	if log {
-		shift := float32(math.Log(sumRow(v.expOnlySum, src, peak)))
-		v.subScalar.run(dst, src, peak)
-		v.subScalar.run(dst, dst, shift)
-		return
-	}
-	sum, to := 0.0, dst[:len(src)]
-	for len(src) > 0 {
-		n := min(len(src), asmElements)
-		sum += v.expSum(n, &to[0], &src[0], peak)
-		src, to = src[n:], to[n:]
-	}
-	v.mulScalar.run(dst, dst, float32(1/sum))
-}
-
-func (v *rowCode) norm(dst, src, scale, bias []float32, mean, inv float32) {
-	dst, scale = dst[:len(src)], scale[:len(src)]
-	for len(src) > 0 {
-		n := min(len(src), asmElements)
-		if bias == nil {
-			v.normScale(n, &dst[0], &src[0], &scale[0], mean, inv)
-		} else {
-			_ = bias[n-1]
-			v.normBias(n, &dst[0], &src[0], &scale[0], &bias[0], mean, inv)
-			bias = bias[n:]
-		}
-		src, dst, scale = src[n:], dst[n:], scale[n:]
 	}
 }

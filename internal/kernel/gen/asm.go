@@ -26,9 +26,10 @@ var (
 type assembler struct {
 	*machine
 	text, stubs strings.Builder
-	table       []uint64 // one 64-bit word per constant, which the file repeats over a whole vector
-	offset      int      // of the next argument
-	labels      int
+	table       []uint64       // one 64-bit word per constant, which the file repeats over a whole vector
+	offset      int            // of the next argument
+	loops       int            // of the function
+	pins        map[uint64]int // vectors that hold constants
 }
 
 // Registers that every kernel uses alike. The mask of a row's end is in tailMask; on machines without mask registers it takes a vector,
@@ -85,7 +86,8 @@ func (a *assembler) function(name, doc string, in, out []param) {
 	fmt.Fprintf(&a.stubs, "\n// %s %s\n//\n//go:noescape\nfunc %s(%s)%s\n", name, doc, name, args, results)
 	fmt.Fprintf(&a.text, "\n// func %s(%s)%s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", name, args, results, name, size)
 	a.offset = 0
-	a.labels = 0
+	a.pins = nil
+	a.loops = 0
 }
 
 // arg gives the place of the next argument in order.
@@ -108,8 +110,34 @@ func (a *assembler) ret() {
 	a.op("RET")
 }
 
+// pin loads the constants that body uses into vectors that nothing else does, where the machine has those.
+func (a *assembler) pin(body func()) {
+	if !a.masks {
+		return
+	}
+	outer := *a
+	a.text, a.stubs, a.table = strings.Builder{}, strings.Builder{}, nil
+	body()
+	words := a.table
+	*a = outer
+	pins := map[uint64]int{}
+	for i, w := range words[:min(len(words), 16)] {
+		a.op("VMOVUPS %s, %s", a.constant(w), a.v(16+i))
+		pins[w] = 16 + i
+	}
+	a.pins = pins
+}
+
+func (a *assembler) isPinned(c float32) bool {
+	_, ok := a.pins[repeated(c)]
+	return ok
+}
+
 // constant gives the place of a vector of equal words.
 func (a *assembler) constant(word uint64) string {
+	if v, ok := a.pins[word]; ok {
+		return a.v(v)
+	}
 	at := -1
 	for i, w := range a.table {
 		if w == word {
@@ -125,9 +153,12 @@ func (a *assembler) constant(word uint64) string {
 
 func (a *assembler) f64(v float64) string { return a.constant(math.Float64bits(v)) }
 
-func (a *assembler) f32(v float32) string {
+func (a *assembler) f32(v float32) string { return a.constant(repeated(v)) }
+
+// repeated is a word of two equal numbers.
+func repeated(v float32) uint64 {
 	b := uint64(math.Float32bits(v))
-	return a.constant(b<<32 | b)
+	return b<<32 | b
 }
 
 // constants writes the tables: constants, and ones followed by zeros, from which the mask of any number of lanes is cut.
@@ -207,11 +238,13 @@ func (a *assembler) store(from int, to string, half, tail bool) {
 	}
 }
 
-// Predicates of comparisons, all false on NaN but the last.
+// Predicates of comparisons; the last two are true on NaN.
 const (
 	less      = 0x11
 	greater   = 0x1e
+	equal     = 0x00
 	unordered = 0x03
+	notLess   = 0x15
 )
 
 // choose sets dst to src in the lanes where x has the relation to y, a register or a constant. typ is PS or PD.

@@ -2,10 +2,11 @@ package main
 
 import "math"
 
-// The transcendental functions are computed as the portable ones are: in float64, half a vector of float32 at a time, with polynomials
-// good to 1e-9 and one rounding at the end. Constants come from memory, repeated over a vector.
+// The transcendental functions in float32. Polynomials are minimax fits with coefficients rounded to float32; what they leave over is below
+// half a unit in the last place, and the errors of whole functions, measured over all their range, are held by kerneltest. Numbers above
+// the largest, below the smallest and NaN come out of the arithmetic, with clamps that keep NaN where they are needed.
 
-// function registers: the argument, which becomes the result, and what functions are built of.
+// Vectors of a function: the argument, which becomes the result, and what functions are built of.
 const (
 	fnX = iota
 	fnE // the exponential
@@ -15,234 +16,337 @@ const (
 	fnU
 	fnV
 	fnW
+	fnS // scalars
+	fnT
+	fnY // of a loop with more operands
+	fnZ
 )
+
+// rowFunction is a function of one operand over a row.
+func (a *assembler) rowFunction(name, doc string, in []param, body func()) {
+	in = append([]param{argN, argDst, argX}, in...)
+	a.function(name, doc, in, nil)
+	a.op("MOVQ %s, CX", a.arg(argN))
+	a.op("MOVQ %s, DI", a.arg(argDst))
+	a.op("MOVQ %s, SI", a.arg(argX))
+	for i, p := range in[3:] {
+		a.op("VBROADCASTSS %s, %s", a.arg(p), a.v(fnS+i))
+	}
+	a.pin(body)
+	a.rowLoop([]string{"DI", "SI"}, 2, func(at func(string) string, tail bool) {
+		a.load(at("SI"), fnX, false, tail)
+		body()
+		a.store(fnX, at("DI"), false, tail)
+	})
+	a.ret()
+}
 
 func (a *assembler) functionKernels() {
 	for _, f := range []struct {
 		name, doc string
+		in        []param
 		body      func()
 	}{
-		{"exp", "is exp(x[i]).", func() { a.exp(fnX); a.move(fnE, fnX) }},
-		{"sigmoid", "is 1/(1+exp(-x[i])).", func() { a.sigmoidOf(fnX, func() { a.constantTo(1, fnX) }) }},
-		{"silu", "is x[i]/(1+exp(-x[i])).", func() { a.sigmoidOf(fnX, func() {}) }},
-		{"tanh", "is tanh(x[i]).", a.tanh},
-		{"erf", "is erf(x[i]).", a.erf},
-		{"gelu", "is x[i]/2 * (1+erf(x[i]/sqrt(2))).", a.gelu},
-		{"geluTanh", "is x[i]/2 * (1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3))).", a.geluTanh},
-		{"mish", "is x[i] * tanh(log(1+exp(x[i]))).", a.mish},
+		{"exp", "is exp(x[i]).", nil, func() { a.clampExp(fnX, fnU); a.exp(fnU); a.move(fnE, fnX) }},
+		{"log", "is log(x[i]).", nil, a.log},
+		{"sigmoid", "is 1/(1+exp(-x[i])).", nil, func() { a.sigmoidParts(fnX); a.ps("VDIVPS", fnU, fnE, fnX) }},
+		{"silu", "is x[i]/(1+exp(-x[i])).", nil, func() { a.sigmoidParts(fnX); a.timesSigmoid() }},
+		{"swish", "is x[i]/(1+exp(-s*x[i])).", []param{argS}, func() { a.ps("VMULPS", fnS, fnX, fnW); a.sigmoidParts(fnW); a.timesSigmoid() }},
+		{"geluTanh", "is x[i]/2 * (1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3))).", nil, a.geluTanh},
+		{"tanh", "is tanh(x[i]).", nil, a.tanh},
+		{"erf", "is erf(x[i]).", nil, a.erf},
+		{"gelu", "is x[i]/2 * (1+erf(x[i]/sqrt(2))).", nil, a.gelu},
+		{"softplus", "is log(1+exp(x[i])).", nil, a.softplus},
+		{"mish", "is x[i] * tanh(log(1+exp(x[i]))).", nil, a.mish},
+		{"elu", "is s*(exp(x[i])-1) for negative x[i], else t*x[i].", []param{argS, argT}, a.elu},
 	} {
-		a.function(f.name, f.doc, []param{argN, argDst, argX}, nil)
-		a.op("MOVQ %s, CX", a.arg(argN))
-		a.op("MOVQ %s, DI", a.arg(argDst))
-		a.op("MOVQ %s, SI", a.arg(argX))
-		a.loop([]string{"DI", "SI"}, 2, a.lanes/2, func(at func(string) string, tail bool) {
-			a.loadDoubles(at("SI"), fnX, tail)
-			f.body()
-			a.narrow(fnX)
-			a.store(fnX, at("DI"), true, tail)
-		})
-		a.ret()
-	}
-	a.expSum()
-}
-
-// expSum is the heart of softmax.
-func (a *assembler) expSum() {
-	sum := param{"sum", "float64"}
-	const total, shift = fnW + 1, fnW + 2
-	for _, k := range []struct {
-		name, doc string
-		keep      bool
-	}{{"expSum", "is the sum of exp(x[i]-s), which it keeps in dst[i].", true}, {"expOnlySum", "is the sum of exp(x[i]-s).", false}} {
-		in, pointers := []param{argN, argDst, argX, argS}, []string{"SI", "DI"}
-		if !k.keep {
-			in, pointers = []param{argN, argX, argS}, pointers[:1]
-		}
-		a.function(k.name, k.doc, in, []param{sum})
-		a.op("MOVQ %s, CX", a.arg(argN))
-		if k.keep {
-			a.op("MOVQ %s, DI", a.arg(argDst))
-		}
-		a.op("MOVQ %s, SI", a.arg(argX))
-		a.op("VBROADCASTSS %s, %s", a.arg(argS), a.h(shift))
-		a.op("VXORPD %s, %s, %s", a.v(total), a.v(total), a.v(total))
-		a.loop(pointers, 2, a.lanes/2, func(at func(string) string, tail bool) {
-			// The difference is one of float32, as the portable code forms it.
-			a.load(at("SI"), fnX, true, tail)
-			a.op("VSUBPS %s, %s, %s", a.h(shift), a.h(fnX), a.h(fnX))
-			a.op("VCVTPS2PD %s, %s", a.h(fnX), a.v(fnX))
-			a.exp(fnX)
-			if tail {
-				a.keepTail(fnE)
-			}
-			a.op("VADDPD %s, %s, %s", a.v(fnE), a.v(total), a.v(total))
-			if k.keep {
-				a.narrow(fnE)
-				a.store(fnE, at("DI"), true, tail)
-			}
-		})
-		a.addDoubles(total, fnE)
-		a.op("VMOVSD X%d, %s", total, a.result(sum))
-		a.ret()
+		a.rowFunction(f.name, f.doc, f.in, f.body)
 	}
 }
 
-func (a *assembler) move(from, to int) { a.op("VMOVAPD %s, %s", a.v(from), a.v(to)) }
+func (a *assembler) move(from, to int) { a.op("VMOVAPS %s, %s", a.v(from), a.v(to)) }
 
-func (a *assembler) constantTo(c float64, to int) { a.op("VMOVUPD %s, %s", a.f64(c), a.v(to)) }
+func (a *assembler) constantTo(c float32, to int) { a.op("VMOVUPS %s, %s", a.f32(c), a.v(to)) }
 
-// narrow rounds a vector of float64 to half a vector of float32.
-func (a *assembler) narrow(v int) {
-	if a.masks {
-		a.op("VCVTPD2PS %s, %s", a.v(v), a.h(v))
-		return
-	}
-	a.op("VCVTPD2PSY %s, %s", a.v(v), a.h(v))
+// ps is to = y op x: the order of operands of the instruction as the assembler writes it.
+func (a *assembler) ps(op string, x, y, to int) {
+	a.op("%s %s, %s, %s", op, a.v(x), a.v(y), a.v(to))
 }
 
 // with is x = x op c, for a constant c.
-func (a *assembler) with(op string, c float64, x int) {
-	a.op("%s %s, %s, %s", op, a.f64(c), a.v(x), a.v(x))
+func (a *assembler) with(op string, c float32, x int) {
+	a.op("%s %s, %s, %s", op, a.f32(c), a.v(x), a.v(x))
+}
+
+// bound is to = min(x, c) or max(x, c), and NaN where x is: the instructions give their last source, the first as written here, then.
+func (a *assembler) bound(op string, c float32, x, to int) {
+	limit := a.f32(c)
+	if !a.isPinned(c) {
+		spare := to
+		if x == to {
+			spare = fnN
+		}
+		a.constantTo(c, spare)
+		limit = a.v(spare)
+	}
+	a.op("%s %s, %s, %s", op, a.v(x), limit, a.v(to))
 }
 
 // horner is p = c0 and then p = p*x + c for the others.
-func (a *assembler) horner(p, x int, first float64, others ...float64) {
-	a.constantTo(first, p)
-	for _, c := range others {
-		a.op("VFMADD213PD %s, %s, %s", a.f64(c), a.v(x), a.v(p))
+func (a *assembler) horner(p, x int, coefficients ...float32) {
+	a.constantTo(coefficients[0], p)
+	for _, c := range coefficients[1:] {
+		a.op("VFMADD213PS %s, %s, %s", a.f32(c), a.v(x), a.v(p))
 	}
 }
 
-// expParts writes exp(x) as 2^n * (1+m), with 2^n in fnN and m in fnP. x must not be larger than exp takes in float64.
+// The logarithm of 2 in two parts: the product of the first and an exponent is exact.
+const (
+	ln2High = 0.693145751953125
+	ln2Low  = 1.42860682030941723212e-6
+)
+
+// expParts writes exp(x) as 2^n * (1+m), with n in fnN, r in fnR and the polynomial (m-r)/r^2 in fnP.
 func (a *assembler) expParts(x int) {
-	const roundBias = 0x1.8p52 // adding it leaves an integer in the low bits
-	n, r, m, square := a.v(fnN), a.v(fnR), a.v(fnP), a.v(fnE)
+	const roundBias = 0x1.8p23 // adding and subtracting it rounds to an integer
 	a.constantTo(roundBias, fnN)
-	a.op("VFMADD231PD %s, %s, %s", a.f64(1/math.Ln2), a.v(x), n)
-	a.op("VSUBPD %s, %s, %s", a.f64(roundBias), n, square)
+	a.op("VFMADD231PS %s, %s, %s", a.f32(1/math.Ln2), a.v(x), a.v(fnN))
+	a.with("VSUBPS", roundBias, fnN)
 	a.move(x, fnR)
-	a.op("VFNMADD231PD %s, %s, %s", a.f64(math.Ln2), square, r)
-	a.horner(fnP, fnR, 1.0/40320, 1.0/5040, 1.0/720, 1.0/120, 1.0/24, 1.0/6, 0.5)
-	a.op("VMULPD %s, %s, %s", r, r, square)
-	a.op("VFMADD213PD %s, %s, %s", r, square, m)
-	a.op("VPADDQ %s, %s, %s", a.constant(1023), n, n)
-	a.op("VPSLLQ $52, %s, %s", n, n)
+	a.op("VFNMADD231PS %s, %s, %s", a.f32(ln2High), a.v(fnN), a.v(fnR))
+	a.op("VFNMADD231PS %s, %s, %s", a.f32(ln2Low), a.v(fnN), a.v(fnR))
+	a.horner(fnP, fnR, 0.0013814539415761828, 0.008368744514882565, 0.04166838899254799, 0.1666652113199234, 0.4999999403953552)
 }
 
-// exp sets fnE. Beyond the range of float64 the parts are void.
+// exp sets fnE to exp(x), within 1 unit in the last place. It needs x in [expLeast, expMost] or NaN, and keeps fnX and what is beyond fnP.
 func (a *assembler) exp(x int) {
 	a.expParts(x)
-	a.move(fnN, fnE)
-	a.op("VFMADD231PD %s, %s, %s", a.v(fnN), a.v(fnP), a.v(fnE))
-	a.constantTo(math.Inf(1), fnN)
-	a.choose("PD", greater, a.v(x), a.f64(709), a.v(fnN), a.v(fnE))
-	a.op("VXORPD %s, %s, %s", a.v(fnN), a.v(fnN), a.v(fnN))
-	a.choose("PD", less, a.v(x), a.f64(-708), a.v(fnN), a.v(fnE))
+	for range 2 {
+		a.op("VFMADD213PS %s, %s, %s", a.f32(1), a.v(fnR), a.v(fnP))
+	}
+	if a.masks {
+		a.op("VSCALEFPS %s, %s, %s", a.v(fnN), a.v(fnP), a.v(fnE))
+		return
+	}
+	// 2^n may have no float32 where the result has one, so it is multiplied in halves.
+	a.op("VCVTPS2DQ %s, %s", a.v(fnN), a.v(fnN))
+	a.op("VPSRAD $1, %s, %s", a.v(fnN), a.v(fnE))
+	a.op("VPSUBD %s, %s, %s", a.v(fnE), a.v(fnN), a.v(fnN))
+	for _, n := range []int{fnE, fnN} {
+		a.power(n)
+		a.ps("VMULPS", n, fnP, fnP)
+	}
+	a.move(fnP, fnE)
 }
 
-// negate changes the sign of from.
-func (a *assembler) negate(from, to int) {
-	a.op("VXORPD %s, %s, %s", a.f64(math.Copysign(0, -1)), a.v(from), a.v(to))
+// power turns an integer n within the exponents of normal numbers into 2^n.
+func (a *assembler) power(n int) {
+	a.op("VPSLLD $23, %s, %s", a.v(n), a.v(n))
+	a.op("VPADDD %s, %s, %s", a.f32(1), a.v(n), a.v(n))
 }
 
-// absolute and sign take x apart.
-func (a *assembler) absolute(from, to int) {
-	a.op("VANDPD %s, %s, %s", a.constant(1<<63-1), a.v(from), a.v(to))
+// Beyond these exp is 0 or infinite.
+const (
+	expLeast = -104
+	expMost  = 89
+)
+
+func (a *assembler) clampExp(x, to int) {
+	a.bound("VMINPS", expMost, x, to)
+	a.bound("VMAXPS", expLeast, to, to)
+}
+
+// sign and magnitude of numbers.
+func (a *assembler) negated(from, to int) {
+	a.op("VXORPS %s, %s, %s", a.f32(float32(math.Copysign(0, -1))), a.v(from), a.v(to))
+}
+
+func (a *assembler) magnitude(from, to int) {
+	a.op("VANDPS %s, %s, %s", a.constant((1<<31-1)<<32|(1<<31-1)), a.v(from), a.v(to))
+}
+
+// minusMagnitude is -|from|.
+func (a *assembler) minusMagnitude(from, to int) {
+	a.op("VORPS %s, %s, %s", a.f32(float32(math.Copysign(0, -1))), a.v(from), a.v(to))
 }
 
 // withSign gives to, which is not negative, the sign of from. It spoils fnN.
 func (a *assembler) withSign(from, to int) {
-	a.op("VANDPD %s, %s, %s", a.f64(math.Copysign(0, -1)), a.v(from), a.v(fnN))
-	a.op("VORPD %s, %s, %s", a.v(fnN), a.v(to), a.v(to))
+	a.op("VANDPS %s, %s, %s", a.f32(float32(math.Copysign(0, -1))), a.v(from), a.v(fnN))
+	a.ps("VORPS", fnN, to, to)
 }
 
-// sigmoidOf divides fnX, after change, by 1+exp(-u).
-func (a *assembler) sigmoidOf(u int, change func()) {
-	a.negate(u, fnU)
-	a.exp(fnU)
-	change()
-	a.with("VADDPD", 1, fnE)
-	a.op("VDIVPD %s, %s, %s", a.v(fnE), a.v(fnX), a.v(fnX))
-}
-
-// tanh is e/(e+2) with e = exp(2|x|)-1, which does not cancel near 0: the scale there is 1.
-func (a *assembler) tanh() {
-	a.absolute(fnX, fnU)
-	a.constantTo(20, fnV)
-	a.op("VMINPD %s, %s, %s", a.v(fnU), a.v(fnV), a.v(fnU))
-	a.op("VADDPD %s, %s, %s", a.v(fnU), a.v(fnU), a.v(fnU))
-	a.expParts(fnU)
-	a.op("VSUBPD %s, %s, %s", a.f64(1), a.v(fnN), a.v(fnE))
-	a.op("VFMADD231PD %s, %s, %s", a.v(fnN), a.v(fnP), a.v(fnE))
-	a.op("VADDPD %s, %s, %s", a.f64(2), a.v(fnE), a.v(fnU))
-	a.op("VDIVPD %s, %s, %s", a.v(fnU), a.v(fnE), a.v(fnU))
-	a.withSign(fnX, fnU)
-	a.move(fnU, fnX)
-}
-
-// erfc turns z in fnU, not negative, into 1-erf(z) in fnV: the polynomial of the portable kernels.
-func (a *assembler) erfc() {
-	a.op("VMULPD %s, %s, %s", a.v(fnU), a.v(fnU), a.v(fnV))
-	a.negate(fnV, fnV)
+// sigmoidParts writes sigmoid(u) as fnE/fnU: e/(1+e) or 1/(1+e) with e = exp(-|u|), so that neither overflows nor cancels.
+func (a *assembler) sigmoidParts(u int) {
+	a.minusMagnitude(u, fnV)
+	a.bound("VMAXPS", expLeast, fnV, fnV)
 	a.exp(fnV)
-	a.constantTo(0.5, fnR)
-	a.op("VFMADD213PD %s, %s, %s", a.f64(1), a.v(fnU), a.v(fnR))
-	a.constantTo(1, fnV)
-	a.op("VDIVPD %s, %s, %s", a.v(fnR), a.v(fnV), a.v(fnV))
-	a.horner(fnP, fnV, -0.03195434353644973, 0.23713428373375847, -0.752550663413937, 1.2940798173831172, -1.2481344237028051,
-		0.6595103194976087, -0.2984544093074751, 0.1673293665803194, 0.1601292576973674, 0.24886535896530138, 0.2819458232676612,
-		0.28209961277122847)
-	a.op("VMULPD %s, %s, %s", a.v(fnP), a.v(fnV), a.v(fnV))
-	a.op("VMULPD %s, %s, %s", a.v(fnE), a.v(fnV), a.v(fnV))
-	a.op("VXORPD %s, %s, %s", a.v(fnN), a.v(fnN), a.v(fnN))
-	a.choose("PD", greater, a.v(fnU), a.f64(10.4), a.v(fnN), a.v(fnV))
+	a.op("VADDPS %s, %s, %s", a.f32(1), a.v(fnE), a.v(fnV))
+	a.constantTo(1, fnR)
+	a.op("VXORPS %s, %s, %s", a.v(fnN), a.v(fnN), a.v(fnN))
+	a.choose("PS", greater, a.v(u), a.v(fnN), a.v(fnR), a.v(fnE))
+	a.move(fnV, fnU)
 }
 
-// erf is 1-erfc(|x|) but for small x, where a Taylor series keeps what the difference would lose.
-func (a *assembler) erf() {
-	a.absolute(fnX, fnU)
-	a.erfc()
-	a.constantTo(1, fnW)
-	a.op("VSUBPD %s, %s, %s", a.v(fnV), a.v(fnW), a.v(fnW))
-	a.withSign(fnX, fnW)
-	a.op("VMULPD %s, %s, %s", a.v(fnX), a.v(fnX), a.v(fnR))
-	a.horner(fnP, fnR, -1.0/6894720, 1.0/685440, -1.0/75600, 1.0/9360, -1.0/1320, 1.0/216, -1.0/42, 1.0/10, -1.0/3, 1)
-	a.with("VMULPD", 2/math.SqrtPi, fnX)
-	a.op("VMULPD %s, %s, %s", a.v(fnP), a.v(fnX), a.v(fnX))
-	a.choose("PD", greater, a.v(fnU), a.f64(0.5), a.v(fnW), a.v(fnX))
-}
-
-// gelu is x times the distribution function of the normal distribution, which is erfc(|x|/sqrt(2))/2 or one minus that.
-func (a *assembler) gelu() {
-	a.absolute(fnX, fnU)
-	a.with("VMULPD", 1/math.Sqrt2, fnU)
-	a.erfc()
-	a.with("VMULPD", 0.5, fnV)
-	a.constantTo(1, fnW)
-	a.op("VSUBPD %s, %s, %s", a.v(fnV), a.v(fnW), a.v(fnW))
-	a.choose("PD", greater, a.v(fnX), a.f64(0), a.v(fnW), a.v(fnV))
-	a.op("VMULPD %s, %s, %s", a.v(fnV), a.v(fnX), a.v(fnX))
+// timesSigmoid multiplies fnX by what sigmoidParts left.
+func (a *assembler) timesSigmoid() {
+	a.ps("VDIVPS", fnU, fnE, fnE)
+	a.ps("VMULPS", fnE, fnX, fnX)
 }
 
 // geluTanh is x*sigmoid(2u).
 func (a *assembler) geluTanh() {
 	const cube, scale = 0.044715, 0.7978845608028654
-	a.op("VMULPD %s, %s, %s", a.v(fnX), a.v(fnX), a.v(fnW))
-	a.constantTo(cube, fnV)
-	a.op("VFMADD213PD %s, %s, %s", a.f64(1), a.v(fnV), a.v(fnW))
-	a.op("VMULPD %s, %s, %s", a.v(fnX), a.v(fnW), a.v(fnW))
-	a.with("VMULPD", 2*scale, fnW)
-	a.sigmoidOf(fnW, func() {})
+	a.ps("VMULPS", fnX, fnX, fnW)
+	a.constantTo(2*scale*cube, fnV)
+	a.op("VFMADD213PS %s, %s, %s", a.f32(2*scale), a.v(fnV), a.v(fnW))
+	a.ps("VMULPS", fnX, fnW, fnW)
+	a.sigmoidParts(fnW)
+	a.timesSigmoid()
 }
 
-// mish is x*tanh(softplus(x)), with the logarithm and the exponentials resolved.
+// tanh is 1-2/(exp(2|x|)+1), and an odd polynomial for small x, where the difference would cancel.
+func (a *assembler) tanh() {
+	a.magnitude(fnX, fnU)
+	a.ps("VADDPS", fnU, fnU, fnV)
+	a.bound("VMINPS", 20, fnV, fnV)
+	a.exp(fnV)
+	a.with("VADDPS", 1, fnE)
+	a.constantTo(2, fnV)
+	a.ps("VDIVPS", fnE, fnV, fnV)
+	a.constantTo(1, fnW)
+	a.ps("VSUBPS", fnV, fnW, fnW)
+	a.withSign(fnX, fnW)
+	a.ps("VMULPS", fnX, fnX, fnR)
+	a.horner(fnP, fnR, 0.017256995663046837, -0.053052954375743866, 0.1332598775625229, -0.33333149552345276)
+	a.ps("VMULPS", fnR, fnP, fnP)
+	a.op("VFMADD213PS %s, %s, %s", a.v(fnX), a.v(fnX), a.v(fnP))
+	a.choose("PS", less, a.v(fnU), a.f32(0.5), a.v(fnP), a.v(fnW))
+	a.move(fnW, fnX)
+}
+
+// erf is 1-exp(-R(|x|)) with a polynomial R, and an odd polynomial for small x.
+func (a *assembler) erf() {
+	a.magnitude(fnX, fnU)
+	a.bound("VMINPS", 3.95, fnU, fnV)
+	a.horner(fnW, fnV, 4.00985936721554e-06, -0.0002606612688396126, 0.0034368266351521015, -0.023447558283805847, 0.1060602068901062, 0.6350695490837097,
+		1.1287896633148193, -4.648135291063227e-05)
+	a.negated(fnW, fnW)
+	a.exp(fnW)
+	a.constantTo(1, fnW)
+	a.ps("VSUBPS", fnE, fnW, fnW)
+	a.withSign(fnX, fnW)
+	a.ps("VMULPS", fnX, fnX, fnR)
+	a.horner(fnP, fnR, 0.0047179171815514565, -0.026757264509797096, 0.11282826960086823, -0.37612608075141907, 0.12837916612625122)
+	a.op("VFMADD213PS %s, %s, %s", a.v(fnX), a.v(fnX), a.v(fnP))
+	a.choose("PS", less, a.v(fnU), a.f32(0.5), a.v(fnP), a.v(fnW))
+	a.move(fnW, fnX)
+}
+
+// gelu is x times the distribution function of the normal distribution: e = exp(-G(|x|)) or 1-e, with a polynomial G. What e is for numbers
+// beyond 6 is below what it takes from 1, and 0 here.
+func (a *assembler) gelu() {
+	const most = 6
+	a.magnitude(fnX, fnU)
+	a.bound("VMINPS", most, fnU, fnV)
+	a.horner(fnW, fnV, geluCoefficients...)
+	a.negated(fnW, fnW)
+	a.exp(fnW)
+	a.op("VXORPS %s, %s, %s", a.v(fnN), a.v(fnN), a.v(fnN))
+	a.choose("PS", greater, a.v(fnU), a.f32(most), a.v(fnN), a.v(fnE))
+	a.constantTo(1, fnW)
+	a.ps("VSUBPS", fnE, fnW, fnW)
+	a.choose("PS", greater, a.v(fnX), a.v(fnN), a.v(fnW), a.v(fnE))
+	a.ps("VMULPS", fnE, fnX, fnX)
+}
+
+var geluCoefficients = []float32{1.2341437205520833e-08, -3.9639905935473507e-07, 5.435721050162101e-06, -4.0169634303310886e-05,
+	0.00014895052299834788, 9.472617239225656e-05, -0.0049331309273839, 0.03643089532852173, 0.3182801604270935, 0.7978881001472473,
+	0.6931471228599548}
+
+// softplus is max(x, 0) + log(1+e) with e = exp(-|x|), as a series in e/(2+e).
+func (a *assembler) softplus() {
+	a.minusMagnitude(fnX, fnV)
+	a.bound("VMAXPS", expLeast, fnV, fnV)
+	a.exp(fnV)
+	a.op("VADDPS %s, %s, %s", a.f32(2), a.v(fnE), a.v(fnV))
+	a.ps("VDIVPS", fnV, fnE, fnE)
+	a.ps("VMULPS", fnE, fnE, fnV)
+	a.horner(fnP, fnV, 0.28024452924728394, 0.27999141812324524, 0.4002169966697693, 0.6666641235351562, 2)
+	a.bound("VMAXPS", 0, fnX, fnX)
+	a.op("VFMADD231PS %s, %s, %s", a.v(fnE), a.v(fnP), a.v(fnX))
+}
+
+// mish is x*e(e+2)/(e(e+2)+2) with e = exp(x), and x where the quotient is 1.
 func (a *assembler) mish() {
-	a.exp(fnX)
-	a.op("VADDPD %s, %s, %s", a.f64(2), a.v(fnE), a.v(fnU))
-	a.op("VMULPD %s, %s, %s", a.v(fnU), a.v(fnE), a.v(fnE))
-	a.op("VADDPD %s, %s, %s", a.f64(2), a.v(fnE), a.v(fnU))
-	a.op("VDIVPD %s, %s, %s", a.v(fnU), a.v(fnE), a.v(fnU))
-	a.op("VMULPD %s, %s, %s", a.v(fnX), a.v(fnU), a.v(fnU))
-	a.choose("PD", greater, a.v(fnX), a.f64(20), a.v(fnX), a.v(fnU))
+	a.bound("VMINPS", 20, fnX, fnU)
+	a.bound("VMAXPS", expLeast, fnU, fnU)
+	a.exp(fnU)
+	a.op("VADDPS %s, %s, %s", a.f32(2), a.v(fnE), a.v(fnU))
+	a.ps("VMULPS", fnU, fnE, fnE)
+	a.op("VADDPS %s, %s, %s", a.f32(2), a.v(fnE), a.v(fnU))
+	a.timesSigmoid()
+}
+
+// elu takes exp(x)-1 as 2^n*m + (2^n-1), which does not cancel near 0, where the scale is 1.
+func (a *assembler) elu() {
+	a.bound("VMAXPS", -30, fnX, fnU)
+	a.bound("VMINPS", 0, fnU, fnU)
+	a.expParts(fnU)
+	a.ps("VMULPS", fnR, fnP, fnP)
+	a.op("VFMADD213PS %s, %s, %s", a.v(fnR), a.v(fnR), a.v(fnP))
+	if a.masks {
+		a.constantTo(1, fnE)
+		a.op("VSCALEFPS %s, %s, %s", a.v(fnN), a.v(fnE), a.v(fnE))
+	} else {
+		a.op("VCVTPS2DQ %s, %s", a.v(fnN), a.v(fnE))
+		a.power(fnE)
+	}
+	a.op("VSUBPS %s, %s, %s", a.f32(1), a.v(fnE), a.v(fnV))
+	a.op("VFMADD213PS %s, %s, %s", a.v(fnV), a.v(fnE), a.v(fnP))
+	a.ps("VMULPS", fnS, fnP, fnP)
+	a.op("VXORPS %s, %s, %s", a.v(fnV), a.v(fnV), a.v(fnV))
+	a.ps("VMULPS", fnT, fnX, fnW)
+	a.choose("PS", less, a.v(fnX), a.v(fnV), a.v(fnP), a.v(fnW))
+	a.move(fnW, fnX)
+}
+
+// log takes the exponent off, so that a number f+1 in [sqrt(1/2), sqrt(2)) is left.
+func (a *assembler) log() {
+	const rootHalf = 0x3f3504f3 // of the bits of sqrt(1/2)
+	repeat := func(w uint64) string { return a.constant(w<<32 | w) }
+	n, x, u := a.v(fnN), a.v(fnX), a.v(fnU)
+	// Numbers below the normal ones are scaled into them.
+	a.constantTo(0, fnV)
+	a.constantTo(1<<23, fnR)
+	a.ps("VMULPS", fnR, fnX, fnR)
+	a.constantTo(-23, fnW)
+	a.move(fnX, fnU)
+	a.choose("PS", less, x, a.f32(0x1p-126), a.v(fnR), u)
+	a.choose("PS", less, x, a.f32(0x1p-126), a.v(fnW), a.v(fnV))
+	a.op("VPSUBD %s, %s, %s", repeat(rootHalf), u, n)
+	a.op("VPSRAD $23, %s, %s", n, n)
+	a.op("VPSLLD $23, %s, %s", n, a.v(fnR))
+	a.op("VPSUBD %s, %s, %s", a.v(fnR), u, u)
+	a.op("VCVTDQ2PS %s, %s", n, n)
+	a.ps("VADDPS", fnV, fnN, fnN)
+	a.with("VSUBPS", 1, fnU)
+	a.horner(fnP, fnU, 0.08917878568172455, -0.14350196719169617, 0.1487695574760437, -0.16565634310245514, 0.1996539831161499,
+		-0.2500174641609192, 0.33333858847618103)
+	a.ps("VMULPS", fnU, fnU, fnR)
+	a.ps("VMULPS", fnU, fnP, fnP)
+	a.ps("VMULPS", fnR, fnP, fnP)
+	a.op("VFMADD231PS %s, %s, %s", a.f32(ln2Low), n, a.v(fnP))
+	a.op("VFNMADD231PS %s, %s, %s", a.f32(0.5), a.v(fnR), a.v(fnP))
+	a.ps("VADDPS", fnP, fnU, fnU)
+	a.op("VFMADD231PS %s, %s, %s", a.f32(ln2High), n, u)
+	// Infinity and NaN stay; 0 gives -Inf, negative numbers NaN.
+	a.constantTo(float32(math.Inf(1)), fnR)
+	a.choose("PS", notLess, x, a.v(fnR), x, u)
+	a.negated(fnR, fnR)
+	a.op("VXORPS %s, %s, %s", n, n, n)
+	a.choose("PS", equal, x, n, a.v(fnR), u)
+	a.constantTo(float32(math.NaN()), fnR)
+	a.choose("PS", less, x, n, a.v(fnR), u)
 	a.move(fnU, fnX)
 }

@@ -9,7 +9,16 @@ func (a *assembler) rowLoop(pointers []string, unroll int, body func(at func(str
 }
 
 func (a *assembler) loop(pointers []string, unroll, lanes int, body func(at func(string) string, tail bool)) {
+	// The labels of a function's first loop are bare, those of others numbered.
+	a.loops++
+	label := func(name string) string {
+		if a.loops > 1 {
+			name += fmt.Sprint(a.loops)
+		}
+		return name
+	}
 	turns := func(n int, this, next string) {
+		this, next = label(this), label(next)
 		a.op("CMPQ CX, $%d", n*lanes)
 		a.op("JLT %s", next)
 		a.label(this)
@@ -29,10 +38,10 @@ func (a *assembler) loop(pointers []string, unroll, lanes int, body func(at func
 	}
 	turns(1, "vectors", "rest")
 	a.op("TESTQ CX, CX")
-	a.op("JZ done")
+	a.op("JZ %s", label("done"))
 	a.tail()
 	body(func(p string) string { return "(" + p + ")" }, true)
-	a.label("done")
+	a.label(label("done"))
 }
 
 var (

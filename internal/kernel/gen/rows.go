@@ -53,6 +53,9 @@ func (a *assembler) rowKernels() {
 	a.rowSums()
 	a.rowMax()
 	a.functionKernels()
+	a.softmaxKernels()
+	a.momentKernels()
+	a.stream()
 }
 
 func (a *assembler) binaryKernels() {
@@ -64,6 +67,14 @@ func (a *assembler) binaryKernels() {
 		})
 		a.elementwise(k.name+"Scalar", "is x[i] "+k.text+" s.", []param{argX, argS}, func(x, _, s, _, _ string) {
 			a.op("%s %s, %s, %s", k.instruction, s, x, x)
+		})
+	}
+	for _, k := range []struct{ name, instruction, text string }{{"minimum", "VMINPS", "smaller"}, {"maximum", "VMAXPS", "larger"}} {
+		a.elementwise(k.name, "is the "+k.text+" of x[i] and y[i], or NaN if either is.", []param{argX, argY}, func(x, y, _, _, free string) {
+			a.op("VMOVAPS %s, %s", x, free)
+			a.op("%s %s, %s, %s", k.instruction, y, x, free)
+			a.choose("PS", unordered, x, x, x, free)
+			a.op("VMOVAPS %s, %s", free, x)
 		})
 	}
 	a.elementwise("subFrom", "is s - x[i].", []param{argX, argS}, func(x, _, s, _, _ string) { a.op("VSUBPS %s, %s, %s", x, s, x) })
@@ -106,6 +117,26 @@ func (a *assembler) unaryKernels() {
 		a.op("VFMADD213PS %s, %s, %s", a.f32(0.5), y, x)
 		unit(x, free)
 		a.op("VMULPS %s, %s, %s", s, x, x)
+	})
+	a.elementwise("abs", "is |x[i]|.", []param{argX}, func(_, _, _, _, _ string) { a.magnitude(vecX, vecX) })
+	a.elementwise("neg", "is -x[i].", []param{argX}, func(_, _, _, _, _ string) { a.negated(vecX, vecX) })
+	for mode, name := range []string{"round", "floor", "ceil"} {
+		a.elementwise(name, "is x[i] as an integer.", []param{argX}, func(x, _, _, _, _ string) {
+			if a.masks {
+				a.op("VRNDSCALEPS $%d, %s, %s", 8+mode, x, x)
+			} else {
+				a.op("VROUNDPS $%d, %s, %s", 8+mode, x, x)
+			}
+		})
+	}
+	a.elementwise("softsign", "is x[i] / (1+|x[i]|).", []param{argX}, func(x, _, _, _, free string) {
+		a.magnitude(vecX, vecFree)
+		a.op("VADDPS %s, %s, %s", a.f32(1), free, free)
+		a.op("VDIVPS %s, %s, %s", free, x, x)
+	})
+	a.elementwise("cube", "is x[i]^3.", []param{argX}, func(x, _, _, _, free string) {
+		a.op("VMULPS %s, %s, %s", x, x, free)
+		a.op("VMULPS %s, %s, %s", free, x, x)
 	})
 	a.elementwise("sqrt", "is the square root of x[i].", []param{argX}, func(x, _, _, _, _ string) { a.op("VSQRTPS %s, %s", x, x) })
 }

@@ -1,0 +1,77 @@
+package kernel_test
+
+import (
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
+
+// BenchmarkMemory measures kernels that memory bounds beside what bounds them: a scale in place, a copy and a read of the same bytes. The
+// bandwidth is that of what a kernel must read and write once.
+func BenchmarkMemory(b *testing.B) {
+	for _, size := range []struct {
+		name string
+		n    int
+	}{{"1M", 1 << 20}, {"64M", 1 << 26}} {
+		x, y, z, row := ramp(size.n), ramp(size.n), ramp(size.n), ramp(1024)
+		softmax := kernel.Softmax{Outer: size.n / 1024, Axis: 1024, Inner: 1}
+		columns := kernel.Softmax{Outer: size.n / (64 << 10), Axis: 64, Inner: 1024}
+		norm := kernel.Norm{Rows: size.n / 1024, Len: 1024, Epsilon: 1e-5}
+		var nest kernel.Nest
+		nest.Prepare([]int{size.n}, []int{1}, []int{1}, []int{1})
+		var sum kernel.Reduce
+		sum.Prepare(kernel.ReduceSum, []int{size.n / 1024, 1024}, []bool{false, true})
+		var sumColumns kernel.Reduce
+		sumColumns.Prepare(kernel.ReduceSum, []int{size.n / 1024, 1024}, []bool{true, false})
+		var peak kernel.Reduce
+		peak.Prepare(kernel.ReduceMax, []int{size.n >> 15, 1 << 15}, []bool{false, true})
+		scratch := make([]float64, columns.ScratchBytes()/8)
+		unary := func(op kernel.UnaryOp, dst []float32) func() {
+			return func() {
+				const tile = 32 << 10
+				for at := 0; at < size.n; at += tile {
+					kernel.UnaryF32(op, dst[at:at+tile], x[at:at+tile], 0.999, 0.001)
+				}
+			}
+		}
+		tiles := func(n int, f func(t int)) func() {
+			return func() {
+				for t := range n {
+					f(t)
+				}
+			}
+		}
+		for _, k := range []struct {
+			name    string
+			touched int // arrays read or written
+			run     func()
+		}{
+			{"limit/read", 1, tiles(peak.Tiles(), func(t int) { kernel.ReduceTile(&peak, t, y, x) })},
+			{"limit/copy", 2, tiles(size.n>>15, func(t int) { copy(z[t<<15:(t+1)<<15], x[t<<15:]) })},
+			{"limit/scale in place", 2, unary(kernel.Affine, x)},
+			{"relu", 2, unary(kernel.Relu, z)},
+			{"exp", 2, unary(kernel.Exp, z)},
+			{"tanh", 2, unary(kernel.Tanh, z)},
+			{"erf", 2, unary(kernel.Erf, z)},
+			{"gelu", 2, unary(kernel.Gelu, z)},
+			{"silu", 2, unary(kernel.Silu, z)},
+			{"log", 2, unary(kernel.Log, z)},
+			{"add", 3, tiles(nest.Tiles(), func(t int) { lo, hi := nest.Range(t); kernel.BinaryF32(kernel.Add, &nest, lo, hi, z, x, y) })},
+			{"add in place", 3, tiles(nest.Tiles(), func(t int) { lo, hi := nest.Range(t); kernel.BinaryF32(kernel.Max, &nest, lo, hi, y, y, x) })},
+			{"softmax", 2, tiles(softmax.Tiles(), func(t int) { kernel.SoftmaxTile(&softmax, t, nil, z, x) })},
+			{"softmax in place", 2, tiles(softmax.Tiles(), func(t int) { kernel.SoftmaxTile(&softmax, t, nil, z, z) })},
+			{"softmax columns", 2, tiles(columns.Tiles(), func(t int) { kernel.SoftmaxTile(&columns, t, scratch, z, x) })},
+			{"layer norm", 2, tiles(norm.Tiles(), func(t int) { kernel.NormTile(&norm, t, z, x, row, row, nil, nil) })},
+			{"layer norm in place", 2, tiles(norm.Tiles(), func(t int) { kernel.NormTile(&norm, t, z, z, row, row, nil, nil) })},
+			{"sum rows", 1, tiles(sum.Tiles(), func(t int) { kernel.ReduceTile(&sum, t, y, x) })},
+			{"sum columns", 1, tiles(sumColumns.Tiles(), func(t int) { kernel.ReduceTile(&sumColumns, t, y, x) })},
+		} {
+			b.Run(size.name+"/"+k.name, func(b *testing.B) {
+				for b.Loop() {
+					k.run()
+				}
+				b.ReportMetric(float64(4*k.touched*size.n)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GB/s")
+			})
+		}
+	}
+}

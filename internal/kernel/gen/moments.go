@@ -1,0 +1,72 @@
+package main
+
+// momentKernels are the sums that a normalisation takes, in float32: rows are handed over in pieces, and the pieces' sums added up in
+// float64. Four sums run side by side.
+func (a *assembler) momentKernels() {
+	const sums, x, about = 4, 8, 9 // the sums of squares behind the sums
+	clear := func(n int) {
+		for i := range n {
+			a.op("VXORPS %s, %s, %s", a.v(i), a.v(i), a.v(i))
+		}
+	}
+	fold := func(first int) {
+		for _, p := range [][2]int{{1, 0}, {3, 2}, {2, 0}} {
+			a.ps("VADDPS", first+p[0], first+p[1], first+p[1])
+		}
+		a.foldLanes("VADDPS", first, x)
+	}
+	sum, squares := param{"sum", "float32"}, param{"squares", "float32"}
+	a.function("shortSum", "is the sum of x[i].", []param{argN, argX}, []param{sum})
+	a.op("MOVQ %s, CX", a.arg(argN))
+	a.op("MOVQ %s, SI", a.arg(argX))
+	clear(sums)
+	turn := 0
+	a.rowLoop([]string{"SI"}, sums, func(at func(string) string, tail bool) {
+		a.load(at("SI"), x, false, tail)
+		a.ps("VADDPS", x, turn%sums, turn%sums)
+		turn++
+	})
+	fold(0)
+	a.op("VMOVSS X0, %s", a.result(sum))
+	a.ret()
+
+	a.function("deviations", "are the sums of x[i]-s and of its square.", []param{argN, argX, argS}, []param{sum, squares})
+	a.op("MOVQ %s, CX", a.arg(argN))
+	a.op("MOVQ %s, SI", a.arg(argX))
+	a.op("VBROADCASTSS %s, %s", a.arg(argS), a.v(about))
+	clear(2 * sums)
+	turn = 0
+	a.rowLoop([]string{"SI"}, sums, func(at func(string) string, tail bool) {
+		a.load(at("SI"), x, false, tail)
+		a.ps("VSUBPS", about, x, x)
+		if tail {
+			a.dropTail(x)
+		}
+		a.ps("VADDPS", x, turn%sums, turn%sums)
+		a.ps("VFMADD231PS", x, x, sums+turn%sums)
+		turn++
+	})
+	fold(0)
+	fold(sums)
+	a.op("VMOVSS X0, %s", a.result(sum))
+	a.op("VMOVSS X%d, %s", sums, a.arg(squares))
+	a.ret()
+}
+
+// stream copies past the caches: what is much larger than they are would only push other things out of them, and without reading the
+// lines first that are then overwritten.
+func (a *assembler) stream() {
+	a.function("stream", "copies n vectors to dst, which begins at a multiple of a vector's size.", []param{argN, argDst, argX}, nil)
+	a.op("MOVQ %s, CX", a.arg(argN))
+	a.op("MOVQ %s, DI", a.arg(argDst))
+	a.op("MOVQ %s, SI", a.arg(argX))
+	a.label("vectors")
+	a.op("VMOVUPS (SI), %s", a.v(0))
+	a.op("VMOVNTPS %s, (DI)", a.v(0))
+	a.op("ADDQ $%d, SI", a.bytes())
+	a.op("ADDQ $%d, DI", a.bytes())
+	a.op("DECQ CX")
+	a.op("JNZ vectors")
+	a.op("SFENCE")
+	a.ret()
+}

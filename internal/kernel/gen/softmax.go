@@ -1,0 +1,160 @@
+package main
+
+// Vectors of the softmax kernels beyond those of exp.
+const (
+	smPeak = fnW + 1 + iota
+	smScale
+	smSum
+	smSums = 2
+)
+
+// softmaxKernels are whole rows for short ones, and the parts of long ones.
+func (a *assembler) softmaxKernels() {
+	a.softmaxRow()
+	sum := param{"sum", "float32"}
+	for _, k := range []struct {
+		name, doc string
+		keep      bool
+	}{{"expSum", "is the sum of exp(x[i]-s), which it keeps in dst[i].", true}, {"expOnlySum", "is the sum of exp(x[i]-s).", false}} {
+		in := []param{argN, argDst, argX, argS}
+		if !k.keep {
+			in = []param{argN, argX, argS}
+		}
+		a.function(k.name, k.doc, in, []param{sum})
+		a.op("MOVQ %s, CX", a.arg(argN))
+		if k.keep {
+			a.op("MOVQ %s, DI", a.arg(argDst))
+		}
+		a.op("MOVQ %s, SI", a.arg(argX))
+		a.op("VBROADCASTSS %s, %s", a.arg(argS), a.v(smPeak))
+		a.expSumLoop(k.keep)
+		a.op("VMOVSS X%d, %s", smSum, a.result(sum))
+		a.ret()
+	}
+	in := []param{argN, argDst, argX, argS, argT}
+	a.function("expScale", "is exp(x[i]-s) * t.", in, nil)
+	a.op("MOVQ %s, CX", a.arg(argN))
+	a.op("MOVQ %s, DI", a.arg(argDst))
+	a.op("MOVQ %s, SI", a.arg(argX))
+	a.op("VBROADCASTSS %s, %s", a.arg(argS), a.v(smPeak))
+	a.op("VBROADCASTSS %s, %s", a.arg(argT), a.v(smScale))
+	a.pin(a.expFromPeak)
+	a.rowLoop([]string{"DI", "SI"}, 2, func(at func(string) string, tail bool) {
+		a.load(at("SI"), fnX, false, tail)
+		a.expFromPeak()
+		a.ps("VMULPS", smScale, fnE, fnE)
+		a.store(fnE, at("DI"), false, tail)
+	})
+	a.ret()
+	a.expSumColumns()
+}
+
+// expFromPeak sets fnE to exp(fnX-peak).
+func (a *assembler) expFromPeak() {
+	a.ps("VSUBPS", smPeak, fnX, fnX)
+	a.bound("VMAXPS", expLeast, fnX, fnX)
+	a.exp(fnX)
+}
+
+// expSumLoop leaves the sum in the first lane of smSum.
+func (a *assembler) expSumLoop(keep bool) {
+	pointers := []string{"SI", "DI"}
+	if !keep {
+		pointers = pointers[:1]
+	}
+	for i := range smSums {
+		a.op("VXORPS %s, %s, %s", a.v(smSum+i), a.v(smSum+i), a.v(smSum+i))
+	}
+	a.pin(a.expFromPeak)
+	turn := 0
+	a.rowLoop(pointers, smSums, func(at func(string) string, tail bool) {
+		a.load(at("SI"), fnX, false, tail)
+		a.expFromPeak()
+		if keep {
+			a.store(fnE, at("DI"), false, tail)
+		}
+		if tail {
+			a.dropTail(fnE)
+		}
+		a.ps("VADDPS", fnE, smSum+turn%smSums, smSum+turn%smSums)
+		turn++
+	})
+	a.ps("VADDPS", smSum+1, smSum, smSum)
+	a.foldLanes("VADDPS", smSum, fnX)
+}
+
+// dropTail clears the lanes of a vector beyond the tail.
+func (a *assembler) dropTail(v int) {
+	if a.masks {
+		a.op("VMOVAPS.Z %s, %s, %s", a.v(v), tailMask, a.v(v))
+		return
+	}
+	a.op("VANDPS %s, %s, %s", a.v(tailVector), a.v(v), a.v(v))
+}
+
+// softmaxRow takes three passes over a row that lies in the first cache: the largest element, exponentials and their sum, the quotient. A
+// NaN is not the largest element, but its exponential spoils the sum.
+func (a *assembler) softmaxRow() {
+	const peaks = 4
+	a.function("softmaxRow", "is exp(x[i]) / sum(exp(x[j])); n is not 0.", []param{argN, argDst, argX}, nil)
+	a.op("MOVQ %s, R8", a.arg(argN))
+	a.op("MOVQ %s, R9", a.arg(argDst))
+	a.op("MOVQ %s, R10", a.arg(argX))
+	a.op("MOVQ R8, CX")
+	a.op("MOVQ R10, SI")
+	for i := range peaks {
+		a.op("VBROADCASTSS (SI), %s", a.v(i))
+	}
+	turn := 0
+	a.rowLoop([]string{"SI"}, peaks, func(at func(string) string, tail bool) {
+		if tail {
+			a.load(at("SI"), peaks, false, true)
+			a.fillTail(0, peaks)
+			a.op("VMAXPS %s, %s, %s", a.v(0), a.v(peaks), a.v(0))
+			return
+		}
+		a.load(at("SI"), peaks, false, false)
+		a.op("VMAXPS %s, %s, %s", a.v(turn%peaks), a.v(peaks), a.v(turn%peaks))
+		turn++
+	})
+	for _, p := range [][2]int{{1, 0}, {3, 2}, {2, 0}} {
+		a.pickLanes("VMAXPS", p[0], p[1])
+	}
+	a.foldLanes("VMAXPS", 0, peaks)
+	a.op("VBROADCASTSS X0, %s", a.v(smPeak))
+	a.op("MOVQ R8, CX")
+	a.op("MOVQ R10, SI")
+	a.op("MOVQ R9, DI")
+	a.expSumLoop(true)
+	a.constantTo(1, smScale)
+	a.op("VDIVSS X%d, X%d, X%d", smSum, smScale, smScale)
+	a.op("VBROADCASTSS X%d, %s", smScale, a.v(smScale))
+	a.op("MOVQ R8, CX")
+	a.op("MOVQ R9, DI")
+	a.rowLoop([]string{"DI"}, 4, func(at func(string) string, tail bool) {
+		a.load(at("DI"), fnX, false, tail)
+		a.ps("VMULPS", smScale, fnX, fnX)
+		a.store(fnX, at("DI"), false, tail)
+	})
+	a.ret()
+}
+
+// expSumColumns is expSum for neighbours that belong to rows of their own.
+func (a *assembler) expSumColumns() {
+	in := []param{argN, argDst, argX, {"peak", "*float32"}, {"sum", "*float32"}}
+	a.function("expSumColumns", "is exp(x[i]-peak[i]), which it adds to sum[i].", in, nil)
+	for i, reg := range []string{"CX", "DI", "SI", "DX", "R8"} {
+		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
+	}
+	a.pin(a.expFromPeak)
+	a.rowLoop([]string{"DI", "SI", "DX", "R8"}, 2, func(at func(string) string, tail bool) {
+		a.load(at("SI"), fnX, false, tail)
+		a.load(at("DX"), smPeak, false, tail)
+		a.expFromPeak()
+		a.store(fnE, at("DI"), false, tail)
+		a.load(at("R8"), smSum, false, tail)
+		a.ps("VADDPS", fnE, smSum, smSum)
+		a.store(smSum, at("R8"), false, tail)
+	})
+	a.ret()
+}

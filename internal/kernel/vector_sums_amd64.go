@@ -1,0 +1,153 @@
+package kernel
+
+import (
+	"math"
+	"unsafe"
+)
+
+// sumElements is how much of a row is added up in float32 before it goes on in float64: a lane adds up a hundredth of it.
+const sumElements = 4 << 10
+
+func (v *rowCode) installRows() {
+	rowSum = func(x []float32) (sum float64) {
+		for ; len(x) > asmElements; x = x[asmElements:] {
+			sum += v.sum(asmElements, &x[0])
+		}
+		if len(x) > 0 {
+			sum += v.sum(len(x), &x[0])
+		}
+		return sum
+	}
+	rowSquares = func(x []float32, about float32) (sum float64) {
+		for len(x) > 0 {
+			n := min(len(x), asmElements)
+			sum += v.squares(n, &x[0], about)
+			x = x[n:]
+		}
+		return sum
+	}
+	rowMax = func(x []float32) float32 { return peakRow(v.max, x, float32(math.Inf(-1))) }
+	rowMin = func(x []float32) float32 { return peakRow(v.min, x, float32(math.Inf(1))) }
+	rowMoments = v.moments
+	rowSoftmax = v.softmax
+	expColumns = func(dst, src, peak, sum []float32) {
+		dst, peak, sum = dst[:len(src)], peak[:len(src)], sum[:len(src)]
+		for len(src) > 0 {
+			n := min(len(src), asmElements)
+			v.expSumColumns(n, &dst[0], &src[0], &peak[0], &sum[0])
+			dst, src, peak, sum = dst[n:], src[n:], peak[n:], sum[n:]
+		}
+	}
+	rowNorm = v.norm
+	streamRow = v.streamRow
+}
+
+func peakRow(f func(n int, x *float32, s float32) float32, x []float32, peak float32) float32 {
+	for len(x) > 0 {
+		n := min(len(x), asmElements)
+		peak = f(n, &x[0], peak)
+		x = x[n:]
+	}
+	return peak
+}
+
+// moments takes the mean roughly first, and what it is off by together with the variance about it.
+func (v *rowCode) moments(x []float32) (mean, variance float64) {
+	count := float64(len(x))
+	for rest := x; len(rest) > 0; {
+		n := min(len(rest), sumElements)
+		mean += float64(v.shortSum(n, &rest[0]))
+		rest = rest[n:]
+	}
+	about := float32(mean / count)
+	var off, squares float64
+	for len(x) > 0 {
+		n := min(len(x), sumElements)
+		d, q := v.deviations(n, &x[0], about)
+		off, squares = off+float64(d), squares+float64(q)
+		x = x[n:]
+	}
+	off /= count
+	return float64(about) + off, max(0, squares/count-off*off)
+}
+
+// cachedRow is the length up to which a row and its result stay in a core's second cache.
+const cachedRow = 64 << 10
+
+// softmax reads and writes a row that the caches hold several times. Of a longer one it takes the largest element and the sum together,
+// piece by piece, and computes the exponentials again when it writes them.
+func (v *rowCode) softmax(dst, src []float32, log bool) {
+	if len(src) == 0 {
+		return
+	}
+	dst = dst[:len(src)]
+	if len(src) <= sumElements && !log {
+		v.softmaxRow(len(src), &dst[0], &src[0])
+		return
+	}
+	if len(src) <= cachedRow && !log {
+		peak, sum := rowMax(src), 0.0
+		for at := 0; at < len(src); at += sumElements {
+			sum += float64(v.expSum(min(len(src)-at, sumElements), &dst[at], &src[at], peak))
+		}
+		v.mulScalar.run(dst, dst, float32(1/sum))
+		return
+	}
+	peak, sum := v.expSums(src)
+	if log {
+		v.subScalar.run(dst, src, peak)
+		v.subScalar.run(dst, dst, float32(math.Log(sum)))
+		return
+	}
+	v.expScale.run(dst, src, peak, float32(1/sum))
+}
+
+// expSums is the largest element of a row and the sum of exp(x-peak). What was added up about a smaller one is scaled down.
+func (v *rowCode) expSums(x []float32) (peak float32, sum float64) {
+	peak = float32(math.Inf(-1))
+	for len(x) > 0 {
+		n := min(len(x), sumElements)
+		if top := v.max(n, &x[0], peak); top != peak {
+			if sum > 0 {
+				sum *= math.Exp(float64(peak) - float64(top))
+			}
+			peak = top
+		}
+		if math.IsInf(float64(peak), -1) {
+			x = x[n:] // nothing but -Inf so far
+			continue
+		}
+		sum += float64(v.expOnlySum(n, &x[0], peak))
+		x = x[n:]
+	}
+	return peak, sum
+}
+
+func (v *rowCode) norm(dst, src, scale, bias []float32, mean, inv float32) {
+	dst, scale = dst[:len(src)], scale[:len(src)]
+	for len(src) > 0 {
+		n := min(len(src), asmElements)
+		if bias == nil {
+			v.normScale(n, &dst[0], &src[0], &scale[0], mean, inv)
+		} else {
+			_ = bias[n-1]
+			v.normBias(n, &dst[0], &src[0], &scale[0], &bias[0], mean, inv)
+			bias = bias[n:]
+		}
+		src, dst, scale = src[n:], dst[n:], scale[n:]
+	}
+}
+
+// streamRow copies the ends, which are no whole vectors, as usual.
+func (v *rowCode) streamRow(dst, src []float32) {
+	head := min(int(-uintptr(unsafe.Pointer(unsafe.SliceData(dst)))%uintptr(v.bytes))/4, len(dst))
+	copy(dst[:head], src)
+	dst, src = dst[head:], src[head:]
+	for lanes := v.bytes / 4; len(dst) >= lanes; {
+		n := min(len(dst), asmElements) / lanes
+		_ = src[n*lanes-1]
+		v.stream(n, &dst[0], &src[0])
+		dst, src = dst[n*lanes:], src[n*lanes:]
+	}
+	copy(dst, src)
+}
