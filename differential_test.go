@@ -48,7 +48,7 @@ func TestRandomPrograms(t *testing.T) {
 		d.compare(t, pool, seen)
 	})
 	t.Logf("seen: %v", seen)
-	for _, what := range []string{"fused_conv", "residual", "prologue", "pool", "if", "in place", "state in place", "copies", "folded", "exact after fusing"} {
+	for _, what := range []string{"fused_conv", "residual", "prologue", "pool", "if", "in place", "state in place", "copies", "folded", "exact after fusing", "non_zero", "unpromised"} {
 		if seen[what] == 0 && !testing.Short() { // a few programs do not have everything
 			t.Errorf("got no program with %s, want some", what)
 		}
@@ -176,6 +176,7 @@ func (d *randomProgram) count(ctx *pass.Context, e *exec.Executable, seen map[st
 		}
 	}
 	seen["in place"] += len(e.Plan.InPlace)
+	seen["unpromised"] += len(e.Plan.Unpromised)
 	seen["copies"] += len(ctx.Copies)
 }
 

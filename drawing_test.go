@@ -187,7 +187,7 @@ func (d *drawer) call(depth int) {
 		d.emit(d.bounds[x], "cast", op.Attrs{attr("to", dtype.F32)}, 1, x)
 		return
 	}
-	switch d.n(0, 15) {
+	switch d.n(0, 16) {
 	case 0, 1:
 		d.unary(x)
 	case 2, 3, 4:
@@ -200,6 +200,8 @@ func (d *drawer) call(depth int) {
 		d.reduce(x)
 	case 14:
 		d.choose(x)
+	case 15:
+		d.pick(x)
 	default:
 		if depth < 2 {
 			d.branch(depth)
@@ -336,6 +338,63 @@ func (d *drawer) reduce(x *ir.Value) []*ir.Value {
 			return y.Type.DType == dtype.F32 && y.Type.Shape.Rank() > 0 && d.bounds[y].size <= b.size && d.bounds[y].off <= b.off && !d.bounds[y].frac && !d.bounds[y].conv
 		}))
 	}
+}
+
+// pick draws a chain of values whose size depends on x, and a scalar made of
+// its end.
+func (d *drawer) pick(x *ir.Value) []*ir.Value {
+	if b := d.bounds[x]; b.conv || b.off > 0 {
+		return nil
+	}
+	at := d.hidden("non_zero", nil, x)
+	pool := []*ir.Value{at}
+	for range d.n(0, 5) {
+		at = rapid.SampledFrom(pool).Draw(d.t, "picked")
+		switch d.n(0, 5) {
+		case 0:
+			at = d.hidden("neg", nil, at)
+		case 1:
+			at = d.hidden("abs", nil, at)
+		case 2:
+			at = d.hidden("reshape", nil, at, d.ints(-1))
+		case 3:
+			at = d.hidden("add", nil, at, at)
+		case 4:
+			at = d.hidden("transpose", nil, at)
+		default:
+			at = d.hidden("identity", nil, at)
+		}
+		pool = append(pool, at)
+	}
+	b := bound{size: 1 << 18}
+	if d.one(4) {
+		return d.emit(b, "size", nil, 1, at)
+	}
+	var sum *ir.Value
+	for _, v := range rapid.Permutation(pool).Draw(d.t, "read") {
+		part := d.hidden("reduce_sum", op.Attrs{attr("keepdims", int64(0))}, v)
+		if sum != nil {
+			part = d.hidden("add", nil, sum, part)
+		}
+		sum = part
+	}
+	return d.emit(b, "cast", op.Attrs{attr("to", dtype.F32)}, 1, sum)
+}
+
+// hidden adds a call whose result other calls do not draw.
+func (d *drawer) hidden(name string, attrs op.Attrs, args ...*ir.Value) *ir.Value {
+	c := &ir.Call{Op: op.Builtin().Lookup(name), Attrs: sorted(attrs), Results: make([]*ir.Value, 1)}
+	for _, a := range args {
+		c.Args = append(c.Args, ir.Operand{Value: a})
+	}
+	sig := c.Sig(d.known)
+	if err := op.InferTypes(sig); err != nil {
+		panic(err)
+	}
+	v := d.program.NewValue(ir.Result, "", sig.Results[0])
+	v.Def, c.Results[0] = c, v
+	d.block.Calls = append(d.block.Calls, c)
+	return v
 }
 
 // choose draws what decides by a value: only where fused and unfused agree

@@ -378,6 +378,6 @@ func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *e
 	if err != nil {
 		return nil, nil, err
 	}
-	exe, err = exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: o.threads, Declined: c.Declined, Copies: c.Copies, Panels: m.panels})
+	exe, err = exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: c.Declined, Copies: c.Copies, Panels: m.panels})
 	return exe, c.frozen, err
 }

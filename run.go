@@ -216,6 +216,27 @@ func (r *running) execute(ctx context.Context) error {
 		}
 		return err
 	}
+	return r.takeDynamic(runner)
+}
+
+// takeDynamic takes the outputs whose size depended on data.
+func (r *running) takeDynamic(runner *exec.Runner) error {
+	for i, v := range r.exe.Program.Body.Results {
+		if v.Type.IsStatic() {
+			continue
+		}
+		buf, typ := runner.TakeDynamic(i)
+		var err error
+		if buf == nil {
+			r.outputs[i].t, err = tensor.New(typ.DType, typ.Shape)
+		} else {
+			r.outputs[i].t, err = tensor.FromBuffer(buf, 0, typ.DType, shape.RowMajor(typ.Shape))
+			err = errors.Join(err, buf.Release()) // the tensor holds it
+		}
+		if err != nil {
+			return fmt.Errorf("output %q: %w", r.session.model.outputs[i].Name, err)
+		}
+	}
 	return nil
 }
 
@@ -238,7 +259,7 @@ func (r *running) prepareOutputs() error {
 	}
 	for i, v := range results {
 		o := &r.outputs[i]
-		if o.t != nil || o.input >= 0 {
+		if o.t != nil || o.input >= 0 || !v.Type.IsStatic() {
 			continue
 		}
 		var err error
@@ -260,6 +281,8 @@ func (r *running) lend(i int, into intoOption, want op.Type) error {
 		return fmt.Errorf("got no tensor: %w", ErrInput)
 	case o.t != nil:
 		return fmt.Errorf("the output is given twice: %w", ErrInput)
+	case !want.IsStatic():
+		return fmt.Errorf("the size of the output, %s, depends on data and is known when it is computed: %w", want, ErrUnsupported)
 	case o.input >= 0:
 		return fmt.Errorf("the output comes back in the bytes of the donated input %q: %w", r.session.model.inputs[o.input].Name, ErrUnsupported)
 	}

@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"math"
@@ -57,6 +58,9 @@ func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
 			binary.LittleEndian.PutUint64(weights[w.Name], uint64(v))
 		}
 	}
+	if err := ir.Infer(p, ir.Known(weights)); err != nil {
+		t.Fatal(err)
+	}
 	var inputs, want [][]byte
 	for _, v := range p.Body.Params {
 		inputs = append(inputs, bytesFor(v.Type, r))
@@ -81,7 +85,10 @@ func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
 		}
 		var outputs [][]byte
 		for i, v := range p.Body.Results {
-			n, _ := v.Type.Bytes()
+			n := 0
+			if v.Type.IsStatic() {
+				n, _ = v.Type.Bytes()
+			}
 			if in := exe.OutputInInput(i); in >= 0 {
 				outputs = append(outputs, given[in][:n])
 				continue
@@ -90,6 +97,16 @@ func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
 		}
 		if err := runner.Run(pool, nil, given, outputs); err != nil {
 			t.Fatal(err)
+		}
+		for i, v := range p.Body.Results {
+			if v.Type.IsStatic() {
+				continue
+			}
+			if buf, typ := runner.TakeDynamic(i); buf != nil {
+				n, _ := typ.Bytes()
+				outputs[i] = bytes.Clone(buf.Bytes()[:n])
+				buf.Release()
+			}
 		}
 		for i := range want {
 			if string(outputs[i]) != string(want[i]) {

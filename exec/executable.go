@@ -19,7 +19,8 @@ import (
 
 // Options say how a program is compiled.
 type Options struct {
-	Threads int // workers that run a step; at least 1
+	Threads       int // workers that run a step; at least 1
+	MaxConcurrent int // runs at a time that the plan's total counts; at least 1
 
 	// Declined and Copies come from the passes and are part of the plan's
 	// report.
@@ -51,6 +52,12 @@ type Executable struct {
 	taken    []bool // per parameter: the program writes into it or gives it back
 	writes   []bool // per call: it writes into a parameter
 	outputIn []int  // per result: the parameter whose bytes it comes back in, or -1
+
+	dynamic    int         // number of values whose size depends on data
+	outDynamic []int       // per result: its number among them, or -1
+	late       []bool      // per call: it is bound when it runs
+	freed      [][]int     // per call: dynamic values whose own buffers are given back after it
+	gives      [][][]given // per call and region: what the region returns
 }
 
 // ref is where one operand or result of a call lies.
@@ -59,6 +66,14 @@ type ref struct {
 	arg          int
 	offset, size int64
 	weight       *ir.Value
+	dynamic      int // number of the value whose size depends on data, -1 for others
+}
+
+// given is what a region returns as a dynamic result of the call around it.
+type given struct {
+	ref
+	typ op.Type
+	to  int // number of the result among the dynamic values
 }
 
 // Compile compiles a final program: all types static, what may be
@@ -72,6 +87,7 @@ func Compile(ctx context.Context, p *ir.Program, weights ir.Weights, o Options) 
 		return nil, err
 	}
 	e := &Executable{Program: p, weights: weights, panels: o.Panels, calls: l.calls, sigs: l.sigs}
+	e.collectDynamic(l)
 	problem := l.problem()
 	placed, err := solve.Solve(ctx, problem, solve.Options{Effort: o.Effort})
 	if err != nil {
@@ -180,13 +196,16 @@ func (e *Executable) findTaken(l *lowering) {
 func (e *Executable) resolve(l *lowering, bases []int64) error {
 	at := func(v *ir.Value) (ref, error) {
 		if v == nil {
-			return ref{}, nil
+			return ref{dynamic: -1}, nil
 		}
 		p := l.places[v]
 		if p.class == nil {
 			return ref{}, fmt.Errorf("BUG: exec: value %q has no place", v.Name)
 		}
-		r := ref{space: p.class.space, arg: p.class.arg, offset: p.offset, size: p.size}
+		r := ref{space: p.class.space, arg: p.class.arg, offset: p.offset, size: p.size, dynamic: -1}
+		if n, ok := l.dynamic[v]; ok {
+			r.dynamic = n
+		}
 		switch r.space {
 		case plan.SpaceArena:
 			r.offset += bases[p.class.id]
@@ -211,6 +230,24 @@ func (e *Executable) resolve(l *lowering, bases []int64) error {
 			}
 			e.refs[k] = append(e.refs[k], r)
 		}
+		var regions [][]given
+		for _, region := range c.Regions {
+			var list []given
+			for i, v := range c.Results {
+				to, dynamic := l.dynamic[v]
+				if !dynamic {
+					continue
+				}
+				y := region.Results[i]
+				r, err := at(y)
+				if err != nil {
+					return err
+				}
+				list = append(list, given{r, y.Type, to})
+			}
+			regions = append(regions, list)
+		}
+		e.gives = append(e.gives, regions)
 	}
 	return nil
 }
@@ -251,6 +288,8 @@ func (l *lowering) document(problem *plan.Problem, placed plan.Placement, scratc
 		Model:           l.program.Hash(),
 		ArenaBytes:      placed.Size,
 		Threads:         max(o.Threads, 1),
+		MaxConcurrent:   max(o.MaxConcurrent, 1),
+		Unpromised:      l.unpromised(),
 		LowerBoundBytes: problem.LowerBound().Bytes,
 		InPlace:         l.inPlace,
 		Declined:        slices.Concat(o.Declined, l.declined),

@@ -39,6 +39,8 @@ type lowering struct {
 	places   map[*ir.Value]place
 	yields   map[*ir.Value]*class // values that a region returns: the class of the call's result
 	ends     map[*ir.Value]plan.Time
+	dynamic  map[*ir.Value]int  // values whose size depends on data, numbered
+	freed    map[*ir.Call][]int // dynamic values whose own buffers are given back after the call
 	outputs  map[*ir.Value]bool // values that the program's results are, or are views of
 	classes  []*class
 	inPlace  []plan.InPlace
@@ -47,7 +49,8 @@ type lowering struct {
 
 func lower(p *ir.Program, known func(*ir.Value) ([]byte, bool)) (*lowering, error) {
 	l := &lowering{program: p, known: known, index: map[*ir.Call]int{}, places: map[*ir.Value]place{},
-		yields: map[*ir.Value]*class{}, ends: map[*ir.Value]plan.Time{}, outputs: map[*ir.Value]bool{}}
+		yields: map[*ir.Value]*class{}, ends: map[*ir.Value]plan.Time{}, dynamic: map[*ir.Value]int{},
+		freed: map[*ir.Call][]int{}, outputs: map[*ir.Value]bool{}}
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
 		l.index[c] = len(l.calls)
 		l.calls = append(l.calls, c)
@@ -64,6 +67,7 @@ func lower(p *ir.Program, known func(*ir.Value) ([]byte, bool)) (*lowering, erro
 	}
 	l.placeOutputs()
 	l.collectEnds()
+	l.endDynamic(p.Body)
 	l.collectPieces()
 	return l, nil
 }
@@ -77,11 +81,15 @@ func describe(c *ir.Call) string {
 
 func bytesOf(v *ir.Value) (int64, error) {
 	if !v.Type.IsStatic() {
-		return 0, fmt.Errorf("value %q has type %s, whose size depends on data: %w", v.Name, v.Type, op.ErrUnsupported)
+		return 0, fmt.Errorf("value %q has type %s, want a size: %w", v.Name, v.Type, op.ErrUnsupported)
 	}
 	n, err := v.Type.Bytes()
 	return int64(n), err
 }
+
+// isLate reports whether call k is bound when it runs: the size of an operand
+// or a result depends on data.
+func (l *lowering) isLate(k int) bool { return len(l.calls[k].Regions) == 0 && !l.sigs[k].IsStatic() }
 
 // placeInterface gives parameters and weights their places.
 func (l *lowering) placeInterface() error {
@@ -108,6 +116,12 @@ func (l *lowering) placeInterface() error {
 func (l *lowering) placeResults(k int, c *ir.Call) error {
 	for r, v := range c.Results {
 		if v == nil {
+			continue
+		}
+		if !v.Type.IsStatic() {
+			if err := l.placeDynamic(k, r, v); err != nil {
+				return err
+			}
 			continue
 		}
 		n, err := bytesOf(v)
@@ -142,7 +156,7 @@ func (l *lowering) placeResults(k int, c *ir.Call) error {
 	}
 	for _, region := range c.Regions {
 		for i, y := range region.Results {
-			if i < len(c.Results) && c.Results[i] != nil {
+			if i < len(c.Results) && c.Results[i] != nil && c.Results[i].Type.IsStatic() {
 				l.yields[y] = l.places[c.Results[i]].class
 			}
 		}
@@ -172,6 +186,9 @@ func (l *lowering) isWhole(v *ir.Value) bool {
 
 // bytesFor returns the operand whose bytes result r lies in, -1 for none.
 func (l *lowering) bytesFor(k int, c *ir.Call, r int) (arg int, kind op.AliasKind, offset int) {
+	if !l.sigs[k].IsStatic() {
+		return -1, 0, 0 // what lies where is decided when the call runs
+	}
 	for i, a := range c.Args {
 		if a.Value == nil {
 			continue
@@ -202,7 +219,7 @@ func (l *lowering) newClass(name string, size int64) *class {
 func (l *lowering) placeOutputs() {
 	for i, v := range l.program.Body.Results {
 		at := l.places[v]
-		if at.class.space != plan.SpaceArena {
+		if at.class.space != plan.SpaceArena && at.class.space != plan.SpaceOwn {
 			continue
 		}
 		if !l.isWhole(v) {
@@ -280,7 +297,7 @@ func (l *lowering) life(v *ir.Value) (start, end plan.Time) {
 	}
 	start = plan.Time(2*l.index[v.Def] + 1)
 	end = max(l.ends[v], start+1)
-	if l.places[v].class.space != plan.SpaceArena {
+	if space := l.places[v].class.space; space != plan.SpaceArena && space != plan.SpaceOwn {
 		return start, max(end, steps)
 	}
 	return start, end

@@ -120,7 +120,17 @@ func (e *Executable) findPanels() (scratch []int64, err error) {
 			switch in.kind {
 			case branch:
 				settled = !e.readRaw(e.refs[in.call][0]) && settled
+			case give:
+				for _, g := range e.gives[in.call][in.target] {
+					settled = !e.readRaw(g.ref) && settled
+				}
 			case run:
+				if e.late[in.call] {
+					for i := range e.calls[in.call].Args {
+						settled = !e.readRaw(e.refs[in.call][i]) && settled
+					}
+					continue
+				}
 				t, err := e.bind(in.call)
 				if err != nil {
 					faults = append(faults, err)

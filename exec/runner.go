@@ -2,6 +2,7 @@ package exec
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/ir"
@@ -22,6 +23,8 @@ const (
 	run instrKind = iota
 	branch
 	jump
+	give // what region target of the call returns becomes the call's results
+	free // the own buffers whose last use was the call
 )
 
 // emit appends the instructions of a block. Views that were placed as views
@@ -34,20 +37,34 @@ func (e *Executable) emit(b *ir.Block, l *lowering) {
 			at := len(e.code)
 			e.code = append(e.code, instr{kind: branch, call: k})
 			e.emit(c.Regions[0], l)
+			e.emitGive(k, 0)
 			end := len(e.code)
 			e.code = append(e.code, instr{kind: jump})
 			e.code[at].target = len(e.code)
 			e.emit(c.Regions[1], l)
+			e.emitGive(k, 1)
 			e.code[end].target = len(e.code)
 		case !l.isPlacedView(k, c):
 			e.code = append(e.code, instr{kind: run, call: k})
 		}
+		if len(e.freed[k]) > 0 {
+			e.code = append(e.code, instr{kind: free, call: k})
+		}
+	}
+}
+
+func (e *Executable) emitGive(k, region int) {
+	if len(e.gives[k][region]) > 0 {
+		e.code = append(e.code, instr{kind: give, call: k, target: region})
 	}
 }
 
 // isPlacedView reports whether every result of call k is a view that lies
 // where the operand's bytes are.
 func (l *lowering) isPlacedView(k int, c *ir.Call) bool {
+	if l.isLate(k) {
+		return false
+	}
 	for r, v := range c.Results {
 		if v == nil {
 			continue
@@ -75,6 +92,10 @@ type Runner struct {
 	inputs, outputs []outer
 	arena           []inArena
 	scratch         []byte
+
+	gives   [][2][][]byte // per call and region: the bytes of what has a place
+	dynamic []held        // per value whose size depends on data
+	late    []*op.Call    // per call that is bound when it runs: operands and results that have a place
 }
 
 // outer is an operand or result that lies in an input or an output.
@@ -94,10 +115,22 @@ func (e *Executable) NewRunner() (*Runner, error) {
 	if err := e.Pack(); err != nil {
 		return nil, err
 	}
-	r := &Runner{exe: e, tasks: make([]*compute.Task, len(e.calls)), conds: make([][]byte, len(e.calls))}
+	r := &Runner{exe: e, tasks: make([]*compute.Task, len(e.calls)), conds: make([][]byte, len(e.calls)),
+		gives: make([][2][][]byte, len(e.calls)), dynamic: make([]held, e.dynamic), late: make([]*op.Call, len(e.calls))}
 	for _, in := range e.code {
 		switch in.kind {
 		case run:
+			if e.late[in.call] {
+				c := e.lateCall(in.call)
+				r.late[in.call] = c
+				for i := range c.In {
+					r.pointRaw(&c.In[i].Data, e.refs[in.call][i])
+				}
+				for i := range c.Out {
+					r.point(&c.Out[i].Data, e.refs[in.call][len(c.In)+i])
+				}
+				continue
+			}
 			t, err := e.bind(in.call)
 			if err != nil {
 				return nil, err
@@ -105,13 +138,13 @@ func (e *Executable) NewRunner() (*Runner, error) {
 			r.tasks[in.call] = t
 			r.collect(in.call, t.Call)
 		case branch:
-			ref := e.refs[in.call][0]
-			if ref.space == plan.SpaceWeight {
-				data, _ := e.weights.Bytes(ref.weight)
-				r.conds[in.call] = data
-				continue
+			r.pointRaw(&r.conds[in.call], e.refs[in.call][0])
+		case give:
+			list := e.gives[in.call][in.target]
+			r.gives[in.call][in.target] = make([][]byte, len(list))
+			for i, g := range list {
+				r.pointRaw(&r.gives[in.call][in.target][i], g.ref)
 			}
-			r.point(&r.conds[in.call], ref)
 		}
 	}
 	return r, nil
@@ -136,6 +169,15 @@ func (r *Runner) point(data *[]byte, at ref) {
 		r.inputs = append(r.inputs, outer{data, at})
 	case plan.SpaceOutput:
 		r.outputs = append(r.outputs, outer{data, at})
+	}
+}
+
+// pointRaw points to what lies anywhere, weights as they are included.
+func (r *Runner) pointRaw(data *[]byte, at ref) {
+	if at.space != plan.SpaceWeight {
+		r.point(data, at)
+	} else if whole, ok := r.exe.weights.Bytes(at.weight); ok {
+		*data = whole[at.offset : at.offset+at.size : at.offset+at.size]
 	}
 }
 
@@ -172,9 +214,10 @@ func (e *PartError) Unwrap() error { return e.Err }
 
 // Run executes the program over the given bytes: one slice per parameter and
 // one per result. The slice of a result that comes back in a donated
-// parameter's bytes is ignored. A closed done stops the run between steps and
+// parameter's bytes is ignored, and that of a result whose size depends on
+// data: after a run without error the caller takes it with [Runner.TakeDynamic]. A closed done stops the run between steps and
 // between tiles of a step. An error is a [PartError]. Run allocates nothing
-// unless it fails.
+// unless it fails, or sizes depend on data.
 func (r *Runner) Run(pool *compute.Pool, done <-chan struct{}, inputs, outputs [][]byte) error {
 	for _, o := range r.inputs {
 		*o.data = inputs[o.ref.arg][o.ref.offset : o.ref.offset+o.ref.size]
@@ -182,6 +225,16 @@ func (r *Runner) Run(pool *compute.Pool, done <-chan struct{}, inputs, outputs [
 	for _, o := range r.outputs {
 		*o.data = outputs[o.ref.arg][o.ref.offset : o.ref.offset+o.ref.size]
 	}
+	err := r.run(pool, done)
+	for i := range r.dynamic {
+		if err != nil || !slices.Contains(r.exe.outDynamic, i) {
+			r.dynamic[i].drop()
+		}
+	}
+	return err
+}
+
+func (r *Runner) run(pool *compute.Pool, done <-chan struct{}) error {
 	code, wrote := r.exe.code, false
 	for pc := 0; pc < len(code); {
 		in := code[pc]
@@ -189,17 +242,38 @@ func (r *Runner) Run(pool *compute.Pool, done <-chan struct{}, inputs, outputs [
 		switch in.kind {
 		case run:
 			wrote = wrote || r.exe.writes[in.call]
-			if err := pool.Run(done, r.tasks[in.call], r.scratch); err != nil {
-				c := r.exe.calls[in.call]
-				return &PartError{Call: in.call, Op: c.Op.Name, Node: c.Node, Wrote: wrote, Err: err}
+			if err := r.step(pool, done, in.call); err != nil {
+				return r.exe.partError(in.call, wrote, err)
 			}
 		case branch:
-			if r.conds[in.call][0] == 0 {
+			if r.condition(in.call)[0] == 0 {
 				pc = in.target
+			}
+		case give:
+			for i, g := range r.exe.gives[in.call][in.target] {
+				if err := r.give(g, r.gives[in.call][in.target][i]); err != nil {
+					return r.exe.partError(in.call, wrote, err)
+				}
+			}
+		case free:
+			for _, n := range r.exe.freed[in.call] {
+				r.dynamic[n].drop()
 			}
 		case jump:
 			pc = in.target
 		}
 	}
 	return nil
+}
+
+func (r *Runner) step(pool *compute.Pool, done <-chan struct{}, k int) error {
+	if r.exe.late[k] {
+		return r.runLate(pool, done, k)
+	}
+	return pool.Run(done, r.tasks[k], r.scratch)
+}
+
+func (e *Executable) partError(k int, wrote bool, err error) error {
+	c := e.calls[k]
+	return &PartError{Call: k, Op: c.Op.Name, Node: c.Node, Wrote: wrote, Err: err}
 }

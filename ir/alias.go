@@ -281,7 +281,7 @@ const (
 // viewOf says whether the result is a view of the operand, and where it
 // starts. The rules of a call are asked only about static types.
 func viewOf(s *op.Sig, asked *bool, arg, result int) (offset int64, is answer) {
-	if !isStatic(s) {
+	if !s.IsStatic() {
 		switch rule := findRule(s, arg, result, op.View); {
 		case rule == nil:
 			return 0, no
@@ -304,7 +304,7 @@ func viewOf(s *op.Sig, asked *bool, arg, result int) (offset int64, is answer) {
 // backedBy says whether the result may lie in the operand's bytes once the
 // operand is donated.
 func backedBy(s *op.Sig, asked *bool, arg, result int) answer {
-	if isStatic(s) {
+	if s.IsStatic() {
 		*asked = false
 		if kind, _ := s.AliasOf(arg, result); kind != 0 {
 			return yes
@@ -327,11 +327,6 @@ func backedBy(s *op.Sig, asked *bool, arg, result int) answer {
 		}
 	}
 	return no
-}
-
-func isStatic(s *op.Sig) bool {
-	dynamic := func(t op.Type) bool { return !t.IsZero() && !t.IsStatic() }
-	return !slices.ContainsFunc(s.Args, dynamic) && !slices.ContainsFunc(s.Results, dynamic)
 }
 
 // findRule returns the first rule of the kind for the operand and the result,

@@ -164,6 +164,9 @@ func (f *frame) results(c *Call, in []op.Arg) ([]op.Arg, error) {
 	if err == nil {
 		err = f.compute(call)
 	}
+	if err == nil {
+		err = cut(call)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ir: %s: %w", c.where(), err)
 	}
@@ -187,7 +190,11 @@ func (f *frame) specialise(c *Call, in []op.Arg) (*op.Call, error) {
 		return nil, err
 	}
 	call := &op.Call{Sig: sig, Node: c.Node, In: in, Out: make([]op.Arg, len(c.Results))}
-	for i, t := range sig.Results {
+	types, _, err := sig.Largest()
+	if err != nil {
+		return nil, err
+	}
+	for i, t := range types {
 		if t.IsZero() {
 			continue
 		}
@@ -199,6 +206,23 @@ func (f *frame) specialise(c *Call, in []op.Arg) (*op.Call, error) {
 		fill(call.Out[i].Data)
 	}
 	return call, nil
+}
+
+// cut leaves of each result the bytes that the kernel of an operator with a
+// bound has filled.
+func cut(call *op.Call) error {
+	for i := range call.Out {
+		x := &call.Out[i]
+		if call.Def.Bound == nil || x.IsZero() {
+			continue
+		}
+		n, err := x.Type.Bytes()
+		if err != nil || n > len(x.Data) {
+			return fmt.Errorf("BUG: %s: result %d: got %s of a kernel, want at most %d bytes", call.Def.Name, i, x.Type, len(x.Data))
+		}
+		*x = newArg(x.Type, x.Data[:n:n])
+	}
+	return nil
 }
 
 func (f *frame) compute(call *op.Call) error {

@@ -67,6 +67,13 @@ type Def struct {
 	// s.Results (whose length is the number of results wanted).
 	Infer func(s *Sig) error
 
+	// Bound is for operators whose shape rule cannot say the sizes even when
+	// every operand is known, because finding them is the work itself: it sets
+	// s.Results to types that are large enough whatever the data is. The
+	// kernel fills the first bytes of such a result and sets its Type to what
+	// it gave; the Type that it finds is the bound.
+	Bound func(s *Sig) error
+
 	Alias Alias
 
 	// Impure marks an operator with an effect beyond its results, or one whose
@@ -213,4 +220,50 @@ func InferTypes(s *Sig) error {
 		return fmt.Errorf("%s: %w", s.Def.Name, err)
 	}
 	return nil
+}
+
+// Largest returns the types of the results at their largest, after the shape
+// rule has run: those of the rule where it gives sizes, the operator's bound
+// elsewhere. It reports false when some result has no bound yet.
+func (s *Sig) Largest() ([]Type, bool, error) {
+	static := func(types []Type) bool {
+		for _, t := range types {
+			if !t.IsZero() && !t.IsStatic() {
+				return false
+			}
+		}
+		return true
+	}
+	if static(s.Results) {
+		return s.Results, true, nil
+	}
+	if s.Def.Bound == nil || !static(s.Args) {
+		return nil, false, nil
+	}
+	most := *s
+	most.Results = make([]Type, len(s.Results))
+	if err := s.Def.Bound(&most); err != nil {
+		return nil, false, fmt.Errorf("%s: bound: %w", s.Def.Name, err)
+	}
+	if len(most.Results) != len(s.Results) {
+		return nil, false, fmt.Errorf("%s: the bound gives %d types, want %d", s.Def.Name, len(most.Results), len(s.Results))
+	}
+	for i, t := range s.Results {
+		if t.IsZero() {
+			most.Results[i] = Type{}
+		}
+	}
+	return most.Results, static(most.Results), nil
+}
+
+// IsStatic reports whether every operand and result of the call has a size.
+func (s *Sig) IsStatic() bool {
+	for _, types := range [2][]Type{s.Args, s.Results} {
+		for _, t := range types {
+			if !t.IsZero() && !t.IsStatic() {
+				return false
+			}
+		}
+	}
+	return true
 }

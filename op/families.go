@@ -19,6 +19,7 @@ var families = [][]*Def{
 	attentionOps,
 	recurrentOps,
 	selectionOps,
+	filterOps,
 	gridOps,
 	convOps,
 	poolingOps,

@@ -24,6 +24,10 @@ func donate(ctx *Context) error {
 	d := &donator{ctx: ctx, marks: ir.NewDonations(ctx.Program, ctx.known)}
 	ctx.Program.Walk(func(_ *ir.Block, c *ir.Call) {
 		sig := c.Sig(ctx.known)
+		if !sig.IsStatic() {
+			d.index++
+			return // what its results may overwrite is decided when it runs
+		}
 		for r, v := range c.Results {
 			if v != nil {
 				d.result(c, sig, r)

@@ -18,7 +18,7 @@ const maxDeciding = 64
 func Deciders(p *ir.Program) []*ir.Value {
 	found := map[*ir.Value]bool{}
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
-		if !opensTypes(c) {
+		if !opensTypes(c) || c.Op.Bound != nil {
 			return
 		}
 		for i, a := range c.Args {

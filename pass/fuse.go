@@ -60,12 +60,12 @@ func (f *fuser) block(b *ir.Block) {
 		}
 	}
 	for _, c := range b.Calls {
-		if c.Op.Name == "conv" && c.Results[0].Type.DType == dtype.F32 {
+		if c.Op.Name == "conv" && c.Results[0].Type.DType == dtype.F32 && c.Results[0].Type.IsStatic() {
 			f.after(c, local)
 		}
 	}
 	for _, c := range b.Calls {
-		if (c.Op.Name == "conv" || c.Op == fusedConvOp) && c.Results[0].Type.DType == dtype.F32 && f.err == nil {
+		if (c.Op.Name == "conv" || c.Op == fusedConvOp) && c.Results[0].Type.DType == dtype.F32 && c.Results[0].Type.IsStatic() && f.err == nil {
 			f.beforeConv(c, local)
 		}
 	}

@@ -32,7 +32,7 @@ func ownRegionResults(ctx *Context, b *ir.Block) {
 	local := map[*ir.Value]bool{}
 	for _, c := range b.Calls {
 		for i, r := range c.Results {
-			if arg, _ := viewedArg(c.Sig(ctx.known), i); r != nil && arg < 0 {
+			if arg, _ := placedView(c.Sig(ctx.known), i); r != nil && arg < 0 {
 				local[r] = true
 			}
 		}
@@ -76,7 +76,7 @@ func ownProgramResults(ctx *Context) error {
 func (c *Context) rootOf(v *ir.Value) (root *ir.Value, whole bool) {
 	whole = true
 	for v.Def != nil {
-		arg, offset := viewedArg(v.Def.Sig(c.known), v.Index)
+		arg, offset := placedView(v.Def.Sig(c.known), v.Index)
 		if arg < 0 {
 			break
 		}
@@ -87,6 +87,15 @@ func (c *Context) rootOf(v *ir.Value) (root *ir.Value, whole bool) {
 		v = of
 	}
 	return v, whole
+}
+
+// placedView is viewedArg for calls of which every size is known. What others
+// give lies in bytes of its own: whether it is a view is seen when they run.
+func placedView(s *op.Sig, result int) (arg, offsetBytes int) {
+	if !s.IsStatic() {
+		return -1, 0
+	}
+	return viewedArg(s, result)
 }
 
 var copyOp = op.Builtin().Lookup("copy")

@@ -20,6 +20,7 @@ const (
 	SpaceOutput   Space = "output"   // the buffer of output number Value.Arg
 	SpaceWeight   Space = "weight"   // the model's weights
 	SpaceConstant Space = "constant" // a constant of the program
+	SpaceOwn      Space = "own"      // a buffer of its own, made at its step: the size depends on data, and Value.Size is 0
 )
 
 // AliasKind says how an operator uses an operand's bytes for its result.
@@ -43,6 +44,7 @@ type Plan struct {
 	ScratchBytes     int64        `json:"scratch_bytes"`      // ScratchPerThread × Threads
 	ScratchPerThread int64        `json:"scratch_per_thread"` // the largest Step.Scratch
 	Threads          int          `json:"threads"`
+	MaxConcurrent    int          `json:"max_concurrent"`    // runs at a time: each takes PerRun bytes
 	LowerBoundBytes  int64        `json:"lower_bound_bytes"` // of the arena, for this order and aliasing
 	Unpromised       []Unpromised `json:"unpromised"`
 	Steps            []Step       `json:"steps"` // in execution order
@@ -60,7 +62,8 @@ type Shape struct {
 	Type string `json:"type"`
 }
 
-// Unpromised is a value whose size depends on data: it gets a buffer of its own at its step, outside every figure of the plan.
+// Unpromised is a value whose size depends on data and that no operator bounds: it gets a buffer of its own at its step, outside
+// every figure of the plan. A value in SpaceOwn is one, and a value of unknown size in SpaceOutput.
 type Unpromised struct {
 	Value  string `json:"value"`
 	Node   string `json:"node"`
@@ -134,10 +137,12 @@ type Peak struct {
 	Live  []int `json:"live"` // ids of the values that live there
 }
 
-// Total returns every byte that a run takes besides the unpromised ones: arena, scratch, inputs and outputs, weights.
-func (p *Plan) Total() int64 {
-	return p.ArenaBytes + p.ScratchBytes + p.IOBytes + p.WeightBytes
-}
+// PerRun returns every byte that one run takes besides the unpromised ones: arena, scratch, inputs and outputs. Runs share the
+// weights.
+func (p *Plan) PerRun() int64 { return p.ArenaBytes + p.ScratchBytes + p.IOBytes }
+
+// Total returns every byte that MaxConcurrent runs of this plan take besides the unpromised ones, weights included.
+func (p *Plan) Total() int64 { return p.WeightBytes + int64(p.MaxConcurrent)*p.PerRun() }
 
 func docErr(format string, args ...any) error {
 	return fmt.Errorf("plan: %w: %w", ErrDocument, fmt.Errorf(format, args...))

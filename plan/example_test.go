@@ -41,7 +41,7 @@ func ExampleReadCSV() {
 func ExamplePlan_Report() {
 	p := &plan.Plan{
 		Format: plan.Format, Model: "sha256:5e12", Shapes: []plan.Shape{{Name: "x", Type: "f32[1,64]"}},
-		ArenaBytes: 512, LowerBoundBytes: 512, IOBytes: 512, WeightBytes: 16640, ScratchPerThread: 1024, ScratchBytes: 2048, Threads: 2,
+		ArenaBytes: 512, LowerBoundBytes: 512, IOBytes: 512, WeightBytes: 16640, ScratchPerThread: 1024, ScratchBytes: 2048, Threads: 2, MaxConcurrent: 1,
 		Steps: []plan.Step{{Call: 0, Op: "gemm", Node: "fc1", Scratch: 1024}, {Call: 1, Op: "relu", Node: "act"}, {Call: 2, Op: "gemm", Node: "fc2", Scratch: 1024}},
 		Values: []plan.Value{
 			{ID: 0, Name: "x", Type: "f32[1,64]", Space: plan.SpaceInput, Size: 256, Start: 0, End: 2},
@@ -62,7 +62,8 @@ func ExamplePlan_Report() {
 	//   arena               512 B  lower bound 512 B
 	//   scratch          2.00 KiB  2 threads × 1.00 KiB
 	//   inputs, outputs     512 B
-	//   total            19.2 KiB  19712 bytes
+	//   per run          3.00 KiB  arena, scratch, inputs and outputs
+	//   total            19.2 KiB  weights + 1 run = 19712 bytes
 	//
 	//   arena / lower bound = 1.000: optimal for this order and aliasing
 	//

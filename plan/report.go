@@ -73,12 +73,21 @@ func (p *Plan) figures() []figure {
 		{"arena", p.ArenaBytes, fmt.Sprintf("lower bound %s", FormatBytes(p.LowerBoundBytes))},
 		{"scratch", p.ScratchBytes, fmt.Sprintf("%s × %s", plural(p.Threads, "thread"), FormatBytes(p.ScratchPerThread))},
 		{"inputs, outputs", p.IOBytes, ""},
-		{"total", p.Total(), fmt.Sprintf("%d bytes", p.Total())},
+		{"per run", p.PerRun(), "arena, scratch, inputs and outputs"},
+		{"total", p.Total(), fmt.Sprintf("weights + %s = %d bytes", p.runs(), p.Total())},
 	}
 	if n := len(p.Unpromised); n > 0 {
 		figures[len(figures)-1].note += fmt.Sprintf(", and the buffers of %s whose size depends on data", plural(n, "value"))
 	}
 	return figures
+}
+
+// runs is the factor of the bytes per run in the total.
+func (p *Plan) runs() string {
+	if p.MaxConcurrent == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d concurrent runs", p.MaxConcurrent)
 }
 
 // ratio says how far the arena is from what it has to be.

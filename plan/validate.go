@@ -34,6 +34,9 @@ func (p *Plan) validateFigures() error {
 	if per, n := p.ScratchPerThread, int64(p.Threads); per < 0 || per > MaxBytes/n || per*n != p.ScratchBytes {
 		return docErr("scratch_bytes: got %d, want scratch_per_thread × threads = %d × %d", p.ScratchBytes, per, n)
 	}
+	if n := int64(p.MaxConcurrent); n < 1 || p.PerRun() > (MaxBytes-p.WeightBytes)/n {
+		return docErr("max_concurrent: got %d runs of %d bytes each, want at least 1, and a total of at most %d", n, p.PerRun(), int64(MaxBytes))
+	}
 	if p.LowerBoundBytes < 0 || p.LowerBoundBytes > p.ArenaBytes {
 		return docErr("lower_bound_bytes: got %d, want 0 to arena_bytes = %d", p.LowerBoundBytes, p.ArenaBytes)
 	}
@@ -64,10 +67,10 @@ func (p *Plan) validateValues() error {
 	ids := make(map[int]bool, len(p.Values))
 	for i, v := range p.Values {
 		switch v.Space {
-		case SpaceArena, SpaceInput, SpaceOutput, SpaceWeight, SpaceConstant:
+		case SpaceArena, SpaceInput, SpaceOutput, SpaceWeight, SpaceConstant, SpaceOwn:
 		default:
-			return docErr("values[%d].space: got %q, want one of %q, %q, %q, %q, %q", i, v.Space,
-				SpaceArena, SpaceInput, SpaceOutput, SpaceWeight, SpaceConstant)
+			return docErr("values[%d].space: got %q, want one of %q, %q, %q, %q, %q, %q", i, v.Space,
+				SpaceArena, SpaceInput, SpaceOutput, SpaceWeight, SpaceConstant, SpaceOwn)
 		}
 		switch {
 		case v.ID < 0 || ids[v.ID]:
@@ -78,6 +81,8 @@ func (p *Plan) validateValues() error {
 			return docErr("values[%d]: end: got %d bytes at offset %d, want them within the arena's %d", i, v.Size, v.Offset, p.ArenaBytes)
 		case v.Start < 0 || v.Start > v.End || v.End > p.LastTime() || v.Space == SpaceArena && v.Start == v.End:
 			return docErr("values[%d]: life: got [%d,%d), want a start before its end, within [0,%d)", i, v.Start, v.End, p.LastTime())
+		case v.Space == SpaceOwn && (v.Size != 0 || v.Offset != 0):
+			return docErr("values[%d]: bytes: got %d at offset %d in a buffer of its own, want 0: the size depends on data", i, v.Size, v.Offset)
 		case v.Arg < 0:
 			return docErr("values[%d].arg: got %d, want 0 or more", i, v.Arg)
 		}

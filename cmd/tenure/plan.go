@@ -11,7 +11,7 @@ func planCommand() *cobra.Command {
 	var shapes []string
 	var asJSON bool
 	var svg, html string
-	threads := 0
+	threads, concurrent := 0, 0
 	cmd := &cobra.Command{
 		Use:   "plan MODEL",
 		Short: "Say what a run will take, before any run",
@@ -31,7 +31,10 @@ and why. The plan was proved before it is shown.`,
 			if err := checkThreads(threads); err != nil {
 				return err
 			}
-			p, err := planOf(cmd, args[0], sizes, sessionOptions(threads))
+			if concurrent < 1 || concurrent > maxConcurrent {
+				return usagef("--max-concurrent: got %d, want 1 to %d", concurrent, maxConcurrent)
+			}
+			p, err := planOf(cmd, args[0], sizes, append(sessionOptions(threads), tenure.WithMaxConcurrent(concurrent)))
 			if err != nil {
 				return err
 			}
@@ -60,8 +63,12 @@ and why. The plan was proved before it is shown.`,
 	flags.StringVar(&svg, "svg", "", "draw the plan into `FILE`: time across, address up")
 	flags.StringVar(&html, "html", "", "write the drawing and the figures as a page into `FILE`")
 	flags.IntVar(&threads, "threads", 0, "workers per run (default: one per processor)")
+	flags.IntVar(&concurrent, "max-concurrent", 1, "runs at a time that the total counts, each with an arena of its own")
 	return cmd
 }
+
+// maxConcurrent keeps sums of bytes far from overflow.
+const maxConcurrent = 1 << 16
 
 // maxThreads is more than any machine has: each thread has scratch of its own.
 const maxThreads = 1024

@@ -27,6 +27,7 @@ type checker struct {
 	values  map[*ir.Value]*value
 	ordered []*value // parameters, weights, results of calls in preorder
 
+	known  func(*ir.Value) ([]byte, bool)
 	calls  []*ir.Call // in preorder
 	sigs   []*op.Sig
 	blocks []*ir.Block // that the call is in
@@ -48,10 +49,16 @@ type value struct {
 	content content
 
 	start, end plan.Time
+
+	// unsized says that the size depends on data and that nothing bounds it:
+	// the value is alone in a buffer of its own, until the time given.
+	unsized bool
+	given   plan.Time
 }
 
 func (c *checker) check(weights ir.Weights) *Violation {
 	known := ir.Known(weights)
+	c.known = known
 	c.program.Walk(func(b *ir.Block, call *ir.Call) {
 		c.calls = append(c.calls, call)
 		c.blocks = append(c.blocks, b)
@@ -95,9 +102,6 @@ func (c *checker) document() *Violation {
 	if hash := c.program.Hash(); d.Model != hash {
 		return c.fault(Document, nil, fmt.Sprintf("model %q", d.Model), fmt.Sprintf("the hash of the program, %q", hash))
 	}
-	if len(d.Unpromised) > 0 {
-		return c.fault(Document, nil, fmt.Sprintf("%q as a value whose size depends on data", d.Unpromised[0].Value), "a size for every value")
-	}
 	params := c.program.Body.Params
 	if len(d.Shapes) != len(params) {
 		return c.fault(Document, nil, fmt.Sprintf("%d shapes", len(d.Shapes)), fmt.Sprintf("one per input, %d", len(params)))
@@ -122,14 +126,13 @@ func (c *checker) listed() *Violation {
 		byID[c.plan.Values[i].ID] = &c.plan.Values[i]
 	}
 	fault := c.eachValue(func(v *ir.Value) *Violation {
-		size, err := v.Type.Bytes()
-		if err != nil {
-			return &Violation{Rule: Document, Step: -1, Value: v.String(), err: err}
-		}
-		x := &value{Value: v, size: int64(size)}
+		x := &value{Value: v}
 		entry := byID[v.ID]
 		if entry == nil {
 			return c.fault(Document, x, fmt.Sprintf("no value with id %d", v.ID), "one")
+		}
+		if err := c.measure(x, entry.Space); err != nil {
+			return &Violation{Rule: Document, Step: -1, Value: v.String(), err: err}
 		}
 		if entry.Name != v.Name || entry.Type != v.Type.String() || entry.Size != x.size {
 			return c.fault(Document, x, fmt.Sprintf("%q of type %q and %d bytes as id %d", entry.Name, entry.Type, entry.Size, v.ID),
@@ -139,12 +142,19 @@ func (c *checker) listed() *Violation {
 		if x.place.Space == plan.SpaceInput || x.place.Space == plan.SpaceOutput {
 			x.place.Arg = entry.Arg // of no meaning elsewhere: the arena is one space
 		}
+		if x.unsized {
+			x.given = entry.End
+			c.placeUnsized(x)
+		}
 		c.values[v] = x
 		c.ordered = append(c.ordered, x)
 		return nil
 	})
 	if fault == nil && len(c.plan.Values) != len(c.ordered) {
 		fault = c.fault(Document, nil, fmt.Sprintf("%d values", len(c.plan.Values)), fmt.Sprintf("those of the program, %d", len(c.ordered)))
+	}
+	if fault == nil {
+		fault = c.unpromised()
 	}
 	return fault
 }
@@ -222,6 +232,12 @@ func (c *checker) fits(x *value) *Violation {
 		return c.fault(Place, x, fmt.Sprintf("%s %d", x.place.Space, x.place.Arg), fmt.Sprintf("one of %d", len(owners)))
 	}
 	owner := c.values[owners[x.place.Arg]]
+	if owner.unsized || x.unsized {
+		if owner != x {
+			return c.fault(Place, x, x.place.String(), "another place: a buffer whose size depends on data holds one value")
+		}
+		return nil
+	}
 	if x.place.Hi > owner.size {
 		return c.fault(Place, x, x.place.String(), fmt.Sprintf("bytes within its %d", owner.size))
 	}
@@ -247,7 +263,7 @@ func (c *checker) outputs() *Violation {
 	results := c.program.Body.Results
 	for i, v := range results {
 		x := c.values[v]
-		own := Bytes{Space: plan.SpaceOutput, Arg: i, Hi: x.size}
+		own := Bytes{Space: plan.SpaceOutput, Arg: i, Hi: x.extent()}
 		returned := c.donated(x.place) && x.size == c.values[c.program.Body.Params[x.place.Arg]].size
 		if x.place != own && !returned {
 			return c.fault(Output, x, fmt.Sprintf("output %d in %s", i, x.place), fmt.Sprintf("%s, or all bytes of a donated input", own))

@@ -15,7 +15,10 @@
 //
 //  1. [Document]: the document is valid in itself and was made for this
 //     program: its hash, its inputs, one entry per step and per value that
-//     agree with the program in name, type and size. All types are static.
+//     agree with the program in name, type and size. Values whose size depends
+//     on data have in the arena the size by which their operator bounds them;
+//     elsewhere they have none, and are the ones that the document lists as
+//     unpromised.
 //  2. [Order]: every call is one step. Calls of one block may come in any
 //     order, the calls of a region follow at once the call that they belong to,
 //     regions one after the other. An operand is computed before it is used.
@@ -25,7 +28,8 @@
 //     buffer of an input or output was made for. Inputs and weights lie where
 //     the caller has them. A value in a weight's bytes is a view of that weight.
 //  4. [Read]: when a step reads an operand, all bytes of the operand's place
-//     hold that operand, each at its offset.
+//     hold that operand, each at its offset. A buffer of a value's own, which has
+//     no size in the document, is not given back before that step ends.
 //  5. [Alias]: a result shares bytes with an operand of its call only at the
 //     offset and in the way that [op.Sig.AliasOf] allows. It shares them with
 //     more than one operand only where the rule is [op.Same] for each of them,

@@ -25,7 +25,7 @@ func ExampleCheck() {
 	}
 	x, a, b, y := p.Body.Params[0], p.Body.Calls[0].Results[0], p.Body.Calls[1].Results[0], p.Body.Results[0]
 	d := &plan.Plan{
-		Format: plan.Format, Model: p.Hash(), Threads: 1, ArenaBytes: 64, IOBytes: 128,
+		Format: plan.Format, Model: p.Hash(), Threads: 1, MaxConcurrent: 1, ArenaBytes: 64, IOBytes: 128,
 		Shapes: []plan.Shape{{Name: "x", Type: "f32[16]"}},
 		Steps:  []plan.Step{{Call: 0, Op: "neg"}, {Call: 1, Op: "relu"}, {Call: 2, Op: "add"}},
 		Values: []plan.Value{value(x, plan.SpaceInput, 0, 2), value(a, plan.SpaceArena, 1, 6), value(b, plan.SpaceArena, 3, 6), value(y, plan.SpaceOutput, 5, 8)},

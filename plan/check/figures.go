@@ -107,7 +107,7 @@ func (c *checker) scratch() *Violation {
 	for k, sig := range c.sigs {
 		step := &c.plan.Steps[c.stepOf[k]]
 		most = max(most, step.Scratch)
-		if sig.Def.Scratch == nil {
+		if sig.Def.Scratch == nil || !sig.IsStatic() {
 			continue
 		}
 		n, err := sig.Def.Scratch(sig)

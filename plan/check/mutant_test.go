@@ -434,7 +434,7 @@ func TestTypesHaveToBeStatic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &plan.Plan{Format: plan.Format, Model: p.Hash(), Threads: 1, Shapes: []plan.Shape{{Name: "x", Type: "f32[n]"}},
+	d := &plan.Plan{Format: plan.Format, Model: p.Hash(), Threads: 1, MaxConcurrent: 1, Shapes: []plan.Shape{{Name: "x", Type: "f32[n]"}},
 		Steps: []plan.Step{{Op: "neg"}}}
 	var v *check.Violation
 	if err := check.Check(p, d, nil); !errors.As(err, &v) || v.Rule != check.Document || v.Value != "%x" {

@@ -68,6 +68,9 @@ func (c *checker) read(call *ir.Call) *Violation {
 		if bad, held, found := c.memory.differ(x.place, x.content); found {
 			return c.holds(Read, x, bad, held)
 		}
+		if fault := c.isGivenBack(Read, x); fault != nil {
+			return fault
+		}
 	}
 	return nil
 }
@@ -118,6 +121,9 @@ func (c *checker) compute(k int, call *ir.Call) *Violation {
 // viewed returns the operand that result r is a view of, nil for none, and
 // where the result starts in it.
 func (c *checker) viewed(k int, call *ir.Call, r int) (of *value, offset int64, fault *Violation) {
+	if !c.sigs[k].IsStatic() {
+		return nil, 0, nil // the run decides, over buffers that no other value is planned in
+	}
 	for i, a := range call.Args {
 		if a.Value == nil {
 			continue
@@ -180,7 +186,7 @@ func (c *checker) alias(k int, call *ir.Call, r int) *Violation {
 		}
 		y := c.values[a.Value]
 		kind, offset := c.sigs[k].AliasOf(i, r)
-		if kind == 0 {
+		if kind == 0 || !c.sigs[k].IsStatic() {
 			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s)", i, y, y.place), "none: the operator may not overwrite that operand").in(x.place)
 		}
 		if want := y.place.Lo + int64(offset); x.place.Lo != want {
@@ -246,6 +252,16 @@ func (c *checker) branchResults(call *ir.Call, region *ir.Block) *Violation {
 		x, y := c.values[v], c.values[region.Results[r]]
 		if fault := c.writable(x); fault != nil {
 			return fault
+		}
+		if x.unsized {
+			// The run moves or copies it there.
+			if bad, held, found := c.memory.differ(y.place, y.content); found {
+				return c.holds(Branch, y, bad, held)
+			}
+			if fault := c.isGivenBack(Branch, y); fault != nil {
+				return fault
+			}
+			continue
 		}
 		if bad, held, found := c.memory.differ(x.place, y.content); found {
 			left := *y

@@ -41,7 +41,7 @@ type Violation struct {
 // Bytes is a range of bytes of one space.
 type Bytes struct {
 	Space  plan.Space
-	Arg    int // number of the input or output for those spaces, ID of the weight for that
+	Arg    int // number of the input or output for those spaces, ID of the weight or value for weights and own buffers
 	Lo, Hi int64
 }
 
@@ -49,6 +49,8 @@ func (b Bytes) String() string {
 	switch b.Space {
 	case plan.SpaceInput, plan.SpaceOutput:
 		return fmt.Sprintf("bytes [%d,%d) of %s %d", b.Lo, b.Hi, b.Space, b.Arg)
+	case plan.SpaceOwn:
+		return fmt.Sprintf("a buffer of its own (value %d)", b.Arg)
 	case plan.SpaceWeight:
 		return fmt.Sprintf("bytes [%d,%d) of the weight", b.Lo, b.Hi)
 	}

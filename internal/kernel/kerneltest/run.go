@@ -31,6 +31,7 @@ var families = []struct {
 	{"attention", testAttention},
 	{"recurrent", testRecurrent},
 	{"selection", testSelection},
+	{"filter", testFilter},
 	{"grid_sample", testGridSample},
 	{"resize", testResize},
 	{"conv_transpose", testConvTranspose},

@@ -1,0 +1,130 @@
+package tenure_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// picker gives the places of x's elements that are not zero, those elements,
+// and how many they are.
+func picker(t *testing.T) *tenure.Model {
+	t.Helper()
+	var g graph
+	g.input("x", f32Type, "n", 100)
+	g.node("NonZero", one("x"), one("at"))
+	g.node("Transpose", one("at"), one("tuples"), attrInts("perm", 1, 0))
+	g.node("GatherND", []string{"x", "tuples"}, one("found"))
+	g.node("Relu", one("found"), one("positive"))
+	g.node("Size", one("positive"), one("count"))
+	g.output("at")
+	g.output("positive")
+	g.output("count")
+	m, err := tenure.LoadBytes(g.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// Values whose size depends on data are there for as long as a run needs
+// them, outside the promise, and outputs among them go to the caller.
+func TestSizesThatDependOnData(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, picker(t))
+	p, err := s.Plan(context.Background(), tenure.Shapes{"x": {20, 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unpromised []string
+	for _, u := range p.Unpromised {
+		unpromised = append(unpromised, u.Value)
+	}
+	if want := []string{"at", "tuples", "found", "positive"}; !slices.Equal(unpromised, want) {
+		t.Fatalf("unpromised: got %q, want %q", unpromised, want)
+	}
+	var baseline int64
+	for round, count := range []int{1200, 3, 0, 2000, 1200} {
+		data := make([]float32, 2000)
+		for i := range count {
+			data[i] = float32(i + 1)
+		}
+		x, err := tensor.Of(data, 20, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := s.Run(context.Background(), tenure.Inputs{"x": x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		positive, _ := tensor.Values[float32](out["positive"])
+		if !slices.Equal(positive, data[:count]) {
+			t.Fatalf("got %d elements, want the first %d of x", len(positive), count)
+		}
+		if at, _ := tensor.Values[int64](out["at"]); len(at) != 2*count || count > 101 && (at[101] != 1 || at[count+101] != 1) {
+			t.Fatalf("at: got %v, want [2,%d] places in order", out["at"].Shape(), count)
+		}
+		if !out["positive"].IsExclusive() || !out["at"].IsExclusive() {
+			t.Fatal("got an output that somebody else holds")
+		}
+		if err := errors.Join(out.Release(), x.Release()); err != nil {
+			t.Fatal(err)
+		}
+		now := memory.Stats().Total.Current
+		if round == 0 {
+			baseline = now
+		}
+		if now != baseline {
+			t.Fatalf("round %d: got %d bytes held after the run, want %d as after the first", round, now, baseline)
+		}
+	}
+}
+
+func TestIntoAnOutputWithoutASize(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, picker(t))
+	x, _ := tensor.Of(make([]float32, 100), 1, 100)
+	y, _ := tensor.Of(make([]float32, 4), 4)
+	defer x.Release()
+	defer y.Release()
+	_, err := s.Run(context.Background(), tenure.Inputs{"x": x}, tenure.Into("positive", y))
+	if !errors.Is(err, tenure.ErrUnsupported) || !strings.Contains(err.Error(), "depends on data") {
+		t.Fatalf("got %v, want ErrUnsupported that says why", err)
+	}
+}
+
+// The promise counts every run that may be under way.
+func TestPromiseOfConcurrentRuns(t *testing.T) {
+	var g graph
+	g.input("x", f32Type, "n")
+	g.node("Relu", one("x"), one("y"))
+	g.node("Exp", one("y"), one("z"))
+	g.output("z")
+	m, err := tenure.LoadBytes(g.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	plans := map[int]int64{}
+	for _, n := range []int{1, 3} {
+		p, err := session(t, m, tenure.WithMaxConcurrent(n)).Plan(context.Background(), tenure.Shapes{"x": {1000}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.MaxConcurrent != n || p.Total() != p.WeightBytes+int64(n)*p.PerRun() {
+			t.Fatalf("got a total of %d for %d runs, want %d + %d * %d", p.Total(), p.MaxConcurrent, p.WeightBytes, n, p.PerRun())
+		}
+		plans[n] = p.PerRun()
+	}
+	if plans[1] != plans[3] {
+		t.Fatalf("got %d and %d bytes per run, want the same", plans[1], plans[3])
+	}
+}

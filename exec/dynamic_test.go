@@ -1,0 +1,234 @@
+package exec_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure/compute"
+	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/plan/check"
+)
+
+// dynamicPrograms have values whose size depends on data: with a bound and
+// without, in views and in place, through branches, as outputs, twice.
+var dynamicPrograms = map[string]struct {
+	text       string
+	unpromised []string // values
+}{
+	"bounded": {`func @f(%x: f32[3,8]) -> (i64[1]) {
+		%n = non_zero(%x)
+		%s = shape(%n) {start = 1}
+		return %s
+	}`, nil},
+	"output": {`func @f(%x: f32[3,8]) -> (i64[2,?]) {
+		%n = non_zero(%x)
+		return %n
+	}`, []string{"n"}},
+	"of dynamic": {`func @f(%x: f32[3,8]) -> (i64[?,2]) {
+		%n = non_zero(%x)
+		%t = transpose(%n) {perm = [1, 0]}
+		%m = neg(%t)
+		%k = abs(%m)
+		return %k
+	}`, []string{"t", "m", "k"}},
+	"from values": {`func @f(%x: f32[9]) -> (f32[?], i64[]) {
+		weight @i64_0: i64[]
+		weight @i64_1: i64[]
+		%p = abs(%x)
+		%o = reduce_sum(%p, _) {keepdims = 0}
+		%n = cast(%o) {to = i64}
+		%r = range(@i64_0, %n, @i64_1)
+		%c = cast(%r) {to = f32}
+		%d = neg(%c)
+		%e = exp(%d)
+		%s = size(%e)
+		return %e, %s
+	}`, []string{"r", "c", "d", "e"}},
+	"view": {`func @f(%x: f32[4,6]) -> (i64[?], i64[?]) {
+		weight @"i64_-1": i64[1]
+		%n = non_zero(%x)
+		%t = neg(%n)
+		%v = reshape(%t, @"i64_-1")
+		%w = abs(%t)
+		%u = reshape(%w, @"i64_-1")
+		return %v, %u
+	}`, []string{"t", "v", "w", "u"}},
+	"view that is read after": {`func @f(%x: f32[4,6]) -> (i64[2,?], i64[?], i64[2,?]) {
+		weight @"i64_-1": i64[1]
+		%n = non_zero(%x)
+		%t = neg(%n)
+		%v = reshape(%t, @"i64_-1")
+		%w = abs(%t)
+		%y = neg(%v)
+		%u = neg(%w)
+		%z = add(%w, %w)
+		return %u, %y, %z
+	}`, []string{"t", "v", "w", "y", "u", "z"}},
+	"same output twice": {`func @f(%x: f32[4,6]) -> (i64[?], i64[2,?]) {
+		weight @"i64_-1": i64[1]
+		%n = non_zero(%x)
+		%t = neg(%n)
+		%v = reshape(%t, @"i64_-1")
+		return %v, %t
+	}`, []string{"t", "v"}},
+	"static of dynamic": {`func @f(%x: f32[4,6]) -> (i64[2,1]) {
+		weight @i64_1: i64[1]
+		%n = non_zero(%x)
+		%s = reduce_sum(%n, @i64_1) {keepdims = 1}
+		return %s
+	}`, nil},
+	"branch": {`func @f(%c: bool[], %x: f32[4,6]) -> (i64[?,?]) {
+		weight @i64_1: i64[1]
+		%n = non_zero(%x)
+		%m = neg(%n)
+		%r = if(%c) {
+			%a = abs(%m)
+			return %a
+		} {
+			%z = shape(%x)
+			%b = unsqueeze(%z, @i64_1)
+			return %b
+		}
+		%q = neg(%r)
+		return %q
+	}`, []string{"m", "r", "a", "q"}},
+	"last use in a branch": {`func @f(%c: bool[], %x: f32[4,6]) -> (i64[1]) {
+		%n = non_zero(%x)
+		%m = neg(%n)
+		%k = abs(%m)
+		%r = if(%c) {
+			%a = shape(%k) {start = 1}
+			%e = neg(%a)
+			return %e
+		} {
+			%b = shape(%x) {start = 1}
+			%g = abs(%b)
+			return %g
+		}
+		return %r
+	}`, []string{"m", "k"}},
+}
+
+func TestDynamic(t *testing.T) {
+	for name, c := range dynamicPrograms {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(8) {
+				d := runBoth(t, parse(t, c.text), seed)
+				var got []string
+				for _, u := range d.Unpromised {
+					got = append(got, u.Value)
+				}
+				if !slices.Equal(got, c.unpromised) {
+					t.Fatalf("unpromised: got %q, want %q", got, c.unpromised)
+				}
+				for _, v := range d.Values {
+					if own := v.Space == plan.SpaceOwn; own && !slices.Contains(c.unpromised, v.Name) {
+						t.Fatalf("%s: got a buffer of its own, want it among the unpromised", v.Name)
+					}
+				}
+			}
+		})
+	}
+}
+
+// What a plan says of values without a size is proved like the rest.
+func TestDynamicPlanIsProved(t *testing.T) {
+	const text = `func @f(%x: f32[4,6]) -> (i64[?,?]) {
+		%n = non_zero(%x)
+		%m = neg(%n)
+		%k = abs(%m)
+		%y = add(%k, %m)
+		return %y
+	}`
+	at := func(d *plan.Plan, name string) *plan.Value {
+		return &d.Values[slices.IndexFunc(d.Values, func(v plan.Value) bool { return v.Name == name })]
+	}
+	for _, c := range []struct {
+		name string
+		want string // "" for a plan that holds
+		harm func(d *plan.Plan)
+	}{
+		{"as made", "", func(*plan.Plan) {}},
+		{"given back before its last reader ends", "given back at", func(d *plan.Plan) { at(d, "m").End -= 2 }},
+		{"given back later", "", func(d *plan.Plan) { at(d, "m").End++ }},
+		{"not listed as unpromised", "unpromised", func(d *plan.Plan) { d.Unpromised = d.Unpromised[1:] }},
+		{"listed twice", "unpromised", func(d *plan.Plan) { d.Unpromised = append(d.Unpromised, d.Unpromised[0]) }},
+		{"a bounded value with a buffer of its own", "unpromised", func(d *plan.Plan) {
+			v := at(d, "n")
+			v.Space, v.Offset, v.Size, d.Peak = plan.SpaceOwn, 0, 0, plan.Peak{}
+		}},
+		{"a bounded value with less than its bound", "bytes", func(d *plan.Plan) { at(d, "n").Size -= 8 }},
+		{"an unbounded value in the arena", "bound", func(d *plan.Plan) {
+			at(d, "m").Space = plan.SpaceArena
+			d.Unpromised = d.Unpromised[1:]
+		}},
+		{"an input in a buffer of its own", "bytes", func(d *plan.Plan) { at(d, "x").Space = plan.SpaceOwn }},
+		{"two values in an output without a size", "another place", func(d *plan.Plan) {
+			at(d, "k").Space = plan.SpaceOutput
+			at(d, "k").End = d.LastTime()
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := parse(t, text)
+			exe, err := exec.Compile(context.Background(), p, ir.WeightMap{}, exec.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := *exe.Plan
+			d.Values, d.Unpromised = slices.Clone(d.Values), slices.Clone(d.Unpromised)
+			c.harm(&d)
+			err = check.Check(p, &d, ir.WeightMap{})
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Fatalf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A run that fails keeps none of the buffers that it made.
+func TestDynamicFails(t *testing.T) {
+	memorytest.Check(t)
+	p := parse(t, `func @f(%x: f32[2], %s: i64[1]) -> (f32[?], i64[?]) {
+		weight @i64_0: i64[]
+		weight @i64_1: i64[]
+		%o = reduce_sum(%x, _) {keepdims = 0}
+		%n = cast(%o) {to = i64}
+		%r = range(@i64_0, %n, @i64_1)
+		%m = neg(%r)
+		%c = cast(%m) {to = f32}
+		%y = reshape(%m, %s)
+		return %c, %y
+	}`)
+	weights := ir.WeightMap{"i64_0": make([]byte, 8), "i64_1": {1, 0, 0, 0, 0, 0, 0, 0}}
+	exe, err := exec.Compile(context.Background(), p, weights, exec.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var slot exec.Slot
+	defer slot.Release()
+	runner, err := slot.Runner(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := compute.NewPool(1)
+	defer pool.Close()
+	x := make([]byte, 8)
+	binary.LittleEndian.PutUint32(x, math.Float32bits(5))
+	var part *exec.PartError
+	err = runner.Run(pool, nil, [][]byte{x, {4, 0, 0, 0, 0, 0, 0, 0}}, make([][]byte, 2))
+	if !errors.As(err, &part) || part.Op != "reshape" || part.Wrote {
+		t.Fatalf("got %v, want a fault of reshape that wrote nothing", err)
+	}
+	binary.LittleEndian.PutUint32(x, math.Float32bits(1e18))
+	if err := runner.Run(pool, nil, [][]byte{x, make([]byte, 8)}, make([][]byte, 2)); !errors.As(err, &part) || part.Op != "range" {
+		t.Fatalf("got %v, want a fault of range", err)
+	}
+}

@@ -1,0 +1,5 @@
+package onnx
+
+var filterTable = map[string]operator{
+	"NonZero": since(9),
+}

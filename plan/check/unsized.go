@@ -1,0 +1,84 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/plan"
+)
+
+// measure finds the bytes of a value: those of its type, or those that the
+// operator bounds it by where it lies in the arena.
+func (c *checker) measure(x *value, space plan.Space) error {
+	if x.Type.IsStatic() || x.Kind != ir.Result {
+		n, err := x.Type.Bytes()
+		x.size = int64(n)
+		return err
+	}
+	if space != plan.SpaceArena {
+		x.unsized = true
+		return nil
+	}
+	if len(x.Def.Regions) > 0 {
+		return fmt.Errorf("type %s in the %s: got no bound of its size, want one", x.Type, space)
+	}
+	types, bounded, err := x.Def.Sig(c.known).Largest()
+	if err == nil && !bounded {
+		err = fmt.Errorf("type %s in the %s: got no bound of its size, want one", x.Type, space)
+	}
+	if err != nil {
+		return err
+	}
+	n, err := types[x.Index].Bytes()
+	x.size = int64(n)
+	return err
+}
+
+// placeUnsized gives a value of unknown size one byte that stands for its
+// buffer: the simulation follows contents through it as through any other.
+func (c *checker) placeUnsized(x *value) {
+	x.place.Hi = x.place.Lo + 1
+	if x.place.Space == plan.SpaceOwn {
+		x.place.Arg = x.ID
+	}
+}
+
+// extent is the bytes of the value's place.
+func (x *value) extent() int64 {
+	if x.unsized {
+		return 1
+	}
+	return x.size
+}
+
+// unpromised proves that the document names the values that its figures leave
+// out, and no other.
+func (c *checker) unpromised() *Violation {
+	listed := map[string]bool{}
+	for _, u := range c.plan.Unpromised {
+		listed[u.Value] = true
+	}
+	unsized := 0
+	for _, x := range c.ordered {
+		if !x.unsized {
+			continue
+		}
+		unsized++
+		if !listed[x.Name] {
+			return c.fault(Document, x, "no entry in the list of unpromised values", "one: its size depends on data")
+		}
+	}
+	if n := len(c.plan.Unpromised); n != unsized {
+		return c.fault(Document, nil, fmt.Sprintf("%d unpromised values", n), fmt.Sprintf("those whose size depends on data, %d", unsized))
+	}
+	return nil
+}
+
+// isGivenBack proves that a buffer whose size depends on data is still there
+// when step c.next-1 ends.
+func (c *checker) isGivenBack(rule Rule, x *value) *Violation {
+	if x.unsized && x.place.Space == plan.SpaceOwn && x.given < plan.Time(2*c.next) {
+		return c.fault(rule, x, fmt.Sprintf("its buffer given back at %d", x.given), fmt.Sprintf("it kept to the end of the step, %d", 2*c.next))
+	}
+	return nil
+}
