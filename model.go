@@ -121,6 +121,7 @@ func newModel(file *onnx.Model) (*Model, error) {
 	if err == nil {
 		ctx := &pass.Context{Program: m.program, Constants: file.Weights, MaxFold: maxFold, MaxFill: maxFill}
 		err = pass.Run(ctx, pass.Load, nil)
+		file.Notes = append(file.Notes, ctx.Notes...)
 	}
 	if err == nil {
 		err = file.Weights.Keep(m.program)

@@ -64,7 +64,7 @@ var _ = register(map[string]binder{
 	"softsign":     unaryOp(kernel.Softsign),
 	"hard_sigmoid": unaryOp(kernel.HardSigmoid, "alpha", "beta"),
 	"hard_swish":   unaryOp(kernel.HardSwish),
-	"swish":        unaryOp(kernel.Swish, "alpha"),
+	"swish":        bindSwish,
 	"gelu":         bindGelu,
 	"clip":         bindClip,
 })
@@ -130,6 +130,13 @@ func bindGelu(c *op.Call) (*Task, error) {
 		return unaryTask(c, kernel.GeluTanh, new([2]float64))
 	}
 	return unaryTask(c, kernel.Gelu, new([2]float64))
+}
+
+func bindSwish(c *op.Call) (*Task, error) {
+	if alpha := c.Float("alpha"); alpha != 1 {
+		return unaryTask(c, kernel.Swish, &[2]float64{alpha})
+	}
+	return unaryTask(c, kernel.Silu, new([2]float64))
 }
 
 func bindNot(c *op.Call) (*Task, error) {

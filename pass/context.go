@@ -44,6 +44,9 @@ type Context struct {
 	// not known: they are faults of the program if it never is.
 	Suspended []error
 
+	// Notes are remarks for who reads the model.
+	Notes []string
+
 	names map[string]bool // of the weights
 	room  *room           // left for folding; made by the first run of fold
 }

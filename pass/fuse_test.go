@@ -333,21 +333,25 @@ func fusedCalls(p *ir.Program) string {
 // evaluate runs a program with scratch that holds rubbish.
 func evaluate(t *testing.T, p *ir.Program, weights ir.Weights, condition byte) []op.Arg {
 	t.Helper()
-	pool := compute.NewPool(1)
-	defer pool.Close()
-	in := ir.Interpreter{Weights: weights, Eval: func(c *op.Call) error {
-		task, err := compute.Bind(c)
-		if err != nil {
-			return err
-		}
-		return pool.Run(nil, task, aligned(task.Scratch, 0xCC))
-	}}
+	in := ir.Interpreter{Weights: weights, Eval: evalRubbish(t)}
 	out, err := in.Run(p, op.Arg{Type: p.Body.Params[0].Type, Data: signed(p.Body.Params[0].Type)},
 		op.Arg{Type: p.Body.Params[1].Type, Data: []byte{condition}})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, p)
 	}
 	return out
+}
+
+func evalRubbish(t *testing.T) func(c *op.Call) error {
+	pool := compute.NewPool(1)
+	t.Cleanup(pool.Close)
+	return func(c *op.Call) error {
+		task, err := compute.Bind(c)
+		if err != nil {
+			return err
+		}
+		return pool.Run(nil, task, aligned(task.Scratch, 0xCC))
+	}
 }
 
 func sameFloats(t *testing.T, got, want op.Arg) {

@@ -15,12 +15,12 @@ type Pass struct {
 
 // Load is what a program goes through once, when it is read: whatever does
 // not depend on the inputs' sizes.
-var Load = []Pass{Fold, Views, BatchNorm, CSE, DCE}
+var Load = []Pass{Fold, Views, BatchNorm, CSE, DCE, Idioms, DCE}
 
 // Specialise is what a copy of the program goes through for each set of
 // input types: afterwards every type is static and every right to write into
 // an operand is marked.
-var Specialise = []Pass{Fold, Views, CSE, DCE, Fuse, Views, DCE, Outputs, Donate}
+var Specialise = []Pass{Fold, Views, CSE, DCE, Idioms, DCE, Fuse, Views, DCE, Outputs, Donate}
 
 // before says which pass runs before which, and why. A test holds the
 // pipelines to it.
@@ -28,6 +28,9 @@ var before = []struct{ first, second, why string }{
 	{"fold", "views", "whether a view changes the type is known once types are inferred"},
 	{"fold", "batchnorm", "weights are folded into weights"},
 	{"fold", "cse", "constants that fold makes are merged"},
+	{"fold", "idioms", "scalars of an idiom are known as constants"},
+	{"cse", "idioms", "a difference that is computed twice is one value"},
+	{"dce", "idioms", "a dead reader would hide an idiom"},
 	{"cse", "dce", "merged calls are left for dce"},
 	{"dce", "fuse", "a dead reader would keep a value from being fused"},
 	{"views", "fuse", "an identity between two calls would hide the pattern"},

@@ -1,0 +1,159 @@
+package pass
+
+import (
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// norm starts at the root of (x-mean(x)) / sqrt(mean((x-mean(x))^2)+epsilon),
+// or of x / sqrt(mean(x^2)+epsilon).
+func (m *idiomFinder) norm(root *ir.Call) {
+	sum := def(root.Args[0].Value, "add")
+	if sum == nil || root.Args[0].Donate {
+		return
+	}
+	var squares *ir.Call
+	var epsilon float64
+	for i := range 2 {
+		if e, ok := m.scalar(sum.Args[1-i].Value); ok && squares == nil && m.keepsType(sum, i) {
+			squares, epsilon = def(sum.Args[i].Value, "reduce_mean"), e
+		}
+	}
+	if squares == nil {
+		return
+	}
+	// What is squared: a difference from the mean, or x itself.
+	d := squares.Args[0].Value.Def
+	if d == nil || len(d.Args) == 0 || !m.isSquare(squares.Args[0].Value, d.Args[0].Value) {
+		return
+	}
+	x, name := d.Args[0].Value, "rms_normalization"
+	axis, ok := m.lastAxes(squares, x)
+	if !ok {
+		return
+	}
+	last := m.quotient(x, root)
+	if last == nil {
+		return
+	}
+	scaled := x
+	if diff := def(x, "sub"); diff != nil {
+		mean := def(diff.Args[1].Value, "reduce_mean")
+		if mean != nil && mean.Args[0].Value == diff.Args[0].Value && m.keepsType(diff, 0) {
+			if a, ok := m.lastAxes(mean, diff.Args[0].Value); ok && a == axis {
+				scaled, name = diff.Args[0].Value, "layer_normalization"
+			}
+		}
+	}
+	m.affine(last, scaled, name, axis, epsilon)
+}
+
+// lastAxes tells whether a mean of x is taken over the axes from one on, whose
+// sizes are known, and keeps them.
+func (m *idiomFinder) lastAxes(mean *ir.Call, x *ir.Value) (int, bool) {
+	if x.Type.Shape == nil {
+		return 0, false
+	}
+	rank := x.Type.Shape.Rank()
+	sig := mean.Sig(m.ctx.known)
+	axes, known, err := sig.ReduceAxes(rank)
+	if err != nil || !known || len(axes) == 0 || sig.Int("keepdims") == 0 {
+		return 0, false
+	}
+	reduced := make([]bool, rank)
+	for _, a := range axes {
+		reduced[a] = true
+	}
+	first := rank - len(axes)
+	for i := first; i < rank; i++ {
+		if _, ok := x.Type.Shape.Dim(i).Size(); !ok || !reduced[i] {
+			return 0, false
+		}
+	}
+	return first, true
+}
+
+// quotient returns the call that gives x/root, which no other reads the root
+// of: a quotient, or a product with 1/root.
+func (m *idiomFinder) quotient(x *ir.Value, root *ir.Call) *ir.Call {
+	r := root.Results[0]
+	if c := m.only(r, "div"); c != nil && c.Args[1].Value == r {
+		if c.Args[0].Value == x && m.keepsType(c, 0) {
+			return c
+		}
+		if !m.isScalar(c.Args[0].Value, 1) {
+			return nil
+		}
+		r = c.Results[0]
+	} else if c := m.only(r, "reciprocal"); c != nil {
+		r = c.Results[0]
+	} else {
+		return nil
+	}
+	if c := m.only(r, "mul"); c != nil && other(c, r) == x && m.keepsType(c, argOf(c, x)) {
+		return c
+	}
+	return nil
+}
+
+// affine takes in the product with a scale and the sum with a bias that follow,
+// and puts the normalisation in place of the last of them.
+func (m *idiomFinder) affine(last *ir.Call, x *ir.Value, name string, axis int, epsilon float64) {
+	args := []*ir.Value{x, nil}
+	if c, scale := m.alongRow(last, "mul", axis); c != nil {
+		last, args[1] = c, scale
+		if c, bias := m.alongRow(last, "add", axis); c != nil && name == "layer_normalization" {
+			last, args = c, append(args, bias)
+		}
+	}
+	if args[1] == nil {
+		if args[1] = m.ones(x, axis); args[1] == nil {
+			return
+		}
+	}
+	m.put(last, name, op.Attrs(nil).With("axis", int64(axis)).With("epsilon", epsilon), args...)
+}
+
+// alongRow returns the named call that alone reads the result of c, with a
+// constant along the axes from one on.
+func (m *idiomFinder) alongRow(c *ir.Call, name string, axis int) (*ir.Call, *ir.Value) {
+	v := c.Results[0]
+	next := m.only(v, name)
+	if next == nil {
+		return nil, nil
+	}
+	k := other(next, v)
+	if k == nil || k.Kind != ir.Weight || k.Type.DType != dtype.F32 || !m.keepsType(next, argOf(next, v)) {
+		return nil, nil
+	}
+	x, s := v.Type.Shape, k.Type.Shape
+	if s.Rank() == 0 || s.Rank() > x.Rank()-axis {
+		return nil, nil
+	}
+	for i := range s.Rank() {
+		if s.Dim(i) != x.Dim(x.Rank()-s.Rank()+i) && s.Dim(i) != shape.N(1) {
+			return nil, nil
+		}
+	}
+	return next, k
+}
+
+// ones is a scale that changes nothing.
+func (m *idiomFinder) ones(x *ir.Value, axis int) *ir.Value {
+	s := x.Type.Shape
+	n, _ := s.Dim(s.Rank() - 1).Size()
+	if axis != s.Rank()-1 {
+		n = 1
+	}
+	data := make([]float32, n)
+	for i := range data {
+		data[i] = 1
+	}
+	v, err := m.ctx.addFloats("ones", data, n)
+	if err != nil {
+		return nil
+	}
+	return v
+}
