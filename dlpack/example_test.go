@@ -38,3 +38,23 @@ func ExampleImport() {
 	// write: f32[3,2]: bytes are shared: the bytes are imported
 	// deleter at 0x10000
 }
+
+// A tensor is lent to a consumer, which calls the deleter when it is done.
+func ExampleExport() {
+	x, _ := tensor.Of([]float32{1, 2, 3}, 3)
+	m, err := dlpack.Export(x)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	x.Release() // the bytes stay: an export is out
+	fmt.Println(m.Version, m.Tensor.NDim, m.Flags == dlpack.FlagReadOnly)
+
+	y, _ := dlpack.Import(m, nil) // the consumer: here it is Go as well
+	values, _ := tensor.Values[float32](y)
+	fmt.Println(values)
+	y.Release() // calls the deleter
+	// Output:
+	// {1 3} 1 true
+	// [1 2 3]
+}

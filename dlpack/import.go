@@ -73,6 +73,10 @@ func newImporting(op string, deleter uintptr, call Caller, opts []ImportOption) 
 	if deleter < firstPage {
 		return in, fmt.Errorf("%s: got a NULL deleter, want one, because nobody could say when the bytes end: %w", op, tensor.ErrCorrupt)
 	}
+	if isOurs(deleter) {
+		in.call = func(fn, self uintptr) { ours(fn, self) }
+		return in, nil
+	}
 	if call == nil {
 		return in, fmt.Errorf("%s: got a deleter in C and no way to call it, want a Caller: %w", op, tensor.ErrUnsupported)
 	}

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"github.com/tenure-go/tenure/internal/invariant"
 )
 
 // An export is a use of a handle that foreign code ends, at any time, from any thread, without calling Go. It is counted apart
@@ -28,12 +30,13 @@ func (h Handle) UnlockExport() { h.end(writing | exportUnit) }
 
 // What foreign code must know of records and their words.
 const (
-	ForeignUnit  = exportUnit           // what ends an export that Export took
-	ForeignWrite = writing | exportUnit // what ends an export that LockExport took
-	ForeignBusy  = busyMask             // bits of the word that are 0 when nobody uses the handle
-	ForeignDead  = dead                 // bit of the word that is set once the handle was given up
-	ForeignIndex = 8                    // where in a record its number is, 32 bits
-	ForeignNext  = 12                   // where in a record the number of the next dead one goes, 32 bits
+	ForeignUnit    = exportUnit           // what ends an export that Export took
+	ForeignWrite   = writing | exportUnit // what ends an export that LockExport took
+	ForeignExports = exportMask           // bits of the word that count exports; all are 0 when none is out
+	ForeignBusy    = busyMask             // bits of the word that are 0 when nobody uses the handle
+	ForeignDead    = dead                 // bit of the word that is set once the handle was given up
+	ForeignIndex   = 8                    // where in a record its number is, 32 bits
+	ForeignNext    = 12                   // where in a record the number of the next dead one goes, 32 bits
 )
 
 // Foreign is where foreign code ends an export of a handle. Both addresses stay valid for the life of the process.
@@ -53,6 +56,37 @@ const (
 type Foreign struct {
 	Record uintptr
 	Dead   uintptr
+}
+
+// End ends an export from Go as foreign code would, with unit ForeignUnit or ForeignWrite, and if it was the last of a dead
+// handle gives the bytes back at once.
+func (f Foreign) End(unit uint64) {
+	if f.end(unit) {
+		Reclaim()
+	}
+}
+
+// end is what foreign code does, word for word. It reports whether it put the record on the list.
+func (f Foreign) end(unit uint64) bool {
+	at := func(address uintptr, offset uintptr) unsafe.Pointer {
+		return unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&address)), offset)
+	}
+	w := (*atomic.Uint64)(at(f.Record, 0)).Add(-unit)
+	if w&ForeignExports == ForeignExports {
+		invariant.Failf("memory: an export ended twice")
+	}
+	if w&ForeignBusy != 0 || w&ForeignDead == 0 {
+		return false
+	}
+	index := (*atomic.Uint32)(at(f.Record, ForeignIndex)).Load()
+	list := (*atomic.Uint32)(at(f.Dead, 0))
+	for {
+		head := list.Load()
+		(*atomic.Uint32)(at(f.Record, ForeignNext)).Store(head)
+		if list.CompareAndSwap(head, index) {
+			return true
+		}
+	}
 }
 
 // Foreign returns where foreign code ends an export. The handle is one that NewHandle, IntoHandle or Move gave.

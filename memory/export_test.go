@@ -12,26 +12,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// endForeign is what foreign code does, word for word as Foreign says.
-func endForeign(f Foreign, unit uint64) {
-	at := func(address uintptr, offset uintptr) unsafe.Pointer {
-		return unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&address)), offset)
-	}
-	w := (*atomic.Uint64)(at(f.Record, 0)).Add(-unit)
-	if w&ForeignBusy != 0 || w&ForeignDead == 0 {
-		return
-	}
-	index := (*atomic.Uint32)(at(f.Record, ForeignIndex)).Load()
-	list := (*atomic.Uint32)(at(f.Dead, 0))
-	for {
-		head := list.Load()
-		(*atomic.Uint32)(at(f.Record, ForeignNext)).Store(head)
-		if list.CompareAndSwap(head, index) {
-			return
-		}
-	}
-}
-
 // The offsets are a contract with code in other languages.
 func TestForeignLayout(t *testing.T) {
 	var r record
@@ -64,7 +44,7 @@ func TestExportKeepsTheBytes(t *testing.T) {
 	wantErr(t, "lock while exported", h.Lock(), ErrShared)
 	wantErr(t, "use while exported", h.Use(), nil)
 	h.EndUse()
-	endForeign(h.Foreign(), ForeignUnit)
+	h.Foreign().end(ForeignUnit)
 	if Reclaim() != 0 {
 		t.Error("an export of a live handle ended: got something to reclaim")
 	}
@@ -73,7 +53,7 @@ func TestExportKeepsTheBytes(t *testing.T) {
 	if b.Holders() != 1 {
 		t.Fatal("released while exported: the hold is gone")
 	}
-	endForeign(h.Foreign(), ForeignUnit)
+	h.Foreign().end(ForeignUnit)
 	for end := time.Now().Add(10 * time.Second); b.Holders() != 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // the timer's work: nobody else allocates or asks
 	}
@@ -92,7 +72,7 @@ func TestReclaimOnDemandAndOnAllocation(t *testing.T) {
 		wantErr(t, "export", h.LockExport(), nil)
 		wantErr(t, "use while an export writes", h.Use(), ErrWriting)
 		wantErr(t, "donate", h.Donate(), nil)
-		endForeign(h.Foreign(), ForeignWrite)
+		h.Foreign().end(ForeignWrite)
 		if b.Holders() != 1 {
 			t.Errorf("%s: the hold ended before", name)
 		}
@@ -196,7 +176,7 @@ func TestGivenUpWhileExportedIsNoLeak(t *testing.T) {
 	if got := Stats(); got.Leaks != before.Leaks || got.Total.Current != before.Total.Current+4444 {
 		t.Errorf("while exported: got %+v, want 4444 bytes more than %+v and no leak", got, before)
 	}
-	endForeign(place, ForeignUnit)
+	place.end(ForeignUnit)
 	for end := time.Now().Add(10 * time.Second); Stats().Total.Current != before.Total.Current && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
@@ -231,7 +211,7 @@ func TestHammerExports(t *testing.T) {
 						return
 					}
 					foreign.Add(1)
-					go func() { defer foreign.Done(); endForeign(h.Foreign(), ForeignUnit) }()
+					go func() { defer foreign.Done(); h.Foreign().end(ForeignUnit) }()
 				}
 				if err := h.Lock(); err == nil {
 					h.Unlock()
@@ -307,7 +287,7 @@ func TestRecordModel(t *testing.T) {
 					t.Skip()
 				}
 				exports--
-				endForeign(place, ForeignUnit)
+				place.end(ForeignUnit)
 			},
 			"unlock": func(t *rapid.T) {
 				if !locked {
@@ -321,7 +301,7 @@ func TestRecordModel(t *testing.T) {
 					t.Skip()
 				}
 				lockedOut = false
-				endForeign(place, ForeignWrite)
+				place.end(ForeignWrite)
 			},
 			"release": func(*rapid.T) {
 				if !alive {
@@ -352,13 +332,13 @@ func TestRecordModel(t *testing.T) {
 			h.EndUse()
 		}
 		for ; exports > 0; exports-- {
-			endForeign(place, ForeignUnit)
+			place.end(ForeignUnit)
 		}
 		if locked {
 			h.Unlock()
 		}
 		if lockedOut {
-			endForeign(place, ForeignWrite)
+			place.end(ForeignWrite)
 		}
 		if alive {
 			agree("last release", h.Release(), nil)

@@ -30,6 +30,9 @@ func (t *Tensor) refusal(op string, err error) error {
 	case errors.Is(err, ErrDonated) || errors.Is(err, ErrReleased):
 		return t.deadError(op, err)
 	case errors.Is(err, ErrWriting):
+		if _, exports := t.h.Uses(); exports > 0 {
+			return fmt.Errorf("%s: %s is %w: it is exported for writing", op, t.describe(), err)
+		}
 		return fmt.Errorf("%s: %s is %w", op, t.describe(), err)
 	case errors.Is(err, ErrShared):
 		return t.sharedError(op)

@@ -14,15 +14,26 @@ func (t *Tensor) Contiguous() (c *Tensor, copied bool, err error) {
 		c, err = t.derive(op, AlwaysCopy, same)
 		return c, false, err
 	}
+	c, err = t.Copy(t.purpose())
+	return c, err == nil, err
+}
+
+// Copy returns a tensor with the same elements in a buffer of its own, contiguous, counted under p.
+func (t *Tensor) Copy(p memory.Purpose) (*Tensor, error) {
+	const op = "copy"
+	if t == nil || t.buf == nil {
+		return nil, errNil(op)
+	}
 	if err := t.use(); err != nil {
-		return nil, false, t.refusal(op, err)
+		return nil, t.refusal(op, err)
 	}
 	defer t.endUse()
-	if c, err = alloc(op, t.purpose(), t.dt, t.Shape()); err != nil {
-		return nil, false, err
+	c, err := alloc(op, p, t.dt, t.Shape())
+	if err != nil {
+		return nil, err
 	}
 	gather(c.bytes(), t)
-	return c, true, nil
+	return c, nil
 }
 
 // purpose is under which a copy of t counts: imported bytes have none.

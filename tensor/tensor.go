@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/memory"
@@ -22,6 +23,7 @@ type Tensor struct {
 	first  int // where in them element [0,...,0] begins
 	dt     dtype.DType
 	fate   atomic.Pointer[Operation] // what ended it, if it was given up
+	shown  unsafe.Pointer            // what foreign code sees of it; atomic
 }
 
 // place computes where the elements of a layout lie whose element [0,...,0] is at offset of a buffer of room bytes.

@@ -1,0 +1,84 @@
+package tensor
+
+import (
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/memory"
+)
+
+// ExportKind is what foreign code may do with the bytes of an export.
+type ExportKind uint8
+
+// The kinds of exports.
+const (
+	ReadOnlyExport ExportKind = iota
+	WritableExport
+)
+
+// Export takes an export of t: a use that code outside Go ends, whenever it likes (see [memory.Foreign]), or EndExport. It
+// returns what Show keeps, nil if it keeps nothing yet.
+//
+// While a read-only export is out nobody writes the bytes, and a donation is refused with that reason. A writable export is
+// the tensor's writer: it needs an exclusive tensor, and while it is out everything else fails with ErrWriting.
+//
+// Export is for packages that describe tensors to other languages. Programs use package dlpack.
+func (t *Tensor) Export(kind ExportKind) (shown unsafe.Pointer, err error) {
+	if t == nil || t.buf == nil {
+		return nil, errNil("export")
+	}
+	switch {
+	case kind == ReadOnlyExport:
+		err = t.h.Export()
+	case t.layout.Overlaps():
+		return nil, t.overlapError("export")
+	default:
+		err = t.h.LockExport()
+	}
+	if err != nil {
+		return nil, t.refusal("export", err)
+	}
+	return atomic.LoadPointer(&t.shown), nil
+}
+
+// EndExport ends an export from Go.
+func (t *Tensor) EndExport(kind ExportKind) {
+	if kind == ReadOnlyExport {
+		t.h.EndExport()
+	} else {
+		t.h.UnlockExport()
+	}
+	runtime.KeepAlive(t)
+}
+
+// Exported is a tensor as foreign code will see it.
+type Exported struct {
+	Data  []byte         // what the layout spans
+	First int            // where in Data element [0,...,0] begins
+	End   memory.Foreign // where foreign code ends an export
+}
+
+// Show makes build describe t to foreign code, in a buffer that lives until the hold of t on its bytes has ended, and returns
+// where that buffer begins. Callers that meet get the same one. The caller has an export, and build does not keep what it is
+// given.
+func (t *Tensor) Show(build func(Exported) (*memory.Buffer, error)) (unsafe.Pointer, error) {
+	made, err := build(Exported{Data: t.bytes(), First: t.first, End: t.h.Foreign()})
+	if err != nil {
+		return nil, err
+	}
+	there, attached := t.h.Attach(shown{made})
+	if !attached {
+		_ = made.Release() // another goroutine was first; the hold is ours
+	}
+	p := unsafe.Pointer(unsafe.SliceData(there.(shown).Bytes()))
+	atomic.StorePointer(&t.shown, p)
+	runtime.KeepAlive(t)
+	return p, nil
+}
+
+// shown is what Show made for one tensor.
+type shown struct{ *memory.Buffer }
+
+// End gives it back: the hold is ours, so it cannot fail.
+func (s shown) End() { _ = s.Release() }
