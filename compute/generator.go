@@ -12,7 +12,8 @@ var _ = register(map[string]binder{
 	"range":             bindRange,
 	"one_hot":           bindOneHot,
 	"trilu":             bindTrilu,
-	"cum_sum":           bindCumSum,
+	"cum_sum":           bindScan,
+	"cum_prod":          bindScan,
 })
 
 // encode returns the numbers as elements of dt.
@@ -162,31 +163,31 @@ func bindTrilu(c *op.Call) (*Task, error) {
 	}, nil
 }
 
-func bindCumSum(c *op.Call) (*Task, error) {
+func bindScan(c *op.Call) (*Task, error) {
 	switch c.In[0].DType {
 	case dtype.F16, dtype.BF16:
 		return halfAsF32(c)
 	case dtype.F32:
-		return cumSumTask[float32](c), nil
+		return scanTask[float32](c), nil
 	case dtype.F64:
-		return cumSumTask[float64](c), nil
+		return scanTask[float64](c), nil
 	}
-	bind, ok := intOf(c.In[0].DType, cumSumTask[int8], cumSumTask[int16], cumSumTask[int32], cumSumTask[int64],
-		cumSumTask[uint8], cumSumTask[uint16], cumSumTask[uint32], cumSumTask[uint64])
+	bind, ok := intOf(c.In[0].DType, scanTask[int8], scanTask[int16], scanTask[int32], scanTask[int64],
+		scanTask[uint8], scanTask[uint16], scanTask[uint32], scanTask[uint64])
 	if !ok {
 		return nil, unsupported(c)
 	}
 	return bind(c), nil
 }
 
-// cumSumTask reads the axis, which is an operand, once per run.
-func cumSumTask[T kernel.Number](c *op.Call) *Task {
+// scanTask reads the axis, which is an operand, once per run.
+func scanTask[T kernel.Number](c *op.Call) *Task {
 	sizes := c.In[0].Shape.Sizes()
-	spec := &kernel.ScanSpec{Exclusive: c.Int("exclusive") != 0, Reverse: c.Int("reverse") != 0}
+	spec := &kernel.ScanSpec{Product: c.Def.Name == "cum_prod", Exclusive: c.Int("exclusive") != 0, Reverse: c.Int("reverse") != 0}
 	each := 1 // outer indices of one tile
 	t := &Task{Tile: func(tile int, _ []byte) {
 		for i := tile * each; i < min((tile+1)*each, spec.Outer); i++ {
-			kernel.CumSum(spec, i, out[T](c, 0), in[T](c, 0))
+			kernel.Scan(spec, i, out[T](c, 0), in[T](c, 0))
 		}
 	}}
 	t.Start = func() error {

@@ -5,4 +5,6 @@ var poolingTable = map[string]operator{
 	"AveragePool":       since(0),
 	"GlobalMaxPool":     since(0),
 	"GlobalAveragePool": since(0),
+	"MaxUnpool":         since(9),
+	"Col2Im":            since(18),
 }

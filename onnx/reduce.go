@@ -16,6 +16,7 @@ var reduceTable = map[string]operator{
 	"ArgMax":          since(0),
 	"ArgMin":          since(0),
 	"CumSum":          since(11),
+	"CumProd":         since(26),
 }
 
 // liftReduce makes an operand of the axes that are an attribute before opset

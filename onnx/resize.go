@@ -14,6 +14,7 @@ var resizeTable = map[string]operator{
 	"Upsample": {till: 9, lift: liftUpsample},
 
 	"GridSample": lifted(16, liftGridSample),
+	"AffineGrid": since(20),
 }
 
 // liftResize drops operands that say nothing: opset 11 has empty tensors where

@@ -6,21 +6,22 @@ import (
 )
 
 var shapeTable = map[string]operator{
-	"Identity":     lifted(0, liftIdentity),
-	"Reshape":      since(0),
-	"Flatten":      since(0),
-	"Shape":        since(0),
-	"Size":         since(0),
-	"Squeeze":      lifted(0, liftSqueeze),
-	"Unsqueeze":    lifted(0, liftSqueeze),
-	"Transpose":    since(0),
-	"Concat":       since(0),
-	"Split":        lifted(0, liftSplit),
-	"Expand":       since(8),
-	"Tile":         since(0),
-	"Pad":          lifted(0, liftPad),
-	"DepthToSpace": since(0),
-	"SpaceToDepth": since(0),
+	"Identity":        lifted(0, liftIdentity),
+	"Reshape":         since(0),
+	"Flatten":         since(0),
+	"Shape":           since(0),
+	"Size":            since(0),
+	"Squeeze":         lifted(0, liftSqueeze),
+	"Unsqueeze":       lifted(0, liftSqueeze),
+	"Transpose":       since(0),
+	"Concat":          since(0),
+	"Split":           lifted(0, liftSplit),
+	"Expand":          since(8),
+	"Tile":            since(0),
+	"Pad":             lifted(0, liftPad),
+	"ReverseSequence": since(10),
+	"DepthToSpace":    since(0),
+	"SpaceToDepth":    since(0),
 }
 
 // liftIdentity gives sequences and optionals as they are.

@@ -23,6 +23,7 @@ var families = [][]*Def{
 	gridOps,
 	convOps,
 	poolingOps,
+	unpoolOps,
 	resizeOps,
 	generatorOps,
 	controlOps,

@@ -10,6 +10,11 @@ var gridOps = []*Def{
 		Attrs: []AttrDef{intAttr("align_corners", 0), stringAttr("mode", "linear"), stringAttr("padding_mode", "zeros")},
 		Infer: inferGridSample, Alias: Fresh(),
 	},
+	{
+		Name: "affine_grid", ONNX: "AffineGrid",
+		Doc:     "the places [N,...,axes] that matrices [N,axes,axes+1] move those of an image to, from -1 to 1 along each axis; operands matrices, image shape",
+		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("align_corners", 0)}, Infer: inferAffineGrid, Alias: Fresh(),
+	},
 }
 
 func inferGridSample(s *Sig) error {
@@ -58,4 +63,46 @@ func inferGridSample(s *Sig) error {
 		}
 	}
 	return s.give(0, dt, append([]shape.Dim{x[0], x[1]}, grid[1:rank-1]...)...)
+}
+
+func inferAffineGrid(s *Sig) error {
+	if err := s.want(0, floats); err != nil {
+		return err
+	}
+	if err := s.want(1, int64s); err != nil {
+		return err
+	}
+	if _, err := s.wantFlag("align_corners"); err != nil {
+		return err
+	}
+	dt := s.Args[0].DType
+	theta, err := s.dimsOf(0, 3)
+	if err != nil {
+		return err
+	}
+	axes, ok := theta[1].Size()
+	if !ok {
+		n, given := s.listLen(1)
+		if !given {
+			return s.giveAny(0, dt)
+		}
+		axes = n - 2
+	}
+	if axes != 2 && axes != 3 {
+		return badShape("got %s and sizes %s, want matrices of 2 or 3 rows and 4 or 5 sizes", s.Args[0], s.Args[1])
+	}
+	if _, ok := unify(theta[2], shape.N(axes+1)); !ok {
+		return badShape("operand 0: got %s, want %d columns", s.Args[0], axes+1)
+	}
+	sizes, known, err := s.sizesOf(1, axes+2)
+	if err != nil {
+		return err
+	}
+	if !known {
+		sizes = make([]shape.Dim, axes+2)
+	}
+	if err := s.meet("batch of matrices and sizes", &theta[0], &sizes[0]); err != nil {
+		return err
+	}
+	return s.give(0, dt, append(append([]shape.Dim{theta[0]}, sizes[2:]...), shape.N(axes))...)
 }

@@ -43,6 +43,10 @@ var indexingOps = []*Def{
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("exclusive", 0), intAttr("reverse", 0)}, Infer: inferCumSum, Alias: Fresh(),
 	},
 	{
+		Name: "cum_prod", ONNX: "CumProd", Doc: "the running product along an axis that an operand gives",
+		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("exclusive", 0), intAttr("reverse", 0)}, Infer: inferCumSum, Alias: Fresh(),
+	},
+	{
 		Name: "one_hot", ONNX: "OneHot", Doc: "for each index a row of depth off-values with the on-value at the index",
 		MinArgs: 3, MaxArgs: 3, Attrs: []AttrDef{intAttr("axis", -1)}, Infer: inferOneHot, Alias: Fresh(),
 	},

@@ -16,6 +16,10 @@ var linearOps = []*Def{
 		Attrs: []AttrDef{floatAttr("alpha", 1), floatAttr("beta", 1), intAttr("transA", 0), intAttr("transB", 0)},
 		Infer: inferGemm, Alias: Aliases(Rule{Arg: 2, Kind: Accumulate}),
 	},
+	{
+		Name: "det", ONNX: "Det", Doc: "the determinants of the square matrices in the last two axes",
+		MinArgs: 1, MaxArgs: 1, Infer: inferDet, Alias: Fresh(),
+	},
 }
 
 func inferMatMul(s *Sig) error {
@@ -126,4 +130,23 @@ func (s *Sig) wantSpread(arg int, to *shape.Shape) error {
 		return badShape("operand %d: got %s, want a shape that broadcasts to %s", arg, s.Args[arg], to)
 	}
 	return nil
+}
+
+func inferDet(s *Sig) error {
+	if err := s.want(0, floats); err != nil {
+		return err
+	}
+	if err := s.wantRank(0, 2, -1); err != nil {
+		return err
+	}
+	x := s.Args[0]
+	if x.Shape == nil {
+		return s.giveAny(0, x.DType)
+	}
+	dims := x.Shape.Dims()
+	n := len(dims) - 2
+	if _, ok := unify(dims[n], dims[n+1]); !ok {
+		return badShape("got %s, want square matrices", x)
+	}
+	return s.give(0, x.DType, dims[:n]...)
 }

@@ -27,6 +27,10 @@ var movementOps = []*Def{
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{needed("blocksize", Int), stringAttr("mode", "DCR")},
 		Infer: inferSpaceToDepth, Alias: Fresh(),
 	},
+	{
+		Name: "reverse_sequence", ONNX: "ReverseSequence", Doc: "x with the first elements of each sequence, as many as an operand says, in reverse order",
+		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("batch_axis", 1), intAttr("time_axis", 0)}, Infer: inferReverseSequence, Alias: Fresh(),
+	},
 }
 
 // Perm returns, for each axis of the result of a transpose, the axis of the
@@ -253,4 +257,26 @@ func inferSpaceToDepth(s *Sig) error {
 		}
 	}
 	return s.give(0, x.DType, dims...)
+}
+
+func inferReverseSequence(s *Sig) error {
+	if err := s.want(0, plain); err != nil {
+		return err
+	}
+	if err := s.want(1, int64s); err != nil {
+		return err
+	}
+	if err := s.wantRank(0, 2, -1); err != nil {
+		return err
+	}
+	batch, time := s.Int("batch_axis"), s.Int("time_axis")
+	if batch < 0 || batch > 1 || time != 1-batch {
+		return badShape("got batch_axis %d and time_axis %d, want 0 and 1 or 1 and 0", batch, time)
+	}
+	if x := s.Args[0].Shape; x != nil {
+		if err := s.wantVector(1, x.Dim(int(batch)), "sequence"); err != nil {
+			return err
+		}
+	}
+	return s.giveLike(0)
 }

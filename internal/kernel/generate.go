@@ -76,18 +76,19 @@ func Trilu(s *TriluSpec, t, elemBytes int, dst, src []byte) {
 	}
 }
 
-// ScanSpec is a running sum along one axis of [Outer, Axis, Inner].
+// ScanSpec is a running sum or product along one axis of [Outer, Axis, Inner].
 type ScanSpec struct {
 	Outer, Axis, Inner int
-	Exclusive          bool // the sum of what comes before
+	Product            bool
+	Exclusive          bool // of what comes before only
 	Reverse            bool // from the end
 }
 
 // Tiles is how many parts the work has: one per outer index.
 func (s *ScanSpec) Tiles() int { return s.Outer }
 
-// CumSum computes part t. dst may be src exactly.
-func CumSum[T Number](s *ScanSpec, t int, dst, src []T) {
+// Scan computes part t. dst may be src exactly.
+func Scan[T Number](s *ScanSpec, t int, dst, src []T) {
 	size := s.Axis * s.Inner
 	d, x := dst[t*size:(t+1)*size], src[t*size:(t+1)*size]
 	first, step := 0, s.Inner
@@ -95,16 +96,21 @@ func CumSum[T Number](s *ScanSpec, t int, dst, src []T) {
 		first, step = (s.Axis-1)*s.Inner, -s.Inner
 	}
 	for i := range s.Inner {
-		var sum T
+		var all T
+		if s.Product {
+			all = 1
+		}
 		at := first + i
 		for range s.Axis {
-			v := x[at]
-			if s.Exclusive {
-				d[at] = sum
-				sum += v
+			before := all
+			if s.Product {
+				all *= x[at]
 			} else {
-				sum += v
-				d[at] = sum
+				all += x[at]
+			}
+			d[at] = all
+			if s.Exclusive {
+				d[at] = before
 			}
 			at += step
 		}

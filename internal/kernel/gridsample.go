@@ -121,3 +121,43 @@ func reflect(k, n int, middles bool) int {
 	}
 	return k
 }
+
+// AffineGrid gives, for each of the places of an image of sizes Out, where Batch matrices move it to.
+type AffineGrid struct {
+	Batch int
+	Out   []int
+	Align bool // -1 and 1 are the middles of the first and last element, else their outer edges
+}
+
+// AffineGridRows computes places [lo, hi) of all images.
+func AffineGridRows[T Float](g *AffineGrid, lo, hi int, dst, theta []T) {
+	axes, places := len(g.Out), product(g.Out)
+	for p := lo; p < hi; p++ {
+		var at [gridAxes]float64 // the last axis first
+		rest := p % places
+		for a := range axes {
+			n := g.Out[axes-1-a]
+			at[a] = g.coordinate(rest%n, n)
+			rest /= n
+		}
+		m := theta[p/places*axes*(axes+1):]
+		for i := range axes {
+			sum := float64(m[i*(axes+1)+axes])
+			for j := range axes {
+				sum += float64(m[i*(axes+1)+j]) * at[j]
+			}
+			dst[p*axes+i] = T(sum)
+		}
+	}
+}
+
+// coordinate is where element i of n lies; a single one lies in the middle.
+func (g *AffineGrid) coordinate(i, n int) float64 {
+	if !g.Align {
+		return (2*float64(i)+1)/float64(n) - 1
+	}
+	if n == 1 {
+		return 0
+	}
+	return 2*float64(i)/float64(n-1) - 1
+}

@@ -111,16 +111,16 @@ func cumSum[T kernel.Number](t *testing.T) {
 	x := ref.Map(small(newRand(15), 60), func(v float32) T { return T(v + 3) })
 	wide := ref.Map(x, func(v T) float64 { return float64(v) })
 	for axis := range shape {
-		for mode := range 4 {
-			spec := kernel.ScanSpec{Outer: ref.Size(shape[:axis]), Axis: shape[axis], Inner: ref.Size(shape[axis+1:]), Exclusive: mode&1 != 0, Reverse: mode&2 != 0}
+		for mode := range 8 {
+			spec := kernel.ScanSpec{Product: mode&4 != 0, Outer: ref.Size(shape[:axis]), Axis: shape[axis], Inner: ref.Size(shape[axis+1:]), Exclusive: mode&1 != 0, Reverse: mode&2 != 0}
 			s := newSpace(t)
 			src, dst, place := in(s, "src", x), out[T](s, "dst", 60), inout(s, "in place", x)
 			backwards(spec.Tiles(), func(i int) {
-				kernel.CumSum(&spec, i, dst, src)
-				kernel.CumSum(&spec, i, place, place)
+				kernel.Scan(&spec, i, dst, src)
+				kernel.Scan(&spec, i, place, place)
 			})
 			s.check()
-			want := ref.Map(ref.CumSum(wide, shape, axis, spec.Exclusive, spec.Reverse), func(v float64) T { return T(v) })
+			want := ref.Map(ref.Scan(wide, shape, axis, spec.Product, spec.Exclusive, spec.Reverse), func(v float64) T { return T(v) })
 			wantEqual(t, dst, want)
 			wantEqual(t, place, want)
 		}

@@ -33,6 +33,7 @@ var families = []struct {
 	{"selection", testSelection},
 	{"filter", testFilter},
 	{"grid_sample", testGridSample},
+	{"unpool", testUnpool},
 	{"resize", testResize},
 	{"conv_transpose", testConvTranspose},
 	{"plain", testPlain},

@@ -212,11 +212,14 @@ func Trilu[T any](x []T, rows, cols, k int, upper bool) []T {
 	return out
 }
 
-// CumSum is the running sum along an axis.
-func CumSum(x []float64, shape []int, axis int, exclusive, reverse bool) []float64 {
+// Scan is the running sum or product along an axis.
+func Scan(x []float64, shape []int, axis int, product, exclusive, reverse bool) []float64 {
 	var out []float64
 	Each(shape, func(idx []int) {
-		sum := 0.0
+		all := 0.0
+		if product {
+			all = 1
+		}
 		for j := range shape[axis] {
 			at := append([]int(nil), idx...)
 			at[axis] = j
@@ -224,11 +227,14 @@ func CumSum(x []float64, shape []int, axis int, exclusive, reverse bool) []float
 			if reverse {
 				before = j > idx[axis] || j == idx[axis] && !exclusive
 			}
-			if before {
-				sum += x[At(shape, at)]
+			switch {
+			case before && product:
+				all *= x[At(shape, at)]
+			case before:
+				all += x[At(shape, at)]
 			}
 		}
-		out = append(out, sum)
+		out = append(out, all)
 	})
 	return out
 }

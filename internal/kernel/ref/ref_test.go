@@ -59,7 +59,8 @@ func TestRows(t *testing.T) {
 	wantFloats(t, "softmax", ref.Softmax([]float64{0, math.Ln2 * 2}, 1, 2, 1, false), 0.2, 0.8)
 	y, mean, inv := ref.Norm([]float64{1, 3}, 0, false)
 	wantFloats(t, "norm", append(y, mean, inv), -1, 1, 2, 1)
-	wantFloats(t, "cumsum", ref.CumSum([]float64{1, 2, 3}, []int{3}, 0, true, true), 5, 3, 0)
+	wantFloats(t, "cumsum", ref.Scan([]float64{1, 2, 3}, []int{3}, 0, false, true, true), 5, 3, 0)
+	wantFloats(t, "cumprod", ref.Scan([]float64{4, 2, 3}, []int{3}, 0, true, false, false), 4, 8, 24)
 }
 
 func TestResize(t *testing.T) {

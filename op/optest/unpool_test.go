@@ -1,0 +1,25 @@
+package optest_test
+
+import "github.com/tenure-go/tenure/op/optest"
+
+func unpoolSamples() map[string][]optest.Case {
+	window := attr("kernel_shape", ints(2, 2), "strides", ints(2, 2))
+	places := optest.Of([]int64{5, 7, 13, 15}, 1, 1, 2, 2)
+	return map[string][]optest.Case{
+		"max_unpool": {
+			{Args: args{num(f32, 1, 1, 2, 2), places}, Attrs: window}, {Args: args{num(f16, 1, 1, 2, 2), places, list(1, 1, 5, 6)}, Attrs: window},
+			{Args: args{num(f64, 1, 1, 2, 2), places}, Attrs: window},
+		},
+		"col2im": {
+			{Args: args{num(f32, 2, 12, 12), list(4, 5), list(2, 2)}}, {Args: args{num(i8, 1, 4, 4), list(5, 5), list(2, 2)}, Attrs: attr("dilations", ints(2, 2), "strides", ints(2, 2))},
+			{Args: args{num(f16, 1, 8, 2), list(1, 2, 3), list(1, 2, 2)}}, {Args: args{num(f32, 40, 4, 1600), list(41, 41), list(2, 2)}},
+		},
+		"det":              {{Args: args{num(f32, 2, 3, 3)}}, {Args: args{num(f64, 4, 4)}}, {Args: args{num(f16, 3, 1, 2, 2)}}, {Args: args{num(f32, 2000, 5, 5)}}},
+		"reverse_sequence": {{Args: args{num(i32, 4, 3, 2), list(0, 2, 4)}}, {Args: args{num(boo, 2, 5), list(5, 3)}, Attrs: attr("batch_axis", 0, "time_axis", 1)}, {Args: args{num(f16, 3, 2, large), list(3, 2)}}},
+		"cum_prod":         {{Args: args{num(f32, 3, 4), one(1)}}, {Args: args{num(i32, 3, 4), one(-2)}, Attrs: attr("exclusive", 1, "reverse", 1)}, {Args: args{num(f16, 3, 4), one(0)}}},
+		"affine_grid": {
+			{Args: args{num(f32, 2, 2, 3), list(2, 3, 4, 5)}}, {Args: args{num(f16, 1, 3, 4), list(1, 3, 2, 4, 5)}, Attrs: attr("align_corners", 1)},
+			{Args: args{num(f64, 1, 2, 3), list(1, 3, 90, 101)}},
+		},
+	}
+}
