@@ -94,6 +94,18 @@ func signature(def *op.Def, c Case) (*op.Sig, error) {
 	if err := infer(s); err != nil {
 		return nil, err
 	}
+	if def.Bound != nil {
+		most, known, err := s.Largest()
+		if err != nil || !known {
+			return nil, fmt.Errorf("bound: got %v from operands that are all known, want static types: %w", most, errors.Join(err, shape.ErrShape))
+		}
+		for r, t := range s.Results {
+			if !hasRoom(t, most[r]) {
+				return nil, fmt.Errorf("bound: got result %d of %s, want one that %s has room for", r, most[r], t)
+			}
+		}
+		s.Results = most
+	}
 	for r, t := range s.Results {
 		if !t.IsStatic() {
 			return nil, fmt.Errorf("shape rule: got result %d of %s from operands that are all known, want a static type", r, t)
@@ -217,6 +229,9 @@ func (r run) compare(s *op.Sig, c Case, want [][]byte) error {
 		return nil // it may give something else each time
 	}
 	for i := range want {
+		if len(got[i]) != len(want[i]) {
+			return fmt.Errorf("%s: result %d: got %d bytes, want %d as in the first run", r.name, i, len(got[i]), len(want[i]))
+		}
 		if at := firstDifference(got[i], want[i]); at >= 0 {
 			return fmt.Errorf("%s: result %d: got byte %#x at %d, want %#x as in the first run", r.name, i, got[i][at], at, want[i][at])
 		}
@@ -261,9 +276,34 @@ func (r run) do(s *op.Sig, c Case) ([][]byte, error) {
 		if err := b.check(fmt.Sprintf("result %d", i)); err != nil {
 			return nil, err
 		}
-		results[i] = b.data
+		n, err := sizeOf(s, i, call.Out[i].Type)
+		if err != nil {
+			return nil, err
+		}
+		results[i] = b.data[:n]
 	}
 	return results, nil
+}
+
+// sizeOf is how many bytes of a result the kernel gave: all, unless the
+// operator bounds it.
+func sizeOf(s *op.Sig, result int, got op.Type) (int, error) {
+	most := s.Results[result]
+	n, err := got.Bytes()
+	if err != nil {
+		return 0, fmt.Errorf("result %d: %w", result, err)
+	}
+	if got == most {
+		return n, nil
+	}
+	limit, err := most.Bytes()
+	if err != nil {
+		return 0, fmt.Errorf("result %d: %w", result, err)
+	}
+	if s.Def.Bound == nil || got.DType != most.DType || n > limit {
+		return 0, fmt.Errorf("result %d: got %s from the kernel, want %s or, where the operator bounds it, less", result, got, most)
+	}
+	return n, nil
 }
 
 // buffers lays out operands and results, each between guards.
