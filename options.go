@@ -2,7 +2,9 @@ package tenure
 
 import (
 	"runtime"
+	"time"
 
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -67,7 +69,8 @@ func WithPlans(n int) SessionOption { return func(o *sessionOptions) { o.plans =
 type RunOption func(*runOptions)
 
 type runOptions struct {
-	into []intoOption
+	into  []intoOption
+	watch func(c *ir.Call, took time.Duration)
 }
 
 type intoOption struct {
@@ -80,4 +83,11 @@ type intoOption struct {
 // output is not in the result of Run: the caller has it already.
 func Into(name string, t *tensor.Tensor) RunOption {
 	return func(o *runOptions) { o.into = append(o.into, intoOption{name, t}) }
+}
+
+// Watch makes the run tell f about every call of its program that it ran, in
+// order, and how long it took: where the time goes. f is called on the run's
+// goroutine between two calls, and must not change the call.
+func Watch(f func(c *ir.Call, took time.Duration)) RunOption {
+	return func(o *runOptions) { o.watch = f }
 }

@@ -210,6 +210,7 @@ func (r *running) execute(ctx context.Context) error {
 	for i := range r.outputs {
 		outputs[i] = r.outputs[i].bytes.Data
 	}
+	runner.Watch = r.opts.watch
 	if err := runner.Run(r.session.pool, ctx.Done(), r.inputs, outputs); err != nil {
 		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
 			return fmt.Errorf("%w (%w)", err, cause)

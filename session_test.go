@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/shape"
@@ -499,5 +501,43 @@ func TestPlanFor(t *testing.T) {
 	defer out.Release()
 	if got := out["y"].Shape().String(); got != "[2,3]" {
 		t.Errorf("got y of shape %s, want [2,3]", got)
+	}
+}
+
+// TestWatch is told of every call, in the order of the program.
+func TestWatch(t *testing.T) {
+	memorytest.Check(t)
+	m := load(t, "testdata/state.onnx")
+	s := session(t, m)
+	x := of(t, ramp(64), 1, 64)
+	in := tenure.Inputs{"state": x, "x": x}
+	p, err := m.Specialise(tenure.Shapes{"state": {1, 64}, "x": {1, 64}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for _, c := range p.Body.Calls {
+		want = append(want, c.Op.Name)
+	}
+	out, err := s.Run(context.Background(), in, tenure.Watch(func(c *ir.Call, took time.Duration) {
+		if got = append(got, c.Op.Name); took < 0 {
+			t.Errorf("%s: got %v, want a time", c.Op.Name, took)
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Release()
+	if len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("got calls %v, want %v", got, want)
+	}
+	// The next run is watched by nobody.
+	again, err := s.Run(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Release()
+	if len(got) != len(want) {
+		t.Errorf("got %d calls after a run without Watch, want %d", len(got), len(want))
 	}
 }

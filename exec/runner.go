@@ -3,6 +3,7 @@ package exec
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/ir"
@@ -96,6 +97,10 @@ type Runner struct {
 	gives   [][2][][]byte // per call and region: the bytes of what has a place
 	dynamic []held        // per value whose size depends on data
 	late    []*op.Call    // per call that is bound when it runs: operands and results that have a place
+
+	// Watch, where it is not nil, is told of every call after it ran, on the
+	// goroutine of Run.
+	Watch func(c *ir.Call, took time.Duration)
 }
 
 // outer is an operand or result that lies in an input or an output.
@@ -266,7 +271,18 @@ func (r *Runner) run(pool *compute.Pool, done <-chan struct{}) error {
 	return nil
 }
 
+// step runs call k and tells who watches.
 func (r *Runner) step(pool *compute.Pool, done <-chan struct{}, k int) error {
+	if r.Watch == nil {
+		return r.runCall(pool, done, k)
+	}
+	start := time.Now()
+	err := r.runCall(pool, done, k)
+	r.Watch(r.exe.calls[k], time.Since(start))
+	return err
+}
+
+func (r *Runner) runCall(pool *compute.Pool, done <-chan struct{}, k int) error {
 	if r.exe.late[k] {
 		return r.runLate(pool, done, k)
 	}

@@ -1,6 +1,6 @@
 // Command rss holds a run's memory, as the system sees it, against its plan.
 //
-//	go run ./bench/rss MODEL [NAME=SIZE,SIZE,...]...
+//	go run ./rss MODEL [NAME=SIZE,SIZE,...]...
 //
 // It loads the model with its weights in memory, plans, writes down the
 // resident size of the process, and resets the system's high-water mark; then
@@ -11,7 +11,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log"
@@ -22,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/bench/internal/engine"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
@@ -64,7 +64,7 @@ func measure(path string, sizes []string) error {
 	promised := p.ArenaBytes + p.ScratchBytes + p.IOBytes - given // the inputs are there already
 	runtime.GC()
 	debug.FreeOSMemory()
-	before, err := status("VmRSS")
+	before, err := engine.Resident("VmRSS")
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func measure(path string, sizes []string) error {
 		return err
 	}
 	defer out.Release()
-	after, err := status("VmHWM")
+	after, err := engine.Resident("VmHWM")
 	if err != nil {
 		return err
 	}
@@ -127,20 +127,4 @@ func inputs(m *tenure.Model, sizes []string) (tenure.Inputs, tenure.Shapes, erro
 		in[info.Name], shapes[info.Name] = x, dims
 	}
 	return in, shapes, nil
-}
-
-// status reads a figure of /proc/self/status in bytes.
-func status(name string) (int64, error) {
-	data, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	for line := range bytes.Lines(data) {
-		fields := strings.Fields(string(line))
-		if len(fields) == 3 && fields[0] == name+":" {
-			n, err := strconv.ParseInt(fields[1], 10, 64)
-			return n << 10, err
-		}
-	}
-	return 0, fmt.Errorf("/proc/self/status has no %s", name)
 }

@@ -1,0 +1,249 @@
+package contest
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenure-go/tenure/bench/internal/engine"
+	"github.com/tenure-go/tenure/bench/internal/onnxfile"
+)
+
+// The test binary plays both engines.
+func TestMain(m *testing.M) {
+	engine.ServeIfAsked()
+	os.Exit(m.Run())
+}
+
+func options(t *testing.T) Options {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("resident sizes are read from /proc")
+	}
+	var o Options
+	fs := flag.NewFlagSet("test", flag.PanicOnError)
+	o.Flags(fs)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fs.Parse([]string{"-python", self, "-ort", "", "-turns", "3", "-ms", "1", "-peak", "1", "-calls"})
+	return o
+}
+
+// wide is a model whose output is 8 MiB, from an input of as much and an
+// index that picks nothing apart.
+func wide() (*onnxfile.Graph, error) {
+	g := onnxfile.New(13)
+	g.Input("x", onnxfile.F32, 2<<20)
+	g.Input("i", onnxfile.I64, 1)
+	g.Weight("w", onnxfile.Uniform(1, 1), 2<<20)
+	g.Node("Mul", []string{"x", "w"}, []string{"m"})
+	g.Node("Exp", []string{"m"}, []string{"y"})
+	g.Node("Gather", []string{"m", "i"}, []string{"g"})
+	g.Output("y", onnxfile.F32)
+	g.Output("g", onnxfile.F32)
+	return g, nil
+}
+
+func TestContest(t *testing.T) {
+	o := options(t)
+	between := 0
+	o.Between = func() { between++ }
+	j, err := Prepare("wide", filepath.Join(t.TempDir(), "wide"), wide, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := j.Run(1, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if row.Difference != 0 || row.Largest < 1 || row.Largest > math.E {
+		t.Errorf("got difference %v of %v, want 0 of a number between 1 and e", row.Difference, row.Largest)
+	}
+	if row.Model != "wide" || row.Threads != 1 || row.Weights != 8<<20 {
+		t.Errorf("got row %+v, want wide with 1 thread and 8 MiB of weights", row)
+	}
+	if between != 3 {
+		t.Errorf("Between: got %d calls, want one per turn", between)
+	}
+	for name, s := range map[string]Side{"Tenure": row.Tenure, "ORT": row.ORT} {
+		if s.Nanos <= 0 || s.Runs < 3 {
+			t.Errorf("%s: got %d ns of %d runs, want the time of some", name, s.Nanos, s.Runs)
+		}
+		// Weights and outputs are 16 MiB; the garbage of Go's side is less.
+		if took := s.Took() >> 20; took < 14 || took > 40 {
+			t.Errorf("%s: got a peak of %d MiB, want at least those of weights and outputs", name, took)
+		}
+		if grew := s.Grew() >> 20; grew < 7 || s.Grew() > s.Took() {
+			t.Errorf("%s: got growth of %d MiB, want at least that of outputs, and no more than the peak", name, grew)
+		}
+	}
+	if len(row.Calls) != 3 || row.Calls[0].Op != "mul" {
+		t.Errorf("got calls %v, want three", row.Calls)
+	}
+}
+
+func TestContestFaults(t *testing.T) {
+	o := options(t)
+	fault := errors.New("no model")
+	if _, err := Prepare("x", t.TempDir(), func() (*onnxfile.Graph, error) { return nil, fault }, nil); !errors.Is(err, fault) {
+		t.Errorf("got error %v, want the builder's", err)
+	}
+	odd := func() (*onnxfile.Graph, error) {
+		g := onnxfile.New(13)
+		g.Input("b", 9, 1)
+		return g, nil
+	}
+	if _, err := Prepare("x", t.TempDir(), odd, nil); err == nil || !strings.Contains(err.Error(), "got element type 9, want float32 or int64") {
+		t.Errorf("got error %v, want one about the element type", err)
+	}
+	j, err := Prepare("wide", t.TempDir(), wide, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Python = filepath.Join(t.TempDir(), "python")
+	if _, err := j.Run(1, o); err == nil || !strings.Contains(err.Error(), "ort.py install") {
+		t.Errorf("got error %v, want one that says how to install it", err)
+	}
+}
+
+func TestApart(t *testing.T) {
+	raw := func(list ...float32) (b []byte) {
+		for _, v := range list {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
+		}
+		return b
+	}
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for _, c := range []struct {
+		x, y                []byte
+		difference, largest float64
+	}{
+		{raw(1, 2, 3), raw(1, 2.5, -4), 7, 4},
+		{raw(1, inf, nan), raw(1, inf, nan), 0, math.Inf(1)},
+		{raw(nan), raw(5), math.Inf(1), 5},
+		{raw(5), raw(nan), math.Inf(1), 0},
+		{raw(1), raw(inf), math.Inf(1), math.Inf(1)},
+		{raw(), raw(), 0, 0},
+	} {
+		d, l, err := apart(c.x, c.y)
+		if err != nil || d != c.difference || l != c.largest {
+			t.Errorf("apart(%x, %x): got %v of %v, %v, want %v of %v", c.x, c.y, d, l, err, c.difference, c.largest)
+		}
+	}
+	if _, _, err := apart(raw(1), raw(1, 2)); err == nil || !strings.Contains(err.Error(), "got 4 bytes from Tenure and 8 from ONNX Runtime") {
+		t.Errorf("got error %v, want one with both sizes", err)
+	}
+	if _, _, err := compare([]string{"a"}, nil); err == nil {
+		t.Error("got no error for different numbers of outputs, want one")
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		list []int64
+		want int64
+	}{{[]int64{7}, 7}, {[]int64{9, 1, 5}, 5}, {[]int64{4, 3, 2, 1}, 3}} {
+		if got := median(c.list); got != c.want {
+			t.Errorf("median(%v): got %d, want %d", c.list, got, c.want)
+		}
+	}
+}
+
+func report() *Report {
+	const mib = 1 << 20
+	return &Report{Machine: "test machine", When: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Rows: []Row{
+		{Model: "small", Threads: 1, Difference: 1e-6, Largest: 12.5, Others: 0.25,
+			Tenure: Side{About: "Tenure, arena planned", Nanos: 1_500_000, Runs: 10, Base: 10 * mib, Idle: 12 * mib, Peak: 14 * mib},
+			ORT:    Side{About: "ONNX Runtime 1", Nanos: 1_000_000, Runs: 10, Base: 60 * mib, Idle: 63 * mib, Peak: 68 * mib},
+			Calls: []engine.Call{
+				{Op: "add", Types: "f32[2] -> f32[2]", Nanos: 100_000},
+				{Op: "conv", Types: "f32[1,2,3] -> f32[1]", Nanos: 700_000},
+				{Op: "add", Types: "f32[2] -> f32[2]", Nanos: 200_000},
+			}},
+		{Model: "large", Threads: 2, Tenure: Side{Nanos: 2_000_000}, ORT: Side{}},
+	}}
+}
+
+func TestTable(t *testing.T) {
+	var b bytes.Buffer
+	if err := report().WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("testdata/table.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+	if err := (&Report{}).WriteTable(&b); err == nil {
+		t.Error("got no error for a report without rows, want one")
+	}
+	if got, want := report().Rows[0].Progress(), "small, 1 threads: 1.500 ms, 1.000 ms, ratio 1.50"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestReportsAreJoined(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, r *Report) string {
+		var b bytes.Buffer
+		if err := r.WriteJSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, b.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	one, other := report(), report()
+	other.Rows = other.Rows[1:]
+	other.When = other.When.Add(time.Hour)
+	var all Report
+	for _, file := range []string{write("one", one), write("other", other)} {
+		if err := all.Read(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(all.Rows) != 3 || all.Rows[2].Model != "large" || !all.When.Equal(one.When) || all.Rows[0].Tenure.Peak != 14<<20 {
+		t.Errorf("got %+v, want three rows and the time of the first", all)
+	}
+	other.Machine = "another"
+	if err := all.Read(write("another", other)); err == nil || !strings.Contains(err.Error(), `got results of "another", want of "test machine"`) {
+		t.Errorf("got error %v, want one with both machines", err)
+	}
+	if err := all.Read(filepath.Join(dir, "none")); err == nil {
+		t.Error("got no error for a file that is not there, want one")
+	}
+}
+
+func TestOthers(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("busy times are read from /proc")
+	}
+	m := busy()
+	if m.ticks <= 0 {
+		t.Fatalf("got %d ticks, want some", m.ticks)
+	}
+	// Ours are subtracted: a process that was busy for longer than everybody
+	// since the moment leaves nothing.
+	if ticksOf(os.Getpid()) < 0 || ticksOf(-1) != 0 {
+		t.Error("got ticks of no process, want 0")
+	}
+	m.ticks -= 1000 // as if ten seconds had been used
+	m.when = m.when.Add(-10 * time.Second)
+	if got := m.others(); got < 0.9 || got > float64(runtime.NumCPU()) {
+		t.Errorf("got %.2f busy processors, want at least one", got)
+	}
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""ONNX Runtime's side of the benchmarks.
+
+  python3 ort.py install [DIR]   makes a virtual environment with onnxruntime, numpy and onnx
+                                 (for its light models) from the package registry
+  DIR/bin/python ort.py serve    answers the driver's requests, one JSON per line
+
+The protocol stands in internal/engine/protocol.go.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+
+
+def default_dir():
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(cache, "tenure-bench")
+
+
+def install(directory):
+    subprocess.check_call([sys.executable, "-m", "venv", directory])
+    python = os.path.join(directory, "bin", "python")
+    subprocess.check_call([python, "-m", "pip", "install", "--quiet", "onnxruntime", "numpy", "onnx"])
+    print(python)
+
+
+def resident(name):
+    with open("/proc/self/status") as status:
+        for line in status:
+            if line.startswith(name + ":"):
+                return int(line.split()[1]) << 10
+    raise RuntimeError(f"/proc/self/status has no {name}")
+
+
+class Server:
+    def __init__(self):
+        import numpy
+        import onnxruntime
+
+        self.np, self.ort, self.session = numpy, onnxruntime, None
+
+    def load(self, q):
+        options = self.ort.SessionOptions()
+        options.intra_op_num_threads = q["threads"]
+        options.inter_op_num_threads = 1
+        options.enable_cpu_mem_arena = q.get("arena", False)
+        self.values, self.becomes = {}, {}
+        for i in q["inputs"]:
+            array = self.np.fromfile(i["file"], {"f32": "<f4", "i64": "<i8"}[i["type"]]).reshape(i["dims"])
+            self.values[i["name"]] = self.ort.OrtValue.ortvalue_from_numpy(array)
+            if i.get("becomes"):
+                self.becomes[i["becomes"]] = i["name"]
+            del array
+        before = resident("VmRSS")
+        self.session = self.ort.InferenceSession(q["model"], options, providers=["CPUExecutionProvider"])
+        self.names = q["outputs"]
+        self.binding = self.session.io_binding()
+        for name, value in self.values.items():
+            self.binding.bind_ortvalue_input(name, value)
+        self.into = q.get("into", False)
+        if self.into:
+            self.bind()
+            self.session.run_with_iobinding(self.binding)
+            for name, value in zip(self.names, self.binding.get_outputs()):
+                if name not in self.becomes:
+                    self.values[name] = value
+                    self.becomes[name] = name
+            self.bind()
+        arena = "arena on" if options.enable_cpu_mem_arena else "arena off"
+        about = f"ONNX Runtime {self.ort.__version__}, inter-op threads 1, default graph optimisation, {arena}"
+        return {"about": about, "before": before, "after": resident("VmRSS")}
+
+    def bind(self):
+        self.binding.clear_binding_outputs()
+        for name in self.names:
+            if name in self.becomes:
+                self.binding.bind_ortvalue_output(name, self.values[self.becomes[name]])
+            else:
+                self.binding.bind_output(name)
+
+    def once(self):
+        # Binding again makes the runtime allocate each run's outputs, as it must for a caller who keeps them.
+        if not self.into:
+            self.bind()
+        self.session.run_with_iobinding(self.binding)
+
+    def run(self, q):
+        self.once()
+        end = time.perf_counter_ns() + q.get("milliseconds", 0) * 1_000_000
+        nanos = []
+        while len(nanos) < max(q.get("runs", 1), 1):
+            start = time.perf_counter_ns()
+            self.once()
+            now = time.perf_counter_ns()
+            nanos.append(now - start)
+            if now > end:
+                break
+        return {"nanos": nanos}
+
+    def peak(self, q):
+        before = resident("VmRSS")
+        with open("/proc/self/clear_refs", "w") as refs:
+            refs.write("5")
+        for _ in range(q["runs"]):
+            self.once()
+        return {"before": before, "after": resident("VmHWM")}
+
+    def outputs(self, q):
+        self.once()
+        files = []
+        for i, value in enumerate(self.binding.get_outputs()):
+            files.append(os.path.join(q["dir"], str(i)))
+            value.numpy().tofile(files[-1])
+        return {"files": files}
+
+
+def serve():
+    server = Server()
+    for line in sys.stdin:
+        q = json.loads(line)
+        if q["do"] == "exit":
+            return
+        try:
+            reply = getattr(server, q["do"])(q)
+        except Exception as fault:  # whatever the runtime throws is the answer
+            reply = {"error": str(fault)}
+        print(json.dumps(reply), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["install"]:
+        install(sys.argv[2] if len(sys.argv) > 2 else default_dir())
+    elif sys.argv[1:] == ["serve"]:
+        serve()
+    else:
+        sys.exit(__doc__)
