@@ -18,6 +18,11 @@ var _ = register(map[string]binder{
 	"global_average_pool": oneFloatType(globalPool(kernel.ReduceMean)),
 })
 
+var _ = registerPackers(map[string]packer{
+	"conv":       packedConv(oneFloatType(bindConv)),
+	"fused_conv": packedConv(bindFusedConv),
+})
+
 // windowOf returns the kernels' form of spatial axes that the table worked out.
 func windowOf(axes []op.WindowAxis) (kernel.Window, error) {
 	var w kernel.Window
@@ -51,24 +56,74 @@ func convOf(c *op.Call) (*kernel.Conv, error) {
 }
 
 func bindConv(c *op.Call) (*Task, error) {
+	if c.In[0].DType != dtype.F64 {
+		return plainConv(c)
+	}
 	k, err := convOf(c)
 	if err != nil || elements(&c.Out[0]) == 0 {
 		return &Task{}, err
 	}
-	if c.In[0].DType == dtype.F64 {
-		plain := &kernel.PlainConv{Batch: k.Batch, Group: k.Group, InChannels: k.InChannels, OutChannels: k.OutChannels, Window: k.Window}
-		plain.Prepare()
-		return &Task{Tiles: plain.Tiles(), Tile: func(tile int, _ []byte) {
-			kernel.PlainConvTile(plain, tile, out[float64](c, 0), in[float64](c, 0), in[float64](c, 1), in[float64](c, 2))
-		}}, nil
-	}
-	return convTask(c, k, nil), nil
+	plain := &kernel.PlainConv{Batch: k.Batch, Group: k.Group, InChannels: k.InChannels, OutChannels: k.OutChannels, Window: k.Window}
+	plain.Prepare()
+	return &Task{Tiles: plain.Tiles(), Tile: func(tile int, _ []byte) {
+		kernel.PlainConvTile(plain, tile, out[float64](c, 0), in[float64](c, 0), in[float64](c, 1), in[float64](c, 2))
+	}}, nil
 }
 
-// convTask runs the convolution; pre holds scale and shift of the prologue
-// where the call lacks one of the two.
-func convTask(c *op.Call, k *kernel.Conv, pre []float32) *Task {
+func bindFusedConv(c *op.Call) (*Task, error) {
+	if c.In[0].DType != dtype.F32 {
+		return nil, unsupported(c)
+	}
+	return plainConv(c)
+}
+
+// plainConv reads the weights as they lie.
+func plainConv(c *op.Call) (*Task, error) {
+	k, pre, err := fusedConvOf(c)
+	if err != nil || elements(&c.Out[0]) == 0 {
+		return &Task{}, err
+	}
 	k.Prepare()
+	return runConv(c, k, pre), nil
+}
+
+// packedConv reads constant weights in panels where the convolution wants
+// them so.
+func packedConv(plain binder) packer {
+	return func(c *op.Call, constant func(int) bool) (*Task, error) {
+		if c.In[0].DType != dtype.F32 || !constant(1) || elements(&c.Out[0]) == 0 {
+			return plain(c)
+		}
+		k, pre, err := fusedConvOf(c)
+		if err != nil {
+			return nil, err
+		}
+		k.Prepare()
+		if k.PackedFloats() == 0 {
+			return runConv(c, k, pre), nil
+		}
+		form := weightsForm(*k)
+		k.PackedWeights = true
+		k.Prepare()
+		t := runConv(c, k, pre)
+		t.setForm(1, form)
+		return t, nil
+	}
+}
+
+// weightsForm is what the panels of a convolution's weights are.
+func weightsForm(k kernel.Conv) Form {
+	return Form{
+		Name:   fmt.Sprintf("convolution panels of %s", k.PackedLayout()),
+		Bytes:  4 * k.PackedFloats(),
+		Pack:   func(dst, src []byte) { k.PackWeights(view[float32](dst), view[float32](src)) },
+		Unpack: func(dst, src []byte) { k.UnpackWeights(view[float32](dst), view[float32](src)) },
+	}
+}
+
+// runConv is the task of a prepared convolution; pre holds scale and shift of
+// the prologue where the call lacks one of the two.
+func runConv(c *op.Call, k *kernel.Conv, pre []float32) *Task {
 	return &Task{Tiles: k.Tiles(), Scratch: k.ScratchBytes(), Tile: func(tile int, scratch []byte) {
 		args := kernel.ConvArgs{
 			Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2),
@@ -102,17 +157,15 @@ func activationOf(c *op.Call) kernel.Activation {
 	return a
 }
 
-func bindFusedConv(c *op.Call) (*Task, error) {
-	if c.In[0].DType != dtype.F32 {
-		return nil, unsupported(c)
-	}
-	k, err := convOf(c)
-	if err != nil || elements(&c.Out[0]) == 0 {
-		return &Task{}, err
+// fusedConvOf reads a convolution and what is fused into it: nothing for a
+// plain one.
+func fusedConvOf(c *op.Call) (k *kernel.Conv, pre []float32, err error) {
+	k, err = convOf(c)
+	if err != nil || c.Def.Name != "fused_conv" {
+		return k, nil, err
 	}
 	k.Residual, k.Act = has(c, 3), activationOf(c)
 	k.ScaleShift, k.PrologueRelu = has(c, 4) || has(c, 5), c.Int("pre_relu") != 0
-	var pre []float32
 	if k.ScaleShift && !(has(c, 4) && has(c, 5)) {
 		pre = make([]float32, k.InChannels) // no shift
 		for i := range pre {
@@ -124,14 +177,14 @@ func bindFusedConv(c *op.Call) (*Task, error) {
 	if c.Str("pool") != "" {
 		axes, err := c.FusedPoolAxes()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		k.Pool = &kernel.Pool{Kind: poolKind(c, c.Str("pool") == "max")}
 		if k.Pool.Window, err = windowOf(axes); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return convTask(c, k, pre), nil
+	return k, pre, nil
 }
 
 func poolKind(c *op.Call, largest bool) kernel.PoolKind {

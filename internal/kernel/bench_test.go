@@ -55,38 +55,63 @@ func BenchmarkGemm(b *testing.B) {
 
 func BenchmarkConv(b *testing.B) {
 	pad := func(n int) []int { return []int{n, n} }
+	conv := func(in, size, out, k, stride int) kernel.Conv {
+		w := kernel.Window{In: pad(size), Kernel: pad(k), Stride: pad(stride), PadBegin: pad(k / 2), PadEnd: pad(k / 2)}
+		return kernel.Conv{InChannels: in, OutChannels: out, Group: 1, Window: w}
+	}
+	pooled, depthwise := conv(64, 56, 64, 3, 1), conv(64, 56, 64, 3, 1)
+	pooled.Pool = &kernel.Pool{Window: kernel.Window{Kernel: pad(2), Stride: pad(2)}}
+	depthwise.Group = 64
 	for _, c := range []struct {
 		name string
 		conv kernel.Conv
 	}{
-		{"3x3/64x56x56x64", kernel.Conv{InChannels: 64, OutChannels: 64, Group: 1, Window: kernel.Window{In: pad(56), Kernel: pad(3), PadBegin: pad(1), PadEnd: pad(1)}}},
-		{"1x1/256x28x28x128", kernel.Conv{InChannels: 256, OutChannels: 128, Group: 1, Window: kernel.Window{In: pad(28), Kernel: pad(1)}}},
-		{"7x7s2/3x224x224x64", kernel.Conv{InChannels: 3, OutChannels: 64, Group: 1, Window: kernel.Window{In: pad(224), Kernel: pad(7), Stride: pad(2), PadBegin: pad(3), PadEnd: pad(3)}}},
-		{"dw3x3/64x56x56", kernel.Conv{InChannels: 64, OutChannels: 64, Group: 64, Window: kernel.Window{In: pad(56), Kernel: pad(3), PadBegin: pad(1), PadEnd: pad(1)}}},
-		{"3x3pool2/64x56x56x64", kernel.Conv{InChannels: 64, OutChannels: 64, Group: 1, Window: kernel.Window{In: pad(56), Kernel: pad(3), PadBegin: pad(1), PadEnd: pad(1)},
-			Pool: &kernel.Pool{Window: kernel.Window{Kernel: pad(2), Stride: pad(2)}}}},
+		{"3x3/64x56x56x64", conv(64, 56, 64, 3, 1)},
+		{"3x3/256x14x14x256", conv(256, 14, 256, 3, 1)},
+		{"3x3/512x7x7x512", conv(512, 7, 512, 3, 1)},
+		{"3x3s2/256x28x28x256", conv(256, 28, 256, 3, 2)},
+		{"1x1/64x56x56x256", conv(64, 56, 256, 1, 1)},
+		{"1x1/256x28x28x128", conv(256, 28, 128, 1, 1)},
+		{"1x1s2/1024x14x14x2048", conv(1024, 14, 2048, 1, 2)},
+		{"7x7s2/3x224x224x64", conv(3, 224, 64, 7, 2)},
+		{"dw3x3/64x56x56", depthwise},
+		{"3x3pool2/64x56x56x64", pooled},
 	} {
 		perVariant(b, func(b *testing.B, variant string) {
-			b.Run(fmt.Sprintf("f32/%s/%s", variant, c.name), func(b *testing.B) {
-				conv := c.conv
-				conv.Batch, conv.Bias, conv.Act = 1, kernel.BiasRow, kernel.Activation{Op: kernel.Relu}
-				conv.Prepare()
-				area := conv.Window.Out[0] * conv.Window.Out[1]
-				perOutput := conv.InChannels / conv.Group * conv.Kernel[0] * conv.Kernel[1]
-				args := kernel.ConvArgs{
-					In: make([]float32, conv.InChannels*conv.Window.In[0]*conv.Window.In[1]), Weights: make([]float32, conv.OutChannels*perOutput),
-					Bias: make([]float32, conv.OutChannels), Out: make([]float32, conv.OutChannels*area),
-				}
-				scratch := make([]float32, conv.ScratchBytes()/4)
-				for b.Loop() {
-					for t := range conv.Tiles() {
-						conv.Tile(t, scratch, &args)
-					}
-				}
-				reportFlops(b, 2*conv.OutChannels*area*perOutput)
-			})
+			for _, packed := range []bool{false, true} {
+				benchConv(b, fmt.Sprintf("f32/%s/packed=%v/%s", variant, packed, c.name), c.conv, packed)
+			}
 		})
 	}
+}
+
+func benchConv(b *testing.B, name string, conv kernel.Conv, packed bool) {
+	b.Run(name, func(b *testing.B) {
+		conv.Batch, conv.Bias, conv.Act = 1, kernel.BiasRow, kernel.Activation{Op: kernel.Relu}
+		conv.Prepare()
+		perOutput := conv.InChannels / conv.Group * conv.Kernel[0] * conv.Kernel[1]
+		weights := make([]float32, conv.OutChannels*perOutput)
+		if packed {
+			if conv.PackedFloats() == 0 {
+				b.Skip("wants its weights as they are")
+			}
+			weights = make([]float32, conv.PackedFloats())
+			conv.PackedWeights = true
+			conv.Prepare()
+		}
+		area := conv.Window.Out[0] * conv.Window.Out[1]
+		args := kernel.ConvArgs{
+			In: make([]float32, conv.InChannels*conv.Window.In[0]*conv.Window.In[1]), Weights: weights,
+			Bias: make([]float32, conv.OutChannels), Out: make([]float32, conv.OutChannels*area),
+		}
+		scratch := make([]float32, conv.ScratchBytes()/4)
+		for b.Loop() {
+			for t := range conv.Tiles() {
+				conv.Tile(t, scratch, &args)
+			}
+		}
+		reportFlops(b, 2*conv.OutChannels*area*perOutput)
+	})
 }
 
 func BenchmarkPool(b *testing.B) {

@@ -18,6 +18,8 @@ type Conv struct {
 	ScaleShift   bool // prologue: x*Scale[c] + Shift[c] ...
 	PrologueRelu bool // ... then max(x, 0)
 
+	PackedWeights bool // the weights are what PackWeights wrote
+
 	Epilogue
 	Pool *Pool // Planes, In and its derivatives are filled in by Prepare
 
@@ -32,6 +34,7 @@ type Conv struct {
 	packB, region      int // floats of scratch: patches, convolution under the pool ...
 	packA              int // ... and weights that lie badly
 	nr                 int
+	direct             directConv
 }
 
 type convKind uint8
@@ -40,6 +43,7 @@ const (
 	convPanels convKind = iota
 	convDepthwise
 	convPooled
+	convDirect
 )
 
 // ConvArgs are the operands. Out may be Residual.
@@ -80,9 +84,15 @@ func (c *Conv) Prepare() {
 		c.kind = convPooled
 		c.preparePool()
 		return
-	case channels == 1 && c.perGroup <= 2:
+	case c.isDepthwise():
 		c.kind = convDepthwise
 		c.prepareDepthwise()
+	case c.PackedWeights && c.packable():
+		c.kind = convDirect
+		if c.pointwise() {
+			c.view.flatten()
+		}
+		c.tileDirect()
 	default:
 		c.kind = convPanels
 		if c.pointwise() {
@@ -140,6 +150,8 @@ func (c *Conv) Tile(t int, scratch []float32, args *ConvArgs) {
 	switch c.kind {
 	case convDepthwise:
 		c.depthwiseTile(batch, group, row, part, scratch, args)
+	case convDirect:
+		c.directTile(batch, group, row, part, scratch, args)
 	case convPooled:
 		c.pooledTile(batch, group, row, part*c.colTile, scratch, args)
 	default:

@@ -23,9 +23,20 @@ func (c *Conv) preparePool() {
 	for c.colTile > 4 && tiles() < wantedTiles {
 		c.colTile = ceilDiv(c.colTile, 2)
 	}
-	c.rowTile = evenTile(c.perGroup, c.rowTile, 1)
+	unit := 1
+	if c.pooledDirect() {
+		unit = 2 * convLanes
+	}
+	c.rowTile = evenTile(c.perGroup, ceilDiv(c.rowTile, unit)*unit, unit)
 	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), ceilDiv(total, c.colTile)
 	c.packB = convCols * min(c.depth, c.block)
+	if c.pooledDirect() {
+		rowTile := c.rowTile
+		c.prepareDirect()
+		c.rowTile = rowTile
+		c.finishDirect()
+		c.packB = c.direct.planes + c.directSums()
+	}
 	c.region = c.rowTile*c.regionRows(c.colTile)*c.rowArea() + p.in[2]
 	if c.OutBatchStride == 0 {
 		c.OutBatchStride = c.OutChannels * p.outArea
@@ -34,6 +45,9 @@ func (c *Conv) preparePool() {
 		c.ResidualBatchStride = c.OutChannels * c.outArea
 	}
 }
+
+// pooledDirect tells whether the convolution under the pool is a direct one.
+func (c *Conv) pooledDirect() bool { return c.PackedWeights && c.packable() }
 
 // poolAxis is the axis along which a pooled convolution is cut. A pool with pads may have several steps where the convolution has one.
 func (c *Conv) poolAxis() int {
@@ -69,15 +83,11 @@ func (c *Conv) pooledTile(batch, group, row, col int, scratch []float32, args *C
 	channels := min(c.rowTile, c.perGroup-row)
 	first := group*c.perGroup + row
 
-	patches, region, line := scratch[:c.packB], scratch[c.packB:], scratch[c.packB+c.region-p.in[2]:]
-	for at := 0; at < size; at += convCols {
-		r := rect{
-			at: at, ld: size, res: batch*c.ResidualBatchStride + first*c.outArea + lo*area + at, resLD: c.outArea,
-			rows: channels, cols: min(convCols, size-at), row: first, col: lo*area + at, width: c.outArea,
-		}
-		acc := c.begin(&r, region, nil, args.Residual)
-		c.multiply(&r, batch, group, acc, patches, region, args)
-		c.end(&r, region, args.Bias)
+	region, line := scratch[c.packB:], scratch[c.packB+c.region-p.in[2]:]
+	if c.pooledDirect() {
+		c.directRegion(region, batch, group, row, lo*area, size, scratch, args)
+	} else {
+		c.panelRegion(region, batch, first, channels, lo*area, size, scratch, args)
 	}
 
 	// Rows of the pool count over both outer axes.
@@ -92,5 +102,36 @@ func (c *Conv) pooledTile(batch, group, row, col int, scratch []float32, args *C
 		for r := firstRow; r < firstRow+rows; r++ {
 			p.row(line[:p.in[2]], to[r*p.out[2]:][:p.out[2]], from, r, origin)
 		}
+	}
+}
+
+// panelRegion computes size positions from one on, for some channels whose first is the whole tensor's.
+func (c *Conv) panelRegion(region []float32, batch, first, channels, from, size int, scratch []float32, args *ConvArgs) {
+	for at := 0; at < size; at += convCols {
+		r := rect{
+			at: at, ld: size, res: batch*c.ResidualBatchStride + first*c.outArea + from + at, resLD: c.outArea,
+			rows: channels, cols: min(convCols, size-at), row: first, col: from + at, width: c.outArea,
+		}
+		acc := c.begin(&r, region, nil, args.Residual)
+		c.multiply(&r, batch, first/c.perGroup, acc, scratch, region, args)
+		c.end(&r, region, args.Bias)
+	}
+}
+
+// directRegion does the same in areas of whole rows, or of parts of one, from channel row of a group on.
+func (c *Conv) directRegion(region []float32, batch, group, row, from, size int, scratch []float32, args *ConvArgs) {
+	w, d := &c.view, &c.direct
+	for at := 0; at < size; {
+		pos := from + at
+		a := outputArea{z: pos / w.out[2] / w.out[1], y: pos / w.out[2] % w.out[1], x: pos % w.out[2], rows: 1}
+		a.cols = min(d.cols, w.out[2]-a.x, size-at)
+		if a.cols == w.out[2] {
+			a.rows = min(d.rows, w.out[1]-a.y, (size-at)/a.cols)
+		}
+		c.directArea(batch, group, row, a, scratch, args, planesOut{
+			data: region, at: at, step: size,
+			residual: batch*c.ResidualBatchStride + (group*c.perGroup+row)*c.outArea + pos, resStep: c.outArea,
+		})
+		at += a.rows * a.cols
 	}
 }

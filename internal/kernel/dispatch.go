@@ -24,6 +24,7 @@ func installPortable() {
 	gemvAxpy = portableGemvAxpy
 	gemvDot = portableGemvDot
 	patchRows = nil
+	convTiles, convLeaves = nil, nil
 	tapRows = portableTapRows
 	rowSum = portableSum
 	rowSquares = portableSquares

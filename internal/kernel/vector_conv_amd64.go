@@ -5,18 +5,26 @@ type convCode struct {
 	patches patchesFunc
 	taps    func(n int, dst, x, w *float32, rows, taps, dilation, gap int)
 	taps3x3 func(n int, dst, x, w *float32, dilation, rowStep int)
+
+	tiles     func(call convTile, vectors, n int)
+	leaves    func(call convLeave)
+	lanes     int
+	positions int
 }
 
 type patchesFunc func(planes, rows int, dst *float32, step int, src *float32, at, rowStep, planeStep, lo, hi, n int)
 
 var (
-	conv256 = convCode{nr: 16, patches: patches256, taps: taps256, taps3x3: taps3x3x256}
-	conv512 = convCode{nr: 32, patches: patches512, taps: taps512, taps3x3: taps3x3x512}
+	conv256 = convCode{nr: 16, patches: patches256, taps: taps256, taps3x3: taps3x3x256,
+		tiles: convTiles256, leaves: func(call convLeave) { convLeave256(&call) }, lanes: 8, positions: 6}
+	conv512 = convCode{nr: 32, patches: patches512, taps: taps512, taps3x3: taps3x3x512,
+		tiles: convTiles512, leaves: func(call convLeave) { convLeave512(&call) }, lanes: 16, positions: 14}
 )
 
 func (v *convCode) install() {
 	patchRows = v.patchRows
 	tapRows = v.tapRows
+	convTiles, convLeaves, convLanes, convPositions = v.tiles, v.leaves, v.lanes, v.positions
 }
 
 // patchRows packs a piece's patches one tap of the innermost axis after the other.

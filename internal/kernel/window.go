@@ -95,3 +95,31 @@ func (w *Window) inside(axis, k int) (lo, hi int) {
 	hi = min(hi, w.out[axis])
 	return min(lo, hi), hi
 }
+
+// reach is how many elements of the input the taps of one output span along an axis.
+func (w *Window) reach(axis int) int { return (w.kernel[axis]-1)*w.dilation[axis] + 1 }
+
+// staysInside tells whether no tap of any output lies in the padding.
+func (w *Window) staysInside() bool {
+	for i := range MaxSpatial {
+		if w.padBegin[i] > 0 || (w.out[i]-1)*w.stride[i]+w.reach(i) > w.in[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// dropUnits moves axes inwards over inner ones that have one element and one tap, so that rows are not that one element.
+func (w *Window) dropUnits() {
+	for range MaxSpatial - 1 {
+		if w.in[2] != 1 || w.out[2] != 1 || w.kernel[2] != 1 || w.padBegin[2] != 0 {
+			return
+		}
+		for _, axis := range []*[MaxSpatial]int{&w.in, &w.out, &w.kernel, &w.stride, &w.dilation} {
+			*axis = [MaxSpatial]int{1, axis[0], axis[1]}
+		}
+		for _, axis := range []*[MaxSpatial]int{&w.padBegin, &w.padEnd} {
+			*axis = [MaxSpatial]int{0, axis[0], axis[1]}
+		}
+	}
+}

@@ -6,6 +6,7 @@ func (a *assembler) convKernels() {
 	a.patches()
 	a.taps()
 	a.taps3x3()
+	a.convTiles()
 }
 
 // patches packs one tap of neighbouring patches: for some rows of some planes, a piece of the row that may lie beyond its ends.

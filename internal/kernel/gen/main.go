@@ -23,7 +23,7 @@ type part struct {
 
 var parts = []part{
 	{"gemm", []string{"gemm.go"}, (*assembler).gemmKernels},
-	{"conv", []string{"conv.go"}, (*assembler).convKernels},
+	{"conv", []string{"conv.go", "convtile.go"}, (*assembler).convKernels},
 	{"rows", []string{"rows.go", "functions.go", "softmax.go", "moments.go"}, (*assembler).rowKernels},
 }
 

@@ -68,6 +68,65 @@ func testConv(t *testing.T) {
 		convCase(t, r, fmt.Sprint("edge ", i), c, residualMode(i%3), false)
 	}
 	t.Run("prologue and padding", testConvPadding)
+	t.Run("tails", testConvTails)
+	t.Run("packed", testConvPacked)
+}
+
+// testConvTails has every number of output channels, of input channels and of positions along a row up to 40.
+func testConvTails(t *testing.T) {
+	r := newRand(33)
+	for n := 1; n <= 40; n++ {
+		a, b := 1+(n*7)%40, 1+(n*11)%40
+		for i, c := range []kernel.Conv{
+			{Group: 1, InChannels: a, OutChannels: n, Window: kernel.Window{In: []int{3, b + 2}, Kernel: []int{2, 3}, PadBegin: []int{1, 1}}},
+			{Group: 1, InChannels: n, OutChannels: b, Window: kernel.Window{In: []int{5, a}, Kernel: []int{1, 1}, Stride: []int{2, 1}}},
+			{Group: 1, InChannels: 3, OutChannels: 40 + a, Window: kernel.Window{In: []int{3, n}, Kernel: []int{3, 1}, PadEnd: []int{1, 0}}},
+			{Group: 1, InChannels: 2, OutChannels: a, Window: kernel.Window{In: []int{n, 2*b + 1}, Kernel: []int{3, 3}, Stride: []int{2, 2}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}}},
+			{Group: 1, InChannels: 4, OutChannels: b, Window: kernel.Window{In: []int{n, 1}, Kernel: []int{min(n, 4), 1}}},
+			{Group: 3, InChannels: 6, OutChannels: 3 * n, Window: kernel.Window{In: []int{a}, Kernel: []int{min(a, 3)}}},
+			{Group: 1, InChannels: 2, OutChannels: 8, Window: kernel.Window{In: []int{2, n, b}, Kernel: []int{2, 1, 2}, PadBegin: []int{1, 0, 1}, PadEnd: []int{0, 0, 1}}},
+		} {
+			c.Batch, c.Bias = 1+n%2, []kernel.BiasKind{kernel.NoBias, kernel.BiasRow}[i%2]
+			c.Act = activations[(i+n)%len(activations)]
+			c.ScaleShift, c.PrologueRelu = (i+n)%5 == 0, (i+n)%4 == 0
+			convCase(t, r, fmt.Sprint("tails ", n, " ", i), c, residualMode(n%3), n%4 == 0)
+		}
+	}
+}
+
+// testConvPacked packs weights, unpacks them, and holds results of finite and other numbers to be those of the weights as they lie.
+func testConvPacked(t *testing.T) {
+	r := newRand(34)
+	for i := range 60 {
+		c := kernel.Conv{Batch: 1, Group: 1 + r.IntN(3), Window: randomWindow(r, 2)}
+		c.InChannels, c.OutChannels = c.Group*(1+r.IntN(6)), c.Group*(5+r.IntN(70))
+		plain := c
+		plain.Prepare()
+		n := plain.PackedFloats()
+		if n == 0 {
+			continue
+		}
+		s := newSpace(t)
+		x := small(r, c.InChannels*ref.Size(c.In))
+		x[r.IntN(len(x))], x[r.IntN(len(x))] = float32(math.NaN()), float32(math.Inf(1))
+		weights := in(s, "weights", small(r, c.OutChannels*c.InChannels/c.Group*ref.Size(c.Kernel)))
+		packed, again := out[float32](s, "packed", n), out[float32](s, "unpacked", len(weights))
+		plain.PackWeights(packed, weights)
+		plain.UnpackWeights(again, packed)
+		wantEqual(t, again, weights)
+		size := c.OutChannels * ref.Size(plain.Out)
+		want := kernel.ConvArgs{In: in(s, "in", x), Weights: weights, Out: out[float32](s, "want", size)}
+		got := kernel.ConvArgs{In: want.In, Weights: packed, Out: out[float32](s, "got", size)}
+		runConv(s, &c, &want)
+		c.PackedWeights = true
+		runConv(s, &c, &got)
+		s.check()
+		for k, v := range want.Out {
+			if !sameValue(got.Out[k], float64(v), 0) {
+				t.Fatalf("case %d %+v: element %d: got %v, want %v", i, c, k, got.Out[k], v)
+			}
+		}
+	}
 }
 
 // convCase runs one problem, with a pool after it every so often. sliced puts input and output into the middle of wider tensors.
@@ -129,6 +188,9 @@ func convCase(t *testing.T, r *rand.Rand, name string, c kernel.Conv, res residu
 	}
 	whole := args.Out
 	args.Out = args.Out[before:]
+	if r.IntN(4) > 0 {
+		packWeights(s, &c, &args)
+	}
 	runConv(s, &c, &args)
 	s.check()
 	expect := widened(ref.Map(wanted, func(v float64) float32 { return float32(v) }), c.Batch, before, after, other)
@@ -175,6 +237,20 @@ func poolWindow(p *kernel.Pool, in []int) ref.Window {
 	q.Window.In = in
 	q.Prepare()
 	return refWindow(&q.Window)
+}
+
+// packWeights packs constant weights where the convolution wants that.
+func packWeights(s *space, c *kernel.Conv, args *kernel.ConvArgs) {
+	probe := *c
+	probe.Prepare()
+	n := probe.PackedFloats()
+	if n == 0 {
+		return
+	}
+	packed := out[float32](s, "packed weights", n)
+	probe.PackWeights(packed, args.Weights)
+	args.Weights = in(s, "packed weights", packed)
+	c.PackedWeights = true
 }
 
 func runConv(s *space, c *kernel.Conv, args *kernel.ConvArgs) {

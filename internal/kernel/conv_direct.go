@@ -1,0 +1,350 @@
+package kernel
+
+import (
+	"fmt"
+	"math"
+)
+
+// A direct convolution multiplies packed weights, a vector of output channels wide, with input elements broadcast from where they lie: no
+// patches are gathered. Only what padding or a prologue changes is copied, plane by plane, with zeros around. The sums of a tile are rows
+// of channels in scratch; at the end they are turned into planes, on the way to which bias, residual and activation are added.
+
+// convTile is a call of the innermost loop: for n positions in two halves, and a vector or two of channels, sums of depth products.
+type convTile struct {
+	offsets *int32 // in bytes, from x: where each product's input lies for the first position
+	depth   int
+	x       *float32
+	step    int // bytes from a position to the next
+	jump    int // bytes from the first position to that which begins the second half, (n+1)/2
+	weights *float32
+	sums    *float32
+	sumStep int // bytes
+	add     int // not 0: add to sums, else overwrite
+}
+
+// convLeave is a call that turns sums of up to a vector of channels into planes. Sums are read for whole vectors of positions.
+type convLeave struct {
+	sums         *float32
+	sumStep      int // bytes
+	positions    int
+	out          *float32
+	outStep      int // bytes from plane to plane
+	channels     int
+	residual     *float32 // nil if there is none
+	residualStep int
+	bias         *float32 // nil if there is none
+	low, high    float32
+}
+
+// Dispatch points: nil where there are only patches.
+var (
+	convTiles     func(call convTile, vectors, n int)
+	convLeaves    func(call convLeave)
+	convLanes     int // channels of a vector
+	convPositions int // of a tile
+)
+
+const (
+	directDepth     = 384 // products per block, if a channel has no more taps
+	directPositions = 196 // per tile of the worker pool, about
+	directSums      = 28 << 10
+	directCopy      = 24 << 10 // floats of copied planes, about
+)
+
+// directConv is how a direct convolution is cut.
+type directConv struct {
+	inPlace            bool
+	block              int     // channels per block
+	offsets            []int32 // of a block's products
+	rows, cols         int     // of output positions per tile; cols is a whole row where rows is more than 1
+	rowParts, colParts int     // parts of a plane
+	height, width      int     // of a copied plane's rows
+	planes             int     // floats of scratch for them
+}
+
+// PackedFloats is the size of what PackWeights writes, 0 if the convolution wants its weights as they are. It is known after Prepare.
+func (c *Conv) PackedFloats() int {
+	if !c.packable() {
+		return 0
+	}
+	return c.Group * c.groupFloats()
+}
+
+func (c *Conv) groupFloats() int { return ceilDiv(c.perGroup, convLanes) * convLanes * c.depth }
+
+// packable tells whether a direct convolution pays.
+func (c *Conv) packable() bool {
+	return convTiles != nil && c.depth > 0 && c.outArea > 0 && c.perGroup*4 > convLanes && !c.isDepthwise() && c.taps <= 16*directDepth
+}
+
+func (c *Conv) isDepthwise() bool { return c.InChannels == c.Group && c.perGroup <= 2 }
+
+// PackWeights writes constant weights as a Conv with PackedWeights reads them: panels of two vectors of output channels, the last perhaps
+// of one, filled up with zeros.
+func (c *Conv) PackWeights(dst, weights []float32) {
+	for g := range c.Group {
+		for p := 0; p < c.perGroup; p += 2 * convLanes {
+			width, n := c.panelWidth(p), min(2*convLanes, c.perGroup-p)
+			panel := dst[g*c.groupFloats()+p*c.depth:][:width*c.depth]
+			packPanelRows(panel, weights[(g*c.perGroup+p)*c.depth:], c.depth, c.depth, n, width)
+		}
+	}
+}
+
+// UnpackWeights undoes PackWeights.
+func (c *Conv) UnpackWeights(dst, packed []float32) {
+	for m := range c.OutChannels {
+		group, channel := m/c.perGroup, m%c.perGroup
+		p := channel / (2 * convLanes) * 2 * convLanes
+		width := c.panelWidth(p)
+		panel := packed[group*c.groupFloats()+p*c.depth+channel-p:]
+		row := dst[m*c.depth:][:c.depth]
+		for k := range row {
+			row[k] = panel[k*width]
+		}
+	}
+}
+
+// PackedLayout names what PackWeights makes: equal names, equal panels of equal weights.
+func (c *Conv) PackedLayout() string {
+	return fmt.Sprintf("%d groups of %dx%d in vectors of %d", c.Group, c.perGroup, c.depth, convLanes)
+}
+
+// panelWidth is the channels of the panel that begins at channel p of a group.
+func (c *Conv) panelWidth(p int) int {
+	if c.perGroup-p <= convLanes {
+		return convLanes
+	}
+	return 2 * convLanes
+}
+
+// prepareDirect fits a tile's sums and planes into a second-level cache.
+func (c *Conv) prepareDirect() {
+	w, d := &c.view, &c.direct
+	w.dropUnits()
+	d.inPlace = !c.ScaleShift && !c.PrologueRelu && w.staysInside()
+	d.block = max(1, directDepth/c.taps)
+	if d.inPlace && d.block*w.inArea >= math.MaxInt32/4 {
+		d.inPlace = false
+	}
+	d.cols = evenTile(w.out[2], directPositions, 1)
+	d.rows = 1
+	if d.cols == w.out[2] {
+		d.rows = min(w.out[1], max(1, directPositions/d.cols))
+	}
+	c.rowTile = min(ceilDiv(c.perGroup, 2*convLanes)*2*convLanes, max(2*convLanes, directSums/(d.rows*d.cols)/(2*convLanes)*2*convLanes))
+}
+
+// finishDirect is what follows once the tile's positions are decided.
+func (c *Conv) finishDirect() {
+	w, d := &c.view, &c.direct
+	d.height, d.width = (d.rows-1)*w.stride[1]+w.reach(1), (d.cols-1)*w.stride[2]+w.reach(2)
+	plane := w.kernel[0] * d.height * d.width
+	channels := c.InChannels / c.Group
+	if !d.inPlace {
+		d.block = min(d.block, max(1, directCopy/plane))
+	}
+	d.block = min(d.block, channels)
+	strides := [MaxSpatial]int{w.in[1] * w.in[2] * w.dilation[0], w.in[2] * w.dilation[1], w.dilation[2]}
+	channel := w.inArea
+	if !d.inPlace {
+		strides = [MaxSpatial]int{d.height * d.width, d.width * w.dilation[1], w.dilation[2]}
+		channel = plane
+		d.planes = d.block * plane
+	}
+	d.offsets = make([]int32, 0, d.block*c.taps)
+	for ch := range d.block {
+		for z := range w.kernel[0] {
+			for y := range w.kernel[1] {
+				for x := range w.kernel[2] {
+					d.offsets = append(d.offsets, int32(4*(ch*channel+z*strides[0]+y*strides[1]+x*strides[2])))
+				}
+			}
+		}
+	}
+}
+
+// tileDirect cuts a whole convolution: fewer channels per tile first, then fewer rows, until there are enough tiles.
+func (c *Conv) tileDirect() {
+	c.prepareDirect()
+	w, d := &c.view, &c.direct
+	tiles := func() int {
+		return c.Batch * c.Group * ceilDiv(c.perGroup, c.rowTile) * w.out[0] * ceilDiv(w.out[1], d.rows) * ceilDiv(w.out[2], d.cols)
+	}
+	for tiles() < wantedTiles && c.rowTile > 4*convLanes {
+		c.rowTile = ceilDiv(c.rowTile, 4*convLanes) * 2 * convLanes
+	}
+	for tiles() < wantedTiles && d.rows > 2 {
+		d.rows = ceilDiv(d.rows, 2)
+	}
+	if w.out[2] > 4*convPositions {
+		for tiles() < wantedTiles && d.rows == 1 && d.cols > 4*convPositions {
+			d.cols = evenTile(w.out[2], ceilDiv(d.cols, 2), 1)
+		}
+	}
+	d.rows = evenTile(w.out[1], d.rows, 1)
+	d.rowParts, d.colParts = ceilDiv(w.out[1], d.rows), ceilDiv(w.out[2], d.cols)
+	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), w.out[0]*d.rowParts*d.colParts
+	c.finishDirect()
+	c.packB, c.region = d.planes, c.directSums()
+}
+
+// directSums is the scratch for the sums of a tile.
+func (c *Conv) directSums() int {
+	return min(c.rowTile, ceilDiv(c.perGroup, convLanes)*convLanes) * c.sumRows(c.direct.rows*c.direct.cols)
+}
+
+// sumRows is how many positions a panel of sums has room for.
+func (c *Conv) sumRows(positions int) int { return ceilDiv(positions, convLanes) * convLanes }
+
+// outputArea is a block of output positions of a plane: whole rows, or a part of one.
+type outputArea struct{ z, y, x, rows, cols int }
+
+// planesOut is where the planes of a tile go: that of its first channel begins at at, the others step apart; likewise the residual's.
+type planesOut struct {
+	data              []float32
+	at, step          int
+	residual, resStep int
+}
+
+func (c *Conv) directTile(batch, group, row, part int, scratch []float32, args *ConvArgs) {
+	w, d := &c.view, &c.direct
+	a := outputArea{
+		z: part / d.colParts / d.rowParts, y: part / d.colParts % d.rowParts * d.rows, x: part % d.colParts * d.cols,
+	}
+	a.rows, a.cols = min(d.rows, w.out[1]-a.y), min(d.cols, w.out[2]-a.x)
+	first := (a.z*w.out[1]+a.y)*w.out[2] + a.x
+	m := group*c.perGroup + row
+	c.directArea(batch, group, row, a, scratch, args, planesOut{
+		data: args.Out, at: batch*c.OutBatchStride + m*c.outArea + first, step: c.outArea,
+		residual: batch*c.ResidualBatchStride + m*c.outArea + first, resStep: c.outArea,
+	})
+}
+
+// directArea computes an area of output positions for up to rowTile channels of a group from row on.
+func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32, args *ConvArgs, out planesOut) {
+	d := &c.direct
+	planes, sums := scratch[:d.planes], scratch[d.planes:]
+	room := c.sumRows(a.rows * a.cols)
+	end := min(row+c.rowTile, c.perGroup)
+	weights := args.Weights[group*c.groupFloats():][:c.groupFloats()]
+	for k := 0; k < c.depth; k += d.block * c.taps {
+		call := convTile{depth: min(d.block*c.taps, c.depth-k), offsets: &d.offsets[0]}
+		if k > 0 {
+			call.add = 1
+		}
+		x := c.directInput(planes, batch, group, k/c.taps, call.depth/c.taps, a, args)
+		for p := row; p < end; p += 2 * convLanes {
+			width := c.panelWidth(p)
+			panel := weights[p*c.depth+k*width:][:call.depth*width]
+			call.weights, call.sumStep = &panel[0], 4*width
+			c.directPanel(&call, width/convLanes, a, x, sums[(p-row)*room:])
+		}
+	}
+	for p := row; p < end; p += convLanes {
+		panel := (p - row) / (2 * convLanes) * 2 * convLanes
+		c.leave(p, min(convLanes, end-p), group, 4*c.panelWidth(row+panel), sums[panel*room+(p-row-panel):], a, args, out, p-row)
+	}
+}
+
+// directInput gives the input of the area's first position and a block of channels, copied if it must be.
+func (c *Conv) directInput(planes []float32, batch, group, channel, channels int, a outputArea, args *ConvArgs) []float32 {
+	w, d := &c.view, &c.direct
+	first := group*(c.InChannels/c.Group) + channel
+	in := args.In[batch*c.InBatchStride+first*w.inArea:][:channels*w.inArea]
+	if d.inPlace {
+		return in[(a.z*w.stride[0]*w.in[1]+a.y*w.stride[1])*w.in[2]+a.x*w.stride[2]:]
+	}
+	height, width := (a.rows-1)*w.stride[1]+w.reach(1), (a.cols-1)*w.stride[2]+w.reach(2)
+	for i := range channels {
+		c.copyPlane(planes[i*w.kernel[0]*d.height*d.width:], in[i*w.inArea:][:w.inArea], first+i, a, height, width, args)
+	}
+	return planes
+}
+
+// copyPlane copies what the area reads of one channel, through the prologue, with zeros for the padding.
+func (c *Conv) copyPlane(dst, in []float32, channel int, a outputArea, height, width int, args *ConvArgs) {
+	w, d := &c.view, &c.direct
+	x := a.x*w.stride[2] - w.padBegin[2]
+	lo, hi := min(max(0, -x), width), max(0, min(width, w.in[2]-x))
+	for tz := range w.kernel[0] {
+		z := a.z*w.stride[0] - w.padBegin[0] + tz*w.dilation[0]
+		for i := range height {
+			row := dst[(tz*d.height+i)*d.width:][:width]
+			y := a.y*w.stride[1] - w.padBegin[1] + i
+			if z < 0 || z >= w.in[0] || y < 0 || y >= w.in[1] || lo >= hi {
+				clear(row)
+				continue
+			}
+			clear(row[:lo])
+			copy(row[lo:hi], in[(z*w.in[1]+y)*w.in[2]+x+lo:])
+			c.prologue(row[lo:hi], channel, args)
+			clear(row[hi:])
+		}
+	}
+}
+
+// directPanel runs the tiles of an area for one panel of channels. Two short rows are one tile.
+func (c *Conv) directPanel(call *convTile, vectors int, a outputArea, x, sums []float32) {
+	w, d := &c.view, &c.direct
+	rowStep := w.stride[1] * d.width
+	if d.inPlace {
+		rowStep = w.stride[1] * w.in[2]
+	}
+	last := (a.rows-1)*rowStep + (a.cols-1)*w.stride[2] + int(d.offsets[call.depth-1])/4
+	_, _ = x[last], sums[(a.rows*a.cols-1)*call.sumStep/4]
+	call.step = 4 * w.stride[2]
+	if 2*a.cols <= convPositions {
+		for r := 0; r < a.rows; r += 2 {
+			n := a.cols
+			call.jump = (n + 1) / 2 * call.step
+			if r+1 < a.rows {
+				n, call.jump = 2*a.cols, 4*rowStep
+			}
+			call.x, call.sums = &x[r*rowStep], &sums[r*a.cols*call.sumStep/4]
+			convTiles(*call, vectors, n)
+		}
+		return
+	}
+	size := evenTile(a.cols, convPositions, 1)
+	for r := range a.rows {
+		for i := 0; i < a.cols; i += size {
+			n := min(size, a.cols-i)
+			call.jump = (n + 1) / 2 * call.step
+			call.x, call.sums = &x[r*rowStep+i*w.stride[2]], &sums[(r*a.cols+i)*call.sumStep/4]
+			convTiles(*call, vectors, n)
+		}
+	}
+}
+
+// leave writes the planes of up to a vector of channels: channel p of the group on, the i-th of the tile.
+func (c *Conv) leave(p, channels, group, sumStep int, sums []float32, a outputArea, args *ConvArgs, out planesOut, i int) {
+	n := a.rows * a.cols
+	at := out.at + i*out.step
+	_ = out.data[at+(channels-1)*out.step+n-1]
+	call := convLeave{
+		sums: &sums[0], sumStep: sumStep, positions: n, out: &out.data[at], outStep: 4 * out.step, channels: channels,
+		low: float32(math.Inf(-1)), high: float32(math.Inf(1)),
+	}
+	if c.Residual {
+		from := out.residual + i*out.resStep
+		_ = args.Residual[from+(channels-1)*out.resStep+n-1]
+		call.residual, call.residualStep = &args.Residual[from], 4*out.resStep
+	}
+	if c.Bias != NoBias {
+		bias := args.Bias[group*c.perGroup+p:][:channels]
+		call.bias = &bias[0]
+	}
+	switch c.Act.Op {
+	case Relu:
+		call.low = 0
+	case Clip:
+		call.low, call.high = c.Act.A, c.Act.B
+	}
+	convLeaves(call)
+	if c.Act.Op != Relu && c.Act.Op != Clip {
+		for ch := range channels {
+			c.Act.apply(out.data[at+ch*out.step:][:n])
+		}
+	}
+}
