@@ -21,36 +21,52 @@ func reportFlops(b *testing.B, flops int) {
 	b.ReportMetric(float64(flops)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 }
 
+// BenchmarkGemm multiplies with a right matrix as it lies, and with one that is packed.
 func BenchmarkGemm(b *testing.B) {
 	perVariant(b, func(b *testing.B, variant string) {
-		for _, c := range []struct {
-			m, n, k int
-			packed  bool
-		}{{256, 256, 256, false}, {256, 256, 256, true}, {512, 512, 512, true}, {1024, 1024, 1024, true}, {128, 768, 768, true}, {128, 3072, 768, true}, {1, 3072, 768, false}, {64, 3136, 576, false}} {
-			name := fmt.Sprintf("f32/%s/%dx%dx%d", variant, c.m, c.n, c.k)
-			if c.packed {
-				name += "/packed"
+		for _, c := range [][3]int{{256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {128, 768, 768}, {128, 3072, 768}, {1, 3072, 768}, {4, 3072, 768}, {10, 3072, 768}, {64, 3136, 576}} {
+			for _, packed := range []bool{false, true} {
+				g := kernel.Gemm{M: c[0], N: c[1], K: c[2], Alpha: 1, Beta: 1, PackedB: packed}
+				name := fmt.Sprintf("f32/%s/%dx%dx%d", variant, g.M, g.N, g.K)
+				if packed {
+					name += "/packed"
+				}
+				b.Run(name, func(b *testing.B) { benchmarkGemm(b, g) })
 			}
-			b.Run(name, func(b *testing.B) {
-				g := kernel.Gemm{M: c.m, N: c.n, K: c.k, Alpha: 1, Beta: 1, PackedB: c.packed}
-				args := kernel.GemmArgs{A: make([]float32, c.m*c.k), B: make([]float32, c.k*c.n), C: make([]float32, c.m*c.n)}
-				if c.packed {
-					panels := make([]float32, g.PackedBFloats())
-					pack := g
-					pack.PackB(panels, args.B)
-					args.B = panels
-				}
-				g.Prepare()
-				scratch := make([]float32, g.ScratchBytes()/4)
-				for b.Loop() {
-					for t := range g.Tiles() {
-						g.Tile(t, scratch, &args)
-					}
-				}
-				reportFlops(b, 2*c.m*c.n*c.k)
-			})
 		}
 	})
+}
+
+// BenchmarkGemmBatch multiplies many small matrices: the heads of an attention.
+func BenchmarkGemmBatch(b *testing.B) {
+	perVariant(b, func(b *testing.B, variant string) {
+		for _, c := range [][3]int{{128, 128, 32}, {128, 32, 128}, {128, 128, 64}, {8, 8, 64}, {1, 64, 64}} {
+			g := kernel.Gemm{M: c[0], N: c[1], K: c[2], Alpha: 1, Beta: 1, Batch: []int{12}}
+			b.Run(fmt.Sprintf("f32/%s/12x%dx%dx%d", variant, g.M, g.N, g.K), func(b *testing.B) { benchmarkGemm(b, g) })
+		}
+	})
+}
+
+func benchmarkGemm(b *testing.B, g kernel.Gemm) {
+	batch := 1
+	for _, n := range g.Batch {
+		batch *= n
+	}
+	args := kernel.GemmArgs{A: make([]float32, batch*g.M*g.K), B: make([]float32, batch*g.K*g.N), C: make([]float32, batch*g.M*g.N)}
+	if g.PackedB {
+		panels := make([]float32, g.PackedBFloats())
+		pack := g
+		pack.PackB(panels, args.B)
+		args.B = panels
+	}
+	g.Prepare()
+	scratch := make([]float32, g.ScratchBytes()/4)
+	for b.Loop() {
+		for t := range g.Tiles() {
+			g.Tile(t, scratch, &args)
+		}
+	}
+	reportFlops(b, 2*batch*g.M*g.N*g.K)
 }
 
 func BenchmarkConv(b *testing.B) {

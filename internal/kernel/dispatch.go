@@ -21,6 +21,7 @@ func installPortable() {
 	binaryRowSV = portableBinarySV
 	gemmNR = portableNR
 	gemmPanel = portableGemmPanel
+	gemmPackPanel = portableGemmPackPanel
 	gemvAxpy = portableGemvAxpy
 	gemvDot = portableGemvDot
 	patchRows = nil

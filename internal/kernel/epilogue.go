@@ -75,6 +75,35 @@ func (e *Epilogue) begin(r *rect, c, bias, residual []float32) bool {
 	return true
 }
 
+// fuse says what the loops that multiply do of an epilogue, and what is left of it: they add rows to the sums, and end with a relu.
+func (e *Epilogue) fuse(r *rect, c, bias, residual []float32) (from sums, left Epilogue) {
+	left = *e
+	plain := e.beta == 1
+	switch {
+	case e.Residual && e.Bias != BiasFull:
+		from.from, from.ldfrom = residual[r.res:], r.resLD
+	case e.Bias == BiasFull && plain && !e.Residual:
+		from.from, from.ldfrom = bias[r.row*r.width+r.col:], r.width
+	case e.Bias == BiasCol && plain:
+		from.from, from.ldfrom = bias[r.col:], 0
+		left.Bias = NoBias
+	case e.begin(r, c, bias, residual):
+		from.from, from.ldfrom = c[r.at:], r.ld
+	}
+	if left.Act.Op == Relu && (left.Bias == NoBias || left.Bias == BiasFull) {
+		from.relu, left.Act = true, Activation{}
+	}
+	return from, left
+}
+
+// at are the sums from column j on, without a place to go.
+func (s sums) at(j int) sums {
+	if s.from != nil {
+		s.from = s.from[j:]
+	}
+	return s
+}
+
 // end adds the bias of a row or a column and applies the activation.
 func (e *Epilogue) end(r *rect, c, bias []float32) {
 	if e.Act.Op == Identity && (e.Bias == NoBias || e.Bias == BiasFull) {

@@ -24,8 +24,9 @@ type Gemm struct {
 	rowTiles, colTiles int
 	group              int // matrix parts per tile of the worker pool
 	packA              int // floats of scratch for rows of A
-	packB              int
+	packB              int // and for a panel of B
 	nr                 int // width of a panel when prepared
+	block              int // K is summed in blocks of this
 }
 
 // GemmArgs are the operands. C may be Residual, or Bias if that is full, and nothing else.
@@ -36,8 +37,10 @@ type GemmArgs struct {
 const (
 	gemmDepth   = 256 // K is summed in blocks of this: a panel and a few rows of A share the first-level cache
 	gemmRows    = 128
-	gemmCols    = 128
-	gemvCols    = 256
+	gemmCols    = 256
+	leastRows   = 32 // tiles are not cut below this for the sake of their number
+	leastCols   = 64
+	gemvCols    = 1024
 	thinRows    = 4
 	groupFlops  = 1 << 20 // a tile of the worker pool holds parts up to this much work
 	wantedTiles = 8       // small problems are cut finer until they have this many
@@ -49,17 +52,22 @@ func (g *Gemm) Prepare() {
 	g.defaults()
 	g.foldBatch()
 	g.swapForOneColumn()
-	g.thin = g.M <= thinRows && !g.PackedB
-	g.nr = gemmNR
+	g.thin = !g.PackedB && (g.M == 1 || g.TransB && g.M <= thinRows)
+	g.nr, g.block = gemmNR, blockOf(g.K)
 	g.rowTile, g.colTile = gemmRows, gemmCols
 	if g.thin {
-		g.rowTile, g.colTile = thinRows, gemvCols
+		g.rowTile, g.colTile = thinRows, max(gemvCols/2, min(gemvCols, ceilDiv(g.N, 4)))
 		if g.TransB { // whole rows of B: as many as fill a tile
 			g.colTile = max(4, 2*rangeElements/max(1, g.K))
 		}
 	}
-	for !g.thin && g.rowTile > 32 && g.batch*ceilDiv(g.M, g.rowTile)*ceilDiv(g.N, g.colTile) < wantedTiles {
-		g.rowTile /= 2
+	for !g.thin && g.batch*ceilDiv(g.M, g.rowTile)*ceilDiv(g.N, g.colTile) < wantedTiles {
+		// Parts of a row of tiles read A again, parts of a column pack B again, which costs more.
+		if g.colTile > leastCols {
+			g.colTile /= 2
+		} else if g.rowTile /= 2; g.rowTile <= leastRows {
+			break
+		}
 	}
 	g.rowTile = evenTile(g.M, g.rowTile, 1)
 	g.colTile = evenTile(g.N, g.colTile, g.nr)
@@ -146,7 +154,6 @@ func (g *Gemm) swapForOneColumn() {
 }
 
 func (g *Gemm) scratch() {
-	depth := min(g.K, gemmDepth)
 	switch {
 	case g.thin:
 		if g.TransA || g.Alpha != 1 {
@@ -155,14 +162,22 @@ func (g *Gemm) scratch() {
 	default:
 		switch {
 		case g.TransA:
-			g.packA = g.rowTile * depth
+			g.packA = g.rowTile * g.block
 		case g.colTile > g.nr:
-			g.packA = crowdedFloats(g.rowTile, depth, g.LDA)
+			g.packA = crowdedFloats(g.rowTile, g.block, g.LDA)
 		}
 		if !g.PackedB {
-			g.packB = g.colTile * depth
+			g.packB = g.nr * g.block
 		}
 	}
+}
+
+// blockOf cuts K into blocks of nearly equal depth.
+func blockOf(k int) int {
+	if k == 0 {
+		return 0
+	}
+	return ceilDiv(k, ceilDiv(k, gemmDepth))
 }
 
 // ScratchBytes is what Tile needs of scratch, per worker.
@@ -197,18 +212,19 @@ func (g *Gemm) part(batch, row, col int, scratch []float32, args *GemmArgs) {
 	}
 	r.at = (batch*g.M+row)*g.LDC + col
 	r.res = r.at
-	acc := g.begin(&r, args.C, args.Bias, args.Residual)
 	switch {
 	case g.K == 0:
-		if !acc {
+		if !g.begin(&r, args.C, args.Bias, args.Residual) {
 			zeroRect(&r, args.C)
 		}
+		g.end(&r, args.C, args.Bias)
 	case g.thin:
+		acc := g.begin(&r, args.C, args.Bias, args.Residual)
 		g.thinPart(&r, acc, scratch, args.C, a, b)
+		g.end(&r, args.C, args.Bias)
 	default:
-		g.panelPart(&r, acc, scratch, args.C, a, b)
+		g.panelPart(&r, scratch, args, a, b)
 	}
-	g.end(&r, args.C, args.Bias)
 }
 
 func (g *Gemm) batchOffsets(batch int) (a, b int) {
@@ -228,34 +244,50 @@ func zeroRect(r *rect, c []float32) {
 }
 
 // panelPart multiplies rows of A with panels of B, one block of K after the other.
-func (g *Gemm) panelPart(r *rect, acc bool, scratch, c, a, b []float32) {
-	for k := 0; k < g.K; k += gemmDepth {
-		depth := min(gemmDepth, g.K-k)
-		rows, lda := a, g.LDA
-		if g.TransA {
-			rows, lda = scratch[g.packB:], depth
-			packColumns(rows, a[k*g.LDA+r.row:], g.LDA, depth, r.rows)
-		} else {
-			rows = a[r.row*g.LDA+k:]
-			if g.packA > 0 {
-				rows, lda = spreadRows(scratch[g.packB:], rows, r.rows, depth, g.LDA)
+func (g *Gemm) panelPart(r *rect, scratch []float32, args *GemmArgs, a, b []float32) {
+	from, left := g.fuse(r, args.C, args.Bias, args.Residual)
+	for k := 0; k < g.K; k += g.block {
+		depth := min(g.block, g.K-k)
+		rows, lda := g.rowsOfA(r, scratch[g.packB:], a, k, depth)
+		for j := 0; j < r.cols; j += g.nr {
+			n := min(g.nr, r.cols-j)
+			s := from.at(j)
+			s.c, s.ldc = args.C[r.at+j:], r.ld
+			if k > 0 {
+				s.from, s.ldfrom = s.c, s.ldc
+			}
+			s.relu = s.relu && k+depth == g.K
+			switch {
+			case g.PackedB:
+				gemmPanel(r.rows, depth, rows, lda, b[k*ceilDiv(g.N, g.nr)*g.nr+(r.col+j)*depth:], n, s)
+			case g.TransB || g.Alpha != 1:
+				g.packBlock(scratch, b, k, depth, r.col+j, n)
+				gemmPanel(r.rows, depth, rows, lda, scratch, n, s)
+			default:
+				gemmPackPanel(r.rows, depth, rows, lda, b[k*g.LDB+r.col+j:], g.LDB, scratch, n, s)
 			}
 		}
-		panels := scratch
-		if g.PackedB {
-			panels = b[k*ceilDiv(g.N, g.nr)*g.nr+r.col*depth:]
-		} else {
-			g.packBlock(panels, b, k, depth, r.col, r.cols)
-		}
-		multiplyPanels(r, depth, rows, lda, panels, c, acc)
-		acc = true
 	}
+	left.end(r, args.C, args.Bias)
 }
 
-// Rows of A that are a multiple of 2 KiB apart meet in a few sets of the first-level cache and drive each other out of it. They are copied
+// rowsOfA gives columns [k, k+depth) of the rows of a rectangle, where they lie or copied into scratch.
+func (g *Gemm) rowsOfA(r *rect, scratch, a []float32, k, depth int) (rows []float32, lda int) {
+	if g.TransA {
+		packColumns(scratch, a[k*g.LDA+r.row:], g.LDA, depth, r.rows)
+		return scratch, depth
+	}
+	rows = a[r.row*g.LDA+k:]
+	if g.packA > 0 {
+		return spreadRows(scratch, rows, r.rows, depth, g.LDA)
+	}
+	return rows, g.LDA
+}
+
+// Rows of A that are a multiple of 4 KiB apart meet in one set of the first-level cache and drive each other out of it. They are copied
 // a little further apart than they are long.
 const (
-	crowdedLD = 512
+	crowdedLD = 1024
 	rowGap    = 16
 )
 
@@ -277,7 +309,11 @@ func spreadRows(dst, src []float32, rows, depth, ld int) ([]float32, int) {
 // multiplyPanels adds the product of rows of A and a block of packed panels to a rectangle of C, or stores it there.
 func multiplyPanels(r *rect, depth int, a []float32, lda int, panels, c []float32, acc bool) {
 	for j := 0; j < r.cols; j += gemmNR {
-		gemmPanel(r.rows, depth, a, lda, panels[j*depth:], c[r.at+j:], r.ld, min(gemmNR, r.cols-j), acc)
+		s := sums{c: c[r.at+j:], ldc: r.ld}
+		if acc {
+			s.from, s.ldfrom = s.c, s.ldc
+		}
+		gemmPanel(r.rows, depth, a, lda, panels[j*depth:], min(gemmNR, r.cols-j), s)
 	}
 }
 

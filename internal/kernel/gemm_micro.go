@@ -4,9 +4,12 @@ package kernel
 var (
 	gemmNR = portableNR
 
-	// gemmPanel computes m rows of C, ldc apart, nr <= gemmNR columns wide: the product of depth columns of A, whose rows are lda apart,
-	// and a packed panel of B, added to C if acc. Each element is summed in the order of k, whatever m and nr are.
+	// gemmPanel computes m rows of sums, nr <= gemmNR columns wide: the product of depth columns of A, whose rows are lda apart, and a
+	// packed panel of B. How an element is summed depends on depth and m alone.
 	gemmPanel = portableGemmPanel
+
+	// gemmPackPanel is gemmPanel with a part of B whose rows are ldb apart, which it packs into b.
+	gemmPackPanel = portableGemmPackPanel
 
 	// gemvAxpy adds a row vector times a matrix whose rows are ldb apart to out.
 	gemvAxpy = portableGemvAxpy
@@ -17,9 +20,41 @@ var (
 
 const portableNR = 8
 
+// sums is where the sums of a panel go: into rows of c, with rows at from added unless that is nil, and the greater of zero taken if relu.
+// from may be c.
+type sums struct {
+	c, from     []float32
+	ldc, ldfrom int
+	relu        bool
+}
+
+// start is where rows to be added begin.
+func (s *sums) start() *float32 {
+	if s.from == nil {
+		return nil
+	}
+	return &s.from[0]
+}
+
+// check reaches for the last elements of m rows.
+func (s *sums) check(m, nr int) {
+	_ = s.c[(m-1)*s.ldc+nr-1]
+	if s.from != nil {
+		_ = s.from[(m-1)*s.ldfrom+nr-1]
+	}
+}
+
+// skip moves on by some rows.
+func (s *sums) skip(rows int) {
+	s.c = s.c[rows*s.ldc:]
+	if s.from != nil {
+		s.from = s.from[rows*s.ldfrom:]
+	}
+}
+
 // portableGemmPanel works in tiles of 2 x 4: eight sums, and what feeds them, are what fits into scalar registers. The compiler drops all
 // bounds checks of the unrolled loop.
-func portableGemmPanel(m, depth int, a []float32, lda int, b, c []float32, ldc, nr int, acc bool) {
+func portableGemmPanel(m, depth int, a []float32, lda int, b []float32, nr int, s sums) {
 	b = b[:depth*portableNR]
 	var sum [8]float32
 	i := 0
@@ -27,29 +62,39 @@ func portableGemmPanel(m, depth int, a []float32, lda int, b, c []float32, ldc, 
 		a0, a1 := a[i*lda:][:depth], a[(i+1)*lda:][:depth]
 		for j := 0; j < nr; j += 4 {
 			micro2x4(a0, a1, b[j:], &sum)
-			store4(c[i*ldc+j:], sum[:4], nr-j, acc)
-			store4(c[(i+1)*ldc+j:], sum[4:], nr-j, acc)
+			s.store4(i, j, sum[:4], nr-j)
+			s.store4(i+1, j, sum[4:], nr-j)
 		}
 	}
 	if i < m {
 		micro1x8(a[i*lda:][:depth], b, &sum)
-		store4(c[i*ldc:], sum[:4], nr, acc)
+		s.store4(i, 0, sum[:4], nr)
 		if nr > 4 {
-			store4(c[i*ldc+4:], sum[4:], nr-4, acc)
+			s.store4(i, 4, sum[4:], nr-4)
 		}
 	}
 }
 
-func store4(c, sum []float32, n int, acc bool) {
+func portableGemmPackPanel(m, depth int, a []float32, lda int, src []float32, ldb int, b []float32, nr int, s sums) {
+	packPanel(b, src, ldb, depth, nr, portableNR)
+	portableGemmPanel(m, depth, a, lda, b, nr, s)
+}
+
+// store4 stores at most four sums from row i, column j on.
+func (s *sums) store4(i, j int, sum []float32, n int) {
 	n = min(n, 4)
-	c, sum = c[:n], sum[:n]
-	if !acc {
-		copy(c, sum)
-		return
+	c, sum := s.c[i*s.ldc+j:][:n], sum[:n]
+	if s.from != nil {
+		for k, x := range s.from[i*s.ldfrom+j:][:n] {
+			sum[k] += x
+		}
 	}
-	for i := range c {
-		c[i] += sum[i]
+	if s.relu {
+		for k, x := range sum {
+			sum[k] = max(x, 0)
+		}
 	}
+	copy(c, sum)
 }
 
 // micro2x4 multiplies two rows of A with four columns of a panel.

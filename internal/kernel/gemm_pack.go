@@ -14,8 +14,9 @@ func (g *Gemm) PackB(dst, b []float32) {
 	g.defaults()
 	g.nr = gemmNR
 	width := ceilDiv(g.N, g.nr) * g.nr
-	for k := 0; k < g.K; k += gemmDepth {
-		g.packBlock(dst[k*width:], b, k, min(gemmDepth, g.K-k), 0, g.N)
+	block := blockOf(g.K)
+	for k := 0; k < g.K; k += block {
+		g.packBlock(dst[k*width:], b, k, min(block, g.K-k), 0, g.N)
 	}
 }
 

@@ -7,39 +7,66 @@ const asmElements = 16 << 10
 type gemmCode struct {
 	nr                       int // two vectors
 	tiles                    []gemmTileFunc
+	packing                  []gemmPackingFunc
+	masks                    bool // parts of a panel can be packed while they are multiplied
 	axpy8, axpy1, dot4, dot1 gemvFunc
 }
 
 type (
-	gemmTileFunc func(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, acc bool)
-	gemvFunc     func(n int, out, x, b *float32, ldb int)
+	gemmTileFunc    func(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+	gemmPackingFunc func(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
+	gemvFunc        func(n int, out, x, b *float32, ldb int)
 )
 
 var (
-	gemm256 = gemmCode{nr: 16, tiles: gemmTiles256[:], axpy8: axpy8x256, axpy1: axpy1x256, dot4: dot4x256, dot1: dot1x256}
-	gemm512 = gemmCode{nr: 32, tiles: gemmTiles512[:], axpy8: axpy8x512, axpy1: axpy1x512, dot4: dot4x512, dot1: dot1x512}
+	gemm256 = gemmCode{nr: 16, tiles: gemmTiles256[:], packing: gemmPacking256[:], axpy8: axpy8x256, axpy1: axpy1x256, dot4: dot4x256, dot1: dot1x256}
+	gemm512 = gemmCode{nr: 32, tiles: gemmTiles512[:], packing: gemmPacking512[:], masks: true, axpy8: axpy8x512, axpy1: axpy1x512, dot4: dot4x512, dot1: dot1x512}
 )
 
 func (v *gemmCode) install() {
 	gemmNR = v.nr
 	gemmPanel = v.gemmPanel
+	gemmPackPanel = v.gemmPackPanel
 	gemvAxpy = v.gemvAxpy
 	gemvDot = v.gemvDot
 }
 
 // gemmPanel cuts the rows into tiles of nearly equal height: five and five are faster than six and four.
-func (v *gemmCode) gemmPanel(m, depth int, a []float32, lda int, b, c []float32, ldc, nr int, acc bool) {
+func (v *gemmCode) gemmPanel(m, depth int, a []float32, lda int, b []float32, nr int, s sums) {
 	if m == 0 || depth == 0 {
 		return
 	}
 	// The last elements that the tiles touch.
-	_, _, _ = a[(m-1)*lda+depth-1], b[depth*v.nr-1], c[(m-1)*ldc+nr-1]
+	_, _ = a[(m-1)*lda+depth-1], b[depth*v.nr-1]
+	s.check(m, nr)
 	for tiles := ceilDiv(m, len(v.tiles)-1); tiles > 0; tiles-- {
 		rows := ceilDiv(m, tiles)
-		v.tiles[rows](depth, &a[0], 4*lda, &b[0], &c[0], 4*ldc, nr, acc)
+		v.tiles[rows](depth, &a[0], 4*lda, &b[0], &s.c[0], 4*s.ldc, nr, s.start(), 4*s.ldfrom, s.relu)
 		if m -= rows; m > 0 {
-			a, c = a[rows*lda:], c[rows*ldc:]
+			a = a[rows*lda:]
+			s.skip(rows)
 		}
+	}
+}
+
+// gemmPackPanel packs while it computes the first tile.
+func (v *gemmCode) gemmPackPanel(m, depth int, a []float32, lda int, src []float32, ldb int, b []float32, nr int, s sums) {
+	if m == 0 || depth == 0 {
+		return
+	}
+	if nr < v.nr && !v.masks {
+		packPanel(b, src, ldb, depth, nr, v.nr)
+		v.gemmPanel(m, depth, a, lda, b, nr, s)
+		return
+	}
+	// The first tile is no higher than the others would be.
+	rows := min(ceilDiv(m, ceilDiv(m, len(v.tiles)-1)), len(v.packing)-1)
+	_, _, _ = a[(rows-1)*lda+depth-1], src[(depth-1)*ldb+nr-1], b[depth*v.nr-1]
+	s.check(rows, nr)
+	v.packing[rows](depth, &a[0], 4*lda, &b[0], &s.c[0], 4*s.ldc, nr, &src[0], 4*ldb, s.start(), 4*s.ldfrom, s.relu)
+	if m > rows {
+		s.skip(rows)
+		v.gemmPanel(m-rows, depth, a[rows*lda:], lda, b, nr, s)
 	}
 }
 

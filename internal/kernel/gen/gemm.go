@@ -14,134 +14,231 @@ const (
 	regColumn = "R13"
 )
 
+// packedRows is the most rows of a tile that packs while it computes: what the rows leave of the registers holds where B lies.
+const packedRows = 12
+
 func (a *assembler) gemmKernels() {
-	for rows := 1; rows <= a.rows; rows++ {
-		a.gemmTile(rows)
-	}
-	fmt.Fprintf(&a.stubs, "\n// gemmTiles%s are the functions by their number of rows.\nvar gemmTiles%s = [...]gemmTileFunc{\n", a.suffix, a.suffix)
-	for rows := 1; rows <= a.rows; rows++ {
-		fmt.Fprintf(&a.stubs, "\t%d: gemmTile%dx%s,\n", rows, rows, a.suffix)
-	}
-	a.stubs.WriteString("}\n")
+	a.tiles("gemmTiles", "gemmTileFunc", a.rows, func(rows int) string { return a.gemmTile(rows, false) })
+	a.tiles("gemmPacking", "gemmPackingFunc", min(a.rows, packedRows), func(rows int) string { return a.gemmTile(rows, true) })
 	a.axpy(8)
 	a.axpy(1)
 	a.dots(4)
 	a.dots(1)
 }
 
-// gemmTile multiplies rows of A with a packed panel of two vectors' width. All sums stay in registers.
-func (a *assembler) gemmTile(rows int) {
-	in := []param{{"depth", "int"}, {"a", "*float32"}, {"lda", "int"}, {"b", "*float32"}, {"c", "*float32"}, {"ldc", "int"}, {"nr", "int"}, {"acc", "bool"}}
-	a.function(fmt.Sprintf("gemmTile%dx", rows), fmt.Sprintf("is a tile of %d rows and %d columns, of which nr are stored; lda and ldc count bytes.", rows, 2*a.lanes), in, nil)
-	pointers := rowPointers[:(rows+2)/3]
-	for i, reg := range []string{regDepth, pointers[0], regLDA, regPanel, regC, regLDC, regColumn} {
+// tiles declares a table of functions by their number of rows.
+func (a *assembler) tiles(name, typ string, most int, kernel func(rows int) string) {
+	table := fmt.Sprintf("\n// %s%s are the functions by their number of rows.\nvar %s%s = [...]%s{\n", name, a.suffix, name, a.suffix, typ)
+	for rows := 1; rows <= most; rows++ {
+		table += fmt.Sprintf("\t%d: %s,\n", rows, kernel(rows))
+	}
+	a.stubs.WriteString(table + "}\n")
+}
+
+// tile is a rows x two vectors part of a product under way. All sums stay in registers: vectors sum(set, row, half).
+type tile struct {
+	*assembler
+	rows, sets int
+	pointers   []string // of rows of A
+	src, ldb   string   // where B lies while it is packed
+	masks      [2]string
+}
+
+func (t *tile) sum(set, row, half int) string { return t.v(2*(set*t.rows+row) + half) }
+
+// gemmTile multiplies rows of A with a packed panel of two vectors' width, or with a part of B that it packs meanwhile.
+func (a *assembler) gemmTile(rows int, pack bool) string {
+	// Few rows have few sums, and an addition waits for the one before it: several sets take turns.
+	t := &tile{assembler: a, rows: rows, sets: 1, pointers: rowPointers[:(rows+2)/3]}
+	for t.sets < 4 && 2*t.sets*rows <= a.rows {
+		t.sets *= 2
+	}
+	name, doc := "gemmTile%dx", "is a tile of %d rows and %d columns, of which nr are stored"
+	in := []param{{"depth", "int"}, {"a", "*float32"}, {"lda", "int"}, {"b", "*float32"}, {"c", "*float32"}, {"ldc", "int"}, {"nr", "int"}}
+	regs := []string{regDepth, t.pointers[0], regLDA, regPanel, regC, regLDC, regColumn}
+	if pack {
+		name, doc = "gemmPacking%dx", "packs the panel b from rows of src that are ldb apart and is a tile of %d rows and %d columns, of which nr are there"
+		in, regs = append(in, param{"src", "*float32"}, param{"ldb", "int"}), append(regs, "R11", "R14")
+		t.src, t.ldb = "R11", "R14"
+	}
+	name = fmt.Sprintf(name, rows)
+	last := []param{{"from", "*float32"}, {"ldfrom", "int"}, {"relu", "bool"}}
+	a.function(name, fmt.Sprintf(doc+", with what lies at from added and then the greater of zero taken if relu; distances count bytes.", rows, 2*a.lanes), append(in, last...), nil)
+	for i, reg := range regs {
 		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
 	}
-	for i := 1; i < len(pointers); i++ {
-		a.op("LEAQ (%s)(%s*2), %s", pointers[i-1], regLDA, pointers[i])
-		a.op("ADDQ %s, %s", regLDA, pointers[i])
+	var places []string
+	for _, p := range last {
+		places = append(places, a.arg(p))
+	}
+	t.start(in[0].name + "+0(FP)")
+	t.loop()
+	t.join()
+	t.finish(places)
+	return name + a.suffix
+}
+
+// start makes the sums zero. The masks need the register of the depth, so that is loaded once more.
+func (t *tile) start(depth string) {
+	for i := 1; i < len(t.pointers); i++ {
+		t.op("LEAQ (%s)(%s*2), %s", t.pointers[i-1], regLDA, t.pointers[i])
+		t.op("ADDQ %s, %s", regLDA, t.pointers[i])
 	}
 	// The tile of C is needed at the end: ask for it now.
-	a.op("MOVQ %s, AX", regC)
-	for range rows {
-		a.op("PREFETCHT0 (AX)")
-		a.op("PREFETCHT0 %d(AX)", 2*a.bytes()-4)
-		a.op("ADDQ %s, AX", regLDC)
+	t.op("MOVQ %s, AX", regC)
+	for range t.rows {
+		t.op("PREFETCHT0 (AX)")
+		t.op("PREFETCHT0 %d(AX)", 2*t.bytes()-4)
+		t.op("ADDQ %s, AX", regLDC)
 	}
-	for i := range 2 * rows {
-		a.op("VXORPS %s, %s, %s", a.v(i), a.v(i), a.v(i))
+	for i := range 2 * t.sets * t.rows {
+		t.op("VXORPS %s, %s, %s", t.v(i), t.v(i), t.v(i))
 	}
+	if t.src != "" && t.assembler.masks {
+		t.masks, _ = t.columnMasks()
+		t.op("MOVQ %s, %s", depth, regDepth)
+	}
+}
+
+func (t *tile) loop() {
 	const unroll = 4
-	a.op("MOVQ %s, AX", regDepth)
-	a.op("SHRQ $2, AX")
-	a.op("JZ rest")
-	a.label("block")
+	t.op("MOVQ %s, AX", regDepth)
+	t.op("SHRQ $2, AX")
+	t.op("JZ rest")
+	t.label("block")
 	for u := range unroll {
-		a.gemmStep(rows, u)
+		t.step(u)
 	}
-	a.advance(pointers, unroll)
-	a.op("DECQ AX")
-	a.op("JNZ block")
-	a.label("rest")
-	a.op("ANDQ $3, %s", regDepth)
-	a.op("JZ store")
-	a.label("one")
-	a.gemmStep(rows, 0)
-	a.advance(pointers, 1)
-	a.op("DECQ %s", regDepth)
-	a.op("JNZ one")
-	a.label("store")
-	a.gemmStore(rows, a.arg(in[7]))
+	t.advance(unroll)
+	t.op("DECQ AX")
+	t.op("JNZ block")
+	t.label("rest")
+	t.op("ANDQ $3, %s", regDepth)
+	t.op("JZ store")
+	t.label("one")
+	t.step(0)
+	t.advance(1)
+	t.op("DECQ %s", regDepth)
+	t.op("JNZ one")
+	t.label("store")
 }
 
-func (a *assembler) advance(pointers []string, steps int) {
-	a.op("ADDQ $%d, %s", steps*2*a.bytes(), regPanel)
-	for _, p := range pointers {
-		a.op("ADDQ $%d, %s", 4*steps, p)
+func (t *tile) advance(steps int) {
+	t.op("ADDQ $%d, %s", steps*2*t.bytes(), regPanel)
+	for _, p := range t.pointers {
+		t.op("ADDQ $%d, %s", 4*steps, p)
 	}
 }
 
-// gemmStep adds the products of one column of A and one row of the panel.
-func (a *assembler) gemmStep(rows, u int) {
-	b0, b1 := a.v(2*a.rows), a.v(2*a.rows+1)
-	a.op("VMOVUPS %d(%s), %s", u*2*a.bytes(), regPanel, b0)
-	a.op("VMOVUPS %d(%s), %s", u*2*a.bytes()+a.bytes(), regPanel, b1)
-	for i := range rows {
-		t := a.v(2*a.rows + 2 + i%2)
-		at := fmt.Sprintf("%d(%s)", 4*u, rowPointers[i/3])
+// step adds the products of one column of A and one row of the panel.
+func (t *tile) step(u int) {
+	b := [2]string{t.v(2 * t.assembler.rows), t.v(2*t.assembler.rows + 1)}
+	for half := range 2 {
+		panel := fmt.Sprintf("%d(%s)", (2*u+half)*t.bytes(), regPanel)
+		switch {
+		case t.src == "":
+			t.op("VMOVUPS %s, %s", panel, b[half])
+			continue
+		case t.masks[0] != "":
+			t.op("VMOVUPS.Z %d(%s), %s, %s", half*t.bytes(), t.src, t.masks[half], b[half])
+		default:
+			t.op("VMOVUPS %d(%s), %s", half*t.bytes(), t.src, b[half])
+		}
+		t.op("PREFETCHT0 %d(%s)(%s*8)", half*t.bytes(), t.src, t.ldb)
+		t.op("VMOVUPS %s, %s", b[half], panel)
+	}
+	if t.src != "" {
+		t.op("ADDQ %s, %s", t.ldb, t.src)
+	}
+	for i := range t.rows {
+		x := t.v(2*t.assembler.rows + 2 + i%2)
+		at := fmt.Sprintf("%d(%s)", 4*u, t.pointers[i/3])
 		if i%3 > 0 {
 			at += fmt.Sprintf("(%s*%d)", regLDA, i%3)
 		}
-		a.op("VBROADCASTSS %s, %s", at, t)
-		a.op("VFMADD231PS %s, %s, %s", b0, t, a.v(2*i))
-		a.op("VFMADD231PS %s, %s, %s", b1, t, a.v(2*i+1))
+		t.op("VBROADCASTSS %s, %s", at, x)
+		for half := range 2 {
+			t.op("VFMADD231PS %s, %s, %s", b[half], x, t.sum(u%t.sets, i, half))
+		}
 	}
 }
 
-// gemmStore writes whole rows of the tile, or through masks what nr leaves of them.
-func (a *assembler) gemmStore(rows int, acc string) {
-	a.op("MOVBLZX %s, BX", acc)
-	a.op("CMPQ %s, $%d", regColumn, 2*a.lanes)
-	a.op("JNE narrow")
-	a.op("TESTL BX, BX")
-	a.op("JZ overwrite")
-	a.op("MOVQ %s, AX", regC)
-	for i := range rows {
-		a.op("VADDPS (AX), %s, %s", a.v(2*i), a.v(2*i))
-		a.op("VADDPS %d(AX), %s, %s", a.bytes(), a.v(2*i+1), a.v(2*i+1))
-		a.op("ADDQ %s, AX", regLDC)
-	}
-	a.label("overwrite")
-	for i := range rows {
-		a.op("VMOVUPS %s, (%s)", a.v(2*i), regC)
-		a.op("VMOVUPS %s, %d(%s)", a.v(2*i+1), a.bytes(), regC)
-		a.op("ADDQ %s, %s", regLDC, regC)
-	}
-	a.ret()
-
-	a.label("narrow")
-	masks, spare := a.columnMasks()
-	read, write := "VMASKMOVPS %s, %s, %s", "VMASKMOVPS %s, %s, %s"
-	if a.masks {
-		read, write = "VMOVUPS.Z %s, %s, %s", "VMOVUPS %s, %s, %s"
-	}
-	a.op("TESTL BX, BX")
-	a.op("JZ masked")
-	a.op("MOVQ %s, AX", regC)
-	for i := range rows {
-		for half, at := range []string{"(AX)", fmt.Sprintf("%d(AX)", a.bytes())} {
-			a.op(read, at, masks[half], spare)
-			a.op("VADDPS %s, %s, %s", spare, a.v(2*i+half), a.v(2*i+half))
+// join adds the sets of sums up.
+func (t *tile) join() {
+	for n := t.sets / 2; n > 0; n /= 2 {
+		for i := range 2 * n * t.rows {
+			t.op("VADDPS %s, %s, %s", t.v(2*n*t.rows+i), t.v(i), t.v(i))
 		}
-		a.op("ADDQ %s, AX", regLDC)
 	}
-	a.label("masked")
-	for i := range rows {
-		a.op(write, a.v(2*i), masks[0], fmt.Sprintf("(%s)", regC))
-		a.op(write, a.v(2*i+1), masks[1], fmt.Sprintf("%d(%s)", a.bytes(), regC))
-		a.op("ADDQ %s, %s", regLDC, regC)
+}
+
+// finish adds what the product is added to, takes the greater of zero, and writes whole rows of the tile, or through masks what nr leaves
+// of them. args are the places of the last arguments.
+func (t *tile) finish(args []string) {
+	t.op("MOVQ %s, SI", args[0])
+	t.op("MOVQ %s, R8", args[1])
+	t.op("MOVBLZX %s, BX", args[2])
+	t.op("CMPQ %s, $%d", regColumn, 2*t.lanes)
+	t.op("JNE narrow")
+	t.masks = [2]string{}
+	t.write("whole")
+	t.label("narrow")
+	t.masks, _ = t.columnMasks()
+	t.write("part")
+}
+
+// write ends the tile. The name makes its labels.
+func (t *tile) write(name string) {
+	zero := t.v(2*t.assembler.rows + 2)
+	t.op("TESTQ SI, SI")
+	t.op("JZ %sProduct", name)
+	t.eachHalf("SI", "R8", t.add)
+	t.label(name + "Product")
+	t.op("TESTL BX, BX")
+	t.op("JZ %sSum", name)
+	t.op("VXORPS %s, %s, %s", zero, zero, zero)
+	for i := range 2 * t.rows {
+		t.op("VMAXPS %[1]s, %[2]s, %[1]s", t.v(i), zero) // NaN stays, and -0
+		t.op("VADDPS %[1]s, %[2]s, %[2]s", zero, t.v(i))
 	}
-	a.ret()
+	t.label(name + "Sum")
+	t.eachHalf(regC, regLDC, t.put)
+	t.ret()
+}
+
+// eachHalf goes through the rows at a pointer, which it moves on by their distance.
+func (t *tile) eachHalf(pointer, distance string, f func(at, sum, mask string)) {
+	for i := range t.rows {
+		for half := range 2 {
+			f(fmt.Sprintf("%d(%s)", half*t.bytes(), pointer), t.sum(0, i, half), t.masks[half])
+		}
+		t.op("ADDQ %s, %s", distance, pointer)
+	}
+}
+
+func (t *tile) add(at, sum, mask string) {
+	spare := t.v(2*t.assembler.rows + 3)
+	switch {
+	case mask == "":
+		t.op("VADDPS %[1]s, %[2]s, %[2]s", at, sum)
+		return
+	case t.assembler.masks:
+		t.op("VMOVUPS.Z %s, %s, %s", at, mask, spare)
+	default:
+		t.op("VMASKMOVPS %s, %s, %s", at, mask, spare)
+	}
+	t.op("VADDPS %[1]s, %[2]s, %[2]s", spare, sum)
+}
+
+func (t *tile) put(at, sum, mask string) {
+	switch {
+	case mask == "":
+		t.op("VMOVUPS %s, %s", sum, at)
+	case t.assembler.masks:
+		t.op("VMOVUPS %s, %s, %s", sum, mask, at)
+	default:
+		t.op("VMASKMOVPS %s, %s, %s", sum, mask, at)
+	}
 }
 
 // columnMasks makes the masks of the first nr columns of a tile's two vectors, and names a vector that is free.

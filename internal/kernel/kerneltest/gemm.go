@@ -53,8 +53,18 @@ func testGemm(t *testing.T) {
 		randomGemm(r, &g)
 		gemmCase(t, r, fmt.Sprint("random ", i), g, residualMode(r.IntN(3)), r.IntN(3) == 0)
 	}
+	// Every tail of every dimension, beside odd sizes of the others.
+	for n := 1; n <= 40; n++ {
+		for i, size := range [][3]int{{n, 13, 9}, {n, 37, 30}, {7, n, 9}, {20, n, 18}, {7, 13, n}, {3, 35, n}} {
+			g := kernel.Gemm{M: size[0], N: size[1], K: size[2], Alpha: 1, Beta: 1}
+			randomGemm(r, &g)
+			gemmCase(t, r, fmt.Sprint("tail ", i), g, residualMode(r.IntN(3)), n%2 == 0)
+			g.TransA, g.TransB, g.Alpha = false, false, 1
+			gemmCase(t, r, fmt.Sprint("tail ", i), g, residualMode(r.IntN(3)), n%2 == 1)
+		}
+	}
 	// Around the ends of tiles and blocks.
-	for i, m := range [][3]int{{130, 5, 3}, {5, 130, 3}, {3, 17, 256}, {2, 9, 257}, {33, 40, 515}, {1, 300, 20}, {300, 1, 20}, {129, 129, 9}, {4, 300, 300}, {1, 1, 600}, {37, 70, 512}} {
+	for i, m := range [][3]int{{130, 5, 3}, {5, 130, 3}, {3, 17, 256}, {2, 9, 257}, {33, 40, 515}, {1, 300, 20}, {300, 1, 20}, {129, 129, 9}, {4, 300, 300}, {140, 270, 300}, {30, 70, 1024}, {1, 1, 600}, {37, 70, 512}} {
 		for range 6 {
 			g := kernel.Gemm{M: m[0], N: m[1], K: m[2], Alpha: 1, Beta: 1}
 			randomGemm(r, &g)
