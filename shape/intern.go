@@ -1,119 +1,131 @@
 package shape
 
 import (
-	"encoding/binary"
 	"hash/maphash"
-	"runtime"
-	"sync"
-	"weak"
-)
-
-// stripes is the number of locks of a table; a power of two.
-const stripes = 64
-
-// table interns values of type T under a packed key. It holds them weakly: a
-// value that nothing reaches is collected, and its entry goes with it.
-type table[T any] struct {
-	seed   maphash.Seed
-	stripe [stripes]struct {
-		sync.RWMutex
-		entries map[string]weak.Pointer[T]
-		_       [64]byte // stripes do not share cache lines, wherever the first one starts
-	}
-}
-
-type (
-	shapeTable  struct{ table[Shape] }
-	layoutTable struct{ table[Layout] }
+	"slices"
+	"strings"
 )
 
 var (
-	shapes  = shapeTable{table[Shape]{seed: maphash.MakeSeed()}}
-	layouts = layoutTable{table[Layout]{seed: maphash.MakeSeed()}}
+	global     interner // a value, since its address costs no load
+	symbolSeed = maphash.MakeSeed()
 )
 
-// find returns the live value under key, or nil.
-func (t *table[T]) find(key []byte) *T {
-	st := &t.stripe[maphash.Bytes(t.seed, key)%stripes]
-	st.RLock()
-	p := st.entries[string(key)]
-	st.RUnlock()
-	return p.Value()
+func init() {
+	global.open()
+	watch(global.sweep)
 }
 
-// add makes and returns the value under key, or returns the one that another
-// goroutine put there first.
-func (t *table[T]) add(key string, create func(key string) *T) *T {
-	st := &t.stripe[maphash.String(t.seed, key)%stripes]
-	st.Lock()
-	defer st.Unlock()
-	if v := st.entries[key].Value(); v != nil {
-		return v
+// word returns the dimension as a word of a path: sizes are their own words,
+// others are negative. Different symbols may share a word.
+func (d Dim) word() int {
+	switch d.kind {
+	case sized:
+		return d.size
+	case symbolic:
+		return -2 - int(maphash.String(symbolSeed, d.symbol)>>2)
 	}
-	if st.entries == nil {
-		st.entries = make(map[string]weak.Pointer[T])
-	}
-	v := create(key)
-	p := weak.Make(v)
-	st.entries[key] = p
-	runtime.AddCleanup(v, func(key string) { t.drop(key, p) }, key)
-	return v
+	return -1
 }
 
-// drop removes the entry of a collected value, unless a successor has it.
-func (t *table[T]) drop(key string, p weak.Pointer[T]) {
-	st := &t.stripe[maphash.String(t.seed, key)%stripes]
-	st.Lock()
-	defer st.Unlock()
-	if st.entries[key] == p {
-		delete(st.entries, key)
+// path returns the words that lead to s.
+func (s *Shape) path() []int {
+	if s.dims == nil {
+		return s.sizes
 	}
+	words := make([]int, 0, len(*s.dims))
+	for _, d := range *s.dims {
+		words = append(words, d.word())
+	}
+	return words
 }
 
-// len returns the number of entries.
-func (t *table[T]) len() int {
-	n := 0
-	for i := range t.stripe {
-		st := &t.stripe[i]
-		st.RLock()
-		n += len(st.entries)
-		st.RUnlock()
-	}
-	return n
-}
-
-func (t *shapeTable) intern(dims []Dim, count int) *Shape {
-	var buf [96]byte
-	key := buf[:0]
-	for _, d := range dims {
-		key = append(key, byte(d.kind))
-		switch d.kind {
-		case sized:
-			key = binary.AppendUvarint(key, uint64(d.size))
-		case symbolic:
-			key = binary.AppendUvarint(key, uint64(len(d.symbol)))
-			key = append(key, d.symbol...)
+// static returns the interned shape with the sizes, or nil.
+func (in *interner) static(sizes []int) *Shape {
+	t := &in.shapes
+	key := t.key(sizes)
+	n := t.find(sizes)
+	if held := n.held.Load(); held != nil {
+		if s := held.guess(key); s != nil && slices.Equal(s.sizes, sizes) {
+			return s
 		}
 	}
-	if s := t.find(key); s != nil {
-		return s
-	}
-	// The closure is made here, past the hit, so that a hit allocates nothing.
-	own := append([]Dim(nil), dims...)
-	return t.add(string(key), func(key string) *Shape { return newShape(own, count, key) })
+	return searchStatic(n, key, sizes)
 }
 
-func (t *layoutTable) intern(s *Shape, strides []int, lo, hi int) *Layout {
-	var buf [160]byte
-	key := append(binary.AppendUvarint(buf[:0], uint64(len(s.key))), s.key...)
-	for _, stride := range strides {
-		key = binary.AppendVarint(key, int64(stride))
+// searchStatic is static in node n, wherever in its tables the shape is.
+func searchStatic(n *node[Shape], key uint32, sizes []int) *Shape {
+	held := n.held.Load()
+	for s, i := held.at(key, 0); s != nil; s, i = held.at(key, i) {
+		if slices.Equal(s.sizes, sizes) {
+			return s
+		}
 	}
-	if l := t.find(key); l != nil {
-		return l
+	weak := n.weak.Load()
+	for s, i := weak.at(key, 0); s != nil; s, i = weak.at(key, i) {
+		if slices.Equal(s.sizes, sizes) {
+			return s
+		}
 	}
-	own := append([]int(nil), strides...)
-	return t.add(string(key), func(key string) *Layout {
-		return &Layout{shape: s, strides: own, contiguous: isContiguous(s, strides), lo: lo, hi: hi, key: key}
+	return nil
+}
+
+// newStatic returns the one shape with the sizes, which are legal and have so
+// many elements together.
+func (in *interner) newStatic(sizes []int, elements int) (*Shape, error) {
+	return in.shapes.intern(sizes,
+		func(s *Shape) bool { return s.dims == nil && slices.Equal(s.sizes, sizes) },
+		func() *Shape { return makeStatic(sizes, elements) })
+}
+
+// symbolic returns the one shape with the dimensions, of which not all have a
+// size.
+func (in *interner) symbolic(dims []Dim) (*Shape, error) {
+	var buf [maxLevels]int
+	words := buf[:0]
+	for _, d := range dims {
+		words = append(words, d.word())
+	}
+	t := &in.shapes
+	key := t.key(words)
+	same := func(s *Shape) bool { return s.dims != nil && slices.Equal(*s.dims, dims) }
+	if s := t.find(words).search(key, same); s != nil {
+		return s, nil
+	}
+	return t.intern(words, same, func() *Shape {
+		own := slices.Clone(dims)
+		for i := range own {
+			own[i].symbol = strings.Clone(own[i].symbol) // it may be part of a whole file
+		}
+		return &Shape{dims: &own, elements: -1}
+	})
+}
+
+// layoutPath returns the words that lead to l: one for the shape, then strides
+// and flags.
+func (in *interner) layoutPath(l *Layout) []int {
+	return in.layoutWords(nil, l.shape, l.strides, l.flags)
+}
+
+func (in *interner) layoutWords(words []int, s *Shape, strides []int, flags Flags) []int {
+	words = append(words, int(in.shapes.key(s.sizes)))
+	words = append(words, strides...)
+	return append(words, int(flags))
+}
+
+// layout returns the one layout that is not plainly row-major.
+func (in *interner) layout(s *Shape, strides []int, flags Flags, lo, hi int) (*Layout, error) {
+	var buf [maxLevels]int
+	words := in.layoutWords(buf[:0], s, strides, flags)
+	same := func(l *Layout) bool {
+		return l.shape == s && l.flags == flags && slices.Equal(l.strides, strides)
+	}
+	t := &in.layouts
+	if l := t.find(words).search(t.key(words), same); l != nil {
+		return l, nil
+	}
+	return t.intern(words, same, func() *Layout {
+		return &Layout{shape: s, strides: slices.Clone(strides), flags: flags,
+			contiguous: isContiguous(s, strides), lo: lo, hi: hi}
 	})
 }

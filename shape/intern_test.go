@@ -124,25 +124,30 @@ func TestInterningKeepsShapesApart(t *testing.T) {
 // that is still held stays.
 func TestUnreachableShapesLeave(t *testing.T) {
 	held := MustOf(9, 9, 9, 9)
-	layout := RowMajor(held)
+	layout, err := Strided(held, 1, 9, 81, 729)
+	if err != nil {
+		t.Fatal(err)
+	}
 	fill := func() {
 		for i := range 5000 {
-			RowMajor(MustOf(i, 8, 8))
+			if _, err := Strided(MustOf(i, 8, 8), 1, 0, 0); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	fill()
 	const most = 1000 // what other tests may hold
 	for range 200 {
 		runtime.GC()
-		if shapes.len() < most && layouts.len() < most {
+		if Stats().Entries < most {
 			break
 		}
 		time.Sleep(time.Millisecond) // cleanups run on their own goroutine
 	}
-	if n, m := shapes.len(), layouts.len(); n >= most || m >= most {
-		t.Errorf("got %d shapes and %d layouts after collections, want those of the test gone", n, m)
+	if n := Stats().Entries; n >= most {
+		t.Errorf("got %d shapes and layouts after collections, want those of the test gone", n)
 	}
-	if MustOf(9, 9, 9, 9) != held || RowMajor(held) != layout {
+	if l, err := Strided(held, 1, 9, 81, 729); err != nil || MustOf(9, 9, 9, 9) != held || l != layout {
 		t.Errorf("got another shape or layout while the first is held")
 	}
 	runtime.KeepAlive(layout)
@@ -200,9 +205,8 @@ func TestInterningHitsDoNotAllocate(t *testing.T) {
 
 // Wherever the table starts in memory, no two stripes share a cache line.
 func TestStripesAreApart(t *testing.T) {
-	var tab table[Shape]
-	used := unsafe.Offsetof(tab.stripe[0].entries) + unsafe.Sizeof(tab.stripe[0].entries)
-	if pad := unsafe.Sizeof(tab.stripe[0]) - used; pad < 64-1 {
+	var tr trie[Shape]
+	if pad := unsafe.Sizeof(tr.locks[0]) - unsafe.Sizeof(tr.locks[0].Mutex); pad < 64-1 {
 		t.Errorf("got %d bytes between stripes, want a cache line", pad)
 	}
 }

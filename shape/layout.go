@@ -4,25 +4,39 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/dtype"
 )
 
-// Layout is a static shape with a stride per dimension, interned: equal
-// layouts are one *Layout.
+// Layout is a static shape with a stride per dimension and flags, interned:
+// equal layouts are one *Layout.
 type Layout struct {
 	shape      *Shape
 	strides    []int
-	contiguous bool
 	lo, hi     int // lowest and highest element offset reached
-	key        string
+	contiguous bool
+	flags      Flags
 }
+
+// Flags are what a layout says about its elements beside where they are.
+type Flags uint8
+
+// Padded says that each element of a type of less than a byte takes a whole
+// byte, not just its bits.
+const Padded Flags = 1
 
 // RowMajor returns the layout of s without gaps, last dimension fastest.
 func RowMajor(s *Shape) *Layout {
-	l, err := Strided(s, s.strides...)
-	if err != nil {
-		panic("BUG: shape: RowMajor of " + s.String() + ": " + err.Error())
+	if l := s.row.Load(); l != nil {
+		return l
 	}
-	return l
+	if !s.IsStatic() {
+		panic("BUG: shape: RowMajor of " + s.String())
+	}
+	// The shape holds this one layout, and with it goes.
+	s.row.CompareAndSwap(nil, &Layout{shape: s, strides: s.Strides(), contiguous: true, hi: s.elements - 1})
+	return s.row.Load()
 }
 
 // Strided returns the layout of a static shape with the given strides in
@@ -34,12 +48,23 @@ func Strided(s *Shape, strides ...int) (*Layout, error) {
 	if len(strides) != s.Rank() {
 		return nil, fmt.Errorf("layout: got %d strides for shape %s, want %d: %w", len(strides), s, s.Rank(), ErrShape)
 	}
-	lo, hi := 0, 0
+	if slices.Equal(strides, s.Strides()) {
+		return RowMajor(s), nil
+	}
+	lo, hi, err := span(s, strides)
+	if err != nil {
+		return nil, err
+	}
+	return global.layout(s, strides, 0, lo, hi)
+}
+
+// span returns the lowest and the highest element offset reached.
+func span(s *Shape, strides []int) (lo, hi int, err error) {
 	for i, stride := range strides {
 		reach := uint64(max(s.sizes[i]-1, 0))
 		over, span := bits.Mul64(reach, uint64(max(stride, -stride)))
 		if over != 0 || span > maxElements {
-			return nil, fmt.Errorf("layout: stride %d over dimension %d of %s reaches past 2^58 elements: %w", stride, i, s, ErrShape)
+			return 0, 0, fmt.Errorf("layout: stride %d over dimension %d of %s reaches past 2^58 elements: %w", stride, i, s, ErrShape)
 		}
 		if stride < 0 {
 			lo -= int(span)
@@ -48,13 +73,45 @@ func Strided(s *Shape, strides ...int) (*Layout, error) {
 		}
 		if hi > maxElements || lo < -maxElements {
 			// A copy, so that the caller's strides stay off the heap.
-			return nil, fmt.Errorf("layout: strides %v over %s reach past 2^58 elements: %w", slices.Clone(strides), s, ErrShape)
+			return 0, 0, fmt.Errorf("layout: strides %v over %s reach past 2^58 elements: %w", slices.Clone(strides), s, ErrShape)
 		}
 	}
 	if s.elements == 0 {
-		lo, hi = 0, -1
+		return 0, -1, nil
 	}
-	return layouts.intern(s, strides, lo, hi), nil
+	return lo, hi, nil
+}
+
+// WithFlags returns the layout that has exactly the given flags.
+func (l *Layout) WithFlags(f Flags) (*Layout, error) {
+	switch {
+	case f&^Padded != 0:
+		return nil, fmt.Errorf("layout: got flags %#x, want none but %#x: %w", uint8(f), uint8(Padded), ErrShape)
+	case f == l.flags:
+		return l, nil
+	case f == 0:
+		return Strided(l.shape, l.strides...)
+	}
+	return global.layout(l.shape, l.strides, f, l.lo, l.hi)
+}
+
+// Flags returns the layout's flags.
+func (l *Layout) Flags() Flags { return l.flags }
+
+// ByteSpan returns the number of bytes from the lowest element that the
+// layout reaches to the end of the highest.
+func (l *Layout) ByteSpan(dt dtype.DType) (int, error) {
+	n := l.hi - l.lo + 1
+	if bits := dt.Bits(); l.flags&Padded != 0 && bits > 0 && bits < 8 {
+		return n, nil
+	}
+	return dt.ByteLen(n)
+}
+
+// bytes returns what the layout takes, with the runtime's record of a weak
+// pointer.
+func (l *Layout) bytes() int {
+	return weakBytes + int(unsafe.Sizeof(*l)) + len(l.strides)*int(unsafe.Sizeof(0))
 }
 
 // Shape returns the layout's shape.
@@ -103,10 +160,14 @@ func (l *Layout) Overlaps() bool {
 
 // String returns the shape and, unless contiguous, the strides.
 func (l *Layout) String() string {
-	if l.contiguous {
-		return l.shape.String()
+	text := l.shape.String()
+	if !l.contiguous {
+		text += fmt.Sprintf(" strides %v", l.strides)
 	}
-	return fmt.Sprintf("%s strides %v", l.shape, l.strides)
+	if l.flags&Padded != 0 {
+		text += " padded"
+	}
+	return text
 }
 
 func isContiguous(s *Shape, strides []int) bool {
@@ -114,7 +175,7 @@ func isContiguous(s *Shape, strides []int) bool {
 		return true
 	}
 	for i, n := range s.sizes {
-		if n != 1 && strides[i] != s.strides[i] {
+		if n != 1 && strides[i] != s.Strides()[i] {
 			return false
 		}
 	}

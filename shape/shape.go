@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
 )
@@ -16,25 +19,34 @@ var ErrShape = errors.New("shape does not fit")
 // any legal tensor fit an int with room for arithmetic on them.
 const maxElements = 1 << 58
 
+// weakBytes is what the runtime keeps for a weak pointer: a record and a word.
+const weakBytes = 48
+
 // Shape is an interned list of dimensions. Compare shapes with ==.
 type Shape struct {
-	dims     []Dim
-	sizes    []int // nil unless every dimension has a size
-	strides  []int // row-major, in elements; nil unless static
-	elements int   // -1 unless static
-	key      string
+	sizes    []int                  // nil unless static; the row-major strides follow in the same array
+	dims     *[]Dim                 // nil when static
+	elements int                    // -1 unless static
+	row      atomic.Pointer[Layout] // row-major, once somebody has asked
 }
 
 // Of returns the shape with the given sizes; Of() is the scalar. It fails on
 // a negative size and on an element count beyond 2^58.
 func Of(sizes ...int) (*Shape, error) {
-	var buf [12]Dim
-	dims := buf[:0]
-	for _, n := range sizes {
-		dims = append(dims, N(n))
+	// What is interned is legal: a hit needs no check.
+	if s := global.static(sizes); s != nil {
+		return s, nil
 	}
-	return FromDims(dims...)
+	elements, err := count(sizes)
+	if err != nil {
+		return nil, err
+	}
+	return global.newStatic(sizes, elements)
 }
+
+// Lookup returns the interned shape with the given sizes, or nil when nobody
+// has made it or nothing reaches it any more. It creates nothing.
+func Lookup(sizes ...int) *Shape { return global.static(sizes) }
 
 // MustOf is [Of] for tests and package variables; it panics on an error.
 func MustOf(sizes ...int) *Shape {
@@ -50,71 +62,171 @@ func Scalar() *Shape { return MustOf() }
 
 // FromDims returns the shape with the given dimensions.
 func FromDims(dims ...Dim) (*Shape, error) {
-	count, static := 1, true
-	nonzero := 1 // product without the zeros: strides must not overflow either
-	for i, d := range dims {
-		if d.kind != sized {
-			static = false
+	var buf [12]int
+	sizes := buf[:0] // of the dimensions that have one
+	for _, d := range dims {
+		if d.kind == sized {
+			sizes = append(sizes, d.size)
+		}
+	}
+	if len(sizes) == len(dims) {
+		return Of(sizes...)
+	}
+	if _, err := count(sizes); err != nil {
+		for i, d := range dims {
+			if d.kind == sized && d.size < 0 {
+				return nil, negative(i, d.size)
+			}
+		}
+		return nil, tooMany(format(dims))
+	}
+	return global.symbolic(dims)
+}
+
+// count returns the element count of legal sizes. Zeros aside their product
+// is bounded, too: strides must not overflow either.
+func count(sizes []int) (int, error) {
+	nonzero, zero := 1, false
+	for i, n := range sizes {
+		if n < 0 {
+			return 0, negative(i, n)
+		}
+		if n == 0 {
+			zero = true
 			continue
 		}
-		if d.size < 0 {
-			return nil, fmt.Errorf("shape: dimension %d is %d, want zero or more: %w", i, d.size, ErrShape)
-		}
-		if d.size == 0 {
-			count = 0
-			continue
-		}
-		hi, lo := bits.Mul64(uint64(nonzero), uint64(d.size))
+		hi, lo := bits.Mul64(uint64(nonzero), uint64(n))
 		if hi != 0 || lo > maxElements {
-			return nil, fmt.Errorf("shape: %s has more than 2^58 elements: %w", format(dims), ErrShape)
+			return 0, tooMany(format(toDims(sizes)))
 		}
 		nonzero = int(lo)
 	}
-	switch {
-	case !static:
-		count = -1
-	case count != 0:
-		count = nonzero
+	if zero {
+		return 0, nil
 	}
-	return shapes.intern(dims, count), nil
+	return nonzero, nil
 }
 
-func newShape(dims []Dim, count int, key string) *Shape {
-	s := &Shape{dims: dims, elements: count, key: key}
-	if count < 0 {
-		return s
-	}
-	s.sizes = make([]int, len(dims))
-	s.strides = make([]int, len(dims))
+func negative(dim, size int) error {
+	return fmt.Errorf("shape: dimension %d is %d, want zero or more: %w", dim, size, ErrShape)
+}
+
+func tooMany(shape string) error {
+	return fmt.Errorf("shape: %s has more than 2^58 elements: %w", shape, ErrShape)
+}
+
+// makeStatic returns a new shape, in one allocation up to rank 8.
+func makeStatic(sizes []int, elements int) *Shape {
+	s, words := allocate(len(sizes))
+	s.sizes, s.elements = words[:len(sizes)], elements
+	copy(s.sizes, sizes)
 	step := 1
-	for i := len(dims) - 1; i >= 0; i-- {
-		s.sizes[i] = dims[i].size
-		s.strides[i] = step
-		step *= max(dims[i].size, 1)
+	for i := len(sizes) - 1; i >= 0; i-- {
+		words[len(sizes)+i] = step
+		step *= max(sizes[i], 1)
 	}
 	return s
 }
 
+// allocate returns a new shape and two words per dimension.
+func allocate(rank int) (*Shape, []int) {
+	switch rank {
+	case 1:
+		s := new(struct {
+			Shape
+			words [2]int
+		})
+		return &s.Shape, s.words[:]
+	case 2:
+		s := new(struct {
+			Shape
+			words [4]int
+		})
+		return &s.Shape, s.words[:]
+	case 3:
+		s := new(struct {
+			Shape
+			words [6]int
+		})
+		return &s.Shape, s.words[:]
+	case 4:
+		s := new(struct {
+			Shape
+			words [8]int
+		})
+		return &s.Shape, s.words[:]
+	case 5:
+		s := new(struct {
+			Shape
+			words [10]int
+		})
+		return &s.Shape, s.words[:]
+	case 6:
+		s := new(struct {
+			Shape
+			words [12]int
+		})
+		return &s.Shape, s.words[:]
+	}
+	return new(Shape), make([]int, 2*rank)
+}
+
+// bytes returns what the shape takes, with the runtime's record of a weak
+// pointer.
+func (s *Shape) bytes() int {
+	n := weakBytes + int(unsafe.Sizeof(*s)) + 2*len(s.sizes)*int(unsafe.Sizeof(0))
+	if s.dims != nil {
+		for _, d := range *s.dims {
+			n += int(unsafe.Sizeof(d)) + len(d.symbol)
+		}
+	}
+	return n
+}
+
 // Rank returns the number of dimensions.
-func (s *Shape) Rank() int { return len(s.dims) }
+func (s *Shape) Rank() int {
+	if s.dims != nil {
+		return len(*s.dims)
+	}
+	return len(s.sizes)
+}
 
 // Dim returns dimension i.
-func (s *Shape) Dim(i int) Dim { return s.dims[i] }
+func (s *Shape) Dim(i int) Dim {
+	if s.dims != nil {
+		return (*s.dims)[i]
+	}
+	return N(s.sizes[i])
+}
 
 // Dims returns a copy of the dimensions.
-func (s *Shape) Dims() []Dim { return append([]Dim(nil), s.dims...) }
+func (s *Shape) Dims() []Dim {
+	if s.dims != nil {
+		return slices.Clone(*s.dims)
+	}
+	return toDims(s.sizes)
+}
+
+func toDims(sizes []int) []Dim {
+	dims := make([]Dim, len(sizes))
+	for i, n := range sizes {
+		dims[i] = N(n)
+	}
+	return dims
+}
 
 // Size returns the size of dimension i of a static shape.
 func (s *Shape) Size(i int) int {
-	if s.dims[i].kind != sized {
-		panic("BUG: shape: Size of dimension " + s.dims[i].String() + " in " + s.String())
+	d := s.Dim(i)
+	if d.kind != sized {
+		panic("BUG: shape: Size of dimension " + d.String() + " in " + s.String())
 	}
-	return s.dims[i].size
+	return d.size
 }
 
 // Sizes returns the sizes of a static shape, nil for any other. The slice
 // belongs to the shape: it must not be written.
-func (s *Shape) Sizes() []int { return s.sizes }
+func (s *Shape) Sizes() []int { return s.sizes[:len(s.sizes):len(s.sizes)] }
 
 // IsStatic reports whether every dimension has a size.
 func (s *Shape) IsStatic() bool { return s.elements >= 0 }
@@ -124,10 +236,10 @@ func (s *Shape) NumElements() int { return s.elements }
 
 // Strides returns the row-major strides of a static shape in elements, nil
 // for any other. The slice belongs to the shape: it must not be written.
-func (s *Shape) Strides() []int { return s.strides }
+func (s *Shape) Strides() []int { return s.sizes[len(s.sizes) : 2*len(s.sizes) : 2*len(s.sizes)] }
 
 // String returns the shape as [Parse] reads it.
-func (s *Shape) String() string { return format(s.dims) }
+func (s *Shape) String() string { return format(s.Dims()) }
 
 func format(dims []Dim) string {
 	var b strings.Builder
@@ -155,8 +267,11 @@ func Bytes(dt dtype.DType, s *Shape) (int, error) {
 // A symbol against a size greater than 1 gives that size, equal symbols give
 // the symbol, and whatever cannot be told gives [Unknown].
 func Broadcast(a, b *Shape) (*Shape, error) {
-	if a == b {
+	switch {
+	case a == b:
 		return a, nil
+	case a.IsStatic() && b.IsStatic():
+		return broadcastStatic(a, b)
 	}
 	rank := max(a.Rank(), b.Rank())
 	var buf [12]Dim
@@ -164,18 +279,53 @@ func Broadcast(a, b *Shape) (*Shape, error) {
 	for i := range rank {
 		x, y := N(1), N(1)
 		if j := i - (rank - a.Rank()); j >= 0 {
-			x = a.dims[j]
+			x = a.Dim(j)
 		}
 		if j := i - (rank - b.Rank()); j >= 0 {
-			y = b.dims[j]
+			y = b.Dim(j)
 		}
 		d, ok := broadcastDim(x, y)
 		if !ok {
-			return nil, fmt.Errorf("broadcast: got %s and %s, want equal sizes or 1 at dimension %d: %w", a, b, i, ErrShape)
+			return nil, incompatible(a, b, i)
 		}
 		dims = append(dims, d)
 	}
 	return FromDims(dims...)
+}
+
+// broadcastStatic knows without a lookup when the result is one of the two.
+func broadcastStatic(a, b *Shape) (*Shape, error) {
+	if len(a.sizes) < len(b.sizes) {
+		a, b = b, a
+	}
+	var buf [12]int
+	sizes := append(buf[:0], a.sizes...)
+	lead := len(a.sizes) - len(b.sizes)
+	isA, isB := true, lead == 0
+	for j, y := range b.sizes {
+		x := sizes[lead+j]
+		switch {
+		case x == y:
+		case y == 1:
+			isB = false
+		case x == 1:
+			isA = false
+			sizes[lead+j] = y
+		default:
+			return nil, incompatible(a, b, lead+j)
+		}
+	}
+	switch {
+	case isA:
+		return a, nil
+	case isB:
+		return b, nil
+	}
+	return Of(sizes...)
+}
+
+func incompatible(a, b *Shape, dim int) error {
+	return fmt.Errorf("broadcast: got %s and %s, want equal sizes or 1 at dimension %d: %w", a, b, dim, ErrShape)
 }
 
 func broadcastDim(x, y Dim) (Dim, bool) {

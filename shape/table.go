@@ -1,0 +1,309 @@
+package shape
+
+import (
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+	"weak"
+)
+
+// lanes is the number of slots of a block: keys of one block share a cache
+// line, and lanes fill in order, so an empty last lane ends a search.
+const lanes = 4
+
+// leaf is a value and the key that tables find it by. The key is a hash of
+// the whole path and never 0; equal keys do not mean equal values.
+type leaf[T any] struct {
+	key   uint32
+	value *T
+	ref   weak.Pointer[T] // zero until somebody needs it: the runtime makes it slowly
+}
+
+// heldTable holds values strongly: reading one costs a load. It is immutable.
+type heldTable[T any] struct {
+	blocks []heldBlock[T]
+	n      int
+}
+
+type heldBlock[T any] struct {
+	keys   [lanes]uint32
+	values [lanes]*T
+}
+
+// newHeld returns a table of the leaves, nil when there are none.
+func newHeld[T any](leaves []leaf[T]) *heldTable[T] {
+	if len(leaves) == 0 {
+		return nil
+	}
+	t := &heldTable[T]{blocks: make([]heldBlock[T], blocksFor(len(leaves))), n: len(leaves)}
+	for _, l := range leaves {
+		for i := home(l.key, len(t.blocks)); ; i = after(i, len(t.blocks)) {
+			b := &t.blocks[i]
+			if lane := emptyLane(&b.keys); lane < lanes {
+				b.keys[lane], b.values[lane] = l.key, l.value
+				break
+			}
+		}
+	}
+	return t
+}
+
+// blocksFor returns how many blocks hold n values at a load of four fifths.
+func blocksFor(n int) int { return n*5/4/lanes + 1 }
+
+func emptyLane(keys *[lanes]uint32) int {
+	for lane, k := range keys {
+		if k == 0 {
+			return lane
+		}
+	}
+	return lanes
+}
+
+// home returns the block where the search for key begins.
+func home(key uint32, blocks int) int { return int(uint64(key) * uint64(blocks) >> 32) }
+
+func after(block, blocks int) int {
+	if block++; block == blocks {
+		return 0
+	}
+	return block
+}
+
+// guess returns the value that has the key if any in the home block has, else
+// one that has not, or nil. It does not branch on where in the block the value
+// is, which nobody could predict.
+func (t *heldTable[T]) guess(key uint32) *T {
+	b := &t.blocks[home(key, len(t.blocks))]
+	lane := 0
+	if b.keys[1] == key {
+		lane = 1
+	}
+	if b.keys[2] == key {
+		lane = 2
+	}
+	if b.keys[3] == key {
+		lane = 3
+	}
+	return b.values[lane]
+}
+
+// at returns the first value with the key from step on, and the step behind
+// it; nil when there is no more. A search begins with step 0.
+func (t *heldTable[T]) at(key uint32, step int) (*T, int) {
+	if t == nil {
+		return nil, 0
+	}
+	n := len(t.blocks)
+	i := home(key, n) + step/lanes
+	if i >= n {
+		i -= n
+	}
+	for ; step < n*lanes; i = after(i, n) {
+		b := &t.blocks[i]
+		for lane := step % lanes; lane < lanes; lane++ {
+			step++
+			switch b.keys[lane] {
+			case key:
+				return b.values[lane], step
+			case 0:
+				return nil, 0
+			}
+		}
+	}
+	return nil, 0
+}
+
+// leaves appends the table's values to into.
+func (t *heldTable[T]) leaves(into []leaf[T]) []leaf[T] {
+	if t == nil {
+		return into
+	}
+	for i := range t.blocks {
+		b := &t.blocks[i]
+		for lane := range lanes {
+			if b.keys[lane] != 0 {
+				into = append(into, leaf[T]{key: b.keys[lane], value: b.values[lane]})
+			}
+		}
+	}
+	return into
+}
+
+func (t *heldTable[T]) len() int {
+	if t == nil {
+		return 0
+	}
+	return t.n
+}
+
+// weakTable holds values weakly. A slot is written once, its value before its
+// key, so that readers need no lock; slots of the dead go with the table.
+type weakTable[T any] struct {
+	blocks []weakBlock[T]
+	used   int // slots taken; read and written under the node's lock
+}
+
+type weakBlock[T any] struct {
+	keys   [lanes]atomic.Uint32
+	values [lanes]weak.Pointer[T]
+}
+
+// newWeak returns a table of the leaves with room for half as many more.
+func newWeak[T any](leaves []leaf[T]) *weakTable[T] {
+	t := &weakTable[T]{blocks: make([]weakBlock[T], blocksFor(len(leaves)+len(leaves)/2))}
+	for _, l := range leaves {
+		t.add(l)
+	}
+	return t
+}
+
+// isFull reports whether the next value wants a larger table.
+func (t *weakTable[T]) isFull() bool { return t.used >= len(t.blocks)*lanes-len(t.blocks)/2 }
+
+// add publishes a leaf in a table with room.
+func (t *weakTable[T]) add(l leaf[T]) {
+	for i := home(l.key, len(t.blocks)); ; i = after(i, len(t.blocks)) {
+		b := &t.blocks[i]
+		for lane := range lanes {
+			if b.keys[lane].Load() == 0 {
+				if l.ref == (weak.Pointer[T]{}) {
+					l.ref = weak.Make(l.value)
+				}
+				b.values[lane] = l.ref
+				b.keys[lane].Store(l.key)
+				t.used++
+				return
+			}
+		}
+	}
+}
+
+// at returns the first live value with the key from step on, as
+// [heldTable.at] does.
+func (t *weakTable[T]) at(key uint32, step int) (*T, int) {
+	if t == nil {
+		return nil, 0
+	}
+	n := len(t.blocks)
+	i := home(key, n) + step/lanes
+	if i >= n {
+		i -= n
+	}
+	for ; step < n*lanes; i = after(i, n) {
+		b := &t.blocks[i]
+		for lane := step % lanes; lane < lanes; lane++ {
+			step++
+			switch b.keys[lane].Load() {
+			case key:
+				if v := b.values[lane].Value(); v != nil {
+					return v, step
+				}
+			case 0:
+				return nil, 0
+			}
+		}
+	}
+	return nil, 0
+}
+
+// live appends the table's live values to into.
+func (t *weakTable[T]) live(into []leaf[T]) []leaf[T] {
+	if t == nil {
+		return into
+	}
+	for i := range t.blocks {
+		b := &t.blocks[i]
+		for lane := range lanes {
+			if key := b.keys[lane].Load(); key != 0 {
+				if v := b.values[lane].Value(); v != nil {
+					into = append(into, leaf[T]{key, v, b.values[lane]})
+				}
+			}
+		}
+	}
+	return into
+}
+
+func (t *weakTable[T]) len() int {
+	if t == nil {
+		return 0
+	}
+	return t.used
+}
+
+// kidTable finds a node's children by the next word of the path. It is
+// immutable; nil is the table of a node without children.
+type kidTable[T any] struct {
+	slots []kid[T] // a power of two, at least one empty
+	shift uint8
+	scale uint64
+	n     int
+}
+
+type kid[T any] struct {
+	word int
+	node *node[T]
+}
+
+// newKids returns a table of kids with different words. Scale is odd.
+func newKids[T any](kids []kid[T], scale uint64) *kidTable[T] {
+	if len(kids) == 0 {
+		return nil
+	}
+	log := bits.Len(uint(len(kids) * 4 / 3))
+	t := &kidTable[T]{slots: make([]kid[T], 1<<log), shift: uint8(64 - log), scale: scale, n: len(kids)}
+	for _, k := range kids {
+		i := uint64(k.word) * scale >> t.shift
+		for t.slots[i].node != nil {
+			i = (i + 1) & uint64(len(t.slots)-1)
+		}
+		t.slots[i] = k
+	}
+	return t
+}
+
+func (t *kidTable[T]) get(word int) *node[T] {
+	for i := uint64(word) * t.scale >> t.shift; ; i++ {
+		k := &t.slots[i&uint64(len(t.slots)-1)]
+		if k.word == word || k.node == nil {
+			return k.node
+		}
+	}
+}
+
+// all appends the kids to into.
+func (t *kidTable[T]) all(into []kid[T]) []kid[T] {
+	if t == nil {
+		return into
+	}
+	for _, k := range t.slots {
+		if k.node != nil {
+			into = append(into, k)
+		}
+	}
+	return into
+}
+
+// Bytes that tables take, for the statistics.
+
+func (t *heldTable[T]) bytes() int {
+	if t == nil {
+		return 0
+	}
+	return int(unsafe.Sizeof(*t)) + len(t.blocks)*int(unsafe.Sizeof(heldBlock[T]{}))
+}
+
+func (t *weakTable[T]) bytes() int {
+	if t == nil {
+		return 0
+	}
+	return int(unsafe.Sizeof(*t)) + len(t.blocks)*int(unsafe.Sizeof(weakBlock[T]{}))
+}
+
+func (t *kidTable[T]) bytes() int {
+	if t == nil {
+		return 0
+	}
+	return int(unsafe.Sizeof(*t)) + len(t.slots)*int(unsafe.Sizeof(kid[T]{}))
+}

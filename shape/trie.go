@@ -1,0 +1,276 @@
+package shape
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	stripes   = 64 // locks of a trie; a power of two
+	maxLevels = 16 // words of a path that nodes branch on; the key covers all
+	crowd     = 1024
+	minGroup  = 64
+)
+
+// trie interns values of type T under paths of words: the rank chooses a
+// root, each level below it branches on one word. Values sit in the tables of
+// the node that their path leads to; when a node has become crowded, those of
+// its values that share their next word with at least minGroup others move
+// down into a child. So prefixes are stored once, and paths are no longer than
+// the crowd demands.
+//
+// Readers take no lock and write nothing: they load the children of a node,
+// then the values it holds strongly, then those it holds weakly. Whoever
+// changes a node holds its stripe and publishes tables in that order when
+// values move down or from strong to weak; where a value moves the other way a
+// reader may miss it, and then looks again under the lock.
+type trie[T any] struct {
+	roots [maxLevels + 1]node[T]
+	locks [stripes]struct {
+		sync.Mutex
+		_ [64]byte // stripes do not share cache lines, wherever the first one starts
+	}
+	scales [maxLevels + 1]uint64 // odd multipliers of the hash, of this process alone
+	spread uint64                // odd multiplier that spreads children and stripes
+
+	account *account
+	words   func(v *T) []int // the path of a value
+	size    func(v *T) int   // bytes of a value
+	tick    int              // counts sweeps; only the sweeper uses it
+}
+
+// node is one prefix. Its tables change under its stripe.
+type node[T any] struct {
+	kids atomic.Pointer[kidTable[T]]
+	held atomic.Pointer[heldTable[T]]
+	weak atomic.Pointer[weakTable[T]]
+
+	path      uint64 // hash of the prefix
+	bytes     int    // of its values and tables
+	heldBytes int    // of its values alone
+	weakBytes int
+	crowd     int32 // how many values it takes before some move down
+	level     uint8
+	gone      bool // it left the trie
+}
+
+func (t *trie[T]) open(a *account, words func(*T) []int, size func(*T) int) {
+	t.account, t.words, t.size, t.spread = a, words, size, rand.Uint64()|1
+	for i := range t.scales {
+		t.scales[i] = rand.Uint64() | 1
+	}
+	for rank := range t.roots {
+		t.roots[rank].path = (uint64(rank) + 1) * t.spread
+		t.roots[rank].crowd = crowd
+	}
+}
+
+// key returns the hash of a path; it is never 0. Its multiplications do not
+// wait for each other.
+func (t *trie[T]) key(words []int) uint32 {
+	h := uint64(len(words))
+	for i, w := range words[:min(len(words), maxLevels)] {
+		h += uint64(w) * t.scales[i&(maxLevels-1)]
+	}
+	if len(words) > maxLevels {
+		for _, w := range words[maxLevels:] {
+			h = (h^h>>32)*t.scales[maxLevels] + uint64(w)
+		}
+		h *= t.scales[maxLevels]
+	}
+	return uint32(h>>32) | 1
+}
+
+// find returns the node where a path ends at present.
+func (t *trie[T]) find(words []int) *node[T] {
+	n := &t.roots[min(len(words), maxLevels)]
+	for _, w := range words {
+		kids := n.kids.Load()
+		if kids == nil {
+			return n
+		}
+		kid := kids.get(w)
+		if kid == nil {
+			return n
+		}
+		n = kid
+	}
+	return n
+}
+
+// next returns the child that a path through n leads to, nil when it ends in n.
+func (n *node[T]) next(words []int) *node[T] {
+	kids := n.kids.Load()
+	if kids == nil || int(n.level) >= len(words) {
+		return nil
+	}
+	return kids.get(words[n.level])
+}
+
+// search returns the node's value that is the same, or nil.
+func (n *node[T]) search(key uint32, same func(*T) bool) *T {
+	held := n.held.Load()
+	for v, i := held.at(key, 0); v != nil; v, i = held.at(key, i) {
+		if same(v) {
+			return v
+		}
+	}
+	weak := n.weak.Load()
+	for v, i := weak.at(key, 0); v != nil; v, i = weak.at(key, i) {
+		if same(v) {
+			return v
+		}
+	}
+	return nil
+}
+
+func (t *trie[T]) lock(n *node[T]) *sync.Mutex { return &t.locks[n.path>>32%stripes].Mutex }
+
+// intern returns the value of a path that is the same, or else the one that
+// create makes. It is for those who did not find it without a lock.
+func (t *trie[T]) intern(words []int, same func(*T) bool, create func() *T) (*T, error) {
+	key := t.key(words)
+	for tried := false; ; {
+		n := t.find(words)
+		mu := t.lock(n)
+		mu.Lock()
+		if n.gone || n.next(words) != nil {
+			mu.Unlock()
+			continue
+		}
+		if v := n.search(key, same); v != nil {
+			mu.Unlock()
+			return v, nil
+		}
+		if t.account.reserve() {
+			v := create()
+			t.add(n, leaf[T]{key: key, value: v})
+			mu.Unlock()
+			return v, nil
+		}
+		mu.Unlock()
+		if tried || !t.account.makeRoom() {
+			return nil, t.account.full()
+		}
+		tried = true
+	}
+}
+
+// add puts a new value into a node, which is locked.
+func (t *trie[T]) add(n *node[T], l leaf[T]) {
+	w := n.weak.Load()
+	if w == nil || w.isFull() {
+		live := w.live(nil)
+		t.account.drop(w.len() - len(live))
+		n.weakBytes = t.sizes(live)
+		w = newWeak(append(live, l))
+		n.weak.Store(w)
+	} else {
+		w.add(l)
+	}
+	n.weakBytes += t.size(l.value)
+	t.settle(n)
+	if n.held.Load().len()+w.len() > int(n.crowd) {
+		t.burst(n)
+	}
+}
+
+func (t *trie[T]) sizes(leaves []leaf[T]) (sum int) {
+	for _, l := range leaves {
+		sum += t.size(l.value)
+	}
+	return sum
+}
+
+// settle brings the statistics up to what the node has now.
+func (t *trie[T]) settle(n *node[T]) {
+	bytes := n.heldBytes + n.weakBytes + n.kids.Load().bytes() + n.held.Load().bytes() + n.weak.Load().bytes()
+	if n.level > 0 && !n.gone {
+		bytes += int(unsafe.Sizeof(*n))
+	}
+	t.account.grow(bytes - n.bytes)
+	n.bytes = bytes
+}
+
+// burst moves values of a crowded node, which is locked or not yet published,
+// down into children.
+func (t *trie[T]) burst(n *node[T]) {
+	all := group[T]{held: n.held.Load().leaves(nil), weak: n.weak.Load().live(nil)}
+	t.account.drop(n.weak.Load().len() - len(all.weak))
+	kids := n.kids.Load().all(nil)
+	stay := all
+	if groups := t.split(int(n.level), &all); groups != nil {
+		stay = group[T]{}
+		for word, g := range groups {
+			if g.len() < minGroup {
+				stay.held, stay.weak = append(stay.held, g.held...), append(stay.weak, g.weak...)
+				continue
+			}
+			kids = append(kids, kid[T]{word, t.newNode(n, word, g)})
+		}
+	}
+	t.fill(n, &stay, kids)
+}
+
+// group is values of a node, such as those that share their next word.
+type group[T any] struct{ held, weak []leaf[T] }
+
+func (g *group[T]) len() int { return len(g.held) + len(g.weak) }
+
+// split sorts values by their word at the level; nil when they end there.
+func (t *trie[T]) split(level int, all *group[T]) map[int]*group[T] {
+	groups := map[int]*group[T]{}
+	of := func(l leaf[T]) *group[T] {
+		words := t.words(l.value)
+		if level >= len(words) || level >= maxLevels {
+			return nil
+		}
+		g := groups[words[level]]
+		if g == nil {
+			g = &group[T]{}
+			groups[words[level]] = g
+		}
+		return g
+	}
+	for _, l := range all.held {
+		g := of(l)
+		if g == nil {
+			return nil
+		}
+		g.held = append(g.held, l)
+	}
+	for _, l := range all.weak {
+		g := of(l)
+		if g == nil {
+			return nil
+		}
+		g.weak = append(g.weak, l)
+	}
+	return groups
+}
+
+// newNode returns the child of n with the values of g.
+func (t *trie[T]) newNode(n *node[T], word int, g *group[T]) *node[T] {
+	kid := &node[T]{path: (n.path ^ uint64(word)) * t.spread, level: n.level + 1}
+	t.fill(kid, g, nil)
+	if g.len() > crowd {
+		t.burst(kid)
+	}
+	return kid
+}
+
+// fill gives a node its values and children.
+func (t *trie[T]) fill(n *node[T], g *group[T], kids []kid[T]) {
+	n.crowd = int32(min(max(crowd, 2*g.len()), 1<<30))
+	n.kids.Store(newKids(kids, t.spread))
+	var weak *weakTable[T]
+	if len(g.weak) > 0 {
+		weak = newWeak(g.weak)
+	}
+	n.weak.Store(weak)
+	n.held.Store(newHeld(g.held))
+	n.heldBytes, n.weakBytes = t.sizes(g.held), t.sizes(g.weak)
+	t.settle(n)
+}

@@ -1,0 +1,363 @@
+package shape
+
+import (
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"weak"
+
+	"pgregory.net/rapid"
+)
+
+// of is Of on an interner of the test's own.
+func of(t testing.TB, in *interner, sizes ...int) *Shape {
+	t.Helper()
+	if s := in.static(sizes); s != nil {
+		return s
+	}
+	n, err := count(sizes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := in.newStatic(sizes, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// hold calls f with sweeps kept away, so that nothing changes what is held how.
+func hold(in *interner, f func()) {
+	in.sweeping.Lock()
+	defer in.sweeping.Unlock()
+	f()
+}
+
+// colliding returns an interner whose hashes tell nothing apart: neither keys
+// nor children nor stripes.
+func colliding() *interner {
+	in := newInterner()
+	in.shapes.scales, in.layouts.scales = [maxLevels + 1]uint64{}, [maxLevels + 1]uint64{}
+	in.shapes.spread, in.layouts.spread = 1, 1
+	return in
+}
+
+// many returns sizes of all ranks up to most with long shared prefixes.
+func many(r *rand.Rand, n, most int) [][]int {
+	seen := map[string]bool{}
+	var all [][]int
+	for len(all) < n {
+		sizes := make([]int, r.IntN(most+1))
+		for i := range sizes {
+			sizes[i] = r.IntN(3)
+		}
+		if len(sizes) > 0 {
+			sizes[len(sizes)-1] = r.IntN(1 << 20)
+		}
+		if text := packed(sizes); !seen[text] {
+			seen[text] = true
+			all = append(all, sizes)
+		}
+	}
+	return all
+}
+
+func packed(sizes []int) string {
+	var b []byte
+	for _, n := range sizes {
+		b = strconv.AppendInt(append(b, 'x'), int64(n), 10)
+	}
+	return string(b)
+}
+
+// The tree finds each of many shapes and keeps them apart, however they are
+// held and whether hashes tell them apart or not.
+func TestTrieAgainstMap(t *testing.T) {
+	for name, test := range map[string]struct {
+		in   *interner
+		n    int
+		most int
+	}{
+		"hashes":       {newInterner(), 40_000, 6},
+		"long":         {newInterner(), 6_000, 40},
+		"no hashes":    {colliding(), 1_200, 3},
+		"no hashes, 4": {colliding(), 1_200, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := test.in
+			all := many(rand.New(rand.NewPCG(1, 2)), test.n, test.most)
+			want := map[string]*Shape{}
+			owner := map[*Shape]string{}
+			check := func(when string) {
+				for text, s := range want {
+					sizes := slices.Clone(s.sizes)
+					if got := in.static(sizes); got != s || packed(got.sizes) != text {
+						t.Fatalf("%s: %s: got %v, want the one of before", when, text, got)
+					}
+				}
+				if n := int(in.entries.Load()); n != len(want) {
+					t.Fatalf("%s: got %d entries, want %d", when, n, len(want))
+				}
+			}
+			for i, sizes := range all {
+				s := of(t, in, sizes...)
+				if other, ok := owner[s]; ok {
+					t.Fatalf("%v: got the shape of %s", sizes, other)
+				}
+				want[packed(sizes)], owner[s] = s, packed(sizes)
+				if i == len(all)/2 {
+					check("half")
+					in.clear()
+				}
+			}
+			check("grown")
+			in.shapes.sweep(promote)
+			check("held")
+			in.shapes.sweep(weaken)
+			check("weak")
+			runtime.GC()
+			for range 2 * probation {
+				in.shapes.sweep(routine)
+				check("swept")
+			}
+			if name == "hashes" && in.shapes.roots[6].kids.Load() == nil {
+				t.Error("rank 6: got one crowded node, want children")
+			}
+			runtime.KeepAlive(owner)
+		})
+	}
+}
+
+// Nothing stays of what nothing reaches: neither entries nor paths nor bytes.
+func TestPathsLeave(t *testing.T) {
+	in := newInterner()
+	kept := of(t, in, 2, 2, 2, 77)
+	for _, sizes := range many(rand.New(rand.NewPCG(3, 4)), 20_000, 6) {
+		s := of(t, in, sizes...)
+		if len(sizes) > 1 {
+			if _, err := in.layout(s, sizes, Padded, 0, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	peak := in.bytes.Load()
+	if n := in.clear(); n != 1 {
+		t.Errorf("got %d entries, want the one that is held", n)
+	}
+	if got := in.bytes.Load(); got > 1000 || in.peakBytes.Load() < peak || in.peakEntries.Load() < 5000 {
+		t.Errorf("got %d bytes left, peaks of %d bytes and %d entries", got, in.peakBytes.Load(), in.peakEntries.Load())
+	}
+	if in.static([]int{2, 2, 2, 77}) != kept {
+		t.Error("got another shape for the one that is held")
+	}
+	kept = nil
+	in.clear()
+	for rank := range in.shapes.roots {
+		if !in.shapes.roots[rank].isEmpty() || !in.layouts.roots[rank].isEmpty() {
+			t.Errorf("rank %d: got something left", rank)
+		}
+	}
+	if n, b := in.entries.Load(), in.bytes.Load(); n != 0 || b != 0 {
+		t.Errorf("got %d entries and %d bytes left", n, b)
+	}
+}
+
+// However many goroutines want a new shape at the same moment, it is made once.
+func TestOneCreation(t *testing.T) {
+	in := newInterner()
+	const goroutines, count = 8, 3000
+	var created [count]atomic.Int32
+	var got [goroutines][count]*Shape
+	var start, done sync.WaitGroup
+	start.Add(1)
+	for g := range goroutines {
+		done.Go(func() {
+			start.Wait()
+			for i := range count {
+				sizes := []int{3, i % 7, i}
+				s, err := in.shapes.intern(sizes,
+					func(s *Shape) bool { return slices.Equal(s.sizes, sizes) },
+					func() *Shape { created[i].Add(1); return makeStatic(sizes, 3*(i%7)*i) })
+				if err != nil {
+					t.Error(err)
+				}
+				got[g][i] = s
+			}
+		})
+	}
+	start.Done()
+	done.Wait()
+	for i := range count {
+		if n := created[i].Load(); n != 1 {
+			t.Errorf("shape %d: got %d creations, want 1", i, n)
+		}
+		for g := range goroutines {
+			if got[g][i] != got[0][i] {
+				t.Errorf("shape %d: got different pointers", i)
+			}
+		}
+	}
+}
+
+// A shape that left and came again is never compared with its predecessor:
+// whoever could hold that one would have kept it from leaving.
+func TestRecreation(t *testing.T) {
+	in := newInterner()
+	for i := range 20 {
+		old := weak.Make(of(t, in, 8, i, 8))
+		in.clear()
+		if old.Value() != nil || in.static([]int{8, i, 8}) != nil {
+			t.Fatal("got a shape that nothing reaches, want it gone")
+		}
+		s := of(t, in, 8, i, 8)
+		// The layout alone keeps its shape.
+		l, err := in.layout(s, []int{1, 8, 8 * i}, 0, 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = nil
+		in.clear()
+		if of(t, in, 8, i, 8) != l.Shape() {
+			t.Fatal("got another shape than that of a layout in use")
+		}
+		runtime.KeepAlive(l)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	in := newInterner()
+	in.limit.Store(100)
+	var held []*Shape
+	for i := range 60 {
+		held = append(held, of(t, in, i, 1))
+	}
+	for i := range 5000 {
+		of(t, in, i, 2) // dropped at once: they make room for each other
+	}
+	for i := range 40 {
+		held = append(held, of(t, in, i, 3))
+	}
+	for range 3 {
+		if s, err := in.newStatic([]int{9, 9, 9}, 729); !errors.Is(err, ErrLimit) {
+			t.Fatalf("got %v, error %v, want ErrLimit", s, err)
+		}
+	}
+	if _, err := in.layout(held[0], []int{5, 5}, 0, 0, 0); !errors.Is(err, ErrLimit) {
+		t.Errorf("layout: got error %v, want ErrLimit", err)
+	}
+	for i, s := range held {
+		if in.static(slices.Clone(s.sizes)) != s {
+			t.Fatalf("shape %d: got another one, want none evicted that is held", i)
+		}
+	}
+	if n := in.peakEntries.Load(); n != 100 {
+		t.Errorf("got a peak of %d entries, want 100", n)
+	}
+	held[0] = nil
+	of(t, in, 9, 9, 9)
+	runtime.KeepAlive(held)
+}
+
+// The figure for bytes is what the heap says, within a tenth.
+func TestBytesAreHonest(t *testing.T) {
+	in := newInterner()
+	heap := func() int {
+		in.clear()
+		runtime.GC() // the tables that clear replaced
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	keep := make([]*Shape, 60_000)
+	for i := range keep {
+		keep[i] = of(t, in, 1+i%3, i%500, 64, i)
+	}
+	with, bytes := heap(), int(in.bytes.Load())
+	clear(keep)
+	const record = 32 // of a weak pointer, which the runtime keeps elsewhere
+	got, want := bytes/len(keep)-record, (with-heap())/len(keep)
+	if got < want*9/10 || got > want*11/10 {
+		t.Errorf("got %d bytes for each shape by our account, %d by the heap's", got, want)
+	}
+	runtime.KeepAlive(keep)
+}
+
+// A flag or a stride alone makes another layout, of the same shape.
+func TestLayoutsKeptApart(t *testing.T) {
+	for name, in := range map[string]*interner{"hashes": newInterner(), "no hashes": colliding()} {
+		a, b := of(t, in, 4, 6), of(t, in, 6, 4)
+		seen := map[*Layout]int{}
+		for round := range 2 {
+			for _, s := range []*Shape{a, b} {
+				for stride := range 40 {
+					for _, f := range []Flags{0, Padded} {
+						l, err := in.layout(s, []int{stride, 1}, f, 0, 9)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if l.Shape() != s || l.Strides()[0] != stride || l.Flags() != f {
+							t.Fatalf("%s: got %v, want %v with stride %d and flags %d", name, l, s, stride, f)
+						}
+						seen[l] += round
+					}
+				}
+			}
+		}
+		if len(seen) != 160 {
+			t.Errorf("%s: got %d layouts, want 160", name, len(seen))
+		}
+		for l, n := range seen {
+			if n != 1 {
+				t.Errorf("%s: %v: found %d times again, want once", name, l, n)
+			}
+		}
+	}
+}
+
+// Tables against a map, whatever the keys.
+func TestTables(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		keys := rapid.SliceOfN(rapid.OneOf(rapid.Uint32Range(1, 5), rapid.Uint32Range(1, 1<<32-1)), 0, 60).Draw(rt, "keys")
+		var leaves []leaf[int]
+		want := map[uint32][]*int{}
+		for i, k := range keys {
+			v := new(int)
+			*v = i
+			leaves = append(leaves, leaf[int]{key: k, value: v})
+			want[k] = append(want[k], v)
+		}
+		held, weak := newHeld(leaves), newWeak(leaves[:len(leaves)/2])
+		for _, l := range leaves[len(leaves)/2:] {
+			if weak.isFull() {
+				weak = newWeak(weak.live(nil))
+			}
+			weak.add(l)
+		}
+		for _, k := range append(keys, 7, 1<<31) {
+			var fromHeld, fromWeak []*int
+			for v, i := held.at(k, 0); v != nil; v, i = held.at(k, i) {
+				fromHeld = append(fromHeld, v)
+			}
+			for v, i := weak.at(k, 0); v != nil; v, i = weak.at(k, i) {
+				fromWeak = append(fromWeak, v)
+			}
+			if !sameSet(fromHeld, want[k]) || !sameSet(fromWeak, want[k]) {
+				rt.Fatalf("key %d: got %d values held and %d weak, want %d", k, len(fromHeld), len(fromWeak), len(want[k]))
+			}
+		}
+		if held.len() != len(keys) || weak.len() != len(keys) {
+			rt.Fatalf("got %d held and %d weak, want %d", held.len(), weak.len(), len(keys))
+		}
+		runtime.KeepAlive(leaves)
+	})
+}
+
+func sameSet(a, b []*int) bool {
+	less := func(x, y *int) int { return *x - *y }
+	return slices.Equal(slices.SortedFunc(slices.Values(a), less), slices.SortedFunc(slices.Values(b), less))
+}
