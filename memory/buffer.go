@@ -18,6 +18,11 @@ type Buffer struct {
 	s *storage
 }
 
+// Source gives buffers. The contents of a buffer are undefined, and its last release gives it back to where it came from.
+type Source interface {
+	Alloc(bytes int) (*Buffer, error)
+}
+
 // storage is what a Buffer counts. It is a thing of its own so that the safety net can still reach it when nobody holds the
 // Buffer.
 type storage struct {

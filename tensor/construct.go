@@ -17,6 +17,24 @@ func NewFor(p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	return alloc("new", p, dt, s)
 }
 
+// Make returns a tensor in a buffer of src, for somebody who writes every element: their values are undefined. A nil src is the
+// process's memory, counted under purpose [memory.Activations].
+func Make(src memory.Source, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
+	const op = "make"
+	if src == nil {
+		return alloc(op, memory.Activations, dt, s)
+	}
+	bytes, err := shape.Bytes(dt, s)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	buf, err := src.Alloc(bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s%s: %w", op, dt, s, err)
+	}
+	return own(op, buf, dt, shape.RowMajor(s))
+}
+
 func alloc(op string, p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	bytes, err := shape.Bytes(dt, s)
 	if err != nil {

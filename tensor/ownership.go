@@ -35,6 +35,15 @@ func (t *Tensor) WhyNotWritable() error {
 	return nil
 }
 
+// Alive reports whether the tensor has not been given up yet.
+func (t *Tensor) Alive() bool {
+	if t == nil || t.buf == nil {
+		return false
+	}
+	err := t.h.Err()
+	return err == nil || err == memory.ErrWriting
+}
+
 // IsDonatable reports whether a strict donation to an operation that can use the bytes would be taken at this moment.
 func (t *Tensor) IsDonatable() bool { return t.IsExclusive() && t.isPlace() }
 

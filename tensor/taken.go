@@ -187,6 +187,22 @@ func (k *Taken) Keep(i int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	return c.kept, nil
 }
 
+// View returns the tensor that shows the bytes of operand i from Commit on, from the byte offset on: an operand that was given
+// up and is exclusive gives its hold to it, any other shares. It is otherwise like Keep.
+func (k *Taken) View(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
+	c := &k.claims[i]
+	if c.kept != nil {
+		return nil, fmt.Errorf("%s: %s has a result already: %w", k.operand(i), c.t.describe(), ErrShared)
+	}
+	if err := c.hold(k.op.name, c.t.start+c.t.first+offset, dt, l); err != nil {
+		return nil, err
+	}
+	return c.kept, nil
+}
+
+// Gather copies the elements of operand i into dst in row-major order, whatever its layout. dst has room for them.
+func (k *Taken) Gather(i int, dst []byte) { gather(dst, k.claims[i].t) }
+
 // Commit ends the operation with success: operands that were given up are dead, and a later use of them is ErrDonated with
 // the operation's name.
 func (k *Taken) Commit() {

@@ -1,0 +1,324 @@
+package eager
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// runner is one call under way. Runners are kept for later calls, so that a small call in place allocates its result's
+// header and nothing else.
+type runner struct {
+	call  call
+	from  memory.Source // where fresh results come from; nil for the process's memory
+	done  <-chan struct{}
+	taken tensor.Taken
+
+	list   []tensor.Operand // the operands that are tensors
+	claims []int            // by operand: its place in list, -1 for a constant or an absent one
+	args   []op.Type        // by operand
+	data   [][]byte         // by operand: its elements in row-major order
+	flat   *shape.Layout    // set where the one operand is worked on as it lies: its layout
+
+	gathered []*tensor.Tensor // by operand: its row-major copy, if one had to be made
+	places   []place          // by result
+	results  []*tensor.Tensor
+	stats    Stats // of this call
+}
+
+// place says where a result lies: over operand arg, over the copy that was made of it, or, if arg is -1, in fresh bytes.
+type place struct {
+	arg  int
+	copy bool
+}
+
+var runners = sync.Pool{New: func() any { return new(runner) }}
+
+func threads() int { return runtime.GOMAXPROCS(0) }
+
+// perform runs the call for the scope, or for nobody if s is nil, and returns its results in a slice that the next call
+// overwrites: done is called with it.
+func perform(s *Scope, c call, done func(results []*tensor.Tensor)) error {
+	r := runners.Get().(*runner)
+	r.call = c
+	if s != nil {
+		r.from, r.done = s.from, s.done
+	}
+	err := r.run()
+	if err == nil {
+		done(r.results)
+	}
+	if s != nil && err == nil {
+		s.stats.add(&r.stats)
+	}
+	r.forget()
+	runners.Put(r)
+	return err
+}
+
+// one is perform for a call with one result.
+func one(s *Scope, c call) (*tensor.Tensor, error) {
+	r := runners.Get().(*runner)
+	r.call = c
+	if s != nil {
+		r.from, r.done = s.from, s.done
+	}
+	var t *tensor.Tensor
+	err := r.run()
+	if err == nil {
+		t = r.results[0]
+	}
+	if s != nil && err == nil {
+		s.stats.add(&r.stats)
+	}
+	r.forget()
+	runners.Put(r)
+	return t, err
+}
+
+// many is perform for a call with several results.
+func many(s *Scope, c call) (ts []*tensor.Tensor, err error) {
+	err = perform(s, c, func(results []*tensor.Tensor) { ts = slices.Clone(results) })
+	return ts, err
+}
+
+func (r *runner) forget() {
+	r.taken.Clear()
+	r.call, r.from, r.done, r.flat, r.stats = call{}, nil, nil, nil, Stats{}
+	clear(r.list)
+	clear(r.data)
+	clear(r.gathered)
+	clear(r.results)
+}
+
+func (r *runner) run() error {
+	if r.call.err != nil {
+		return r.call.err
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	err := r.work()
+	if err != nil {
+		r.taken.Rollback() // nothing, if the call has ended as partly written
+	}
+	r.dropGathered()
+	return err
+}
+
+func (r *runner) work() error {
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	s, err := find(r)
+	if err != nil {
+		return err
+	}
+	if s.view >= 0 {
+		return r.show(s)
+	}
+	if err := r.settle(s); err != nil {
+		return err
+	}
+	return r.compute(s)
+}
+
+// begin takes the operands.
+func (r *runner) begin() error {
+	c := &r.call
+	r.list, r.claims = r.list[:0], r.claims[:0]
+	for i := range c.n {
+		at := -1
+		if o := c.operand(i); o != nil {
+			at = len(r.list)
+			r.list = append(r.list, o)
+		} else if i < c.op.def.MinArgs && !c.isConstant(i) {
+			return fmt.Errorf("%s: operand %d: got no tensor: %w", c.op.def.Name, i, tensor.ErrReleased)
+		}
+		r.claims = append(r.claims, at)
+	}
+	if err := r.taken.Begin(c.op.name, r.list...); err != nil {
+		if len(r.list) != c.n && len(r.list) > 1 {
+			return fmt.Errorf("%w (operands that are absent or numbers do not count)", err)
+		}
+		return err
+	}
+	return nil
+}
+
+// prepare finds types and row-major bytes of all operands.
+func (r *runner) prepare() error {
+	c := &r.call
+	r.args, r.data = r.args[:0], r.data[:0]
+	r.gathered, r.places, r.results = r.gathered[:0], r.places[:0], r.results[:0]
+	for i, at := range r.claims {
+		r.gathered = append(r.gathered, nil)
+		if at < 0 {
+			k := c.constantAt(i)
+			if k == nil {
+				r.args, r.data = append(r.args, op.Type{}), append(r.data, nil)
+				continue
+			}
+			r.args, r.data = append(r.args, k.t), append(r.data, k.data)
+			continue
+		}
+		t := r.taken.Tensor(at)
+		data, _ := r.taken.Bytes(at)
+		r.args, r.data = append(r.args, op.Type{DType: t.DType(), Shape: t.Shape()}), append(r.data, data)
+		if t.Layout().IsContiguous() && isAligned(data, t) {
+			continue
+		}
+		if err := r.straighten(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isAligned reports whether kernels can address the elements.
+func isAligned(data []byte, t *tensor.Tensor) bool {
+	size := t.DType().Size()
+	return size <= 1 || uintptr(unsafe.Pointer(unsafe.SliceData(data)))%uintptr(min(size, 8)) == 0
+}
+
+// straighten gives operand i, which kernels cannot read as it lies, row-major bytes: by looking at its elements in the order
+// in which they lie, where the operation does not mind and may overwrite them, and otherwise by a copy.
+func (r *runner) straighten(i int) error {
+	at := r.claims[i]
+	t := r.taken.Tensor(at)
+	l := t.Layout()
+	if r.call.op.flat && r.taken.InPlace(at) && isAligned(r.data[i], t) && isDense(l) {
+		s, err := shape.Of(l.Shape().NumElements())
+		if err != nil {
+			return err
+		}
+		r.args[i].Shape, r.flat = s, l
+		return nil
+	}
+	copied, err := tensor.Make(r.from, t.DType(), l.Shape())
+	if err != nil {
+		return fmt.Errorf("%s: row-major copy of operand %d: %w", r.call.op.def.Name, i, err)
+	}
+	r.gathered[i] = copied
+	r.data[i], _ = copied.UnsafeBytes()
+	r.taken.Gather(at, r.data[i])
+	r.stats.CopiedBytes += int64(copied.NumBytes())
+	return nil
+}
+
+// isDense reports whether the elements lie one after the other, in whatever order.
+func isDense(l *shape.Layout) bool {
+	low, high := l.Span()
+	return !l.Overlaps() && high-low+1 == l.Shape().NumElements()
+}
+
+func (r *runner) dropGathered() {
+	for i, t := range r.gathered {
+		if t != nil {
+			_ = t.Release() // nobody else knows it
+			r.gathered[i] = nil
+		}
+	}
+}
+
+func (c *call) constantAt(i int) *constant {
+	for k := range c.consts {
+		if c.consts[k].at == i {
+			return &c.consts[k]
+		}
+	}
+	return nil
+}
+
+func (c *call) isConstant(i int) bool { return c.constantAt(i) != nil }
+
+// show makes the result of an operation that only relabels bytes.
+func (r *runner) show(s *signature) error {
+	i, t := s.view, s.results[0]
+	if err := r.checkDonations(s, i); err != nil {
+		return err
+	}
+	var v *tensor.Tensor
+	var err error
+	if offset := s.aliasOf(i, 0).offset; r.gathered[i] != nil {
+		v, err = relabel(r.gathered[i], offset, t)
+	} else {
+		v, err = r.taken.View(r.claims[i], offset, t.DType, s.layouts[0])
+	}
+	if err != nil {
+		return err
+	}
+	r.results = append(r.results, v)
+	r.stats.Calls, r.stats.Views = 1, 1
+	r.taken.Commit()
+	return nil
+}
+
+// relabel gives the hold of a tensor that only the runner knows to one of another type.
+func relabel(x *tensor.Tensor, offset int, t op.Type) (*tensor.Tensor, error) {
+	var k tensor.Taken
+	if err := k.Begin(relabelling, x.Donate()); err != nil {
+		return nil, err
+	}
+	v, err := k.View(0, offset, t.DType, shape.RowMajor(t.Shape))
+	if err != nil {
+		k.Rollback()
+		return nil, err
+	}
+	k.Commit()
+	return v, nil
+}
+
+var relabelling = tensor.NewOperation("copy")
+
+// compute runs the operation. What was settled has a place for every result.
+func (r *runner) compute(s *signature) error {
+	b, err := s.take(r)
+	if err != nil {
+		r.dropResults()
+		return err
+	}
+	for i := range r.data {
+		b.call.In[i].Data = r.data[i]
+	}
+	inPlace := false
+	for k, p := range r.places {
+		switch {
+		case s.results[k].IsZero():
+		case p.arg >= 0:
+			b.call.Out[k].Data = r.data[p.arg]
+			inPlace = inPlace || !p.copy
+		default:
+			b.call.Out[k].Data, _ = r.results[k].UnsafeBytes()
+		}
+	}
+	err = b.run(r.done)
+	started := b.started
+	s.put(b)
+	if err != nil {
+		r.dropResults()
+		if inPlace && started {
+			return r.taken.Fail("computing", err)
+		}
+		return err
+	}
+	r.taken.Commit()
+	r.stats.Calls = 1
+	return nil
+}
+
+// dropResults gives up fresh results. Those in an operand's bytes end with the call.
+func (r *runner) dropResults() {
+	for k, t := range r.results {
+		if t != nil && r.places[k].arg < 0 {
+			_ = t.Release()
+		}
+	}
+}

@@ -1,0 +1,46 @@
+// Package eager computes on tensors now: one call, one operation, by the operator table of package op and the kernels of
+// package compute, the same that planned programs run.
+//
+// # Ownership
+//
+// How an operand is passed says what may happen to its bytes. A *tensor.Tensor is borrowed: it is read and stays the
+// caller's. x.Donate() gives it up, strictly: the result lies in its bytes, or the call is an error that says which operand
+// could not be used and why, and nothing was consumed. x.Reuse() gives it up too; the result lies in its bytes if it may, and
+// in fresh bytes otherwise. Whether a result may lie in an operand's bytes is decided by the operator's alias rule and by who
+// holds those bytes, and by nothing else: a borrowed tensor is never written, also if nobody else has it.
+//
+// A call that fails before its first write has consumed nothing. After it the error is tensor.ErrPartlyWritten and what was
+// given up is dead. After a call that succeeds, what was given up is dead, and using it is tensor.ErrDonated with the name of
+// the operation.
+//
+// Operands of any layout are taken. Most kernels want elements in row-major order, so others are copied first, and counted;
+// an elementwise operation on a given-up view that is dense (a transposed one, say) runs in place all the same. The functions
+// that only relabel (Reshape, Transpose, Slice, ...) make views.
+//
+// # Two faces
+//
+// The package functions return the result and an error. The result is the caller's to release. The methods of a [Scope]
+// return the result alone: the scope keeps the first error, and releases every result at its end that was not moved out with
+// [Scope.Keep].
+//
+//	s := eager.NewScope()
+//	defer s.Close()
+//	y := s.Add(s.MatMul(x, w).Donate(), bias)
+//	y = s.Keep(s.Relu(y.Donate()))
+//	if err := s.Err(); err != nil {
+//		return err
+//	}
+//
+// [Op] calls any operator of the table by name and configures the call in steps; [Map], [Zip] and [Apply] run a function of
+// the caller's over elements; [Func] makes operations of functions over tensors.
+//
+// # Memory
+//
+// Results are counted under memory.Activations, copies and working room under memory.Scratch. A scope may take its results
+// from a [memory.Source], such as a memory.Arena.
+//
+// # Concurrency
+//
+// Package functions may be called from any goroutine, also on the same tensors. A Scope and a [Builder] belong to one
+// goroutine. Large calls are split over a pool of as many threads as the process has processors.
+package eager

@@ -1,0 +1,112 @@
+package eager_test
+
+import (
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/tenure-go/tenure/eager"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// A scope releases what nobody keeps, and carries the first error.
+func Example() {
+	x, err := tensor.Of([]float32{1, -2, 3, -4}, 2, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Release()
+
+	s := eager.NewScope()
+	defer s.Close()
+	y := s.MatMul(x, x)
+	y = s.AddScalar(y.Donate(), 10)
+	y = s.Keep(s.Relu(y.Donate()))
+	if s.Err() != nil {
+		log.Fatal(s.Err())
+	}
+	defer y.Release()
+	fmt.Println(y)
+	fmt.Printf("%d results in place, %d fresh\n", s.Stats().InPlace, s.Stats().Fresh)
+	// Output:
+	// f32[2,2]
+	// [[ 5. 16.]
+	//  [ 1. 20.]]
+	// 2 results in place, 1 fresh
+}
+
+// A donated tensor is dead after the call; the error of a later use names the operation.
+func ExampleNeg() {
+	x, err := tensor.Of([]float32{1, 2}, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	y, err := eager.Neg(x.Donate()) // in the bytes of x
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer y.Release()
+	_, err = eager.Neg(x)
+	fmt.Println(errors.Is(err, tensor.ErrDonated))
+	fmt.Println(y)
+	// Output:
+	// true
+	// f32[2] [-1. -2.]
+}
+
+// A builder configures any operator of the table in steps.
+func ExampleOp() {
+	x, err := tensor.Of([]float32{-10, 2}, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	y, err := eager.Op("leaky_relu").On(x).InPlaceIfPossible().Float("alpha", 0.5).Run()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer y.Release()
+	fmt.Println(y, x.Alive())
+	// Output: f32[2] [-5.  2.] false
+}
+
+// A function of one's own over elements, under the same rules.
+func ExampleMap() {
+	x, err := tensor.Of([]int32{1, 2, 3}, 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	y, err := eager.Map(x.Donate(), func(v int32) int32 { return v * v })
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer y.Release()
+	fmt.Println(y)
+	// Output: i32[3] [1 4 9]
+}
+
+// A function over tensors that says which of them it consumes.
+func ExampleFunc() {
+	square, err := eager.NewFunc("square plus", 2, []int{0}, func(s *eager.Scope, x []*tensor.Tensor) ([]*tensor.Tensor, error) {
+		y := s.Mul(x[0], x[0])
+		return []*tensor.Tensor{s.Keep(s.Add(y.Donate(), x[1]))}, nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	x, err := tensor.Of([]float32{1, 2, 3}, 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	one, err := tensor.Of([]float32{1}, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer one.Release()
+	ys, err := square.Call(x.Donate(), one)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ys[0].Release()
+	fmt.Println(ys[0], x.Alive())
+	// Output: f32[3] [ 2.  5. 10.] false
+}

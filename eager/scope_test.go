@@ -1,0 +1,130 @@
+package eager_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/tenure-go/tenure/eager"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+func TestScopeOwnsItsTemporaries(t *testing.T) {
+	memorytest.Check(t)
+	x := vector(t, 1, -2)
+	s := eager.NewScope()
+	a := s.Neg(x)
+	b := s.Relu(a)
+	y := s.Keep(s.Add(a.Donate(), b))
+	parts := s.Split(y, 0, 1, 1)
+	if len(parts) != 2 {
+		t.Fatal(s.Err())
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []*tensor.Tensor{a, b, parts[0], parts[1]} {
+		if gone.Alive() {
+			t.Errorf("%s lives on after the scope", gone)
+		}
+	}
+	want(t, y, -1, 4)
+	wantErr(t, "second close", s.Close(), nil)
+	if s.Neg(x) != nil || !errors.Is(s.Err(), tensor.ErrReleased) {
+		t.Errorf("an operation after the end: got %v", s.Err())
+	}
+	if got := s.Stats(); got.Calls != 4 || got.InPlace != 1 || got.Fresh != 4 || got.FreshBytes != 24 {
+		t.Errorf("got %+v", got)
+	}
+	release(t, x, y)
+}
+
+func TestScopeKeepsTheFirstError(t *testing.T) {
+	memorytest.Check(t)
+	x, y := vector(t, 1, 2), vector(t, 1, 2, 3)
+	s := eager.NewScope()
+	a := s.Add(x, y)
+	if a != nil || !errors.Is(s.Err(), tensor.ErrShape) {
+		t.Fatalf("got %v, want ErrShape", s.Err())
+	}
+	first := s.Err()
+	b := s.Relu(a.Donate())
+	c := s.Neg(x.Donate())
+	_ = s.Split(c, 0, 1, 1)
+	if s.Keep(b) != nil || s.Err() != first || !x.Alive() {
+		t.Errorf("got %v and x alive %v, want the first error and nothing done", s.Err(), x.Alive())
+	}
+	wantErr(t, "close", s.Close(), tensor.ErrShape)
+	release(t, x, y)
+}
+
+func TestScopeForgetsWhatDied(t *testing.T) {
+	memorytest.Check(t)
+	s := eager.NewScope()
+	y := s.Adopt(tensor.Of([]float32{1}, 1))
+	for range 1000 {
+		y = s.Neg(y.Donate())
+	}
+	want(t, y, 1)
+	if got := s.Stats(); got.InPlace != 1000 || got.FreshBytes != 0 {
+		t.Errorf("got %+v, want 1000 results in place", got)
+	}
+	wantErr(t, "close", s.Close(), nil)
+	if y.Alive() {
+		t.Error("the last one lives on")
+	}
+}
+
+func TestKeepAndAdoptRefuse(t *testing.T) {
+	memorytest.Check(t)
+	x := vector(t, 1)
+	s := eager.NewScope()
+	if s.Keep(x) != nil {
+		t.Error("kept a tensor that is not the scope's")
+	}
+	wantErr(t, "keep", s.Err(), tensor.ErrReleased, "does not own")
+	if s.Adopt(x, nil) != nil || x.Alive() {
+		t.Error("a scope with an error must release what it is given")
+	}
+	wantErr(t, "close", s.Close(), tensor.ErrReleased)
+
+	s = eager.NewScope()
+	if s.Adopt(nil, nil) != nil {
+		t.Error("adopted nothing")
+	}
+	wantErr(t, "adopt", s.Err(), tensor.ErrReleased)
+
+	s = eager.NewScope()
+	cause := errors.New("no tensor today")
+	s.Adopt(nil, cause)
+	wantErr(t, "adopt an error", s.Close(), cause)
+	s.Keep(nil)
+	s.Adopt(nil, nil)
+}
+
+// counted is a source that counts what it gave.
+type counted struct{ buffers int }
+
+func (c *counted) Alloc(bytes int) (*memory.Buffer, error) {
+	c.buffers++
+	return memory.Alloc(bytes, memory.Scratch)
+}
+
+func TestScopeTakesFromItsSource(t *testing.T) {
+	memorytest.Check(t)
+	for _, keep := range []eager.KeepPolicy{eager.CopyOut, eager.HoldOpen} {
+		src := new(counted)
+		s := eager.NewScope(eager.From(src, keep))
+		x := vector(t, 1, -2)
+		y := s.Relu(x)
+		at := address(y)
+		z := s.Keep(y)
+		if src.buffers != 1 || (address(z) == at) != (keep == eager.HoldOpen) {
+			t.Errorf("policy %d: got %d buffers of the source, kept in place %v", keep, src.buffers, address(z) == at)
+		}
+		wantErr(t, "close", s.Close(), nil)
+		want(t, z, 1, 0)
+		release(t, x, z)
+	}
+}
