@@ -26,6 +26,7 @@ var (
 	opCelu              = elementwise("celu")
 	opCos               = elementwise("cos")
 	opCosh              = elementwise("cosh")
+	opDet               = builtin("det")
 	opDiv               = builtin("div")
 	opElu               = elementwise("elu")
 	opEqual             = builtin("equal")
@@ -50,6 +51,7 @@ var (
 	opMish              = elementwise("mish")
 	opMul               = builtin("mul")
 	opNeg               = elementwise("neg")
+	opNonZero           = builtin("non_zero")
 	opNot               = elementwise("not")
 	opOr                = builtin("or")
 	opPow               = builtin("pow")
@@ -244,6 +246,16 @@ func Cosh(x tensor.Operand) (*tensor.Tensor, error) {
 // Cosh is [Cosh] with a result of the scope's.
 func (s *Scope) Cosh(x tensor.Operand) *tensor.Tensor {
 	return s.one(unary(opCosh, x))
+}
+
+// Det gives the determinants of the square matrices in the last two axes.
+func Det(x tensor.Operand) (*tensor.Tensor, error) {
+	return one(nil, unary(opDet, x))
+}
+
+// Det is [Det] with a result of the scope's.
+func (s *Scope) Det(x tensor.Operand) *tensor.Tensor {
+	return s.one(unary(opDet, x))
 }
 
 // Div gives x / y, broadcast; truncated for integers.
@@ -484,6 +496,16 @@ func Neg(x tensor.Operand) (*tensor.Tensor, error) {
 // Neg is [Neg] with a result of the scope's.
 func (s *Scope) Neg(x tensor.Operand) *tensor.Tensor {
 	return s.one(unary(opNeg, x))
+}
+
+// NonZero gives the places of the elements of x [d1,...,dr] that are not zero, as i64 [r,n] in row-major order.
+func NonZero(x tensor.Operand) (*tensor.Tensor, error) {
+	return one(nil, unary(opNonZero, x))
+}
+
+// NonZero is [NonZero] with a result of the scope's.
+func (s *Scope) NonZero(x tensor.Operand) *tensor.Tensor {
+	return s.one(unary(opNonZero, x))
 }
 
 // Not gives whether x does not hold.
