@@ -196,7 +196,8 @@ func BenchmarkTranspose(b *testing.B) {
 	for _, c := range []struct {
 		name        string
 		shape, perm []int
-	}{{"matrix", []int{1024, 1024}, []int{1, 0}}, {"heads", []int{8, 128, 12, 64}, []int{0, 2, 1, 3}}, {"nhwc", []int{224, 224, 3}, []int{2, 0, 1}}} {
+	}{{"matrix", []int{1024, 1024}, []int{1, 0}}, {"large matrix", []int{4096, 4096}, []int{1, 0}},
+		{"heads", []int{8, 128, 12, 64}, []int{0, 2, 1, 3}}, {"keys", []int{8, 2048, 64}, []int{0, 2, 1}}, {"nhwc", []int{224, 224, 3}, []int{2, 0, 1}}} {
 		b.Run("f32/"+c.name, func(b *testing.B) {
 			var k kernel.Copy
 			k.PrepareTranspose(4, c.shape, c.perm)

@@ -22,8 +22,8 @@ type copyBlock struct {
 
 // What one tile of the blocked form moves, and the side of the squares that it is walked in: a cache line of float32.
 const (
-	copyBlockP = 32
-	copyBlockQ = 1024
+	copyBlockP = 64
+	copyBlockQ = 256
 	copySquare = 16
 )
 
@@ -134,9 +134,16 @@ func copyRows[W word](n *Nest, lo, hi int, dst, src []W) {
 	}
 }
 
+// turnWords turns a block of four-byte elements, unless it is too small for that. It is a dispatch point, and may be nil.
+var turnWords func(dst []uint32, dstP int, src []uint32, from, srcQ, np, nq int) bool
+
 // copySquares copies the block that starts at (p0, q0). srcQ may be negative, so src is indexed from its base.
 func copySquares[W word](b *copyBlock, p0, q0 int, dst, src []W, base int) {
 	pEnd, qEnd := min(p0+copyBlockP, b.np), min(q0+copyBlockQ, b.nq)
+	if d, ok := any(dst).([]uint32); ok && turnWords != nil &&
+		turnWords(d[p0*b.dstP+q0:], b.dstP, any(src).([]uint32), base+p0+q0*b.srcQ, b.srcQ, pEnd-p0, qEnd-q0) {
+		return
+	}
 	for qs := q0; qs < qEnd; qs += copySquare {
 		nq := min(copySquare, qEnd-qs)
 		if b.np < copySquare/2 { // too narrow for squares: along q, a few lines at a time

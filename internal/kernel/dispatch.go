@@ -36,6 +36,7 @@ func installPortable() {
 	expColumns = portableExpColumns
 	rowNorm = portableNorm
 	streamRow = portableStream
+	turnWords = nil
 }
 
 // Variants names what this machine can run, slowest first.

@@ -1,5 +1,7 @@
 package kernel
 
+import "math"
+
 type rowCode struct {
 	bytes int // of a vector
 
@@ -7,7 +9,7 @@ type rowCode struct {
 	addScalar, subScalar, mulScalar, divScalar, subFrom, divInto, leakyRelu, swish rowFuncS
 	clip, affine, hardSigmoid, elu, expScale                                       rowFuncST
 	relu, hardSwish, sqrt, abs, neg, round, floor, ceil, softsign                  rowFunc
-	cube, exp, log, sigmoid, silu, tanh, erf, gelu, geluTanh                       rowFunc
+	cube, threeQuarters, exp, log, sigmoid, silu, tanh, erf, gelu, geluTanh        rowFunc
 	softplus, mish                                                                 rowFunc
 
 	sum           func(n int, x *float32) float64
@@ -23,6 +25,7 @@ type rowCode struct {
 	normScale     func(n int, dst, x, y *float32, s, t float32)
 	normBias      func(n int, dst, x, y, z *float32, s, t float32)
 	stream        rowFunc
+	transpose     func(n int, dst, src *uint32, dstStep, srcStep int)
 }
 
 type (
@@ -38,11 +41,11 @@ var rows256 = rowCode{
 	addScalar: addScalar256, subScalar: subScalar256, mulScalar: mulScalar256, divScalar: divScalar256, subFrom: subFrom256, divInto: divInto256,
 	leakyRelu: leakyRelu256, swish: swish256, clip: clip256, affine: affine256, hardSigmoid: hardSigmoid256, elu: elu256,
 	expScale: expScale256, relu: relu256, hardSwish: hardSwish256, sqrt: sqrt256, abs: abs256, neg: neg256,
-	round: round256, floor: floor256, ceil: ceil256, softsign: softsign256, cube: cube256, exp: exp256,
+	round: round256, floor: floor256, ceil: ceil256, softsign: softsign256, cube: cube256, threeQuarters: threeQuarters256, exp: exp256,
 	log: log256, sigmoid: sigmoid256, silu: silu256, tanh: tanh256, erf: erf256, gelu: gelu256,
 	geluTanh: geluTanh256, softplus: softplus256, mish: mish256, sum: sum256, squares: squares256, max: max256,
 	min: min256, softmaxRow: softmaxRow256, expSum: expSum256, expOnlySum: expOnlySum256, expSumColumns: expSumColumns256, shortSum: shortSum256,
-	deviations: deviations256, normScale: normScale256, normBias: normBias256, stream: stream256,
+	deviations: deviations256, normScale: normScale256, normBias: normBias256, stream: stream256, transpose: transpose256,
 }
 
 var rows512 = rowCode{
@@ -51,11 +54,11 @@ var rows512 = rowCode{
 	addScalar: addScalar512, subScalar: subScalar512, mulScalar: mulScalar512, divScalar: divScalar512, subFrom: subFrom512, divInto: divInto512,
 	leakyRelu: leakyRelu512, swish: swish512, clip: clip512, affine: affine512, hardSigmoid: hardSigmoid512, elu: elu512,
 	expScale: expScale512, relu: relu512, hardSwish: hardSwish512, sqrt: sqrt512, abs: abs512, neg: neg512,
-	round: round512, floor: floor512, ceil: ceil512, softsign: softsign512, cube: cube512, exp: exp512,
+	round: round512, floor: floor512, ceil: ceil512, softsign: softsign512, cube: cube512, threeQuarters: threeQuarters512, exp: exp512,
 	log: log512, sigmoid: sigmoid512, silu: silu512, tanh: tanh512, erf: erf512, gelu: gelu512,
 	geluTanh: geluTanh512, softplus: softplus512, mish: mish512, sum: sum512, squares: squares512, max: max512,
 	min: min512, softmaxRow: softmaxRow512, expSum: expSum512, expOnlySum: expOnlySum512, expSumColumns: expSumColumns512, shortSum: shortSum512,
-	deviations: deviations512, normScale: normScale512, normBias: normBias512, stream: stream512,
+	deviations: deviations512, normScale: normScale512, normBias: normBias512, stream: stream512, transpose: transpose512,
 }
 
 func (v *rowCode) install() {
@@ -96,11 +99,38 @@ func (v *rowCode) installUnary() {
 			v.cube.run(dst, src)
 		case -1:
 			v.divInto.run(dst, src, 1)
+		case 0.5:
+			v.root(v.sqrt, dst, src, func(r float32) float32 { return r }, a)
+		case 0.75: // of local response normalisations
+			v.root(v.threeQuarters, dst, src, func(r float32) float32 { return r * root32(r) }, a)
 		default:
 			powScalarRow(dst, src, a, b)
 		}
 	}
 }
+
+// root computes powers that are made of square roots. For numbers that are not positive they are not, so a piece that has some goes
+// number by number; after gives the power from the root, to the same bits as f does.
+func (v *rowCode) root(f rowFunc, dst, src []float32, after func(r float32) float32, a float32) {
+	dst = dst[:len(src)]
+	for len(src) > 0 {
+		n := min(len(src), sumElements)
+		if v.min(n, &src[0], 1) > 0 {
+			f(n, &dst[0], &src[0])
+		} else {
+			for i, x := range src[:n] {
+				if x > 0 {
+					dst[i] = after(root32(x))
+				} else {
+					dst[i] = float32(math.Pow(float64(x), float64(a)))
+				}
+			}
+		}
+		dst, src = dst[n:], src[n:]
+	}
+}
+
+func root32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 func (v *rowCode) installBinary() {
 	binaryRowVV = func(op BinaryOp, dst, a, b []float32) {

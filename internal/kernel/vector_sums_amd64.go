@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"math"
-	"unsafe"
-)
+import "math"
 
 // sumElements is how much of a row is added up in float32 before it goes on in float64: a lane adds up a hundredth of it.
 const sumElements = 4 << 10
@@ -40,6 +37,7 @@ func (v *rowCode) installRows() {
 	}
 	rowNorm = v.norm
 	streamRow = v.streamRow
+	turnWords = v.turnWords
 }
 
 func peakRow(f func(n int, x *float32, s float32) float32, x []float32, peak float32) float32 {
@@ -136,18 +134,4 @@ func (v *rowCode) norm(dst, src, scale, bias []float32, mean, inv float32) {
 		}
 		src, dst, scale = src[n:], dst[n:], scale[n:]
 	}
-}
-
-// streamRow copies the ends, which are no whole vectors, as usual.
-func (v *rowCode) streamRow(dst, src []float32) {
-	head := min(int(-uintptr(unsafe.Pointer(unsafe.SliceData(dst)))%uintptr(v.bytes))/4, len(dst))
-	copy(dst[:head], src)
-	dst, src = dst[head:], src[head:]
-	for lanes := v.bytes / 4; len(dst) >= lanes; {
-		n := min(len(dst), asmElements) / lanes
-		_ = src[n*lanes-1]
-		v.stream(n, &dst[0], &src[0])
-		dst, src = dst[n*lanes:], src[n*lanes:]
-	}
-	copy(dst, src)
 }

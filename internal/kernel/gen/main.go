@@ -24,7 +24,7 @@ type part struct {
 var parts = []part{
 	{"gemm", []string{"gemm.go"}, (*assembler).gemmKernels},
 	{"conv", []string{"conv.go", "convtile.go"}, (*assembler).convKernels},
-	{"rows", []string{"rows.go", "functions.go", "softmax.go", "moments.go"}, (*assembler).rowKernels},
+	{"rows", []string{"rows.go", "functions.go", "softmax.go", "moments.go", "transpose.go"}, (*assembler).rowKernels},
 }
 
 // shared are the sources that all parts are made of.

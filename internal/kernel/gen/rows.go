@@ -56,6 +56,7 @@ func (a *assembler) rowKernels() {
 	a.softmaxKernels()
 	a.momentKernels()
 	a.stream()
+	a.transpose()
 }
 
 func (a *assembler) binaryKernels() {
@@ -136,6 +137,11 @@ func (a *assembler) unaryKernels() {
 	})
 	a.elementwise("cube", "is x[i]^3.", []param{argX}, func(x, _, _, _, free string) {
 		a.op("VMULPS %s, %s, %s", x, x, free)
+		a.op("VMULPS %s, %s, %s", free, x, x)
+	})
+	a.elementwise("threeQuarters", "is x[i]^(3/4), for positive numbers.", []param{argX}, func(x, _, _, _, free string) {
+		a.op("VSQRTPS %s, %s", x, x)
+		a.op("VSQRTPS %s, %s", x, free)
 		a.op("VMULPS %s, %s, %s", free, x, x)
 	})
 	a.elementwise("sqrt", "is the square root of x[i].", []param{argX}, func(x, _, _, _, _ string) { a.op("VSQRTPS %s, %s", x, x) })

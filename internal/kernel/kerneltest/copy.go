@@ -54,6 +54,22 @@ func copies[W comparable](t *testing.T) {
 		x := words[W](ref.Size(c.shape), 1)
 		run(fmt.Sprint("transpose ", c), func(k *kernel.Copy) { k.PrepareTranspose(size, c.shape, c.perm) }, x, ref.Transpose(x, c.shape, c.perm))
 	}
+	for rows := 1; rows <= 40; rows++ {
+		for cols := 1; cols <= 40; cols++ {
+			if size != 4 && rows%8 != 0 && cols%8 != 1 {
+				continue // vectors are for elements of four bytes
+			}
+			shape, perm := []int{rows, cols}, []int{1, 0}
+			x := words[W](rows*cols, 7)
+			want := ref.Transpose(x, shape, perm)
+			run(fmt.Sprint("transpose ", shape), func(k *kernel.Copy) { k.PrepareTranspose(size, shape, perm) }, x, want)
+			// The same from the last row to the first.
+			back := ref.Slice(want, []int{cols, rows}, []int{0, rows - 1}, []int{1, -1}, []int{cols, rows})
+			run(fmt.Sprint("transpose backwards ", shape), func(k *kernel.Copy) {
+				k.Prepare(size, []int{cols, rows}, 0, []int{rows, 1}, (rows-1)*cols, []int{1, -cols})
+			}, x, back)
+		}
+	}
 	for _, c := range []struct{ shape, start, step, count []int }{
 		{[]int{10}, []int{2}, []int{3}, []int{3}}, {[]int{10}, []int{9}, []int{-1}, []int{10}}, {[]int{10}, []int{8}, []int{-4}, []int{3}},
 		{[]int{4, 5, 6}, []int{1, 0, 2}, []int{1, 1, 1}, []int{2, 5, 3}}, {[]int{4, 5, 6}, []int{3, 4, 0}, []int{-2, -1, 2}, []int{2, 5, 3}},

@@ -20,7 +20,7 @@ var unaryParams = map[kernel.UnaryOp][][2]float32{
 	kernel.Selu:            {{1.6732632, 1.050701}},
 	kernel.Celu:            {{1, 0}, {0.5, 0}},
 	kernel.Shrink:          {{0.5, 0}, {1.5, 1.5}},
-	kernel.PowScalar:       {{2, 0}, {3, 0}, {-1, 0}, {1, 0}, {0, 0}, {0.5, 0}, {-0.5, 0}, {1.7, 0}, {4, 0}},
+	kernel.PowScalar:       {{2, 0}, {3, 0}, {-1, 0}, {1, 0}, {0, 0}, {0.5, 0}, {0.75, 0}, {-0.5, 0}, {1.7, 0}, {4, 0}},
 	kernel.Affine:          {{2, 1}, {-0.5, 0}},
 }
 
@@ -32,7 +32,8 @@ func testUnary(t *testing.T) {
 				params = [][2]float32{{}}
 			}
 			for _, p := range params {
-				unaryValues(t, op, p[0], p[1])
+				unaryValues(t, op, p[0], p[1], spread(newRand(1), 8000))
+				unaryValues(t, op, p[0], p[1], ref.Map(uniform(newRand(5), 9000), func(v float32) float32 { return 20*v + 20.001 }))
 				unaryPlaces(t, op, p[0], p[1])
 			}
 		})
@@ -55,16 +56,16 @@ func unaryError(op kernel.UnaryOp, x float64) (ulps, slack float64) {
 			return 4 + 2*x*x, 8e-9 // as good as 0
 		}
 		return 4 + 2*x*x, 0 // the exponent, about x*x, is rounded
-	case kernel.Softplus:
+	case kernel.Softplus, kernel.PowScalar:
 		return 4, 0
 	}
 	return 2, 0
 }
 
-func unaryValues(t *testing.T, op kernel.UnaryOp, a, b float32) {
+func unaryValues(t *testing.T, op kernel.UnaryOp, a, b float32, x []float32) {
 	t.Helper()
 	s := newSpace(t)
-	src := in(s, "src", spread(newRand(1), 8000))
+	src := in(s, "src", x)
 	dst := out[float32](s, "dst", len(src))
 	kernel.UnaryF32(op, dst, src, a, b)
 	s.check()
