@@ -56,7 +56,7 @@ func (a *assembler) rowKernels() {
 	a.softmaxKernels()
 	a.momentKernels()
 	a.stream()
-	a.transpose()
+	a.turnSquares()
 }
 
 func (a *assembler) binaryKernels() {

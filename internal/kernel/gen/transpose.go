@@ -2,9 +2,9 @@ package main
 
 import "fmt"
 
-// transpose turns squares of four-byte elements, a vector wide. Groups of four lanes are gathered from rows four apart while they are
+// turnSquares turns squares of four-byte elements, a vector wide. Groups of four lanes are gathered from rows four apart while they are
 // loaded, so that turning 4x4 blocks within the lanes is all that is left to do.
-func (a *assembler) transpose() {
+func (a *assembler) turnSquares() {
 	in := []param{{"n", "int"}, {"dst", "*uint32"}, {"src", "*uint32"}, {"dstStep", "int"}, {"srcStep", "int"}}
 	doc := fmt.Sprintf("turns n squares of %d rows, which lie one below the other in src and side by side in dst; steps count bytes.", a.lanes)
 	a.function("transpose", doc, in, nil)
