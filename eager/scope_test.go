@@ -128,3 +128,44 @@ func TestScopeTakesFromItsSource(t *testing.T) {
 		release(t, x, z)
 	}
 }
+
+// In an arena a scope's temporaries are the same few buffers over and over, and what is kept outlives it or holds it open.
+func TestScopeInAnArena(t *testing.T) {
+	memorytest.Check(t)
+	for _, keep := range []eager.KeepPolicy{eager.CopyOut, eager.HoldOpen} {
+		arena, err := memory.NewArena(1<<16, memory.Activations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := of(t, make([]float32, 1000), 1000)
+		var kept *tensor.Tensor
+		for range 5 {
+			s := eager.NewScope(eager.From(arena, keep))
+			y := s.AddScalar(x, 1)
+			for range 20 {
+				next := s.AddScalar(y, 1)
+				wantErr(t, "release", y.Release(), nil)
+				y = next
+			}
+			if kept != nil {
+				release(t, kept)
+			}
+			kept = s.Keep(y)
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := arena.Stats()
+		if got.Fresh > 3 || got.Reused < 90 {
+			t.Errorf("got %+v, want at most 3 buffers taken for 105 results", got)
+		}
+		if err := arena.Clear(); (err != nil) != (keep == eager.HoldOpen) {
+			t.Errorf("policy %d: clear with a tensor kept: got %v", keep, err)
+		}
+		if v, err := tensor.Values[float32](kept); err != nil || v[999] != 21 {
+			t.Errorf("kept: got %v and %v, want 21", v[999], err)
+		}
+		release(t, x, kept)
+		wantErr(t, "close", arena.Close(), nil)
+	}
+}

@@ -31,8 +31,10 @@ type storage struct {
 	raw     []byte        // what goes back: data, the canary behind it and the slack
 	chunk   *chunk        // the chunk raw is a slot of, nil for a mapping
 	slot    int
-	size    int    // len(data), also when data is gone
-	giveUp  func() // how foreign bytes go back; may be nil
+	size    int      // len(data), also when data is gone
+	giveUp  func()   // how foreign bytes go back; may be nil
+	pool    *pool    // the arena that data is from, nil for none
+	whole   *storage // the memory of the class that it is a part of, then
 	purpose Purpose
 	label   string
 	id      uint64
@@ -85,6 +87,15 @@ func Alloc(bytes int, p Purpose) (*Buffer, error) {
 	if p >= noPurpose {
 		return nil, fmt.Errorf("memory: allocate %d bytes: got %s, want a purpose", bytes, p)
 	}
+	s, err := newStorage(bytes, p)
+	if err != nil {
+		return nil, err
+	}
+	return s.publish(0), nil
+}
+
+// newStorage takes memory and counts it.
+func newStorage(bytes int, p Purpose) (*storage, error) {
 	r, err := reserveOrCollect(bytes, p)
 	if err != nil {
 		return nil, err
@@ -95,7 +106,7 @@ func Alloc(bytes int, p Purpose) (*Buffer, error) {
 		return nil, fmt.Errorf("memory: allocate %d bytes for %s: %w (%w)", bytes, p, err, ErrLimit)
 	}
 	r.done()
-	return s.publish(0), nil
+	return s, nil
 }
 
 func (s *storage) obtain(bytes int) (err error) {
@@ -291,20 +302,34 @@ func (s *storage) drop() bool {
 func (s *storage) free() {
 	s.net.Stop()
 	live.remove(s)
-	data, raw := s.data, s.raw
-	s.data, s.raw = nil, nil
 	switch {
+	case s.pool != nil:
+		data := s.data
+		s.data = nil
+		s.pool.put(s, len(data))
 	case s.purpose == noPurpose:
+		s.data = nil
 		if s.giveUp != nil {
 			s.giveUp()
 		}
-		return
 	case Flags(s.state.Load())&Mapped != 0:
+		data, raw := s.data, s.raw
+		s.data, s.raw = nil, nil
 		account.files.Add(-int64(len(data)))
 		if len(raw) > 0 {
 			mustGiveBack(osmem.Unmap(raw))
 		}
-	case len(raw) > 0:
+		unreserve(len(data), s.purpose)
+	default:
+		s.giveBack()
+	}
+}
+
+// giveBack undoes newStorage.
+func (s *storage) giveBack() {
+	data, raw := s.data, s.raw
+	s.data, s.raw = nil, nil
+	if len(raw) > 0 {
 		if invariant.Enabled {
 			s.checkCanary(raw[len(data) : len(data)+canaryBytes])
 			invariant.Poison(raw)

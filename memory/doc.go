@@ -15,6 +15,9 @@
 // their own that go back to the system as soon as they are free, with huge pages from 2 MiB on. Every buffer is aligned to
 // [Alignment].
 //
+// An [Arena] is a bounded source of buffers in classes of powers of two, for a computation that asks for the same sizes again
+// and again.
+//
 // # Figures
 //
 // Off-heap bytes are not part of GOMEMLIMIT or of runtime.MemStats. [Stats] has them, current and peak, by [Purpose]; [Var]

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"expvar"
 	"fmt"
+	"log"
 
 	"github.com/tenure-go/tenure/memory"
 )
@@ -30,4 +31,27 @@ func ExampleSetLimit() {
 
 func ExampleVar() {
 	expvar.Publish("tenure.memory", memory.Var{})
+}
+
+// An arena serves the same sizes from what came back.
+func ExampleArena() {
+	arena, err := memory.NewArena(1<<20, memory.Activations)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 3 {
+		b, err := arena.Alloc(1000)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := b.Release(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	s := arena.Stats()
+	fmt.Printf("%d taken, %d reused, %d bytes wait\n", s.Fresh, s.Reused, s.FreeListed)
+	if err := arena.Close(); err != nil {
+		log.Fatal(err)
+	}
+	// Output: 1 taken, 2 reused, 1024 bytes wait
 }

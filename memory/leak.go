@@ -109,19 +109,31 @@ var lastCollect atomic.Int64
 func reserveOrCollect(bytes int, p Purpose) (reservation, error) {
 	Reclaim()
 	r, err := reserve(bytes, p)
-	if err == nil {
-		return r, nil
-	}
-	now, last := time.Now().UnixNano(), lastCollect.Load()
-	if now-last < int64(collectEvery) || !lastCollect.CompareAndSwap(last, now) {
+	if err == nil || !mayCollect() {
 		return r, err
 	}
+	collectUntil(func() bool {
+		r, err = reserve(bytes, p)
+		return err == nil
+	})
+	return r, err
+}
+
+// mayCollect reports whether it is time for another collection at a limit.
+func mayCollect() bool {
+	now, last := time.Now().UnixNano(), lastCollect.Load()
+	return now-last >= int64(collectEvery) && lastCollect.CompareAndSwap(last, now)
+}
+
+// collectUntil lets the collector find dropped buffers until enough says so, or a moment has passed: cleanups run on
+// goroutines of the runtime's after the collection.
+func collectUntil(enough func() bool) {
 	runtime.GC()
-	// Cleanups run on goroutines of the runtime's after the collection: give them a moment.
-	for wait := time.Millisecond; wait <= 16*time.Millisecond && err != nil; wait *= 2 {
+	for wait := time.Millisecond; wait <= 16*time.Millisecond; wait *= 2 {
 		time.Sleep(wait)
 		Reclaim()
-		r, err = reserve(bytes, p)
+		if enough() {
+			return
+		}
 	}
-	return r, err
 }

@@ -1,0 +1,281 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/tenure-go/tenure/internal/invariant"
+)
+
+// The size classes of an Arena are the powers of two from 32 bytes to 64 GiB.
+const (
+	minClass   = 5
+	maxClass   = 36
+	numClasses = maxClass - minClass + 1
+)
+
+// Arena is a bounded source of buffers for a computation that asks for the same sizes again and again. A buffer takes the
+// bytes of its size class, the next power of two from 32 bytes on, and comes back to the arena on its last release, for the
+// next request of that class. The arena holds at most its limit of class bytes, buffers out and buffers waiting together. Its
+// methods may be called from any goroutine.
+//
+// An arena counts all that it holds under its purpose. One that is dropped without Close gives back what waits, and then what
+// is out as it is released.
+type Arena struct {
+	p *pool
+}
+
+// pool is what buffers keep of their arena, so that the collector can tell when nobody has the arena itself.
+type pool struct {
+	purpose Purpose
+	limit   int64
+
+	mu      sync.Mutex
+	waiting [numClasses][]*storage
+	out     map[*storage]struct{}
+	stats   ArenaStats
+	closed  bool // what comes back goes to the system, and nothing is given out
+	passing bool // what comes back goes to the system until nothing is out
+}
+
+// ArenaStats is what an arena holds.
+type ArenaStats struct {
+	Buffers    int   // out
+	Requested  int64 // bytes of those, as they were asked for
+	Class      int64 // bytes of those, in their classes
+	FreeListed int64 // class bytes that wait for the next request
+	Limit      int64 // Class + FreeListed is never more
+	Reused     int64 // requests that were served from what waited, since the start
+	Fresh      int64 // requests that took memory
+}
+
+// NewArena returns an arena that holds at most limit class bytes, counted under p. The caller closes it.
+func NewArena(limit int64, p Purpose) (*Arena, error) {
+	if limit <= 0 {
+		return nil, fmt.Errorf("memory: arena: got a limit of %d bytes, want more than 0", limit)
+	}
+	if p >= noPurpose {
+		return nil, fmt.Errorf("memory: arena: got %s, want a purpose", p)
+	}
+	a := &Arena{p: &pool{purpose: p, limit: limit, out: map[*storage]struct{}{}}}
+	runtime.AddCleanup(a, (*pool).end, a.p)
+	return a, nil
+}
+
+// classOf returns the class of a size, from 0, and the bytes it takes.
+func classOf(bytes int) (class int, size int64, err error) {
+	class = max(bits.Len(uint(max(bytes, 1)-1)), minClass) - minClass
+	if bytes < 0 || class >= numClasses {
+		return 0, 0, fmt.Errorf("got %d bytes, want 0 to 2^%d: %w", bytes, maxClass, ErrLimit)
+	}
+	return class, 1 << (class + minClass), nil
+}
+
+// Alloc returns a buffer of that many bytes whose contents are undefined. The caller holds it. At the limit it drains exports,
+// gives back what waits in other classes and lets the collector find dropped buffers before it fails with ErrLimit.
+func (a *Arena) Alloc(bytes int) (*Buffer, error) {
+	class, size, err := classOf(bytes)
+	if err != nil {
+		return nil, fmt.Errorf("memory: arena: %w", err)
+	}
+	Reclaim()
+	s, err := a.p.take(class, size)
+	if errors.Is(err, ErrLimit) && mayCollect() {
+		collectUntil(func() bool {
+			s, err = a.p.take(class, size)
+			return err == nil
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := a.p.give(s, bytes)
+	runtime.KeepAlive(a)
+	return b, nil
+}
+
+// take returns memory of the class: what waits, or fresh.
+func (p *pool) take(class int, size int64) (*storage, error) {
+	s, err := p.admit(class, size)
+	if s != nil || err != nil {
+		return s, err
+	}
+	// Without the lock: taking memory may free what foreign code let go of, and that may come back to this arena.
+	if s, err = newStorage(int(size), p.purpose); err != nil {
+		p.mu.Lock()
+		p.stats.Class -= size
+		p.stats.Fresh--
+		p.mu.Unlock()
+		return nil, err
+	}
+	return s, nil
+}
+
+// admit counts a class as out and returns what waits of it, nil if it has to be taken.
+func (p *pool) admit(class int, size int64) (*storage, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, fmt.Errorf("memory: arena is closed: %w", ErrReleased)
+	}
+	if list := p.waiting[class]; len(list) > 0 {
+		s := list[len(list)-1]
+		list[len(list)-1] = nil
+		p.waiting[class] = list[:len(list)-1]
+		p.stats.FreeListed -= size
+		p.stats.Class += size
+		p.stats.Reused++
+		return s, nil
+	}
+	if size > p.limit-p.stats.Class {
+		return nil, fmt.Errorf("memory: arena: allocate a class of %d bytes: got %d out in %d buffers, want at most the limit of %d: %w",
+			size, p.stats.Class, p.stats.Buffers, p.limit, ErrLimit)
+	}
+	for c := numClasses - 1; c >= 0 && size > p.limit-p.stats.Class-p.stats.FreeListed; c-- {
+		p.shrink(c, size)
+	}
+	p.stats.Class += size
+	p.stats.Fresh++
+	return nil, nil
+}
+
+// shrink gives back what waits in a class until size more bytes fit.
+func (p *pool) shrink(class int, size int64) {
+	for list := p.waiting[class]; len(list) > 0 && size > p.limit-p.stats.Class-p.stats.FreeListed; list = p.waiting[class] {
+		p.waiting[class] = list[:len(list)-1]
+		p.stats.FreeListed -= 1 << (class + minClass)
+		list[len(list)-1].giveBack()
+	}
+}
+
+// give makes a buffer of the first bytes of s.
+func (p *pool) give(s *storage, bytes int) *Buffer {
+	out := &storage{purpose: p.purpose, data: s.data[:bytes:bytes], whole: s, pool: p}
+	if invariant.Enabled {
+		invariant.SetCanary(out.slack(bytes))
+	}
+	b := out.publish(0)
+	p.mu.Lock()
+	p.stats.Buffers++
+	p.stats.Requested += int64(bytes)
+	p.out[out] = struct{}{}
+	p.mu.Unlock()
+	return b
+}
+
+// slack is what a buffer of so many bytes does not use of its class, as far as the invariant build looks at it.
+func (s *storage) slack(bytes int) []byte {
+	rest := s.whole.data[bytes:]
+	return rest[:min(len(rest), canaryBytes)]
+}
+
+// put takes the memory of a buffer back.
+func (p *pool) put(s *storage, bytes int) {
+	if invariant.Enabled {
+		s.checkCanary(s.slack(bytes))
+		invariant.Poison(s.whole.data)
+	}
+	class, size, _ := classOf(len(s.whole.data))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.out, s)
+	p.stats.Buffers--
+	p.stats.Requested -= int64(bytes)
+	p.stats.Class -= size
+	if p.closed || p.passing {
+		s.whole.giveBack()
+		p.passing = p.passing && p.stats.Buffers > 0
+		return
+	}
+	p.stats.FreeListed += size
+	p.waiting[class] = append(p.waiting[class], s.whole)
+}
+
+// Clear gives back everything that waits. While buffers are out it is ErrShared, lists them, and does nothing.
+func (a *Arena) Clear() error {
+	defer runtime.KeepAlive(a)
+	return a.p.clear("clear")
+}
+
+// ClearWhenIdle is Clear for an arena whose buffers are still out: what waits goes now, the rest as it is released, and the
+// arena pools again once all of it is back.
+func (a *Arena) ClearWhenIdle() {
+	a.p.mu.Lock()
+	defer a.p.mu.Unlock()
+	a.p.drop()
+	a.p.passing = a.p.stats.Buffers > 0
+	runtime.KeepAlive(a)
+}
+
+// Close ends the arena: it gives nothing out any more. While buffers are out it is ErrShared, lists them, and does nothing.
+func (a *Arena) Close() error {
+	defer runtime.KeepAlive(a)
+	if err := a.p.clear("close"); err != nil {
+		return err
+	}
+	a.p.end()
+	return nil
+}
+
+// CloseWhenIdle ends the arena now: what waits goes now, and what is out as it is released.
+func (a *Arena) CloseWhenIdle() {
+	a.p.end()
+	runtime.KeepAlive(a)
+}
+
+func (p *pool) clear(what string) error {
+	p.mu.Lock()
+	var out []*storage
+	for s := range p.out {
+		out = append(out, s)
+	}
+	if len(out) == 0 {
+		p.drop()
+	}
+	p.mu.Unlock()
+	if len(out) == 0 {
+		return nil
+	}
+	var list strings.Builder
+	for _, s := range out { // outside the lock: describing a buffer takes others
+		if info, held := s.info(); held {
+			fmt.Fprintf(&list, "\n%d bytes (%s), %d holders", info.Bytes, info.Label, info.Holders)
+			if info.Site != "" {
+				fmt.Fprintf(&list, ", allocated at\n%s", info.Site)
+			}
+		}
+	}
+	return fmt.Errorf("memory: %s arena: %d buffers are out: %w%s", what, len(out), ErrShared, list.String())
+}
+
+// drop gives back what waits. The caller has the lock.
+func (p *pool) drop() {
+	for c, list := range p.waiting {
+		for _, s := range list {
+			p.stats.FreeListed -= 1 << (c + minClass)
+			s.giveBack()
+		}
+		p.waiting[c] = nil
+	}
+}
+
+func (p *pool) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.drop()
+}
+
+// Stats returns what the arena holds.
+func (a *Arena) Stats() ArenaStats {
+	a.p.mu.Lock()
+	defer a.p.mu.Unlock()
+	s := a.p.stats
+	s.Limit = a.p.limit
+	runtime.KeepAlive(a)
+	return s
+}
