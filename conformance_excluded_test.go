@@ -30,7 +30,6 @@ const (
 	trees     = "the domain of classical machine learning"
 	images    = "decoding of images"
 	ancient   = "an opset before 6"
-	dynamic   = "the size of the result depends on data"
 	loops     = "loops"
 	missing   = "operator not there yet"
 )
@@ -59,9 +58,6 @@ var excluded = []exclusion{
 	{names: "test_training_dropout*", reason: training},
 	{names: "test_image_decoder_*", reason: images},
 	{names: "test_not_?d", reason: ancient},
-	{names: "test_compress_*", reason: dynamic},
-	{names: "test_nonmaxsuppression_*", reason: dynamic},
-	{names: "test_unique_*", reason: dynamic},
 	{names: "test_loop*", reason: loops},
 	{names: "test_scan*", reason: loops},
 	{names: "test_range_*_expanded", reason: loops},

@@ -11,6 +11,9 @@ import (
 
 func testFilter(t *testing.T) {
 	t.Run("non_zero", testNonZero)
+	t.Run("compress", testCompress)
+	t.Run("unique", testUnique)
+	t.Run("suppression", testSuppression)
 }
 
 func testNonZero(t *testing.T) {
@@ -42,5 +45,88 @@ func testNonZero(t *testing.T) {
 			s.check()
 			wantEqual(t, dst, append(want[0], want[1]...))
 		})
+	}
+}
+
+func testCompress(t *testing.T) {
+	spec := kernel.CompressSpec{Outer: 3, Rows: 5, Inner: 7}
+	x := words[byte](3*5*7, 1)
+	for _, condition := range [][]byte{{}, {0, 0}, {1}, {1, 0, 2, 0, 1}, {0, 1, 1, 1}} {
+		var want []byte
+		count := 0
+		for o := range 3 {
+			for i, c := range condition {
+				if c != 0 {
+					want = append(want, x[(o*5+i)*7:][:7]...)
+					count++
+				}
+			}
+		}
+		s := newSpace(t)
+		src, dst := in(s, "x", x), out[byte](s, "dst", len(want))
+		if got := kernel.Compress(&spec, dst, src, in(s, "condition", condition)); got != count/3 {
+			t.Fatalf("%v: got %d rows, want %d", condition, got, count/3)
+		}
+		s.check()
+		wantEqual(t, dst, want)
+	}
+}
+
+func testUnique(t *testing.T) {
+	r := newRand(130)
+	for _, dt := range []dtype.DType{dtype.F32, dtype.F64, dtype.F16, dtype.BF16, dtype.I8, dtype.I64, dtype.U16, dtype.Bool} {
+		for _, sorted := range []bool{false, true} {
+			spec := kernel.UniqueSpec{Outer: 2, Rows: 17, Inner: 2, Sorted: sorted}
+			values := make([]float64, 2*17*2)
+			for i := range values {
+				values[i] = float64(r.IntN(2))
+			}
+			data := make([]byte, len(values)*dt.Size())
+			kernel.Cast(data, dt, asBytes(values), dtype.F64, 0, len(values), kernel.CastMode{})
+			s := newSpace(t)
+			src := castSlice(s, "src", dt, data, true)
+			first, which, counts := out[int64](s, "first", 17), out[int64](s, "which", 17), out[int64](s, "counts", 17)
+			n := kernel.Unique(&spec, dt, src, first, which, counts)
+			dst := castSlice(s, "dst", dt, make([]byte, 2*n*2*dt.Size()), false)
+			kernel.Rows(&spec, dt.Size(), dst, src, first[:n])
+			s.check()
+			wantFirst, wantWhich, wantCounts := ref.Unique(values, 2, 17, 2, sorted)
+			wantEqual(t, first[:n], wantFirst)
+			wantEqual(t, which, wantWhich)
+			wantEqual(t, counts[:n], wantCounts)
+			var rows []byte
+			for o := range 2 {
+				for _, i := range wantFirst {
+					rows = append(rows, data[(o*17+int(i))*2*dt.Size():][:2*dt.Size()]...)
+				}
+			}
+			wantEqual(t, dst, rows)
+		}
+	}
+}
+
+func testSuppression(t *testing.T) {
+	r := newRand(131)
+	for i := range 60 {
+		spec := kernel.Suppression{Batch: 2, Classes: 2, Boxes: 1 + r.IntN(12), Most: r.IntN(8), Overlap: r.Float32() / 2, HasScore: i&1 != 0, Score: 0.25, Centered: i&2 != 0}
+		boxes := ref.Map(small(r, 2*spec.Boxes*4), func(v float32) float32 { return v + 3 }) // sizes are not below zero
+		scores := ref.Map(small(r, 2*2*spec.Boxes), func(v float32) float32 { return v / 4 })
+		s := newSpace(t)
+		dst, scratch := out[int64](s, "dst", 3*2*2*min(spec.Most, spec.Boxes)), out[int64](s, "scratch", spec.Boxes)
+		n := kernel.NonMaxSuppression(&spec, dst, in(s, "boxes", boxes), in(s, "scores", scores), scratch)
+		s.check()
+		var want []int64
+		for b := range 2 {
+			for c := range 2 {
+				least := -100.0
+				if spec.HasScore {
+					least = 0.25
+				}
+				for _, box := range ref.NonMaxSuppression(f64s(boxes)[b*spec.Boxes*4:], f64s(scores)[(b*2+c)*spec.Boxes:][:spec.Boxes], spec.Most, float64(spec.Overlap), least, spec.Centered) {
+					want = append(want, int64(b), int64(c), int64(box))
+				}
+			}
+		}
+		wantEqual(t, dst[:3*n], want)
 	}
 }

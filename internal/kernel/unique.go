@@ -1,0 +1,151 @@
+package kernel
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/tenure-go/tenure/dtype"
+)
+
+// CompressSpec picks rows of Inner bytes of [Outer, Rows, Inner].
+type CompressSpec struct{ Outer, Rows, Inner int }
+
+// Compress writes the rows for which the condition, which may be shorter, holds, and returns how many of each outer index these are.
+func Compress(s *CompressSpec, dst, src, condition []byte) int {
+	at, count := 0, 0
+	for o := range s.Outer {
+		for i, c := range condition {
+			if c != 0 {
+				at += copy(dst[at:at+s.Inner], src[(o*s.Rows+i)*s.Inner:])
+			}
+		}
+	}
+	for _, c := range condition {
+		if c != 0 {
+			count++
+		}
+	}
+	return count
+}
+
+// UniqueSpec compares rows of [Outer, Rows, Inner] elements.
+type UniqueSpec struct {
+	Outer, Rows, Inner int
+	Sorted             bool // the different rows in ascending order, else in the order in which they come
+}
+
+// Unique returns how many different rows there are. It sets where each is first, which one each row is, and how often each is there;
+// the three lists have room for Rows numbers. NaN equals NaN and comes last.
+func Unique(s *UniqueSpec, dt dtype.DType, src []byte, first, which, counts []int64) int {
+	order := first
+	for i := range order {
+		order[i] = int64(i)
+	}
+	compare := comparer(dt, src)
+	rows := func(a, b int64) int {
+		for o := range s.Outer {
+			for k := range s.Inner {
+				if c := compare((o*s.Rows+int(a))*s.Inner+k, (o*s.Rows+int(b))*s.Inner+k); c != 0 {
+					return c
+				}
+			}
+		}
+		return 0
+	}
+	slices.SortFunc(order, func(a, b int64) int {
+		if c := rows(a, b); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
+	})
+	n := 0
+	for i, at := range order {
+		if i == 0 || rows(order[n-1], at) != 0 {
+			order[n] = at // behind i: what is overwritten has been read
+			counts[n] = 0
+			n++
+		}
+		which[at] = int64(n - 1)
+		counts[n-1]++
+	}
+	if !s.Sorted {
+		s.inOrder(n, first, which, counts)
+	}
+	return n
+}
+
+// inOrder numbers the n different rows by where they are first.
+func (s *UniqueSpec) inOrder(n int, first, which, counts []int64) {
+	slices.Sort(first[:n])
+	renamed := counts[:n] // by the old number; counted again below
+	for i, at := range first[:n] {
+		renamed[which[at]] = int64(i)
+	}
+	for k, old := range which[:s.Rows] {
+		which[k] = renamed[old]
+	}
+	clear(counts[:n])
+	for _, row := range which[:s.Rows] {
+		counts[row]++
+	}
+}
+
+// Rows writes the given rows of elements of size bytes.
+func Rows(s *UniqueSpec, size int, dst, src []byte, rows []int64) {
+	inner, at := s.Inner*size, 0
+	for o := range s.Outer {
+		for _, i := range rows {
+			at += copy(dst[at:at+inner], src[(o*s.Rows+int(i))*inner:])
+		}
+	}
+}
+
+// comparer compares two elements by their numbers.
+func comparer(dt dtype.DType, src []byte) func(i, j int) int {
+	switch dt {
+	case dtype.F32:
+		return floatComparer(view[float32](src))
+	case dtype.F64:
+		return floatComparer(view[float64](src))
+	case dtype.F16:
+		x := view[dtype.Float16](src)
+		return func(i, j int) int { return compareFloats(float64(x[i].Float32()), float64(x[j].Float32())) }
+	case dtype.BF16:
+		x := view[dtype.BFloat16](src)
+		return func(i, j int) int { return compareFloats(float64(x[i].Float32()), float64(x[j].Float32())) }
+	case dtype.I8:
+		return intComparer(view[int8](src))
+	case dtype.I16:
+		return intComparer(view[int16](src))
+	case dtype.I32:
+		return intComparer(view[int32](src))
+	case dtype.I64:
+		return intComparer(view[int64](src))
+	case dtype.U8, dtype.Bool:
+		return intComparer(src)
+	case dtype.U16:
+		return intComparer(view[uint16](src))
+	case dtype.U32:
+		return intComparer(view[uint32](src))
+	case dtype.U64:
+		return intComparer(view[uint64](src))
+	}
+	bug("unique: elements of type %s", dt)
+	return nil
+}
+
+func intComparer[T Integer](x []T) func(i, j int) int {
+	return func(i, j int) int { return cmp.Compare(x[i], x[j]) }
+}
+
+func floatComparer[T Float](x []T) func(i, j int) int {
+	return func(i, j int) int { return compareFloats(float64(x[i]), float64(x[j])) }
+}
+
+func compareFloats(a, b float64) int {
+	if math.IsNaN(a) || math.IsNaN(b) {
+		return -cmp.Compare(a, b) // which puts NaN first
+	}
+	return cmp.Compare(a, b)
+}
