@@ -65,8 +65,6 @@ var excluded = []exclusion{
 	{names: "test_linear_attention_*", reason: missing},
 	{names: "test_*deform_conv_*", reason: missing},
 	{names: "test_bernoulli*", reason: missing},
-	{names: "test_dft_*", reason: missing},
-	{names: "test_stft*", reason: missing},
 	{names: "test_roialign_*", reason: missing},
 	{names: "test_tfidfvectorizer_*", reason: missing},
 }

@@ -71,7 +71,9 @@ func readCases(t *testing.T, file string) map[string]*backendCase {
 var looser = map[string]struct {
 	tolerance
 	reason string
-}{}
+}{
+	"test_dft_inverse": {tolerance{rtol: 1e-3, atol: 1e-6}, "what should be 0 is a rounding error of single precision in the reference"},
+}
 
 // resultsFile lists every case with the operators of its model and whether it
 // passes: what passed once must go on passing. docs/onnx-support.md counts it.

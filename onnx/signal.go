@@ -12,6 +12,23 @@ var signalTable = map[string]operator{
 	"HannWindow":     lifted(17, func(n *node) { liftWindow(n, 0.5, -0.5, 0) }),
 	"HammingWindow":  lifted(17, func(n *node) { liftWindow(n, 25.0/46, -21.0/46, 0) }),
 	"BlackmanWindow": lifted(17, func(n *node) { liftWindow(n, 0.42, -0.5, 0.08) }),
+
+	"DFT":             lifted(17, liftDFT),
+	"STFT":            since(17),
+	"MelWeightMatrix": since(17),
+}
+
+// liftDFT makes an operand of the axis that is an attribute before opset 20.
+func liftDFT(n *node) {
+	if n.opset < 20 {
+		axis := takeOr(n, "axis", int64(1))
+		if len(n.args) < 1 || len(n.args) > 2 {
+			n.fail("got %d operands, want 1 or 2", len(n.args))
+			return
+		}
+		n.args = []*ir.Value{n.args[0], n.arg(1), n.scalar(dtype.I64, float64(axis))}
+	}
+	plain(n)
 }
 
 // liftWindow is a + b * cos(t) + c * cos(2 * t), where t goes round once.

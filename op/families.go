@@ -24,6 +24,7 @@ var families = [][]*Def{
 	convOps,
 	poolingOps,
 	unpoolOps,
+	signalOps,
 	resizeOps,
 	generatorOps,
 	controlOps,

@@ -34,6 +34,7 @@ var families = []struct {
 	{"filter", testFilter},
 	{"grid_sample", testGridSample},
 	{"unpool", testUnpool},
+	{"fourier", testFourier},
 	{"resize", testResize},
 	{"conv_transpose", testConvTranspose},
 	{"plain", testPlain},
