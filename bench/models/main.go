@@ -13,12 +13,11 @@ import (
 	"log"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tenure-go/tenure/bench/internal/contest"
 	"github.com/tenure-go/tenure/bench/internal/engine"
+	"github.com/tenure-go/tenure/bench/internal/suite"
 )
 
 func main() {
@@ -33,7 +32,7 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("models", flag.ExitOnError)
 	names := flags.String("models", "", "models to run, by commas; all when empty")
 	threads := flags.String("threads", "1,2", "numbers of threads, by commas")
-	lights := flags.String("light", strings.Join(lightFolders(), ","), "folders with light models, by commas")
+	lights := flags.String("light", strings.Join(suite.LightFolders(), ","), "folders with light models, by commas")
 	list := flags.Bool("list", false, "name the models and end")
 	from := flags.Bool("from", false, "the arguments are files written by -json: print their results as one table")
 	asJSON := flags.Bool("json", false, "print JSON instead of a table")
@@ -43,17 +42,17 @@ func run(args []string) error {
 	if *from {
 		return merge(flags.Args(), *asJSON)
 	}
-	counts, err := parseThreads(*threads)
+	counts, err := contest.Threads(*threads)
 	if err != nil {
 		return err
 	}
-	all, err := choose(models(strings.Split(*lights, ",")), *names)
+	all, err := suite.Choose(suite.Models(strings.Split(*lights, ",")), *names)
 	if err != nil {
 		return err
 	}
 	if *list {
 		for _, m := range all {
-			fmt.Println(m.name)
+			fmt.Println(m.Name)
 		}
 		return nil
 	}
@@ -65,57 +64,15 @@ func run(args []string) error {
 	report := contest.NewReport()
 	for _, m := range all {
 		if err := measure(report, m, dir, counts, o); err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
 	return print(report, *asJSON)
 }
 
-// lightFolders are the places where the light models may be: the optional
-// data beside the module, and the onnx package that ort.py installs.
-func lightFolders() []string {
-	site := filepath.Join(contest.DefaultVenv(), "lib", "python3*", "site-packages", "onnx", "backend", "test", "data", "light")
-	folders, _ := filepath.Glob(site) // the pattern is well formed
-	shared := os.Getenv("TENURE_SHARED")
-	for up := "."; shared == ""; up = filepath.Join(up, "..") {
-		if _, err := os.Stat(filepath.Join(up, "ARCHITECTURE.md")); err == nil {
-			shared = filepath.Join(up, "..", "shared")
-		} else if len(up) > 60 {
-			return folders
-		}
-	}
-	return append([]string{filepath.Join(shared, "models")}, folders...)
-}
-
-func choose(all []model, names string) ([]model, error) {
-	if names == "" {
-		return all, nil
-	}
-	var chosen []model
-	for _, name := range strings.Split(names, ",") {
-		i := slices.IndexFunc(all, func(m model) bool { return m.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("-models: got %q, want one of those that -list names", name)
-		}
-		chosen = append(chosen, all[i])
-	}
-	return chosen, nil
-}
-
-func parseThreads(words string) (counts []int, err error) {
-	for _, word := range strings.Split(words, ",") {
-		n, err := strconv.Atoi(word)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("-threads: got %q, want numbers from 1 up", words)
-		}
-		counts = append(counts, n)
-	}
-	return counts, nil
-}
-
-func measure(report *contest.Report, m model, dir string, threads []int, o contest.Options) error {
-	dir = filepath.Join(dir, m.name)
-	job, err := contest.Prepare(m.name, dir, m.build, m.becomes)
+func measure(report *contest.Report, m suite.Model, dir string, threads []int, o contest.Options) error {
+	dir = filepath.Join(dir, m.Name)
+	job, err := contest.Prepare(m.Name, dir, m.Build, m.Becomes)
 	if err != nil {
 		return err
 	}

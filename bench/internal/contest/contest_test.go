@@ -153,8 +153,8 @@ func TestMedian(t *testing.T) {
 		list []int64
 		want int64
 	}{{[]int64{7}, 7}, {[]int64{9, 1, 5}, 5}, {[]int64{4, 3, 2, 1}, 3}} {
-		if got := median(c.list); got != c.want {
-			t.Errorf("median(%v): got %d, want %d", c.list, got, c.want)
+		if got := Median(c.list); got != c.want {
+			t.Errorf("Median(%v): got %d, want %d", c.list, got, c.want)
 		}
 	}
 }

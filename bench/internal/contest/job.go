@@ -1,6 +1,7 @@
 package contest
 
 import (
+	"cmp"
 	"encoding/binary"
 	"flag"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tenure-go/tenure/bench/internal/engine"
@@ -35,7 +38,7 @@ func (o *Options) Flags(fs *flag.FlagSet) {
 	fs.StringVar(&o.Script, "ort", "ort.py", "ONNX Runtime's side of the contest")
 	fs.StringVar(&o.CPU, "cpu", os.Getenv("TENURE_CPU"), "highest instruction set for Tenure: portable, avx2, avx512; what the machine has when empty")
 	fs.BoolVar(&o.Arena, "arena", true, "ONNX Runtime's memory arena")
-	fs.BoolVar(&o.Into, "into", false, "outputs go into the same bytes on every run")
+	fs.BoolVar(&o.Into, "into", o.Into, "outputs go into the same bytes on every run")
 	fs.IntVar(&o.Turns, "turns", 8, "turns of each engine")
 	fs.IntVar(&o.Millis, "ms", 60, "length of a turn in milliseconds: one run at least")
 	fs.BoolVar(&o.Calls, "calls", false, "say where Tenure's time goes, too")
@@ -128,14 +131,14 @@ func fill(in onnxfile.Input) (typ string, data []byte, err error) {
 func (j *Job) Run(threads int, o Options) (Row, error) {
 	row := Row{Model: j.name, Threads: threads, CPU: o.CPU, Weights: j.weights}
 	before := busy()
-	tenure, err := engine.StartTenure("TENURE_CPU=" + o.CPU)
+	tenure, err := o.Start("Tenure")
 	if err != nil {
 		return row, err
 	}
 	defer tenure.Close()
-	ort, err := engine.Start("ONNX Runtime", []string{o.Python, o.Script, engine.ServeArg}, nil)
+	ort, err := o.Start("ONNX Runtime")
 	if err != nil {
-		return row, fmt.Errorf("%w (python3 ort.py install installs it)", err)
+		return row, err
 	}
 	defer ort.Close()
 	a, b := Player{tenure, &row.Tenure}, Player{ort, &row.ORT}
@@ -164,6 +167,18 @@ func (j *Job) Run(threads int, o Options) (Row, error) {
 	return row, nil
 }
 
+// Start starts the process of "Tenure" or of "ONNX Runtime".
+func (o Options) Start(name string) (*engine.Process, error) {
+	if name == "Tenure" {
+		return engine.StartTenure("TENURE_CPU=" + o.CPU)
+	}
+	p, err := engine.Start(name, []string{o.Python, o.Script, engine.ServeArg}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w (python3 ort.py install installs it)", err)
+	}
+	return p, nil
+}
+
 // Player is an engine with a model loaded, and what it showed.
 type Player struct {
 	*engine.Process
@@ -181,7 +196,7 @@ func Alternate(o Options, players ...Player) error {
 			if err != nil {
 				return err
 			}
-			p.Side.turns = append(p.Side.turns, median(r.Nanos))
+			p.Side.turns = append(p.Side.turns, Median(r.Nanos))
 			p.Side.Runs += len(r.Nanos)
 		}
 		if o.Between != nil {
@@ -190,7 +205,7 @@ func Alternate(o Options, players ...Player) error {
 		}
 	}
 	for _, p := range players {
-		p.Side.Nanos = median(p.Side.turns)
+		p.Side.Nanos = Median(p.Side.turns)
 	}
 	return nil
 }
@@ -269,8 +284,20 @@ func apart(x, y []byte) (difference, largest float64, err error) {
 	return difference, largest, nil
 }
 
-// median returns the middle of a list that is not empty.
-func median(list []int64) int64 {
+// Threads reads numbers of threads that commas separate.
+func Threads(words string) (counts []int, err error) {
+	for _, word := range strings.Split(words, ",") {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-threads: got %q, want numbers from 1 up", words)
+		}
+		counts = append(counts, n)
+	}
+	return counts, nil
+}
+
+// Median returns the middle of a list that is not empty.
+func Median[T cmp.Ordered](list []T) T {
 	sorted := slices.Sorted(slices.Values(list))
 	return sorted[len(sorted)/2]
 }

@@ -61,10 +61,11 @@ type Report struct {
 
 // NewReport begins a report of this machine.
 func NewReport() *Report {
-	return &Report{Machine: machine(), When: time.Now().UTC().Truncate(time.Second)}
+	return &Report{Machine: Machine(), When: time.Now().UTC().Truncate(time.Second)}
 }
 
-func machine() string {
+// Machine describes this machine.
+func Machine() string {
 	model := runtime.GOARCH
 	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		if _, rest, ok := strings.Cut(string(data), "model name\t: "); ok {
@@ -81,7 +82,7 @@ func machine() string {
 
 // Progress is a row in few words.
 func (r Row) Progress() string {
-	return fmt.Sprintf("%s, %d threads: %.3f ms, %.3f ms, ratio %.2f", r.Model, r.Threads, ms(r.Tenure.Nanos), ms(r.ORT.Nanos), ratio(r.Tenure.Nanos, r.ORT.Nanos))
+	return fmt.Sprintf("%s, %d threads: %.3f ms, %.3f ms, ratio %.2f", r.Model, r.Threads, MS(r.Tenure.Nanos), MS(r.ORT.Nanos), Ratio(r.Tenure.Nanos, r.ORT.Nanos))
 }
 
 // WriteTable prints the report as a table.
@@ -95,8 +96,8 @@ func (r *Report) WriteTable(out io.Writer) error {
 	for _, row := range r.Rows {
 		a, b := row.Tenure, row.ORT
 		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.3f\t%.2f\t%.1f\t%.1f\t%.2f\t%.1f\t%.1f\t%.1e\t%.3g\t%.1f\t\n",
-			row.Model, row.Threads, ms(a.Nanos), ms(b.Nanos), ratio(a.Nanos, b.Nanos),
-			mib(a.Took()), mib(b.Took()), ratio(a.Took(), b.Took()), mib(a.Grew()), mib(b.Grew()),
+			row.Model, row.Threads, MS(a.Nanos), MS(b.Nanos), Ratio(a.Nanos, b.Nanos),
+			mib(a.Took()), mib(b.Took()), Ratio(a.Took(), b.Took()), mib(a.Grew()), mib(b.Grew()),
 			row.Difference, row.Largest, row.Others)
 	}
 	if err := t.Flush(); err != nil {
@@ -130,7 +131,7 @@ func (r Row) writeCalls(out io.Writer) error {
 		r.sums(func(c engine.Call) string { return c.Op + "  " + c.Types }),
 	} {
 		for _, s := range part[:min(len(part), 15)] {
-			fmt.Fprintf(t, "%.3f ms\t%.0f %%\t%d calls\t%s\n", ms(s.nanos), 100*ratio(s.nanos, r.Tenure.Nanos), s.calls, s.what)
+			fmt.Fprintf(t, "%.3f ms\t%.0f %%\t%d calls\t%s\n", MS(s.nanos), 100*Ratio(s.nanos, r.Tenure.Nanos), s.calls, s.what)
 		}
 	}
 	return t.Flush()
@@ -182,11 +183,13 @@ func (r *Report) Read(file string) error {
 	return nil
 }
 
-func ms(nanos int64) float64 { return float64(nanos) / 1e6 }
+// MS turns nanoseconds into milliseconds.
+func MS(nanos int64) float64 { return float64(nanos) / 1e6 }
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }
 
-func ratio(a, b int64) float64 {
+// Ratio is a/b, and 0 where b is.
+func Ratio(a, b int64) float64 {
 	if b == 0 {
 		return 0
 	}

@@ -1,75 +1,12 @@
-package main
+package suite
 
 import (
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	f "github.com/tenure-go/tenure/bench/internal/onnxfile"
 )
-
-// model is a model of the table.
-type model struct {
-	name  string
-	build func() (*f.Graph, error)
-	// becomes names the output that an input becomes: the caller gives that
-	// input up on every run.
-	becomes map[string]string
-}
-
-// models lists the models: the ones built here, then those of the light files.
-func models(folders []string) []model {
-	list := []model{
-		{name: "mlp", build: built(mlp)},
-		{name: "encoder", build: built(encoder)},
-		{name: "elementwise", build: built(elementwise)},
-		{name: "decode", build: built(decode)},
-		{name: "scatter", build: built(scatter)},
-		{name: "scatter-given", build: built(scatter), becomes: map[string]string{"cache": "next"}},
-	}
-	seen := map[string]bool{}
-	for _, folder := range folders {
-		for _, pattern := range []string{"light_*.onnx", "light_*/model.onnx"} {
-			files, _ := filepath.Glob(filepath.Join(folder, pattern)) // the patterns are well formed
-			slices.Sort(files)
-			for _, file := range files {
-				name := lightName(file)
-				if !seen[name] {
-					seen[name] = true
-					list = append(list, model{name: name, build: func() (*f.Graph, error) { return light(file) }})
-				}
-			}
-		}
-	}
-	return list
-}
-
-func lightName(file string) string {
-	base := filepath.Base(file)
-	if base == "model.onnx" {
-		base = filepath.Base(filepath.Dir(file))
-	}
-	return strings.TrimPrefix(strings.TrimSuffix(base, ".onnx"), "light_")
-}
-
-func light(file string) (*f.Graph, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	g, err := f.Reweigh(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return g, nil
-}
-
-func built(build func() *f.Graph) func() (*f.Graph, error) {
-	return func() (*f.Graph, error) { return build(), nil }
-}
 
 // builder adds nodes that are named by a number.
 type builder struct {
