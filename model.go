@@ -39,6 +39,10 @@ type Model struct {
 	inputs  []Info
 	outputs []Info
 
+	// compiling is held while a program is compiled and its weights packed:
+	// until then it may read weights that others give back.
+	compiling sync.Mutex
+
 	mu     sync.Mutex
 	users  int // sessions, and calls that read weights
 	closed bool
@@ -195,7 +199,10 @@ func (m *Model) holding(what string, f func() error) error {
 	if err := m.retain(what); err != nil {
 		return err
 	}
-	return errors.Join(f(), m.release())
+	m.compiling.Lock()
+	err := f()
+	m.compiling.Unlock()
+	return errors.Join(err, m.release())
 }
 
 // Shapes gives sizes to inputs by name.
@@ -371,6 +378,17 @@ func (m *Model) Check(p *plan.Plan) error {
 
 // Notes are remarks on what the model's file says and what was done about it.
 func (m *Model) Notes() []string { return slices.Clone(m.file.Notes) }
+
+// executable compiles for a target and packs the weights.
+func (m *Model) executable(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
+	m.compiling.Lock()
+	defer m.compiling.Unlock()
+	exe, frozen, err = m.compile(ctx, t, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return exe, frozen, exe.Pack()
+}
 
 // compile makes the executable for a target, and says which inputs' values it
 // is made for.

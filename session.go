@@ -166,11 +166,8 @@ func (s *Session) executable(ctx context.Context, t target) (*exec.Executable, e
 	if exe := s.find(t); exe != nil {
 		return exe, nil
 	}
-	exe, deciding, err := s.model.compile(ctx, t, s.opts)
+	exe, deciding, err := s.model.executable(ctx, t, s.opts)
 	if err != nil {
-		return nil, err
-	}
-	if err := exe.Pack(); err != nil {
 		return nil, err
 	}
 	c := &cached{donated: slices.Clone(t.donated), exe: exe}

@@ -66,3 +66,38 @@ func BenchmarkCall(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkProduct multiplies through the pool, with a right matrix that changes and with a packed one.
+func BenchmarkProduct(b *testing.B) {
+	for _, size := range [][3]int{{256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {128, 768, 768}, {128, 3072, 768}, {1, 3072, 768}, {64, 3136, 576}} {
+		m, n, k := size[0], size[1], size[2]
+		c := call(b, "matmul", nil, 1, random(dtype.F32, 1, -1, 1, m, k), random(dtype.F32, 2, -1, 1, k, n))
+		c.Out[0].Data = emptyData(c.Out[0].Type)
+		for _, packed := range []bool{false, true} {
+			for _, threads := range []int{1, 2} {
+				b.Run(fmt.Sprintf("%dx%dx%d/packed=%v/threads=%d", m, n, k, packed, threads), func(b *testing.B) {
+					p := NewPool(threads)
+					defer p.Close()
+					own := *c
+					own.In = append([]op.Arg{}, c.In...)
+					task, err := BindConstants(&own, func(i int) bool { return packed && i == 1 })
+					if err != nil {
+						b.Fatal(err)
+					}
+					if packed {
+						panels := aligned(task.Forms[1].Bytes)
+						task.Forms[1].Pack(panels, own.In[1].Data)
+						own.In[1].Data = panels
+					}
+					scratch := aligned(task.Scratch * p.Threads())
+					for b.Loop() {
+						if err := p.Run(nil, task, scratch); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.ReportMetric(2*float64(m*n*k)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
+				})
+			}
+		}
+	}
+}

@@ -157,6 +157,8 @@ func panelsForm(g kernel.Gemm) Form {
 	}
 	if g.Alpha != 1 {
 		f.Name += fmt.Sprintf(", times %g", g.Alpha)
+	} else {
+		f.Unpack = func(dst, src []byte) { g.UnpackB(view[float32](dst), view[float32](src)) }
 	}
 	return f
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/ir"
@@ -15,6 +16,7 @@ import (
 	"github.com/tenure-go/tenure/plan/check"
 	"github.com/tenure-go/tenure/plan/solve"
 	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
 )
 
 // Options say how a program is compiled.
@@ -44,6 +46,7 @@ type Executable struct {
 	weights ir.Weights
 	panels  *Panels
 	packing packing
+	packed  atomic.Bool // all that packing wants
 	calls   []*ir.Call
 	sigs    []*op.Sig
 	code    []instr
@@ -267,6 +270,9 @@ func (e *Executable) bind(k int) (*compute.Task, error) {
 			call.In[i].Data = e.panels.bytes(key)
 		} else if r.space == plan.SpaceWeight {
 			data, ok := e.weights.Bytes(r.weight)
+			if !ok && e.weights.Has(r.weight) {
+				return nil, fmt.Errorf("weight %q: no memory for its bytes: %w", r.weight.Name, tensor.ErrLimit)
+			}
 			if !ok || int64(len(data)) < r.offset+r.size {
 				return nil, fmt.Errorf("BUG: exec: weight %q has no bytes", r.weight.Name)
 			}

@@ -5,23 +5,30 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/tensor"
 )
 
 // Constants is a table of weights that can give the bytes of one back.
 type Constants interface {
 	ir.Weights
 
-	// Sparable reports whether Spare gives bytes back.
-	Sparable(v *ir.Value) bool
+	// Sparable reports whether Spare gives bytes back, where restore is or is
+	// not nil.
+	Sparable(v *ir.Value, restorable bool) bool
 
-	// Spare gives back the bytes of a weight that nobody is about to read.
-	// Bytes still returns them to whoever does.
-	Spare(v *ir.Value) error
+	// Spare gives back the bytes of a weight that nobody is about to read, if
+	// they are sparable. Bytes still returns them to whoever does: restore
+	// makes them where the table cannot.
+	Spare(v *ir.Value, restore func(dst []byte)) error
+
+	// Hold keeps bytes that a runner reads as long as the table is in use.
+	Hold(data []byte)
 }
 
 // Panels holds constant operands in the forms that tasks read, for all
@@ -55,13 +62,6 @@ func (p *Panels) Release() error {
 	return errors.Join(errs...)
 }
 
-// has reports whether v is a weight of the table that panels are made of, and
-// not a constant of one program.
-func (p *Panels) has(v *ir.Value, data []byte) bool {
-	own, ok := p.constants.Bytes(v)
-	return ok && len(own) > 0 && len(own) == len(data) && &own[0] == &data[0]
-}
-
 // bytes returns a panel, nil before it is packed.
 func (p *Panels) bytes(key panel) []byte {
 	p.mu.Lock()
@@ -74,23 +74,53 @@ func (p *Panels) bytes(key panel) []byte {
 
 // pack makes a panel, unless it is there, from the bytes of the weight.
 func (p *Panels) pack(key panel, f *compute.Form, v *ir.Value) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.packed[key] != nil {
+	if p.bytes(key) != nil {
 		return nil
 	}
-	data, ok := p.constants.Bytes(v)
+	data, ok := p.constants.Raw(v)
 	if !ok || int64(len(data)) < key.offset+key.size {
-		return fmt.Errorf("BUG: exec: weight %q has no bytes to pack", v.Name)
+		return fmt.Errorf("packing weight %q: no memory for its bytes: %w", v.Name, tensor.ErrLimit)
 	}
 	b, err := memory.Alloc(f.Bytes, memory.Weights)
 	if err != nil {
 		return fmt.Errorf("packing weight %q: %w", v.Name, err)
 	}
 	b.SetLabel(v.Name + ", " + f.Name)
-	f.Pack(b.Bytes(), data[key.offset:key.offset+key.size:key.offset+key.size])
+	if err := packInto(b.Bytes(), data[key.offset:key.offset+key.size:key.offset+key.size], f, v); err != nil {
+		return errors.Join(err, b.Release())
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.packed[key] = b
 	return nil
+}
+
+// packInto packs bytes at any address. Kernels read whole elements, so where
+// these lie across there is a copy for as long as it takes.
+func packInto(dst, src []byte, f *compute.Form, v *ir.Value) error {
+	if uintptr(unsafe.Pointer(unsafe.SliceData(src)))%uintptr(max(1, v.Type.DType.Size())) == 0 {
+		f.Pack(dst, src)
+		return nil
+	}
+	b, err := memory.Alloc(len(src), memory.Weights)
+	if err != nil {
+		return fmt.Errorf("packing weight %q: %w", v.Name, err)
+	}
+	copy(b.Bytes(), src)
+	f.Pack(dst, b.Bytes())
+	return b.Release()
+}
+
+// restorer returns the panel from which all bytes of a weight can be made
+// again, and what does it; nil where no panel can.
+func (p *packing) restorer(v *ir.Value) (panel, func(dst, src []byte)) {
+	size, _ := v.Type.Bytes()
+	for _, key := range p.of[v] {
+		if unpack := p.forms[key].Unpack; unpack != nil && key.size == int64(size) {
+			return key, unpack
+		}
+	}
+	return panel{}, nil
 }
 
 // packing is which operands of an executable are read in panels.
@@ -195,15 +225,23 @@ func (e *Executable) mayPack(k, i int) bool {
 	if e.panels == nil || r.space != plan.SpaceWeight || e.packing.raw[r.weight] {
 		return false
 	}
-	data, ok := e.weights.Bytes(r.weight)
-	return ok && e.panels.has(r.weight, data)
+	return e.panels.constants.Has(r.weight) // and not a constant of this program alone
 }
 
 // Pack packs the constant operands that tasks read packed, unless an
 // executable of the same model has done it, and gives the weights' own bytes
 // back. Runners need it; whoever wants the work done before the first run
-// calls it before.
+// calls it before. Nobody may compile a program with the same weights
+// meanwhile.
 func (e *Executable) Pack() error {
+	if e.panels == nil || e.packed.Load() {
+		return nil
+	}
+	for v := range e.packing.raw {
+		if data, ok := e.weights.Bytes(v); ok {
+			e.panels.constants.Hold(data)
+		}
+	}
 	for _, v := range e.packing.weights {
 		for _, key := range e.packing.of[v] {
 			f := e.packing.forms[key]
@@ -211,10 +249,16 @@ func (e *Executable) Pack() error {
 				return err
 			}
 		}
-		if err := e.panels.constants.Spare(v); err != nil {
+		var restore func([]byte)
+		if key, unpack := e.packing.restorer(v); unpack != nil {
+			packed := e.panels.bytes(key)
+			restore = func(dst []byte) { unpack(dst, packed) }
+		}
+		if err := e.panels.constants.Spare(v, restore); err != nil {
 			return err
 		}
 	}
+	e.packed.Store(true)
 	return nil
 }
 
@@ -226,7 +270,7 @@ func (p *packing) document(d *plan.Plan, panels *Panels) {
 		for _, key := range p.of[v] {
 			entry.Bytes += int64(p.forms[key].Bytes)
 		}
-		if panels.constants.Sparable(v) {
+		if _, unpack := p.restorer(v); panels.constants.Sparable(v, unpack != nil) {
 			entry.Spared = int64(size)
 		}
 		d.WeightBytes += entry.Bytes - entry.Spared

@@ -18,14 +18,17 @@ type table struct {
 	ir.WeightMap
 	sparable bool
 	spared   map[string]int
+	held     [][]byte
 }
 
-func (t *table) Sparable(*ir.Value) bool { return t.sparable }
+func (t *table) Sparable(*ir.Value, bool) bool { return t.sparable }
 
-func (t *table) Spare(v *ir.Value) error {
+func (t *table) Spare(v *ir.Value, restore func([]byte)) error {
 	t.spared[v.Name]++
 	return nil
 }
+
+func (t *table) Hold(data []byte) { t.held = append(t.held, data) }
 
 func tableFor(p *ir.Program) *table {
 	t := &table{WeightMap: ir.WeightMap{}, sparable: true, spared: map[string]int{}}

@@ -3,14 +3,30 @@ package ir
 // Weights is a table of the bytes of weights. A program and its clones read
 // one table, so an implementation looks weights up by name or ID, not by pointer.
 type Weights interface {
+	// Has reports whether the table has bytes of the weight.
+	Has(w *Value) bool
+
 	// Bytes returns the bytes of the weight, little-endian and row-major,
-	// and false when the table has none. They must not be written, and stay
-	// valid as long as the table is in use.
+	// aligned for its elements, and false when the table has none. They must
+	// not be written, and stay valid as long as the table is in use. A table
+	// may have to make them first, so ask Has where it is enough.
 	Bytes(w *Value) ([]byte, bool)
+
+	// Raw returns the bytes at any address, for whoever copies them.
+	Raw(w *Value) ([]byte, bool)
 }
 
 // WeightMap is a Weights table on the Go heap, by name.
 type WeightMap map[string][]byte
+
+// Has reports whether bytes are stored under the weight's name.
+func (m WeightMap) Has(w *Value) bool {
+	_, ok := m[w.Name]
+	return ok
+}
+
+// Raw is Bytes.
+func (m WeightMap) Raw(w *Value) ([]byte, bool) { return m.Bytes(w) }
 
 // Bytes returns the bytes stored under the weight's name.
 func (m WeightMap) Bytes(w *Value) ([]byte, bool) {

@@ -31,7 +31,9 @@
 // # Memory
 //
 // [Load] maps the file. Weights that lie aligned in it are used there; others
-// are copied once into buffers of package memory with the purpose Weights.
+// are copied into buffers of package memory with the purpose Weights, large
+// ones when somebody asks for their bytes. [Weights.Spare] gives back the
+// bytes of a weight that somebody has packed.
 // [Model.Close] ends both; programs stay valid without their weights.
 // [ReadTensor] copies.
 //

@@ -20,7 +20,7 @@ type files struct {
 	fsys     fs.FS  // instead of dir, nil for none
 	inMemory bool   // read into memory instead of mapping
 	opened   map[string][]byte
-	loaded   map[*tensorProto][]byte // of the model file
+	loaded   map[*tensorProto]string // of the model file, by the name of its first weight
 	weights  *Weights                // keeps the mappings
 }
 

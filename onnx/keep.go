@@ -28,22 +28,48 @@ func (w *Weights) Keep(p *ir.Program) error {
 			}
 			continue
 		}
-		if figure := w.counted[name]; figure != nil {
-			*figure -= int64(len(data))
-		}
+		w.uncount(name)
 		delete(w.bytes, name)
-		delete(w.counted, name)
+	}
+	for name, s := range w.away {
+		switch {
+		case !kept[name]:
+			if s.inFile != nil {
+				w.figures.Mapped -= int64(s.size)
+			}
+			delete(w.away, name)
+		case s.inFile != nil:
+			starts = append(starts, addressOf(s.inFile))
+		}
+	}
+	for name, s := range w.sources {
+		if !kept[name] {
+			delete(w.sources, name)
+		} else if s.inFile != nil {
+			starts = append(starts, addressOf(s.inFile)) // spared, it is read from there again
+		}
 	}
 	slices.Sort(starts)
 	var errs []error
 	w.buffers = slices.DeleteFunc(w.buffers, func(b *memory.Buffer) bool {
 		if holdsAny(b.Bytes(), starts) {
+			if b.Flags()&memory.Mapped != 0 {
+				// What passes read once is not kept: the pages of what is read by runs come back.
+				errs = append(errs, ignoreUnsupported(b.Discard(0, b.Len())))
+			}
 			return false
 		}
 		errs = append(errs, b.Release())
 		return true
 	})
 	return errors.Join(errs...)
+}
+
+func ignoreUnsupported(err error) error {
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
 }
 
 func addressOf(data []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(data))) }

@@ -99,7 +99,7 @@ func parse(data []byte, dir string, w *Weights, opts Options) (*Model, error) {
 		model:      m,
 		reg:        opts.Registry,
 		maxInlined: minExpansion + maxExpansion*len(data),
-		files:      &files{dir: dir, fsys: opts.FS, inMemory: opts.Read, opened: map[string][]byte{}, loaded: map[*tensorProto][]byte{}, weights: w},
+		files:      &files{dir: dir, fsys: opts.FS, inMemory: opts.Read, opened: map[string][]byte{}, loaded: map[*tensorProto]string{}, weights: w},
 	}
 	if err := im.run(proto); err != nil {
 		return nil, errors.Join(err, w.Close())

@@ -8,45 +8,145 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// Sparable reports whether Spare gives the bytes of a weight back: those that
-// lie in a mapped file.
-func (w *Weights) Sparable(v *ir.Value) bool {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	data := w.bytes[v.Name]
-	return len(data) > 0 && w.mapped(data) != nil
+// copiedLate is from how many bytes on a weight that lies unaligned in the file
+// is copied only when somebody asks for aligned bytes.
+const copiedLate = 64 << 10
+
+// source is how the bytes of a weight are made when somebody asks for them.
+type source struct {
+	size    int
+	inFile  []byte           // where they lie in the file, at any address
+	restore func(dst []byte) // makes them, for those that are in no file
 }
 
-// Spare gives the pages of a weight back, for one that nobody is about to
-// read, such as a weight of which kernels have a copy in a form of their own.
-// Its bytes may still be read: then they come from the file again.
-func (w *Weights) Spare(v *ir.Value) error {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	data := w.bytes[v.Name]
-	if len(data) == 0 {
-		return nil
+// postpone enters a weight whose bytes are made when somebody asks for them.
+func (w *Weights) postpone(name string, s *source) error {
+	if err := w.put(name, nil); err != nil {
+		return err
 	}
-	b := w.mapped(data)
-	if b == nil {
-		return nil
-	}
-	from := int(addressOf(data) - addressOf(b.Bytes()))
-	if err := b.Discard(from, from+len(data)); err != nil {
-		return fmt.Errorf("weight %q: %w", v.Name, err)
+	delete(w.bytes, name)
+	w.away[name] = s
+	if s.inFile != nil {
+		w.figures.Mapped += int64(s.size)
 	}
 	return nil
 }
 
-// mapped returns the mapped file in which the bytes lie, nil for none.
-func (w *Weights) mapped(data []byte) *memory.Buffer {
+// fetch makes the bytes of a weight that is away.
+func (w *Weights) fetch(name string) ([]byte, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.away[name]
+	if s == nil { // somebody else has fetched it
+		b, ok := w.bytes[name]
+		return b, ok
+	}
+	delete(w.away, name)
+	data, err := w.alloc(name, s.size)
+	if err != nil {
+		w.away[name] = s
+		return nil, false
+	}
+	if w.sources[name] = s; s.inFile == nil {
+		s.restore(data)
+		w.count(name, &w.figures.Made)
+		return data, true
+	}
+	copy(data, s.inFile)
+	w.figures.Mapped -= int64(s.size)
+	w.count(name, &w.figures.Copied)
+	return data, true
+}
+
+// Sparable reports whether Spare gives the bytes of a weight back: those of a
+// mapped file, and those that can be made again.
+func (w *Weights) Sparable(v *ir.Value, restorable bool) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	if w.away[v.Name] != nil {
+		return true
+	}
+	b, whole := w.bufferOf(w.bytes[v.Name])
+	if b == nil || b.Flags()&memory.Mapped != 0 {
+		return b != nil
+	}
+	s := w.sources[v.Name]
+	return whole && !w.held[b] && (restorable || s != nil && s.inFile != nil) && !w.sharesWith(v.Name, b)
+}
+
+// Spare gives the bytes of a weight back, if it is sparable, for one that
+// nobody is about to read, such as a weight of which kernels have a copy in a
+// form of their own. Who asks for them gets them nevertheless: from the file
+// again, or from restore.
+func (w *Weights) Spare(v *ir.Value, restore func(dst []byte)) error {
+	if !w.Sparable(v, restore != nil) {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	data := w.bytes[v.Name]
+	if s := w.away[v.Name]; s != nil {
+		data = s.inFile // only its pages
+	}
+	b, _ := w.bufferOf(data)
+	switch {
+	case b == nil:
+		return nil
+	case b.Flags()&memory.Mapped != 0:
+		from := int(addressOf(data) - addressOf(b.Bytes()))
+		if err := b.Discard(from, from+len(data)); err != nil {
+			return fmt.Errorf("weight %q: %w", v.Name, err)
+		}
+		return nil
+	}
+	s := w.sources[v.Name]
+	if s == nil {
+		s = &source{size: len(data), restore: restore}
+	}
+	w.uncount(v.Name)
+	delete(w.bytes, v.Name)
+	w.buffers = slices.DeleteFunc(w.buffers, func(x *memory.Buffer) bool { return x == b })
+	if w.away[v.Name] = s; s.inFile != nil {
+		w.figures.Mapped += int64(s.size)
+	}
+	return b.Release()
+}
+
+// Hold keeps the bytes of a weight where they are: somebody reads them for as
+// long as the table is in use.
+func (w *Weights) Hold(data []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if b, _ := w.bufferOf(data); b != nil {
+		w.held[b] = true
+	}
+}
+
+// bufferOf returns the buffer in which bytes lie, nil for none, and whether
+// they are all of it.
+func (w *Weights) bufferOf(data []byte) (b *memory.Buffer, whole bool) {
+	if len(data) == 0 {
+		return nil, false
+	}
 	at := addressOf(data)
 	i := slices.IndexFunc(w.buffers, func(b *memory.Buffer) bool {
 		from := addressOf(b.Bytes())
 		return from <= at && at-from < uintptr(b.Len())
 	})
-	if i < 0 || w.buffers[i].Flags()&memory.Mapped == 0 {
-		return nil
+	if i < 0 {
+		return nil, false
 	}
-	return w.buffers[i]
+	return w.buffers[i], w.buffers[i].Len() == len(data)
+}
+
+// sharesWith reports whether another weight than the named one has bytes in a
+// buffer.
+func (w *Weights) sharesWith(name string, b *memory.Buffer) bool {
+	from := addressOf(b.Bytes())
+	for other, data := range w.bytes {
+		if at := addressOf(data); other != name && from <= at && at-from < uintptr(b.Len()) {
+			return true
+		}
+	}
+	return false
 }

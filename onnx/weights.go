@@ -13,12 +13,16 @@ import (
 
 // Weights holds the bytes of a program's weights: where they lie in the mapped
 // file, in copies where the file has them unaligned or as lists of numbers,
-// and in buffers for those that passes add. It implements [ir.Weights] and is
-// safe for concurrent use; Close ends the bytes, so nobody may read them then.
+// and in buffers for those that passes add. Large copies are made when somebody
+// asks for the bytes. It implements [ir.Weights] and is safe for concurrent
+// use; Close ends the bytes, so nobody may read them then.
 type Weights struct {
 	mu      sync.RWMutex
 	bytes   map[string][]byte
-	counted map[string]*int64 // the figure that counts a weight; none for one that shares bytes
+	away    map[string]*source      // weights without bytes for now
+	sources map[string]*source      // where the bytes of weights came from that were away
+	held    map[*memory.Buffer]bool // buffers that somebody reads for good
+	counted map[string]*int64       // the figure that counts a weight; none for one that shares bytes
 	buffers []*memory.Buffer
 	figures WeightFigures
 	closed  bool
@@ -26,20 +30,44 @@ type Weights struct {
 
 // WeightFigures says where the bytes of weights are.
 type WeightFigures struct {
-	Mapped int64 // used where they lie in the model's files
+	Mapped int64 // in the model's files alone
 	Copied int64 // copied out of the files
 	Made   int64 // made by lifting older forms and by passes
 }
 
-func newWeights() *Weights { return &Weights{bytes: map[string][]byte{}, counted: map[string]*int64{}} }
+func newWeights() *Weights {
+	return &Weights{bytes: map[string][]byte{}, away: map[string]*source{}, sources: map[string]*source{}, held: map[*memory.Buffer]bool{}, counted: map[string]*int64{}}
+}
 
-// Bytes returns the bytes of the weight, false when there are none. They must
-// not be written.
-func (w *Weights) Bytes(v *ir.Value) ([]byte, bool) {
+// Has reports whether there are bytes of the weight.
+func (w *Weights) Has(v *ir.Value) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
+	return w.bytes[v.Name] != nil || w.away[v.Name] != nil
+}
+
+// Bytes returns the bytes of the weight, false when there are none or, for
+// those that must be made first, no memory. They must not be written.
+func (w *Weights) Bytes(v *ir.Value) ([]byte, bool) {
+	w.mu.RLock()
 	b, ok := w.bytes[v.Name]
-	return b, ok
+	away := w.away[v.Name] != nil
+	w.mu.RUnlock()
+	if !away {
+		return b, ok
+	}
+	return w.fetch(v.Name)
+}
+
+// Raw returns the bytes of the weight at whatever address.
+func (w *Weights) Raw(v *ir.Value) ([]byte, bool) {
+	w.mu.RLock()
+	if s := w.away[v.Name]; s != nil && s.inFile != nil {
+		defer w.mu.RUnlock()
+		return s.inFile, true
+	}
+	w.mu.RUnlock()
+	return w.Bytes(v)
 }
 
 // Figures returns where the bytes are now.
@@ -82,6 +110,14 @@ func (w *Weights) count(name string, figure *int64) {
 	*figure += int64(len(w.bytes[name]))
 }
 
+// uncount takes a weight out of the figures.
+func (w *Weights) uncount(name string) {
+	if figure := w.counted[name]; figure != nil {
+		*figure -= int64(len(w.bytes[name]))
+	}
+	delete(w.counted, name)
+}
+
 // Share gives a name to bytes that the table holds already: those of another
 // weight, or a part of them.
 func (w *Weights) Share(name string, typ op.Type, data []byte) error {
@@ -109,7 +145,7 @@ func (w *Weights) put(name string, data []byte) error {
 	if w.closed {
 		return fmt.Errorf("weight %q: the weights are closed: %w", name, tensor.ErrReleased)
 	}
-	if _, ok := w.bytes[name]; ok {
+	if w.bytes[name] != nil || w.away[name] != nil {
 		return fmt.Errorf("weight %q: got a second one of that name", name)
 	}
 	w.bytes[name] = data
@@ -132,7 +168,11 @@ func (w *Weights) alloc(name string, n int) ([]byte, error) {
 // load stores the bytes of a checked tensor under a name: in place if they lie
 // aligned in the file.
 func (w *Weights) load(name string, t *tensorProto, d tensorData, files *files) error {
-	if data, ok := files.loaded[t]; ok { // a function's body, imported once more
+	if first, ok := files.loaded[t]; ok { // a function's body, imported once more
+		data, ok := w.Bytes(&ir.Value{Name: first})
+		if !ok {
+			return fmt.Errorf("weight %q: no memory for its bytes: %w", first, tensor.ErrLimit)
+		}
 		return w.Share(name, d.typ, data)
 	}
 	if t.external != nil {
@@ -145,32 +185,34 @@ func (w *Weights) load(name string, t *tensorProto, d tensorData, files *files) 
 		}
 		d.inFile = data
 	}
-	data, err := w.place(name, t, d)
-	files.loaded[t] = data
-	return err
+	files.loaded[t] = name
+	return w.place(name, t, d)
 }
 
 // place enters bytes that are in a file, or in lists of numbers.
-func (w *Weights) place(name string, t *tensorProto, d tensorData) ([]byte, error) {
+func (w *Weights) place(name string, t *tensorProto, d tensorData) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if d.inFile != nil && aligned(d.inFile, d.typ.DType) {
+	switch {
+	case d.inFile != nil && aligned(d.inFile, d.typ.DType):
 		err := w.put(name, d.inFile)
 		if err == nil {
 			w.count(name, &w.figures.Mapped)
 		}
-		return d.inFile, err
+		return err
+	case len(d.inFile) >= copiedLate:
+		return w.postpone(name, &source{size: d.bytes, inFile: d.inFile})
 	}
 	dst, err := w.alloc(name, d.bytes)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	w.count(name, &w.figures.Copied)
 	if d.inFile == nil {
-		return dst, t.convert(d, dst)
+		return t.convert(d, dst)
 	}
 	copy(dst, d.inFile)
-	return dst, nil
+	return nil
 }
 
 // hold makes the weights another keeper of a buffer that their bytes lie in.
@@ -189,6 +231,6 @@ func (w *Weights) Close() error {
 	for _, b := range w.buffers {
 		errs = append(errs, b.Release())
 	}
-	w.bytes, w.buffers, w.figures, w.closed = nil, nil, WeightFigures{}, true
+	w.bytes, w.away, w.buffers, w.figures, w.closed = nil, nil, nil, WeightFigures{}, true
 	return errors.Join(errs...)
 }

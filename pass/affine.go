@@ -118,8 +118,11 @@ func (c *Context) affineOfBinary(call *ir.Call, arg int) *affine {
 
 // floats returns the elements of a constant of type f32.
 func (c *Context) floats(v *ir.Value) ([]float32, bool) {
-	data, ok := c.known(v)
-	if !ok || v.Type.DType != dtype.F32 {
+	if !c.isKnown(v) || v.Type.DType != dtype.F32 {
+		return nil, false
+	}
+	data, ok := c.Constants.Raw(v)
+	if !ok {
 		return nil, false
 	}
 	out := make([]float32, len(data)/4)

@@ -70,6 +70,20 @@ func (o *Overlay) Bytes(v *ir.Value) ([]byte, bool) {
 	return o.Base.Bytes(v)
 }
 
+// Has reports whether the overlay or its base has bytes of a weight.
+func (o *Overlay) Has(v *ir.Value) bool {
+	_, own := o.bytes[v.Name]
+	return own || o.Base != nil && o.Base.Has(v)
+}
+
+// Raw returns the bytes of a weight at any address.
+func (o *Overlay) Raw(v *ir.Value) ([]byte, bool) {
+	if b, ok := o.bytes[v.Name]; ok || o.Base == nil {
+		return b, ok
+	}
+	return o.Base.Raw(v)
+}
+
 // New makes room for a weight.
 func (o *Overlay) New(name string, t op.Type) ([]byte, error) {
 	n, err := t.Bytes()
@@ -97,6 +111,11 @@ func (c *Context) known(v *ir.Value) ([]byte, bool) {
 		return nil, false
 	}
 	return c.Constants.Bytes(v)
+}
+
+// isKnown reports whether a value is a constant.
+func (c *Context) isKnown(v *ir.Value) bool {
+	return v != nil && v.Kind == ir.Weight && c.Constants.Has(v)
 }
 
 // newWeight makes a weight of the program and returns its bytes to be filled.
@@ -133,7 +152,7 @@ func (c *Context) freeName(name string) string {
 	}
 	probe := ir.Value{Kind: ir.Weight, Name: name}
 	for i := 1; ; i++ {
-		if _, taken := c.Constants.Bytes(&probe); !taken && !c.names[probe.Name] {
+		if !c.Constants.Has(&probe) && !c.names[probe.Name] {
 			break
 		}
 		probe.Name = fmt.Sprintf("%s.%d", name, i)

@@ -32,8 +32,11 @@ func cse(ctx *Context) error {
 func mergeWeights(ctx *Context, replaced replacer) {
 	seen := map[string]*ir.Value{}
 	for _, w := range ctx.Program.Weights {
+		if n, err := w.Type.Bytes(); err != nil || n > maxMergedWeight {
+			continue
+		}
 		data, ok := ctx.Constants.Bytes(w)
-		if !ok || len(data) > maxMergedWeight {
+		if !ok {
 			continue
 		}
 		key := w.Type.String() + string(data)

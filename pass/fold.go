@@ -172,7 +172,7 @@ func (f *folder) allKnown(c *ir.Call, sig *op.Sig) bool {
 		if a.Value == nil {
 			continue
 		}
-		if _, ok := f.ctx.known(a.Value); !ok {
+		if !f.ctx.isKnown(a.Value) {
 			return false
 		}
 	}

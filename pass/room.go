@@ -27,8 +27,8 @@ type room struct {
 func roomOf(ctx *Context) *room {
 	r := &room{bytes: leastRoom, work: mostWork}
 	for _, w := range ctx.Program.Weights {
-		if data, ok := ctx.known(w); ok {
-			r.bytes += roomPerByte * int64(len(data))
+		if n, err := w.Type.Bytes(); err == nil && ctx.isKnown(w) {
+			r.bytes += roomPerByte * int64(n)
 		}
 	}
 	return r

@@ -20,6 +20,24 @@ func (g *Gemm) PackB(dst, b []float32) {
 	}
 }
 
+// UnpackB is the reverse of PackB where Alpha is 1. dst is a whole B whose rows follow each other.
+func (g *Gemm) UnpackB(dst, panels []float32) {
+	width := ceilDiv(g.N, gemmNR) * gemmNR
+	block := blockOf(g.K)
+	for k := range g.K {
+		depth := min(block, g.K-k/block*block)
+		rows := panels[k/block*block*width:]
+		for j := range g.N {
+			x := rows[j/gemmNR*gemmNR*depth+k%block*gemmNR+j%gemmNR]
+			if g.TransB {
+				dst[j*g.K+k] = x
+			} else {
+				dst[k*g.N+j] = x
+			}
+		}
+	}
+}
+
 // packBlock packs rows [k, k+depth) and columns [col, col+cols) of B.
 func (g *Gemm) packBlock(dst, b []float32, k, depth, col, cols int) {
 	for j := 0; j < cols; j += g.nr {

@@ -1,6 +1,7 @@
 package kerneltest
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -135,6 +136,13 @@ func gemmCase(t *testing.T, r *rand.Rand, name string, g kernel.Gemm, res residu
 		panels := out[float32](s, "packed", g.PackedBFloats())
 		pack := g
 		pack.PackB(panels, args.B)
+		if g.Alpha == 1 {
+			unpacked := out[float32](s, "unpacked", g.K*g.N)
+			pack.UnpackB(unpacked, panels)
+			if !bytes.Equal(asBytes(unpacked), asBytes(args.B)) {
+				t.Fatalf("%s: unpacking gives another matrix than was packed", name)
+			}
+		}
 		args.B = panels
 	}
 	runGemm(s, &g, &args)

@@ -1,0 +1,136 @@
+package tenure_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/compute"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// packedModel has a convolution whose weights a normalisation is folded into,
+// and two products. The name of its first node moves the weights in the file.
+func packedModel(first string) []byte {
+	raw := func(n int) []byte {
+		var b []byte
+		for i := range n {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(i%23-11)/32))
+		}
+		return b
+	}
+	var g graph
+	g.input("x", f32Type, "n", 16, 4, 4)
+	g.weight("k", f32Type, raw(64*16*9), 64, 16, 3, 3)
+	for _, name := range []string{"scale", "shift", "mean", "variance"} {
+		g.weight(name, f32Type, raw(64 * 64)[4*40:4*104], 64)
+	}
+	g.floats("ones", make([]float32, 64)...)
+	g.weight("w", f32Type, raw(1024*256), 1024, 256)
+	g.weight("v", f32Type, raw(256*192), 192, 256)
+	g.weight("b", f32Type, raw(192), 192)
+	g.node("Conv", []string{"x", "k"}, []string{first}, attrInts("kernel_shape", 3, 3), attrInts("pads", 1, 1, 1, 1))
+	g.node("BatchNormalization", []string{first, "scale", "shift", "mean", "scale"}, []string{"n"})
+	g.node("Flatten", []string{"n"}, []string{"f"})
+	g.node("MatMul", []string{"f", "w"}, []string{"h"})
+	g.node("Gemm", []string{"h", "v", "b"}, []string{"y"}, attrInt("transB", 1))
+	g.output("y")
+	return g.file()
+}
+
+// TestPackedWeights loads a model whose weights lie at every distance from an
+// aligned address. A session holds them once, in the forms of the kernels, as
+// the plan says, whatever shapes it is run for; the results are those of the
+// program as it was read.
+func TestPackedWeights(t *testing.T) {
+	for pad := range 4 {
+		t.Run(fmt.Sprint(pad), func(t *testing.T) { testPackedWeights(t, packedModel(strings.Repeat("c", 1+pad))) })
+	}
+}
+
+func testPackedWeights(t *testing.T, data []byte) {
+	memorytest.Check(t)
+	path := filepath.Join(t.TempDir(), "packed.onnx")
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m := load(t, path)
+	s := session(t, m, tenure.WithThreads(2))
+	var held int64
+	for _, batch := range []int{1, 5, 1} {
+		x := of(t, ramp(batch*16*16), batch, 16, 4, 4)
+		out, err := s.Run(context.Background(), tenure.Inputs{"x": x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.Plan(context.Background(), tenure.Shapes{"x": {batch, 16, 4, 4}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := memory.Stats()
+		inMemory := now.Of(memory.Weights).Current - now.Files
+		if held == 0 {
+			held = inMemory
+		}
+		var packed, spared int64
+		for _, w := range p.Packed {
+			packed, spared = packed+w.Bytes, spared+w.Spared
+		}
+		// What is not packed lies in the file or, in all less than this, beside it. The portable kernels pack no weights of convolutions.
+		const conv, products = 4 * 64 * 16 * 9, 4 * (1024*256 + 192*256)
+		rest := int64(8 << 10)
+		want := int64(conv + products)
+		if len(p.Packed) < 3 {
+			rest, want = rest+conv, products
+		}
+		if inMemory != held || inMemory < packed || inMemory > packed+rest {
+			t.Errorf("batch %d: got %d bytes of weights in memory, want the same %d at all times, and little more than the %d packed", batch, inMemory, held, packed)
+		}
+		if spared != want {
+			t.Errorf("batch %d: got %d bytes spared, want the %d of the convolution and the products", batch, spared, want)
+		}
+		wantPlain(t, path, x, out["y"])
+		if err := out.Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wantPlain holds a result to that of the program as it is in the file, call
+// by call.
+func wantPlain(t *testing.T, path string, x, y *tensor.Tensor) {
+	t.Helper()
+	file, err := onnx.Load(path, onnx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	use, err := x.Use()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer use.Release()
+	in := ir.Interpreter{Eval: compute.Eval, Weights: file.Weights}
+	results, err := in.Run(file.Program, op.Arg{Type: op.Type{DType: x.DType(), Shape: x.Shape()}, Data: use.Data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := values(t, y)
+	for i, v := range got {
+		want := math.Float32frombits(binary.LittleEndian.Uint32(results[0].Data[4*i:]))
+		if math.Abs(float64(v-want)) > 1e-4*(1+math.Abs(float64(want))) {
+			t.Fatalf("element %d: got %v, want %v", i, v, want)
+		}
+	}
+}
