@@ -89,9 +89,18 @@ func unaryTask(c *op.Call, f kernel.UnaryOp, p *[2]float64) (*Task, error) {
 	dt := c.In[0].DType
 	switch dt {
 	case dtype.F32:
-		t.Tile = func(tile int, _ []byte) {
+		large := 4*n >= streamBytes
+		if large {
+			t.Scratch = 4 * kernel.StreamScratchFloats
+		}
+		t.Tile = func(tile int, scratch []byte) {
 			lo, hi := span(tile, n)
-			kernel.UnaryF32(f, out[float32](c, 0)[lo:hi], in[float32](c, 0)[lo:hi], float32(p[0]), float32(p[1]))
+			dst, src := out[float32](c, 0)[lo:hi], in[float32](c, 0)[lo:hi]
+			if large && !sameBytes(c.Out[0].Data, c.In[0].Data) {
+				kernel.UnaryStream(f, dst, src, float32(p[0]), float32(p[1]), view[float32](scratch[:4*kernel.StreamScratchFloats]))
+				return
+			}
+			kernel.UnaryF32(f, dst, src, float32(p[0]), float32(p[1]))
 		}
 		return t, nil
 	case dtype.F64:
@@ -219,6 +228,12 @@ func binaryTask(c *op.Call, f kernel.BinaryOp) (*Task, error) {
 	t := &Task{Tiles: nest.Tiles()}
 	switch dt {
 	case dtype.F32:
+		if 4*nest.Elements() >= streamBytes {
+			one := &kernel.Chain{Steps: []kernel.ChainStep{{IsBinary: true, Binary: f, A: 0, B: 1}}}
+			if t, ok := chainTask(c, one); ok {
+				return t, nil
+			}
+		}
 		t.Tile = func(tile int, _ []byte) {
 			lo, hi := nest.Range(tile)
 			kernel.BinaryF32(f, nest, lo, hi, out[float32](c, 0), in[float32](c, 0), in[float32](c, 1))

@@ -63,6 +63,10 @@ func copyFirst(c *op.Call, t *Task) {
 	}
 	t.Tile = func(tile int, _ []byte) {
 		lo, hi := tile*copySpan, min((tile+1)*copySpan, n)
+		if n >= streamBytes {
+			kernel.Stream(c.Out[0].Data[lo:hi], c.In[0].Data[lo:hi])
+			return
+		}
 		copy(c.Out[0].Data[lo:hi], c.In[0].Data[lo:hi])
 	}
 }

@@ -29,4 +29,5 @@ var families = [][]*Def{
 	generatorOps,
 	controlOps,
 	fusedOps,
+	chainOps,
 }

@@ -20,7 +20,7 @@ var Load = []Pass{Fold, Views, BatchNorm, CSE, DCE, Idioms, DCE}
 // Specialise is what a copy of the program goes through for each set of
 // input types: afterwards every type is static and every right to write into
 // an operand is marked.
-var Specialise = []Pass{Fold, Views, CSE, DCE, Idioms, DCE, Fuse, Views, DCE, Outputs, Donate}
+var Specialise = []Pass{Fold, Views, CSE, DCE, Idioms, DCE, Fuse, Views, DCE, Chain, Outputs, Donate}
 
 // before says which pass runs before which, and why. A test holds the
 // pipelines to it.
@@ -34,6 +34,10 @@ var before = []struct{ first, second, why string }{
 	{"cse", "dce", "merged calls are left for dce"},
 	{"dce", "fuse", "a dead reader would keep a value from being fused"},
 	{"views", "fuse", "an identity between two calls would hide the pattern"},
+	{"fuse", "chain", "what follows a convolution belongs to it"},
+	{"idioms", "chain", "a chain would hide an idiom"},
+	{"dce", "chain", "a dead reader would keep a value alive"},
+	{"chain", "outputs", "a chain changes which call gives a result"},
 	{"fuse", "outputs", "fusing changes which call gives a result"},
 	{"outputs", "donate", "a copy that gives an output its own bytes decides what is a last use"},
 	{"dce", "donate", "a dead reader would be a later use"},

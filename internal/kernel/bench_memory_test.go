@@ -2,9 +2,14 @@ package kernel_test
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/tenure-go/tenure/internal/kernel"
 )
+
+func wide(x []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), 4*len(x))
+}
 
 // BenchmarkMemory measures kernels that memory bounds beside what bounds them: a scale in place, a copy and a read of the same bytes. The
 // bandwidth is that of what a kernel must read and write once.
@@ -25,6 +30,19 @@ func BenchmarkMemory(b *testing.B) {
 		sumColumns.Prepare(kernel.ReduceSum, []int{size.n / 1024, 1024}, []bool{true, false})
 		var peak kernel.Reduce
 		peak.Prepare(kernel.ReduceMax, []int{size.n >> 15, 1 << 15}, []bool{false, true})
+		chain := kernel.Chain{Elements: size.n, Operands: []kernel.ChainOperand{{Inner: 1, Count: size.n}, {Inner: 1, Count: 1}}}
+		for i := range 10 {
+			step := kernel.ChainStep{Unary: []kernel.UnaryOp{kernel.Abs, kernel.Relu, kernel.Sqrt, kernel.Neg, kernel.Sigmoid}[i/2], A: -1}
+			if i%2 == 1 {
+				step.IsBinary, step.Binary, step.B = true, kernel.Add, 1
+			}
+			if i == 0 {
+				step.A = 0
+			}
+			chain.Steps = append(chain.Steps, step)
+		}
+		chain.Prepare()
+		steps := make([]float32, chain.ScratchFloats())
 		scratch := make([]float64, columns.ScratchBytes()/8)
 		unary := func(op kernel.UnaryOp, dst []float32) func() {
 			return func() {
@@ -49,7 +67,13 @@ func BenchmarkMemory(b *testing.B) {
 			{"limit/read", 1, tiles(peak.Tiles(), func(t int) { kernel.ReduceTile(&peak, t, y, x) })},
 			{"limit/copy", 2, tiles(size.n>>15, func(t int) { copy(z[t<<15:(t+1)<<15], x[t<<15:]) })},
 			{"limit/scale in place", 2, unary(kernel.Affine, x)},
+			{"limit/copy past the caches", 2, tiles(size.n>>15, func(t int) { kernel.Stream(wide(z)[t<<17:(t+1)<<17], wide(x)[t<<17:]) })},
 			{"relu", 2, unary(kernel.Relu, z)},
+			{"gelu past the caches", 2, tiles(size.n>>15, func(t int) {
+				kernel.UnaryStream(kernel.Gelu, z[t<<15:(t+1)<<15], x[t<<15:(t+1)<<15], 0, 0, row)
+			})},
+			{"chain of 10 past the caches", 2, tiles(chain.Tiles(), func(t int) { chain.Tile(t, steps, z, [][]float32{x, row}, true) })},
+			{"chain of 10 in place", 2, tiles(chain.Tiles(), func(t int) { chain.Tile(t, steps, z, [][]float32{z, row}, false) })},
 			{"exp", 2, unary(kernel.Exp, z)},
 			{"tanh", 2, unary(kernel.Tanh, z)},
 			{"erf", 2, unary(kernel.Erf, z)},

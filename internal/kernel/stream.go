@@ -4,3 +4,27 @@ package kernel
 var streamRow = portableStream
 
 func portableStream(dst, src []float32) { copy(dst, src) }
+
+// StreamScratchFloats is what UnaryStream needs.
+const StreamScratchFloats = chainPiece
+
+// UnaryStream is UnaryF32 with a result that is written past the caches. dst is not src.
+func UnaryStream(op UnaryOp, dst, src []float32, a, b float32, scratch []float32) {
+	sameLen(op.String(), len(dst), len(src))
+	for len(src) > 0 {
+		n := min(len(src), StreamScratchFloats)
+		unaryRow[op](scratch[:n], src[:n], a, b)
+		streamRow(dst[:n], scratch[:n])
+		dst, src = dst[n:], src[n:]
+	}
+}
+
+// Stream copies past the caches.
+func Stream(dst, src []byte) {
+	if isAligned[float32](dst) && isAligned[float32](src) {
+		n := min(len(dst), len(src)) / 4 * 4
+		streamRow(view[float32](dst[:n]), view[float32](src[:n]))
+		dst, src = dst[n:], src[n:]
+	}
+	copy(dst, src)
+}

@@ -160,7 +160,12 @@ func windowSamples() map[string][]optest.Case {
 		"average_pool":        {{Args: args{num(f32, 2, 3, 7, 8)}, Attrs: pool()}, {Args: args{num(f64, 2, 3, 7, 8)}, Attrs: pool("ceil_mode", 1, "count_include_pad", 1)}, {Args: args{num(f16, 2, 3, 7, 8)}, Attrs: pool()}},
 		"global_average_pool": {{Args: args{num(f32, 2, 3, 7, 8)}}, {Args: args{num(f16, 2, 3, 7)}}, {Args: args{num(f32, 4, 40, 30, 31)}}},
 		"global_max_pool":     {{Args: args{num(f32, 2, 3, 7, 8)}}, {Args: args{num(f64, 2, 3, 7)}}},
-		"fused_conv":          {{Args: conv[:2]}, {Args: conv[:3], Attrs: attr("activation", "sigmoid")}, {Args: conv, Attrs: attr("pre_relu", 1)}},
+		"fused_chain": {
+			{Args: args{num(f32, 2, 3, 4)}, Attrs: attr("steps", []string{"abs 0"})},
+			{Args: args{num(f32, 2, 3, 4), num(f32, 4), num(f32, 1), num(f32, 3, 1)}, Attrs: attr("steps", []string{"mul 0 1", "leaky_relu -1 0.1", "sub 2 -1", "add 3 -1", "mul 0 -1"})},
+			{Args: args{num(f32, 70, 1000), num(f32, 70, 1000)}, Attrs: attr("steps", []string{"sigmoid 0", "mul -1 0", "mul -1 -1", "max -1 1", "clip -1 -2 2.5"})},
+		},
+		"fused_conv": {{Args: conv[:2]}, {Args: conv[:3], Attrs: attr("activation", "sigmoid")}, {Args: conv, Attrs: attr("pre_relu", 1)}},
 	}
 	for _, activation := range []string{"", "relu", "leaky_relu", "sigmoid", "tanh", "clip"} {
 		a := attr("activation", activation, "alpha", 0.25, "beta", 3.0)

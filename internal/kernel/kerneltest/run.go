@@ -14,6 +14,7 @@ var families = []struct {
 }{
 	{"unary", testUnary},
 	{"binary", testBinary},
+	{"chain", testChain},
 	{"predicate", testPredicate},
 	{"cast", testCast},
 	{"copy", testCopy},

@@ -1,0 +1,101 @@
+package kerneltest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
+
+// testChain draws chains and holds each to what its functions give one by one, to the bit.
+func testChain(t *testing.T) {
+	r := newRand(80)
+	for i := range 300 {
+		n := []int{1, 7, 40, 1000, 2100, 40_000}[r.IntN(6)]
+		if n == 40_000 && i%5 != 0 {
+			n = 33
+		}
+		chainCase(t, r, n)
+	}
+}
+
+func chainCase(t *testing.T, r *rand.Rand, n int) {
+	t.Helper()
+	c := kernel.Chain{Elements: n}
+	s := newSpace(t)
+	var operands, whole [][]float32 // as they are given, and laid out
+	for i := range 1 + r.IntN(4) {
+		o := kernel.ChainOperand{Inner: 1, Count: n}
+		switch r.IntN(4) {
+		case 0:
+			o.Count = 1
+		case 1:
+			o.Count = divisor(r, n)
+		case 2:
+			o.Inner = divisor(r, n)
+			o.Count = divisor(r, n/o.Inner)
+		}
+		x := in(s, fmt.Sprint("operand ", i), uniform(r, o.Count))
+		all := make([]float32, n)
+		for k := range all {
+			all[k] = x[k/o.Inner%o.Count]
+		}
+		c.Operands, operands, whole = append(c.Operands, o), append(operands, x), append(whole, all)
+	}
+	values := map[int][]float32{} // results by step
+	unary := []kernel.UnaryOp{kernel.Abs, kernel.Exp, kernel.Tanh, kernel.Gelu, kernel.LeakyRelu, kernel.Clip, kernel.Sin}
+	binary := []kernel.BinaryOp{kernel.Add, kernel.Sub, kernel.Mul, kernel.Max, kernel.Div}
+	var even kernel.Nest
+	even.Prepare([]int{n}, []int{1}, []int{1}, []int{1})
+	pick := func(step int) (int, []float32) {
+		if a := r.IntN(len(operands) + min(step, 3)); a < len(operands) {
+			return a, whole[a]
+		} else {
+			back := a - len(operands) + 1
+			return -back, values[step-back]
+		}
+	}
+	for i := range 1 + r.IntN(6) {
+		a, x := pick(i)
+		step := kernel.ChainStep{Unary: unary[r.IntN(len(unary))], A: a, P: 0.25, Q: 0.75}
+		values[i] = make([]float32, n)
+		if r.IntN(2) == 0 {
+			b, y := pick(i)
+			step.IsBinary, step.Binary, step.B = true, binary[r.IntN(len(binary))], b
+			kernel.BinaryF32(step.Binary, &even, 0, n, values[i], x, y)
+		} else {
+			kernel.UnaryF32(step.Unary, values[i], x, step.P, step.Q)
+		}
+		c.Steps = append(c.Steps, step)
+	}
+	want := values[len(c.Steps)-1]
+	c.Prepare()
+	scratch, dst, past := out[float32](s, "scratch", c.ScratchFloats()), out[float32](s, "dst", n), out[float32](s, "streamed", n)
+	backwards(c.Tiles(), func(i int) {
+		c.Tile(i, scratch, dst, operands, false)
+		c.Tile(i, scratch, past, operands, true)
+	})
+	s.check()
+	wantEqual(t, dst, want)
+	wantEqual(t, past, want)
+	for k, o := range c.Operands {
+		if o.Inner != 1 || o.Count != n {
+			continue
+		}
+		given := append([][]float32(nil), operands...)
+		given[k] = inout(s, "in place", operands[k])
+		backwards(c.Tiles(), func(i int) { c.Tile(i, scratch, given[k], given, false) })
+		s.check()
+		wantEqual(t, given[k], want)
+	}
+}
+
+// divisor draws a number that divides n.
+func divisor(r *rand.Rand, n int) int {
+	for {
+		if d := 1 + r.IntN(n); n%d == 0 {
+			return d
+		}
+	}
+}
