@@ -136,6 +136,7 @@ func Reclaim() int {
 	for at := head.Swap(0); at != 0; n++ {
 		r := recordAt(at)
 		at = r.free.Load() // retire puts the record on another list
+		r.word.Load()      // for the race detector: it did not see foreign code push, so it must see who gave the handle up
 		r.retire()
 	}
 	return n

@@ -1,0 +1,21 @@
+package capi
+
+import (
+	"github.com/ebitengine/purego"
+
+	"github.com/tenure-go/tenure/dlpack"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// Call calls the C function void fn(void *self): a [dlpack.Caller].
+func Call(fn, self uintptr) { purego.SyscallN(fn, self) }
+
+// Import is [dlpack.Import] of a struct whose deleter is in C.
+func Import(m *dlpack.DLManagedTensorVersioned, opts ...dlpack.ImportOption) (*tensor.Tensor, error) {
+	return dlpack.Import(m, Call, opts...)
+}
+
+// ImportLegacy is [dlpack.ImportLegacy] of a struct whose deleter is in C.
+func ImportLegacy(m *dlpack.DLManagedTensor, opts ...dlpack.ImportOption) (*tensor.Tensor, error) {
+	return dlpack.ImportLegacy(m, Call, opts...)
+}

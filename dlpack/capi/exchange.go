@@ -1,0 +1,203 @@
+package capi
+
+import (
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+
+	"github.com/tenure-go/tenure/dlpack"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// Set shows t to Python code as the variable name of module __main__: an object that any library takes by from_dlpack, for
+// reading. The object borrows t: what was taken from it stays, but after t's release nothing can be taken any more.
+func (p *Python) Set(name string, t *tensor.Tensor) error { return p.set(name, t, 0) }
+
+// SetWritable is [Python.Set] for consumers that may write. Each exchange needs t exclusive and locks it until the consumer
+// lets go.
+func (p *Python) SetWritable(name string, t *tensor.Tensor) error { return p.set(name, t, 1) }
+
+func (p *Python) set(name string, t *tensor.Tensor, writable int64) error {
+	return p.within(func() error {
+		key := exchange.remember(t)
+		o, err := p.call("Tensor", p.c.NewInt(key), p.c.NewInt(writable))
+		if err != nil {
+			exchange.forget(key)
+			return err
+		}
+		defer p.c.DecRef(o)
+		if p.c.DictSet(p.main, name, o) != 0 {
+			p.c.ErrClear()
+			return fmt.Errorf("capi: set %s: got a name that Python does not take", quote(name))
+		}
+		return nil
+	})
+}
+
+// Get evaluates a Python expression in module __main__, whose value must speak DLPack, and returns a tensor over the same
+// bytes. The object lives until the tensor is released.
+func (p *Python) Get(expression string, opts ...dlpack.ImportOption) (*tensor.Tensor, error) {
+	var got uintptr
+	var legacy bool
+	err := p.within(func() error {
+		capsule, err := p.call("_get", p.string(expression), p.borrow(p.main), p.c.NewInt(dlpack.MajorVersion), p.c.NewInt(dlpack.MinorVersion))
+		if err != nil {
+			return err
+		}
+		defer p.c.DecRef(capsule)
+		for i := range capsules {
+			c := &capsules[i]
+			if p.c.CapsuleValid(capsule, &c.fresh[0]) != 0 {
+				// From here on the struct is ours: a capsule of the other name does not free it.
+				got, legacy = p.c.CapsuleGet(capsule, &c.fresh[0]), c.legacy
+				p.c.CapsuleRename(capsule, &c.used[0])
+				return nil
+			}
+		}
+		return fmt.Errorf("capi: get %s: got something else than a capsule with a DLPack tensor: %w", expression, tensor.ErrCorrupt)
+	})
+	if err != nil {
+		return nil, err
+	}
+	// Not within: a rejected struct's deleter is called now, and takes Python's lock if it needs it.
+	if legacy {
+		return ImportLegacy((*dlpack.DLManagedTensor)(pointer(got)), opts...)
+	}
+	return Import((*dlpack.DLManagedTensorVersioned)(pointer(got)), opts...)
+}
+
+// capsules are the names under which Python hands structs over, before and after somebody took the struct.
+var capsules = [...]struct {
+	fresh, used []byte
+	legacy      bool
+}{
+	{[]byte("dltensor_versioned\x00"), []byte("used_dltensor_versioned\x00"), false},
+	{[]byte("dltensor\x00"), []byte("used_dltensor\x00"), true},
+}
+
+// methodDef is PyMethodDef.
+type methodDef struct {
+	name  *byte
+	call  uintptr
+	flags int32
+	doc   *byte
+}
+
+const methodFastCall = 0x80 // PyObject *f(PyObject *self, PyObject *const *args, Py_ssize_t n)
+
+// exchange is what Python calls back into. Callbacks are few in a process and never freed, so there is one set.
+var exchange exchanger
+
+type exchanger struct {
+	python   *Python
+	names    [2]string
+	methods  [2]methodDef
+	destroy  uintptr // of capsules
+	direct   struct{ newCapsule, capsuleValid, capsuleGet, toInt, none uintptr }
+	refusals uintptr // where the exception BufferError is
+
+	mu      sync.Mutex
+	last    int64
+	tensors map[int64]*tensor.Tensor
+}
+
+func (x *exchanger) bind(lib Library, p *Python) error {
+	for name, at := range map[string]*uintptr{
+		"PyCapsule_New": &x.direct.newCapsule, "PyCapsule_IsValid": &x.direct.capsuleValid, "PyCapsule_GetPointer": &x.direct.capsuleGet,
+		"PyLong_AsLongLong": &x.direct.toInt, "PyExc_BufferError": &x.refusals, "_Py_NoneStruct": &x.direct.none,
+	} {
+		var err error
+		if *at, err = lib.Symbol(name); err != nil {
+			return err
+		}
+	}
+	x.python, x.tensors = p, map[int64]*tensor.Tensor{}
+	x.names = [2]string{"_export", "_forget"}
+	for i, f := range []func(self, args uintptr, n int) uintptr{x.export, x.forgotten} {
+		x.methods[i] = methodDef{name: unsafe.StringData(x.names[i] + "\x00"), call: purego.NewCallback(f), flags: methodFastCall}
+	}
+	x.destroy = purego.NewCallback(x.destroyed)
+	return nil
+}
+
+func (x *exchanger) remember(t *tensor.Tensor) int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.last++
+	x.tensors[x.last] = t
+	return x.last
+}
+
+func (x *exchanger) find(key int64) *tensor.Tensor {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.tensors[key]
+}
+
+func (x *exchanger) forget(key int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.tensors, key)
+}
+
+// int64s reads n arguments, which bootstrap.py makes integers.
+func (x *exchanger) int64s(args uintptr, n int) (is [4]int64) {
+	for i, o := range unsafe.Slice((*uintptr)(pointer(args)), min(n, len(is))) {
+		r, _, _ := purego.SyscallN(x.direct.toInt, o)
+		is[i] = int64(r)
+	}
+	return is
+}
+
+// export is _export(key, version, options[, device]) of bootstrap.py. It returns a capsule, or nothing and has raised.
+func (x *exchanger) export(_, args uintptr, n int) uintptr {
+	is := x.int64s(args, n)
+	r := dlpack.Request{Writable: is[2]&1 != 0, Copy: dlpack.CopyRule(is[2] >> 1 & 3), Stream: is[2]&8 != 0}
+	if is[1] >= 0 {
+		r.MaxVersion = &dlpack.Version{Major: uint32(is[1] >> 32), Minor: uint32(is[1])}
+	}
+	if is[3] != 0 {
+		r.Device = &dlpack.Device{Type: dlpack.DeviceType(is[3] >> 32), ID: int32(is[3])}
+	}
+	a, err := r.Export(x.find(is[0]))
+	if err != nil {
+		x.python.c.ErrSet(*(*uintptr)(pointer(x.refusals)), err.Error())
+		return 0
+	}
+	kind, at := &capsules[0], unsafe.Pointer(a.Versioned)
+	if a.Legacy != nil {
+		kind, at = &capsules[1], unsafe.Pointer(a.Legacy)
+	}
+	capsule, _, _ := purego.SyscallN(x.direct.newCapsule, uintptr(at), uintptr(unsafe.Pointer(&kind.fresh[0])), x.destroy)
+	if capsule == 0 { // no memory: Python has said so
+		a.Delete()
+	}
+	return capsule
+}
+
+// forgotten is _forget(key) of bootstrap.py.
+func (x *exchanger) forgotten(_, args uintptr, n int) uintptr {
+	x.forget(x.int64s(args, n)[0])
+	x.python.c.IncRef(x.direct.none)
+	return x.direct.none
+}
+
+// destroyed is the destructor of capsules: it gives back a struct that nobody took.
+func (x *exchanger) destroyed(capsule uintptr) {
+	for i := range capsules {
+		c := &capsules[i]
+		name := uintptr(unsafe.Pointer(&c.fresh[0]))
+		if valid, _, _ := purego.SyscallN(x.direct.capsuleValid, capsule, name); int32(valid) == 0 {
+			continue
+		}
+		at, _, _ := purego.SyscallN(x.direct.capsuleGet, capsule, name)
+		if c.legacy {
+			(*dlpack.DLManagedTensor)(pointer(at)).Delete(Call)
+		} else {
+			(*dlpack.DLManagedTensorVersioned)(pointer(at)).Delete(Call)
+		}
+		return
+	}
+}

@@ -1,0 +1,30 @@
+package capi
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// Library is a shared library of the process. It is never unloaded.
+type Library struct {
+	path   string
+	handle uintptr
+}
+
+// bind makes every field of *functions, which are func variables, the function of the library that its tag c names.
+func (l Library) bind(functions any) error {
+	v := reflect.ValueOf(functions).Elem()
+	for i := range v.NumField() {
+		p, err := l.Symbol(v.Type().Field(i).Tag.Get("c"))
+		if err != nil {
+			return err
+		}
+		purego.RegisterFunc(v.Field(i).Addr().Interface(), p)
+	}
+	return nil
+}
+
+// pointer turns an address that came from C into a pointer.
+func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }

@@ -1,0 +1,216 @@
+package capi
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"unsafe"
+)
+
+// Python is the interpreter of this process. There is one, and it can be started once.
+type Python struct {
+	c    *pythonC
+	main uintptr // the names of __main__
+	ours uintptr // the names of module tenure
+
+	mu      sync.RWMutex // held for reading by whoever is in Python
+	closing chan struct{}
+	closed  chan error
+}
+
+// pythonC are the functions of libpython. An object is the address of a PyObject.
+type pythonC struct {
+	InitializeEx  func(signals int32)                                               `c:"Py_InitializeEx"`
+	IsInitialized func() int32                                                      `c:"Py_IsInitialized"`
+	FinalizeEx    func() int32                                                      `c:"Py_FinalizeEx"`
+	SaveThread    func() uintptr                                                    `c:"PyEval_SaveThread"`
+	RestoreThread func(state uintptr)                                               `c:"PyEval_RestoreThread"`
+	Ensure        func() int32                                                      `c:"PyGILState_Ensure"`
+	Leave         func(state int32)                                                 `c:"PyGILState_Release"`
+	IncRef        func(o uintptr)                                                   `c:"Py_IncRef"`
+	DecRef        func(o uintptr)                                                   `c:"Py_DecRef"`
+	AddModule     func(name string) uintptr                                         `c:"PyImport_AddModule"`
+	ModuleDict    func(m uintptr) uintptr                                           `c:"PyModule_GetDict"`
+	RunString     func(source string, start int32, globals, locals uintptr) uintptr `c:"PyRun_String"`
+	DictGet       func(d uintptr, key string) uintptr                               `c:"PyDict_GetItemString"`
+	DictSet       func(d uintptr, key string, o uintptr) int32                      `c:"PyDict_SetItemString"`
+	NewTuple      func(n int) uintptr                                               `c:"PyTuple_New"`
+	TupleSet      func(t uintptr, i int, o uintptr) int32                           `c:"PyTuple_SetItem"` // takes o
+	NewInt        func(n int64) uintptr                                             `c:"PyLong_FromLongLong"`
+	NewString     func(s *byte, n int) uintptr                                      `c:"PyUnicode_FromStringAndSize"`
+	String        func(o uintptr, n *int) uintptr                                   `c:"PyUnicode_AsUTF8AndSize"`
+	Call          func(f, args uintptr) uintptr                                     `c:"PyObject_CallObject"`
+	NewFunction   func(def *methodDef, self, module uintptr) uintptr                `c:"PyCFunction_NewEx"`
+	ErrClear      func()                                                            `c:"PyErr_Clear"`
+	ErrSet        func(kind uintptr, text string)                                   `c:"PyErr_SetString"`
+	CapsuleValid  func(o uintptr, name *byte) int32                                 `c:"PyCapsule_IsValid"`
+	CapsuleGet    func(o uintptr, name *byte) uintptr                               `c:"PyCapsule_GetPointer"`
+	CapsuleRename func(o uintptr, name *byte) int32                                 `c:"PyCapsule_SetName"`
+}
+
+//go:embed bootstrap.py
+var bootstrap string
+
+// fileInput is Py_file_input: source of any number of statements.
+const fileInput = 257
+
+// ErrPython is the kind of every error that Python code raised.
+var ErrPython = errors.New("python raised")
+
+var errClosed = errors.New("capi: python: got a call after Close")
+
+var started struct {
+	sync.Mutex
+	once bool
+}
+
+// OpenPython loads libpython and starts the interpreter. It runs until Close or the end of the process.
+func OpenPython(in Interpreter) (*Python, error) {
+	started.Lock()
+	defer started.Unlock()
+	if started.once {
+		return nil, errors.New("capi: open python: got a second call, want one interpreter per process")
+	}
+	lib, err := Open(in.Library)
+	if err != nil {
+		return nil, err
+	}
+	p := &Python{c: &pythonC{}, closing: make(chan struct{}), closed: make(chan error, 1)}
+	if err := lib.bind(p.c); err != nil {
+		return nil, err
+	}
+	if err := exchange.bind(lib, p); err != nil {
+		return nil, err
+	}
+	if p.c.IsInitialized() != 0 {
+		return nil, errors.New("capi: open python: got an interpreter that runs already, want to start it")
+	}
+	started.once = true
+	ready := make(chan error)
+	go p.thread(ready)
+	if err := <-ready; err != nil {
+		return nil, err
+	}
+	source := "import sys\n"
+	for _, dir := range in.Path {
+		source += fmt.Sprintf("if %[1]s not in sys.path: sys.path.append(%[1]s)\n", quote(dir))
+	}
+	return p, p.Run(source)
+}
+
+// quote writes s as Python does, with nothing but ASCII.
+func quote(s string) string {
+	text := "'"
+	for _, r := range s {
+		text += fmt.Sprintf("\\U%08x", r)
+	}
+	return text + "'"
+}
+
+// thread is Python's main thread: whoever starts the interpreter must be who ends it.
+func (p *Python) thread(ready chan<- error) {
+	runtime.LockOSThread() // for good: the thread goes with the goroutine
+	p.c.InitializeEx(0)
+	err := p.prepare()
+	state := p.c.SaveThread()
+	ready <- err
+	<-p.closing
+	p.c.RestoreThread(state)
+	if p.c.FinalizeEx() != 0 {
+		p.closed <- errors.New("capi: close python: got an error while buffers were flushed")
+	}
+	close(p.closed)
+}
+
+func (p *Python) prepare() error {
+	p.main = p.c.ModuleDict(p.c.AddModule("__main__"))
+	p.ours = p.c.ModuleDict(p.c.AddModule("tenure"))
+	for i := range exchange.methods {
+		f := p.c.NewFunction(&exchange.methods[i], 0, 0)
+		if f == 0 || p.c.DictSet(p.ours, exchange.names[i], f) != 0 {
+			return errors.New("capi: open python: cannot make a function")
+		}
+	}
+	done := p.c.RunString(bootstrap, fileInput, p.ours, p.ours)
+	if done == 0 {
+		p.c.ErrClear()
+		return errors.New("capi: open python: its code did not run")
+	}
+	p.c.DecRef(done)
+	return nil
+}
+
+// Close ends the interpreter. What Python reads of tensors ends with it, as far as Python frees its objects; what Go has
+// of Python objects stays readable, and is never freed.
+func (p *Python) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.closing:
+		return errClosed
+	default:
+	}
+	close(p.closing)
+	return <-p.closed
+}
+
+// Run runs Python source in module __main__. An exception is an error that matches ErrPython, with the traceback as its text.
+func (p *Python) Run(source string) error {
+	return p.within(func() error {
+		done, err := p.call("_run", p.string(source), p.borrow(p.main))
+		if err == nil {
+			p.c.DecRef(done)
+		}
+		return err
+	})
+}
+
+// within calls f on a thread that Python knows, with its lock.
+func (p *Python) within(f func() error) error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	select {
+	case <-p.closing:
+		return errClosed
+	default:
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	state := p.c.Ensure()
+	defer p.c.Leave(state)
+	return f()
+}
+
+// call calls a function of module tenure. It takes the arguments and gives the caller the result.
+func (p *Python) call(name string, args ...uintptr) (uintptr, error) {
+	t := p.c.NewTuple(len(args) + 1)
+	p.c.TupleSet(t, 0, p.borrow(p.c.DictGet(p.ours, name)))
+	for i, a := range args {
+		p.c.TupleSet(t, i+1, a)
+	}
+	got := p.c.Call(p.c.DictGet(p.ours, "_guard"), t)
+	p.c.DecRef(t)
+	if got == 0 {
+		p.c.ErrClear()
+		return 0, fmt.Errorf("capi: %w an error and another while it was reported", ErrPython)
+	}
+	var n int
+	text := p.c.String(got, &n)
+	if text == 0 { // not a string: the result
+		p.c.ErrClear()
+		return got, nil
+	}
+	err := fmt.Errorf("capi: %w\n%s", ErrPython, string(unsafe.Slice((*byte)(pointer(text)), n)))
+	p.c.DecRef(got)
+	return 0, err
+}
+
+// borrow makes a reference of one's own.
+func (p *Python) borrow(o uintptr) uintptr {
+	p.c.IncRef(o)
+	return o
+}
+
+func (p *Python) string(s string) uintptr { return p.c.NewString(unsafe.StringData(s), len(s)) }
