@@ -62,9 +62,6 @@ var excluded = []exclusion{
 	{names: "test_scan*", reason: loops},
 	{names: "test_range_*_expanded", reason: loops},
 	{names: "test_linear_attention_*_expanded", reason: loops},
-	{names: "test_linear_attention_*", reason: missing},
-	{names: "test_*deform_conv_*", reason: missing},
 	{names: "test_bernoulli*", reason: missing},
-	{names: "test_roialign_*", reason: missing},
 	{names: "test_tfidfvectorizer_*", reason: missing},
 }

@@ -154,7 +154,7 @@ func typesOf(t *testing.T, def *op.Def) string {
 
 // leastOperands says how many operands a call has that may leave out less than
 // all that it may leave out.
-var leastOperands = map[string]int{"resize": 3}
+var leastOperands = map[string]int{"resize": 3, "linear_attention": 6}
 
 // neededText gives values of string attributes that have no default.
 var neededText = map[string]string{"direction": "LEFT"}

@@ -2,5 +2,6 @@ package onnx
 
 var convTable = map[string]operator{
 	"Conv":          since(0),
+	"DeformConv":    since(19),
 	"ConvTranspose": since(0),
 }

@@ -25,6 +25,8 @@ var families = [][]*Def{
 	poolingOps,
 	unpoolOps,
 	signalOps,
+	roiOps,
+	linearAttentionOps,
 	resizeOps,
 	generatorOps,
 	controlOps,

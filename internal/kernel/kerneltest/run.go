@@ -36,6 +36,7 @@ var families = []struct {
 	{"grid_sample", testGridSample},
 	{"unpool", testUnpool},
 	{"fourier", testFourier},
+	{"regions", testRegions},
 	{"resize", testResize},
 	{"conv_transpose", testConvTranspose},
 	{"plain", testPlain},
