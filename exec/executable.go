@@ -255,8 +255,7 @@ func (e *Executable) resolve(l *lowering, bases []int64) error {
 	return nil
 }
 
-// bind makes the task of call k; operands and results have no bytes yet,
-// except weights, and panels that are packed.
+// bind makes the task of call k; operands and results have no bytes yet.
 func (e *Executable) bind(k int) (*compute.Task, error) {
 	c := e.calls[k]
 	call := &op.Call{Sig: e.sigs[k], Node: c.Node, In: make([]op.Arg, len(c.Args)), Out: make([]op.Arg, len(c.Results))}
@@ -265,19 +264,6 @@ func (e *Executable) bind(k int) (*compute.Task, error) {
 			continue
 		}
 		call.In[i] = op.Arg{Type: a.Value.Type, Layout: shape.RowMajor(a.Value.Type.Shape)}
-		r := e.refs[k][i]
-		if key, ok := e.packing.operands[operand{k, i}]; ok {
-			call.In[i].Data = e.panels.bytes(key)
-		} else if r.space == plan.SpaceWeight {
-			data, ok := e.weights.Bytes(r.weight)
-			if !ok && e.weights.Has(r.weight) {
-				return nil, fmt.Errorf("weight %q: no memory for its bytes: %w", r.weight.Name, tensor.ErrLimit)
-			}
-			if !ok || int64(len(data)) < r.offset+r.size {
-				return nil, fmt.Errorf("BUG: exec: weight %q has no bytes", r.weight.Name)
-			}
-			call.In[i].Data = data[r.offset : r.offset+r.size : r.offset+r.size]
-		}
 	}
 	for i, v := range c.Results {
 		if v != nil {
@@ -285,6 +271,26 @@ func (e *Executable) bind(k int) (*compute.Task, error) {
 		}
 	}
 	return compute.BindConstants(call, func(i int) bool { return e.mayPack(k, i) })
+}
+
+// constant returns the bytes of operand i of call k, if it is a constant: its
+// panel, or the weight as it is.
+func (e *Executable) constant(k, i int) ([]byte, error) {
+	if key, ok := e.packing.operands[operand{k, i}]; ok {
+		return e.panels.bytes(key), nil
+	}
+	r := e.refs[k][i]
+	if r.space != plan.SpaceWeight {
+		return nil, nil
+	}
+	data, ok := e.weights.Bytes(r.weight)
+	if !ok && e.weights.Has(r.weight) {
+		return nil, fmt.Errorf("weight %q: no memory for its bytes: %w", r.weight.Name, tensor.ErrLimit)
+	}
+	if !ok || int64(len(data)) < r.offset+r.size {
+		return nil, fmt.Errorf("BUG: exec: weight %q has no bytes", r.weight.Name)
+	}
+	return data[r.offset : r.offset+r.size : r.offset+r.size], nil
 }
 
 // document writes the plan down.

@@ -86,7 +86,7 @@ func (p *Panels) pack(key panel, f *compute.Form, v *ir.Value) error {
 		return fmt.Errorf("packing weight %q: %w", v.Name, err)
 	}
 	b.SetLabel(v.Name + ", " + f.Name)
-	if err := packInto(b.Bytes(), data[key.offset:key.offset+key.size:key.offset+key.size], f, v); err != nil {
+	if err := p.packInto(b.Bytes(), data[key.offset:key.offset+key.size:key.offset+key.size], f, v); err != nil {
 		return errors.Join(err, b.Release())
 	}
 	p.mu.Lock()
@@ -97,7 +97,7 @@ func (p *Panels) pack(key panel, f *compute.Form, v *ir.Value) error {
 
 // packInto packs bytes at any address. Kernels read whole elements, so where
 // these lie across there is a copy for as long as it takes.
-func packInto(dst, src []byte, f *compute.Form, v *ir.Value) error {
+func (p *Panels) packInto(dst, src []byte, f *compute.Form, v *ir.Value) error {
 	if uintptr(unsafe.Pointer(unsafe.SliceData(src)))%uintptr(max(1, v.Type.DType.Size())) == 0 {
 		f.Pack(dst, src)
 		return nil
@@ -107,8 +107,9 @@ func packInto(dst, src []byte, f *compute.Form, v *ir.Value) error {
 		return fmt.Errorf("packing weight %q: %w", v.Name, err)
 	}
 	copy(b.Bytes(), src)
+	err = p.constants.Spare(v, nil) // not there three times
 	f.Pack(dst, b.Bytes())
-	return b.Release()
+	return errors.Join(err, b.Release())
 }
 
 // restorer returns the panel from which all bytes of a weight can be made

@@ -140,6 +140,11 @@ func (e *Executable) NewRunner() (*Runner, error) {
 			if err != nil {
 				return nil, err
 			}
+			for i := range t.Call.In {
+				if t.Call.In[i].Data, err = e.constant(in.call, i); err != nil {
+					return nil, err
+				}
+			}
 			r.tasks[in.call] = t
 			r.collect(in.call, t.Call)
 		case branch:

@@ -93,8 +93,8 @@ func (w *Weights) Spare(v *ir.Value, restore func(dst []byte)) error {
 	case b == nil:
 		return nil
 	case b.Flags()&memory.Mapped != 0:
-		from := int(addressOf(data) - addressOf(b.Bytes()))
-		if err := b.Discard(from, from+len(data)); err != nil {
+		// Reading a weight brings pages around it, of which the system does not say how many. What others read in runs comes back.
+		if err := b.Discard(0, b.Len()); err != nil {
 			return fmt.Errorf("weight %q: %w", v.Name, err)
 		}
 		return nil
