@@ -284,10 +284,26 @@ func poolTask(c *op.Call, kind kernel.PoolKind) (*Task, error) {
 	if err != nil || elements(&c.Out[0]) == 0 {
 		return &Task{}, err
 	}
+	if coversAll(&p.Window) {
+		if kind == kernel.PoolMax {
+			return globalPool(kernel.ReduceMax)(c)
+		}
+		return globalPool(kernel.ReduceMean)(c)
+	}
 	p.Prepare()
 	return &Task{Tiles: p.Tiles(), Scratch: p.ScratchBytes(), Tile: func(tile int, scratch []byte) {
 		p.Tile(tile, view[float32](scratch), out[float32](c, 0), in[float32](c, 0))
 	}}, nil
+}
+
+// coversAll tells whether the only window of each axis is the whole input.
+func coversAll(w *kernel.Window) bool {
+	for i, n := range w.In {
+		if n == 0 || w.Out[i] != 1 || w.Kernel[i] != n || w.Dilation[i] != 1 || w.PadBegin[i] != 0 || w.PadEnd[i] != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func maxIndexTask(c *op.Call) (*Task, error) {

@@ -35,6 +35,8 @@ type Conv struct {
 	packA              int // ... and weights that lie badly
 	nr                 int
 	direct             directConv
+	rows               copiedRows // of a depthwise convolution
+	planes             int        // groups per tile of one
 }
 
 type convKind uint8
@@ -84,7 +86,7 @@ func (c *Conv) Prepare() {
 		c.kind = convPooled
 		c.preparePool()
 		return
-	case c.isDepthwise():
+	case channels == 1 && c.perGroup <= 2 && c.Window.copyable():
 		c.kind = convDepthwise
 		c.prepareDepthwise()
 	case c.PackedWeights && c.packable():
@@ -139,7 +141,12 @@ func (c *Conv) preparePanels() {
 func (c *Conv) ScratchBytes() int { return 4 * (c.packB + c.region + c.packA) }
 
 // Tiles is how many parts the work has.
-func (c *Conv) Tiles() int { return c.Batch * c.Group * c.rowTiles * c.colTiles }
+func (c *Conv) Tiles() int {
+	if c.kind == convDepthwise {
+		return ceilDiv(c.Batch*c.Group, c.planes) * c.rowTiles * c.colTiles
+	}
+	return c.Batch * c.Group * c.rowTiles * c.colTiles
+}
 
 // Tile computes part t. scratch holds at least ScratchBytes()/4 floats.
 func (c *Conv) Tile(t int, scratch []float32, args *ConvArgs) {
@@ -149,7 +156,7 @@ func (c *Conv) Tile(t int, scratch []float32, args *ConvArgs) {
 	group, batch := t%c.Group, t/c.Group
 	switch c.kind {
 	case convDepthwise:
-		c.depthwiseTile(batch, group, row, part, scratch, args)
+		c.depthwiseTile(t*c.planes, row, part, scratch, args)
 	case convDirect:
 		c.directTile(batch, group, row, part, scratch, args)
 	case convPooled:

@@ -74,10 +74,8 @@ func (c *Conv) groupFloats() int { return ceilDiv(c.perGroup, convLanes) * convL
 
 // packable tells whether a direct convolution pays.
 func (c *Conv) packable() bool {
-	return convTiles != nil && c.depth > 0 && c.outArea > 0 && c.perGroup*4 > convLanes && !c.isDepthwise() && c.taps <= 16*directDepth
+	return convTiles != nil && c.depth > 0 && c.outArea > 0 && c.perGroup*4 > convLanes && c.kind != convDepthwise && c.Window.copyable()
 }
-
-func (c *Conv) isDepthwise() bool { return c.InChannels == c.Group && c.perGroup <= 2 }
 
 // PackWeights writes constant weights as a Conv with PackedWeights reads them: panels of two vectors of output channels, the last perhaps
 // of one, filled up with zeros.
@@ -150,7 +148,7 @@ func (c *Conv) finishDirect() {
 	if !d.inPlace {
 		strides = [MaxSpatial]int{d.height * d.width, d.width * w.dilation[1], w.dilation[2]}
 		channel = plane
-		d.planes = d.block * plane
+		d.planes = d.block*plane + rowLanes
 	}
 	d.offsets = make([]int32, 0, d.block*c.taps)
 	for ch := range d.block {
@@ -257,30 +255,41 @@ func (c *Conv) directInput(planes []float32, batch, group, channel, channels int
 	}
 	height, width := (a.rows-1)*w.stride[1]+w.reach(1), (a.cols-1)*w.stride[2]+w.reach(2)
 	for i := range channels {
-		c.copyPlane(planes[i*w.kernel[0]*d.height*d.width:], in[i*w.inArea:][:w.inArea], first+i, a, height, width, args)
+		c.copyPlane(planes[i*w.kernel[0]*d.height*d.width:], in[i*w.inArea:][:w.inArea], a, height, width, c.rowChange(first+i, args))
 	}
 	return planes
 }
 
 // copyPlane copies what the area reads of one channel, through the prologue, with zeros for the padding.
-func (c *Conv) copyPlane(dst, in []float32, channel int, a outputArea, height, width int, args *ConvArgs) {
+func (c *Conv) copyPlane(dst, in []float32, a outputArea, height, width int, change rowChange) {
 	w, d := &c.view, &c.direct
-	x := a.x*w.stride[2] - w.padBegin[2]
-	lo, hi := min(max(0, -x), width), max(0, min(width, w.in[2]-x))
+	x, y := a.x*w.stride[2]-w.padBegin[2], a.y*w.stride[1]-w.padBegin[1]
+	left := min(max(0, -x), width)
+	n := min(width, w.in[2]-x) - left
+	lo, hi := min(max(0, -y), height), max(0, min(height, w.in[1]-y))
 	for tz := range w.kernel[0] {
+		plane := dst[tz*d.height*d.width:]
 		z := a.z*w.stride[0] - w.padBegin[0] + tz*w.dilation[0]
-		for i := range height {
-			row := dst[(tz*d.height+i)*d.width:][:width]
-			y := a.y*w.stride[1] - w.padBegin[1] + i
-			if z < 0 || z >= w.in[0] || y < 0 || y >= w.in[1] || lo >= hi {
-				clear(row)
-				continue
-			}
-			clear(row[:lo])
-			copy(row[lo:hi], in[(z*w.in[1]+y)*w.in[2]+x+lo:])
-			c.prologue(row[lo:hi], channel, args)
-			clear(row[hi:])
+		if z < 0 || z >= w.in[0] || lo >= hi || n <= 0 {
+			clear(plane[:height*d.width])
+			continue
 		}
+		clear(plane[:lo*d.width])
+		from := in[(z*w.in[1]+y+lo)*w.in[2]+x+left:]
+		_, _ = from[(hi-lo-1)*w.in[2]+n-1], plane[hi*d.width+rowLanes-1]
+		call := padCall{
+			src: &from[0], srcStep: 4 * w.in[2], dst: &plane[lo*d.width], dstStep: 4 * d.width, rows: hi - lo, n: n, left: left, width: width,
+			scale: change.scale, shift: change.shift, floor: float32(math.Inf(-1)),
+		}
+		kind := padPlain
+		if change.affine || change.relu {
+			kind = padAffine
+		}
+		if change.relu {
+			call.floor = 0
+		}
+		padRows(kind, call)
+		clear(plane[hi*d.width : height*d.width])
 	}
 }
 
@@ -323,9 +332,7 @@ func (c *Conv) leave(p, channels, group, sumStep int, sums []float32, a outputAr
 	at := out.at + i*out.step
 	_ = out.data[at+(channels-1)*out.step+n-1]
 	call := convLeave{
-		sums: &sums[0], sumStep: sumStep, positions: n, out: &out.data[at], outStep: 4 * out.step, channels: channels,
-		low: float32(math.Inf(-1)), high: float32(math.Inf(1)),
-	}
+		sums: &sums[0], sumStep: sumStep, positions: n, out: &out.data[at], outStep: 4 * out.step, channels: channels}
 	if c.Residual {
 		from := out.residual + i*out.resStep
 		_ = args.Residual[from+(channels-1)*out.resStep+n-1]
@@ -335,14 +342,10 @@ func (c *Conv) leave(p, channels, group, sumStep int, sums []float32, a outputAr
 		bias := args.Bias[group*c.perGroup+p:][:channels]
 		call.bias = &bias[0]
 	}
-	switch c.Act.Op {
-	case Relu:
-		call.low = 0
-	case Clip:
-		call.low, call.high = c.Act.A, c.Act.B
-	}
+	var clamped bool
+	call.low, call.high, clamped = c.Act.clamp()
 	convLeaves(call)
-	if c.Act.Op != Relu && c.Act.Op != Clip {
+	if !clamped {
 		for ch := range channels {
 			c.Act.apply(out.data[at+ch*out.step:][:n])
 		}

@@ -6,7 +6,7 @@ func (c *Conv) preparePool() {
 	p := c.Pool
 	p.Planes = c.Batch * c.OutChannels
 	p.Window.In = c.Window.Out
-	p.Prepare()
+	p.prepare(rangeElements / 4)
 	if c.pointwise() {
 		c.view.flatten()
 	}
@@ -37,7 +37,7 @@ func (c *Conv) preparePool() {
 		c.finishDirect()
 		c.packB = c.direct.planes + c.directSums()
 	}
-	c.region = c.rowTile*c.regionRows(c.colTile)*c.rowArea() + p.in[2]
+	c.region = c.rowTile*c.regionRows(c.colTile)*c.rowArea() + p.copied.floats
 	if c.OutBatchStride == 0 {
 		c.OutBatchStride = c.OutChannels * p.outArea
 	}
@@ -83,24 +83,25 @@ func (c *Conv) pooledTile(batch, group, row, col int, scratch []float32, args *C
 	channels := min(c.rowTile, c.perGroup-row)
 	first := group*c.perGroup + row
 
-	region, line := scratch[c.packB:], scratch[c.packB+c.region-p.in[2]:]
+	region, copied := scratch[c.packB:], scratch[c.packB+c.region-p.copied.floats:]
 	if c.pooledDirect() {
 		c.directRegion(region, batch, group, row, lo*area, size, scratch, args)
 	} else {
 		c.panelRegion(region, batch, first, channels, lo*area, size, scratch, args)
 	}
 
-	// Rows of the pool count over both outer axes.
-	rows, origin := end-col, lo
-	firstRow := col
+	// Rows of the region count over both outer axes.
+	firstZ, lastZ, firstY, lastY, origin := 0, 1, col, end, lo
 	if axis == 0 {
-		rows, firstRow, origin = rows*p.out[1], col*p.out[1], lo*p.in[1]
+		firstZ, lastZ, firstY, lastY, origin = col, end, 0, p.out[1], lo*p.in[1]
 	}
 	for ch := range channels {
 		from := region[ch*size:][:size]
 		to := args.Out[batch*c.OutBatchStride+(first+ch)*p.outArea:]
-		for r := firstRow; r < firstRow+rows; r++ {
-			p.row(line[:p.in[2]], to[r*p.out[2]:][:p.out[2]], from, r, origin)
+		for z := firstZ; z < lastZ; z++ {
+			for y := firstY; y < lastY; y += p.rows {
+				p.compute(copied, to[(z*p.out[1]+y)*p.out[2]:], from, origin, z, y, min(p.rows, lastY-y))
+			}
 		}
 	}
 }

@@ -26,7 +26,7 @@ func installPortable() {
 	gemvDot = portableGemvDot
 	patchRows = nil
 	convTiles, convLeaves = nil, nil
-	tapRows = portableTapRows
+	windowRows, padRows, rowLanes = portableWindowRows, portablePadRows, 1
 	rowSum = portableSum
 	rowSquares = portableSquares
 	rowMax = portableMax[float32]

@@ -20,167 +20,141 @@ type Pool struct {
 
 	ColumnMajor bool // indices count the first spatial axis fastest
 
-	rows, rowTiles int // output rows (all axes but the last) per tile, tiles per plane
-	perTile        int // planes per tile where a tile is whole planes
+	rows     int  // rows of output per tile, of one plane of the outermost axis
+	rowTiles int  // tiles per plane
+	perTile  int  // planes per tile where a tile is whole planes
+	plain    bool // one output after the other
+	copied   copiedRows
 }
 
 // Prepare works out the tiles.
 func (p *Pool) Prepare() {
-	p.resolve()
-	rows := p.out[0] * p.out[1]
-	work := max(1, p.out[2]*p.kernel[0]*p.kernel[1]*max(1, p.stride[2]))
-	p.rows = min(max(1, rangeElements/work), max(1, rows))
-	p.rowTiles = ceilDiv(rows, p.rows)
-	p.perTile = 1
+	p.prepare(4 * rangeElements)
+	work := max(1, p.outArea*p.taps)
+	p.rowTiles, p.perTile = p.out[0]*ceilDiv(p.out[1], p.rows), 1
 	if p.rowTiles == 1 {
-		p.perTile = max(1, rangeElements/max(1, work*rows))
+		p.perTile = min(max(1, 2*rangeElements/work), max(1, ceilDiv(p.Planes, wantedTiles)))
 	}
 }
 
-// ScratchBytes is what Tile needs of scratch, per worker: one row of the input.
-func (p *Pool) ScratchBytes() int { return 4 * p.in[2] }
+// prepare is what a pool needs that others give rows to: some rows are computed at a time, so that there are about limit products of
+// outputs and taps.
+func (p *Pool) prepare(limit int) {
+	p.resolve()
+	p.rows = 1
+	p.plain = !p.copyable()
+	if p.plain || p.outArea == 0 || p.inArea == 0 {
+		return
+	}
+	p.rows = evenTile(p.out[1], min(p.out[1], max(1, limit/(p.out[2]*p.taps))), 1)
+	fill := float32(0)
+	if p.Kind == PoolMax {
+		fill = float32(math.Inf(-1))
+	}
+	p.copied.prepare(&p.Window, p.rows, fill)
+	p.copied.floats += p.out[2] // factors of an average
+}
+
+// ScratchBytes is what Tile needs of scratch, per worker.
+func (p *Pool) ScratchBytes() int { return 4 * p.copied.floats }
 
 // Tiles is how many parts the work has.
 func (p *Pool) Tiles() int { return ceilDiv(p.Planes, p.perTile) * p.rowTiles }
 
-// tile gives the planes and the output rows of part t.
-func (p *Pool) tile(t int) (plane, planes, row, rows int) {
-	row = t % p.rowTiles * p.rows
-	plane = t / p.rowTiles * p.perTile
-	return plane, min(plane+p.perTile, p.Planes), row, min(row+p.rows, p.out[0]*p.out[1])
-}
-
 // Tile computes part t. scratch holds at least ScratchBytes()/4 floats.
 func (p *Pool) Tile(t int, scratch, dst, src []float32) {
-	lo, hi, row, rowEnd := p.tile(t)
-	for plane := lo; plane < hi; plane++ {
+	if p.outArea == 0 {
+		return
+	}
+	first := t / p.rowTiles * p.perTile
+	row := t % p.rowTiles
+	perPlane := ceilDiv(p.out[1], p.rows)
+	z, y := row/perPlane, row%perPlane*p.rows
+	for plane := first; plane < min(first+p.perTile, p.Planes); plane++ {
 		from, to := src[plane*p.inArea:][:p.inArea], dst[plane*p.outArea:][:p.outArea]
-		for r := row; r < rowEnd; r++ {
-			p.row(scratch[:p.in[2]], to[r*p.out[2]:][:p.out[2]], from, r, 0)
-		}
+		p.compute(scratch, to[(z*p.out[1]+y)*p.out[2]:], from, 0, z, y, min(p.rows, p.out[1]-y))
 	}
 }
 
-// row computes one row of output. src is a plane of the input from row origin (over the axes but the last) on. Windows are reduced first
-// over the outer axes, a whole row at a time, then along the row.
-func (p *Pool) row(line, out, src []float32, r, origin int) {
-	z, y := r/p.out[1], r%p.out[1]
-	zlo, zhi := p.span(0, z)
-	ylo, yhi := p.span(1, y)
-	first := true
-	for tz := zlo; tz < zhi; tz++ {
-		for ty := ylo; ty < yhi; ty++ {
-			iz := z*p.stride[0] - p.padBegin[0] + tz*p.dilation[0]
-			iy := y*p.stride[1] - p.padBegin[1] + ty*p.dilation[1]
-			in := src[(iz*p.in[1]+iy-origin)*p.in[2]:][:p.in[2]]
-			switch {
-			case first:
-				copy(line, in)
-			case p.Kind == PoolMax:
-				binaryRowVV(Max, line, line, in)
-			default:
-				binaryRowVV(Add, line, line, in)
-			}
-			first = false
-		}
+// compute makes rows [y, y+rows) of plane z of the output, at most p.rows, which begin at out. src is a plane of the input from row origin,
+// over both outer axes, on.
+func (p *Pool) compute(scratch, out, src []float32, origin, z, y, rows int) {
+	if p.inArea == 0 {
+		p.empty(out[:rows*p.out[2]])
+		return
 	}
+	if p.plain {
+		p.computePlain(out, src, origin, z, y, rows)
+		return
+	}
+	p.copied.copy(scratch[p.out[2]:], src, origin, z, y, rows, rowChange{})
+	call := p.copied.call(scratch[p.out[2]:], rows)
+	call.out = &out[:rows*p.out[2]][0]
 	if p.Kind == PoolMax {
-		p.maxRow(out, line, first)
+		windowRows(windowMax, call)
 		return
 	}
-	count := max(0, zhi-zlo) * max(0, yhi-ylo)
+	// Rows with the same number of elements along the outer axes share the factors of their columns.
+	factors := scratch[:p.out[2]]
+	call.scale = &factors[0]
+	for at := 0; at < rows; {
+		count, n := p.count(1, y+at), 1
+		for at+n < rows && p.count(1, y+at+n) == count {
+			n++
+		}
+		count *= p.count(0, z)
+		for x := range factors {
+			factors[x] = 0
+			if all := count * p.count(2, x); all > 0 {
+				factors[x] = 1 / float32(all)
+			}
+		}
+		part := call
+		part.rows = n
+		part.src = &scratch[p.out[2]+at*p.stride[1]*p.copied.rowSize]
+		part.out = &out[at*p.out[2]]
+		windowRows(windowMean, part)
+		at += n
+	}
+}
+
+// computePlain is compute for windows whose rows cannot be copied.
+func (p *Pool) computePlain(out, src []float32, origin, z, y, rows int) {
+	for i := range rows * p.out[2] {
+		largest, sum := float32(math.Inf(-1)), 0.0
+		row, x := y+i/p.out[2], i%p.out[2]
+		p.eachTap(z, row, x, func(at int) {
+			v := src[at-origin*p.in[2]]
+			largest = max(largest, v)
+			sum += float64(v)
+		})
+		switch count := p.count(0, z) * p.count(1, row) * p.count(2, x); {
+		case p.Kind == PoolMax:
+			out[i] = largest
+		case count == 0:
+			out[i] = 0
+		default:
+			out[i] = float32(sum / float64(count))
+		}
+	}
+}
+
+// count is how many elements of one axis an average is taken of.
+func (p *Pool) count(axis, o int) int {
 	if p.Kind == PoolAveragePadded {
-		count = p.padded(0, z) * p.padded(1, y)
+		return p.padded(axis, o)
 	}
-	p.averageRow(out, line, count, first)
+	lo, hi := p.span(axis, o)
+	return max(0, hi-lo)
 }
 
-// maxRow is the maximum along a row; of no element at all it is -Inf.
-func (p *Pool) maxRow(out, line []float32, empty bool) {
-	if empty {
-		for x := range out {
-			out[x] = float32(math.Inf(-1))
-		}
-		return
+// empty is what a pool makes of no elements.
+func (p *Pool) empty(out []float32) {
+	var v float32
+	if p.Kind == PoolMax {
+		v = float32(math.Inf(-1))
 	}
-	lo, hi := p.whole()
-	for x := range out[:lo] {
-		out[x] = p.maxAt(line, x)
-	}
-	reach := (p.kernel[2]-1)*p.dilation[2] + 1
-	at := lo*p.stride[2] - p.padBegin[2]
-	for x := lo; x < hi; x++ {
-		w := line[at : at+reach]
-		v := w[0]
-		for i := p.dilation[2]; i < len(w); i += p.dilation[2] {
-			v = max(v, w[i])
-		}
-		out[x] = v
-		at += p.stride[2]
-	}
-	for x := hi; x < len(out); x++ {
-		out[x] = p.maxAt(line, x)
-	}
-}
-
-func (p *Pool) maxAt(line []float32, x int) float32 {
-	lo, hi := p.span(2, x)
-	v := float32(math.Inf(-1))
-	for t := lo; t < hi; t++ {
-		v = max(v, line[x*p.stride[2]-p.padBegin[2]+t*p.dilation[2]])
-	}
-	return v
-}
-
-// whole gives the outputs along a row whose windows lie inside the input: lo <= x < hi.
-func (p *Pool) whole() (lo, hi int) {
-	lo, _ = p.inside(2, 0)
-	_, hi = p.inside(2, p.kernel[2]-1)
-	return lo, max(lo, hi)
-}
-
-// averageRow divides sums along a row; count is the divisor of the outer axes.
-func (p *Pool) averageRow(out, line []float32, count int, empty bool) {
-	lo, hi := p.whole()
-	if empty {
-		lo, hi = len(out), len(out)
-		clear(line)
-	}
-	for x := range out[:lo] {
-		out[x] = p.averageAt(line, x, count)
-	}
-	reach := (p.kernel[2]-1)*p.dilation[2] + 1
-	at := lo*p.stride[2] - p.padBegin[2]
-	scale := 1 / float32(max(1, count*p.kernel[2]))
-	for x := lo; x < hi; x++ {
-		w := line[at : at+reach]
-		sum := w[0]
-		for i := p.dilation[2]; i < len(w); i += p.dilation[2] {
-			sum += w[i]
-		}
-		out[x] = sum * scale
-		at += p.stride[2]
-	}
-	for x := hi; x < len(out); x++ {
-		out[x] = p.averageAt(line, x, count)
-	}
-}
-
-func (p *Pool) averageAt(line []float32, x, count int) float32 {
-	lo, hi := p.span(2, x)
-	var sum float32
-	for t := lo; t < hi; t++ {
-		sum += line[x*p.stride[2]-p.padBegin[2]+t*p.dilation[2]]
-	}
-	if p.Kind == PoolAveragePadded {
-		count *= p.padded(2, x)
-	} else {
-		count *= max(0, hi-lo)
-	}
-	if count == 0 {
-		return 0
-	}
-	return sum / float32(count)
+	repeat(out, v)
 }
 
 // padded counts the taps of one axis that lie inside the padded input.
@@ -193,10 +167,16 @@ func (p *Pool) padded(axis, o int) int {
 // TileIndices is Tile for a maximum, with the number of each maximum's element among all elements of src: the first one if several are
 // equal.
 func (p *Pool) TileIndices(t int, dst []float32, indices []int64, src []float32) {
-	lo, hi, row, rowEnd := p.tile(t)
-	for plane := lo; plane < hi; plane++ {
+	if p.outArea == 0 {
+		return
+	}
+	first := t / p.rowTiles * p.perTile
+	part, perPlane := t%p.rowTiles, ceilDiv(p.out[1], p.rows)
+	y := part % perPlane * p.rows
+	row := part/perPlane*p.out[1] + y
+	for plane := first; plane < min(first+p.perTile, p.Planes); plane++ {
 		from := src[plane*p.inArea:][:p.inArea]
-		for r := row; r < rowEnd; r++ {
+		for r := row; r < row+min(p.rows, p.out[1]-y); r++ {
 			for x := range p.out[2] {
 				v, at := p.argMax(from, r/p.out[1], r%p.out[1], x)
 				to := plane*p.outArea + r*p.out[2] + x

@@ -3,28 +3,79 @@ package kernel
 type convCode struct {
 	nr      int // two vectors
 	patches patchesFunc
-	taps    func(n int, dst, x, w *float32, rows, taps, dilation, gap int)
-	taps3x3 func(n int, dst, x, w *float32, dilation, rowStep int)
 
 	tiles     func(call convTile, vectors, n int)
 	leaves    func(call convLeave)
 	lanes     int
 	positions int
+
+	windows func(kind windowKind, call windowCall)
+	pads    func(kind padKind, call padCall)
 }
 
 type patchesFunc func(planes, rows int, dst *float32, step int, src *float32, at, rowStep, planeStep, lo, hi, n int)
 
 var (
-	conv256 = convCode{nr: 16, patches: patches256, taps: taps256, taps3x3: taps3x3x256,
-		tiles: convTiles256, leaves: func(call convLeave) { convLeave256(&call) }, lanes: 8, positions: 6}
-	conv512 = convCode{nr: 32, patches: patches512, taps: taps512, taps3x3: taps3x3x512,
-		tiles: convTiles512, leaves: func(call convLeave) { convLeave512(&call) }, lanes: 16, positions: 14}
+	conv256 = convCode{
+		nr: 16, patches: patches256, tiles: convTiles256, leaves: func(call convLeave) { convLeave256(&call) }, lanes: 8, positions: 6,
+		windows: windows256, pads: pads256,
+	}
+	conv512 = convCode{
+		nr: 32, patches: patches512, tiles: convTiles512, leaves: func(call convLeave) { convLeave512(&call) }, lanes: 16, positions: 14,
+		windows: windows512, pads: pads512,
+	}
 )
 
 func (v *convCode) install() {
 	patchRows = v.patchRows
-	tapRows = v.tapRows
 	convTiles, convLeaves, convLanes, convPositions = v.tiles, v.leaves, v.lanes, v.positions
+	windowRows, padRows, rowLanes = v.windows, v.pads, v.lanes
+}
+
+// Calls by name keep their argument on the stack, those through a variable would not.
+
+func windows256(kind windowKind, call windowCall) {
+	switch kind {
+	case windowSum:
+		windowSum256(&call)
+	case windowMax:
+		windowMax256(&call)
+	default:
+		windowMean256(&call)
+	}
+}
+
+func windows512(kind windowKind, call windowCall) {
+	switch kind {
+	case windowSum:
+		windowSum512(&call)
+	case windowMax:
+		windowMax512(&call)
+	default:
+		windowMean512(&call)
+	}
+}
+
+func pads256(kind padKind, call padCall) {
+	switch kind {
+	case padPlain:
+		padRows256(&call)
+	case padAffine:
+		padAffine256(&call)
+	default:
+		padPairs256(&call)
+	}
+}
+
+func pads512(kind padKind, call padCall) {
+	switch kind {
+	case padPlain:
+		padRows512(&call)
+	case padAffine:
+		padAffine512(&call)
+	default:
+		padPairs512(&call)
+	}
 }
 
 // patchRows packs a piece's patches one tap of the innermost axis after the other.
@@ -39,25 +90,5 @@ func (v *convCode) patchRows(r patchRun, dst, src []float32) {
 			_ = src[last+at+hi-1]
 		}
 		v.patches(r.planes, r.rows, &dst[t*v.nr], 4*r.taps*v.nr, &src[0], 4*at, 4*r.rowStep, 4*r.planeStep, lo, hi, r.n)
-	}
-}
-
-func (v *convCode) tapRows(out, in, w []float32, taps, rowStep, stride, dilation int) {
-	if stride != 1 || len(w) == 0 {
-		portableTapRows(out, in, w, taps, rowStep, stride, dilation)
-		return
-	}
-	rows := len(w) / taps
-	for len(out) > 0 {
-		n := min(len(out), max(1, asmElements/len(w)))
-		_ = in[(rows-1)*rowStep+n-1+(taps-1)*dilation]
-		if rows == 3 && taps == 3 {
-			v.taps3x3(n, &out[0], &in[0], &w[0], 4*dilation, 4*rowStep)
-		} else {
-			v.taps(n, &out[0], &in[0], &w[0], rows, taps, 4*dilation, 4*(rowStep-taps*dilation))
-		}
-		if out = out[n:]; len(out) > 0 {
-			in = in[n:]
-		}
 	}
 }

@@ -4,9 +4,8 @@ import "fmt"
 
 func (a *assembler) convKernels() {
 	a.patches()
-	a.taps()
-	a.taps3x3()
 	a.convTiles()
+	a.windowKernels()
 }
 
 // patches packs one tap of neighbouring patches: for some rows of some planes, a piece of the row that may lie beyond its ends.
@@ -63,71 +62,5 @@ func (a *assembler) patches() {
 	a.op("ADDQ R11, SI")
 	a.op("DECQ CX")
 	a.op("JNZ plane")
-	a.ret()
-}
-
-// taps adds a plane of taps to a row of outputs, which it reads and writes once.
-func (a *assembler) taps() {
-	in := []param{argN, argDst, argX, {"w", "*float32"}, {"rows", "int"}, {"taps", "int"}, {"dilation", "int"}, {"gap", "int"}}
-	doc := "adds to dst[i] the sum of w[k] * x[i+k*dilation] over the taps of some rows; gap leads from behind a row's last tap to the next row. Both count bytes."
-	a.function("taps", doc, in, nil)
-	for i, reg := range []string{"CX", "DI", "SI", "R8", "DX", "R9", "R10", "R11"} {
-		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
-	}
-	const sum, w, x = 0, 1, 2
-	turn := 0
-	a.loop([]string{"DI", "SI"}, 1, a.lanes, func(at func(string) string, tail bool) {
-		turn++
-		a.load(at("DI"), sum, false, tail)
-		a.op("MOVQ SI, BX")
-		a.op("MOVQ R8, R12")
-		a.op("MOVQ DX, AX")
-		a.label(fmt.Sprint("row", turn))
-		a.op("MOVQ R9, R13")
-		a.label(fmt.Sprint("tap", turn))
-		a.op("VBROADCASTSS (R12), %s", a.v(w))
-		a.load("(BX)", x, false, tail)
-		a.op("VFMADD231PS %s, %s, %s", a.v(x), a.v(w), a.v(sum))
-		a.op("ADDQ $4, R12")
-		a.op("ADDQ R10, BX")
-		a.op("DECQ R13")
-		a.op("JNZ tap%d", turn)
-		a.op("ADDQ R11, BX")
-		a.op("DECQ AX")
-		a.op("JNZ row%d", turn)
-		a.store(sum, at("DI"), false, tail)
-	})
-	a.ret()
-}
-
-// taps3x3 is taps for the usual plane, whose nine numbers stay in registers.
-func (a *assembler) taps3x3() {
-	in := []param{argN, argDst, argX, {"w", "*float32"}, {"dilation", "int"}, {"rowStep", "int"}}
-	a.function("taps3x3x", "adds to dst[i] the sum of nine products of w and x: three rows, rowStep bytes apart, of three numbers, dilation bytes apart.", in, nil)
-	for i, reg := range []string{"CX", "DI", "SI", "R8", "R10", "R11"} {
-		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
-	}
-	const sum, x = 9, 10
-	for i := range 9 {
-		a.op("VBROADCASTSS %d(R8), %s", 4*i, a.v(i))
-	}
-	rows := []string{"SI", "R12", "R13"}
-	a.op("LEAQ (SI)(R11*1), R12")
-	a.op("LEAQ (SI)(R11*2), R13")
-	a.loop(append([]string{"DI"}, rows...), 2, a.lanes, func(at func(string) string, tail bool) {
-		a.load(at("DI"), sum, false, tail)
-		for i := range 9 {
-			from := at(rows[i/3])
-			if i%3 > 0 {
-				from += fmt.Sprintf("(R10*%d)", i%3)
-			}
-			if tail {
-				a.load(from, x, false, true)
-				from = a.v(x)
-			}
-			a.op("VFMADD231PS %s, %s, %s", from, a.v(i), a.v(sum))
-		}
-		a.store(sum, at("DI"), false, tail)
-	})
 	a.ret()
 }

@@ -61,6 +61,7 @@ func testConv(t *testing.T) {
 		{Batch: 1, Group: 3, InChannels: 3, OutChannels: 3, Window: kernel.Window{In: []int{150, 130}, Kernel: []int{5, 5}, PadBegin: []int{2, 2}, PadEnd: []int{2, 2}}},
 		{Batch: 1, Group: 2, InChannels: 2, OutChannels: 4, Window: kernel.Window{In: []int{60, 61}, Kernel: []int{3, 3}, Stride: []int{2, 2}, PadBegin: []int{1, 1}}},
 		{Batch: 1, Group: 1, InChannels: 512, OutChannels: 33, Window: kernel.Window{In: []int{9, 8}, Kernel: []int{1, 1}}},
+		{Batch: 1, Group: 2, InChannels: 2, OutChannels: 2, Window: kernel.Window{In: []int{66, 68}, Kernel: []int{65, 66}}},
 		{Batch: 1, Group: 1, InChannels: 3, OutChannels: 2, Window: kernel.Window{In: []int{0, 4}, Kernel: []int{1, 1}}},
 		{Batch: 0, Group: 1, InChannels: 3, OutChannels: 2, Window: kernel.Window{In: []int{4}, Kernel: []int{2}}},
 	} {
@@ -84,6 +85,8 @@ func testConvTails(t *testing.T) {
 			{Group: 1, InChannels: 2, OutChannels: a, Window: kernel.Window{In: []int{n, 2*b + 1}, Kernel: []int{3, 3}, Stride: []int{2, 2}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}}},
 			{Group: 1, InChannels: 4, OutChannels: b, Window: kernel.Window{In: []int{n, 1}, Kernel: []int{min(n, 4), 1}}},
 			{Group: 3, InChannels: 6, OutChannels: 3 * n, Window: kernel.Window{In: []int{a}, Kernel: []int{min(a, 3)}}},
+			{Group: 3, InChannels: 3, OutChannels: 3 * (1 + n%2), Window: kernel.Window{In: []int{1 + n%9, a + 2}, Kernel: []int{1, 3}, Stride: []int{1, 1 + n%4}, PadEnd: []int{0, n % 3}}},
+			{Group: 2, InChannels: 2, OutChannels: 2, Window: kernel.Window{In: []int{n + 4, b + 4}, Kernel: []int{5, 5}, Stride: []int{1 + n%2, 1 + n%2}, PadBegin: []int{2, 2}, PadEnd: []int{2, 2}}},
 			{Group: 1, InChannels: 2, OutChannels: 8, Window: kernel.Window{In: []int{2, n, b}, Kernel: []int{2, 1, 2}, PadBegin: []int{1, 0, 1}, PadEnd: []int{0, 0, 1}}},
 		} {
 			c.Batch, c.Bias = 1+n%2, []kernel.BiasKind{kernel.NoBias, kernel.BiasRow}[i%2]
@@ -302,6 +305,17 @@ func testPool(t *testing.T) {
 		poolCase(t, r, fmt.Sprintf("random %d %+v", i, p), p)
 	}
 	poolCase(t, r, "large", kernel.Pool{Kind: kernel.PoolMax, Planes: 2, Window: kernel.Window{In: []int{300, 310}, Kernel: []int{2, 2}, Stride: []int{2, 2}}})
+	for n := 1; n <= 40; n++ {
+		for _, k := range []int{1, 2, 3, 5} {
+			side, pad := max(k, (n*7)%40), (k-1)/2
+			poolCase(t, r, fmt.Sprintf("tails %d %d", n, k), kernel.Pool{Kind: kernel.PoolKind(n % 3), Planes: 1 + n%3, Window: kernel.Window{
+				In: []int{side, max(k, n)}, Kernel: []int{k, k}, Stride: []int{1 + n%2, 1 + n%3}, PadBegin: []int{pad, pad}, PadEnd: []int{pad, pad},
+			}})
+		}
+	}
+	for kind := range kernel.PoolKind(3) {
+		poolCase(t, r, "many taps", kernel.Pool{Kind: kind, Planes: 2, Window: kernel.Window{In: []int{68, 70}, Kernel: []int{66, 67}, PadBegin: []int{1, 0}}})
+	}
 	poolCase(t, r, "no axes", kernel.Pool{Kind: kernel.PoolAverage, Planes: 3})
 }
 

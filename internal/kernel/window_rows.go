@@ -1,0 +1,208 @@
+package kernel
+
+import "math"
+
+// Windows that stay in one channel, of depthwise convolutions and pools, read rows that are copied first: with what stands for padding
+// around them, and taken apart by the stride, elements 0, s, 2s, ... before elements 1, s+1, ... Then tap k of neighbouring outputs reads
+// neighbours, at a distance from the output's place that a table holds.
+
+// windowCall computes rows of outputs.
+type windowCall struct {
+	src          *float32 // of the first output; whole vectors are read
+	rowStep      int      // bytes from the source of a row to the next row's
+	offsets      *int32   // bytes from an output's source to its taps
+	taps         int
+	weights      *float32
+	out          *float32
+	outStep      int
+	rows, cols   int      // at least 1
+	residual     *float32 // nil if there is none
+	residualStep int
+	scale        *float32 // of windowMean: a factor per column
+	bias         float32
+	low, high    float32
+}
+
+// windowKind is what is made of the taps.
+type windowKind uint8
+
+const (
+	windowSum  windowKind = iota // min(max(bias + weighted sum + residual, low), high)
+	windowMax                    // NaN if any is
+	windowMean                   // the sum times scale
+)
+
+// padCall copies rows: fill, n elements, fill up to width. Whole vectors are written.
+type padCall struct {
+	src                       *float32
+	srcStep                   int // bytes
+	dst                       *float32
+	dstStep                   int
+	rows, n                   int // rows at least 1
+	left, width               int
+	dst1                      *float32 // of pairs: where every second element goes
+	left1                     int
+	fill, scale, shift, floor float32
+}
+
+// padKind is what happens to rows that are copied.
+type padKind uint8
+
+const (
+	padPlain  padKind = iota
+	padAffine         // max(x*scale + shift, floor)
+	padPairs          // taken apart by two
+)
+
+// Dispatch points.
+var (
+	windowRows func(kind windowKind, call windowCall)
+	padRows    func(kind padKind, call padCall)
+	rowLanes   int // whole vectors are of this many elements
+)
+
+// copiedRows is how the rows of an area of outputs are copied.
+type copiedRows struct {
+	window   *Window
+	offsets  []int32
+	rowSize  int // floats of a copied row, of a part of it, and of all
+	partSize int
+	height   int // rows per tap of the outermost axis
+	floats   int
+	fill     float32
+}
+
+// Windows that many taps or wide gaps make larger than this are for other ways.
+const (
+	copiedTaps   = 4 << 10
+	copiedFloats = 1 << 20
+)
+
+// copyable tells whether rows can be copied for windows like this.
+func (w *Window) copyable() bool {
+	if w.taps > copiedTaps {
+		return false
+	}
+	row := float64(w.out[2])*float64(w.stride[2]) + float64(w.reach(2))
+	return row*float64(w.kernel[0])*float64(w.reach(1)) <= float64(copiedFloats+8*min(w.inArea, 16*copiedFloats))
+}
+
+// prepare makes room for areas of up to rows rows of outputs in one plane.
+func (r *copiedRows) prepare(w *Window, rows int, fill float32) {
+	*r = copiedRows{window: w, fill: fill}
+	step := w.stride[2]
+	r.partSize = w.out[2] + (w.reach(2)-1)/step
+	if step > 1 { // whole vectors of one part end before the next
+		r.partSize = ceilDiv(r.partSize, rowLanes)*rowLanes + rowLanes
+	}
+	r.rowSize = step * r.partSize
+	r.height = (rows-1)*w.stride[1] + w.reach(1)
+	r.floats = w.kernel[0]*r.height*r.rowSize + 2*rowLanes
+	for z := range w.kernel[0] {
+		for y := range w.kernel[1] {
+			for x := range w.kernel[2] {
+				at := x * w.dilation[2]
+				r.offsets = append(r.offsets, int32(4*((z*r.height+y*w.dilation[1])*r.rowSize+at%step*r.partSize+at/step)))
+			}
+		}
+	}
+}
+
+// rowChange is what happens to elements as they are copied.
+type rowChange struct {
+	scale, shift float32
+	affine, relu bool
+}
+
+func (c *Conv) rowChange(channel int, args *ConvArgs) rowChange {
+	f := rowChange{scale: 1, affine: c.ScaleShift, relu: c.PrologueRelu}
+	if c.ScaleShift {
+		f.scale, f.shift = args.Scale[channel], args.Shift[channel]
+	}
+	return f
+}
+
+// copy copies what rows [y, y+rows) of plane z of the outputs read. src is a plane of the input from row origin, over both outer axes, on.
+func (r *copiedRows) copy(dst, src []float32, origin, z, y, rows int, change rowChange) {
+	w := r.window
+	height := (rows-1)*w.stride[1] + w.reach(1)
+	top := y*w.stride[1] - w.padBegin[1]
+	for tz := range w.kernel[0] {
+		plane := dst[tz*r.height*r.rowSize:]
+		iz := z*w.stride[0] - w.padBegin[0] + tz*w.dilation[0]
+		lo, hi := min(max(0, -top), height), max(0, min(height, w.in[1]-top))
+		if iz < 0 || iz >= w.in[0] || lo >= hi {
+			repeat(plane[:height*r.rowSize], r.fill)
+			continue
+		}
+		repeat(plane[:lo*r.rowSize], r.fill)
+		r.copyRows(plane[lo*r.rowSize:], src[(iz*w.in[1]+top+lo-origin)*w.in[2]:], hi-lo, change)
+		repeat(plane[hi*r.rowSize:height*r.rowSize], r.fill)
+	}
+}
+
+// copyRows copies whole rows of the input.
+func (r *copiedRows) copyRows(dst, src []float32, rows int, change rowChange) {
+	w := r.window
+	step, left := w.stride[2], w.padBegin[2]
+	left = min(left, step*(w.out[2]-1)+w.reach(2))
+	n := min(w.in[2], step*(w.out[2]-1)+w.reach(2)-left)
+	if n <= 0 {
+		repeat(dst[:rows*r.rowSize], r.fill)
+		return
+	}
+	kind := padPlain
+	call := padCall{
+		src: &src[0], srcStep: 4 * w.in[2], dst: &dst[0], dstStep: 4 * r.rowSize, rows: rows, n: n, left: left, width: r.partSize,
+		fill: r.fill, scale: change.scale, shift: change.shift, floor: float32(math.Inf(-1)),
+	}
+	_, _ = src[(rows-1)*w.in[2]+n-1], dst[rows*r.rowSize+rowLanes-1]
+	switch {
+	case step == 2 && !change.affine && !change.relu:
+		// The first element goes to the part of the even or of the odd ones.
+		kind = padPairs
+		call.width = r.partSize - rowLanes
+		first, second := left%2*r.partSize, (left+1)%2*r.partSize
+		call.dst, call.left = &dst[first], left/2
+		call.dst1, call.left1 = &dst[second], (left+1)/2
+	case step > 1:
+		r.takeApart(dst, src, rows, n, left, change)
+		return
+	case change.affine || change.relu:
+		kind = padAffine
+		if change.relu {
+			call.floor = 0
+		}
+	}
+	padRows(kind, call)
+}
+
+// takeApart is copyRows for strides that have no loop of their own.
+func (r *copiedRows) takeApart(dst, src []float32, rows, n, left int, change rowChange) {
+	w := r.window
+	step := w.stride[2]
+	for i := range rows {
+		row := dst[i*r.rowSize:][:r.rowSize]
+		repeat(row, r.fill)
+		for k, v := range src[i*w.in[2]:][:n] {
+			if change.affine {
+				v = v*change.scale + change.shift
+			}
+			if change.relu {
+				v = max(v, 0)
+			}
+			row[(k+left)%step*r.partSize+(k+left)/step] = v
+		}
+	}
+}
+
+// call is for rows of outputs whose source is copied at src.
+func (r *copiedRows) call(src []float32, rows int) windowCall {
+	w := r.window
+	last := (rows-1)*w.stride[1]*r.rowSize + int(r.offsets[len(r.offsets)-1])/4
+	_ = src[last+ceilDiv(w.out[2], rowLanes)*rowLanes-1]
+	return windowCall{
+		src: &src[0], rowStep: 4 * w.stride[1] * r.rowSize, offsets: &r.offsets[0], taps: len(r.offsets),
+		rows: rows, cols: w.out[2], outStep: 4 * w.out[2], low: float32(math.Inf(-1)), high: float32(math.Inf(1)),
+	}
+}
