@@ -15,6 +15,16 @@ import (
 //
 // While an export is out t cannot be donated and is not exclusive.
 func Export(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
+	if t != nil {
+		if shown := t.TryExport(); shown != nil {
+			return &(*block)(shown).readOnly, nil
+		}
+	}
+	return firstExport(t)
+}
+
+// firstExport is Export of a tensor that has no block yet, or that others are about to change.
+func firstExport(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
 	shown, err := t.Export(tensor.ReadOnlyExport)
 	if shown != nil {
 		return &(*block)(shown).readOnly, nil

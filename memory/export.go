@@ -19,6 +19,13 @@ import (
 // Export takes an export: like Use, until EndExport or until foreign code ends it.
 func (h Handle) Export() error { return h.begin(exportUnit, exportMask) }
 
+// TryExport takes an export if that is possible at once; false says nothing about why not. It is what Export begins with, small
+// enough to be compiled into its caller. The handle is one that NewHandle, IntoHandle or Move gave.
+func (h Handle) TryExport() bool {
+	w := h.rec.word.Load()
+	return w&^busyMask == h.tag && w&exportMask != exportMask && h.rec.word.CompareAndSwap(w, w+exportUnit)
+}
+
 // EndExport ends an export that Export took.
 func (h Handle) EndExport() { h.end(exportUnit) }
 

@@ -42,6 +42,16 @@ func (t *Tensor) Export(kind ExportKind) (shown unsafe.Pointer, err error) {
 	return atomic.LoadPointer(&t.shown), nil
 }
 
+// TryExport is Export for reading at its least cost: it returns nil if Show keeps nothing yet, or if the export is not possible
+// at once.
+func (t *Tensor) TryExport() (shown unsafe.Pointer) {
+	// What is shown stays while the handle lives, and the export proves that it does: the order of the two does not matter.
+	if p := atomic.LoadPointer(&t.shown); p != nil && t.h.TryExport() {
+		return p
+	}
+	return nil
+}
+
 // EndExport ends an export from Go.
 func (t *Tensor) EndExport(kind ExportKind) {
 	if kind == ReadOnlyExport {

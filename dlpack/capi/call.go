@@ -7,7 +7,10 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Call calls the C function void fn(void *self): a [dlpack.Caller].
+// Call calls the C function void fn(void *self): a [dlpack.Caller]. A pointer into the Go heap that becomes self in the call
+// itself, as in Call(fn, uintptr(unsafe.Pointer(p))), is valid until Call returns.
+//
+//go:uintptrescapes
 func Call(fn, self uintptr) { purego.SyscallN(fn, self) }
 
 // Import is [dlpack.Import] of a struct whose deleter is in C.

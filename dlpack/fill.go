@@ -1,0 +1,34 @@
+package dlpack
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// Fill describes t in dst, for a call that looks at the tensor and keeps nothing of it. It takes no export: what dst points to
+// is valid while t is, and the caller keeps t alive and unwritten until the call has returned. Shape and strides lie in the Go
+// heap and must not be written.
+func Fill(dst *DLTensor, t *tensor.Tensor) error {
+	if t == nil {
+		return fmt.Errorf("dlpack fill: got no tensor: %w", tensor.ErrReleased)
+	}
+	code, bits, lanes, ok := t.DType().DLPack()
+	if !ok {
+		return fmt.Errorf("dlpack fill: got %s, want an element type that DLPack has: %w", t.DType(), tensor.ErrDType)
+	}
+	data, first := t.UnsafeBytes()
+	if data == nil && t.NumBytes() > 0 {
+		return fmt.Errorf("dlpack fill: %w", t.WhyNotWritable())
+	}
+	sizes, strides := t.Shape().Sizes(), t.Layout().Strides()
+	*dst = DLTensor{
+		Device: Device{Type: CPU}, NDim: int32(len(sizes)), DType: DataType{TypeCode(code), bits, lanes},
+		Shape: uintptr(unsafe.Pointer(unsafe.SliceData(sizes))), Strides: uintptr(unsafe.Pointer(unsafe.SliceData(strides))),
+	}
+	if len(data) > 0 {
+		dst.Data = uintptr(unsafe.Pointer(&data[first]))
+	}
+	return nil
+}
