@@ -63,5 +63,4 @@ var excluded = []exclusion{
 	{names: "test_range_*_expanded", reason: loops},
 	{names: "test_linear_attention_*_expanded", reason: loops},
 	{names: "test_bernoulli*", reason: missing},
-	{names: "test_tfidfvectorizer_*", reason: missing},
 }

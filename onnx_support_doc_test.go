@@ -157,7 +157,7 @@ func typesOf(t *testing.T, def *op.Def) string {
 var leastOperands = map[string]int{"resize": 3, "linear_attention": 6}
 
 // neededText gives values of string attributes that have no default.
-var neededText = map[string]string{"direction": "LEFT"}
+var neededText = map[string]string{"mode": "TF", "direction": "LEFT"}
 
 var complaint = regexp.MustCompile(`operand (\d+)`)
 
@@ -196,6 +196,10 @@ func neededAttrs(def *op.Def, dt dtype.DType) op.Attrs {
 	var list []op.Attr
 	for _, a := range def.Attrs {
 		if a.Needed {
+			if a.Kind == op.Ints && (strings.HasPrefix(a.Name, "ngram") || a.Name == "pool_int64s") {
+				list = append(list, op.Attr{Name: a.Name, Value: []int64{}})
+				continue
+			}
 			list = append(list, op.Attr{Name: a.Name, Value: map[op.AttrKind]any{
 				op.Int: int64(2), op.Float: 1.0, op.String: neededText[a.Name], op.DTypeKind: dt,
 				op.Ints: []int64{1, 1}, op.Floats: []float64{1}, op.Strings: []string{""},

@@ -41,4 +41,7 @@ func TestBitwise(t *testing.T) {
 		expect(t, "left", eval(t, "bit_shift", attrs("direction", "LEFT"), x, y), []int{3}, []float64{32, 16, 8}, 0)
 		expect(t, "right", eval(t, "bit_shift", attrs("direction", "RIGHT"), x, y), []int{3}, []float64{8, 1, 0}, 0)
 	}
+	down := arg([]int8{-128, -1, 5, 5, -5}, 5)
+	expect(t, "signed", eval(t, "bit_shift", attrs("direction", "RIGHT"), down, arg([]int8{3, 1, 1, 100, -1}, 5)), []int{5}, []float64{-16, -1, 2, 0, -1}, 0)
+	expect(t, "signed left", eval(t, "bit_shift", attrs("direction", "LEFT"), down, arg([]int8{1, 1, 5, 8, -1}, 5)), []int{5}, []float64{0, -2, -96, 0, 0}, 0)
 }

@@ -9,6 +9,7 @@ var selectionTable = map[string]operator{
 	"NegativeLogLikelihoodLoss": since(12),
 	"SoftmaxCrossEntropyLoss":   lifted(12, liftCrossEntropy),
 	"BitCast":                   since(26),
+	"TfIdfVectorizer":           lifted(9, liftNGrams),
 }
 
 // liftCrossEntropy makes the loss of the logarithms of softmax, which are the
@@ -39,4 +40,13 @@ func liftCrossEntropy(n *node) {
 	}
 	args := append([]*ir.Value{logs}, n.args[1:]...)
 	n.bind(n.proto.outputs[:1], func(names []string) []*ir.Value { return n.emit("nll_loss", args, attrs, names) })
+}
+
+// liftNGrams refuses pools of text.
+func liftNGrams(n *node) {
+	if n.attrIndex("pool_strings") >= 0 {
+		n.unsupported("attribute \"pool_strings\"")
+		return
+	}
+	plain(n)
 }

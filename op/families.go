@@ -26,6 +26,7 @@ var families = [][]*Def{
 	unpoolOps,
 	signalOps,
 	roiOps,
+	ngramOps,
 	linearAttentionOps,
 	resizeOps,
 	generatorOps,

@@ -5,6 +5,8 @@ import "github.com/tenure-go/tenure/op/optest"
 func signalSamples() map[string][]optest.Case {
 	hertz := func(v float32) optest.Operand { return optest.Of([]float32{v}) }
 	return map[string][]optest.Case{
+		"tf_idf": {{Args: args{optest.Of([]int64{1, 2, 1, 2, 3, 1}, 2, 3)}, Attrs: attr("mode", "TFIDF", "min_gram_length", 1, "max_gram_length", 2, "max_skip_count", 1,
+			"ngram_counts", ints(0, 2), "ngram_indexes", ints(0, 2, 1), "pool_int64s", ints(1, 3, 1, 2), "weights", []float64{1, 2, 3})}},
 		"dft": {
 			{Args: args{num(f32, 2, 10, 1)}}, {Args: args{num(f32, 2, 8, 3, 2), absent, one(1)}, Attrs: attr("inverse", 1)}, {Args: args{num(f16, 1, 7, 1), one(12)}, Attrs: attr("onesided", 1)},
 			{Args: args{num(f64, 1, 5, 2)}, Attrs: attr("inverse", 1, "onesided", 1)}, {Args: args{num(f32, 40, 500, 1)}}, {Args: args{num(f32, 0, 5, 1)}},

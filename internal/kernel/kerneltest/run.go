@@ -36,6 +36,7 @@ var families = []struct {
 	{"grid_sample", testGridSample},
 	{"unpool", testUnpool},
 	{"fourier", testFourier},
+	{"ngrams", testNGrams},
 	{"regions", testRegions},
 	{"resize", testResize},
 	{"conv_transpose", testConvTranspose},

@@ -1,0 +1,43 @@
+package kerneltest
+
+import (
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+func testNGrams(t *testing.T) {
+	r := newRand(160)
+	pool := [][]int64{{1}, {2}, {1, 2}, {2, 2}, {3, -1}, {1, 2, 1}, {2, 2, 2}}
+	keys := map[string]int32{}
+	for i, gram := range pool {
+		var key []byte
+		for _, item := range gram {
+			key = kernel.NGramKey(key, item)
+		}
+		keys[string(key)] = int32(i)
+	}
+	for i := range 60 {
+		g := kernel.NGrams{Least: 1 + i%2, Most: 2 + i/2%2, Skip: i % 4, Pool: keys}
+		row := make([]int64, r.IntN(12))
+		for k := range row {
+			row[k] = int64(1 + r.IntN(2))
+		}
+		s := newSpace(t)
+		counts, narrow := inout(s, "counts", make([]float32, len(pool))), inout(s, "narrow", make([]float32, len(pool)))
+		scratch := out[byte](s, "scratch", 8*g.Most)
+		kernel.CountNGrams(&g, counts, in(s, "row", row), scratch)
+		kernel.CountNGrams(&g, narrow, in(s, "row of i32", narrowed(row)), scratch)
+		s.check()
+		for k, gram := range pool {
+			want := 0
+			if len(gram) >= g.Least && len(gram) <= g.Most {
+				want = ref.CountNGrams(row, gram, g.Skip)
+			}
+			if counts[k] != float32(want) || narrow[k] != float32(want) {
+				t.Fatalf("%v in %v, %+v: got %v and %v, want %d", gram, row, g, counts[k], narrow[k], want)
+			}
+		}
+	}
+}
