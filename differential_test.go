@@ -48,7 +48,7 @@ func TestRandomPrograms(t *testing.T) {
 		d.compare(t, pool, seen)
 	})
 	t.Logf("seen: %v", seen)
-	for _, what := range []string{"fused_conv", "fused_chain", "residual", "prologue", "pool", "if", "in place", "state in place", "copies", "folded", "exact after fusing", "non_zero", "unpromised"} {
+	for _, what := range []string{"fused_conv", "fused_chain", "residual", "prologue", "pool", "if", "in place", "state in place", "copies", "folded", "exact after fusing", "non_zero", "unpromised", "loop"} {
 		if seen[what] == 0 && !testing.Short() { // a few programs do not have everything
 			t.Errorf("got no program with %s, want some", what)
 		}

@@ -20,6 +20,7 @@ type drawer struct {
 	t       *rapid.T
 	block   *ir.Block
 	visible []*ir.Value
+	looping bool // in a loop
 }
 
 const exactly = 1 << 22 // integers below it are added without rounding
@@ -187,7 +188,11 @@ func (d *drawer) call(depth int) {
 		d.emit(d.bounds[x], "cast", op.Attrs{attr("to", dtype.F32)}, 1, x)
 		return
 	}
-	switch d.n(0, 16) {
+	kind := d.n(0, 17)
+	if d.looping && kind >= 8 && kind <= 12 {
+		kind -= 8 // no convolution: how far it may be off would grow with every round
+	}
+	switch kind {
 	case 0, 1:
 		d.unary(x)
 	case 2, 3, 4:
@@ -202,6 +207,10 @@ func (d *drawer) call(depth int) {
 		d.choose(x)
 	case 15:
 		d.pick(x)
+	case 16:
+		if depth < 2 {
+			d.loop(depth)
+		}
 	default:
 		if depth < 2 {
 			d.branch(depth)
@@ -545,4 +554,53 @@ func (d *drawer) branch(depth int) []*ir.Value {
 		d.bounds[r] = bounds[i]
 	}
 	return results
+}
+
+// loop draws a loop that carries one or two values and stacks one or none.
+// Its values must agree to the last bit, whatever they are: the same kernels
+// compute them.
+func (d *drawer) loop(depth int) []*ir.Value {
+	visible, outer, looping := d.visible, d.block, d.looping
+	var exact []*ir.Value
+	for _, v := range visible {
+		if b := d.bounds[v]; !b.conv && b.off == 0 && v.Type.DType == dtype.F32 {
+			exact = append(exact, v)
+		}
+	}
+	if len(exact) == 0 {
+		return nil
+	}
+	rounds := d.i64(0, 3)
+	limit := d.ints(rounds)
+	limit.Type.Shape = shape.Scalar()
+	args, body := []*ir.Value{limit, nil}, &ir.Block{}
+	param := func(t op.Type) *ir.Value {
+		v := d.program.NewValue(ir.Param, "", t)
+		v.Name, v.Index = fmt.Sprintf("p%d_%d", depth, v.ID), len(body.Params)
+		body.Params = append(body.Params, v)
+		return v
+	}
+	param(op.Type{DType: dtype.I64, Shape: shape.Scalar()})
+	again := param(op.Type{DType: dtype.Bool, Shape: shape.Scalar()})
+	d.visible, d.block, d.looping = exact, body, true
+	any := bound{size: 1 << 40, frac: true}
+	for range d.n(1, 2) {
+		x := rapid.SampledFrom(exact).Draw(d.t, "carried")
+		args = append(args, x)
+		p := param(x.Type)
+		d.visible, d.bounds[p] = append(d.visible, p), any
+	}
+	for range d.n(0, 5) {
+		d.call(depth + 1)
+	}
+	body.Results = []*ir.Value{again}
+	for _, x := range args[2:] {
+		body.Results = append(body.Results, d.like(x, sameType(x)))
+	}
+	if d.one(2) {
+		body.Results = append(body.Results, d.late())
+	}
+	d.visible, d.block, d.looping = visible, outer, looping
+	c := &ir.Call{Op: op.Builtin().Lookup("loop"), Results: make([]*ir.Value, len(body.Results)-1), Regions: []*ir.Block{body}}
+	return d.emitCall(any, c, args...)
 }

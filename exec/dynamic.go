@@ -83,8 +83,8 @@ func (l *lowering) readInside(c *ir.Call) map[*ir.Value]bool {
 func (l *lowering) unpromised() []plan.Unpromised {
 	var list []plan.Unpromised
 	for _, c := range l.calls {
-		for _, v := range c.Results {
-			if v == nil || v.Type.IsStatic() || l.places[v].class.space == plan.SpaceArena {
+		for _, v := range given(c) {
+			if v.Type.IsStatic() || l.places[v].class.space == plan.SpaceArena {
 				continue
 			}
 			list = append(list, plan.Unpromised{Value: v.Name, Node: c.Node, Reason: reasonOf(c)})
@@ -98,6 +98,9 @@ func reasonOf(c *ir.Call) string {
 		if a.Value != nil && !a.Value.Type.IsStatic() {
 			return "the size of " + a.Value.Name + " depends on data"
 		}
+	}
+	if c.Op.Loop {
+		return "the rounds of the loop decide its size"
 	}
 	if c.Op.Bound != nil {
 		return "the output takes as many bytes as " + c.Op.Name + " gives"

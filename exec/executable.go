@@ -56,11 +56,12 @@ type Executable struct {
 	writes   []bool // per call: it writes into a parameter
 	outputIn []int  // per result: the parameter whose bytes it comes back in, or -1
 
-	dynamic    int         // number of values whose size depends on data
-	outDynamic []int       // per result: its number among them, or -1
-	late       []bool      // per call: it is bound when it runs
-	freed      [][]int     // per call: dynamic values whose own buffers are given back after it
-	gives      [][][]given // per call and region: what the region returns
+	dynamic    int        // number of values whose size depends on data
+	outDynamic []int      // per result: its number among them, or -1
+	late       []bool     // per call: it is bound when it runs
+	freed      [][]int    // per call: dynamic values whose own buffers are given back after it
+	gives      [][][]gift // per call and region: what the region returns
+	loops      []*loop    // per call that is one
 }
 
 // ref is where one operand or result of a call lies.
@@ -72,8 +73,8 @@ type ref struct {
 	dynamic      int // number of the value whose size depends on data, -1 for others
 }
 
-// given is what a region returns as a dynamic result of the call around it.
-type given struct {
+// gift is what a region returns as a dynamic result of the call around it.
+type gift struct {
 	ref
 	typ op.Type
 	to  int // number of the result among the dynamic values
@@ -233,9 +234,19 @@ func (e *Executable) resolve(l *lowering, bases []int64) error {
 			}
 			e.refs[k] = append(e.refs[k], r)
 		}
-		var regions [][]given
+		e.loops = append(e.loops, nil)
+		if c.Op.Loop {
+			var err error
+			if e.loops[k], err = l.loop(k, c, at); err != nil {
+				return err
+			}
+		}
+		var regions [][]gift
 		for _, region := range c.Regions {
-			var list []given
+			if c.Op.Loop {
+				break
+			}
+			var list []gift
 			for i, v := range c.Results {
 				to, dynamic := l.dynamic[v]
 				if !dynamic {
@@ -246,7 +257,7 @@ func (e *Executable) resolve(l *lowering, bases []int64) error {
 				if err != nil {
 					return err
 				}
-				list = append(list, given{r, y.Type, to})
+				list = append(list, gift{r, y.Type, to})
 			}
 			regions = append(regions, list)
 		}
@@ -345,10 +356,8 @@ func (l *lowering) documentValues(d *plan.Plan, bases []int64) {
 		d.WeightBytes += l.places[v].size
 	}
 	for _, c := range l.calls {
-		for _, v := range c.Results {
-			if v != nil {
-				add(v)
-			}
+		for _, v := range given(c) {
+			add(v)
 		}
 	}
 }

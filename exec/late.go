@@ -27,8 +27,9 @@ func (h *held) drop() {
 	*h = held{}
 }
 
-// fill makes h hold a new buffer.
+// fill makes h hold a new buffer, and nothing else any more.
 func (h *held) fill(t op.Type, p memory.Purpose) error {
+	h.drop()
 	n, err := t.Bytes()
 	if err != nil {
 		return err
@@ -83,11 +84,12 @@ func (r *Runner) condition(k int) []byte {
 }
 
 // give makes what a region returns the result of the call around it.
-func (r *Runner) give(g given, data []byte) error {
+func (r *Runner) give(g gift, data []byte) error {
 	to, typ := &r.dynamic[g.to], g.typ
 	if g.dynamic >= 0 {
 		from := &r.dynamic[g.dynamic]
 		if from.buf != nil {
+			to.drop()
 			*to, *from = *from, held{}
 			return nil
 		}

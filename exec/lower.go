@@ -39,9 +39,12 @@ type lowering struct {
 	places   map[*ir.Value]place
 	yields   map[*ir.Value]*class // values that a region returns: the class of the call's result
 	ends     map[*ir.Value]plan.Time
-	dynamic  map[*ir.Value]int  // values whose size depends on data, numbered
-	freed    map[*ir.Call][]int // dynamic values whose own buffers are given back after the call
-	outputs  map[*ir.Value]bool // values that the program's results are, or are views of
+	dynamic  map[*ir.Value]int    // values whose size depends on data, numbered
+	freed    map[*ir.Call][]int   // dynamic values whose own buffers are given back after the call
+	loopOf   map[*ir.Value]int    // parameters of a loop's region: its call
+	carriers map[*class]int       // classes of what loops carry: their calls
+	carried  map[*ir.Value]*class // what a loop's region carries on: the class it ends in
+	outputs  map[*ir.Value]bool   // values that the program's results are, or are views of
 	classes  []*class
 	inPlace  []plan.InPlace
 	declined []plan.Declined
@@ -50,7 +53,7 @@ type lowering struct {
 func lower(p *ir.Program, known func(*ir.Value) ([]byte, bool)) (*lowering, error) {
 	l := &lowering{program: p, known: known, index: map[*ir.Call]int{}, places: map[*ir.Value]place{},
 		yields: map[*ir.Value]*class{}, ends: map[*ir.Value]plan.Time{}, dynamic: map[*ir.Value]int{},
-		freed: map[*ir.Call][]int{}, outputs: map[*ir.Value]bool{}}
+		freed: map[*ir.Call][]int{}, loopOf: map[*ir.Value]int{}, carriers: map[*class]int{}, carried: map[*ir.Value]*class{}, outputs: map[*ir.Value]bool{}}
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
 		l.index[c] = len(l.calls)
 		l.calls = append(l.calls, c)
@@ -114,6 +117,9 @@ func (l *lowering) placeInterface() error {
 // bytes of a donated operand, the class that its region returns it in, or a
 // class of its own.
 func (l *lowering) placeResults(k int, c *ir.Call) error {
+	if c.Op.Loop {
+		return l.placeLoop(k, c)
+	}
 	for r, v := range c.Results {
 		if v == nil {
 			continue
@@ -144,6 +150,9 @@ func (l *lowering) placeResults(k int, c *ir.Call) error {
 			l.places[v] = place{l.newClass(v.Name, n), 0, n}
 		case arg >= 0 && kind != op.View && l.outputs[v] && !l.isWhole(c.Args[arg].Value):
 			l.decline(k, c, arg, "the output needs a buffer of its own, and the operand is a part of one")
+			l.places[v] = place{l.newClass(v.Name, n), 0, n}
+		case arg >= 0 && kind != op.View && l.isForeign(v, l.places[c.Args[arg].Value].class):
+			l.decline(k, c, arg, "the loop carries another value in its bytes")
 			l.places[v] = place{l.newClass(v.Name, n), 0, n}
 		case arg >= 0:
 			from := l.places[c.Args[arg].Value]
@@ -246,18 +255,31 @@ func (l *lowering) collectEnds() {
 		}
 	}
 	for _, c := range l.calls {
-		for _, r := range c.Results {
-			if r != nil && len(c.Regions) > 0 {
-				// It is there when a branch ends, whoever reads it then.
-				l.ends[r] = max(l.ends[r], plan.Time(2*l.lastInside(c)+2))
-			}
+		if len(c.Regions) > 0 {
+			l.endRegions(c)
 		}
-		for _, region := range c.Regions {
-			for i, y := range region.Results {
-				if r := c.Results[i]; r != nil {
-					// A region's result lives on as the call's result.
-					l.ends[y] = max(l.ends[y], l.ends[r])
-				}
+	}
+}
+
+// endRegions finds until when what goes in and out of the regions of a call is
+// there.
+func (l *lowering) endRegions(c *ir.Call) {
+	end := plan.Time(2*l.lastInside(c) + 2)
+	for _, r := range c.Results {
+		if r != nil {
+			// It is there when a region ends, whoever reads it then.
+			l.ends[r] = max(l.ends[r], end)
+		}
+	}
+	if c.Op.Loop {
+		l.endLoop(c, end)
+		return
+	}
+	for _, region := range c.Regions {
+		for i, y := range region.Results {
+			if r := c.Results[i]; r != nil {
+				// A region's result lives on as the call's result.
+				l.ends[y] = max(l.ends[y], l.ends[r])
 			}
 		}
 	}
@@ -292,10 +314,15 @@ func (l *lowering) becomesResult(c *ir.Call, i int) bool {
 // life returns when the bytes of v are needed.
 func (l *lowering) life(v *ir.Value) (start, end plan.Time) {
 	steps := plan.Time(2 * len(l.calls))
-	if v.Kind != ir.Result {
+	loop, carried := l.loopOf[v]
+	switch {
+	case carried:
+		start = plan.Time(2*loop + 1)
+	case v.Kind != ir.Result:
 		return 0, max(steps, 1)
+	default:
+		start = plan.Time(2*l.index[v.Def] + 1)
 	}
-	start = plan.Time(2*l.index[v.Def] + 1)
 	end = max(l.ends[v], start+1)
 	if space := l.places[v].class.space; space != plan.SpaceArena && space != plan.SpaceOwn {
 		return start, max(end, steps)
@@ -306,10 +333,7 @@ func (l *lowering) life(v *ir.Value) (start, end plan.Time) {
 // collectPieces gives the arena's classes their pieces.
 func (l *lowering) collectPieces() {
 	for _, c := range l.calls {
-		for _, v := range c.Results {
-			if v == nil {
-				continue
-			}
+		for _, v := range given(c) {
 			at := l.places[v]
 			if at.class.space != plan.SpaceArena {
 				continue
@@ -318,6 +342,21 @@ func (l *lowering) collectPieces() {
 			at.class.pieces = append(at.class.pieces, plan.Piece{Offset: at.offset, Size: at.size, Start: start, End: end})
 		}
 	}
+}
+
+// given returns the values that a call gives: its wanted results and the
+// parameters of its regions.
+func given(c *ir.Call) []*ir.Value {
+	var list []*ir.Value
+	for _, v := range c.Results {
+		if v != nil {
+			list = append(list, v)
+		}
+	}
+	for _, region := range c.Regions {
+		list = append(list, region.Params...)
+	}
+	return list
 }
 
 // problem returns the arena's placement problem.

@@ -151,6 +151,13 @@ func (e *Executable) findPanels() (scratch []int64, err error) {
 			switch in.kind {
 			case branch:
 				settled = !e.readRaw(e.refs[in.call][0]) && settled
+			case enter:
+				for i := range e.calls[in.call].Args {
+					settled = !e.readRaw(e.refs[in.call][i]) && settled
+				}
+				for _, c := range e.loops[in.call].carry {
+					settled = !e.readRaw(c.next) && settled
+				}
 			case give:
 				for _, g := range e.gives[in.call][in.target] {
 					settled = !e.readRaw(g.ref) && settled

@@ -24,8 +24,11 @@ const (
 	run instrKind = iota
 	branch
 	jump
-	give // what region target of the call returns becomes the call's results
-	free // the own buffers whose last use was the call
+	give  // what region target of the call returns becomes the call's results
+	free  // the own buffers whose last use was the call
+	enter // begin a loop; target is where its end is
+	again // end a round; target is where the next one begins
+	leave // end a loop
 )
 
 // emit appends the instructions of a block. Views that were placed as views
@@ -34,7 +37,14 @@ func (e *Executable) emit(b *ir.Block, l *lowering) {
 	for _, c := range b.Calls {
 		k := l.index[c]
 		switch {
-		case len(c.Regions) == 2:
+		case c.Op.Loop:
+			at := len(e.code)
+			e.code = append(e.code, instr{kind: enter, call: k})
+			e.emit(c.Regions[0], l)
+			e.code = append(e.code, instr{kind: again, call: k, target: at + 1})
+			e.code[at].target = len(e.code)
+			e.code = append(e.code, instr{kind: leave, call: k})
+		case c.Op.Branch:
 			at := len(e.code)
 			e.code = append(e.code, instr{kind: branch, call: k})
 			e.emit(c.Regions[0], l)
@@ -94,6 +104,7 @@ type Runner struct {
 	arena           []inArena
 	scratch         []byte
 
+	loops   []*looping    // per call that is one
 	gives   [][2][][]byte // per call and region: the bytes of what has a place
 	dynamic []held        // per value whose size depends on data
 	late    []*op.Call    // per call that is bound when it runs: operands and results that have a place
@@ -121,7 +132,7 @@ func (e *Executable) NewRunner() (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{exe: e, tasks: make([]*compute.Task, len(e.calls)), conds: make([][]byte, len(e.calls)),
-		gives: make([][2][][]byte, len(e.calls)), dynamic: make([]held, e.dynamic), late: make([]*op.Call, len(e.calls))}
+		loops: make([]*looping, len(e.calls)), gives: make([][2][][]byte, len(e.calls)), dynamic: make([]held, e.dynamic), late: make([]*op.Call, len(e.calls))}
 	for _, in := range e.code {
 		switch in.kind {
 		case run:
@@ -149,6 +160,8 @@ func (e *Executable) NewRunner() (*Runner, error) {
 			r.collect(in.call, t.Call)
 		case branch:
 			r.pointRaw(&r.conds[in.call], e.refs[in.call][0])
+		case enter:
+			r.loops[in.call] = r.newLooping(e.loops[in.call])
 		case give:
 			list := e.gives[in.call][in.target]
 			r.gives[in.call][in.target] = make([][]byte, len(list))
@@ -259,6 +272,14 @@ func (r *Runner) run(pool *compute.Pool, done <-chan struct{}) error {
 			if r.condition(in.call)[0] == 0 {
 				pc = in.target
 			}
+		case enter, again, leave:
+			taken, err := r.loop(in)
+			if err != nil {
+				return r.exe.partError(in.call, wrote, err)
+			}
+			if taken {
+				pc = in.target
+			}
 		case give:
 			for i, g := range r.exe.gives[in.call][in.target] {
 				if err := r.give(g, r.gives[in.call][in.target][i]); err != nil {
@@ -297,4 +318,18 @@ func (r *Runner) runCall(pool *compute.Pool, done <-chan struct{}, k int) error 
 func (e *Executable) partError(k int, wrote bool, err error) error {
 	c := e.calls[k]
 	return &PartError{Call: k, Op: c.Op.Name, Node: c.Node, Wrote: wrote, Err: err}
+}
+
+// loop runs an instruction of a loop and reports whether to go on at its
+// target.
+func (r *Runner) loop(in instr) (bool, error) {
+	s := r.loops[in.call]
+	switch in.kind {
+	case enter:
+		runs, err := r.enter(s)
+		return !runs, err
+	case again:
+		return r.again(s)
+	}
+	return false, r.leave(s)
 }

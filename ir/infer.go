@@ -14,13 +14,22 @@ import (
 // runs, see [op.Sig.Known]; it may be nil. On an error the types are partly
 // replaced.
 func Infer(p *Program, known func(*Value) ([]byte, bool)) error {
-	return inferBlock(p.Body, known)
+	return inferBlock(p.Body, known, 0)
 }
 
-func inferBlock(b *Block, known func(*Value) ([]byte, bool)) error {
+// inferBlock infers the calls of a block that is in so many loops.
+func inferBlock(b *Block, known func(*Value) ([]byte, bool), loops int) error {
 	for _, c := range b.Calls {
+		if c.Op.Loop {
+			if err := inferLoop(c, known, loops); err != nil {
+				return err
+			}
+		}
 		for _, r := range c.Regions {
-			if err := inferBlock(r, known); err != nil {
+			if c.Op.Loop {
+				break
+			}
+			if err := inferBlock(r, known, loops); err != nil {
 				return err
 			}
 		}

@@ -2,7 +2,9 @@ package ir
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math"
 
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
@@ -136,6 +138,7 @@ func (f *frame) call(c *Call) error {
 			return fmt.Errorf("ir: %s: %s: got %s, want %s", c.where(), v, out[i].Type, v.Type)
 		}
 		f.env[v] = out[i]
+		delete(f.dead, v) // of the round before
 	}
 	for i, o := range c.Args {
 		if o.Donate && o.Value != nil {
@@ -157,6 +160,8 @@ func (f *frame) results(c *Call, in []op.Arg) ([]op.Arg, error) {
 			}
 		}
 		return f.block(c.Regions[region])
+	case c.Op.Loop:
+		return f.loop(c, in)
 	case len(c.Regions) > 0:
 		return nil, fmt.Errorf("ir: %s: %s has regions of a kind that the interpreter does not run: %w", c.where(), c.Op.Name, op.ErrUnsupported)
 	}
@@ -171,6 +176,78 @@ func (f *frame) results(c *Call, in []op.Arg) ([]op.Arg, error) {
 		return nil, fmt.Errorf("ir: %s: %w", c.where(), err)
 	}
 	return call.Out, nil
+}
+
+// loop runs the region of a loop round by round.
+func (f *frame) loop(c *Call, in []op.Arg) ([]op.Arg, error) {
+	region, carried := c.Regions[0], in[min(LoopArgs, len(in)):]
+	limit, runs := int64(math.MaxInt64), true
+	if len(in) > 0 && !in[0].IsZero() {
+		limit = int64(binary.LittleEndian.Uint64(in[0].Data))
+	}
+	if len(in) > 1 && !in[1].IsZero() {
+		runs = in[1].Data[0] != 0
+	}
+	stacks := make([][]op.Arg, len(c.Results)-len(carried))
+	one := region.Params[LoopRuns].Type
+	for round := int64(0); round < limit && runs; round++ {
+		f.env[region.Params[LoopRound]] = newArg(region.Params[LoopRound].Type, binary.LittleEndian.AppendUint64(nil, uint64(round)))
+		f.env[region.Params[LoopRuns]] = newArg(one, []byte{1})
+		for i, x := range carried {
+			f.env[region.Params[LoopArgs+i]] = newArg(x.Type, bytes.Clone(x.Data))
+		}
+		for _, p := range region.Params {
+			delete(f.dead, p)
+		}
+		out, err := f.block(region)
+		if err != nil {
+			return nil, err
+		}
+		runs, carried = out[0].Data[0] != 0, out[1:1+len(carried)]
+		for i := range stacks {
+			stacks[i] = append(stacks[i], out[1+len(carried)+i])
+		}
+	}
+	results := make([]op.Arg, 0, len(c.Results))
+	for _, x := range carried {
+		results = append(results, newArg(x.Type, bytes.Clone(x.Data)))
+	}
+	for i, parts := range stacks {
+		x, err := stack(region.Results[1+len(carried)+i].Type, parts)
+		if err != nil {
+			return nil, fmt.Errorf("ir: %s: %w", c.where(), err)
+		}
+		results = append(results, x)
+	}
+	return results, nil
+}
+
+// stack joins what the rounds of a loop gave. Without a round, sizes that are
+// not known are 0.
+func stack(t op.Type, parts []op.Arg) (op.Arg, error) {
+	if len(parts) > 0 {
+		t = parts[0].Type
+	}
+	if t.Shape == nil {
+		return op.Arg{}, fmt.Errorf("got no round that gives a value of type %s, want one or a known rank: %w", t, op.ErrUnsupported)
+	}
+	sizes := []int{len(parts)}
+	for _, d := range t.Shape.Dims() {
+		n, _ := d.Size()
+		sizes = append(sizes, n)
+	}
+	s, err := shape.Of(sizes...)
+	if err != nil {
+		return op.Arg{}, err
+	}
+	var data []byte
+	for i, x := range parts {
+		if x.Type != t {
+			return op.Arg{}, fmt.Errorf("got %s in round %d and %s in round 0, want one type: %w", x.Type, i, t, shape.ErrShape)
+		}
+		data = append(data, x.Data...)
+	}
+	return newArg(op.Type{DType: t.DType, Shape: s}, data), nil
 }
 
 // specialise infers the types of a call from its actual operands, all of

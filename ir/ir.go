@@ -90,6 +90,9 @@ func (c *Call) Sig(known func(*Value) ([]byte, bool)) *op.Sig {
 		}
 		s.Regions = append(s.Regions, types)
 	}
+	if c.Op.Loop && len(c.Regions) == 1 {
+		s.Endless = c.isEndless(known)
+	}
 	if known != nil {
 		s.Known = func(arg int) ([]byte, bool) {
 			if arg >= len(c.Args) || c.Args[arg].Value == nil {

@@ -115,6 +115,12 @@ func (o *order) exclusive(a, b *Block) bool {
 	return false
 }
 
+// isCarried reports whether the value is a parameter of a loop's region.
+func (o *order) isCarried(v *Value) bool {
+	s, nested := o.site[o.home[v]]
+	return nested && s.call.Op.Loop
+}
+
 // loop returns the innermost region around the call that may run many times,
 // nil when there is none.
 func (o *order) loop(c *Call) *Block {

@@ -146,6 +146,7 @@ var otherOps = []*op.Def{
 		copy(s.Results, s.Regions[0])
 		return nil
 	}},
+	op.Builtin().Lookup("loop"),
 	// repeat runs its region many times.
 	{Name: "repeat", MinArgs: 1, MaxArgs: 1, Regions: 1, Infer: sameAsFirst},
 	// mystery declares nothing.

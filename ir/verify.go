@@ -25,13 +25,15 @@ import (
 //	V8   Values have types, and those of results fit the operator's shape rule:
 //	     they agree in every size that both know.
 //	V9   The regions of a branch have no parameters and return what the call
-//	     gives, in number and type.
+//	     gives, in number and type. The region of a loop takes the round, its
+//	     condition and what is carried, and returns the condition and what the
+//	     call gives; what it carries on fits what it takes.
 //	V10  What a block returns exists.
 //	V11  Only parameters of the program are marked as donated, and only operands
 //	     that are present.
 //	V12  Weights are never donated, nor what may lie in their bytes.
-//	V13  C0: a donated value is fresh or a donated parameter, in all bytes in
-//	     which it may lie.
+//	V13  C0: a donated value is fresh, a donated parameter, or a parameter of a
+//	     loop's region, which is copied in, in all bytes in which it may lie.
 //	V14  C0: nothing that may share bytes with a donated value is used after the
 //	     donating call.
 //	V15  C1: the donating call is the last use of the value on every path.
@@ -244,6 +246,9 @@ func (v *verifier) call(c *Call) {
 	if len(v.found) == before && c.Op.Branch {
 		v.branch(c)
 	}
+	if len(v.found) == before && c.Op.Loop {
+		v.loop(c)
+	}
 	if len(v.found) == before {
 		v.types(c)
 	}
@@ -292,6 +297,21 @@ func (v *verifier) branch(c *Call) {
 		for j, x := range r.Results {
 			if want := c.Results[j]; x != nil && want != nil && !fits(x.Type, want.Type) {
 				v.report(9, "%s: got type %s of result %d of region %d, want %s", c, x.Type, j, i, want.Type)
+			}
+		}
+	}
+}
+
+func (v *verifier) loop(c *Call) {
+	if err := c.loopArity(); err != nil {
+		v.report(9, "%s: %w", c, err)
+		return
+	}
+	region := c.Regions[0]
+	for i, p := range region.Params[LoopArgs:] {
+		for what, x := range map[string]*Value{"operand": c.Args[LoopArgs+i].Value, "result of the region": region.Results[1+i]} {
+			if x != nil && !fits(x.Type, p.Type) {
+				v.report(9, "%s: got type %s of the %s that is carried as %s, want %s", c, x.Type, what, p, p.Type)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ var operators map[string]operator
 func init() { // not an initialiser: lifting a branch reads the table again
 	operators = merge(
 		elementwiseTable, reduceTable, normTable, convTable, poolingTable, linearTable, quantizeTable, attentionTable, recurrentTable, selectionTable, composedTable,
-		shapeTable, indexingTable, resizeTable, constantTable, controlTable, filterTable, sequenceTable, einsumTable, signalTable, gatedTable,
+		shapeTable, indexingTable, resizeTable, constantTable, controlTable, filterTable, loopTable, sequenceTable, einsumTable, signalTable, gatedTable,
 	)
 }
 

@@ -1,14 +1,79 @@
 package op
 
-import "github.com/tenure-go/tenure/shape"
+import (
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/shape"
+)
 
 // controlOps run nested blocks. The results of a block are copied out unless
-// the block made them, so a result of an if lies in bytes of its own.
+// the block made them, so a result lies in bytes of its own.
 var controlOps = []*Def{{
 	Name: "if", ONNX: "If", Doc: "the results of the first region where the condition holds, else those of the second",
 	MinArgs: 1, MaxArgs: 1, MinResults: 1, MaxResults: Variadic, Regions: 2, Branch: true,
 	Infer: inferIf, Alias: Fresh(),
+}, {
+	Name: "loop", ONNX: "Loop", Doc: "what a region, run at most so many times and while its condition holds, carries to the end, and stacks of what else each round gives",
+	MaxArgs: Variadic, MaxResults: Variadic, Regions: 1, Loop: true,
+	Infer: inferLoop, Alias: Fresh(),
 }}
+
+// inferLoop gives what is carried the type that every round agrees on.
+func inferLoop(s *Sig) error {
+	if err := s.want(0, int64s); err != nil {
+		return err
+	}
+	if err := s.want(1, boolean); err != nil {
+		return err
+	}
+	for arg := range min(2, len(s.Args)) {
+		if err := s.wantOne(arg); err != nil {
+			return err
+		}
+	}
+	body, carried := s.Regions[0], max(0, len(s.Args)-2)
+	if len(body) < 1+carried || len(body)-1 != len(s.Results) {
+		return badShape("region 0: got %d results, want a condition, what %d operands carry, and the rest of %d results", len(body), carried, len(s.Results))
+	}
+	if body[0].DType != dtype.Bool {
+		return badDType("region 0: got %s as its condition, want bool", body[0])
+	}
+	for i, t := range body[1:] {
+		if t.IsZero() {
+			return badDType("region 0: got no type for result %d", i+1)
+		}
+		if i >= carried {
+			if err := s.giveStack(i, t); err != nil {
+				return err
+			}
+			continue
+		}
+		first := s.Args[2+i]
+		if first.DType != t.DType {
+			return badDType("operand %d: got %s, and %s from the region, want one element type", 2+i, first, t)
+		}
+		joined, err := Either(first, t)
+		if err != nil {
+			return err
+		}
+		s.Results[i] = joined
+	}
+	return nil
+}
+
+// giveStack sets result i to a stack of one value per round.
+func (s *Sig) giveStack(i int, t Type) error {
+	if t.Shape == nil {
+		return s.giveAny(i, t.DType)
+	}
+	rounds := shape.Unknown
+	if n, ok := s.KnownInts(0); ok && len(n) == 1 && s.Endless {
+		if n[0] > maxSize {
+			return badShape("operand 0: got %d rounds, want at most %d", n[0], int64(maxSize))
+		}
+		rounds = shape.N(int(max(0, n[0])))
+	}
+	return s.give(i, t.DType, append([]shape.Dim{rounds}, t.Shape.Dims()...)...)
+}
 
 func inferIf(s *Sig) error {
 	if err := s.want(0, boolean); err != nil {
@@ -27,7 +92,7 @@ func inferIf(s *Sig) error {
 		if a.DType != b.DType || a.IsZero() {
 			return badDType("result %d: got %s and %s from the regions, want one element type", i, a, b)
 		}
-		t, err := either(a, b)
+		t, err := Either(a, b)
 		if err != nil {
 			return err
 		}
@@ -36,8 +101,9 @@ func inferIf(s *Sig) error {
 	return nil
 }
 
-// either is what is known of a value that has one type or the other.
-func either(a, b Type) (Type, error) {
+// Either returns what is known of a value that has one type or the other, of
+// one element type.
+func Either(a, b Type) (Type, error) {
 	if a.Shape == b.Shape {
 		return a, nil
 	}

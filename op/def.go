@@ -54,12 +54,21 @@ type Def struct {
 
 	MinArgs, MaxArgs       int // MaxArgs may be Variadic; operands past MinArgs may be absent
 	MinResults, MaxResults int // both 0 stand for exactly one
-	Regions                int // nested blocks: 2 for if
+	Regions                int // nested blocks: 2 for if, 1 for loop
 
 	// Branch says that exactly one of the regions runs, once: the first when
 	// operand 0 is true, else the second. Result i of the call is result i of
 	// that region. The regions of any other operator may run many times.
 	Branch bool
+
+	// Loop says that the region runs again and again: at most as often as
+	// operand 0 says, and while operand 1, and then the region's result 0,
+	// holds; an absent operand sets no limit. The region's parameters are the
+	// number of the round, whether it is to run, and what is carried: at first
+	// the operands from 2 on, then the results that the round before gave after
+	// its condition. The call's results are what is carried at the end, and
+	// stacks of what each round gave beyond that.
+	Loop bool
 
 	Attrs []AttrDef
 
@@ -156,6 +165,10 @@ type Sig struct {
 	// Regions holds, for operators with nested blocks, the result types of
 	// each block.
 	Regions [][]Type
+
+	// Endless says of a loop that its condition is known to hold always: only
+	// the number of rounds ends it.
+	Endless bool
 
 	// Known gives the bytes of an operand whose value is known (a constant),
 	// in row-major order and little-endian, and false for any other. It may

@@ -73,8 +73,20 @@ func (f *folder) fold(c *ir.Call, kept []*ir.Call) ([]*ir.Call, error) {
 		return append(kept, branch.Calls...), nil
 	}
 	fits := true
+	if c.Op.Loop {
+		// The types that hold in every round, before anything is computed from them.
+		for _, region := range c.Regions {
+			f.replaced.apply(region)
+		}
+		if err := ir.InferLoop(c, f.ctx.known); err != nil {
+			return kept, err
+		}
+	}
 	for _, region := range c.Regions {
 		if err := f.block(region); err != nil {
+			if c.Op.Loop {
+				return kept, err
+			}
 			// Not a fault yet: the condition may become known, and choose the other branch.
 			f.ctx.Suspended = append(f.ctx.Suspended, err)
 			fits = false

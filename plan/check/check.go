@@ -30,8 +30,10 @@ type checker struct {
 	known  func(*ir.Value) ([]byte, bool)
 	calls  []*ir.Call // in preorder
 	sigs   []*op.Sig
-	blocks []*ir.Block // that the call is in
-	stepOf []int       // per call, once it has run
+	blocks []*ir.Block        // that the call is in
+	index  map[*ir.Call]int   // of each call in calls
+	inLoop map[*ir.Value]bool // parameters of loops' regions
+	stepOf []int              // per call, once it has run
 
 	memory contents
 	step   int // that runs; -1 before and after
@@ -64,6 +66,15 @@ func (c *checker) check(weights ir.Weights) *Violation {
 		c.blocks = append(c.blocks, b)
 		c.sigs = append(c.sigs, call.Sig(known))
 	})
+	c.inLoop, c.index = map[*ir.Value]bool{}, map[*ir.Call]int{}
+	for k, call := range c.calls {
+		c.index[call] = k
+		for _, region := range call.Regions {
+			for _, v := range region.Params {
+				c.inLoop[v] = call.Op.Loop
+			}
+		}
+	}
 	c.stepOf = make([]int, len(c.calls))
 	for _, rule := range []func() *Violation{c.document, c.places, c.run, c.outputs, c.figures, c.claims} {
 		if v := rule(); v != nil {
@@ -169,7 +180,11 @@ func (c *checker) eachValue(f func(*ir.Value) *Violation) *Violation {
 		}
 	}
 	for _, call := range c.calls {
-		for _, v := range call.Results {
+		given := call.Results
+		for _, region := range call.Regions {
+			given = append(given[:len(given):len(given)], region.Params...)
+		}
+		for _, v := range given {
 			if v == nil {
 				continue
 			}

@@ -39,8 +39,11 @@
 //     are free to hold other values.
 //  7. [Branch]: every branch is run from the state before the call, and leaves
 //     its result where the result of the call is planned. After the call a byte
-//     holds what all branches agree on. Operators that may run a region many
-//     times are rejected: the document has no place for what they carry.
+//     holds what all branches agree on. The region of a loop is run twice, so
+//     that what stands outside and what is carried is seen to be there in every
+//     round; what it carries lies in bytes of its own, where the call's result
+//     is, and copying one value there spoils no other. Other operators that may
+//     run a region many times are rejected.
 //  8. [Output]: at the end every output holds its value, in a buffer of its own
 //     or in all bytes of a donated input; no two outputs share bytes.
 //  9. [Figure]: the document's figures are those of the program and of the

@@ -151,10 +151,18 @@ func (c *checker) live() {
 			x.end = max(x.end, end)
 		}
 	}
+	for k, call := range c.calls {
+		if call.Op.Loop {
+			c.loopEnds(k, call)
+		}
+	}
 	// Outer calls come first: what an inner branch returns lives as long as
 	// what the outer one does with it.
 	for _, call := range c.calls {
 		for _, region := range call.Regions {
+			if call.Op.Loop {
+				continue
+			}
 			for r, v := range call.Results {
 				if v != nil {
 					y := c.values[region.Results[r]]

@@ -49,6 +49,9 @@ func (c *checker) call(b *ir.Block) *Violation {
 	if v := c.read(call); v != nil {
 		return v
 	}
+	if call.Op.Loop {
+		return c.loop(k, call)
+	}
 	if len(call.Regions) > 0 {
 		return c.branch(call)
 	}

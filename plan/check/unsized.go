@@ -10,7 +10,8 @@ import (
 // measure finds the bytes of a value: those of its type, or those that the
 // operator bounds it by where it lies in the arena.
 func (c *checker) measure(x *value, space plan.Space) error {
-	if x.Type.IsStatic() || x.Kind != ir.Result {
+	carried := x.Kind == ir.Param && c.inLoop[x.Value]
+	if x.Type.IsStatic() || x.Kind != ir.Result && !carried {
 		n, err := x.Type.Bytes()
 		x.size = int64(n)
 		return err
@@ -19,7 +20,7 @@ func (c *checker) measure(x *value, space plan.Space) error {
 		x.unsized = true
 		return nil
 	}
-	if len(x.Def.Regions) > 0 {
+	if carried || len(x.Def.Regions) > 0 {
 		return fmt.Errorf("type %s in the %s: got no bound of its size, want one", x.Type, space)
 	}
 	types, bounded, err := x.Def.Sig(c.known).Largest()

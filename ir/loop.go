@@ -1,0 +1,116 @@
+package ir
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// Parameters of a loop's region before what is carried, and the result before
+// what is carried on.
+const (
+	LoopRound = 0 // i64[]: number of the round
+	LoopRuns  = 1 // bool[]: it is to run
+	LoopArgs  = 2 // what is carried: operands of the call from here on too
+)
+
+// isEndless reports whether the condition of a loop is known to hold always.
+func (c *Call) isEndless(known func(*Value) ([]byte, bool)) bool {
+	holds := func(v *Value) bool {
+		if known == nil || v == nil || v.Kind != Weight {
+			return false
+		}
+		data, ok := known(v)
+		return ok && len(data) == 1 && data[0] != 0
+	}
+	region := c.Regions[0]
+	if len(region.Results) == 0 || len(region.Params) < LoopArgs {
+		return false
+	}
+	if len(c.Args) > 1 && c.Args[1].Value != nil && !holds(c.Args[1].Value) {
+		return false
+	}
+	v := region.Results[0]
+	for v != nil && v.Def != nil && (v.Def.Op.Name == "identity" || v.Def.Op.Name == "copy") && len(v.Def.Args) > 0 {
+		v = v.Def.Args[0].Value
+	}
+	return v == region.Params[LoopRuns] || holds(v)
+}
+
+// loopArity checks the operands, region and results of a loop.
+func (c *Call) loopArity() error {
+	region, carried := c.Regions[0], max(0, len(c.Args)-LoopArgs)
+	if len(region.Params) != LoopArgs+carried {
+		return fmt.Errorf("got %d parameters of the region, want %d", len(region.Params), LoopArgs+carried)
+	}
+	if len(region.Results) != 1+len(c.Results) || len(c.Results) < carried {
+		return fmt.Errorf("got %d results of the region and %d of the call, want one more than the call's, and %d of the call or more",
+			len(region.Results), len(c.Results), carried)
+	}
+	for i := range carried {
+		if c.Args[LoopArgs+i].Value == nil {
+			return fmt.Errorf("operand %d is absent, want a value", LoopArgs+i)
+		}
+	}
+	return nil
+}
+
+// deepLoops is how many loops inside each other are inferred round by round:
+// each may double the work.
+const deepLoops = 3
+
+// InferLoop gives the parameters of a loop's region the types that hold in
+// every round, and infers the region: at first the types of the operands,
+// then what these have in common with what the region carries on.
+func InferLoop(c *Call, known func(*Value) ([]byte, bool)) error { return inferLoop(c, known, 0) }
+
+func inferLoop(c *Call, known func(*Value) ([]byte, bool), depth int) error {
+	if err := c.loopArity(); err != nil {
+		return fmt.Errorf("ir: %s: %w", c.where(), err)
+	}
+	region := c.Regions[0]
+	region.Params[LoopRound].Type = op.Type{DType: dtype.I64, Shape: shape.Scalar()}
+	region.Params[LoopRuns].Type = op.Type{DType: dtype.Bool, Shape: shape.Scalar()}
+	for i, p := range region.Params[LoopArgs:] {
+		p.Type = c.Args[LoopArgs+i].Value.Type
+		if depth >= deepLoops {
+			p.Type = rankOf(p.Type)
+		}
+	}
+	for {
+		if err := inferBlock(region, known, depth+1); err != nil {
+			return err
+		}
+		settled := true
+		for i, p := range region.Params[LoopArgs:] {
+			next := region.Results[1+i].Type
+			if next.DType != p.Type.DType {
+				return fmt.Errorf("ir: %s: got %s carried on as %s, want one element type", c.where(), p.Type, next)
+			}
+			both, err := op.Either(p.Type, next)
+			if err != nil {
+				return fmt.Errorf("ir: %s: %w", c.where(), err)
+			}
+			if both != p.Type {
+				p.Type, settled = both, false
+			}
+		}
+		if settled {
+			return nil
+		}
+	}
+}
+
+// rankOf leaves of a type the rank.
+func rankOf(t op.Type) op.Type {
+	if t.Shape == nil {
+		return t
+	}
+	s, err := shape.FromDims(make([]shape.Dim, t.Shape.Rank())...)
+	if err != nil {
+		return op.Type{DType: t.DType}
+	}
+	return op.Type{DType: t.DType, Shape: s}
+}

@@ -1,0 +1,288 @@
+package onnx
+
+import (
+	"math"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+var loopTable = map[string]operator{
+	"Loop": lifted(0, liftLoop),
+	"Scan": lifted(9, liftScan),
+}
+
+// round is a loop's region under way.
+type round struct {
+	*node // in the region
+	block *ir.Block
+	body  *graphProto
+	again *ir.Value
+}
+
+// newRound makes the region of a loop around a body. What is carried has the
+// rank of what it starts with; which sizes hold in every round is found when
+// the program is.
+func (n *node) newRound(body *graphProto, carried []*ir.Value) *round {
+	block := &ir.Block{}
+	s := n.nestedScope(body, "body", block)
+	r := &round{node: &node{scope: s, name: n.name, proto: n.proto}, block: block, body: body}
+	add := func(name string, t op.Type) *ir.Value {
+		v := n.prog.NewValue(ir.Param, n.fresh(n.callPath()+"body/"+name), t)
+		v.Index = len(block.Params)
+		block.Params = append(block.Params, v)
+		return v
+	}
+	add("round", op.Type{DType: dtype.I64, Shape: shape.Scalar()})
+	r.again = add("again", op.Type{DType: dtype.Bool, Shape: shape.Scalar()})
+	for i, v := range carried {
+		name := "carried"
+		if at := len(body.inputs) - len(carried) + i; at >= 0 {
+			name = body.inputs[at].name
+		}
+		add(name, openSizes(v.Type))
+	}
+	return r
+}
+
+// openSizes leaves of a type the rank.
+func openSizes(t op.Type) op.Type {
+	if t.Shape == nil {
+		return t
+	}
+	s, err := shape.FromDims(make([]shape.Dim, t.Shape.Rank())...)
+	if err != nil {
+		return op.Type{DType: t.DType}
+	}
+	return op.Type{DType: t.DType, Shape: s}
+}
+
+// takes binds an input of the body to a value.
+func (r *round) takes(i int, v *ir.Value) {
+	r.values[r.body.inputs[i].name] = &binding{value: v}
+}
+
+// gives imports the body and returns the values of its outputs.
+func (r *round) gives(outputs int) []*ir.Value {
+	if r.err != nil {
+		return nil
+	}
+	values, err := r.nested(r.body, outputs)
+	if err != nil {
+		r.fail("body: %w", err)
+	}
+	return values
+}
+
+// missingOperand fails on an operand that has to be a tensor and is none.
+func (n *node) missingOperand(from int) bool {
+	for i := from; i < len(n.args); i++ {
+		if n.args[i] == nil {
+			n.unsupported("operand %d: got no tensor to carry, want one", i)
+		}
+	}
+	return n.err != nil
+}
+
+func liftLoop(n *node) {
+	body, _ := take[*graphProto](n, "body")
+	n.noMoreAttrs()
+	carried := n.args[min(2, len(n.args)):]
+	switch {
+	case n.err != nil || n.missingOperand(2):
+		return
+	case body == nil:
+		n.err = corruptf("got no body, want one")
+	case len(body.inputs) != 2+len(carried):
+		n.err = corruptf("body: got %d inputs, want the round, the condition and %d values", len(body.inputs), len(carried))
+	case len(body.outputs) != 1+len(n.proto.outputs) && len(body.outputs) < 1+len(carried):
+		n.err = corruptf("body: got %d outputs, want the condition, %d values, and what is stacked", len(body.outputs), len(carried))
+	case len(n.proto.outputs) > len(body.outputs)-1:
+		n.err = corruptf("got %d outputs, want at most the body's %d without its condition", len(n.proto.outputs), len(body.outputs)-1)
+	}
+	if n.err != nil {
+		return
+	}
+	r := n.newRound(body, carried)
+	for i, v := range r.block.Params {
+		r.takes(i, v)
+	}
+	r.block.Results = r.gives(len(body.outputs))
+	n.finishLoop(r, n.args, len(body.outputs)-1)
+}
+
+// finishLoop emits the loop, with as many results as its region gives.
+func (n *node) finishLoop(r *round, args []*ir.Value, results int) []*ir.Value {
+	if n.err = r.err; n.err != nil {
+		return nil
+	}
+	outputs := make([]string, results)
+	copy(outputs, n.proto.outputs)
+	var values []*ir.Value
+	n.bind(outputs, func(names []string) []*ir.Value {
+		values = n.emit("loop", args, nil, names, r.block)
+		return values
+	})
+	return values
+}
+
+// scan is what the attributes of a Scan say.
+type scan struct {
+	body           *graphProto
+	states         int
+	inAxes, inDirs []int64
+	outAxes        []int64
+	outDirs        []int64
+}
+
+func (n *node) scan() *scan {
+	s := &scan{}
+	s.body, _ = take[*graphProto](n, "body")
+	count, _ := take[int64](n, "num_scan_inputs")
+	lists := map[string]*[]int64{"scan_input_axes": &s.inAxes, "scan_input_directions": &s.inDirs,
+		"scan_output_axes": &s.outAxes, "scan_output_directions": &s.outDirs}
+	for name, list := range lists {
+		*list, _ = take[[]int64](n, name)
+	}
+	n.noMoreAttrs()
+	switch {
+	case n.err != nil || n.missingOperand(0):
+		return nil
+	case s.body == nil:
+		n.err = corruptf("got no body, want one")
+	case count < 1 || count > int64(len(n.args)):
+		n.err = corruptf("num_scan_inputs: got %d, want 1 to the number of operands, %d", count, len(n.args))
+	case len(s.body.inputs) != len(n.args):
+		n.err = corruptf("body: got %d inputs, want one per operand, %d", len(s.body.inputs), len(n.args))
+	case len(s.body.outputs) < len(n.args)-int(count):
+		n.err = corruptf("body: got %d outputs, want %d states or more", len(s.body.outputs), len(n.args)-int(count))
+	case len(n.proto.outputs) > len(s.body.outputs):
+		n.err = corruptf("got %d outputs, want at most the body's %d", len(n.proto.outputs), len(s.body.outputs))
+	}
+	if n.err != nil {
+		return nil
+	}
+	s.states = len(n.args) - int(count)
+	for name, list := range lists {
+		want := int(count)
+		if list == &s.outAxes || list == &s.outDirs {
+			want = len(s.body.outputs) - s.states
+		}
+		if *list == nil {
+			*list = make([]int64, want)
+		}
+		if len(*list) != want {
+			n.err = corruptf("%s: got %d numbers, want %d", name, len(*list), want)
+			return nil
+		}
+	}
+	return s
+}
+
+// liftScan makes a loop with one round per slice: the slices are gathered in
+// it, and what it stacks is turned and reversed after it.
+func liftScan(n *node) {
+	s := n.scan()
+	if s == nil {
+		return
+	}
+	r := n.newRound(s.body, n.args[:s.states])
+	for i := range s.states {
+		r.takes(i, r.block.Params[ir.LoopArgs+i])
+	}
+	var limit *ir.Value
+	for i, axis := range s.inAxes {
+		x := n.args[s.states+i]
+		size := n.call("gather", []*ir.Value{n.call("shape", []*ir.Value{x}), n.integer(axis)})
+		if limit == nil {
+			limit = size
+		}
+		at := r.block.Params[ir.LoopRound]
+		if s.inDirs[i] != 0 {
+			last := n.call("sub", []*ir.Value{size, n.integer(1)})
+			at = r.call("sub", []*ir.Value{last, at})
+		}
+		if n.err != nil {
+			return
+		}
+		r.takes(s.states+i, r.call("gather", []*ir.Value{x, at}, op.Attr{Name: "axis", Value: axis}))
+	}
+	outputs := r.gives(len(s.body.outputs))
+	if r.err == nil {
+		r.block.Results = append([]*ir.Value{r.again}, outputs...)
+	}
+	n.finishScan(s, r, append([]*ir.Value{limit, nil}, n.args[:s.states]...))
+}
+
+// integer is a constant scalar.
+func (n *node) integer(v int64) *ir.Value { return n.scalar(dtype.I64, float64(v)) }
+
+// finishScan emits the loop and brings its stacks into the order asked for.
+func (n *node) finishScan(s *scan, r *round, args []*ir.Value) {
+	if n.err = r.err; n.err != nil {
+		return
+	}
+	names := make([]string, len(s.body.outputs))
+	changed := make([]bool, len(names))
+	for i := range min(len(names), len(n.proto.outputs)) {
+		k := i - s.states
+		changed[i] = k >= 0 && (s.outAxes[k] != 0 || s.outDirs[k] != 0)
+		switch out := n.proto.outputs[i]; {
+		case out == "":
+		case changed[i]:
+			names[i] = n.fresh(n.path + out + ".stack")
+		default:
+			names[i] = n.valueName(out)
+		}
+	}
+	values := n.emit("loop", args, nil, names, r.block)
+	for i, v := range values {
+		if v == nil || n.err != nil {
+			continue
+		}
+		if changed[i] {
+			v = n.unstack(v, s.outAxes[i-s.states], s.outDirs[i-s.states] != 0, n.valueName(n.proto.outputs[i]))
+		}
+		n.values[n.proto.outputs[i]] = &binding{value: v}
+	}
+}
+
+// unstack reverses a stack along its first axis and moves that to its place.
+func (n *node) unstack(v *ir.Value, axis int64, reverse bool, name string) *ir.Value {
+	var result []*ir.Value
+	emit := func(last bool, opName string, args []*ir.Value, attrs ...op.Attr) {
+		if last {
+			result = n.emit(opName, args, attrs, []string{name})
+		} else {
+			result = []*ir.Value{n.call(opName, args, attrs...)}
+		}
+		v = result[0]
+	}
+	if reverse {
+		emit(axis == 0, "slice", []*ir.Value{v, n.ints([]int64{-1}), n.ints([]int64{math.MinInt64}), n.ints([]int64{0}), n.ints([]int64{-1})})
+	}
+	if axis == 0 || n.err != nil {
+		return v
+	}
+	if v.Type.Shape == nil {
+		n.unsupported("scan_output_axes: got axis %d of a value of unknown rank", axis)
+		return v
+	}
+	rank := int64(v.Type.Shape.Rank())
+	if axis < 0 {
+		axis += rank
+	}
+	if axis < 0 || axis >= rank {
+		n.err = corruptf("scan_output_axes: got an axis outside of %s", v.Type)
+		return v
+	}
+	perm := make([]int64, 0, rank)
+	for i := int64(1); i < rank; i++ {
+		perm = append(perm, i)
+	}
+	perm = append(perm[:axis], append([]int64{0}, perm[axis:]...)...)
+	emit(true, "transpose", []*ir.Value{v}, op.Attr{Name: "perm", Value: perm})
+	return v
+}
