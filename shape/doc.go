@@ -18,9 +18,10 @@
 //
 // Shapes live on the Go heap. A *Shape is valid while Go reaches it, nobody
 // releases one, and a shape that nothing reaches any more leaves the trie,
-// with its path, some collections later: a new one after the next, one that
-// has lived for long after at most nine. [Clear] does it at once, [SetLimit]
-// bounds the number of shapes in use, [Stats] counts them.
+// with its path, some collections later. While there are few, all that are
+// dropped leave; among thousands one entry in eight may be such a one, which a
+// sample watches over. [Clear] takes them all out at once, [SetLimit] bounds
+// the number of shapes in use, [Stats] counts them.
 //
 // # Concurrency
 //

@@ -7,9 +7,9 @@ import (
 	"weak"
 )
 
-// lanes is the number of slots of a block: keys of one block share a cache
-// line, and lanes fill in order, so an empty last lane ends a search.
-const lanes = 4
+// lanes is the number of slots of a block, which is a cache line. Lanes fill
+// in order, so an empty one ends a search.
+const lanes = 5
 
 // leaf is a value and the key that tables find it by. The key is a hash of
 // the whole path and never 0; equal keys do not mean equal values.
@@ -19,45 +19,57 @@ type leaf[T any] struct {
 	ref   weak.Pointer[T] // zero until somebody needs it: the runtime makes it slowly
 }
 
-// heldTable holds values strongly: reading one costs a load. It is immutable.
+// heldTable holds values strongly: reading one costs a load. A slot is written
+// once, its value before its key, so that readers need no lock.
 type heldTable[T any] struct {
 	blocks []heldBlock[T]
-	n      int
+	used   int // slots taken; like room under the node's lock
+	room   int // slots that may be taken
 }
 
 type heldBlock[T any] struct {
-	keys   [lanes]uint32
-	values [lanes]*T
+	keys   [lanes]atomic.Uint32
+	values [lanes]atomic.Pointer[T] // since guess reads one without having seen its key
 }
 
-// newHeld returns a table of the leaves, nil when there are none.
-func newHeld[T any](leaves []leaf[T]) *heldTable[T] {
-	if len(leaves) == 0 {
+// newHeld returns a table of the leaves with room for some more, nil when
+// there are none. A wide one has nearly all of them at home.
+func newHeld[T any](leaves []leaf[T], wide bool) *heldTable[T] {
+	n := len(leaves)
+	if n == 0 {
 		return nil
 	}
-	t := &heldTable[T]{blocks: make([]heldBlock[T], blocksFor(len(leaves))), n: len(leaves)}
+	t := &heldTable[T]{room: n + n/4 + 1}
+	slots := t.room * 10 / 9
+	if wide && n < wideMost {
+		slots = t.room * 2
+	}
+	t.blocks = make([]heldBlock[T], slots/lanes+1)
 	for _, l := range leaves {
-		for i := home(l.key, len(t.blocks)); ; i = after(i, len(t.blocks)) {
-			b := &t.blocks[i]
-			if lane := emptyLane(&b.keys); lane < lanes {
-				b.keys[lane], b.values[lane] = l.key, l.value
-				break
-			}
-		}
+		t.add(l)
 	}
 	return t
 }
 
-// blocksFor returns how many blocks hold n values at a load of four fifths.
-func blocksFor(n int) int { return n*5/4/lanes + 1 }
+// wideMost is the number of values up to which speed comes before bytes.
+const wideMost = 512
 
-func emptyLane(keys *[lanes]uint32) int {
-	for lane, k := range keys {
-		if k == 0 {
-			return lane
+// isFull reports whether the next value wants a larger table.
+func (t *heldTable[T]) isFull() bool { return t.used >= t.room }
+
+// add publishes a leaf in a table with room.
+func (t *heldTable[T]) add(l leaf[T]) {
+	for i := home(l.key, len(t.blocks)); ; i = after(i, len(t.blocks)) {
+		b := &t.blocks[i]
+		for lane := range lanes {
+			if b.keys[lane].Load() == 0 {
+				b.values[lane].Store(l.value)
+				b.keys[lane].Store(l.key)
+				t.used++
+				return
+			}
 		}
 	}
-	return lanes
 }
 
 // home returns the block where the search for key begins.
@@ -76,16 +88,19 @@ func after(block, blocks int) int {
 func (t *heldTable[T]) guess(key uint32) *T {
 	b := &t.blocks[home(key, len(t.blocks))]
 	lane := 0
-	if b.keys[1] == key {
+	if b.keys[1].Load() == key {
 		lane = 1
 	}
-	if b.keys[2] == key {
+	if b.keys[2].Load() == key {
 		lane = 2
 	}
-	if b.keys[3] == key {
+	if b.keys[3].Load() == key {
 		lane = 3
 	}
-	return b.values[lane]
+	if b.keys[4].Load() == key {
+		lane = 4
+	}
+	return b.values[lane].Load()
 }
 
 // at returns the first value with the key from step on, and the step behind
@@ -103,9 +118,9 @@ func (t *heldTable[T]) at(key uint32, step int) (*T, int) {
 		b := &t.blocks[i]
 		for lane := step % lanes; lane < lanes; lane++ {
 			step++
-			switch b.keys[lane] {
+			switch b.keys[lane].Load() {
 			case key:
-				return b.values[lane], step
+				return b.values[lane].Load(), step
 			case 0:
 				return nil, 0
 			}
@@ -122,8 +137,8 @@ func (t *heldTable[T]) leaves(into []leaf[T]) []leaf[T] {
 	for i := range t.blocks {
 		b := &t.blocks[i]
 		for lane := range lanes {
-			if b.keys[lane] != 0 {
-				into = append(into, leaf[T]{key: b.keys[lane], value: b.values[lane]})
+			if key := b.keys[lane].Load(); key != 0 {
+				into = append(into, leaf[T]{key: key, value: b.values[lane].Load()})
 			}
 		}
 	}
@@ -134,11 +149,11 @@ func (t *heldTable[T]) len() int {
 	if t == nil {
 		return 0
 	}
-	return t.n
+	return t.used
 }
 
-// weakTable holds values weakly. A slot is written once, its value before its
-// key, so that readers need no lock; slots of the dead go with the table.
+// weakTable holds values weakly, in slots like those of [heldTable]; the slots
+// of the dead go with the table.
 type weakTable[T any] struct {
 	blocks []weakBlock[T]
 	used   int // slots taken; read and written under the node's lock
@@ -149,9 +164,13 @@ type weakBlock[T any] struct {
 	values [lanes]weak.Pointer[T]
 }
 
-// newWeak returns a table of the leaves with room for half as many more.
+// newWeak returns a table of the leaves with room for some more, nil when
+// there are none.
 func newWeak[T any](leaves []leaf[T]) *weakTable[T] {
-	t := &weakTable[T]{blocks: make([]weakBlock[T], blocksFor(len(leaves)+len(leaves)/2))}
+	if len(leaves) == 0 {
+		return nil
+	}
+	t := &weakTable[T]{blocks: make([]weakBlock[T], len(leaves)*3/2/lanes+1)}
 	for _, l := range leaves {
 		t.add(l)
 	}
@@ -230,6 +249,31 @@ func (t *weakTable[T]) len() int {
 		return 0
 	}
 	return t.used
+}
+
+// samples returns how many of the table's values, alive or dead, are of the
+// sample.
+func (t *weakTable[T]) samples() (n int) {
+	if t == nil {
+		return 0
+	}
+	for i := range t.blocks {
+		for lane := range lanes {
+			if key := t.blocks[i].keys[lane].Load(); key != 0 && sampled(key) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func samplesOf[T any](leaves []leaf[T]) (n int) {
+	for _, l := range leaves {
+		if sampled(l.key) {
+			n++
+		}
+	}
+	return n
 }
 
 // kidTable finds a node's children by the next word of the path. It is

@@ -38,7 +38,9 @@ type trie[T any] struct {
 	account *account
 	words   func(v *T) []int // the path of a value
 	size    func(v *T) int   // bytes of a value
-	tick    int              // counts sweeps; only the sweeper uses it
+	storm   atomic.Bool      // so many die young that new values begin weakly
+	tick    int              // counts sweeps; like what follows only the sweeper uses it
+	found   int              // dead of the sample since all values were tested
 }
 
 // node is one prefix. Its tables change under its stripe.
@@ -86,6 +88,13 @@ func (t *trie[T]) key(words []int) uint32 {
 // find returns the node where a path ends at present.
 func (t *trie[T]) find(words []int) *node[T] {
 	n := &t.roots[min(len(words), maxLevels)]
+	if n.kids.Load() == nil {
+		return n
+	}
+	return n.descend(words)
+}
+
+func (n *node[T]) descend(words []int) *node[T] {
 	for _, w := range words {
 		kids := n.kids.Load()
 		if kids == nil {
@@ -160,21 +169,34 @@ func (t *trie[T]) intern(words []int, same func(*T) bool, create func() *T) (*T,
 
 // add puts a new value into a node, which is locked.
 func (t *trie[T]) add(n *node[T], l leaf[T]) {
-	w := n.weak.Load()
-	if w == nil || w.isFull() {
-		live := w.live(nil)
-		t.account.drop(w.len() - len(live))
-		n.weakBytes = t.sizes(live)
-		w = newWeak(append(live, l))
-		n.weak.Store(w)
+	if t.startsWeak(l.key) {
+		t.addWeak(n, l)
+		n.weakBytes += t.size(l.value)
 	} else {
-		w.add(l)
+		held := n.held.Load()
+		if held == nil || held.isFull() {
+			n.held.Store(newHeld(append(held.leaves(nil), l), n.level == 0))
+		} else {
+			held.add(l)
+		}
+		n.heldBytes += t.size(l.value)
 	}
-	n.weakBytes += t.size(l.value)
 	t.settle(n)
-	if n.held.Load().len()+w.len() > int(n.crowd) {
+	if n.held.Load().len()+n.weak.Load().len() > int(n.crowd) {
 		t.burst(n)
 	}
+}
+
+func (t *trie[T]) addWeak(n *node[T], l leaf[T]) {
+	w := n.weak.Load()
+	if w != nil && !w.isFull() {
+		w.add(l)
+		return
+	}
+	live := w.live(nil)
+	t.account.drop(w.len() - len(live))
+	n.weakBytes = t.sizes(live)
+	n.weak.Store(newWeak(append(live, l)))
 }
 
 func (t *trie[T]) sizes(leaves []leaf[T]) (sum int) {
@@ -265,12 +287,8 @@ func (t *trie[T]) newNode(n *node[T], word int, g *group[T]) *node[T] {
 func (t *trie[T]) fill(n *node[T], g *group[T], kids []kid[T]) {
 	n.crowd = int32(min(max(crowd, 2*g.len()), 1<<30))
 	n.kids.Store(newKids(kids, t.spread))
-	var weak *weakTable[T]
-	if len(g.weak) > 0 {
-		weak = newWeak(g.weak)
-	}
-	n.weak.Store(weak)
-	n.held.Store(newHeld(g.held))
+	n.weak.Store(newWeak(g.weak))
+	n.held.Store(newHeld(g.held, n.level == 0))
 	n.heldBytes, n.weakBytes = t.sizes(g.held), t.sizes(g.weak)
 	t.settle(n)
 }

@@ -90,6 +90,9 @@ func TestTrieAgainstMap(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := test.in
+			if testing.Short() {
+				test.n /= 2
+			}
 			all := many(rand.New(rand.NewPCG(1, 2)), test.n, test.most)
 			want := map[string]*Shape{}
 			owner := map[*Shape]string{}
@@ -121,7 +124,7 @@ func TestTrieAgainstMap(t *testing.T) {
 			in.shapes.sweep(weaken)
 			check("weak")
 			runtime.GC()
-			for range 2 * probation {
+			for range probation + 2 {
 				in.shapes.sweep(routine)
 				check("swept")
 			}
@@ -164,6 +167,59 @@ func TestPathsLeave(t *testing.T) {
 	}
 	if n, b := in.entries.Load(), in.bytes.Load(); n != 0 || b != 0 {
 		t.Errorf("got %d entries and %d bytes left", n, b)
+	}
+}
+
+// Sweeps after collections alone, as they run in a process, take out what was
+// dropped, up to the slack; what lives is held strongly by then.
+func TestSweepsFollowTheDead(t *testing.T) {
+	in := newInterner()
+	cycle := func(n int) {
+		for range n {
+			runtime.GC()
+			in.sweep()
+		}
+	}
+	var live []*Shape
+	for i := range 3000 {
+		live = append(live, of(t, in, 5, i, 2))
+	}
+	for i := range 30_000 {
+		of(t, in, i%9, i, 3)
+	}
+	cycle(4 * probation)
+	if n := int(in.entries.Load()); n > len(live)*(slack+2)/slack {
+		t.Errorf("got %d entries, want not many more than the %d in use", n, len(live))
+	}
+	cycle(2)
+	weak, held := 0, 0
+	in.shapes.walk(func(n *node[Shape]) { weak, held = weak+n.weak.Load().len(), held+n.held.Load().len() })
+	if weak > held/4 {
+		t.Errorf("got %d held weakly and %d strongly, want nearly all strongly", weak, held)
+	}
+	for _, s := range live {
+		if in.static(slices.Clone(s.sizes)) != s {
+			t.Fatalf("%v: got another shape", s)
+		}
+	}
+	live = nil
+	cycle(6 * probation)
+	if n := in.entries.Load(); n != 0 {
+		t.Errorf("got %d entries, want none: they are few", n)
+	}
+}
+
+// walk calls f for every node.
+func (t *trie[T]) walk(f func(*node[T])) {
+	var visit func(*node[T])
+	visit = func(n *node[T]) {
+		f(n)
+		for _, k := range n.kids.Load().all(nil) {
+			visit(k.node)
+		}
+	}
+	for rank := range t.roots {
+		visit(&t.roots[rank])
 	}
 }
 
@@ -273,7 +329,7 @@ func TestBytesAreHonest(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int(m.HeapAlloc)
 	}
-	keep := make([]*Shape, 60_000)
+	keep := make([]*Shape, 20_000)
 	for i := range keep {
 		keep[i] = of(t, in, 1+i%3, i%500, 64, i)
 	}
@@ -331,12 +387,18 @@ func TestTables(t *testing.T) {
 			leaves = append(leaves, leaf[int]{key: k, value: v})
 			want[k] = append(want[k], v)
 		}
-		held, weak := newHeld(leaves), newWeak(leaves[:len(leaves)/2])
+		held, weak := newHeld(leaves[:len(leaves)/2], len(leaves)%2 == 0), newWeak(leaves[:len(leaves)/2])
 		for _, l := range leaves[len(leaves)/2:] {
-			if weak.isFull() {
-				weak = newWeak(weak.live(nil))
+			if weak == nil || weak.isFull() {
+				weak = newWeak(append(weak.live(nil), l))
+			} else {
+				weak.add(l)
 			}
-			weak.add(l)
+			if held == nil || held.isFull() {
+				held = newHeld(append(held.leaves(nil), l), len(leaves)%2 == 0)
+			} else {
+				held.add(l)
+			}
 		}
 		for _, k := range append(keys, 7, 1<<31) {
 			var fromHeld, fromWeak []*int

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// figures are the repetitions of one benchmark, by unit.
+type figures map[string][]float64
+
+// table is the benchmarks by case and by who was measured, in the order in
+// which they came.
+type table struct {
+	cases, who []string
+	figures    map[[2]string]figures
+}
+
+// printTable reads benchmarks from in and writes a table for each group of
+// cases to out.
+func printTable(in io.Reader, out io.Writer) error {
+	groups := map[string]*table{}
+	var order []string
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		name := strings.Split(strings.TrimPrefix(fields[0], "Benchmark"), "/")
+		if len(name) != 3 {
+			return fmt.Errorf("got benchmark %s, want Benchmark/case/who", fields[0])
+		}
+		if dash := strings.LastIndexByte(name[2], '-'); dash >= 0 {
+			name[2] = name[2][:dash] // the number of processors
+		}
+		t := groups[name[0]]
+		if t == nil {
+			t = &table{figures: map[[2]string]figures{}}
+			groups[name[0]] = t
+			order = append(order, name[0])
+		}
+		if err := t.add(name[1], name[2], fields[2:]); err != nil {
+			return fmt.Errorf("%s: %w", fields[0], err)
+		}
+	}
+	for _, name := range order {
+		fmt.Fprintf(out, "## %s\n\n%s\n", name, groups[name])
+	}
+	return lines.Err()
+}
+
+// add takes the pairs of figure and unit of one line.
+func (t *table) add(what, who string, pairs []string) error {
+	if !slices.Contains(t.cases, what) {
+		t.cases = append(t.cases, what)
+	}
+	if !slices.Contains(t.who, who) {
+		t.who = append(t.who, who)
+	}
+	key := [2]string{what, who}
+	if t.figures[key] == nil {
+		t.figures[key] = figures{}
+	}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		n, err := strconv.ParseFloat(pairs[i], 64)
+		if err != nil {
+			return fmt.Errorf("got figure %q: %w", pairs[i], err)
+		}
+		t.figures[key][pairs[i+1]] = append(t.figures[key][pairs[i+1]], n)
+	}
+	return nil
+}
+
+// String returns the table as Markdown.
+func (t *table) String() string {
+	var b strings.Builder
+	words := func(s string) string { return strings.ReplaceAll(s, "_", " ") }
+	b.WriteString("| |")
+	for _, who := range t.who {
+		fmt.Fprintf(&b, " %s |", words(who))
+	}
+	b.WriteString("\n|---|" + strings.Repeat("--:|", len(t.who)) + "\n")
+	for _, what := range t.cases {
+		fmt.Fprintf(&b, "| %s |", words(what))
+		for _, who := range t.who {
+			fmt.Fprintf(&b, " %s |", t.cell(what, who))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func (t *table) cell(what, who string) string {
+	f, ok := t.figures[[2]string{what, who}]
+	if !ok {
+		return ""
+	}
+	if bytes, ok := f["bytes/shape"]; ok {
+		return fmt.Sprintf("%.0f B", median(bytes))
+	}
+	text := fmt.Sprintf("%.1f ns", median(f["ns/op"]))
+	if trie := t.figures[[2]string{what, "trie"}]; trie != nil && who != "trie" {
+		text += fmt.Sprintf(", %.1fx", median(f["ns/op"])/median(trie["ns/op"]))
+	}
+	if n := median(f["allocs/op"]); n > 0 {
+		text += fmt.Sprintf(", %.0f allocs", n)
+	}
+	return text
+}
+
+func median(all []float64) float64 {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}

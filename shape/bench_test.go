@@ -1,0 +1,344 @@
+package shape_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unique"
+
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/shape/internal/rival"
+)
+
+// The benchmarks hold the trie against its rivals, each in a row of its own:
+// Benchmark/case/who. bench/shape tells how to run them and sets the figures
+// side by side.
+
+// of is one who interns: it finds or makes what stands for sizes and, as every
+// caller does, reads something of it.
+type of func(sizes []int) bool
+
+// contenders are all who intern at any rank; each start makes an empty one.
+// The trie is that of the process.
+var contenders = []struct {
+	name  string
+	start func() of
+}{
+	{"trie", func() of { return trie }},
+	{"sharded", func() of { m := rival.NewSharded(shape.Make); return func(s []int) bool { return read(m.Of(s)) } }},
+	{"unique", func() of { return func(s []int) bool { return rival.Unique(s).Value().Rank() >= 0 } }},
+	{"map+RWMutex", func() of { m := rival.NewLocked(shape.Make, false); return func(s []int) bool { return read(m.Of(s)) } }},
+	{"sync.Map", func() of { m := rival.NewSyncMap(shape.Make); return func(s []int) bool { return read(m.Of(s)) } }},
+}
+
+func trie(sizes []int) bool {
+	s, err := shape.Of(sizes...)
+	return err == nil && read(s)
+}
+
+func read(s *shape.Shape) bool { return s.NumElements() >= 0 }
+
+// shuffled returns the shapes in another order, each in memory of its own.
+func shuffled(all [][]int) [][]int {
+	out := make([][]int, len(all))
+	for i, j := range rand.New(rand.NewPCG(1, 1)).Perm(len(all)) {
+		out[i] = append([]int(nil), all[j]...)
+	}
+	return out
+}
+
+// keep returns what makes sure that interned shapes stay so.
+func keep(all [][]int) (held []*shape.Shape, handles []unique.Handle[rival.Packed]) {
+	for _, sizes := range all {
+		held = append(held, shape.MustOf(sizes...))
+		handles = append(handles, rival.Unique(sizes))
+	}
+	return held, handles
+}
+
+// hits times lookups of shapes that are there, by all contenders.
+func hits(b *testing.B, all [][]int) {
+	all = shuffled(all)
+	held, handles := keep(all)
+	for _, c := range contenders {
+		b.Run(c.name, func(b *testing.B) { hit(b, all, c.start(), true) })
+	}
+	// For one collection in eight, and before the first, the trie is as slow as this.
+	b.Run("trie, weak", func(b *testing.B) { hit(b, all, trie, false) })
+	runtime.KeepAlive(held)
+	runtime.KeepAlive(handles)
+}
+
+func hit(b *testing.B, all [][]int, f of, strongly bool) {
+	for _, sizes := range all {
+		f(sizes)
+	}
+	all = shuffled(all) // not in the order that they lie in memory
+	defer shape.Settle(strongly)()
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		if !f(all[i]) {
+			b.Fatal("got nothing")
+		}
+		if i++; i == len(all) {
+			i = 0
+		}
+	}
+}
+
+// ofRank returns n shapes of a rank with shared prefixes.
+func ofRank(rank, n int) [][]int {
+	if rank == 0 {
+		return [][]int{{}}
+	}
+	var all [][]int
+	for i := range n {
+		sizes := make([]int, rank)
+		for j := range sizes {
+			sizes[j] = 1
+		}
+		sizes[rank-1] = 1 + i
+		if rank > 1 {
+			sizes[rank-1], sizes[rank-2] = 1+i%50, 1+i/50
+		}
+		all = append(all, sizes)
+	}
+	return all
+}
+
+func BenchmarkHitRank(b *testing.B) {
+	for rank := range 9 {
+		b.Run(fmt.Sprintf("rank %d", rank), func(b *testing.B) { hits(b, ofRank(rank, 1000)) })
+	}
+}
+
+func BenchmarkHitLive(b *testing.B) {
+	m := models(b)
+	b.Run("models, as they use them", func(b *testing.B) { hits(b, m.stream(4096)) })
+	for _, n := range []int{10, 100, 1000, 10_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("live %d", n), func(b *testing.B) { hits(b, m.many(n)) })
+	}
+}
+
+// BenchmarkHitRank4 adds the quickest that Go has, a map by an array of four
+// without any lock, and unique.Make of the same array.
+func BenchmarkHitRank4(b *testing.B) {
+	var base mix
+	for _, sizes := range models(b).sizes {
+		if len(sizes) == 4 {
+			base.sizes = append(base.sizes, sizes)
+		}
+	}
+	for _, n := range []int{10, 100, 1000, 10_000, 100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("live %d", n), func(b *testing.B) {
+			all := base.many(n)
+			hits(b, all)
+			all = shuffled(all)
+			plain := map[[4]int]*shape.Shape{}
+			for _, sizes := range all {
+				plain[[4]int(sizes)] = shape.Make(sizes)
+			}
+			b.Run("map[[4]int]", func(b *testing.B) {
+				hit(b, all, func(s []int) bool { return read(plain[[4]int(s)]) }, true)
+			})
+			b.Run("map[[4]int], not read", func(b *testing.B) {
+				hit(b, all, func(s []int) bool { return plain[[4]int(s)] != nil }, true)
+			})
+			var handles []unique.Handle[[4]int]
+			for _, sizes := range all {
+				handles = append(handles, unique.Make([4]int(sizes)))
+			}
+			b.Run("unique [4]int", func(b *testing.B) {
+				hit(b, all, func(s []int) bool { return unique.Make([4]int(s)).Value()[0] >= 0 }, true)
+			})
+			runtime.KeepAlive(handles)
+		})
+	}
+}
+
+// BenchmarkMiss makes shapes that were not there; rivals keep theirs, the trie
+// and unique drop them.
+func BenchmarkMiss(b *testing.B) {
+	for rank := 1; rank <= 8; rank++ {
+		b.Run(fmt.Sprintf("rank %d", rank), func(b *testing.B) {
+			for _, c := range contenders {
+				b.Run(c.name, func(b *testing.B) {
+					f := c.start()
+					b.ReportAllocs()
+					for b.Loop() {
+						f(fresh(rank))
+					}
+				})
+			}
+		})
+	}
+	b.Run("absent, not created", func(b *testing.B) {
+		for range 1000 {
+			runtime.KeepAlive(shape.MustOf(fresh(4)...))
+		}
+		b.Run("trie", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if shape.Lookup(1, 2, 3, 1<<40) != nil {
+					b.Fatal("got a shape that nobody made")
+				}
+			}
+		})
+	})
+}
+
+var made atomic.Int64
+
+// fresh returns sizes that nobody has had yet.
+func fresh(rank int) []int {
+	n := int(made.Add(1))
+	sizes := make([]int, rank)
+	for i := range sizes {
+		sizes[i] = 1
+	}
+	sizes[rank-1] = n
+	if rank > 1 {
+		sizes[rank-1], sizes[rank-2] = 1+n%64, n/64
+	}
+	return sizes
+}
+
+// BenchmarkMixed is a program's stream of shapes, one in so many new, by some
+// goroutines together. Its time is that of one lookup by the clock.
+func BenchmarkMixed(b *testing.B) {
+	stream := models(b).stream(4096)
+	for _, test := range []struct {
+		name   string
+		all    [][]int
+		newOne int // one shape in so many is new; 0 is none
+	}{
+		{"models", stream, 0},
+		{"models, 1 of 64 new", stream, 64},
+		{"one shape", stream[:1], 0},
+	} {
+		held, handles := keep(test.all)
+		for _, goroutines := range []int{1, 2, 8} {
+			b.Run(fmt.Sprintf("%s, goroutines %d", test.name, goroutines), func(b *testing.B) {
+				for _, c := range contenders {
+					f := c.start()
+					b.Run(c.name, func(b *testing.B) {
+						if test.newOne == 0 {
+							defer shape.Settle(true)()
+						}
+						together(b, goroutines, test.all, test.newOne, f)
+					})
+				}
+			})
+		}
+		runtime.KeepAlive(held)
+		runtime.KeepAlive(handles)
+	}
+}
+
+func together(b *testing.B, goroutines int, all [][]int, newOne int, f of) {
+	for _, sizes := range all {
+		f(sizes)
+	}
+	var group sync.WaitGroup
+	b.ReportAllocs()
+	b.ResetTimer()
+	for g := range goroutines {
+		group.Go(func() {
+			at := g * len(all) / goroutines
+			for i := range b.N / goroutines {
+				if newOne > 0 && i%newOne == 0 {
+					f(fresh(4))
+					continue
+				}
+				if !f(all[at]) {
+					b.Error("got nothing")
+					return
+				}
+				if at++; at == len(all) {
+					at = 0
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// BenchmarkBytes reports the memory for each shape, the shape included. Its
+// times mean nothing.
+func BenchmarkBytes(b *testing.B) {
+	cleared := contenders[0] // each shape has been held weakly once
+	cleared.name = "trie, cleared"
+	short := contenders[3]
+	short.name = "map+RWMutex, short keys"
+	short.start = func() of {
+		m := rival.NewLocked(shape.Make, true)
+		return func(s []int) bool { return read(m.Of(s)) }
+	}
+	m := models(b)
+	var base mix
+	for _, sizes := range m.sizes {
+		if len(sizes) == 4 {
+			base.sizes = append(base.sizes, sizes)
+		}
+	}
+	for _, n := range []int{1000, 10_000, 100_000, 1_000_000} {
+		for name, all := range map[string][][]int{"models": m.many(n), "rank 4": base.many(n)} {
+			b.Run(fmt.Sprintf("%s, live %d", name, n), func(b *testing.B) {
+				for _, c := range append(contenders, cleared, short) {
+					b.Run(c.name, func(b *testing.B) {
+						b.ReportMetric(0, "ns/op")
+						b.ReportMetric(bytesEach(c.name, c.start, all), "bytes/shape")
+					})
+				}
+			})
+		}
+	}
+}
+
+// record is what the runtime keeps for a weak pointer outside of the heap.
+const record = 32
+
+func bytesEach(name string, start func() of, all [][]int) float64 {
+	heap := func() uint64 {
+		for range 4 { // sweeps and unique follow a collection, what they drop the next
+			runtime.GC()
+			time.Sleep(time.Duration(len(all)/50+1000) * time.Microsecond)
+		}
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	held := make([]*shape.Shape, len(all))
+	handles := make([]unique.Handle[rival.Packed], len(all))
+	shape.Clear()
+	before := heap()
+	f := start()
+	records := 0.0
+	for i, sizes := range all {
+		switch name {
+		case "trie", "trie, cleared":
+			held[i] = shape.MustOf(sizes...)
+		case "unique":
+			handles[i], records = rival.Unique(sizes), 1
+		default:
+			f(sizes)
+		}
+	}
+	switch name {
+	case "trie":
+		records = min(1, float64(1024+len(all)/32)/float64(len(all)))
+	case "trie, cleared":
+		shape.Clear()
+		records = 1
+	}
+	bytes := float64(heap() - before)
+	runtime.KeepAlive(f)
+	runtime.KeepAlive(held)
+	runtime.KeepAlive(handles)
+	return bytes/float64(len(all)) + records*record
+}
