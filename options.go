@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -43,6 +44,7 @@ type sessionOptions struct {
 	threads       int
 	maxConcurrent int
 	plans         int
+	outputs       memory.Source
 }
 
 func defaultSessionOptions() sessionOptions {
@@ -64,6 +66,15 @@ func WithMaxConcurrent(n int) SessionOption {
 // Plans hold no arena: a session has one arena per concurrent run, of the size
 // of the plan that ran last.
 func WithPlans(n int) SessionOption { return func(o *sessionOptions) { o.plans = max(n, 1) } }
+
+// WithOutputsFrom makes the session take the bytes of outputs from src, which
+// must outlive its runs. By default each output has fresh pages from the
+// system, which cost more than some runs; from a [memory.Arena] it has those of
+// an output that was released. Outputs that come back in a donated input's
+// bytes, or are given with [Into], take none.
+func WithOutputsFrom(src memory.Source) SessionOption {
+	return func(o *sessionOptions) { o.outputs = src }
+}
 
 // RunOption configures one run.
 type RunOption func(*runOptions)

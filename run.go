@@ -229,7 +229,7 @@ func (r *running) takeDynamic(runner *exec.Runner) error {
 		buf, typ := runner.TakeDynamic(i)
 		var err error
 		if buf == nil {
-			r.outputs[i].t, err = tensor.New(typ.DType, typ.Shape)
+			r.outputs[i].t, err = r.session.newOutput(typ)
 		} else {
 			r.outputs[i].t, err = tensor.FromBuffer(buf, 0, typ.DType, shape.RowMajor(typ.Shape))
 			err = errors.Join(err, buf.Release()) // the tensor holds it
@@ -264,7 +264,7 @@ func (r *running) prepareOutputs() error {
 			continue
 		}
 		var err error
-		if o.t, err = tensor.New(v.Type.DType, v.Type.Shape); err == nil {
+		if o.t, err = r.session.newOutput(v.Type); err == nil {
 			o.bytes, err = o.t.Lock()
 		}
 		if err != nil {
@@ -272,6 +272,14 @@ func (r *running) prepareOutputs() error {
 		}
 	}
 	return nil
+}
+
+// newOutput makes a tensor for an output that has no bytes yet.
+func (s *Session) newOutput(t op.Type) (*tensor.Tensor, error) {
+	if s.opts.outputs == nil {
+		return tensor.New(t.DType, t.Shape)
+	}
+	return tensor.Make(s.opts.outputs, t.DType, t.Shape)
 }
 
 // lend takes a tensor of the caller for output i.

@@ -541,3 +541,51 @@ func TestWatch(t *testing.T) {
 		t.Errorf("got %d calls after a run without Watch, want %d", len(got), len(want))
 	}
 }
+
+// TestOutputsFromArena gives a released output's bytes to the next run.
+func TestOutputsFromArena(t *testing.T) {
+	memorytest.Check(t)
+	arena, err := memory.NewArena(1<<20, memory.IO)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := arena.Close(); err != nil {
+			t.Errorf("got %v, want every output back", err)
+		}
+	})
+	s := session(t, load(t, "testdata/state.onnx"), tenure.WithOutputsFrom(arena))
+	x := of(t, ramp(64), 1, 64)
+	state := of(t, ramp(64), 1, 64)
+	var taken int64
+	for i := range 3 {
+		out, err := s.Run(context.Background(), tenure.Inputs{"state": state, "x": x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := values(t, out["next"])[2]; got != 2*ramp(64)[2] {
+			t.Errorf("run %d: got %v, want %v", i, got, 2*ramp(64)[2])
+		}
+		a := arena.Stats()
+		if a.Buffers != len(out) {
+			t.Errorf("run %d: got %d buffers of the arena, want one for each of %d outputs", i, a.Buffers, len(out))
+		}
+		if i > 0 && a.Class+a.FreeListed != taken {
+			t.Errorf("run %d: got an arena of %d bytes, want the %d of the first run", i, a.Class+a.FreeListed, taken)
+		}
+		taken = a.Class + a.FreeListed
+		if err := out.Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// An arena that is too small is the run's error.
+	small, err := memory.NewArena(64, memory.IO)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { small.Close() })
+	tight := session(t, load(t, "testdata/state.onnx"), tenure.WithOutputsFrom(small))
+	if _, err := tight.Run(context.Background(), tenure.Inputs{"state": state, "x": x}); !errors.Is(err, tenure.ErrLimit) {
+		t.Errorf("got %v, want ErrLimit", err)
+	}
+}

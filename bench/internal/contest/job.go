@@ -22,7 +22,7 @@ type Options struct {
 	Python string // an interpreter that has onnxruntime
 	Script string // ort.py
 	CPU    string // the highest instruction set that Tenure may use: TENURE_CPU
-	Arena  bool   // ONNX Runtime's memory arena
+	Arena  bool   // ONNX Runtime's memory arena, and one for Tenure's outputs
 	Into   bool   // outputs go into the same bytes on every run, instead of new ones
 	Turns  int    // turns of each engine
 	Millis int    // length of a turn
@@ -37,7 +37,7 @@ func (o *Options) Flags(fs *flag.FlagSet) {
 	fs.StringVar(&o.Python, "python", filepath.Join(DefaultVenv(), "bin", "python"), "interpreter with onnxruntime: see ort.py install")
 	fs.StringVar(&o.Script, "ort", "ort.py", "ONNX Runtime's side of the contest")
 	fs.StringVar(&o.CPU, "cpu", os.Getenv("TENURE_CPU"), "highest instruction set for Tenure: portable, avx2, avx512; what the machine has when empty")
-	fs.BoolVar(&o.Arena, "arena", true, "ONNX Runtime's memory arena")
+	fs.BoolVar(&o.Arena, "arena", true, "ONNX Runtime's memory arena, and an arena for Tenure's outputs")
 	fs.BoolVar(&o.Into, "into", o.Into, "outputs go into the same bytes on every run")
 	fs.IntVar(&o.Turns, "turns", 8, "turns of each engine")
 	fs.IntVar(&o.Millis, "ms", 60, "length of a turn in milliseconds: one run at least")

@@ -14,7 +14,7 @@ type Request struct {
 	Threads      int      `json:"threads,omitempty"`
 	Inputs       []Input  `json:"inputs,omitempty"`
 	Outputs      []string `json:"outputs,omitempty"`
-	Arena        bool     `json:"arena,omitempty"` // load: ONNX Runtime's memory arena
+	Arena        bool     `json:"arena,omitempty"` // load: released memory waits for the next run, in an arena
 	Into         bool     `json:"into,omitempty"`  // load: every run writes the outputs into the same bytes
 	Milliseconds int      `json:"milliseconds,omitempty"`
 	Runs         int      `json:"runs,omitempty"`

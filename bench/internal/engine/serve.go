@@ -18,6 +18,7 @@ import (
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -49,6 +50,9 @@ func Serve(in io.Reader, out io.Writer) error {
 	return lines.Err()
 }
 
+// arenaLimit is more than any model's outputs take.
+const arenaLimit = 1 << 36
+
 // server is one loaded model.
 type server struct {
 	model   *tenure.Model
@@ -56,6 +60,7 @@ type server struct {
 	inputs  map[string]*tensor.Tensor
 	becomes map[string]string
 	outputs []string
+	arena   *memory.Arena
 	into    map[string]*tensor.Tensor // outputs that every run writes into the same bytes
 }
 
@@ -71,6 +76,9 @@ func (s *server) close() {
 	}
 	if s.model != nil {
 		s.model.Close()
+	}
+	if s.arena != nil {
+		s.arena.Close()
 	}
 }
 
@@ -108,7 +116,15 @@ func (s *server) load(q Request) (r Reply, err error) {
 	if s.model, err = tenure.Load(q.Model); err != nil {
 		return r, err
 	}
-	if s.session, err = s.model.NewSession(tenure.WithThreads(q.Threads)); err != nil {
+	opts := []tenure.SessionOption{tenure.WithThreads(q.Threads)}
+	outputs := "outputs from the system"
+	if q.Arena {
+		if s.arena, err = memory.NewArena(arenaLimit, memory.IO); err != nil {
+			return r, err
+		}
+		opts, outputs = append(opts, tenure.WithOutputsFrom(s.arena)), "outputs from an arena"
+	}
+	if s.session, err = s.model.NewSession(opts...); err != nil {
 		return r, err
 	}
 	if _, err := s.session.PlanFor(context.Background(), s.operands()); err != nil {
@@ -119,7 +135,7 @@ func (s *server) load(q Request) (r Reply, err error) {
 			return r, err
 		}
 	}
-	r.About = fmt.Sprintf("Tenure, %s, weights mapped", runtime.Version())
+	r.About = fmt.Sprintf("Tenure, %s, weights mapped, %s", runtime.Version(), outputs)
 	r.After, err = Resident("VmRSS")
 	return r, err
 }
