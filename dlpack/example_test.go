@@ -45,6 +45,7 @@ func ExampleExport() {
 	m, err := dlpack.Export(x)
 	if err != nil {
 		fmt.Println(err)
+		x.Release()
 		return
 	}
 	x.Release() // the bytes stay: an export is out
