@@ -1,6 +1,8 @@
 package pass
 
 import (
+	"math"
+
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
@@ -127,7 +129,7 @@ func (f *fuser) after(conv *ir.Call, local map[*ir.Call]bool) {
 	if next != nil && f.fuseResidual(conv, next) {
 		next = f.nextOf(conv, local)
 	}
-	if next != nil && fuseActivation(conv, next) {
+	if next != nil && f.fuseActivation(conv, next) {
 		f.take(conv, next)
 		next = f.nextOf(conv, local)
 	}
@@ -159,19 +161,46 @@ func (f *fuser) fuseResidual(conv, next *ir.Call) bool {
 	return true
 }
 
-func fuseActivation(conv, next *ir.Call) bool {
+func (f *fuser) fuseActivation(conv, next *ir.Call) bool {
 	sig := next.Sig(nil)
-	attrs := conv.Attrs
-	switch next.Op.Name {
+	attrs, name := conv.Attrs, next.Op.Name
+	switch name {
 	case "relu", "sigmoid", "tanh":
 	case "leaky_relu":
 		attrs = attrs.With("alpha", sig.Float("alpha"))
+	case "clip":
+		low, high, ok := f.clipBounds(conv, next)
+		if !ok {
+			return false
+		}
+		attrs = attrs.With("alpha", low).With("beta", high)
 	default:
 		return false
 	}
 	fused(conv)
-	conv.Attrs = attrs.With("activation", next.Op.Name)
+	conv.Attrs = attrs.With("activation", name)
 	return true
+}
+
+// clipBounds returns the bounds of a clip of the convolution's result if both
+// are constants, and numbers.
+func (f *fuser) clipBounds(conv, clip *ir.Call) (low, high float64, ok bool) {
+	if len(clip.Args) != 3 || clip.Args[0].Value != conv.Results[0] {
+		return 0, 0, false
+	}
+	var bounds [2]float64
+	for i := range bounds {
+		v := clip.Args[i+1].Value
+		if v == nil {
+			return 0, 0, false
+		}
+		data, known := f.ctx.floats(v)
+		if !known || len(data) != 1 || math.IsNaN(float64(data[0])) || math.IsInf(float64(data[0]), 0) {
+			return 0, 0, false
+		}
+		bounds[i] = float64(data[0])
+	}
+	return bounds[0], bounds[1], true
 }
 
 // fusePool fuses a pool of the result. A residual would have to be read at

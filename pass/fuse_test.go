@@ -92,6 +92,19 @@ var fusions = []struct{ name, body, want string }{
 		%a: f32[2,4,5,6] = conv(%x, @one, @b)
 		%y = leaky_relu(%a) {alpha = 0.5}
 		return %y, %x`, "leaky_relu"},
+	{"clip", `
+		%a: f32[2,4,5,6] = conv(%x, @w, @b) {pads = [1, 1, 1, 1]}
+		%y = clip(%a, @low, @high)
+		return %y, %x`, "clip"},
+	{"clip without a bound", `
+		%a: f32[2,4,5,6] = conv(%x, @w, @b) {pads = [1, 1, 1, 1]}
+		%y = clip(%a, @low)
+		return %y, %x`, ""},
+	{"clip to a bound that a run computes", `
+		%a: f32[2,4,5,6] = conv(%x, @w) {pads = [1, 1, 1, 1]}
+		%m = reduce_max(%x) {keepdims = 0}
+		%y = clip(%a, @low, %m)
+		return %y, %x`, ""},
 	{"pool that overlaps, pads on one side, whole windows only", `
 		%a: f32[2,4,5,6] = conv(%x, @w) {pads = [1, 1, 1, 1]}
 		%r = relu(%a)
@@ -229,6 +242,8 @@ const fusionHead = `func @main(%x: f32[2,4,5,6], %c: bool[]) -> (f32[...], f32[.
 	weight @zero: i64[1]
 	weight @flat: i64[3]
 	weight @cube: i64[5]
+	weight @low: f32[]
+	weight @high: f32[]
 `
 
 func TestFusedEqualsUnfused(t *testing.T) {
@@ -268,6 +283,7 @@ func fusionContext(t *testing.T, body string) *pass.Context {
 		weights[w.Name] = signed(w.Type)
 	}
 	copy(weights["b"], fill(op.Type{DType: dtype.F32, Shape: p.Weights[7].Type.Shape})) // a variance too
+	binary.LittleEndian.PutUint32(weights["high"], math.Float32bits(1.25))
 	for name, dims := range map[string][]int64{"flat": {2, 4, 30}, "cube": {2, 4, 1, 5, 6}} {
 		for i, n := range dims {
 			binary.LittleEndian.PutUint64(weights[name][8*i:], uint64(n))

@@ -169,17 +169,19 @@ func (c *Conv) tileDirect() {
 	tiles := func() int {
 		return c.Batch * c.Group * ceilDiv(c.perGroup, c.rowTile) * w.out[0] * ceilDiv(w.out[1], d.rows) * ceilDiv(w.out[2], d.cols)
 	}
-	for tiles() < wantedTiles && c.rowTile > 4*convLanes {
-		c.rowTile = ceilDiv(c.rowTile, 4*convLanes) * 2 * convLanes
+	fewerChannels := func(least int) {
+		for tiles() < wantedTiles && c.rowTile > least {
+			c.rowTile = ceilDiv(c.rowTile, 4*convLanes) * 2 * convLanes
+		}
 	}
+	fewerChannels(4 * convLanes)
 	for tiles() < wantedTiles && d.rows > 2 {
 		d.rows = ceilDiv(d.rows, 2)
 	}
-	if w.out[2] > 4*convPositions {
-		for tiles() < wantedTiles && d.rows == 1 && d.cols > 4*convPositions {
-			d.cols = evenTile(w.out[2], ceilDiv(d.cols, 2), 1)
-		}
+	for tiles() < wantedTiles && d.rows == 1 && d.cols > 2*convPositions {
+		d.cols = evenTile(w.out[2], ceilDiv(d.cols, 2), 1)
 	}
+	fewerChannels(2 * convLanes)
 	d.rows = evenTile(w.out[1], d.rows, 1)
 	d.rowParts, d.colParts = ceilDiv(w.out[1], d.rows), ceilDiv(w.out[2], d.cols)
 	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), w.out[0]*d.rowParts*d.colParts
