@@ -17,6 +17,7 @@ var conversions = []struct{ name, note, module, statement string }{
 	{"numpy: from_dlpack of its own", "Python", "numpy", "np.from_dlpack(a)"},
 	{"numpy: from_dlpack of ours", "Python", "numpy", "np.from_dlpack(x)"},
 	{"tvm-ffi: from_dlpack of its own", "Python", "tvm_ffi", "tvm_ffi.from_dlpack(v)"},
+	{"tvm-ffi: from_dlpack of ours", "Python, C exchange API", "tvm_ffi", "tvm_ffi.from_dlpack(x)"},
 	{"tvm-ffi: from_dlpack of numpy's", "Python", "tvm_ffi", "tvm_ffi.from_dlpack(a)"},
 }
 

@@ -2,6 +2,7 @@ class Tensor:
     """A tensor of the Go program that this interpreter runs in."""
 
     __slots__ = ("_key", "_writable", "__weakref__")
+    __dlpack_c_exchange_api__ = _exchange_api
 
     def __init__(self, key, writable):
         self._key, self._writable = key, writable

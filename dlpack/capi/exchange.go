@@ -21,7 +21,7 @@ func (p *Python) SetWritable(name string, t *tensor.Tensor) error { return p.set
 
 func (p *Python) set(name string, t *tensor.Tensor, writable int64) error {
 	return p.within(func() error {
-		key := exchange.remember(t)
+		key := exchange.remember(t, false)
 		o, err := p.call("Tensor", p.c.NewInt(key), p.c.NewInt(writable))
 		if err != nil {
 			exchange.forget(key)
@@ -98,9 +98,17 @@ type exchanger struct {
 	direct   struct{ newCapsule, capsuleValid, capsuleGet, toInt, none uintptr }
 	refusals uintptr // where the exception BufferError is
 
+	api exchangeAPI
+
 	mu      sync.Mutex
 	last    int64
-	tensors map[int64]*tensor.Tensor
+	tensors map[int64]known
+}
+
+// known is a tensor that a Python object shows.
+type known struct {
+	t    *tensor.Tensor
+	owns bool // the object is its only owner
 }
 
 func (x *exchanger) bind(lib Library, p *Python) error {
@@ -113,7 +121,7 @@ func (x *exchanger) bind(lib Library, p *Python) error {
 			return err
 		}
 	}
-	x.python, x.tensors = p, map[int64]*tensor.Tensor{}
+	x.python, x.tensors = p, map[int64]known{}
 	x.names = [2]string{"_export", "_forget"}
 	for i, f := range []func(self, args uintptr, n int) uintptr{x.export, x.forgotten} {
 		x.methods[i] = methodDef{name: unsafe.StringData(x.names[i] + "\x00"), call: purego.NewCallback(f), flags: methodFastCall}
@@ -122,24 +130,28 @@ func (x *exchanger) bind(lib Library, p *Python) error {
 	return nil
 }
 
-func (x *exchanger) remember(t *tensor.Tensor) int64 {
+func (x *exchanger) remember(t *tensor.Tensor, owns bool) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.last++
-	x.tensors[x.last] = t
+	x.tensors[x.last] = known{t, owns}
 	return x.last
 }
 
 func (x *exchanger) find(key int64) *tensor.Tensor {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.tensors[key]
+	return x.tensors[key].t
 }
 
 func (x *exchanger) forget(key int64) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	k := x.tensors[key]
 	delete(x.tensors, key)
+	x.mu.Unlock()
+	if k.owns {
+		_ = k.t.Release() // nobody else could
+	}
 }
 
 // int64s reads n arguments, which bootstrap.py makes integers.
@@ -163,7 +175,7 @@ func (x *exchanger) export(_, args uintptr, n int) uintptr {
 	}
 	a, err := r.Export(x.find(is[0]))
 	if err != nil {
-		x.python.c.ErrSet(*(*uintptr)(pointer(x.refusals)), err.Error())
+		x.raise(err)
 		return 0
 	}
 	kind, at := &capsules[0], unsafe.Pointer(a.Versioned)

@@ -15,6 +15,8 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/ebitengine/purego"
+
 	"github.com/tenure-go/tenure/dlpack"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/memory"
@@ -401,8 +403,8 @@ for th in threads: th.start()
 	collect(t, p, "x, shared, bad, take, threads")
 }
 
-// TestTVM moves what numpy does not have through tvm-ffi: bfloat16 and floats of 8, 6 and 4 bits, the latter packed. Its Python
-// side asks for the legacy struct first, so what is lent for reading is copied, and what is lent for writing is not.
+// TestTVM moves what numpy does not have through tvm-ffi: bfloat16 and floats of 8, 6 and 4 bits, the latter packed. It takes
+// them by the C exchange API and, where the object has none, by the legacy struct: then what is lent for reading is copied.
 func TestTVM(t *testing.T) {
 	p := python(t, "tvm_ffi")
 	memorytest.Check(t)
@@ -419,7 +421,8 @@ func TestTVM(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, bits, lanes, _ := dt.DLPack()
-		for _, name := range []string{"x", "w"} {
+		run(t, p, "class Plain:\n  __dlpack__, __dlpack_device__ = x.__dlpack__, x.__dlpack_device__")
+		for _, name := range []string{"x", "w", "Plain"} {
 			run(t, p, fmt.Sprintf(`
 import tvm_ffi
 y = tvm_ffi.from_dlpack(%s)
@@ -431,8 +434,8 @@ assert (y.dtype.type_code, y.dtype.bits, y.dtype.lanes) == (%d, %d, %d), (y.dtyp
 				t.Fatalf("%s: %v", dt, err)
 			}
 			wantSame(t, y, want)
-			if (first(y) == at) != (name == "w") {
-				t.Errorf("%s: got bytes at %#x back, lent were those at %#x, want the same: %t", dt, first(y), at, name == "w")
+			if (first(y) == at) == (name == "Plain") {
+				t.Errorf("%s, %s: got bytes at %#x back, lent were those at %#x, want a copy: %t", dt, name, first(y), at, name == "Plain")
 			}
 			collect(t, p, "y")
 			wantSame(t, y, want)
@@ -441,7 +444,100 @@ assert (y.dtype.type_code, y.dtype.bits, y.dtype.lanes) == (%d, %d, %d), (y.dtyp
 		}
 		release(t, x)
 		release(t, want)
-		collect(t, p, "x, w")
+		collect(t, p, "x, w, Plain")
+	}
+}
+
+// TestExchangeAPI calls the functions of the C exchange API as a consumer in C does.
+func TestExchangeAPI(t *testing.T) {
+	p := python(t)
+	memorytest.Check(t)
+	x := ok(tensor.Of([]int64{1, 2, 3}, 3))(t)
+	if err := p.Set("x", x); err != nil {
+		t.Fatal(err)
+	}
+	cell := ok(memory.Alloc(64, memory.Scratch))(t)
+	defer cell.Release()
+	out := address(cell.Bytes())
+	got := func() uintptr { return *(*uintptr)(pointer(out)) }
+	api := &exchange.api
+	within := func(f func()) {
+		t.Helper()
+		if err := p.within(func() error { f(); return nil }); err != nil {
+			t.Error(err)
+		}
+	}
+	within(func() {
+		if code, _, _ := purego.SyscallN(api.fromObject, p.c.DictGet(p.main, "x"), out); int32(code) != 0 {
+			t.Fatalf("from object: got %d, want 0", int32(code))
+		}
+		m := (*dlpack.DLManagedTensorVersioned)(pointer(got()))
+		if m.Flags != dlpack.FlagReadOnly || m.Tensor.Data != first(x) {
+			t.Errorf("from object: got flags %d and data at %#x, want read-only and %#x", m.Flags, m.Tensor.Data, first(x))
+		}
+		if code, _, _ := purego.SyscallN(api.toObject, got(), out); int32(code) != 0 {
+			t.Fatalf("to object: got %d, want 0", int32(code))
+		}
+		p.c.DictSet(p.main, "y", got())
+		p.c.DecRef(got())
+	})
+	y := ok(p.Get("y"))(t)
+	if first(y) != first(x) {
+		t.Errorf("there and back: got data at %#x, want %#x", first(y), first(x))
+	}
+	release(t, y)
+	collect(t, p, "y")
+	if !x.IsExclusive() {
+		t.Errorf("after the object's end: %v, want an exclusive tensor", x.WhyNotWritable())
+	}
+	release(t, x)
+	within(func() {
+		if code, _, _ := purego.SyscallN(api.fromObject, p.c.DictGet(p.main, "x"), out); int32(code) != -1 {
+			t.Errorf("from the object of a released tensor: got %d, want -1", int32(code))
+		}
+		p.c.ErrClear()
+		if code, _, _ := purego.SyscallN(api.fromObject, p.main, out); int32(code) != -1 {
+			t.Errorf("from a dictionary: got %d, want -1", int32(code))
+		}
+		p.c.ErrClear()
+		if code, _, _ := purego.SyscallN(api.currentWork, 1, 0, out); int32(code) != 0 || got() != 0 {
+			t.Errorf("stream of the processor: got %d and %#x, want 0 and none", int32(code), got())
+		}
+		if code, _, _ := purego.SyscallN(api.currentWork, 2, 0, out); int32(code) != -1 {
+			t.Errorf("stream of a GPU: got %d, want -1", int32(code))
+		}
+		p.c.ErrClear()
+	})
+	collect(t, p, "x")
+	run(t, p, "import tenure\nassert repr(type(tenure.Tensor.__dlpack_c_exchange_api__)) == \"<class 'PyCapsule'>\" and 'dlpack_exchange_api' in repr(tenure.Tensor.__dlpack_c_exchange_api__)")
+}
+
+// TestExchangeAllocates asks for tensors by a prototype.
+func TestExchangeAllocates(t *testing.T) {
+	memorytest.Check(t)
+	dims := []int64{2, 3}
+	d := dlpack.DLTensor{Device: dlpack.Device{Type: dlpack.CPU}, NDim: 2, DType: dlpack.DataType{Code: dlpack.BFloat, Bits: 16, Lanes: 1}, Shape: uintptr(unsafe.Pointer(&dims[0]))}
+	m := ok(newLike(&d))(t)
+	x := ok(Import(m, dlpack.AssumeExclusive()))(t)
+	if x.DType() != dtype.BF16 || x.Shape() != shape.MustOf(2, 3) || !x.IsExclusive() {
+		t.Errorf("got %s%s, exclusive %t; want an exclusive bf16[2,3]", x.DType(), x.Shape(), x.IsExclusive())
+	}
+	release(t, x)
+	for text, change := range map[string]func(d *dlpack.DLTensor){
+		"got device cuda":     func(d *dlpack.DLTensor) { d.Device.Type = dlpack.CUDA },
+		"with 3 bits":         func(d *dlpack.DLTensor) { d.DType.Bits = 3 },
+		"got -1 dimensions":   func(d *dlpack.DLTensor) { d.NDim = -1 },
+		"at address 0x0":      func(d *dlpack.DLTensor) { d.Shape = 0 },
+		"dimension 1 is -3":   func(d *dlpack.DLTensor) { dims[1] = -3 },
+		"memory limit":        func(d *dlpack.DLTensor) { dims[1] = 1 << 50 },
+		"more than 2^58 elem": func(d *dlpack.DLTensor) { dims[1] = 1 << 60 },
+	} {
+		broken := d
+		dims[1] = 3
+		change(&broken)
+		if _, err := newLike(&broken); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("got %v, want an error with %q", err, text)
+		}
 	}
 }
 

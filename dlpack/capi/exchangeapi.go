@@ -1,0 +1,137 @@
+package capi
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+
+	"github.com/tenure-go/tenure/dlpack"
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// exchangeAPI is DLPackExchangeAPI: functions that a consumer finds at the type of a Python object, and calls without going
+// through Python. They do what __dlpack__ does, for consumers that know the versioned struct. All return 0, or -1 and have
+// raised.
+type exchangeAPI struct {
+	version     dlpack.Version
+	older       uintptr
+	allocate    uintptr // int (*)(DLTensor *like, DLManagedTensorVersioned **out, void *context, void (*fail)(void *context, const char *kind, const char *text))
+	fromObject  uintptr // int (*)(PyObject *, DLManagedTensorVersioned **out)
+	toObject    uintptr // int (*)(DLManagedTensorVersioned *, PyObject **out), which takes the struct
+	viewObject  uintptr // optional, and not here: it could not say that a tensor is only lent for reading
+	currentWork uintptr // int (*)(DLDeviceType, int32_t id, void **stream)
+}
+
+var exchangeName = []byte("dlpack_exchange_api\x00")
+
+// offer makes the table, and returns a capsule with it.
+func (x *exchanger) offer() uintptr {
+	x.api = exchangeAPI{
+		version:     dlpack.Version{Major: dlpack.MajorVersion, Minor: dlpack.MinorVersion},
+		allocate:    purego.NewCallback(allocate),
+		fromObject:  purego.NewCallback(x.fromObject),
+		toObject:    purego.NewCallback(x.toObject),
+		currentWork: purego.NewCallback(x.currentWork),
+	}
+	capsule, _, _ := purego.SyscallN(x.direct.newCapsule, uintptr(unsafe.Pointer(&x.api)), uintptr(unsafe.Pointer(&exchangeName[0])), 0)
+	return capsule
+}
+
+// raise makes err the BufferError of the thread.
+func (x *exchanger) raise(err error) {
+	x.python.c.ErrSet(*(*uintptr)(pointer(x.refusals)), err.Error())
+}
+
+// code is what C makes of an error.
+func (x *exchanger) code(err error) uintptr {
+	if err != nil {
+		x.raise(err)
+		return ^uintptr(0)
+	}
+	return 0
+}
+
+func (x *exchanger) fromObject(o, out uintptr) uintptr {
+	var is [2]int64
+	for i, name := range []string{"_key", "_writable"} {
+		a := x.python.c.GetAttr(o, name)
+		if a == 0 {
+			return ^uintptr(0) // Python has raised
+		}
+		n, _, _ := purego.SyscallN(x.direct.toInt, a)
+		is[i] = int64(n)
+		x.python.c.DecRef(a)
+	}
+	newest := dlpack.Version{Major: dlpack.MajorVersion, Minor: dlpack.MinorVersion}
+	a, err := dlpack.Request{MaxVersion: &newest, Writable: is[1] != 0}.Export(x.find(is[0]))
+	if err == nil {
+		*(**dlpack.DLManagedTensorVersioned)(pointer(out)) = a.Versioned
+	}
+	return x.code(err)
+}
+
+func (x *exchanger) toObject(m, out uintptr) uintptr {
+	t, err := Import((*dlpack.DLManagedTensorVersioned)(pointer(m)))
+	if err != nil {
+		return x.code(err)
+	}
+	key := x.remember(t, true)
+	o, err := x.python.call("Tensor", x.python.c.NewInt(key), x.python.c.NewInt(0))
+	if err != nil {
+		x.forget(key)
+		return x.code(err)
+	}
+	*(*uintptr)(pointer(out)) = o
+	return 0
+}
+
+func (x *exchanger) currentWork(device, _ int32, stream uintptr) uintptr {
+	if d := dlpack.DeviceType(device); d != dlpack.CPU {
+		return x.code(fmt.Errorf("dlpack stream: got device %s, want cpu: %w", d, tensor.ErrUnsupported))
+	}
+	*(*uintptr)(pointer(stream)) = 0
+	return 0
+}
+
+// allocate makes a tensor of zeros that the caller alone has.
+func allocate(like, out, context, fail uintptr) uintptr {
+	m, err := newLike((*dlpack.DLTensor)(pointer(like)))
+	if err != nil {
+		kind, text := []byte("BufferError\x00"), []byte(err.Error()+"\x00")
+		purego.SyscallN(fail, context, uintptr(unsafe.Pointer(&kind[0])), uintptr(unsafe.Pointer(&text[0])))
+		return ^uintptr(0)
+	}
+	*(**dlpack.DLManagedTensorVersioned)(pointer(out)) = m
+	return 0
+}
+
+// newLike looks at type, sizes and device of d alone.
+func newLike(d *dlpack.DLTensor) (*dlpack.DLManagedTensorVersioned, error) {
+	if d.Device.Type != dlpack.CPU {
+		return nil, fmt.Errorf("dlpack allocate: got device %s, want cpu: %w", d.Device.Type, tensor.ErrUnsupported)
+	}
+	dt, err := dtype.FromDLPack(uint8(d.DType.Code), d.DType.Bits, d.DType.Lanes)
+	if err != nil {
+		return nil, fmt.Errorf("dlpack allocate: %w", err)
+	}
+	if d.NDim < 0 || d.NDim > dlpack.MaxDims || d.NDim > 0 && d.Shape == 0 {
+		return nil, fmt.Errorf("dlpack allocate: got %d dimensions at address %#x, want 0 to %d: %w", d.NDim, d.Shape, dlpack.MaxDims, tensor.ErrShape)
+	}
+	dims := make([]int, d.NDim)
+	for i := range dims {
+		dims[i] = int(unsafe.Slice((*int64)(pointer(d.Shape)), d.NDim)[i])
+	}
+	s, err := shape.Of(dims...)
+	if err != nil {
+		return nil, fmt.Errorf("dlpack allocate: %w", err)
+	}
+	t, err := tensor.New(dt, s)
+	if err != nil {
+		return nil, fmt.Errorf("dlpack allocate: %w", err)
+	}
+	defer t.Release() // the export alone keeps it
+	return dlpack.ExportWritable(t)
+}
