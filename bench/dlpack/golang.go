@@ -25,8 +25,7 @@ type subjects struct {
 type padded struct {
 	word   atomic.Uint64
 	cached unsafe.Pointer
-	loaded unsafe.Pointer // so that a load is not for nothing
-	_      [104]byte
+	_      [112]byte
 }
 
 func newSubjects(workers int) (*subjects, error) {
@@ -149,15 +148,20 @@ func (s *subjects) inGo() []*bench {
 // bareSwap is the least that a cached export could be.
 func (s *subjects) bareSwap(w, n int) time.Duration {
 	p := &s.words[w]
-	return timed(func() {
+	var loaded unsafe.Pointer
+	took := timed(func() {
 		for range n {
 			old := p.word.Load()
 			if !p.word.CompareAndSwap(old, old+1) {
 				s.check(errors.New("somebody else has the word"))
 			}
-			p.loaded = atomic.LoadPointer(&p.cached)
+			loaded = atomic.LoadPointer(&p.cached)
 		}
 	})
+	if loaded == nil {
+		s.check(errors.New("no pointer was loaded"))
+	}
+	return took
 }
 
 func (s *subjects) bareExport(w, n int) time.Duration {

@@ -1,19 +1,19 @@
 class Tensor:
     """A tensor of the Go program that this interpreter runs in."""
 
-    __slots__ = ("_key", "_writable", "__weakref__")
+    __slots__ = ("_key", "__weakref__")
     __dlpack_c_exchange_api__ = _exchange_api
 
-    def __init__(self, key, writable):
-        self._key, self._writable = key, writable
+    def __init__(self, key):
+        self._key = key
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         version = -1 if max_version is None else max_version[0] << 32 | max_version[1]
         if stream is None and dl_device is None and copy is None:
-            return _export(self._key, version, self._writable)
+            return _export(self._key, version)
         device = 0 if dl_device is None else int(dl_device[0]) << 32 | int(dl_device[1])
         rule = 0 if copy is None else 1 if copy else 2
-        return _export(self._key, version, self._writable | rule << 1 | (stream is not None) << 3, device)
+        return _export(self._key, version, rule | (stream is not None) << 2, device)
 
     def __dlpack_device__(self):
         return (1, 0)

@@ -13,18 +13,18 @@ import (
 
 // Set shows t to Python code as the variable name of module __main__: an object that any library takes by from_dlpack, for
 // reading. The object borrows t: what was taken from it stays, but after t's release nothing can be taken any more.
-func (p *Python) Set(name string, t *tensor.Tensor) error { return p.set(name, t, 0) }
+func (p *Python) Set(name string, t *tensor.Tensor) error { return p.set(name, known{t: t}) }
 
 // SetWritable is [Python.Set] for consumers that may write. Each exchange needs t exclusive and locks it until the consumer
 // lets go.
-func (p *Python) SetWritable(name string, t *tensor.Tensor) error { return p.set(name, t, 1) }
+func (p *Python) SetWritable(name string, t *tensor.Tensor) error {
+	return p.set(name, known{t: t, writable: true})
+}
 
-func (p *Python) set(name string, t *tensor.Tensor, writable int64) error {
+func (p *Python) set(name string, k known) error {
 	return p.within(func() error {
-		key := exchange.remember(t, false)
-		o, err := p.call("Tensor", p.c.NewInt(key), p.c.NewInt(writable))
+		o, err := p.object(k)
 		if err != nil {
-			exchange.forget(key)
 			return err
 		}
 		defer p.c.DecRef(o)
@@ -34,6 +34,16 @@ func (p *Python) set(name string, t *tensor.Tensor, writable int64) error {
 		}
 		return nil
 	})
+}
+
+// object makes a Python object of k.
+func (p *Python) object(k known) (uintptr, error) {
+	key := exchange.remember(k)
+	o, err := p.call("Tensor", p.c.NewInt(key))
+	if err != nil {
+		exchange.forget(key)
+	}
+	return o, err
 }
 
 // Get evaluates a Python expression in module __main__, whose value must speak DLPack, and returns a tensor over the same
@@ -95,7 +105,8 @@ type exchanger struct {
 	names    [2]string
 	methods  [2]methodDef
 	destroy  uintptr // of capsules
-	direct   struct{ newCapsule, capsuleValid, capsuleGet, toInt, none uintptr }
+	direct   struct{ newCapsule, capsuleValid, capsuleGet, toInt, getAttr, decRef, none uintptr }
+	keyName  uintptr // the string "_key"
 	refusals uintptr // where the exception BufferError is
 
 	api exchangeAPI
@@ -107,14 +118,16 @@ type exchanger struct {
 
 // known is a tensor that a Python object shows.
 type known struct {
-	t    *tensor.Tensor
-	owns bool // the object is its only owner
+	t        *tensor.Tensor
+	writable bool // lend it for writing
+	owns     bool // the object is its only owner
 }
 
 func (x *exchanger) bind(lib Library, p *Python) error {
 	for name, at := range map[string]*uintptr{
 		"PyCapsule_New": &x.direct.newCapsule, "PyCapsule_IsValid": &x.direct.capsuleValid, "PyCapsule_GetPointer": &x.direct.capsuleGet,
-		"PyLong_AsLongLong": &x.direct.toInt, "PyExc_BufferError": &x.refusals, "_Py_NoneStruct": &x.direct.none,
+		"PyLong_AsLongLong": &x.direct.toInt, "PyObject_GetAttr": &x.direct.getAttr, "Py_DecRef": &x.direct.decRef,
+		"PyExc_BufferError": &x.refusals, "_Py_NoneStruct": &x.direct.none,
 	} {
 		var err error
 		if *at, err = lib.Symbol(name); err != nil {
@@ -130,18 +143,18 @@ func (x *exchanger) bind(lib Library, p *Python) error {
 	return nil
 }
 
-func (x *exchanger) remember(t *tensor.Tensor, owns bool) int64 {
+func (x *exchanger) remember(k known) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.last++
-	x.tensors[x.last] = known{t, owns}
+	x.tensors[x.last] = k
 	return x.last
 }
 
-func (x *exchanger) find(key int64) *tensor.Tensor {
+func (x *exchanger) find(key int64) known {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.tensors[key].t
+	return x.tensors[key]
 }
 
 func (x *exchanger) forget(key int64) {
@@ -163,17 +176,18 @@ func (x *exchanger) int64s(args uintptr, n int) (is [4]int64) {
 	return is
 }
 
-// export is _export(key, version, options[, device]) of bootstrap.py. It returns a capsule, or nothing and has raised.
+// export is _export(key, version[, options, device]) of bootstrap.py. It returns a capsule, or nothing and has raised.
 func (x *exchanger) export(_, args uintptr, n int) uintptr {
 	is := x.int64s(args, n)
-	r := dlpack.Request{Writable: is[2]&1 != 0, Copy: dlpack.CopyRule(is[2] >> 1 & 3), Stream: is[2]&8 != 0}
+	k := x.find(is[0])
+	r := dlpack.Request{Writable: k.writable, Copy: dlpack.CopyRule(is[2] & 3), Stream: is[2]&4 != 0}
 	if is[1] >= 0 {
 		r.MaxVersion = &dlpack.Version{Major: uint32(is[1] >> 32), Minor: uint32(is[1])}
 	}
 	if is[3] != 0 {
 		r.Device = &dlpack.Device{Type: dlpack.DeviceType(is[3] >> 32), ID: int32(is[3])}
 	}
-	a, err := r.Export(x.find(is[0]))
+	a, err := r.Export(k.t)
 	if err != nil {
 		x.raise(err)
 		return 0

@@ -27,10 +27,12 @@ type exchangeAPI struct {
 
 var exchangeName = []byte("dlpack_exchange_api\x00")
 
+var newest = dlpack.Version{Major: dlpack.MajorVersion, Minor: dlpack.MinorVersion}
+
 // offer makes the table, and returns a capsule with it.
 func (x *exchanger) offer() uintptr {
 	x.api = exchangeAPI{
-		version:     dlpack.Version{Major: dlpack.MajorVersion, Minor: dlpack.MinorVersion},
+		version:     newest,
 		allocate:    purego.NewCallback(allocate),
 		fromObject:  purego.NewCallback(x.fromObject),
 		toObject:    purego.NewCallback(x.toObject),
@@ -55,18 +57,14 @@ func (x *exchanger) code(err error) uintptr {
 }
 
 func (x *exchanger) fromObject(o, out uintptr) uintptr {
-	var is [2]int64
-	for i, name := range []string{"_key", "_writable"} {
-		a := x.python.c.GetAttr(o, name)
-		if a == 0 {
-			return ^uintptr(0) // Python has raised
-		}
-		n, _, _ := purego.SyscallN(x.direct.toInt, a)
-		is[i] = int64(n)
-		x.python.c.DecRef(a)
+	attr, _, _ := purego.SyscallN(x.direct.getAttr, o, x.keyName)
+	if attr == 0 {
+		return ^uintptr(0) // Python has raised
 	}
-	newest := dlpack.Version{Major: dlpack.MajorVersion, Minor: dlpack.MinorVersion}
-	a, err := dlpack.Request{MaxVersion: &newest, Writable: is[1] != 0}.Export(x.find(is[0]))
+	key, _, _ := purego.SyscallN(x.direct.toInt, attr)
+	purego.SyscallN(x.direct.decRef, attr)
+	k := x.find(int64(key))
+	a, err := dlpack.Request{MaxVersion: &newest, Writable: k.writable}.Export(k.t)
 	if err == nil {
 		*(**dlpack.DLManagedTensorVersioned)(pointer(out)) = a.Versioned
 	}
@@ -78,10 +76,8 @@ func (x *exchanger) toObject(m, out uintptr) uintptr {
 	if err != nil {
 		return x.code(err)
 	}
-	key := x.remember(t, true)
-	o, err := x.python.call("Tensor", x.python.c.NewInt(key), x.python.c.NewInt(0))
+	o, err := x.python.object(known{t: t, owns: true})
 	if err != nil {
-		x.forget(key)
 		return x.code(err)
 	}
 	*(*uintptr)(pointer(out)) = o

@@ -43,7 +43,6 @@ type pythonC struct {
 	String        func(o uintptr, n *int) uintptr                                   `c:"PyUnicode_AsUTF8AndSize"`
 	Call          func(f, args uintptr) uintptr                                     `c:"PyObject_CallObject"`
 	NewFunction   func(def *methodDef, self, module uintptr) uintptr                `c:"PyCFunction_NewEx"`
-	GetAttr       func(o uintptr, name string) uintptr                              `c:"PyObject_GetAttrString"`
 	ErrClear      func()                                                            `c:"PyErr_Clear"`
 	ErrSet        func(kind uintptr, text string)                                   `c:"PyErr_SetString"`
 	CapsuleValid  func(o uintptr, name *byte) int32                                 `c:"PyCapsule_IsValid"`
@@ -134,6 +133,7 @@ func (p *Python) prepare() error {
 			return errors.New("capi: open python: cannot make a function")
 		}
 	}
+	exchange.keyName = p.string("_key")
 	api := exchange.offer()
 	if api == 0 || p.c.DictSet(p.ours, "_exchange_api", api) != 0 {
 		return errors.New("capi: open python: cannot make a capsule")
