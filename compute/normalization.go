@@ -58,9 +58,23 @@ func softmaxOf(log bool) binder {
 }
 
 func softmaxTask[T kernel.Float](c *op.Call, spec *kernel.Softmax) *Task {
+	if streamed(c, spec.Axis) && spec.Inner == 1 {
+		return &Task{Tiles: spec.Tiles(), Scratch: 4 * spec.Axis, Tile: func(tile int, scratch []byte) {
+			if sameBytes(c.Out[0].Data, c.In[0].Data) {
+				kernel.SoftmaxTile(spec, tile, nil, out[float32](c, 0), in[float32](c, 0))
+				return
+			}
+			kernel.SoftmaxStream(spec, tile, view[float32](scratch[:4*spec.Axis]), out[float32](c, 0), in[float32](c, 0))
+		}}
+	}
 	return &Task{Tiles: spec.Tiles(), Scratch: spec.ScratchBytes(), Tile: func(tile int, scratch []byte) {
 		kernel.SoftmaxTile(spec, tile, view[float64](scratch[:spec.ScratchBytes()]), out[T](c, 0), in[T](c, 0))
 	}}
+}
+
+// streamed tells whether a result by rows is worth writing past the caches.
+func streamed(c *op.Call, row int) bool {
+	return c.Out[0].DType == dtype.F32 && 4*elements(&c.Out[0]) >= streamBytes && row <= kernel.StreamRows
 }
 
 func bindLayerNorm(c *op.Call) (*Task, error) {
@@ -100,10 +114,18 @@ func layerNormTask[T kernel.Float](c *op.Call, spec *kernel.Norm, row []int) (*T
 		}
 		return view[T](part)
 	}
+	stream := streamed(c, spec.Len) && t.Scratch == 0 && len(c.Out) == 1
+	if stream {
+		t.Scratch = 4 * spec.Len
+	}
 	rms := c.Def.Name == "rms_normalization"
 	t.Tile = func(tile int, scratch []byte) {
 		if rms {
 			kernel.RMSNormTile(spec, tile, out[T](c, 0), in[T](c, 0), along(1, scratch))
+			return
+		}
+		if stream && !sameBytes(c.Out[0].Data, c.In[0].Data) {
+			kernel.NormStream(spec, tile, view[float32](scratch[:4*spec.Len]), out[float32](c, 0), in[float32](c, 0), in[float32](c, 1), in[float32](c, 2))
 			return
 		}
 		scale, bias := along(1, scratch), along(2, scratch)

@@ -113,6 +113,9 @@ func (c *Chain) Tile(t int, scratch, dst []float32, operands [][]float32, stream
 	for at := t * rangeElements; at < end; at += chainPiece {
 		c.piece(at, min(chainPiece, end-at), scratch, dst, operands, stream)
 	}
+	if stream {
+		streamEnd()
+	}
 }
 
 func (c *Chain) piece(at, n int, scratch, dst []float32, operands [][]float32, stream bool) {

@@ -36,6 +36,7 @@ func installPortable() {
 	expColumns = portableExpColumns
 	rowNorm = portableNorm
 	streamRow = portableStream
+	streamEnd = func() {}
 	turnWords = nil
 }
 

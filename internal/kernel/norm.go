@@ -51,6 +51,18 @@ func NormTile[T Float](n *Norm, tile int, dst, src, scale, bias, mean, invStd []
 	}
 }
 
+// NormStream is NormTile for layer normalisation over rows of StreamRows elements at most, with a result that is written past the caches.
+// dst is not src, and scratch takes a row.
+func NormStream(n *Norm, tile int, scratch, dst, src, scale, bias []float32) {
+	part, row := Norm{Rows: 1, Len: n.Len, Epsilon: n.Epsilon}, scratch[:n.Len]
+	lo := tile * n.perTile()
+	for at := lo * n.Len; at < min(lo+n.perTile(), n.Rows)*n.Len; at += n.Len {
+		NormTile(&part, 0, row, src[at:at+n.Len], scale, bias, nil, nil)
+		streamRow(dst[at:at+n.Len], row)
+	}
+	streamEnd()
+}
+
 // moments returns the mean and 1/sqrt(variance + epsilon) of a row.
 func moments[T Float](x []T, epsilon float64) (mean, inv float64) {
 	var variance float64

@@ -69,6 +69,21 @@ func SoftmaxTile[T Float](s *Softmax, tile int, scratch []float64, dst, src []T)
 	}
 }
 
+// StreamRows is the length up to which rows may be streamed: what they pass through stays in the first cache.
+const StreamRows = 4 << 10
+
+// SoftmaxStream is SoftmaxTile for rows of StreamRows elements at most (Inner is 1), with a result that is written past the caches. dst is
+// not src, and scratch takes a row.
+func SoftmaxStream(s *Softmax, tile int, scratch, dst, src []float32) {
+	n, perTile := s.units()
+	row := scratch[:s.Axis]
+	for at := tile * perTile * s.Axis; at < min((tile+1)*perTile, n)*s.Axis; at += s.Axis {
+		rowSoftmax(row, src[at:at+s.Axis], s.Log)
+		streamRow(dst[at:at+s.Axis], row)
+	}
+	streamEnd()
+}
+
 func portableSoftmax(dst, src []float32, log bool) { softmaxOf(dst, src, log) }
 
 func softmaxOf[T Float](dst, src []T, log bool) {

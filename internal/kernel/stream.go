@@ -1,7 +1,11 @@
 package kernel
 
-// streamRow copies a row to where it will not be read soon. It is a dispatch point: an assembly variant writes past the caches.
-var streamRow = portableStream
+// streamRow copies a row to where it will not be read soon, and streamEnd puts what was copied before whatever is written next. They are
+// dispatch points: an assembly variant writes past the caches.
+var (
+	streamRow = portableStream
+	streamEnd = func() {}
+)
 
 func portableStream(dst, src []float32) { copy(dst, src) }
 
@@ -17,6 +21,7 @@ func UnaryStream(op UnaryOp, dst, src []float32, a, b float32, scratch []float32
 		streamRow(dst[:n], scratch[:n])
 		dst, src = dst[n:], src[n:]
 	}
+	streamEnd()
 }
 
 // Stream copies past the caches.
@@ -24,6 +29,7 @@ func Stream(dst, src []byte) {
 	if isAligned[float32](dst) && isAligned[float32](src) {
 		n := min(len(dst), len(src)) / 4 * 4
 		streamRow(view[float32](dst[:n]), view[float32](src[:n]))
+		streamEnd()
 		dst, src = dst[n:], src[n:]
 	}
 	copy(dst, src)

@@ -20,16 +20,17 @@ func (v *rowCode) turnWords(dst []uint32, dstP int, src []uint32, from, srcQ, np
 	return true
 }
 
-// streamRow copies the ends, which are no whole vectors, as usual.
+// streamRow copies the ends, which are no whole lines, as usual. Vectors of 32 bytes reach what the memory gives on every machine.
 func (v *rowCode) streamRow(dst, src []float32) {
-	head := min(int(-uintptr(unsafe.Pointer(unsafe.SliceData(dst)))%uintptr(v.bytes))/4, len(dst))
+	const align, step = 32, 32 // bytes, elements
+	head := min(int(-uintptr(unsafe.Pointer(unsafe.SliceData(dst)))%align)/4, len(dst))
 	copy(dst[:head], src)
 	dst, src = dst[head:], src[head:]
-	for lanes := v.bytes / 4; len(dst) >= lanes; {
-		n := min(len(dst), asmElements) / lanes
-		_ = src[n*lanes-1]
-		v.stream(n, &dst[0], &src[0])
-		dst, src = dst[n*lanes:], src[n*lanes:]
+	for len(dst) >= step {
+		n := min(len(dst), asmElements) / step * step
+		_ = src[n-1]
+		v.stream(n/step, &dst[0], &src[0])
+		dst, src = dst[n:], src[n:]
 	}
 	copy(dst, src)
 }

@@ -5,6 +5,10 @@ import "math"
 type rowCode struct {
 	bytes int // of a vector
 
+	// long computes the functions of a few instructions on rows from longRow elements on, which tend to come from memory: 64 bytes at a
+	// time are read from there more slowly than 32, and computing is no matter. nil: this code does.
+	long *rowCode
+
 	add, sub, mul, div, minimum, maximum                                           rowFunc2
 	addScalar, subScalar, mulScalar, divScalar, subFrom, divInto, leakyRelu, swish rowFuncS
 	clip, affine, hardSigmoid, elu, expScale                                       rowFuncST
@@ -20,11 +24,11 @@ type rowCode struct {
 	expSum        func(n int, dst, x *float32, s float32) float32
 	expOnlySum    func(n int, x *float32, s float32) float32
 	expSumColumns func(n int, dst, x, peak, sum *float32)
-	shortSum      func(n int, x *float32) float32
 	deviations    func(n int, x *float32, s float32) (sum, squares float32)
 	normScale     func(n int, dst, x, y *float32, s, t float32)
 	normBias      func(n int, dst, x, y, z *float32, s, t float32)
 	stream        rowFunc
+	fence         func()
 	transpose     func(n int, dst, src *uint32, dstStep, srcStep int)
 }
 
@@ -44,21 +48,31 @@ var rows256 = rowCode{
 	round: round256, floor: floor256, ceil: ceil256, softsign: softsign256, cube: cube256, threeQuarters: threeQuarters256, exp: exp256,
 	log: log256, sigmoid: sigmoid256, silu: silu256, tanh: tanh256, erf: erf256, gelu: gelu256,
 	geluTanh: geluTanh256, softplus: softplus256, mish: mish256, sum: sum256, squares: squares256, max: max256,
-	min: min256, softmaxRow: softmaxRow256, expSum: expSum256, expOnlySum: expOnlySum256, expSumColumns: expSumColumns256, shortSum: shortSum256,
-	deviations: deviations256, normScale: normScale256, normBias: normBias256, stream: stream256, transpose: transpose256,
+	min: min256, softmaxRow: softmaxRow256, expSum: expSum256, expOnlySum: expOnlySum256, expSumColumns: expSumColumns256,
+	deviations: deviations256, normScale: normScale256, normBias: normBias256, stream: stream256, fence: fence256, transpose: transpose256,
 }
 
 var rows512 = rowCode{
-	bytes: 64,
-	add:   add512, sub: sub512, mul: mul512, div: div512, minimum: minimum512, maximum: maximum512,
+	bytes: 64, long: &rows256,
+	add: add512, sub: sub512, mul: mul512, div: div512, minimum: minimum512, maximum: maximum512,
 	addScalar: addScalar512, subScalar: subScalar512, mulScalar: mulScalar512, divScalar: divScalar512, subFrom: subFrom512, divInto: divInto512,
 	leakyRelu: leakyRelu512, swish: swish512, clip: clip512, affine: affine512, hardSigmoid: hardSigmoid512, elu: elu512,
 	expScale: expScale512, relu: relu512, hardSwish: hardSwish512, sqrt: sqrt512, abs: abs512, neg: neg512,
 	round: round512, floor: floor512, ceil: ceil512, softsign: softsign512, cube: cube512, threeQuarters: threeQuarters512, exp: exp512,
 	log: log512, sigmoid: sigmoid512, silu: silu512, tanh: tanh512, erf: erf512, gelu: gelu512,
 	geluTanh: geluTanh512, softplus: softplus512, mish: mish512, sum: sum512, squares: squares512, max: max512,
-	min: min512, softmaxRow: softmaxRow512, expSum: expSum512, expOnlySum: expOnlySum512, expSumColumns: expSumColumns512, shortSum: shortSum512,
-	deviations: deviations512, normScale: normScale512, normBias: normBias512, stream: stream512, transpose: transpose512,
+	min: min512, softmaxRow: softmaxRow512, expSum: expSum512, expOnlySum: expOnlySum512, expSumColumns: expSumColumns512,
+	deviations: deviations512, normScale: normScale512, normBias: normBias512, stream: stream256, fence: fence256, transpose: transpose512,
+}
+
+const longRow = 1 << 10
+
+// forRow returns the code for functions of a few instructions on n elements.
+func (v *rowCode) forRow(n int) *rowCode {
+	if v.long != nil && n >= longRow {
+		return v.long
+	}
+	return v
 }
 
 func (v *rowCode) install() {
@@ -69,27 +83,28 @@ func (v *rowCode) install() {
 
 func (v *rowCode) installUnary() {
 	for op, f := range map[UnaryOp]rowFunc{
-		Relu: v.relu, HardSwish: v.hardSwish, Sqrt: v.sqrt, Abs: v.abs, Neg: v.neg, Round: v.round, Floor: v.floor, Ceil: v.ceil,
-		Softsign: v.softsign, Exp: v.exp, Log: v.log, Sigmoid: v.sigmoid, Silu: v.silu, Tanh: v.tanh, Erf: v.erf, Gelu: v.gelu,
-		GeluTanh: v.geluTanh, Softplus: v.softplus, Mish: v.mish,
+		Sqrt: v.sqrt, Round: v.round, Floor: v.floor, Ceil: v.ceil, Softsign: v.softsign, Exp: v.exp, Log: v.log, Sigmoid: v.sigmoid,
+		Silu: v.silu, Tanh: v.tanh, Erf: v.erf, Gelu: v.gelu, GeluTanh: v.geluTanh, Softplus: v.softplus, Mish: v.mish,
 	} {
 		unaryRow[op] = func(dst, src []float32, _, _ float32) { f.run(dst, src) }
 	}
-	for op, f := range map[UnaryOp]rowFuncST{Affine: v.affine, HardSigmoid: v.hardSigmoid} {
-		unaryRow[op] = func(dst, src []float32, a, b float32) { f.run(dst, src, a, b) }
-	}
-	for op, f := range map[UnaryOp]rowFuncS{LeakyRelu: v.leakyRelu, Swish: v.swish} {
-		unaryRow[op] = func(dst, src []float32, a, _ float32) { f.run(dst, src, a) }
-	}
+	unaryRow[Swish] = func(dst, src []float32, a, _ float32) { v.swish.run(dst, src, a) }
 	unaryRow[Elu] = func(dst, src []float32, a, _ float32) { v.elu.run(dst, src, a, 1) }
 	unaryRow[Selu] = func(dst, src []float32, a, b float32) { v.elu.run(dst, src, a*b, b) }
+	unaryRow[Relu] = func(dst, src []float32, _, _ float32) { v.forRow(len(dst)).relu.run(dst, src) }
+	unaryRow[HardSwish] = func(dst, src []float32, _, _ float32) { v.forRow(len(dst)).hardSwish.run(dst, src) }
+	unaryRow[Abs] = func(dst, src []float32, _, _ float32) { v.forRow(len(dst)).abs.run(dst, src) }
+	unaryRow[Neg] = func(dst, src []float32, _, _ float32) { v.forRow(len(dst)).neg.run(dst, src) }
+	unaryRow[Affine] = func(dst, src []float32, a, b float32) { v.forRow(len(dst)).affine.run(dst, src, a, b) }
+	unaryRow[HardSigmoid] = func(dst, src []float32, a, b float32) { v.forRow(len(dst)).hardSigmoid.run(dst, src, a, b) }
+	unaryRow[LeakyRelu] = func(dst, src []float32, a, _ float32) { v.forRow(len(dst)).leakyRelu.run(dst, src, a) }
 	unaryRow[Reciprocal] = func(dst, src []float32, _, _ float32) { v.divInto.run(dst, src, 1) }
 	unaryRow[Clip] = func(dst, src []float32, a, b float32) {
 		if a != a || b != b {
 			clipRow(dst, src, a, b)
 			return
 		}
-		v.clip.run(dst, src, a, b)
+		v.forRow(len(dst)).clip.run(dst, src, a, b)
 	}
 	unaryRow[PowScalar] = func(dst, src []float32, a, b float32) {
 		switch a {
@@ -134,6 +149,7 @@ func root32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 func (v *rowCode) installBinary() {
 	binaryRowVV = func(op BinaryOp, dst, a, b []float32) {
+		v := v.forRow(len(dst))
 		switch op {
 		case Add:
 			v.add.run(dst, a, b)
@@ -152,6 +168,7 @@ func (v *rowCode) installBinary() {
 		}
 	}
 	binaryRowVS = func(op BinaryOp, dst, a []float32, s float32) {
+		v := v.forRow(len(dst))
 		switch op {
 		case Add:
 			v.addScalar.run(dst, a, s)
@@ -170,6 +187,7 @@ func (v *rowCode) installBinary() {
 		}
 	}
 	binaryRowSV = func(op BinaryOp, dst []float32, s float32, b []float32) {
+		v := v.forRow(len(dst))
 		switch op {
 		case Add:
 			v.addScalar.run(dst, b, s)

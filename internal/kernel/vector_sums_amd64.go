@@ -37,6 +37,7 @@ func (v *rowCode) installRows() {
 	}
 	rowNorm = v.norm
 	streamRow = v.streamRow
+	streamEnd = v.fence
 	turnWords = v.turnWords
 }
 
@@ -49,24 +50,30 @@ func peakRow(f func(n int, x *float32, s float32) float32, x []float32, peak flo
 	return peak
 }
 
-// moments takes the mean roughly first, and what it is off by together with the variance about it.
+// moments takes one pass about a number that lies among those of the row, which loses nothing where that is within a few deviations of the
+// mean. Where it is not, a second pass about the mean does.
 func (v *rowCode) moments(x []float32) (mean, variance float64) {
-	count := float64(len(x))
-	for rest := x; len(rest) > 0; {
-		n := min(len(rest), sumElements)
-		mean += float64(v.shortSum(n, &rest[0]))
-		rest = rest[n:]
+	n := len(x)
+	pivot := (x[0] + x[n/4] + x[n/2] + x[n-n/4-1]) / 4
+	mean, variance = v.about(x, pivot)
+	if off := mean - float64(pivot); !(off*off <= 4*variance) {
+		mean, variance = v.about(x, float32(mean))
 	}
-	about := float32(mean / count)
+	return mean, variance
+}
+
+// about computes the moments from the sums of the distances from a number and of their squares.
+func (v *rowCode) about(x []float32, pivot float32) (mean, variance float64) {
 	var off, squares float64
+	count := float64(len(x))
 	for len(x) > 0 {
 		n := min(len(x), sumElements)
-		d, q := v.deviations(n, &x[0], about)
+		d, q := v.forRow(n).deviations(n, &x[0], pivot)
 		off, squares = off+float64(d), squares+float64(q)
 		x = x[n:]
 	}
 	off /= count
-	return float64(about) + off, max(0, squares/count-off*off)
+	return float64(pivot) + off, max(0, squares/count-off*off)
 }
 
 // cachedRow is the length up to which a row and its result stay in a core's second cache.

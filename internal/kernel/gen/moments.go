@@ -16,26 +16,12 @@ func (a *assembler) momentKernels() {
 		a.foldLanes("VADDPS", first, x)
 	}
 	sum, squares := param{"sum", "float32"}, param{"squares", "float32"}
-	a.function("shortSum", "is the sum of x[i].", []param{argN, argX}, []param{sum})
-	a.op("MOVQ %s, CX", a.arg(argN))
-	a.op("MOVQ %s, SI", a.arg(argX))
-	clear(sums)
-	turn := 0
-	a.rowLoop([]string{"SI"}, sums, func(at func(string) string, tail bool) {
-		a.load(at("SI"), x, false, tail)
-		a.ps("VADDPS", x, turn%sums, turn%sums)
-		turn++
-	})
-	fold(0)
-	a.op("VMOVSS X0, %s", a.result(sum))
-	a.ret()
-
 	a.function("deviations", "are the sums of x[i]-s and of its square.", []param{argN, argX, argS}, []param{sum, squares})
 	a.op("MOVQ %s, CX", a.arg(argN))
 	a.op("MOVQ %s, SI", a.arg(argX))
 	a.op("VBROADCASTSS %s, %s", a.arg(argS), a.v(about))
 	clear(2 * sums)
-	turn = 0
+	turn := 0
 	a.rowLoop([]string{"SI"}, sums, func(at func(string) string, tail bool) {
 		a.load(at("SI"), x, false, tail)
 		a.ps("VSUBPS", about, x, x)
@@ -54,19 +40,26 @@ func (a *assembler) momentKernels() {
 }
 
 // stream copies past the caches: what is much larger than they are would only push other things out of them, and without reading the
-// lines first that are then overwritten.
+// lines first that are then overwritten. Four vectors at a time keep a line together.
 func (a *assembler) stream() {
-	a.function("stream", "copies n vectors to dst, which begins at a multiple of a vector's size.", []param{argN, argDst, argX}, nil)
+	a.function("stream", "copies n times four vectors to dst, which begins at a multiple of a vector's size; fence must follow.", []param{argN, argDst, argX}, nil)
 	a.op("MOVQ %s, CX", a.arg(argN))
 	a.op("MOVQ %s, DI", a.arg(argDst))
 	a.op("MOVQ %s, SI", a.arg(argX))
 	a.label("vectors")
-	a.op("VMOVUPS (SI), %s", a.v(0))
-	a.op("VMOVNTPS %s, (DI)", a.v(0))
-	a.op("ADDQ $%d, SI", a.bytes())
-	a.op("ADDQ $%d, DI", a.bytes())
+	for i := range 4 {
+		a.op("VMOVUPS %d(SI), %s", i*a.bytes(), a.v(i))
+	}
+	for i := range 4 {
+		a.op("VMOVNTPS %s, %d(DI)", a.v(i), i*a.bytes())
+	}
+	a.op("ADDQ $%d, SI", 4*a.bytes())
+	a.op("ADDQ $%d, DI", 4*a.bytes())
 	a.op("DECQ CX")
 	a.op("JNZ vectors")
-	a.op("SFENCE")
 	a.ret()
+
+	a.function("fence", "puts what was streamed before what is written next.", nil, nil)
+	a.op("SFENCE")
+	a.op("RET")
 }

@@ -164,7 +164,11 @@ func (a *assembler) normKernels() {
 	x, y, s, t, z := a.v(vecX), a.v(vecY), a.v(vecS), a.v(vecT), a.v(vecFree)
 	a.op("VBROADCASTSS %s, %s", a.arg(argS), s)
 	a.op("VBROADCASTSS %s, %s", a.arg(argT), t)
+	a.op("LEAQ (CX*4), R11")
+	turn := 0
 	a.rowLoop([]string{"DI", "SI", "DX", "R8"}, 2, func(at func(string) string, tail bool) {
+		a.fetchAhead(at("SI"), "R11", turn, tail)
+		turn++
 		a.load(at("SI"), vecX, false, tail)
 		a.load(at("DX"), vecY, false, tail)
 		a.load(at("R8"), vecFree, false, tail)

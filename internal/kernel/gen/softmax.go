@@ -1,5 +1,10 @@
 package main
 
+import (
+	"fmt"
+	"math"
+)
+
 // Vectors of the softmax kernels beyond those of exp.
 const (
 	smPeak = fnW + 1 + iota
@@ -27,7 +32,7 @@ func (a *assembler) softmaxKernels() {
 		}
 		a.op("MOVQ %s, SI", a.arg(argX))
 		a.op("VBROADCASTSS %s, %s", a.arg(argS), a.v(smPeak))
-		a.expSumLoop(k.keep)
+		a.expSumLoop(k.keep, "")
 		a.op("VMOVSS X%d, %s", smSum, a.result(sum))
 		a.ret()
 	}
@@ -49,15 +54,25 @@ func (a *assembler) softmaxKernels() {
 	a.expSumColumns()
 }
 
-// expFromPeak sets fnE to exp(fnX-peak).
+// expFromPeak sets fnE to exp(fnX-peak), which is 1 at most. With instructions that take a power of two apart and put it together it is
+// 2^(d*log2(e)): the exponent is off by its last place, as the difference d is already.
 func (a *assembler) expFromPeak() {
 	a.ps("VSUBPS", smPeak, fnX, fnX)
-	a.bound("VMAXPS", expLeast, fnX, fnX)
-	a.exp(fnX)
+	if !a.masks {
+		a.bound("VMAXPS", expLeast, fnX, fnX)
+		a.exp(fnX)
+		return
+	}
+	const fraction = 0x01 // what is above the next integer down
+	a.with("VMULPS", math.Log2E, fnX)
+	a.op("VREDUCEPS $%d, %s, %s", fraction, a.v(fnX), a.v(fnR))
+	a.horner(fnE, fnR, 0.0018775766948238015, 0.00898933969438076, 0.05582631751894951, 0.24015361070632935, 0.6931530833244324,
+		0.9999999403953552)
+	a.op("VSCALEFPS %s, %s, %s", a.v(fnX), a.v(fnE), a.v(fnE))
 }
 
-// expSumLoop leaves the sum in the first lane of smSum.
-func (a *assembler) expSumLoop(keep bool) {
+// expSumLoop leaves the sum in the first lane of smSum. It asks for what lies a row further, whose distance the register ahead has.
+func (a *assembler) expSumLoop(keep bool, ahead string) {
 	pointers := []string{"SI", "DI"}
 	if !keep {
 		pointers = pointers[:1]
@@ -68,6 +83,7 @@ func (a *assembler) expSumLoop(keep bool) {
 	a.pin(a.expFromPeak)
 	turn := 0
 	a.rowLoop(pointers, smSums, func(at func(string) string, tail bool) {
+		a.fetchAhead(at("SI"), ahead, turn, tail)
 		a.load(at("SI"), fnX, false, tail)
 		a.expFromPeak()
 		if keep {
@@ -122,10 +138,11 @@ func (a *assembler) softmaxRow() {
 	}
 	a.foldLanes("VMAXPS", 0, peaks)
 	a.op("VBROADCASTSS X0, %s", a.v(smPeak))
+	a.op("LEAQ (R8*4), R11")
 	a.op("MOVQ R8, CX")
 	a.op("MOVQ R10, SI")
 	a.op("MOVQ R9, DI")
-	a.expSumLoop(true)
+	a.expSumLoop(true, "R11")
 	a.constantTo(1, smScale)
 	a.op("VDIVSS X%d, X%d, X%d", smSum, smScale, smScale)
 	a.op("VBROADCASTSS X%d, %s", smScale, a.v(smScale))
@@ -157,4 +174,11 @@ func (a *assembler) expSumColumns() {
 		a.store(smSum, at("R8"), false, tail)
 	})
 	a.ret()
+}
+
+// fetchAhead asks for the next row while this one is computed, or memory would be idle until then. Lines are 64 bytes.
+func (a *assembler) fetchAhead(at, ahead string, turn int, tail bool) {
+	if ahead != "" && !tail && turn*a.bytes()%64 == 0 {
+		a.op(fmt.Sprintf("PREFETCHT0 %s(%s*1)", at, ahead))
+	}
 }

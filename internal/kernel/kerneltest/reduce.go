@@ -175,6 +175,11 @@ func softmaxCase(t *testing.T, name string, dims [3]int, log bool, x []float32) 
 		kernel.SoftmaxTile(&spec, i, scratch, place, place)
 		kernel.SoftmaxTile(&spec, i, scratch, wide, wide)
 	})
+	if dims[2] == 1 && dims[1] <= kernel.StreamRows {
+		past, row := out[float32](s, "streamed", len(x)), out[float32](s, "row", dims[1])
+		backwards(spec.Tiles(), func(i int) { kernel.SoftmaxStream(&spec, i, row, past, src) })
+		wantEqual(t, past, dst)
+	}
 	s.check()
 	wantEqual(t, place, dst)
 	for i, w := range ref.Softmax(f64s(x), dims[0], dims[1], dims[2], log) {
