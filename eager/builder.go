@@ -89,10 +89,13 @@ func (b *Builder) Ints(name string, v ...int) *Builder { return b.set(name, ints
 // DType sets an attribute.
 func (b *Builder) DType(name string, v dtype.DType) *Builder { return b.set(name, v) }
 
-func (b *Builder) set(name string, v any) *Builder {
-	b.attrs = append(b.attrs, op.Attr{Name: name, Value: v})
+// Attr sets an attribute of any kind.
+func (b *Builder) Attr(a op.Attr) *Builder {
+	b.attrs = append(b.attrs, a)
 	return b
 }
+
+func (b *Builder) set(name string, v any) *Builder { return b.Attr(op.Attr{Name: name, Value: v}) }
 
 // Results says how many results are wanted; without it, as few as the operator gives.
 func (b *Builder) Results(n int) *Builder {

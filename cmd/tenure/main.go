@@ -101,7 +101,7 @@ Exit codes: 0 done, 1 the run or the check failed, 2 the command line was not un
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s: %w", cmd.Name(), err)
 	})
-	root.AddCommand(runCommand(), planCommand(), checkCommand(), inspectCommand())
+	root.AddCommand(runCommand(), planCommand(), checkCommand(), inspectCommand(), benchCommand())
 	return root
 }
 

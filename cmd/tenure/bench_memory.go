@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-go/tenure/eager"
+	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/pass"
+	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+func benchCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "bench", Short: "Measure this build on this machine"}
+	var asJSON bool
+	mem := &cobra.Command{
+		Use:   "memory",
+		Short: "Bytes of four networks: copied, released promptly, donated, planned",
+		Long: `memory runs four networks one operation at a time and says how many bytes that
+took, weights aside: with every intermediate held to the end, with each released
+after its last use, with each given up at its last use (so that results lie in
+operands' bytes), with those results from an arena, and from a plan. The floor is the largest set of values that
+are needed at one moment, each in as few bytes as the operators allow.`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var rows []memoryRow
+			for _, build := range []func() *network{reluChain, resnetBlock, transformerLayer, resnet50, encoder} {
+				r, err := measureMemory(cmd.Context(), build())
+				if err != nil {
+					return err
+				}
+				rows = append(rows, r)
+			}
+			if asJSON {
+				e := json.NewEncoder(cmd.OutOrStdout())
+				e.SetIndent("", "  ")
+				return e.Encode(rows)
+			}
+			writeMemoryRows(cmd.OutOrStdout(), rows)
+			return nil
+		},
+	}
+	mem.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
+	cmd.AddCommand(mem)
+	return cmd
+}
+
+// memoryRow is one network's figures in bytes, the input counted and the weights not.
+type memoryRow struct {
+	Network  string `json:"network"`
+	Held     usage  `json:"held"`
+	Prompt   usage  `json:"prompt"`
+	Donation usage  `json:"donation"`
+	Pooled   usage  `json:"pooled"`
+	Planned  usage  `json:"planned"`
+	Floor    int64  `json:"floor"`
+}
+
+// usage is the bytes taken over a run, and the most at one moment.
+type usage struct {
+	Total int64 `json:"total"`
+	Peak  int64 `json:"peak"`
+}
+
+type manner int
+
+const (
+	held manner = iota
+	prompt
+	donation
+	pooled // donation, results from an arena
+)
+
+func measureMemory(ctx context.Context, n *network) (memoryRow, error) {
+	row := memoryRow{Network: n.name}
+	weights, err := n.materialise()
+	if err != nil {
+		return row, err
+	}
+	defer func() {
+		for _, w := range weights {
+			if w != nil {
+				_ = w.Release()
+			}
+		}
+	}()
+	var types []op.Type
+	for m, u := range map[manner]*usage{held: &row.Held, prompt: &row.Prompt, donation: &row.Donation, pooled: &row.Pooled} {
+		if *u, types, err = n.runEagerly(weights, m); err != nil {
+			return row, fmt.Errorf("%s: %w", n.name, err)
+		}
+	}
+	row.Floor = n.floor(types)
+	if row.Planned, err = n.planned(ctx, weights); err != nil {
+		return row, fmt.Errorf("%s: %w", n.name, err)
+	}
+	return row, nil
+}
+
+// materialise makes the weights, by number of value.
+func (n *network) materialise() ([]*tensor.Tensor, error) {
+	out := make([]*tensor.Tensor, len(n.values))
+	for v, w := range n.values {
+		if !w.isWeight() {
+			continue
+		}
+		t, err := tensor.NewFor(memory.Weights, w.DType, w.Shape)
+		if err != nil {
+			return out, err
+		}
+		out[v] = t
+		if w.ints == nil {
+			continue
+		}
+		data, err := t.Lock()
+		if err != nil {
+			return out, err
+		}
+		for i, x := range w.ints {
+			binary.NativeEndian.PutUint64(data.Data[8*i:], uint64(x))
+		}
+		data.Release()
+	}
+	return out, nil
+}
+
+// runEagerly runs the network one operation at a time, and says what that took and what type every value has.
+func (n *network) runEagerly(weights []*tensor.Tensor, m manner) (usage, []op.Type, error) {
+	runtime.GC() // what earlier runs dropped on the Go heap does not count, but buffers they forgot would
+	before := memory.Stats().Total.Current
+	memory.ResetPeak()
+	arena, err := memory.NewArena(1<<36, memory.Activations)
+	if err != nil {
+		return usage{}, nil, err
+	}
+	defer arena.CloseWhenIdle()
+	s := eager.NewScope()
+	if m == pooled {
+		s = eager.NewScope(eager.From(arena, eager.CopyOut))
+	}
+	defer s.Close()
+	values := slices.Clone(weights)
+	values[0] = s.Adopt(tensor.New(n.input.DType, n.input.Shape))
+	last := n.lastUses()
+	for k, st := range n.steps {
+		b := eager.Op(st.op).In(s)
+		for i, a := range st.args {
+			once := !slices.Contains(st.args[:i], a) && !slices.Contains(st.args[i+1:], a)
+			if m >= donation && weights[a] == nil && last[a] == k && once {
+				b.On(values[a].Reuse())
+			} else {
+				b.On(values[a])
+			}
+		}
+		for _, a := range st.attrs {
+			b.Attr(a)
+		}
+		if values[st.result], err = b.Run(); err != nil {
+			return usage{}, nil, err
+		}
+		for _, a := range st.args {
+			if m != held && weights[a] == nil && last[a] == k && values[a].Alive() {
+				if err := values[a].Release(); err != nil {
+					return usage{}, nil, err
+				}
+			}
+		}
+	}
+	types := make([]op.Type, len(values))
+	for v, t := range values {
+		types[v] = op.Type{DType: t.DType(), Shape: t.Shape()}
+	}
+	in, err := n.input.Bytes()
+	u := usage{Total: int64(in) + s.Stats().FreshBytes, Peak: memory.Stats().Total.Peak - before}
+	if m == pooled { // the arena has kept all that it took
+		a := arena.Stats()
+		u.Total = int64(in) + a.Class + a.FreeListed
+	}
+	return u, types, err
+}
+
+// floor is the largest set of values that are needed at one moment, when a result lies in the bytes of an operand that is read
+// for the last time wherever the operator allows it.
+func (n *network) floor(types []op.Type) int64 {
+	last := n.lastUses()
+	class := make([]int, len(types)) // values in the same bytes
+	until := slices.Clone(last)      // by class
+	for v := range class {
+		class[v] = v
+	}
+	for k, s := range n.steps {
+		for i, a := range s.args {
+			if n.values[a].isWeight() {
+				continue
+			}
+			c := class[a]
+			kind := aliasKind(s.op, i)
+			over := (kind == op.Same || kind == op.Accumulate) && until[c] == k && types[a] == types[s.result]
+			if over || kind == op.View && s.op == "reshape" {
+				class[s.result] = c
+				until[c] = max(until[c], last[s.result])
+				break
+			}
+		}
+	}
+	size := func(v int) int64 {
+		b, _ := types[v].Bytes() // a type that was computed has a size
+		return int64(b)
+	}
+	most, live, now := size(0), map[int]bool{0: true}, size(0)
+	for k, s := range n.steps {
+		if c := class[s.result]; !live[c] {
+			live[c] = true
+			now += size(c)
+		}
+		most = max(most, now)
+		for c := range live {
+			if until[c] <= k {
+				delete(live, c)
+				now -= size(c)
+			}
+		}
+	}
+	return most
+}
+
+// aliasKind returns the first alias rule of an operator for an operand.
+func aliasKind(name string, arg int) op.AliasKind {
+	for _, r := range op.Builtin().Lookup(name).Alias.Rules() {
+		if r.Arg == arg || r.Arg == op.EveryArg {
+			return r.Kind
+		}
+	}
+	return 0
+}
+
+// planned plans the network as a program.
+func (n *network) planned(ctx context.Context, weights []*tensor.Tensor) (usage, error) {
+	p, err := ir.Parse(n.String(), op.Builtin())
+	if err != nil {
+		return usage{}, err
+	}
+	c := &pass.Context{Program: p, Constants: &pass.Overlay{Base: &weightTable{weights}}, MaxFold: 1 << 20}
+	if err := pass.Run(c, pass.Specialise, nil); err != nil {
+		return usage{}, err
+	}
+	e, err := exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: runtime.GOMAXPROCS(0), MaxConcurrent: 1, Declined: c.Declined, Copies: c.Copies})
+	if err != nil {
+		return usage{}, err
+	}
+	bytes := e.Plan.ArenaBytes + e.Plan.IOBytes + e.Plan.ScratchBytes
+	return usage{bytes, bytes}, nil
+}
+
+// weightTable gives a program the bytes of tensors.
+type weightTable struct{ tensors []*tensor.Tensor }
+
+func (w *weightTable) Bytes(v *ir.Value) ([]byte, bool) {
+	var i int
+	if _, err := fmt.Sscanf(v.Name, "w%d", &i); err != nil || i >= len(w.tensors) || w.tensors[i] == nil {
+		return nil, false
+	}
+	data, _ := w.tensors[i].UnsafeBytes()
+	return data, true
+}
+
+func (w *weightTable) Has(v *ir.Value) bool           { _, ok := w.Bytes(v); return ok }
+func (w *weightTable) Raw(v *ir.Value) ([]byte, bool) { return w.Bytes(v) }
+
+func writeMemoryRows(out io.Writer, rows []memoryRow) {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	cell := func(u usage) string { return plan.FormatBytes(u.Total) + " / " + plan.FormatBytes(u.Peak) }
+	fmt.Fprintln(w, "total / peak\theld\tprompt\tdonation\tdonation, arena\tplanned\tfloor")
+	for _, r := range rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Network, cell(r.Held), cell(r.Prompt), cell(r.Donation), cell(r.Pooled),
+			plan.FormatBytes(r.Planned.Peak), plan.FormatBytes(r.Floor))
+		fmt.Fprintf(w, "  less than held\t\t%s\t%s\t%s\t%s\t\n", less(r.Prompt, r.Held), less(r.Donation, r.Held), less(r.Pooled, r.Held), less(r.Planned, r.Held))
+	}
+	_ = w.Flush() // the writer below keeps its error for the command
+}
+
+// less says how much less than held.
+func less(u, than usage) string {
+	return fmt.Sprintf("%.0f%% / %.0f%%", 100-100*float64(u.Total)/float64(than.Total), 100-100*float64(u.Peak)/float64(than.Peak))
+}
