@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/bench/internal/onnxfile"
+	"github.com/tenure-go/tenure/tensor"
 )
 
 func TestMain(m *testing.M) {
@@ -115,6 +118,27 @@ func TestStates(t *testing.T) {
 		if err := p.Close(); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
+	}
+}
+
+// What an output becomes is donated: the old handle is dead.
+func TestStateIsGivenUp(t *testing.T) {
+	model, state := count(t)
+	state.Becomes = "next"
+	s := &server{}
+	defer s.close()
+	if _, err := s.load(Request{Model: model, Threads: 1, Inputs: []Input{state}, Outputs: []string{"next"}}); err != nil {
+		t.Fatal(err)
+	}
+	old := s.inputs["n"]
+	if err := s.once(nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tensor.Float32s(old); !errors.Is(err, tenure.ErrDonated) {
+		t.Errorf("got error %v of the old state, want ErrDonated", err)
+	}
+	if got, err := tensor.Float32s(s.inputs["n"]); err != nil || got[0] != 11 {
+		t.Errorf("got %v, %v, want a state that begins with 11", got, err)
 	}
 }
 

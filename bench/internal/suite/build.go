@@ -59,9 +59,7 @@ func encoder() *f.Graph {
 	b.Input("x", f.F32, 1, tokens, width)
 	b.Sizes("apart", 1, tokens, heads, width/heads)
 	b.Sizes("together", 1, tokens, width)
-	for name, v := range map[string]float64{"two": 2, "eps": 1e-12, "one": 1, "half": 0.5, "root": math.Sqrt2, "scale": math.Sqrt(width / heads)} {
-		b.Scalar(name, float32(v))
-	}
+	b.constants()
 	x := "x"
 	for i := range layers {
 		name := fmt.Sprintf("layer%d.", i)
@@ -71,6 +69,16 @@ func encoder() *f.Graph {
 	}
 	b.finish(x, "y")
 	return b.Graph
+}
+
+// constants adds the numbers that attention, norm and gelu use.
+func (b *builder) constants() {
+	for _, c := range []struct {
+		name string
+		v    float64
+	}{{"two", 2}, {"eps", 1e-12}, {"one", 1}, {"half", 0.5}, {"root", math.Sqrt2}, {"scale", math.Sqrt(width / heads)}} {
+		b.Scalar(c.name, float32(c.v))
+	}
 }
 
 func (b *builder) attention(x, name string) string {

@@ -3,6 +3,7 @@ package suite
 import (
 	"bytes"
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,18 +92,15 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// The encoder's normalisation by hand leaves rows of mean about 0 and
-// variance about 1, whatever came before.
-func TestEncoderIsNormalised(t *testing.T) {
-	m := open(t, write(t, encoder()))
-	s, err := m.NewSession()
+// run runs a graph of one input x and one output y.
+func run(t *testing.T, g *onnxfile.Graph, values []float32, dims ...int) []float32 {
+	t.Helper()
+	s, err := open(t, write(t, g)).NewSession()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	values := make([]float32, tokens*width)
-	onnxfile.Uniform(5, 100)()(values)
-	x, err := tensor.Of(values, 1, tokens, width)
+	x, err := tensor.Of(values, dims...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +114,13 @@ func TestEncoderIsNormalised(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return y
+}
+
+// normalised reports rows whose mean is not about 0 or whose variance is not
+// about 1: scales are between 0.8 and 1.2, shifts up to 0.1.
+func normalised(t *testing.T, y []float32) {
+	t.Helper()
 	for row := range slices.Chunk(y, width) {
 		sum, squares := 0.0, 0.0
 		for _, v := range row {
@@ -124,6 +129,33 @@ func TestEncoderIsNormalised(t *testing.T) {
 		}
 		if mean, square := sum/width, squares/width; mean < -0.1 || mean > 0.1 || square < 0.8 || square > 1.3 {
 			t.Fatalf("got a row of mean %.3f and mean square %.3f, want about 0 and 1", mean, square)
+		}
+	}
+}
+
+func TestEncoderIsNormalised(t *testing.T) {
+	values := make([]float32, tokens*width)
+	onnxfile.Uniform(5, 100)()(values)
+	normalised(t, run(t, encoder(), values, 1, tokens, width))
+}
+
+// Normalisation and GELU by hand are what they say, on numbers around 5.
+func TestPartsOfTheEncoder(t *testing.T) {
+	values := make([]float32, 3*width)
+	onnxfile.Between(5, 4, 6)()(values)
+	part := func(end func(b *builder) string) *onnxfile.Graph {
+		b := &builder{Graph: onnxfile.New(13)}
+		b.Input("x", onnxfile.F32, 3, width)
+		b.constants()
+		b.finish(end(b), "y")
+		return b.Graph
+	}
+	normalised(t, run(t, part(func(b *builder) string { return b.norm("x", "n") }), values, 3, width))
+	onnxfile.Uniform(6, 4)()(values)
+	for i, got := range run(t, part(func(b *builder) string { return b.gelu("x") }), values, 3, width) {
+		x := float64(values[i])
+		if want := x / 2 * (1 + math.Erf(x/math.Sqrt2)); math.Abs(float64(got)-want) > 1e-5 {
+			t.Fatalf("gelu(%v): got %v, want %v", x, got, want)
 		}
 	}
 }
