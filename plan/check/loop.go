@@ -165,9 +165,7 @@ func (c *checker) loopEnds(k int, call *ir.Call) {
 				walk(r)
 			}
 		}
-		for _, v := range b.Results {
-			read = append(read, v)
-		}
+		read = append(read, b.Results...)
 	}
 	walk(region)
 	end := plan.Time(2*last + 2)
