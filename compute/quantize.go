@@ -1,6 +1,8 @@
 package compute
 
 import (
+	"fmt"
+
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/op"
@@ -14,6 +16,11 @@ var _ = register(map[string]binder{
 	"qlinear_matmul":          bindQLinearMatMul,
 	"conv_integer":            bindConvInteger,
 	"qlinear_conv":            bindQLinearConv,
+})
+
+var _ = registerPackers(map[string]packer{
+	"matmul_integer": packedBytes(integerArgs),
+	"qlinear_matmul": packedBytes(qlinearArgs),
 })
 
 // numbers returns an operand as it stands now; an absent one has no bytes.
@@ -133,11 +140,41 @@ func bindMatMulInteger(c *op.Call) (*Task, error) { return bytesProduct(c, integ
 func bindQLinearMatMul(c *op.Call) (*Task, error) { return bytesProduct(c, qlinearArgs) }
 
 func bytesProduct(c *op.Call, q quantArgs) (*Task, error) {
+	g := intGemmOf(c, q)
+	return preparedBytes(c, g, q), nil
+}
+
+func intGemmOf(c *op.Call, q quantArgs) *kernel.IntGemm {
 	p := productSizes(c, q.a, q.b)
-	g := &kernel.IntGemm{M: p.m, N: p.n, K: p.k, Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB}
+	return &kernel.IntGemm{M: p.m, N: p.n, K: p.k, Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB,
+		SignedA: c.In[q.a].DType == dtype.I8, SignedB: c.In[q.b].DType == dtype.I8}
+}
+
+// packedBytes reads a constant right matrix in panels, where there are kernels
+// for them.
+func packedBytes(q quantArgs) packer {
+	return func(c *op.Call, constant func(int) bool) (*Task, error) {
+		g := intGemmOf(c, q)
+		if !kernel.BytePanels() || !constant(q.b) || elements(&c.In[q.b]) != g.K*g.N || g.K*g.N == 0 {
+			return bytesProduct(c, q)
+		}
+		g.PackedB = true
+		pack := &kernel.IntGemm{N: g.N, K: g.K, SignedB: g.SignedB}
+		t := preparedBytes(c, g, q)
+		t.setForm(q.b, Form{
+			Name:   fmt.Sprintf("panels of %s of %dx%d", c.In[q.b].DType, g.K, g.N),
+			Bytes:  pack.PackedBBytes(),
+			Pack:   pack.PackB,
+			Unpack: pack.UnpackB,
+		})
+		return t, nil
+	}
+}
+
+func preparedBytes(c *op.Call, g *kernel.IntGemm, q quantArgs) *Task {
 	g.Prepare()
 	bind := bytesOp(c.In[q.a].DType, c.In[q.b].DType, intGemmTask[int8, int8], intGemmTask[int8, uint8], intGemmTask[uint8, int8], intGemmTask[uint8, uint8])
-	return bind(c, g, q), nil
+	return bind(c, g, q)
 }
 
 func intGemmTask[A, B kernel.Byte](c *op.Call, g *kernel.IntGemm, q quantArgs) *Task {

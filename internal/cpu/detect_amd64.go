@@ -15,3 +15,6 @@ func detect() Tier {
 	}
 	return AVX512
 }
+
+// HasVNNI reports whether kernels of the tier [AVX512] may use the instructions that add up products of bytes.
+func HasVNNI() bool { return Level() >= AVX512 && cpu.X86.HasAVX512VNNI }

@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"fmt"
 	"testing"
+	"unsafe"
 
 	"github.com/tenure-go/tenure/internal/kernel"
 )
@@ -214,4 +215,35 @@ func BenchmarkTranspose(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkIntGemm multiplies unsigned bytes with signed ones: with a packed right matrix, and with one that changes.
+func BenchmarkIntGemm(b *testing.B) {
+	perVariant(b, func(b *testing.B, variant string) {
+		for _, c := range [][3]int{{128, 768, 768}, {512, 512, 512}, {1, 3072, 768}} {
+			for _, packed := range []bool{false, true} {
+				g := kernel.IntGemm{M: c[0], N: c[1], K: c[2], SignedB: true, PackedB: packed && kernel.BytePanels()}
+				if packed && !g.PackedB {
+					continue
+				}
+				b.Run(fmt.Sprintf("u8s8/%s/%dx%dx%d/packed=%v", variant, g.M, g.N, g.K, packed), func(b *testing.B) {
+					left, right := make([]uint8, g.M*g.K), make([]int8, g.K*g.N)
+					if packed {
+						pack := g
+						bytes := make([]uint8, g.K*g.N)
+						right = make([]int8, g.PackedBBytes())
+						pack.PackB(unsafe.Slice((*byte)(unsafe.Pointer(&right[0])), len(right)), bytes)
+					}
+					g.Prepare()
+					dst, scratch := make([]byte, 4*g.M*g.N), make([]int32, g.ScratchBytes()/4)
+					for b.Loop() {
+						for t := range g.Tiles() {
+							kernel.IntGemmTile(&g, t, dst, left, right, kernel.Numbers{}, kernel.Numbers{}, nil, scratch)
+						}
+					}
+					reportFlops(b, 2*g.M*g.N*g.K)
+				})
+			}
+		}
+	})
 }

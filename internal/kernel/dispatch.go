@@ -24,6 +24,7 @@ func installPortable() {
 	gemmPackPanel = portableGemmPackPanel
 	gemvAxpy = portableGemvAxpy
 	gemvDot = portableGemvDot
+	byteNR, byteStep, bytePanel = 0, 0, nil
 	patchRows = nil
 	convTiles, convLeaves = nil, nil
 	windowRows, padRows, rowLanes = portableWindowRows, portablePadRows, 1

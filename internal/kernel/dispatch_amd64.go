@@ -10,11 +10,12 @@ type assembly struct {
 	gemmCode
 	convCode
 	rowCode
+	byteCode
 }
 
 var (
-	assembly256 = assembly{gemm256, conv256, rows256}
-	assembly512 = assembly{gemm512, conv512, rows512}
+	assembly256 = assembly{gemm256, conv256, rows256, bytes256}
+	assembly512 = assembly{gemm512, conv512, rows512, bytesOfTier()}
 )
 
 // machineVariants are those that this architecture adds to the portable one: what the processor has and TENURE_CPU allows.
@@ -34,4 +35,5 @@ func (v *assembly) install() {
 	v.gemmCode.install()
 	v.convCode.install()
 	v.rowCode.install()
+	v.byteCode.install()
 }

@@ -42,6 +42,7 @@ type tile struct {
 	pointers   []string // of rows of A
 	src, ldb   string   // where B lies while it is packed
 	masks      [2]string
+	ints       bool // bytes are multiplied, and 32-bit integers summed
 }
 
 func (t *tile) sum(set, row, half int) string { return t.v(2*(set*t.rows+row) + half) }
@@ -124,14 +125,26 @@ func (t *tile) loop() {
 }
 
 func (t *tile) advance(steps int) {
-	t.op("ADDQ $%d, %s", steps*2*t.bytes(), regPanel)
+	t.op("ADDQ $%d, %s", steps*t.panelStep(), regPanel)
 	for _, p := range t.pointers {
 		t.op("ADDQ $%d, %s", 4*steps, p)
 	}
 }
 
+// panelStep is the size of a row of the panel.
+func (t *tile) panelStep() int {
+	if t.ints && !t.assembler.masks {
+		return t.bytes()
+	}
+	return 2 * t.bytes()
+}
+
 // step adds the products of one column of A and one row of the panel.
 func (t *tile) step(u int) {
+	if t.ints {
+		t.byteStep(u)
+		return
+	}
 	b := [2]string{t.v(2 * t.assembler.rows), t.v(2*t.assembler.rows + 1)}
 	for half := range 2 {
 		panel := fmt.Sprintf("%d(%s)", (2*u+half)*t.bytes(), regPanel)
@@ -152,22 +165,34 @@ func (t *tile) step(u int) {
 	}
 	for i := range t.rows {
 		x := t.v(2*t.assembler.rows + 2 + i%2)
-		at := fmt.Sprintf("%d(%s)", 4*u, t.pointers[i/3])
-		if i%3 > 0 {
-			at += fmt.Sprintf("(%s*%d)", regLDA, i%3)
-		}
-		t.op("VBROADCASTSS %s, %s", at, x)
+		t.op("VBROADCASTSS %s, %s", t.elementOfA(u, i), x)
 		for half := range 2 {
 			t.op("VFMADD231PS %s, %s, %s", b[half], x, t.sum(u%t.sets, i, half))
 		}
 	}
 }
 
+func (t *tile) elementOfA(u, row int) string {
+	at := fmt.Sprintf("%d(%s)", 4*u, t.pointers[row/3])
+	if row%3 > 0 {
+		at += fmt.Sprintf("(%s*%d)", regLDA, row%3)
+	}
+	return at
+}
+
+// plus is the addition of the tile's sums.
+func (t *tile) plus() string {
+	if t.ints {
+		return "VPADDD"
+	}
+	return "VADDPS"
+}
+
 // join adds the sets of sums up.
 func (t *tile) join() {
 	for n := t.sets / 2; n > 0; n /= 2 {
 		for i := range 2 * n * t.rows {
-			t.op("VADDPS %s, %s, %s", t.v(2*n*t.rows+i), t.v(i), t.v(i))
+			t.op("%s %s, %s, %s", t.plus(), t.v(2*n*t.rows+i), t.v(i), t.v(i))
 		}
 	}
 }
@@ -177,7 +202,9 @@ func (t *tile) join() {
 func (t *tile) finish(args []string) {
 	t.op("MOVQ %s, SI", args[0])
 	t.op("MOVQ %s, R8", args[1])
-	t.op("MOVBLZX %s, BX", args[2])
+	if !t.ints {
+		t.op("MOVBLZX %s, BX", args[2])
+	}
 	t.op("CMPQ %s, $%d", regColumn, 2*t.lanes)
 	t.op("JNE narrow")
 	t.masks = [2]string{}
@@ -194,14 +221,16 @@ func (t *tile) write(name string) {
 	t.op("JZ %sProduct", name)
 	t.eachHalf("SI", "R8", t.add)
 	t.label(name + "Product")
-	t.op("TESTL BX, BX")
-	t.op("JZ %sSum", name)
-	t.op("VXORPS %s, %s, %s", zero, zero, zero)
-	for i := range 2 * t.rows {
-		t.op("VMAXPS %[1]s, %[2]s, %[1]s", t.v(i), zero) // NaN stays, and -0
-		t.op("VADDPS %[1]s, %[2]s, %[2]s", zero, t.v(i))
+	if !t.ints {
+		t.op("TESTL BX, BX")
+		t.op("JZ %sSum", name)
+		t.op("VXORPS %s, %s, %s", zero, zero, zero)
+		for i := range 2 * t.rows {
+			t.op("VMAXPS %[1]s, %[2]s, %[1]s", t.v(i), zero) // NaN stays, and -0
+			t.op("VADDPS %[1]s, %[2]s, %[2]s", zero, t.v(i))
+		}
+		t.label(name + "Sum")
 	}
-	t.label(name + "Sum")
 	t.eachHalf(regC, regLDC, t.put)
 	t.ret()
 }
@@ -220,14 +249,14 @@ func (t *tile) add(at, sum, mask string) {
 	spare := t.v(2*t.assembler.rows + 3)
 	switch {
 	case mask == "":
-		t.op("VADDPS %[1]s, %[2]s, %[2]s", at, sum)
+		t.op("%[3]s %[1]s, %[2]s, %[2]s", at, sum, t.plus())
 		return
 	case t.assembler.masks:
 		t.op("VMOVUPS.Z %s, %s, %s", at, mask, spare)
 	default:
 		t.op("VMASKMOVPS %s, %s, %s", at, mask, spare)
 	}
-	t.op("VADDPS %[1]s, %[2]s, %[2]s", spare, sum)
+	t.op("%[3]s %[1]s, %[2]s, %[2]s", spare, sum, t.plus())
 }
 
 func (t *tile) put(at, sum, mask string) {

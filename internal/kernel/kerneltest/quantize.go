@@ -1,7 +1,9 @@
 package kerneltest
 
 import (
+	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
@@ -94,40 +96,92 @@ func byteType[T kernel.Byte]() dtype.DType {
 	return dtype.I8
 }
 
+// zeroSet says which zeros a product of bytes has.
+type zeroSet int
+
+const (
+	noZeros zeroSet = iota
+	oneZero
+	allZeros
+)
+
 func intGemms[A, B kernel.Byte](t *testing.T) {
-	for _, d := range [][3]int{{1, 1, 1}, {3, 5, 7}, {40, 33, 65}, {2, 3, 0}, {0, 4, 2}} {
-		m, n, k := d[0], d[1], d[2]
-		a, ai := randomBytes[A](m*k, 71)
-		b, bi := randomBytes[B](k*n, 72)
-		za, zai := randomBytes[A](m, 73)
-		zb, zbi := randomBytes[B](n, 74)
-		want := ref.IntMatMul(m, n, k, ai, bi, zai, zbi)
-		g := kernel.IntGemm{M: m, N: n, K: k}
-		g.Prepare()
-		s := newSpace(t)
-		pa, pb, pza, pzb := in(s, "a", a), in(s, "b", b), in(s, "zero a", za), in(s, "zero b", zb)
-		sums, narrow, scratch := out[int32](s, "sums", m*n), out[B](s, "narrow", m*n), out[int32](s, "scratch", n)
-		y, zero := []float32{300}, []B{7}
-		scaleA, scaleB := make([]float32, m), []float32{0.5}
-		for i := range scaleA {
-			scaleA[i] = float32(i + 1)
+	sizes := [][3]int{{1, 1, 1}, {3, 5, 7}, {40, 33, 65}, {2, 3, 0}, {0, 4, 2}, {2, 0, 2}, {120, 300, 20}, {15, 64, 500}}
+	for n := 1; n <= 40; n++ {
+		sizes = append(sizes, [3]int{n, 7, 9}, [3]int{5, n, 9}, [3]int{5, 7, n})
+	}
+	for i, d := range sizes {
+		for set := noZeros; set <= allZeros; set++ {
+			g := kernel.IntGemm{M: d[0], N: d[1], K: d[2], PackedB: (i+int(set))%2 == 0}
+			intGemmCase[A, B](t, g, set)
 		}
-		requant := kernel.Requant{A: numbersOf(dtype.F32, scaleA), B: numbersOf(dtype.F32, scaleB), Y: numbersOf(dtype.F32, y), Zero: numbersOf(byteType[B](), zero)}
-		zerosA, zerosB := numbersOf(byteType[A](), pza), numbersOf(byteType[B](), pzb)
-		backwards(g.Tiles(), func(i int) {
-			kernel.IntGemmTile(&g, i, asBytes(sums), pa, pb, zerosA, zerosB, nil, scratch)
-			kernel.IntGemmTile(&g, i, asBytes(narrow), pa, pb, zerosA, zerosB, &requant, scratch)
-		})
-		s.check()
-		least, most := kernel.IntRange(byteType[B]())
-		for i, w := range want {
-			if int(sums[i]) != w {
-				t.Fatalf("%v: element %d: got %d, want %d", d, i, sums[i], w)
-			}
-			k := scaleA[i/n] * 0.5 / 300
-			if q := ref.Quantize(float32(w)*k, 1, 7, least, most); float64(narrow[i]) != q {
-				t.Fatalf("%v: element %d: got %v requantised, want %v", d, i, narrow[i], q)
-			}
+	}
+}
+
+func intGemmCase[A, B kernel.Byte](t *testing.T, g kernel.IntGemm, set zeroSet) {
+	t.Helper()
+	m, n, k := g.M, g.N, g.K
+	g.SignedA, g.SignedB = byteType[A]() == dtype.I8, byteType[B]() == dtype.I8
+	a, ai := randomBytes[A](m*k, 71)
+	b, bi := randomBytes[B](k*n, 72)
+	za, zai := randomBytes[A](m, 73)
+	zb, zbi := randomBytes[B](n, 74)
+	switch set {
+	case noZeros:
+		za, zb = nil, nil
+		clear(zai)
+		clear(zbi)
+	case oneZero: // of B the one in the middle of its range, as quantised weights have it
+		za, zb = []A{3}, []B{0}
+		if !g.SignedB {
+			zb[0] = ^B(0) << 7
+		}
+		for i := range zai {
+			zai[i] = 3
+		}
+		for j := range zbi {
+			zbi[j] = int(zb[0])
+		}
+	}
+	want := ref.IntMatMul(m, n, k, ai, bi, zai, zbi)
+	s := newSpace(t)
+	pb := in(s, "b", b)
+	if g.PackedB = g.PackedB && kernel.BytePanels(); g.PackedB {
+		pack := g
+		panels, back := out[int32](s, "panels", g.PackedBBytes()/4), out[B](s, "unpacked", k*n)
+		pack.PackB(asBytes(panels), asBytes(pb))
+		pack.UnpackB(asBytes(back), asBytes(panels))
+		if !slices.Equal(back, b) {
+			t.Fatalf("%+v: unpacking gives another matrix than was packed", g)
+		}
+		pb = unsafe.Slice((*B)(unsafe.Pointer(unsafe.SliceData(panels))), 4*len(panels))
+	}
+	g.Prepare()
+	pa, pza, pzb := in(s, "a", a), in(s, "zero a", za), in(s, "zero b", zb)
+	sums, narrow, scratch := out[int32](s, "sums", m*n), out[B](s, "narrow", m*n), out[int32](s, "scratch", g.ScratchBytes()/4)
+	y, zero := []float32{300}, []B{7}
+	scaleA, scaleB := make([]float32, m), []float32{0.5}
+	for i := range scaleA {
+		scaleA[i] = float32(i + 1)
+	}
+	requant := kernel.Requant{A: numbersOf(dtype.F32, scaleA), B: numbersOf(dtype.F32, scaleB), Y: numbersOf(dtype.F32, y), Zero: numbersOf(byteType[B](), zero)}
+	var zerosA, zerosB kernel.Numbers
+	if set != noZeros {
+		zerosA, zerosB = numbersOf(byteType[A](), pza), numbersOf(byteType[B](), pzb)
+	}
+	backwards(g.Tiles(), func(i int) {
+		kernel.IntGemmTile(&g, i, asBytes(sums), pa, pb, zerosA, zerosB, nil, scratch)
+		kernel.IntGemmTile(&g, i, asBytes(narrow), pa, pb, zerosA, zerosB, &requant, scratch)
+	})
+	s.check()
+	least, most := kernel.IntRange(byteType[B]())
+	for i, w := range want {
+		if int(sums[i]) != w {
+			t.Fatalf("%+v, zeros %d: element %d: got %d, want %d", g, set, i, sums[i], w)
+		}
+		k := scaleA[i/n] * 0.5 / 300
+		if q := ref.Quantize(float32(w)*k, 1, 7, least, most); float64(narrow[i]) != q {
+			t.Fatalf("%+v, zeros %d: element %d: got %v requantised, want %v", g, set, i, narrow[i], q)
 		}
 	}
 }
