@@ -10,8 +10,9 @@ import (
 
 // gatedTable holds what language models put together around their products.
 var gatedTable = map[string]operator{
-	"SwiGLU":              lifted(28, liftSwiGLU),
-	"CausalConvWithState": lifted(27, liftCausalConv),
+	"SwiGLU":                       lifted(28, liftSwiGLU),
+	"SimplifiedLayerNormalization": lifted(0, liftSimplifiedNorm), // ONNX has none: exporters write it so
+	"CausalConvWithState":          lifted(27, liftCausalConv),
 }
 
 // liftSwiGLU is swish(a) * b.

@@ -95,6 +95,9 @@ func weightText(t *testing.T, m *Model, w *ir.Value) string {
 	if !ok {
 		t.Errorf("weight %s has no bytes", w)
 	}
+	if w.Type.DType.Size() == 0 {
+		return fmt.Sprintf("// %s = % x\n", w, data)
+	}
 	text := fmt.Sprintf("// %s =", w)
 	for dt := w.Type.DType; len(data) > 0; data = data[dt.Size():] {
 		if v, ok := decodeFloat(dt, data); ok {

@@ -159,7 +159,7 @@ func (n *node) rank(i int) (int, bool) {
 
 // wanted reports whether somebody reads output i.
 func (n *node) wanted(i int) bool {
-	return i < len(n.proto.outputs) && n.used[n.proto.outputs[i]]
+	return i < len(n.proto.outputs) && n.proto.outputs[i] != "" && n.used[n.proto.outputs[i]]
 }
 
 // call emits an intermediate call and returns its result, which is named

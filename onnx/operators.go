@@ -15,12 +15,17 @@ type operator struct {
 // needs no entry.
 var operators map[string]operator
 
+// contrib are those of contribDomain that are put together from ours.
+var contrib map[string]operator
+
 func init() { // not an initialiser: lifting a branch reads the table again
 	operators = merge(
 		elementwiseTable, reduceTable, normTable, convTable, poolingTable, linearTable, quantizeTable, attentionTable, recurrentTable, selectionTable, composedTable,
 		shapeTable, indexingTable, resizeTable, constantTable, controlTable, filterTable, loopTable, sequenceTable, einsumTable, signalTable, gatedTable,
 	)
 }
+
+func init() { contrib = merge(contribTable, contribAttentionTable, contribQuantizeTable) }
 
 func merge(tables ...map[string]operator) map[string]operator {
 	all := map[string]operator{}
@@ -58,7 +63,9 @@ func (n *node) lift() {
 		return
 	}
 	entry, ok := operators[n.proto.opType]
-	if domain != "" || !ok {
+	if domain == contribDomain && !known {
+		entry, ok = contrib[n.proto.opType]
+	} else if domain != "" || !ok {
 		entry, ok = since(0), known
 	}
 	switch {

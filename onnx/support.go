@@ -27,6 +27,9 @@ func Operators() []Support {
 		}
 		list = append(list, s)
 	}
+	for name, o := range contrib {
+		list = append(list, Support{Name: contribDomain + "::" + name, From: o.from, Till: o.from})
+	}
 	slices.SortFunc(list, func(a, b Support) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
