@@ -21,19 +21,6 @@ func init() { deleters.readOnly, deleters.writable, deleters.legacy = deleterAdd
 
 const arch = runtime.GOARCH
 
-// What the assembly needs to know.
-const (
-	offsetCtx       = unsafe.Offsetof(DLManagedTensorVersioned{}.ManagerCtx)
-	offsetLegacyCtx = unsafe.Offsetof(DLManagedTensor{}.ManagerCtx)
-	unitReadOnly    = memory.ForeignUnit
-	unitWritable    = memory.ForeignWrite
-	maskExports     = memory.ForeignExports
-	maskBusy        = memory.ForeignBusy
-	maskDead        = memory.ForeignDead
-	offsetIndex     = memory.ForeignIndex
-	offsetNext      = memory.ForeignNext
-)
-
 var (
 	deadList     uintptr // where the list of dead records begins: memory.Foreign.Dead, the same for all
 	deletedTwice atomic.Int64
@@ -61,7 +48,9 @@ func ours(fn, self uintptr) bool {
 }
 
 func end(record uintptr, unit uint64) {
-	memory.Foreign{Record: record, Dead: atomic.LoadUintptr(&deadList)}.End(unit)
+	if !(memory.Foreign{Record: record, Dead: atomic.LoadUintptr(&deadList)}).End(unit) {
+		deletedTwice.Add(1)
+	}
 }
 
 // isOurs reports whether fn is one of our deleters.

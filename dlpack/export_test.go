@@ -2,11 +2,12 @@ package dlpack
 
 import (
 	"errors"
-	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -326,18 +327,21 @@ func TestExportRefuses(t *testing.T) {
 	}
 }
 
-// TestDeleteTwice: the second call finds that no export is out. In Go it is a bug of the caller's that panics, in C it is
-// counted: capi tests that.
+// TestDeleteTwice: the second call finds that no export is out, does nothing and is counted. In package capi the same test
+// calls from C.
 func TestDeleteTwice(t *testing.T) {
+	memorytest.Check(t)
 	x := counting(t)
-	m := ok(Export(x))(t)
-	m.Delete(nil)
-	defer func() {
-		if got := fmt.Sprint(recover()); !strings.Contains(got, "ended twice") {
-			t.Errorf("got panic %q, want one that says ended twice", got)
+	for _, export := range []func(*tensor.Tensor) (*DLManagedTensorVersioned, error){Export, ExportWritable} {
+		m, before := ok(export(x))(t), DeletedTwice()
+		for range 3 {
+			m.Delete(nil)
 		}
-	}()
-	m.Delete(nil)
+		if got := DeletedTwice() - before; got != 2 || !x.IsExclusive() {
+			t.Errorf("got %d deletions too many and %v, want 2 and an exclusive tensor", got, x.WhyNotWritable())
+		}
+	}
+	release(t, x)
 }
 
 // TestLifetimes ends tensor, export and import in every order: the bytes stay intact while anybody has them, and go with the
@@ -364,5 +368,33 @@ func TestLifetimes(t *testing.T) {
 		if got := memory.Stats().Total.Current; got != before {
 			t.Errorf("%v: got %d bytes left, want none", order, got-before)
 		}
+	}
+}
+
+// TestDropped forgets a tensor without releasing it, while an export is out: that is reported, the consumer keeps the bytes,
+// and they go when it lets go.
+func TestDropped(t *testing.T) {
+	before := memory.Stats().Total.Current
+	leaks := make(chan memory.Leak, 1)
+	old := memory.OnLeak(func(l memory.Leak) { leaks <- l })
+	defer func() { memory.OnLeak(old) }()
+	m := ok(Export(counting(t)))(t)
+	var leak memory.Leak
+	for end := time.Now().Add(10 * time.Second); leak.ID == 0 && time.Now().Before(end); {
+		runtime.GC()
+		select {
+		case leak = <-leaks:
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if leak.Exports != 1 || leak.Freed {
+		t.Fatalf("got the report %+v, want one with an export, not freed", leak)
+	}
+	if got := unsafe.Slice((*float32)(pointer(m.Tensor.Data)), 6); got[5] != 5 || got[1] != 1 {
+		t.Errorf("got %v in the consumer's bytes, want 0 to 5", got)
+	}
+	m.Delete(nil)
+	if got := memory.Stats().Total.Current; got != before {
+		t.Errorf("after the export's end: got %d bytes left, want none", got-before)
 	}
 }

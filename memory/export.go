@@ -4,8 +4,6 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
-
-	"github.com/tenure-go/tenure/internal/invariant"
 )
 
 // An export is a use of a handle that foreign code ends, at any time, from any thread, without calling Go. It is counted apart
@@ -51,6 +49,10 @@ const (
 // With the word at *Record (64 bits) and the head of the list of dead records at *Dead (32 bits), it does
 //
 //	w := atomic add(Record, -ForeignUnit) // or -ForeignWrite; the value after it
+//	if (w+ForeignUnit)&ForeignExports == 0 {
+//		atomic add(Record, ForeignUnit) // no export was out: somebody ended one twice
+//		return
+//	}
 //	if w&ForeignBusy == 0 && w&ForeignDead != 0 {
 //		index := load32(Record + ForeignIndex)
 //		do {
@@ -66,24 +68,28 @@ type Foreign struct {
 }
 
 // End ends an export from Go as foreign code would, with unit ForeignUnit or ForeignWrite, and if it was the last of a dead
-// handle gives the bytes back at once.
-func (f Foreign) End(unit uint64) {
-	if f.end(unit) {
+// handle gives the bytes back at once. It returns false, and has done nothing, if no export was out.
+func (f Foreign) End(unit uint64) bool {
+	last, was := f.end(unit)
+	if last {
 		Reclaim()
 	}
+	return was
 }
 
-// end is what foreign code does, word for word. It reports whether it put the record on the list.
-func (f Foreign) end(unit uint64) bool {
+// end is what foreign code does, word for word. It reports whether it put the record on the list, and whether there was an
+// export to end.
+func (f Foreign) end(unit uint64) (last, was bool) {
 	at := func(address uintptr, offset uintptr) unsafe.Pointer {
 		return unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&address)), offset)
 	}
 	w := (*atomic.Uint64)(at(f.Record, 0)).Add(-unit)
-	if w&ForeignExports == ForeignExports {
-		invariant.Failf("memory: an export ended twice")
+	if (w+unit)&ForeignExports == 0 {
+		(*atomic.Uint64)(at(f.Record, 0)).Add(unit)
+		return false, false
 	}
 	if w&ForeignBusy != 0 || w&ForeignDead == 0 {
-		return false
+		return false, true
 	}
 	index := (*atomic.Uint32)(at(f.Record, ForeignIndex)).Load()
 	list := (*atomic.Uint32)(at(f.Dead, 0))
@@ -91,7 +97,7 @@ func (f Foreign) end(unit uint64) bool {
 		head := list.Load()
 		(*atomic.Uint32)(at(f.Record, ForeignNext)).Store(head)
 		if list.CompareAndSwap(head, index) {
-			return true
+			return true, true
 		}
 	}
 }

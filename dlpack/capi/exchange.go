@@ -92,7 +92,7 @@ type methodDef struct {
 	name  *byte
 	call  uintptr
 	flags int32
-	doc   *byte
+	_     *byte // a text for people
 }
 
 const methodFastCall = 0x80 // PyObject *f(PyObject *self, PyObject *const *args, Py_ssize_t n)
