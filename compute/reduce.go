@@ -58,6 +58,11 @@ func reduction(kind kernel.ReduceKind) binder {
 }
 
 func reduceTask[T kernel.Number](c *op.Call, spec *kernel.Reduce) *Task {
+	if c.In[0].DType == dtype.F32 && spec.ByColumns() {
+		return &Task{Tiles: spec.ColumnTiles(), Scratch: 8 * kernel.ColumnScratch, Tile: func(tile int, scratch []byte) {
+			kernel.ReduceColumns(spec, tile, view[float64](scratch[:8*kernel.ColumnScratch]), out[float32](c, 0), in[float32](c, 0))
+		}}
+	}
 	return &Task{Tiles: spec.Tiles(), Tile: func(tile int, _ []byte) {
 		kernel.ReduceTile(spec, tile, out[T](c, 0), in[T](c, 0))
 	}}

@@ -88,7 +88,7 @@ func BenchmarkMemory(b *testing.B) {
 			{"layer norm", 2, tiles(norm.Tiles(), func(t int) { kernel.NormTile(&norm, t, z, x, row, row, nil, nil) })},
 			{"layer norm in place", 2, tiles(norm.Tiles(), func(t int) { kernel.NormTile(&norm, t, z, z, row, row, nil, nil) })},
 			{"sum rows", 1, tiles(sum.Tiles(), func(t int) { kernel.ReduceTile(&sum, t, y, x) })},
-			{"sum columns", 1, tiles(sumColumns.Tiles(), func(t int) { kernel.ReduceTile(&sumColumns, t, y, x) })},
+			{"sum columns", 1, tiles(sumColumns.ColumnTiles(), func(t int) { kernel.ReduceColumns(&sumColumns, t, make([]float64, kernel.ColumnScratch), y, x) })},
 		} {
 			b.Run(size.name+"/"+k.name, func(b *testing.B) {
 				for b.Loop() {

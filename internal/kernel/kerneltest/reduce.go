@@ -14,7 +14,7 @@ var reduceNames = map[kernel.ReduceKind]string{
 	kernel.ReduceL2: "l2", kernel.ReduceSumSquare: "sum_square", kernel.ReduceLogSum: "log_sum", kernel.ReduceLogSumExp: "log_sum_exp",
 }
 
-var reduceShapes = [][]int{{}, {7}, {100}, {3, 5}, {33, 40}, {4, 1, 6}, {2, 3, 4, 5}, {3, 70, 2}, {2, 2, 2, 2, 3}, {3, 0, 2}}
+var reduceShapes = [][]int{{}, {7}, {100}, {3, 5}, {33, 40}, {4, 1, 6}, {2, 3, 4, 5}, {3, 70, 2}, {2, 2, 2, 2, 3}, {3, 0, 2}, {5, 16}, {40, 17}, {3, 70, 31}, {2, 3, 2, 300}}
 
 func testReduce(t *testing.T) {
 	for kind, name := range reduceNames {
@@ -41,6 +41,12 @@ func runReduce[T kernel.Number](s *space, kind kernel.ReduceKind, shape []int, r
 	r.Prepare(kind, shape, reduced)
 	src, dst := in(s, "src", x), out[T](s, "dst", r.Count)
 	backwards(r.Tiles(), func(i int) { kernel.ReduceTile(&r, i, dst, src) })
+	if f, ok := any(src).([]float32); ok && r.ByColumns() {
+		columns := out[float32](s, "by columns", r.Count)
+		scratch := out[float64](s, "scratch", kernel.ColumnScratch)
+		backwards(r.ColumnTiles(), func(i int) { kernel.ReduceColumns(&r, i, scratch, columns, f) })
+		dst = any(columns).([]T)
+	}
 	s.check()
 	return dst
 }
@@ -92,7 +98,7 @@ func testReduceSpecials(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for kind, name := range reduceNames {
 		for _, x := range [][]float32{{1, nan, 2}, {1, inf, 2}, {-inf, -inf}, {inf, -inf, 1}, {1e30, 1e30}, {100, 101}, {-200, -300}} {
-			for _, inner := range []int{1, 3} { // along rows, and along columns
+			for _, inner := range []int{1, 3, 20} { // along rows, and along columns
 				wide := ref.Expand(x, []int{len(x), 1}, []int{len(x), inner})
 				shape, reduced := []int{len(x), inner}, []bool{true, false}
 				want := ref.Reduce(name, f64s(wide), shape, reduced)
@@ -120,7 +126,7 @@ func testReduceLong(t *testing.T) {
 		x[i] = 0.1
 	}
 	want := float64(x[0]) * float64(len(x))
-	for _, shape := range [][]int{{1 << 18}, {1 << 17, 2}} {
+	for _, shape := range [][]int{{1 << 18}, {1 << 17, 2}, {1 << 13, 32}} {
 		reduced := []bool{true, false}[:len(shape)]
 		got := runReduce(newSpace(t), kernel.ReduceSum, shape, reduced, x)
 		if w := want / float64(len(got)); math.Abs(float64(got[0])-w) > 2e-6*w {
