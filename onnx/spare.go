@@ -84,14 +84,16 @@ func (w *Weights) Spare(v *ir.Value, restore func(dst []byte)) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	data := w.bytes[v.Name]
-	if s := w.away[v.Name]; s != nil {
-		data = s.inFile // only its pages
+	data, away := w.bytes[v.Name], w.away[v.Name]
+	if away != nil {
+		data = away.inFile // only its pages
 	}
 	b, _ := w.bufferOf(data)
 	switch {
 	case b == nil:
 		return nil
+	case away != nil && b.Flags()&memory.Mapped == 0:
+		return nil // in a file that was read whole, with others
 	case b.Flags()&memory.Mapped != 0:
 		// Reading a weight brings pages around it, of which the system does not say how many. What others read in runs comes back.
 		if err := b.Discard(0, b.Len()); err != nil {
