@@ -40,6 +40,7 @@ type storage struct {
 	id      uint64
 	net     runtime.Cleanup
 	site    invariant.Site
+	stack   []uintptr // where it was allocated, if profiling was on
 
 	mu    sync.Mutex // guards first and the chain of records
 	first uint32     // the handles on this buffer
@@ -190,6 +191,9 @@ func (s *storage) publish(flags Flags) *Buffer {
 	s.state.Store(exclusive | uint64(flags))
 	if invariant.Enabled {
 		s.site = invariant.Here(2)
+	}
+	if profiling.Load() {
+		s.stack = callers()
 	}
 	live.add(s)
 	b := &Buffer{s: s}

@@ -21,7 +21,7 @@
 // # Figures
 //
 // Off-heap bytes are not part of GOMEMLIMIT or of runtime.MemStats. [Stats] has them, current and peak, by [Purpose]; [Var]
-// publishes them through expvar; [SetLimit] bounds them. They count the bytes that were asked for; Figures.System says what
+// publishes them through expvar; [SetLimit] bounds them; [WriteProfile] says which places of the program hold them. They count the bytes that were asked for; Figures.System says what
 // was taken from the system for them.
 //
 // # Safety net

@@ -46,6 +46,19 @@ func (r *registry) remove(s *storage) {
 	p.mu.Unlock()
 }
 
+func (r *registry) all() []*storage {
+	var all []*storage
+	for i := range r.parts {
+		p := &r.parts[i]
+		p.mu.Lock()
+		for s := p.first; s != nil; s = s.after {
+			all = append(all, s)
+		}
+		p.mu.Unlock()
+	}
+	return all
+}
+
 // BufferInfo describes a live buffer.
 type BufferInfo struct {
 	ID      uint64 // counts up with every buffer made
@@ -69,15 +82,7 @@ type HandleInfo struct {
 
 // Live describes all buffers that somebody holds, oldest first: what a leak report is made from. It is slow and takes locks.
 func Live() []BufferInfo {
-	var all []*storage
-	for i := range live.parts {
-		p := &live.parts[i]
-		p.mu.Lock()
-		for s := p.first; s != nil; s = s.after {
-			all = append(all, s)
-		}
-		p.mu.Unlock()
-	}
+	all := live.all()
 	infos := make([]BufferInfo, 0, len(all))
 	for _, s := range all {
 		if info, ok := s.info(); ok {
