@@ -40,13 +40,29 @@ func (s *Shape) path() []int {
 	return words
 }
 
-// static returns the interned shape with the sizes, or nil.
+// static returns the interned shape with the sizes, or nil. The path of nearly
+// all lookups is written out here.
 func (in *interner) static(sizes []int) *Shape {
 	t := &in.shapes
-	key := t.key(sizes)
-	n := t.find(sizes)
+	if len(sizes) >= maxLevels {
+		return searchStatic(t.find(sizes), t.key(sizes), sizes)
+	}
+	n := &t.roots[len(sizes)]
+	h := uint64(len(sizes))
+	for i, w := range sizes {
+		h += uint64(w) * t.scales[i]
+	}
+	key := uint32(h>>32) | 1
+	if n.kids.Load() != nil {
+		n = n.descend(sizes)
+	}
 	if held := n.held.Load(); held != nil {
-		if s := held.guess(key); s != nil && slices.Equal(s.sizes, sizes) {
+		if s := held.guess(key); s != nil && len(s.sizes) == len(sizes) {
+			for i, w := range s.sizes {
+				if w != sizes[i] {
+					return searchStatic(n, key, sizes)
+				}
+			}
 			return s
 		}
 	}

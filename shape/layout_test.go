@@ -1,12 +1,15 @@
 package shape_test
 
 import (
+	"errors"
 	"math"
+	"runtime"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -113,4 +116,78 @@ func TestLayoutString(t *testing.T) {
 	if err != nil || l.String() != "[2,3] strides [1 -2]" {
 		t.Errorf("got %v, error %v, want [2,3] strides [1 -2]", l, err)
 	}
+}
+
+// A flag alone makes another layout, and the way back leads to the first.
+func TestFlags(t *testing.T) {
+	s := shape.MustOf(3, 5)
+	row := shape.RowMajor(s)
+	padded, err := row.WithFlags(shape.Padded)
+	if err != nil || padded == row || padded.Flags() != shape.Padded || padded.Shape() != s || padded.String() != "[3,5] padded" {
+		t.Errorf("got %v, flags %d, error %v, want another layout of %s", padded, padded.Flags(), err, s)
+	}
+	again, err := row.WithFlags(shape.Padded)
+	back, err2 := padded.WithFlags(0)
+	if err != nil || err2 != nil || again != padded || back != row {
+		t.Errorf("got %v and %v, errors %v and %v, want the layouts of before", again, back, err, err2)
+	}
+	if l, err := row.WithFlags(0x80); !errors.Is(err, shape.ErrShape) {
+		t.Errorf("got %v, error %v, want ErrShape", l, err)
+	}
+	strided, err := shape.Strided(s, 7, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		l    *shape.Layout
+		dt   dtype.DType
+		want int
+	}{
+		{row, dtype.F32, 60}, {padded, dtype.F32, 60}, {row, dtype.I4, 8}, {padded, dtype.I4, 15},
+		{strided, dtype.F32, 4 * 19}, // from -4 to 14
+	} {
+		if n, err := test.l.ByteSpan(test.dt); err != nil || n != test.want {
+			t.Errorf("%v of %s: got %d bytes, error %v, want %d", test.l, test.dt, n, err, test.want)
+		}
+	}
+}
+
+// What is there is found, what is not is not made, and nothing illegal is.
+func TestLookup(t *testing.T) {
+	s := shape.MustOf(6, 1, 4242)
+	if shape.Lookup(6, 1, 4242) != s || shape.Lookup(6, 1, 4243) != nil || shape.Lookup(6, -1) != nil || shape.Lookup(math.MaxInt, 2) != nil {
+		t.Error("got another answer than the shape that is there, or one for what is not")
+	}
+	open, err := shape.FromDims(shape.Unknown)
+	if err != nil || shape.Lookup(-1) != nil {
+		t.Errorf("got a static shape for what stands for %v, error %v", open, err)
+	}
+	before := shape.Stats()
+	held := shape.MustOf(6, 2, 4243)
+	if after := shape.Stats(); after.Entries != before.Entries+1 || after.Bytes <= before.Bytes || after.PeakEntries < after.Entries || after.PeakBytes < after.Bytes {
+		t.Errorf("got %+v, then %+v, want one entry more", before, after)
+	}
+	if shape.Clear() < 1 || shape.Lookup(6, 2, 4243) != held || shape.Lookup(6, 1, 4242) != s {
+		t.Error("got other shapes after Clear, want those in use")
+	}
+}
+
+// Under a bound the error is ErrLimit, and only for what is new.
+func TestSetLimit(t *testing.T) {
+	s := shape.MustOf(31, 31)
+	shape.SetLimit(1)
+	defer shape.SetLimit(0)
+	held := []*shape.Shape{s}
+	for i := range 2 {
+		if x, err := shape.Of(32, i); err == nil {
+			held = append(held, x)
+		}
+	}
+	if _, err := shape.Of(33, 33); !errors.Is(err, shape.ErrLimit) || shape.Stats().Limit != 1 {
+		t.Errorf("got error %v with %d shapes held, want ErrLimit", err, len(held))
+	}
+	if x, err := shape.Of(31, 31); x != s || err != nil {
+		t.Errorf("got %v, error %v, want the shape that is there", x, err)
+	}
+	runtime.KeepAlive(held)
 }

@@ -46,7 +46,7 @@ func (w *shadow) drop(sizes [3]int) {
 // their own, while others collect, sweep and clear. At no time are two
 // live equal shapes different pointers.
 func TestStorm(t *testing.T) {
-	in := newInterner()
+	in := crowded()
 	w := &shadow{held: map[[3]int]*holding{}}
 	rounds := 60_000
 	if testing.Short() {

@@ -140,7 +140,7 @@ func (t *trie[T]) sweepValues(n *node[T], p phase) (deadSamples int) {
 		n.heldBytes, n.weakBytes = t.sizes(stay), t.sizes(live)
 	}
 	if dead > 0 {
-		n.crowd = min(n.crowd, int32(max(crowd, 2*(n.held.Load().len()+n.weak.Load().len()))))
+		n.crowd = min(n.crowd, max(t.crowd, 2*(n.held.Load().len()+n.weak.Load().len())))
 	}
 	t.settle(n)
 	return deadSamples

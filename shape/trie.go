@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	stripes   = 64 // locks of a trie; a power of two
-	maxLevels = 16 // words of a path that nodes branch on; the key covers all
-	crowd     = 1024
-	minGroup  = 64
+	stripes   = 64    // locks of a trie; a power of two
+	maxLevels = 16    // words of a path that nodes branch on; the key covers all
+	crowd     = 16384 // values that a node takes before some move down
+	worth     = 16    // one part in so many of a crowd is worth a child
 )
 
 // trie interns values of type T under paths of words: the rank chooses a
 // root, each level below it branches on one word. Values sit in the tables of
 // the node that their path leads to; when a node has become crowded, those of
-// its values that share their next word with at least minGroup others move
-// down into a child. So prefixes are stored once, and paths are no longer than
+// its values that share their next word with enough others move down into a
+// child. So prefixes are stored once, and paths are no longer than
 // the crowd demands.
 //
 // Readers take no lock and write nothing: they load the children of a node,
@@ -36,6 +36,7 @@ type trie[T any] struct {
 	spread uint64                // odd multiplier that spreads children and stripes
 
 	account *account
+	crowd   int              // as the constant, but for tests
 	words   func(v *T) []int // the path of a value
 	size    func(v *T) int   // bytes of a value
 	storm   atomic.Bool      // so many die young that new values begin weakly
@@ -53,7 +54,7 @@ type node[T any] struct {
 	bytes     int    // of its values and tables
 	heldBytes int    // of its values alone
 	weakBytes int
-	crowd     int32 // how many values it takes before some move down
+	crowd     int // how many values it takes before some move down
 	level     uint8
 	gone      bool // it left the trie
 }
@@ -65,7 +66,15 @@ func (t *trie[T]) open(a *account, words func(*T) []int, size func(*T) int) {
 	}
 	for rank := range t.roots {
 		t.roots[rank].path = (uint64(rank) + 1) * t.spread
-		t.roots[rank].crowd = crowd
+	}
+	t.setCrowd(crowd)
+}
+
+// setCrowd is for an empty trie.
+func (t *trie[T]) setCrowd(n int) {
+	t.crowd = n
+	for rank := range t.roots {
+		t.roots[rank].crowd = n
 	}
 }
 
@@ -182,7 +191,7 @@ func (t *trie[T]) add(n *node[T], l leaf[T]) {
 		n.heldBytes += t.size(l.value)
 	}
 	t.settle(n)
-	if n.held.Load().len()+n.weak.Load().len() > int(n.crowd) {
+	if n.held.Load().len()+n.weak.Load().len() > n.crowd {
 		t.burst(n)
 	}
 }
@@ -226,7 +235,7 @@ func (t *trie[T]) burst(n *node[T]) {
 	if groups := t.split(int(n.level), &all); groups != nil {
 		stay = group[T]{}
 		for word, g := range groups {
-			if g.len() < minGroup {
+			if g.len() < t.crowd/worth {
 				stay.held, stay.weak = append(stay.held, g.held...), append(stay.weak, g.weak...)
 				continue
 			}
@@ -277,7 +286,7 @@ func (t *trie[T]) split(level int, all *group[T]) map[int]*group[T] {
 func (t *trie[T]) newNode(n *node[T], word int, g *group[T]) *node[T] {
 	kid := &node[T]{path: (n.path ^ uint64(word)) * t.spread, level: n.level + 1}
 	t.fill(kid, g, nil)
-	if g.len() > crowd {
+	if g.len() > t.crowd {
 		t.burst(kid)
 	}
 	return kid
@@ -285,7 +294,7 @@ func (t *trie[T]) newNode(n *node[T], word int, g *group[T]) *node[T] {
 
 // fill gives a node its values and children.
 func (t *trie[T]) fill(n *node[T], g *group[T], kids []kid[T]) {
-	n.crowd = int32(min(max(crowd, 2*g.len()), 1<<30))
+	n.crowd = max(t.crowd, 2*g.len())
 	n.kids.Store(newKids(kids, t.spread))
 	n.weak.Store(newWeak(g.weak))
 	n.held.Store(newHeld(g.held, n.level == 0))

@@ -31,19 +31,22 @@ func of(t testing.TB, in *interner, sizes ...int) *Shape {
 	return s
 }
 
-// hold calls f with sweeps kept away, so that nothing changes what is held how.
-func hold(in *interner, f func()) {
-	in.sweeping.Lock()
-	defer in.sweeping.Unlock()
-	f()
-}
-
 // colliding returns an interner whose hashes tell nothing apart: neither keys
 // nor children nor stripes.
 func colliding() *interner {
 	in := newInterner()
 	in.shapes.scales, in.layouts.scales = [maxLevels + 1]uint64{}, [maxLevels + 1]uint64{}
 	in.shapes.spread, in.layouts.spread = 1, 1
+	in.shapes.setCrowd(64)
+	in.layouts.setCrowd(64)
+	return in
+}
+
+// crowded returns an interner whose nodes have children for a few values.
+func crowded() *interner {
+	in := newInterner()
+	in.shapes.setCrowd(64)
+	in.layouts.setCrowd(64)
 	return in
 }
 
@@ -84,7 +87,8 @@ func TestTrieAgainstMap(t *testing.T) {
 		most int
 	}{
 		"hashes":       {newInterner(), 40_000, 6},
-		"long":         {newInterner(), 6_000, 40},
+		"crowded":      {crowded(), 40_000, 6},
+		"long":         {crowded(), 6_000, 40},
 		"no hashes":    {colliding(), 1_200, 3},
 		"no hashes, 4": {colliding(), 1_200, 40},
 	} {
@@ -128,7 +132,7 @@ func TestTrieAgainstMap(t *testing.T) {
 				in.shapes.sweep(routine)
 				check("swept")
 			}
-			if name == "hashes" && in.shapes.roots[6].kids.Load() == nil {
+			if name == "crowded" && in.shapes.roots[6].kids.Load() == nil {
 				t.Error("rank 6: got one crowded node, want children")
 			}
 			runtime.KeepAlive(owner)
@@ -138,7 +142,7 @@ func TestTrieAgainstMap(t *testing.T) {
 
 // Nothing stays of what nothing reaches: neither entries nor paths nor bytes.
 func TestPathsLeave(t *testing.T) {
-	in := newInterner()
+	in := crowded()
 	kept := of(t, in, 2, 2, 2, 77)
 	for _, sizes := range many(rand.New(rand.NewPCG(3, 4)), 20_000, 6) {
 		s := of(t, in, sizes...)
@@ -173,7 +177,7 @@ func TestPathsLeave(t *testing.T) {
 // Sweeps after collections alone, as they run in a process, take out what was
 // dropped, up to the slack; what lives is held strongly by then.
 func TestSweepsFollowTheDead(t *testing.T) {
-	in := newInterner()
+	in := crowded()
 	cycle := func(n int) {
 		for range n {
 			runtime.GC()
