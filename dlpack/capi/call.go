@@ -13,6 +13,15 @@ import (
 //go:uintptrescapes
 func Call(fn, self uintptr) { purego.SyscallN(fn, self) }
 
+// CallN calls a C function with any arguments that are no floating-point numbers, and returns its result. Pointers into the Go
+// heap are valid as in [Call].
+//
+//go:uintptrescapes
+func CallN(fn uintptr, args ...uintptr) uintptr {
+	r, _, _ := purego.SyscallN(fn, args...)
+	return r
+}
+
 // Import is [dlpack.Import] of a struct whose deleter is in C.
 func Import(m *dlpack.DLManagedTensorVersioned, opts ...dlpack.ImportOption) (*tensor.Tensor, error) {
 	return dlpack.Import(m, Call, opts...)
