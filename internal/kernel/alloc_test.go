@@ -35,7 +35,8 @@ func TestTilesAllocateNothing(t *testing.T) {
 	pooled.Pool = &kernel.Pool{Window: kernel.Window{Kernel: two(2), Stride: two(2)}}
 	direct := conv
 	direct.PackedWeights = true
-	for _, c := range []*kernel.Conv{&conv, &depthwise, &pooled, &direct} {
+	byRows := kernel.Conv{Batch: 1, Group: 1, InChannels: 2, OutChannels: 4, Window: window, PackedWeights: true}
+	for _, c := range []*kernel.Conv{&conv, &depthwise, &pooled, &direct, &byRows} {
 		c.Prepare()
 	}
 	convArgs := kernel.ConvArgs{Out: z, In: x, Weights: y, Residual: y, Scale: y, Shift: y}
@@ -76,6 +77,7 @@ func TestTilesAllocateNothing(t *testing.T) {
 		"conv":       func() { tiles(conv.Tiles(), func(t int) { conv.Tile(t, scratch, &convArgs) }) },
 		"depthwise":  func() { tiles(depthwise.Tiles(), func(t int) { depthwise.Tile(t, scratch, &convArgs) }) },
 		"direct":     func() { tiles(direct.Tiles(), func(t int) { direct.Tile(t, scratch, &convArgs) }) },
+		"by rows":    func() { tiles(byRows.Tiles(), func(t int) { byRows.Tile(t, scratch, &convArgs) }) },
 		"pooled":     func() { tiles(pooled.Tiles(), func(t int) { pooled.Tile(t, scratch, &convArgs) }) },
 		"pool":       func() { tiles(pool.Tiles(), func(t int) { pool.Tile(t, scratch, z, x) }) },
 		"softmax":    func() { tiles(1, func(t int) { kernel.SoftmaxTile(&softmax[0], t, nil, z, x) }) },

@@ -35,7 +35,8 @@ type Conv struct {
 	packA              int // ... and weights that lie badly
 	nr                 int
 	direct             directConv
-	rows               copiedRows // of a depthwise convolution
+	byRow              rowConv
+	rows               copiedRows // of a depthwise convolution, or one by rows
 	planes             int        // groups per tile of one
 }
 
@@ -46,6 +47,7 @@ const (
 	convDepthwise
 	convPooled
 	convDirect
+	convByRows
 )
 
 // ConvArgs are the operands. Out may be Residual.
@@ -89,6 +91,9 @@ func (c *Conv) Prepare() {
 	case channels == 1 && c.perGroup <= 2 && c.Window.copyable():
 		c.kind = convDepthwise
 		c.prepareDepthwise()
+	case c.PackedWeights && c.packable() && c.byRows():
+		c.kind = convByRows
+		c.prepareRows()
 	case c.PackedWeights && c.packable():
 		c.kind = convDirect
 		if c.pointwise() {
@@ -157,6 +162,8 @@ func (c *Conv) Tile(t int, scratch []float32, args *ConvArgs) {
 	switch c.kind {
 	case convDepthwise:
 		c.depthwiseTile(t*c.planes, row, part, scratch, args)
+	case convByRows:
+		c.rowsTile(batch, group, part, scratch, args)
 	case convDirect:
 		c.directTile(batch, group, row, part, scratch, args)
 	case convPooled:

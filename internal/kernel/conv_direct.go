@@ -67,6 +67,9 @@ func (c *Conv) PackedFloats() int {
 	if !c.packable() {
 		return 0
 	}
+	if c.byRows() {
+		return c.OutChannels * c.depth
+	}
 	return c.Group * c.groupFloats()
 }
 
@@ -74,12 +77,16 @@ func (c *Conv) groupFloats() int { return ceilDiv(c.perGroup, convLanes) * convL
 
 // packable tells whether a direct convolution pays.
 func (c *Conv) packable() bool {
-	return convTiles != nil && c.depth > 0 && c.outArea > 0 && c.perGroup*4 > convLanes && c.kind != convDepthwise && c.Window.copyable()
+	return convTiles != nil && c.depth > 0 && c.outArea > 0 && (c.perGroup*4 > convLanes || c.byRows()) && c.kind != convDepthwise && c.Window.copyable()
 }
 
 // PackWeights writes constant weights as a Conv with PackedWeights reads them: panels of two vectors of output channels, the last perhaps
 // of one, filled up with zeros.
 func (c *Conv) PackWeights(dst, weights []float32) {
+	if c.byRows() {
+		c.packRows(dst, weights)
+		return
+	}
 	for g := range c.Group {
 		for p := 0; p < c.perGroup; p += 2 * convLanes {
 			width, n := c.panelWidth(p), min(2*convLanes, c.perGroup-p)
@@ -91,6 +98,10 @@ func (c *Conv) PackWeights(dst, weights []float32) {
 
 // UnpackWeights undoes PackWeights.
 func (c *Conv) UnpackWeights(dst, packed []float32) {
+	if c.byRows() {
+		c.unpackRows(dst, packed)
+		return
+	}
 	for m := range c.OutChannels {
 		group, channel := m/c.perGroup, m%c.perGroup
 		p := channel / (2 * convLanes) * 2 * convLanes
@@ -105,6 +116,9 @@ func (c *Conv) UnpackWeights(dst, packed []float32) {
 
 // PackedLayout names what PackWeights makes: equal names, equal panels of equal weights.
 func (c *Conv) PackedLayout() string {
+	if c.byRows() {
+		return c.rowsLayout()
+	}
 	return fmt.Sprintf("%d groups of %dx%d in vectors of %d", c.Group, c.perGroup, c.depth, convLanes)
 }
 
@@ -181,7 +195,9 @@ func (c *Conv) tileDirect() {
 	for tiles() < wantedTiles && d.rows == 1 && d.cols > 2*convPositions {
 		d.cols = evenTile(w.out[2], ceilDiv(d.cols, 2), 1)
 	}
-	fewerChannels(2 * convLanes)
+	if d.inPlace { // else each part copies the same planes
+		fewerChannels(2 * convLanes)
+	}
 	d.rows = evenTile(w.out[1], d.rows, 1)
 	d.rowParts, d.colParts = ceilDiv(w.out[1], d.rows), ceilDiv(w.out[2], d.cols)
 	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), w.out[0]*d.rowParts*d.colParts

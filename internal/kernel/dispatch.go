@@ -26,7 +26,7 @@ func installPortable() {
 	gemvDot = portableGemvDot
 	byteNR, byteStep, bytePanel = 0, 0, nil
 	patchRows = nil
-	convTiles, convLeaves = nil, nil
+	convTiles, convLeaves, convRowTiles = nil, nil, nil
 	windowRows, padRows, rowLanes = portableWindowRows, portablePadRows, 1
 	rowSum = portableSum
 	rowSquares = portableSquares

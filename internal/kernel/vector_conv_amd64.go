@@ -6,8 +6,10 @@ type convCode struct {
 
 	tiles     func(call convTile, vectors, n int)
 	leaves    func(call convLeave)
+	rowTiles  func(call convRowTile, vectors, n int)
 	lanes     int
 	positions int
+	channels  int
 
 	windows func(kind windowKind, call windowCall)
 	pads    func(kind padKind, call padCall)
@@ -18,10 +20,12 @@ type patchesFunc func(planes, rows int, dst *float32, step int, src *float32, at
 var (
 	conv256 = convCode{
 		nr: 16, patches: patches256, tiles: convTiles256, leaves: func(call convLeave) { convLeave256(&call) }, lanes: 8, positions: 6,
+		rowTiles: convRowTiles256, channels: 5,
 		windows: windows256, pads: pads256,
 	}
 	conv512 = convCode{
 		nr: 32, patches: patches512, tiles: convTiles512, leaves: func(call convLeave) { convLeave512(&call) }, lanes: 16, positions: 14,
+		rowTiles: convRowTiles512, channels: 14,
 		windows: windows512, pads: pads512,
 	}
 )
@@ -29,6 +33,7 @@ var (
 func (v *convCode) install() {
 	patchRows = v.patchRows
 	convTiles, convLeaves, convLanes, convPositions = v.tiles, v.leaves, v.lanes, v.positions
+	convRowTiles, convRowChannels = v.rowTiles, v.channels
 	windowRows, padRows, rowLanes = v.windows, v.pads, v.lanes
 }
 

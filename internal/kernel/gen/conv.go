@@ -5,6 +5,7 @@ import "fmt"
 func (a *assembler) convKernels() {
 	a.patches()
 	a.convTiles()
+	a.convRowTiles()
 	a.windowKernels()
 }
 

@@ -328,6 +328,24 @@ func (a *assembler) padMask(mask string, vector int) {
 	a.op("VMOVUPS (BX)(CX*4), %s", a.v(vector))
 }
 
+// splitPairs stores the elements of even number of two vectors at R13, the others at R15.
+func (a *assembler) splitPairs() {
+	if a.masks {
+		a.op("VMOVAPS %s, %s", a.v(0), a.v(padSpare))
+		a.op("VPERMT2PS %s, %s, %s", a.v(1), a.v(padEvenVector), a.v(0))
+		a.op("VPERMT2PS %s, %s, %s", a.v(1), a.v(padOddVector), a.v(padSpare))
+	} else {
+		a.op("VSHUFPS $0xdd, %s, %s, %s", a.v(1), a.v(0), a.v(padSpare))
+		a.op("VSHUFPS $0x88, %s, %s, %s", a.v(1), a.v(0), a.v(0))
+		a.op("VPERMPD $0xd8, %s, %s", a.v(0), a.v(0))
+		a.op("VPERMPD $0xd8, %s, %s", a.v(padSpare), a.v(padSpare))
+	}
+	a.op("VMOVUPS %s, (R13)", a.v(0))
+	a.op("VMOVUPS %s, (R15)", a.v(padSpare))
+	a.op("ADDQ $%d, R13", a.bytes())
+	a.op("ADDQ $%d, R15", a.bytes())
+}
+
 // padPairs takes rows apart into elements of even and of odd number, which go to two places.
 func (a *assembler) padPairs() {
 	a.padArgs("padPairs", "is padRows of every second element from the first on, and of every second from the second on, to dst1 behind left1 fills.")
@@ -360,28 +378,12 @@ func (a *assembler) padPairs() {
 	a.fillUpTo("R13", "left")
 	a.op("MOVQ SI, DX")
 	a.op("MOVQ R11, CX")
-	split := func() {
-		if a.masks {
-			a.op("VMOVAPS %s, %s", a.v(0), a.v(padSpare))
-			a.op("VPERMT2PS %s, %s, %s", a.v(1), a.v(padEvenVector), a.v(0))
-			a.op("VPERMT2PS %s, %s, %s", a.v(1), a.v(padOddVector), a.v(padSpare))
-		} else {
-			a.op("VSHUFPS $0xdd, %s, %s, %s", a.v(1), a.v(0), a.v(padSpare))
-			a.op("VSHUFPS $0x88, %s, %s, %s", a.v(1), a.v(0), a.v(0))
-			a.op("VPERMPD $0xd8, %s, %s", a.v(0), a.v(0))
-			a.op("VPERMPD $0xd8, %s, %s", a.v(padSpare), a.v(padSpare))
-		}
-		a.op("VMOVUPS %s, (R13)", a.v(0))
-		a.op("VMOVUPS %s, (R15)", a.v(padSpare))
-		a.op("ADDQ $%d, R13", a.bytes())
-		a.op("ADDQ $%d, R15", a.bytes())
-	}
 	a.label("vectors")
 	a.op("CMPQ CX, $%d", 2*a.lanes)
 	a.op("JLT rest")
 	a.op("VMOVUPS (DX), %s", a.v(0))
 	a.op("VMOVUPS %d(DX), %s", a.bytes(), a.v(1))
-	split()
+	a.splitPairs()
 	a.op("ADDQ $%d, DX", 2*a.bytes())
 	a.op("SUBQ $%d, CX", 2*a.lanes)
 	a.op("JMP vectors")
@@ -399,7 +401,7 @@ func (a *assembler) padPairs() {
 		a.op("VMASKMOVPS %s, %s, %s", at, m, a.v(half))
 		a.op("VBLENDVPS %s, %s, %s, %s", m, a.v(half), a.v(padFillVector), a.v(half))
 	}
-	split()
+	a.splitPairs()
 	a.label("right")
 	a.op("MOVQ %d(AX), CX", padWidth)
 	a.op("LEAQ (DI)(CX*4), DX")
@@ -415,11 +417,17 @@ func (a *assembler) padPairs() {
 	a.op("DECQ R10")
 	a.op("JNZ row")
 	a.ret()
-	if a.masks {
-		fmt.Fprintf(&a.text, "\n")
-		for i := range 2 * a.lanes {
-			fmt.Fprintf(&a.text, "DATA pairs%s<>+%d(SB)/4, $%d\n", a.suffix, 4*i, 2*(i%a.lanes)+i/a.lanes)
-		}
-		fmt.Fprintf(&a.text, "GLOBL pairs%s<>(SB), RODATA|NOPTR, $%d\n", a.suffix, 2*a.bytes())
+	a.pairsTable()
+}
+
+// pairsTable holds which elements of two vectors are of even number, and which are not.
+func (a *assembler) pairsTable() {
+	if !a.masks {
+		return
 	}
+	fmt.Fprintf(&a.text, "\n")
+	for i := range 2 * a.lanes {
+		fmt.Fprintf(&a.text, "DATA pairs%s<>+%d(SB)/4, $%d\n", a.suffix, 4*i, 2*(i%a.lanes)+i/a.lanes)
+	}
+	fmt.Fprintf(&a.text, "GLOBL pairs%s<>(SB), RODATA|NOPTR, $%d\n", a.suffix, 2*a.bytes())
 }
