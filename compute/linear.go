@@ -12,6 +12,14 @@ import (
 var _ = register(map[string]binder{
 	"matmul": bindMatMul,
 	"gemm":   bindGemm,
+
+	"fused_matmul": func(c *op.Call) (*Task, error) {
+		p, err := fusedSizes(c)
+		if err != nil {
+			return nil, err
+		}
+		return productTask(c, p)
+	},
 })
 
 var _ = registerPackers(map[string]packer{
@@ -20,6 +28,13 @@ var _ = registerPackers(map[string]packer{
 	},
 	"gemm": func(c *op.Call, constant func(int) bool) (*Task, error) {
 		return packedProduct(c, gemmSizes(c), constant)
+	},
+	"fused_matmul": func(c *op.Call, constant func(int) bool) (*Task, error) {
+		p, err := fusedSizes(c)
+		if err != nil {
+			return nil, err
+		}
+		return packedProduct(c, p, constant)
 	},
 })
 
@@ -32,6 +47,9 @@ type product2 struct {
 	bias           kernel.BiasKind
 	batch          []int
 	batchA, batchB []int // strides along the batch axes, in elements
+
+	residual bool // operand 3
+	act      kernel.Activation
 }
 
 func bindMatMul(c *op.Call) (*Task, error) { return productTask(c, productSizes(c, 0, 1)) }
@@ -84,6 +102,23 @@ func gemmSizes(c *op.Call) product2 {
 	return p
 }
 
+// fusedSizes returns the matrix product of a fused_matmul and what is fused
+// into it: the axes of a before the last are rows.
+func fusedSizes(c *op.Call) (product2, error) {
+	if c.In[0].DType != dtype.F32 {
+		return product2{}, unsupported(c)
+	}
+	a, y := c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes()
+	p := product2{
+		m: product(a[:len(a)-1]), n: y[len(y)-1], k: a[len(a)-1], alpha: 1, beta: 1,
+		transB: c.Int("transB") != 0, residual: has(c, 3), act: activationOf(c),
+	}
+	if has(c, 2) {
+		p.bias = kernel.BiasCol
+	}
+	return p, nil
+}
+
 func productTask(c *op.Call, p product2) (*Task, error) {
 	switch dt := c.In[0].DType; {
 	case isHalf(dt):
@@ -114,13 +149,13 @@ func gemmTask(c *op.Call, p product2) *Task {
 func (p *product2) gemm() *kernel.Gemm {
 	return &kernel.Gemm{
 		M: p.m, N: p.n, K: p.k, TransA: p.transA, TransB: p.transB, Alpha: float32(p.alpha), Beta: float32(p.beta),
-		Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB, Epilogue: kernel.Epilogue{Bias: p.bias},
+		Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB, Epilogue: kernel.Epilogue{Bias: p.bias, Residual: p.residual, Act: p.act},
 	}
 }
 
 func runGemm(c *op.Call, g *kernel.Gemm) *Task {
 	return &Task{Tiles: g.Tiles(), Scratch: g.ScratchBytes(), Tile: func(tile int, scratch []byte) {
-		args := kernel.GemmArgs{C: out[float32](c, 0), A: in[float32](c, 0), B: in[float32](c, 1), Bias: in[float32](c, 2)}
+		args := kernel.GemmArgs{C: out[float32](c, 0), A: in[float32](c, 0), B: in[float32](c, 1), Bias: in[float32](c, 2), Residual: in[float32](c, 3)}
 		g.Tile(tile, view[float32](scratch), &args)
 	}}
 }

@@ -153,6 +153,12 @@ func activationOf(c *op.Call) kernel.Activation {
 		a.Op = kernel.Tanh
 	case "clip":
 		a.Op = kernel.Clip
+	case "gelu":
+		a.Op = kernel.Gelu
+	case "gelu_tanh":
+		a.Op = kernel.GeluTanh
+	case "silu":
+		a.Op = kernel.Silu
 	}
 	return a
 }

@@ -18,7 +18,63 @@ var fusedOps = []*Def{{
 	}, convAttrs...),
 	Infer: inferFusedConv,
 	Alias: Aliases(Rule{Arg: 3, Kind: Accumulate, When: func(s *Sig) bool { return s.Str("pool") == "" }}),
+}, {
+	Name: "fused_matmul",
+	Doc: "a * b + bias + residual, then an activation, with a matrix b that transB transposes first and a bias of one number per column; " +
+		"operands a, b, bias, residual",
+	MinArgs: 2, MaxArgs: 4,
+	Attrs: []AttrDef{
+		intAttr("transB", 0),
+		// "", relu, leaky_relu (alpha), sigmoid, tanh, clip (from alpha to beta), gelu, gelu_tanh or silu
+		stringAttr("activation", ""), floatAttr("alpha", 0), floatAttr("beta", 0),
+	},
+	Infer: inferFusedMatMul,
+	Alias: Aliases(Rule{Arg: 3, Kind: Accumulate}),
 }}
+
+func inferFusedMatMul(s *Sig) error {
+	if err := s.want(0, floats); err != nil {
+		return err
+	}
+	for i := 1; i < 4; i++ {
+		if err := s.wantLike(i, 0); err != nil {
+			return err
+		}
+	}
+	swap, err := s.wantFlag("transB")
+	if err != nil {
+		return err
+	}
+	if _, err := s.wantOneOf("activation", "", "relu", "leaky_relu", "sigmoid", "tanh", "clip", "gelu", "gelu_tanh", "silu"); err != nil {
+		return err
+	}
+	if err := s.wantRank(0, 2, -1); err != nil {
+		return err
+	}
+	b, err := s.dimsOf(1, 2)
+	if err != nil {
+		return err
+	}
+	if swap {
+		b[0], b[1] = b[1], b[0]
+	}
+	if s.Args[0].Shape == nil {
+		return s.giveAny(0, s.Args[0].DType)
+	}
+	dims := s.Args[0].Shape.Dims()
+	last := len(dims) - 1
+	if _, ok := unify(dims[last], b[0]); !ok {
+		return badShape("got %s and %s, want equal inner sizes instead of %s and %s", s.Args[0], s.Args[1], dims[last], b[0])
+	}
+	dims[last] = b[1]
+	if err := s.wantVector(2, b[1], "column"); err != nil {
+		return err
+	}
+	if err := s.wantDims(3, dims); err != nil {
+		return err
+	}
+	return s.give(0, s.Args[0].DType, dims...)
+}
 
 func inferFusedConv(s *Sig) error {
 	for _, flag := range []string{"pre_relu", "pool_ceil", "count_include_pad"} {

@@ -8,13 +8,15 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// Fuse joins a float32 convolution with the calls around it, so that what
-// lies between them never exists as a value:
+// Fuse joins a float32 convolution, or a product with a matrix, with the calls
+// around it, so that what lies between them never exists as a value:
 //
 //   - after it: the addition of a residual of the same shape, an activation,
 //     and, where there is no residual, a max or average pool;
 //   - before it: a per-channel scale and shift by constants and a relu, which
-//     are applied while the convolution packs its input.
+//     are applied while the convolution packs its input;
+//   - after a product: a bias per column, the addition of a residual of the
+//     same shape, an activation.
 //
 // Requires: static types, dce (a dead reader would keep a value alive).
 // Guarantees: only values with a single reader disappear, so nothing is
@@ -23,7 +25,7 @@ import (
 // convolution lives until it, in place of the scaled value of the same size.
 //
 // What it leaves: whether the residual's bytes take the result (donate).
-var Fuse = Pass{Name: "fuse", Doc: "join convolutions with the additions, activations, pools and scales around them", Run: fuse}
+var Fuse = Pass{Name: "fuse", Doc: "join convolutions and products with the additions, activations, pools and scales around them", Run: fuse}
 
 func fuse(ctx *Context) error {
 	f := &fuser{ctx: ctx, uses: countUses(ctx.Program), users: map[*ir.Value]*ir.Call{},
@@ -65,6 +67,9 @@ func (f *fuser) block(b *ir.Block) {
 		if c.Op.Name == "conv" && c.Results[0].Type.DType == dtype.F32 && c.Results[0].Type.IsStatic() {
 			f.after(c, local)
 		}
+		if f.isLinear(c) {
+			f.afterProduct(c, local)
+		}
 	}
 	for _, c := range b.Calls {
 		if (c.Op.Name == "conv" || c.Op == fusedConvOp) && c.Results[0].Type.DType == dtype.F32 && c.Results[0].Type.IsStatic() && f.err == nil {
@@ -92,9 +97,14 @@ const (
 	fusedArgs
 )
 
-// fused turns conv into a fused_conv without anything fused yet.
+// fused turns a convolution into a fused_conv, and a product into a
+// fused_matmul, without anything fused yet.
 func fused(conv *ir.Call) {
-	if conv.Op == fusedConvOp {
+	if conv.Op == fusedConvOp || conv.Op == fusedProductOp {
+		return
+	}
+	if conv.Op.Name != "conv" {
+		fusedProduct(conv)
 		return
 	}
 	args := make([]ir.Operand, fusedArgs)

@@ -72,7 +72,7 @@ func workOf(c *op.Call) int64 {
 func productsOf(c *op.Call) float64 {
 	elements := func(a op.Arg) float64 { return float64(a.Shape.NumElements()) }
 	switch c.Def.Name {
-	case "matmul", "gemm", "matmul_integer", "qlinear_matmul":
+	case "matmul", "gemm", "fused_matmul", "matmul_integer", "qlinear_matmul":
 		// Each result adds up one of the first operand's dimensions.
 		most := 1
 		for _, n := range c.In[0].Shape.Sizes()[max(0, c.In[0].Shape.Rank()-2):] {

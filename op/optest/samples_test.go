@@ -165,6 +165,14 @@ func windowSamples() map[string][]optest.Case {
 			{Args: args{num(f32, 2, 3, 4), num(f32, 4), num(f32, 1), num(f32, 3, 1)}, Attrs: attr("steps", []string{"mul 0 1", "leaky_relu -1 0.1", "sub 2 -1", "add 3 -1", "mul 0 -1"})},
 			{Args: args{num(f32, 70, 1000), num(f32, 70, 1000)}, Attrs: attr("steps", []string{"sigmoid 0", "mul -1 0", "mul -1 -1", "max -1 1", "clip -1 -2 2.5"})},
 		},
+		"fused_matmul": {
+			{Args: args{num(f32, 2, 3, 7), num(f32, 7, 40)}},
+			{Args: args{num(f32, 5, 7), num(f32, 9, 7), num(f32, 9)}, Attrs: attr("transB", 1, "activation", "gelu")},
+			{Args: args{num(f32, 2, 3, 7), num(f32, 7, 40), absent, num(f32, 2, 3, 40)}, Attrs: attr("activation", "relu")},
+			{Args: args{num(f32, 130, 300), num(f32, 300, 70), num(f32, 70), num(f32, 130, 70)}, Attrs: attr("activation", "clip", "alpha", -0.5, "beta", 3.0)},
+			{Args: args{num(f32, 1, 300), num(f32, 300, 70), num(f32, 70), num(f32, 1, 70)}, Attrs: attr("activation", "gelu_tanh")},
+			{Args: args{num(f32, 4, 20), num(f32, 20, 1), num(f32, 1), num(f32, 4, 1)}, Attrs: attr("activation", "silu")},
+		},
 		"fused_conv": {{Args: conv[:2]}, {Args: conv[:3], Attrs: attr("activation", "sigmoid")}, {Args: conv, Attrs: attr("pre_relu", 1)}},
 	}
 	for _, activation := range []string{"", "relu", "leaky_relu", "sigmoid", "tanh", "clip"} {
