@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure"
-	"github.com/tenure-go/tenure/eager"
-	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -56,51 +54,20 @@ func Example_ownership() {
 	// true since the run ended state, the other holder
 }
 
-// Example_eager is the other code of docs/ownership.md.
-func Example_eager() {
-	x := must(tensor.Of([]float32{1, -2, 3, -4}, 2, 2))
-	defer x.Release() // also after a donation: then it only says that x is dead
-
-	// One operation at a time: the result is mine, x too.
-	y := must(eager.Relu(x))
-
-	// In place: y is given up, the result lies in its bytes.
-	z := must(eager.Neg(y.Donate()))
-	defer z.Release()
-
-	// A scope releases what it made; Keep takes one result out.
-	s := eager.NewScope()
-	defer s.Close()
-	h := s.MatMul(z, x)                     // fresh bytes
-	h = s.Softmax(h.Donate(), -1)           // in those bytes
-	p := s.Keep(s.MulScalar(h.Donate(), 2)) // and again
-	if s.Err() != nil {
-		fmt.Println(s.Err())
-	}
-	defer p.Release()
-
-	// Bytes that come back and are used again, under a limit.
-	arena := must(memory.NewArena(1<<20, memory.Activations))
-	in := eager.NewScope(eager.From(arena, eager.CopyOut))
-	out := in.Keep(in.Add(x, z)) // copied out of the arena
-	in.Close()
-	fmt.Println(arena.Close() == nil, s.Stats().InPlace, "in place")
-	defer out.Release()
-
-	// Output: true 2 in place
-}
-
-// TestOwnershipDoc holds the code on the page to the example, which runs.
+// TestOwnershipDoc holds the code on the page to this example and that of package eager, which run.
 func TestOwnershipDoc(t *testing.T) {
 	page, err := os.ReadFile("docs/ownership.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := os.ReadFile("ownership_doc_test.go")
-	if err != nil {
-		t.Fatal(err)
+	code := ""
+	for _, name := range []string{"ownership_doc_test.go", "eager/ownership_doc_test.go"} {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code += strings.ReplaceAll(string(source), "\n\t", "\n")
 	}
-	code := strings.ReplaceAll(string(source), "\n\t", "\n")
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(page), -1)
 	if len(blocks) == 0 {
 		t.Fatal("docs/ownership.md: got no Go code, want some")
