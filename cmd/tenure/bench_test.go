@@ -13,9 +13,12 @@ func TestBenchMemory(t *testing.T) {
 		build       func() *network
 		total, peak float64 // percent less than held
 	}{
-		{reluChain, 90, 90}, {resnetBlock, 60, 60}, {transformerLayer, 50, 60},
+		{reluChain, 90, 90}, {transformerLayer, 50, 60}, {resnetBlock, 60, 60},
 	} {
 		n := c.build()
+		if testing.Short() && n.steps[0].op != "relu" {
+			continue // minutes of convolutions under the race detector
+		}
 		row, err := measureMemory(t.Context(), n)
 		if err != nil {
 			t.Fatal(err)
