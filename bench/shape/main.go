@@ -4,7 +4,7 @@
 //	go run ./shape storm [-shapes 10000000] [-goroutines 8]
 //
 // Table reads the output of package shape's benchmarks and sets those who
-// intern side by side, each figure the median of its repetitions: time,
+// intern side by side, each figure the least of its repetitions: time,
 // allocations where there are any, and how many times as long as the trie
 // another takes.
 //

@@ -21,7 +21,7 @@ PASS
 
 | | trie | sync.Map |
 |---|--:|--:|
-| rank 4 | 11.0 ns | 44.0 ns, 4.0x, 1 allocs |
+| rank 4 | 10.0 ns | 44.0 ns, 4.4x, 1 allocs |
 | rank 5 | 12.0 ns |  |
 
 ## Bytes
