@@ -39,6 +39,7 @@ func installPortable() {
 	streamRow = portableStream
 	streamEnd = func() {}
 	turnWords = nil
+	vectorHalves = false
 }
 
 // Variants names what this machine can run, slowest first.

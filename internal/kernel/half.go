@@ -6,8 +6,15 @@ import "github.com/tenure-go/tenure/dtype"
 // scratch, any length will do that gives each row a few elements; HalfScratchFloats is a good one.
 const HalfScratchFloats = 3 * 512
 
+// vectorHalves tells whether the variant converts 16-bit floats in vectors.
+var vectorHalves bool
+
 // widen fills dst with the elements of src at, at+stride, ...
 func widen(dt dtype.DType, dst []float32, src []uint16, at, stride int) {
+	if stride == 1 {
+		done := widenVectors(dt, dst, src[at:])
+		dst, at = dst[done:], at+done
+	}
 	switch dt {
 	case dtype.F16:
 		for i := range dst {
@@ -26,6 +33,10 @@ func widen(dt dtype.DType, dst []float32, src []uint16, at, stride int) {
 
 // narrow rounds all of src into the elements of dst at, at+stride, ...
 func narrow(dt dtype.DType, dst []uint16, at, stride int, src []float32) {
+	if stride == 1 {
+		done := narrowVectors(dt, dst[at:], src)
+		src, at = src[done:], at+done
+	}
 	switch dt {
 	case dtype.F16:
 		for _, x := range src {

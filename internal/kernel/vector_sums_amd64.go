@@ -39,6 +39,7 @@ func (v *rowCode) installRows() {
 	streamRow = v.streamRow
 	streamEnd = v.fence
 	turnWords = v.turnWords
+	vectorHalves = true
 }
 
 func peakRow(f func(n int, x *float32, s float32) float32, x []float32, peak float32) float32 {

@@ -25,7 +25,7 @@ var parts = []part{
 	{"gemm", []string{"gemm.go"}, (*assembler).gemmKernels},
 	{"bytes", []string{"gemm.go", "bytes.go"}, (*assembler).byteKernels},
 	{"conv", []string{"conv.go", "convtile.go", "convrow.go", "window.go"}, (*assembler).convKernels},
-	{"rows", []string{"rows.go", "functions.go", "softmax.go", "moments.go", "transpose.go"}, (*assembler).rowKernels},
+	{"rows", []string{"rows.go", "functions.go", "softmax.go", "moments.go", "transpose.go", "half.go"}, (*assembler).rowKernels},
 }
 
 // shared are the sources that all parts are made of.

@@ -57,6 +57,7 @@ func (a *assembler) rowKernels() {
 	a.momentKernels()
 	a.stream()
 	a.turnSquares()
+	a.halfKernels()
 }
 
 func (a *assembler) binaryKernels() {

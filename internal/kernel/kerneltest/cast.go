@@ -23,6 +23,7 @@ func castTypes() []dtype.DType {
 }
 
 func testCast(t *testing.T) {
+	t.Run("halves", testCastHalves)
 	for _, from := range castTypes() {
 		for _, to := range castTypes() {
 			t.Run(fmt.Sprintf("%s_to_%s", from, to), func(t *testing.T) {
@@ -145,6 +146,35 @@ func testCastInPlace(t *testing.T) {
 		}
 		if !ref.SameBits(dtype.I32, asBytes(place), i, want) {
 			t.Fatalf("%v in place: got %#x, want %#x", v, ref.Bits(dtype.I32, asBytes(place), i), want)
+		}
+	}
+}
+
+// testCastHalves holds conversions from and to the 16-bit floats to those of package dtype, bit by bit.
+func testCastHalves(t *testing.T) {
+	halves := make([]uint16, 1<<16+5) // ends in the middle of a vector
+	for i := range halves {
+		halves[i] = uint16(i)
+	}
+	numbers := append(spread(newRand(90), 30_000), specials...)
+	for i := range 4000 { // around the halves between neighbours
+		numbers = append(numbers, math.Float32frombits(math.Float32bits(fromHalf(dtype.F16, uint16(16*i)))+uint32(i%3)+0xfff), math.Float32frombits(uint32(i)<<20+0x7fff+uint32(i%3)))
+	}
+	for _, dt := range []dtype.DType{dtype.F16, dtype.BF16} {
+		s := newSpace(t)
+		wide, narrow := out[float32](s, "wide", len(halves)), out[uint16](s, "narrow", len(numbers))
+		kernel.Cast(asBytes(wide), dtype.F32, asBytes(in(s, "halves", halves)), dt, 0, len(halves), kernel.CastMode{})
+		kernel.Cast(asBytes(narrow), dt, asBytes(in(s, "numbers", numbers)), dtype.F32, 0, len(numbers), kernel.CastMode{})
+		s.check()
+		for i, h := range halves {
+			if got, want := math.Float32bits(wide[i]), math.Float32bits(fromHalf(dt, h)); got != want {
+				t.Fatalf("%s %#04x: got %#08x, want %#08x", dt, h, got, want)
+			}
+		}
+		for i, x := range numbers {
+			if want := toHalf(dt, x); narrow[i] != want {
+				t.Fatalf("%v (%#08x) to %s: got %#04x, want %#04x", x, math.Float32bits(x), dt, narrow[i], want)
+			}
 		}
 	}
 }
