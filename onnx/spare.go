@@ -63,15 +63,22 @@ func (w *Weights) fetch(name string) ([]byte, bool) {
 func (w *Weights) Sparable(v *ir.Value, restorable bool) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	if w.away[v.Name] != nil {
-		return true
+	if s := w.away[v.Name]; s != nil {
+		return s.inFile == nil || w.isMapped(s.inFile)
 	}
 	b, whole := w.bufferOf(w.bytes[v.Name])
 	if b == nil || b.Flags()&memory.Mapped != 0 {
 		return b != nil
 	}
 	s := w.sources[v.Name]
-	return whole && !w.held[b] && (restorable || s != nil && s.inFile != nil) && !w.sharesWith(v.Name, b)
+	return whole && !w.held[b] && (restorable || s != nil && w.isMapped(s.inFile)) && !w.sharesWith(v.Name, b)
+}
+
+// isMapped reports whether bytes lie in a mapped file. Those of a file that was
+// read, or that the caller has, stay where they are.
+func (w *Weights) isMapped(data []byte) bool {
+	b, _ := w.bufferOf(data)
+	return b != nil && b.Flags()&memory.Mapped != 0
 }
 
 // Spare gives the bytes of a weight back, if it is sparable, for one that

@@ -72,6 +72,42 @@ func TestSpareOfFile(t *testing.T) {
 	}
 }
 
+// TestSpareOfFileInMemory spares nothing of a file that was read whole, and of
+// one that the caller has: its bytes stay.
+func TestSpareOfFileInMemory(t *testing.T) {
+	memorytest.Check(t)
+	const n = copiedLate / 4
+	for pad := range 4 {
+		m := parseModelText(t, "opset 13\ninput x f32[n]\ny = Add(x, w)\noutput y f32[n]")
+		m.producer = strings.Repeat("p", 1+pad)
+		m.graph.initializers = []tensorProto{{name: "w", dims: []int64{n}, dataType: 1, raw: floatsRaw(n)}}
+		path := writeModel(t, m)
+		read, err := Load(path, Options{Read: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		given, err := Parse(encodeModel(m), "", Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, model := range []*Model{read, given} {
+			v := model.Program.Weights[0]
+			if model.Weights.Sparable(v, false) {
+				t.Errorf("offset %d: sparable, want its bytes to stay", pad)
+			}
+			if err := model.Weights.Spare(v, nil); err != nil {
+				t.Error(err)
+			}
+			if data, ok := model.Weights.Bytes(v); !ok || !bytes.Equal(data, floatsRaw(n)) {
+				t.Errorf("offset %d: the weight's bytes differ", pad)
+			}
+			if err := model.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // TestSpareOfMade gives back a weight that is in no file only where something
 // can make it again, and nobody holds it or shares its bytes.
 func TestSpareOfMade(t *testing.T) {
