@@ -234,7 +234,7 @@ func run(t testing.TB, c *op.Call) []op.Arg {
 		checkGuard(t, name+" scratch", scratchGuard)
 		unchanged(what)
 		same(what)
-		if n := testing.AllocsPerRun(2, once); n != 0 {
+		if n := fewestAllocs(2, once); n != 0 {
 			t.Fatalf("%s (%s): got %v allocations per run, want 0", name, what, n)
 		}
 		same(what + ", again")
@@ -406,4 +406,18 @@ func at(a op.Arg, data []float64, index []int) float64 {
 		}
 	}
 	return data[pos]
+}
+
+// fewestAllocs is testing.AllocsPerRun, which counts the allocations of the
+// whole process, at its calmest: the runtime's own goroutines may allocate
+// during one try, and what f allocates it allocates in every one.
+func fewestAllocs(runs int, f func()) float64 {
+	n := testing.AllocsPerRun(runs, f)
+	for range 9 {
+		if n == 0 {
+			break
+		}
+		n = min(n, testing.AllocsPerRun(runs, f))
+	}
+	return n
 }

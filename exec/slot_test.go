@@ -68,7 +68,7 @@ func TestStepLoopAllocatesNothing(t *testing.T) {
 		var slot Slot
 		inputs := [][]byte{floats(256*1024, 0.5), {0}}
 		outputs := [][]byte{make([]byte, 256*256*4)}
-		allocs := testing.AllocsPerRun(10, func() {
+		step := func() {
 			r, err := slot.Runner(e)
 			if err != nil {
 				t.Fatal(err)
@@ -77,7 +77,12 @@ func TestStepLoopAllocatesNothing(t *testing.T) {
 			if err := r.Run(pool, nil, inputs, outputs); err != nil {
 				t.Fatal(err)
 			}
-		})
+		}
+		// The count is the whole process's, and the runtime's own goroutines may allocate during one try.
+		allocs := testing.AllocsPerRun(10, step)
+		for range 9 {
+			allocs = min(allocs, testing.AllocsPerRun(10, step))
+		}
 		if allocs != 0 {
 			t.Errorf("%d threads: got %v allocations per run, want none", threads, allocs)
 		}
