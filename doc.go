@@ -20,11 +20,13 @@
 // # Map of the module
 //
 // The memory side: dtype and shape (what a tensor is), memory (buffers and
-// who holds them), tensor (handles; tensor/npy for files). The program side:
-// op (the operator table), ir (programs, as text too), onnx (reads files),
-// pass (rewrites), plan (places values; plan/solve finds a plan, plan/check
-// proves it). They meet in compute (kernels) and exec (runs a plan). The
-// command is cmd/tenure.
+// who holds them), tensor (handles; tensor/npy and tensor/safetensors for
+// files), dlpack (exchange with other libraries; dlpack/capi calls C). The
+// program side: op (the operator table), ir (programs, as text too), onnx
+// (reads files), pass (rewrites), plan (places values; plan/solve finds a
+// plan, plan/check proves it). They meet in compute (kernels), exec (runs a
+// plan) and eager (operations on tensors, now). The command is cmd/tenure;
+// cmd/tenurevet checks programs that use tensors.
 //
 // # Memory
 //
