@@ -15,7 +15,7 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-//go:embed loops.c
+//go:embed loops/loops.c
 var loops []byte
 
 // job is the argument of a loop in C.
