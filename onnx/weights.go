@@ -19,7 +19,7 @@ import (
 type Weights struct {
 	mu      sync.RWMutex
 	bytes   map[string][]byte
-	away    map[string]*source      // weights without bytes for now
+	away    map[string]*source      // weights whose bytes are made when somebody asks
 	sources map[string]*source      // where the bytes of weights came from that were away
 	held    map[*memory.Buffer]bool // buffers that somebody reads for good
 	counted map[string]*int64       // the figure that counts a weight; none for one that shares bytes
