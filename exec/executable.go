@@ -237,7 +237,7 @@ func (e *Executable) resolve(l *lowering, bases []int64) error {
 		e.loops = append(e.loops, nil)
 		if c.Op.Loop {
 			var err error
-			if e.loops[k], err = l.loop(k, c, at); err != nil {
+			if e.loops[k], err = l.loop(c, at); err != nil {
 				return err
 			}
 		}

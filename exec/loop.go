@@ -161,7 +161,7 @@ type stack struct {
 }
 
 // loop resolves the places of a loop.
-func (l *lowering) loop(_ int, c *ir.Call, at func(*ir.Value) (ref, error)) (*loop, error) {
+func (l *lowering) loop(c *ir.Call, at func(*ir.Value) (ref, error)) (*loop, error) {
 	var fault error
 	find := func(v *ir.Value) ref {
 		r, err := at(v)

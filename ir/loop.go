@@ -76,7 +76,7 @@ func inferLoop(c *Call, known func(*Value) ([]byte, bool), depth int) error {
 	for i, p := range region.Params[LoopArgs:] {
 		p.Type = c.Args[LoopArgs+i].Value.Type
 		if depth >= deepLoops {
-			p.Type = rankOf(p.Type)
+			p.Type = p.Type.Open()
 		}
 	}
 	for {
@@ -101,16 +101,4 @@ func inferLoop(c *Call, known func(*Value) ([]byte, bool), depth int) error {
 			return nil
 		}
 	}
-}
-
-// rankOf leaves of a type the rank.
-func rankOf(t op.Type) op.Type {
-	if t.Shape == nil {
-		return t
-	}
-	s, err := shape.FromDims(make([]shape.Dim, t.Shape.Rank())...)
-	if err != nil {
-		return op.Type{DType: t.DType}
-	}
-	return op.Type{DType: t.DType, Shape: s}
 }

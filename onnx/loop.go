@@ -42,21 +42,9 @@ func (n *node) newRound(body *graphProto, carried []*ir.Value) *round {
 		if at := len(body.inputs) - len(carried) + i; at >= 0 {
 			name = body.inputs[at].name
 		}
-		add(name, openSizes(v.Type))
+		add(name, v.Type.Open())
 	}
 	return r
-}
-
-// openSizes leaves of a type the rank.
-func openSizes(t op.Type) op.Type {
-	if t.Shape == nil {
-		return t
-	}
-	s, err := shape.FromDims(make([]shape.Dim, t.Shape.Rank())...)
-	if err != nil {
-		return op.Type{DType: t.DType}
-	}
-	return op.Type{DType: t.DType, Shape: s}
 }
 
 // takes binds an input of the body to a value.

@@ -27,6 +27,18 @@ func (t Type) IsZero() bool { return t.DType == dtype.Invalid }
 // IsStatic reports whether every dimension has a size.
 func (t Type) IsStatic() bool { return t.Shape != nil && t.Shape.IsStatic() }
 
+// Open returns the type with every size unknown: what is left is the rank.
+func (t Type) Open() Type {
+	if t.Shape == nil {
+		return t
+	}
+	s, err := shape.FromDims(make([]shape.Dim, t.Shape.Rank())...)
+	if err != nil {
+		return Type{DType: t.DType}
+	}
+	return Type{DType: t.DType, Shape: s}
+}
+
 // Bytes returns the size of a value of a static type; it fails on another.
 func (t Type) Bytes() (int, error) {
 	if t.Shape == nil {
