@@ -32,7 +32,7 @@ type storage struct {
 	chunk   *chunk        // the chunk raw is a slot of, nil for a mapping
 	slot    int
 	size    int      // len(data), also when data is gone
-	giveUp  func()   // how foreign bytes go back; may be nil
+	giveUp  func()   // how bytes that others took go back; nil for ours and for imported ones that nobody wants back
 	pool    *pool    // the arena that data is from, nil for none
 	whole   *storage // the memory of the class that it is a part of, then
 	purpose Purpose
@@ -53,7 +53,7 @@ type Flags uint64
 
 // The flags.
 const (
-	ReadOnly Flags = 1 << (32 + iota) // declared constant by its maker
+	ReadOnly Flags = 1 << (32 + iota) // declared constant by its maker or by Freeze
 	Imported                          // somebody else's bytes: a caller's slice, another library's tensor
 	Mapped                            // pages of a file
 )
@@ -149,6 +149,26 @@ func Adopt(data []byte, flags Flags, release func()) *Buffer {
 	return s.publish(flags)
 }
 
+// Own makes a buffer of memory that the caller took from the system itself, such as an arena that other processes map. The
+// buffer is counted under p and against the limit like memory of [Alloc], and may be written while it has one holder. When its
+// last holder lets go it calls giveBack, once, from whatever goroutine that is. On an error the caller still has its memory.
+func Own(data []byte, p Purpose, giveBack func()) (*Buffer, error) {
+	if p >= noPurpose {
+		return nil, fmt.Errorf("memory: own %d bytes: got %s, want a purpose", len(data), p)
+	}
+	if giveBack == nil {
+		return nil, fmt.Errorf("memory: own %d bytes for %s: got no function that gives them back, want one", len(data), p)
+	}
+	r, err := reserveOrCollect(len(data), p)
+	if err != nil {
+		return nil, err
+	}
+	r.done()
+	account.system.current.Add(int64(len(data)))
+	s := &storage{data: data[:len(data):len(data)], giveUp: giveBack, purpose: p}
+	return s.publish(0), nil
+}
+
 // MapFile maps a file for reading, as bytes of purpose [Weights]. The bytes are the file's: if somebody truncates the file
 // while it is mapped, reading behind its end kills the process, so replace such files by renaming a new one over them.
 func MapFile(path string) (*Buffer, error) {
@@ -220,6 +240,10 @@ func (b *Buffer) IsExclusive() bool { return b.s.state.Load() == exclusive }
 
 // Flags returns why the buffer is never exclusive, 0 if it may be.
 func (b *Buffer) Flags() Flags { return Flags(b.s.state.Load() &^ holdersMask) }
+
+// Freeze sets the flag ReadOnly for good: from now on no holder may write the bytes. The caller is, or acts for, a live holder,
+// and no writer has the buffer: a lock that was taken before stays taken.
+func (b *Buffer) Freeze() { b.s.state.Or(uint64(ReadOnly)) }
 
 // Purpose returns what the bytes are for. An imported buffer has none.
 func (b *Buffer) Purpose() Purpose { return b.s.purpose }
@@ -316,6 +340,12 @@ func (s *storage) free() {
 		if s.giveUp != nil {
 			s.giveUp()
 		}
+	case s.giveUp != nil: // of Own
+		n := len(s.data)
+		s.data = nil
+		s.giveUp()
+		account.system.current.Add(-int64(n))
+		unreserve(n, s.purpose)
 	case Flags(s.state.Load())&Mapped != 0:
 		data, raw := s.data, s.raw
 		s.data, s.raw = nil, nil

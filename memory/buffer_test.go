@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/invariant"
@@ -67,6 +68,133 @@ func TestImportedBytesAreNeverExclusive(t *testing.T) {
 		t.Errorf("after the last holder: release called %d times, first byte %d, want once and 1", ended, data[0])
 	}
 	mustRelease(t, Import(nil, nil))
+}
+
+func TestOwn(t *testing.T) {
+	before := Stats()
+	data := make([]byte, 5000)
+	given := 0
+	b, err := Own(data, Shared, func() { given++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := Stats()
+	if got, want := now.Of(Shared).Current, before.Of(Shared).Current+5000; got != want {
+		t.Errorf("owned: got %d bytes of purpose shared, want %d", got, want)
+	}
+	if got, want := now.System, before.System+5000; got != want {
+		t.Errorf("owned: got %d bytes of the system, want %d", got, want)
+	}
+	if now.Of(Shared).Buffers != before.Of(Shared).Buffers+1 || now.Of(Shared).Peak < now.Of(Shared).Current {
+		t.Errorf("owned: got %+v, want one buffer more and a peak not below", now.Of(Shared))
+	}
+	if !b.IsExclusive() || b.Flags() != 0 || b.Purpose() != Shared || &b.Bytes()[0] != &data[0] || cap(b.Bytes()) != 5000 {
+		t.Errorf("owned: got exclusive %v, flags %s, purpose %s, want the caller's bytes, exclusive, for shared", b.IsExclusive(), b.Flags(), b.Purpose())
+	}
+	h, err := b.NewHandle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRelease(t, b)
+	if err := h.Lock(); err != nil {
+		t.Errorf("lock of the only holder: got %v", err)
+	}
+	if given != 0 {
+		t.Error("given back while held")
+	}
+	if err := h.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if given != 0 {
+		t.Error("given back under the lock")
+	}
+	h.Unlock()
+	if given != 1 || b.Bytes() != nil {
+		t.Errorf("after the last holder: given back %d times, %d bytes, want once and none", given, len(b.Bytes()))
+	}
+	if err := b.Release(); !errors.Is(err, ErrReleased) || given != 1 {
+		t.Errorf("release too much: got %v, given back %d times, want ErrReleased and once", err, given)
+	}
+	if now := Stats(); now.Total.Current != before.Total.Current || now.System != before.System || now.Of(Shared).Buffers != before.Of(Shared).Buffers {
+		t.Errorf("after the end: got %+v, want %+v", now, before)
+	}
+}
+
+func TestOwnRefuses(t *testing.T) {
+	data := make([]byte, 5000)
+	if _, err := Own(data, noPurpose, func() {}); err == nil {
+		t.Error("no purpose: got no error")
+	}
+	if _, err := Own(data, Shared, nil); err == nil {
+		t.Error("no way back: got no error")
+	}
+	before := Stats()
+	defer SetLimit(SetLimit(before.Total.Current + 4999))
+	if _, err := Own(data, Shared, func() { t.Error("given back after an error") }); !errors.Is(err, ErrLimit) {
+		t.Errorf("over the limit: got %v, want ErrLimit", err)
+	}
+	if now := Stats(); now.Total.Current != before.Total.Current || now.System != before.System || now.Total.Peak != before.Total.Peak {
+		t.Errorf("after a refusal: got %+v, want %+v", now, before)
+	}
+}
+
+func TestFreeze(t *testing.T) {
+	b := mustAlloc(t, 100, IO)
+	h, err := b.IntoHandle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	b.Bytes()[0] = 7
+	h.Unlock()
+	b.Freeze()
+	b.Freeze()
+	if b.IsExclusive() || b.Flags() != ReadOnly || b.Holders() != 1 {
+		t.Errorf("frozen: got exclusive %v, flags %s, %d holders, want read-only and 1", b.IsExclusive(), b.Flags(), b.Holders())
+	}
+	wantErr(t, "lock of a frozen buffer", h.Lock(), ErrShared)
+	if err := h.Use(); err != nil || b.Bytes()[0] != 7 {
+		t.Errorf("use of a frozen buffer: got %v, byte %d, want 7", err, b.Bytes()[0])
+	}
+	h.EndUse()
+	if err := h.Release(); err != nil || b.Holders() != 0 {
+		t.Errorf("release: got %v, %d holders, want none", err, b.Holders())
+	}
+}
+
+// TestFreezeAmongHolders: the flag comes while others retain and release, and no hold is lost.
+func TestFreezeAmongHolders(t *testing.T) {
+	given := 0
+	b, err := Own(make([]byte, 8), Shared, func() { given++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for range 1000 {
+				if err := b.Retain(); err != nil {
+					t.Error(err)
+				}
+				if i == 0 {
+					b.Freeze()
+				}
+				if err := b.Release(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if b.Holders() != 1 || b.Flags() != ReadOnly || given != 0 {
+		t.Errorf("got %d holders, flags %s, given back %d times, want 1, read-only, 0", b.Holders(), b.Flags(), given)
+	}
+	mustRelease(t, b)
+	if given != 1 {
+		t.Errorf("given back %d times, want once", given)
+	}
 }
 
 func TestMapFile(t *testing.T) {

@@ -15,6 +15,10 @@
 // their own that go back to the system as soon as they are free, with huge pages from 2 MiB on. Every buffer is aligned to
 // [Alignment].
 //
+// Bytes that somebody else made come in by three doors: [Import] for those that stay theirs, [MapFile] for a file's pages, and
+// [Own] for memory that the caller took from the system and that counts like ours. [Buffer.Freeze] makes bytes constant that
+// were writable so far.
+//
 // An [Arena] is a bounded source of buffers in classes of powers of two, for a computation that asks for the same sizes again
 // and again.
 //

@@ -17,5 +17,3 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 	// mprotect.
 	return unix.Mmap(int(f.Fd()), 0, size, unix.PROT_READ, unix.MAP_PRIVATE)
 }
-
-func unmap(m []byte) error { return unix.Munmap(m) }

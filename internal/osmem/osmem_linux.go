@@ -6,6 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+func unmap(m []byte) error {
+	if done, err := unmapAligned(m); done {
+		return err
+	}
+	return unix.Munmap(m)
+}
+
 func adviseHuge(m []byte) error { return unix.Madvise(m, unix.MADV_HUGEPAGE) }
 
 func dontNeed(m []byte) error { return unix.Madvise(m, unix.MADV_DONTNEED) }

@@ -4,6 +4,8 @@ package osmem
 
 import "golang.org/x/sys/unix"
 
+func unmap(m []byte) error { return unix.Munmap(m) }
+
 func adviseHuge(m []byte) error { return unsupported("advice for huge pages") }
 
 func dontNeed(m []byte) error { return unix.Madvise(m, unix.MADV_DONTNEED) }

@@ -1,0 +1,49 @@
+package osmem
+
+import "errors"
+
+// ErrNoMemory is the kind of every error of NewShared that more memory would cure: the machine's, that of a control group, or
+// that of another limit of the process.
+var ErrNoMemory = errors.New("not enough memory")
+
+// Shared is memory that other processes can map for reading: a sealed memfd and its one writable mapping. All of it is there
+// from the start, so no access of its owner or of a reader can fail for want of memory, and nobody, its owner included, can
+// shrink it, punch holes into it or map it for writing again. It stays for as long as anybody has it mapped or holds its
+// descriptor, whatever becomes of its maker.
+//
+// The owner closes it. Its methods may be called from any goroutine, Close and Finish once nobody uses Bytes any more.
+type Shared struct {
+	fd    int
+	bytes []byte
+}
+
+// NewShared makes shared memory of at least size zeroed bytes: whole pages below 2 MiB, multiples of 2 MiB from there on, so
+// that huge pages fit. The name is for people who look into /proc; it need not be unique.
+func NewShared(name string, size int) (*Shared, error) { return newShared(name, size) }
+
+// Bytes returns the memory: writable until Finish, only readable afterwards, nil after Close.
+func (s *Shared) Bytes() []byte { return s.bytes }
+
+// Fd returns the descriptor, for MapShared in another process. It stays the property of s.
+func (s *Shared) Fd() int { return s.fd }
+
+// Finish gives up the right to write, for memory that is built once and then constant for ever: the one writable mapping is
+// replaced by a read-only one at the same address. Afterwards no process can write these bytes. If it fails, s is good for
+// Close only.
+func (s *Shared) Finish() error { return s.finish() }
+
+// Close unmaps the memory and closes the descriptor. Readers keep their mappings and the bytes in them. After the first time
+// it is an error that matches os.ErrClosed.
+func (s *Shared) Close() error { return s.close() }
+
+// MapShared maps size bytes of shared memory that another process made, for reading. fd stays the caller's and may be closed
+// at once; Unmap gives the mapping back.
+//
+// It trusts nothing that came with the descriptor: what is not memory of exactly that size, all of it there and sealed
+// against shrinking and writing, is refused, because reading it could end this process or make it pay for the pages.
+func MapShared(fd, size int) ([]byte, error) { return mapShared(fd, size) }
+
+// Available returns how many bytes this process may still take: what the machine has, or what the memory limit of one of the
+// control groups leaves that it is in, whichever is less. File cache that a group would give up first counts as left. The
+// answer may be old when it arrives.
+func Available() (bytes int64, err error) { return available() }

@@ -1,0 +1,318 @@
+package osmem
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	hugeBytes = 2 << 20
+
+	// sharedSeals leave the writable mapping that is there and refuse every later way to write or to lose a byte.
+	sharedSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE | unix.F_SEAL_SEAL
+)
+
+// overhead is what populating size bytes takes beside them, from above: page tables, the index of the file, and what the
+// kernel charges in batches on every core.
+func overhead(size int) int64 { return int64(size)/256 + 1<<20 }
+
+// populating is how many bytes NewShared has found room for and not yet taken, so that calls at the same time do not count on
+// the same room.
+var populating atomic.Int64
+
+func newShared(name string, size int) (*Shared, error) {
+	n, err := sharedSize(size)
+	if err != nil {
+		return nil, err
+	}
+	if err := roomFor(n); err != nil {
+		return nil, err
+	}
+	defer populating.Add(-int64(n) - overhead(n))
+	fd, err := createSealable(name)
+	if err != nil {
+		return nil, fmt.Errorf("osmem: shared memory of %d bytes: create: %w", n, err)
+	}
+	s, err := build(fd, n)
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("osmem: shared memory of %d bytes: %w", n, err)
+	}
+	return s, nil
+}
+
+func sharedSize(size int) (int, error) {
+	if size <= 0 || size > math.MaxInt-hugeBytes {
+		return 0, fmt.Errorf("osmem: shared memory: got size %d, want 1 to %d bytes", size, math.MaxInt-hugeBytes)
+	}
+	if size >= hugeBytes {
+		return (size + hugeBytes - 1) / hugeBytes * hugeBytes, nil
+	}
+	return RoundUp(size)
+}
+
+// roomFor fails where taking n bytes would make the kernel kill somebody. On success they are counted as being populated.
+func roomFor(n int) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err == nil && uint64(n) > limit.Cur {
+		return fmt.Errorf("osmem: shared memory of %d bytes: got a limit of %d bytes for files (RLIMIT_FSIZE), want at least as many: %w", n, limit.Cur, ErrNoMemory)
+	}
+	need := int64(n) + overhead(n)
+	others := populating.Add(need) - need
+	r, err := roomLeft("/")
+	if err != nil {
+		return nil // without /proc nobody knows: populating the pages is the test
+	}
+	if left := r.bytes - others; left < need {
+		populating.Add(-need)
+		return fmt.Errorf("osmem: shared memory of %d bytes: got %d available under %s, want %d with page tables: %w", n, max(left, 0), r.by, need, ErrNoMemory)
+	}
+	return nil
+}
+
+func createSealable(name string) (int, error) {
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate(name, flags|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.3, or a name that is too long
+		fd, err = unix.MemfdCreate(name, flags)
+	}
+	if errors.Is(err, unix.EINVAL) {
+		err = fmt.Errorf("name of %d bytes: %w", len(name), err)
+	}
+	return fd, err
+}
+
+// build makes the empty memfd what Shared promises.
+func build(fd, n int) (*Shared, error) {
+	if err := unix.Ftruncate(fd, int64(n)); err != nil {
+		return nil, fmt.Errorf("set the size: %w", err)
+	}
+	m, err := mapAligned(fd, n, unix.PROT_READ|unix.PROT_WRITE)
+	if err != nil {
+		return nil, fmt.Errorf("map: %w", err)
+	}
+	_ = unix.Madvise(m, unix.MADV_HUGEPAGE) // advice: without it the memory is slower, not wrong
+	err = populate(fd, m, unix.MADV_POPULATE_WRITE)
+	if err == nil {
+		if _, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, sharedSeals); err != nil {
+			err = fmt.Errorf("seal (Linux 5.1 or newer): %w", err)
+		}
+	}
+	if err != nil {
+		_, _ = unmapAligned(m)
+		return nil, err
+	}
+	return &Shared{fd: fd, bytes: m}, nil
+}
+
+// populateStep bounds one call, so that a signal does not undo much.
+const populateStep = 64 << 20
+
+// populate takes every page of m now, where its lack is an error; at the first touch it would be a signal.
+func populate(fd int, m []byte, advice int) error {
+	for off := 0; off < len(m); {
+		err := unix.Madvise(m[off:min(off+populateStep, len(m))], advice)
+		switch {
+		case err == nil:
+			off += populateStep
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EINVAL): // before Linux 5.14
+			if err = unix.Fallocate(fd, 0, 0, int64(len(m))); errors.Is(err, unix.EINTR) {
+				continue
+			} else if err != nil {
+				return fmt.Errorf("populate: %w (%w)", err, ErrNoMemory)
+			}
+			return nil
+		default:
+			return fmt.Errorf("populate, from byte %d on: %w (%w)", off, err, ErrNoMemory)
+		}
+	}
+	return nil
+}
+
+func (s *Shared) finish() error {
+	if s.bytes == nil {
+		return fmt.Errorf("osmem: finish shared memory: %w", os.ErrClosed)
+	}
+	at := unsafe.Pointer(unsafe.SliceData(s.bytes))
+	// In place of the writable mapping, in one step: the address stays, and at no moment is it somebody else's.
+	if _, err := unix.MmapPtr(s.fd, 0, at, uintptr(len(s.bytes)), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
+		return fmt.Errorf("osmem: finish shared memory of %d bytes: %w", len(s.bytes), err)
+	}
+	prepareView(s.bytes)
+	return nil
+}
+
+func (s *Shared) close() error {
+	if s.bytes == nil {
+		return fmt.Errorf("osmem: close shared memory: %w", os.ErrClosed)
+	}
+	m, fd := s.bytes, s.fd
+	s.bytes, s.fd = nil, -1
+	if err := errors.Join(Unmap(m), unix.Close(fd)); err != nil {
+		return fmt.Errorf("osmem: close shared memory of %d bytes: %w", len(m), err)
+	}
+	return nil
+}
+
+func mapShared(fd, size int) ([]byte, error) {
+	if err := trustworthy(fd, size); err != nil {
+		return nil, fmt.Errorf("osmem: map shared memory of %d bytes (descriptor %d): %w", size, fd, err)
+	}
+	m, err := mapAligned(fd, size, unix.PROT_READ)
+	if err != nil {
+		return nil, fmt.Errorf("osmem: map shared memory of %d bytes (descriptor %d): %w", size, fd, err)
+	}
+	prepareView(m)
+	return m, nil
+}
+
+// prepareView fills the page tables of a read-only mapping, so that the first reads take no faults.
+func prepareView(m []byte) {
+	_ = unix.Madvise(m, unix.MADV_DONTFORK)
+	_ = unix.Madvise(m, unix.MADV_HUGEPAGE)
+	_ = unix.Madvise(m, unix.MADV_POPULATE_READ)
+}
+
+// trustworthy fails unless every load from a mapping of fd must succeed for ever, at nobody's cost.
+func trustworthy(fd, size int) error {
+	if size <= 0 {
+		return fmt.Errorf("got size %d, want at least 1 byte", size)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return fmt.Errorf("got %s, want a memfd", fileKind(st.Mode))
+	}
+	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	if errors.Is(err, unix.EINVAL) {
+		return errors.New("got a file of a disk, want a memfd")
+	}
+	if err != nil {
+		return fmt.Errorf("read the seals: %w", err)
+	}
+	if missing := missingSeals(seals); missing != "" {
+		return fmt.Errorf("got a memfd without %s, want it sealed", missing)
+	}
+	if st.Size != int64(size) {
+		return fmt.Errorf("got a memfd of %d bytes, want %d", st.Size, size)
+	}
+	// A page that is not there would be made by the first load, and charged to the reader.
+	if there := st.Blocks * 512; there < st.Size {
+		return fmt.Errorf("got a memfd of which %d bytes are there, want all %d", there, st.Size)
+	}
+	return nil
+}
+
+func missingSeals(seals int) string {
+	var missing []string
+	if seals&unix.F_SEAL_SHRINK == 0 {
+		missing = append(missing, "F_SEAL_SHRINK")
+	}
+	if seals&unix.F_SEAL_GROW == 0 {
+		missing = append(missing, "F_SEAL_GROW")
+	}
+	if seals&(unix.F_SEAL_FUTURE_WRITE|unix.F_SEAL_WRITE) == 0 { // the second is the stronger one: nobody writes even now
+		missing = append(missing, "F_SEAL_FUTURE_WRITE")
+	}
+	return strings.Join(missing, ", ")
+}
+
+func fileKind(mode uint32) string {
+	switch mode & unix.S_IFMT {
+	case unix.S_IFIFO:
+		return "a pipe"
+	case unix.S_IFSOCK:
+		return "a socket"
+	case unix.S_IFDIR:
+		return "a directory"
+	case unix.S_IFCHR, unix.S_IFBLK:
+		return "a device"
+	}
+	return "something that is no file"
+}
+
+// aligned has the mappings that package unix does not know, by their first byte.
+var aligned struct {
+	sync.Mutex
+	size map[*byte]int
+}
+
+// mapAligned maps all of fd, shared, where huge pages can lie. A child that this process forks does not have the mapping: it
+// must never write, and what it reads would hold the pages.
+func mapAligned(fd, size, prot int) ([]byte, error) {
+	span := uintptr(size)
+	if size >= hugeBytes {
+		span += hugeBytes
+	}
+	// Address space first, then the file over the part of it that is aligned.
+	start, err := unix.MmapPtr(-1, 0, nil, span, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, err
+	}
+	page := uintptr(PageSize())
+	used := (uintptr(size) + page - 1) / page * page
+	skip := uintptr(0)
+	if size >= hugeBytes {
+		skip = -uintptr(start) & (hugeBytes - 1)
+	}
+	at, err := unix.MmapPtr(fd, 0, unsafe.Add(start, skip), uintptr(size), prot, unix.MAP_SHARED|unix.MAP_FIXED)
+	if err != nil {
+		_ = unix.MunmapPtr(start, span)
+		return nil, err
+	}
+	if skip > 0 {
+		_ = unix.MunmapPtr(start, skip)
+	}
+	if end := skip + used; end < span {
+		_ = unix.MunmapPtr(unsafe.Add(start, end), span-end)
+	}
+	m := unsafe.Slice((*byte)(at), size)
+	if err := unix.Madvise(m, unix.MADV_DONTFORK); err != nil {
+		_ = unix.MunmapPtr(at, uintptr(size))
+		return nil, fmt.Errorf("keep it from forks: %w", err)
+	}
+	remember(m)
+	return m, nil
+}
+
+// unmapAligned gives back what mapAligned mapped; done is false if m is no such mapping.
+func unmapAligned(m []byte) (done bool, err error) {
+	first := unsafe.SliceData(m)
+	aligned.Lock()
+	size, known := aligned.size[first]
+	mine := known && len(m) == size && cap(m) == size
+	if mine {
+		delete(aligned.size, first) // before the address is free: the next mapping may get it
+	}
+	aligned.Unlock()
+	if !known {
+		return false, nil
+	}
+	if !mine {
+		return true, unix.EINVAL
+	}
+	if err = unix.MunmapPtr(unsafe.Pointer(first), uintptr(size)); err != nil {
+		remember(m)
+	}
+	return true, err
+}
+
+func remember(m []byte) {
+	aligned.Lock()
+	defer aligned.Unlock()
+	if aligned.size == nil {
+		aligned.size = make(map[*byte]int)
+	}
+	aligned.size[unsafe.SliceData(m)] = len(m)
+}
