@@ -1,0 +1,69 @@
+// Package share gives memory to other processes on the same machine without copying it.
+//
+// [Common] is bytes that never change, such as a model's weights in the form in which kernels read them: one copy for all
+// processes of a user, made by the first one that asks and mapped by the others. Nobody has to be told of anybody: the key, a
+// hash of what decides the bytes, is all that they agree on.
+//
+//	b, made, err := share.Common(ctx, key, size, "weights of resnet50", fill)
+//	if err != nil {
+//		return err
+//	}
+//	defer b.Release()
+//
+// # Memory
+//
+// The caller owns the buffer and releases it. The kernel keeps the memory for as long as any process has it; the death of one
+// takes nothing from the others.
+//
+// # Concurrency
+//
+// All functions may be called from any goroutine.
+package share
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/tenure-go/tenure/memory"
+)
+
+// Key names bytes that never change: a SHA-256 of all that decides them, so that equal keys mean equal bytes.
+type Key [sha256.Size]byte
+
+// String returns the key in hexadecimal digits.
+func (k Key) String() string { return hex.EncodeToString(k[:]) }
+
+// Common returns bytes that this process has in common with the others of its user: in all of them the same key is the same
+// memory. Whoever comes first makes it, by fill, which gets size zeroed bytes; made says that it was this call. Others wait for
+// that, and map it. It is sealed before anybody else sees it: nobody can write it, cut it short, or map it for writing.
+//
+// The memory stays for as long as anybody has it, and whoever has it gives it to those that come later: it does not matter who
+// made it, and whether that process still lives. A process that dies while it fills leaves nothing; the next one begins anew.
+// Nothing can go stale, because the key says what the bytes are. See docs/share.md.
+//
+// The buffer is read-only, counted as [memory.Shared] under the given label, and at least size bytes long. Its last release
+// gives this process's mapping back.
+//
+// Sockets and locks lie in a folder of the user's own; one that others may enter is refused. Linux only: elsewhere the error
+// matches errors.ErrUnsupported.
+func Common(ctx context.Context, key Key, size int, label string, fill func(dst []byte) error) (b *memory.Buffer, made bool, err error) {
+	if size <= 0 {
+		return nil, false, fmt.Errorf("share: common bytes %.8s (%s): got size %d, want at least 1", key, label, size)
+	}
+	b, made, err = common(ctx, key, size, label, fill)
+	if err != nil {
+		return nil, false, fmt.Errorf("share: common bytes %.8s (%s): %w", key, label, err)
+	}
+	return b, made, nil
+}
+
+// CheckCommon reports why [Common] cannot work here, for those who want to know before they need it: no such system, or no
+// folder of the user's own.
+func CheckCommon() error {
+	if _, err := commonFolder(); err != nil {
+		return fmt.Errorf("share: common bytes: %w", err)
+	}
+	return nil
+}
