@@ -193,9 +193,12 @@ func TestLimitOfAControlGroup(t *testing.T) {
 	if err != nil {
 		t.Errorf("got %v, %q, want a child that the kernel does not kill", err, out)
 	}
+	if overhead(4<<20) < 4<<20/512 {
+		t.Errorf("got room for %d bytes beside 4 MiB, want at least what page tables take", overhead(4<<20))
+	}
 	for _, want := range []string{
 		"within true", "took enough true", "last: osmem: shared memory of 4194304 bytes: got ",
-		fmt.Sprintf("available under the memory limit of cgroup %s, want ", dir),
+		fmt.Sprintf("available under the memory limit of cgroup %s, want %d with page tables", dir, 4<<20+overhead(4<<20)),
 		"refused: osmem: shared memory of 201326592 bytes: got ",
 	} {
 		if !strings.Contains(out, want) {
