@@ -84,8 +84,8 @@ func (a *Arena) Alloc(bytes int) (*Buffer, error) {
 	}
 	Reclaim()
 	s, err := a.p.take(class, size)
-	if errors.Is(err, ErrLimit) && mayCollect() {
-		collectUntil(func() bool {
+	if errors.Is(err, ErrLimit) {
+		CollectUntil(func() bool {
 			s, err = a.p.take(class, size)
 			return err == nil
 		})

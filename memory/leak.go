@@ -109,25 +109,24 @@ var lastCollect atomic.Int64
 func reserveOrCollect(bytes int, p Purpose) (reservation, error) {
 	Reclaim()
 	r, err := reserve(bytes, p)
-	if err == nil || !mayCollect() {
-		return r, err
+	if err == nil {
+		return r, nil
 	}
-	collectUntil(func() bool {
+	CollectUntil(func() bool {
 		r, err = reserve(bytes, p)
 		return err == nil
 	})
 	return r, err
 }
 
-// mayCollect reports whether it is time for another collection at a limit.
-func mayCollect() bool {
+// CollectUntil lets the collector find dropped buffers until enough says so, or a moment has passed: cleanups run on
+// goroutines of the runtime's after the collection. It is for sources of memory that are at their limit, and does nothing if
+// a limit has led to a collection within the last second.
+func CollectUntil(enough func() bool) {
 	now, last := time.Now().UnixNano(), lastCollect.Load()
-	return now-last >= int64(collectEvery) && lastCollect.CompareAndSwap(last, now)
-}
-
-// collectUntil lets the collector find dropped buffers until enough says so, or a moment has passed: cleanups run on
-// goroutines of the runtime's after the collection.
-func collectUntil(enough func() bool) {
+	if now-last < int64(collectEvery) || !lastCollect.CompareAndSwap(last, now) {
+		return
+	}
 	runtime.GC()
 	for wait := time.Millisecond; wait <= 16*time.Millisecond; wait *= 2 {
 		time.Sleep(wait)

@@ -20,6 +20,15 @@ func (t *Tensor) Contiguous() (c *Tensor, copied bool, err error) {
 
 // Copy returns a tensor with the same elements in a buffer of its own, contiguous, counted under p.
 func (t *Tensor) Copy(p memory.Purpose) (*Tensor, error) {
+	return t.copied(func() (*Tensor, error) { return alloc("copy", p, t.dt, t.Shape()) })
+}
+
+// CopyTo is [Tensor.Copy] into a buffer of src, such as an arena.
+func (t *Tensor) CopyTo(src memory.Source) (*Tensor, error) {
+	return t.copied(func() (*Tensor, error) { return Make(src, t.dt, t.Shape()) })
+}
+
+func (t *Tensor) copied(make func() (*Tensor, error)) (*Tensor, error) {
 	const op = "copy"
 	if t == nil || t.buf == nil {
 		return nil, errNil(op)
@@ -28,7 +37,7 @@ func (t *Tensor) Copy(p memory.Purpose) (*Tensor, error) {
 		return nil, t.refusal(op, err)
 	}
 	defer t.endUse()
-	c, err := alloc(op, p, t.dt, t.Shape())
+	c, err := make()
 	if err != nil {
 		return nil, err
 	}

@@ -75,3 +75,21 @@ func (t *Tensor) TakeBuffer() (buf *memory.Buffer, offset int, err error) {
 }
 
 var takeBuffer = NewOperation("take buffer")
+
+// Hold returns the buffer that the tensor's bytes lie in, with another hold on it that is the caller's to release, and the
+// byte at which element [0,...,0] begins. It is how bytes are lent to what knows no tensors; the tensor stays as it is. It
+// fails with ErrWriting while a writer has the tensor.
+func (t *Tensor) Hold() (buf *memory.Buffer, offset int, err error) {
+	const op = "hold"
+	if t == nil || t.buf == nil {
+		return nil, 0, errNil(op)
+	}
+	if err := t.use(); err != nil {
+		return nil, 0, t.refusal(op, err)
+	}
+	defer t.endUse()
+	if err := t.buf.Retain(); err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", op, err)
+	}
+	return t.buf, t.start + t.first, nil
+}

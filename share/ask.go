@@ -1,0 +1,389 @@
+package share
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// ask is a question to the peer that is not answered yet.
+type ask struct {
+	kind      kind
+	text      []byte     // of an answer in parts
+	answer    chan reply // of capacity 1
+	abandoned bool       // nobody waits any more; the answer is still due
+}
+
+// reply is the answer to a question.
+type reply struct {
+	offered bool
+	arrival arrival
+	ticket  Ticket
+	text    []byte
+	err     error
+}
+
+// maxState bounds what a peer may say of itself.
+const maxState = 64 << 20
+
+// question sends a question and waits for its answer.
+func (p *Peer) question(ctx context.Context, k kind, body func([]byte) []byte) (reply, error) {
+	a := &ask{kind: k, answer: make(chan reply, 1)}
+	p.mu.Lock()
+	if p.err != nil {
+		p.mu.Unlock()
+		return reply{}, p.closedErr()
+	}
+	if len(p.asks) >= maxQuestions {
+		p.mu.Unlock()
+		return reply{}, fmt.Errorf("%s has %d questions to answer: %w", p.who(), maxQuestions, ErrNoCredit)
+	}
+	for p.lastAsk++; p.lastAsk == 0 || p.asks[p.lastAsk] != nil; p.lastAsk++ {
+	}
+	id := p.lastAsk
+	p.asks[id] = a
+	p.mu.Unlock()
+	if err := p.post(header{kind: k, request: id}, body); err != nil {
+		return reply{}, fmt.Errorf("%s: %w (%w)", p.who(), err, ErrClosed)
+	}
+	if k == kindTicket {
+		crashAt(41)
+	} else if k == kindClaim {
+		crashAt(44)
+	}
+	select {
+	case r := <-a.answer:
+		return r, r.err
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	a.abandoned = true
+	p.mu.Unlock()
+	select {
+	case r := <-a.answer: // it came meanwhile
+		return r, r.err
+	default:
+		return reply{}, fmt.Errorf("%s does not answer: %w", p.who(), context.Cause(ctx))
+	}
+}
+
+// answer gives a reply to whoever asked. With more, another part of a text follows.
+func (p *Peer) answer(request uint32, r reply, more bool) error {
+	p.mu.Lock()
+	a := p.asks[request]
+	if a == nil || !a.takes(r) {
+		over := p.err != nil // then the question was given up by this end, with all others
+		p.mu.Unlock()
+		if r.offered {
+			p.giveUp(r.arrival)
+		}
+		if over {
+			return nil
+		}
+		return malformed("got an answer to question %d, which is none of its kind", request)
+	}
+	if r.text != nil {
+		if a.text = append(a.text, r.text...); len(a.text) > maxState {
+			p.mu.Unlock()
+			return malformed("got an answer of more than %d bytes", maxState)
+		}
+		if more {
+			p.mu.Unlock()
+			return nil
+		}
+		r.text = a.text
+	}
+	delete(p.asks, request)
+	if a.abandoned {
+		p.mu.Unlock()
+		if r.offered {
+			p.giveUp(r.arrival)
+		}
+		return nil
+	}
+	a.answer <- r
+	p.mu.Unlock()
+	return nil
+}
+
+// takes reports whether r can answer the question.
+func (a *ask) takes(r reply) bool {
+	switch {
+	case r.err != nil:
+		return true
+	case a.kind == kindTicket:
+		return r.ticket != Ticket{}
+	case a.kind == kindClaim || a.kind == kindGet:
+		return r.offered
+	}
+	return r.text != nil
+}
+
+// failAsks ends all questions of a connection that is over.
+func (p *Peer) failAsks() {
+	p.mu.Lock()
+	open := p.asks
+	p.asks = map[uint32]*ask{}
+	p.mu.Unlock()
+	err := p.closedErr()
+	for _, a := range open {
+		a.answer <- reply{err: err}
+	}
+}
+
+// handleQuestion does what questions and answers say.
+func (p *Peer) handleQuestion(h header, body []byte) error {
+	switch h.kind {
+	case kindTicket:
+		return p.mint(le.Uint64(body), h.request)
+	case kindCancel:
+		p.cancel(Ticket(body))
+		return nil
+	case kindTicketed:
+		crashAt(42)
+		return p.answer(h.request, reply{ticket: Ticket(body)}, false)
+	case kindText:
+		return p.answer(h.request, reply{text: append([]byte{}, body...)}, h.count == 1)
+	case kindNo:
+		if !utf8.Valid(body[4:]) {
+			return malformed("got NO with the reason %q, want UTF-8", body[4:])
+		}
+		return p.answer(h.request, reply{err: noError(le.Uint32(body), string(body[4:]))}, false)
+	case kindClaim:
+		t := Ticket(body)
+		return p.work(func() { p.claim(t, h.request) })
+	case kindList:
+		return p.work(func() { p.list(h.request) })
+	}
+	name := string(body)
+	if !utf8.ValidString(name) {
+		return malformed("got %s of %q, want a name in UTF-8", h.kind, name)
+	}
+	if h.kind == kindGet {
+		return p.work(func() { p.get(name, h.request) })
+	}
+	return p.work(func() { p.dropName(name, h.request) })
+}
+
+// work answers a question beside the reader, because an answer may have to wait.
+func (p *Peer) work(do func()) error {
+	select {
+	case p.working <- struct{}{}:
+	default:
+		return malformed("got more than %d questions at once", maxQuestions)
+	}
+	go func() {
+		do()
+		<-p.working
+	}()
+	return nil
+}
+
+// no answers a question with a refusal.
+func (p *Peer) no(request uint32, code uint32, why string) {
+	p.reply(header{kind: kindNo, request: request}, func(b []byte) []byte {
+		return append(le.AppendUint32(b, code), reason(why)...)
+	})
+}
+
+func noError(code uint32, why string) error {
+	kind := map[uint32]error{noName: ErrNotFound, noTicket: ErrNotFound, noCredit: ErrNoCredit, notAllowed: ErrRefused, noMemory: tensor.ErrLimit,
+		notSupported: tensor.ErrUnsupported}[code]
+	if kind == nil {
+		kind = ErrRefused
+	}
+	return fmt.Errorf("%w: %s", kind, why)
+}
+
+// Publish lets peers get x by a name until it is withdrawn or the owner is closed. A tensor outside of the arenas is copied
+// into one, now. x stays the caller's; from the first time that it is got on nobody writes its bytes.
+func (o *Owner) Publish(name string, x *tensor.Tensor) error {
+	if len(name) < 1 || len(name) > maxName || !utf8.ValidString(name) {
+		return fmt.Errorf("share publish: got the name %q, want 1 to %d bytes of UTF-8", name, maxName)
+	}
+	mine, err := o.inArena(x)
+	if err != nil {
+		return fmt.Errorf("share publish %q: %w", name, err)
+	}
+	o.mu.Lock()
+	_, taken := o.names[name]
+	if !taken && !o.closed {
+		o.names[name] = mine
+		o.mu.Unlock()
+		return nil
+	}
+	closed := o.closed
+	o.mu.Unlock()
+	_ = mine.Release() // nobody has seen it
+	if closed {
+		return fmt.Errorf("share publish %q: the owner is %w", name, ErrClosed)
+	}
+	return fmt.Errorf("share publish %q: the name is taken: %w", name, ErrRefused)
+}
+
+// inArena returns a tensor of x's elements that is the owner's: a view, or a copy if x lies elsewhere.
+func (o *Owner) inArena(x *tensor.Tensor) (*tensor.Tensor, error) {
+	buf, _, err := x.Hold()
+	if err != nil {
+		return nil, err
+	}
+	defer release(buf)
+	if r := x.Shape().Rank(); r > maxRank {
+		return nil, fmt.Errorf("got a tensor of rank %d, want at most %d: %w", r, maxRank, tensor.ErrUnsupported)
+	}
+	if o.blockOf(buf) != nil {
+		return x.View()
+	}
+	c, err := x.CopyTo(o)
+	if err == nil {
+		o.copied.Add(int64(c.NumBytes()))
+	}
+	return c, err
+}
+
+// Withdraw ends what Publish began, and reports whether the name was there. Who got the tensor keeps it.
+func (o *Owner) Withdraw(name string) bool {
+	o.mu.Lock()
+	x := o.names[name]
+	delete(o.names, name)
+	o.mu.Unlock()
+	if x == nil {
+		return false
+	}
+	_ = x.Release() // ours alone
+	return true
+}
+
+// get answers GET.
+func (p *Peer) get(name string, request uint32) {
+	o := p.o
+	o.mu.Lock()
+	x := o.names[name]
+	o.mu.Unlock()
+	if x == nil {
+		p.no(request, noName, fmt.Sprintf("nothing is published as %q", name))
+		return
+	}
+	switch err := o.offer(p.ctx, x, []*Peer{p}, offering{label: labelOf(name), noWait: true, request: request}); {
+	case errors.Is(err, tensor.ErrReleased):
+		p.no(request, noName, fmt.Sprintf("%q is withdrawn since a moment", name))
+	case errors.Is(err, ErrNoCredit):
+		p.no(request, noCredit, err.Error())
+	case errors.Is(err, tensor.ErrLimit):
+		p.no(request, noMemory, err.Error())
+	case err != nil:
+		p.no(request, notSupported, err.Error())
+	}
+}
+
+// labelOf cuts a name to the length of a label.
+func labelOf(name string) string {
+	n := min(len(name), maxLabel)
+	for n < len(name) && n > 0 && !utf8.RuneStart(name[n]) {
+		n--
+	}
+	return name[:n]
+}
+
+// dropName answers DROP.
+func (p *Peer) dropName(name string, request uint32) {
+	switch {
+	case !p.o.allowDrop:
+		p.no(request, notAllowed, "this owner does not let others withdraw what it publishes")
+	case !p.o.Withdraw(name):
+		p.no(request, noName, fmt.Sprintf("nothing is published as %q", name))
+	default:
+		p.reply(header{kind: kindText, request: request}, nil)
+	}
+}
+
+// list answers LIST.
+func (p *Peer) list(request uint32) {
+	text, err := json.Marshal(p.o.State())
+	if err != nil {
+		p.no(request, notSupported, err.Error())
+		return
+	}
+	for {
+		part := text[:min(len(text), maxText)]
+		text = text[len(part):]
+		more := 0
+		if len(text) > 0 {
+			more = 1
+		}
+		p.reply(header{kind: kindText, count: more, request: request}, func(b []byte) []byte { return append(b, part...) })
+		if more == 0 {
+			return
+		}
+	}
+}
+
+// Get asks for a tensor that the peer has published.
+func (p *Peer) Get(ctx context.Context, name string) (*Received, error) {
+	if len(name) < 1 || len(name) > maxName || !utf8.ValidString(name) {
+		return nil, fmt.Errorf("share get: got the name %q, want 1 to %d bytes of UTF-8", name, maxName)
+	}
+	r, err := p.question(ctx, kindGet, func(b []byte) []byte { return append(b, name...) })
+	if err != nil {
+		return nil, fmt.Errorf("share get %q: %w", name, err)
+	}
+	return p.deliver(r.arrival)
+}
+
+// Ticket asks the owner of a received tensor for a ticket, with which another of its peers can claim the tensor, also after
+// this one has released it. It counts against this peer's credits until it is claimed or cancelled, and ends with this
+// process. A tensor that came inside the message has no ticket: offer it on.
+func (r *Received) Ticket(ctx context.Context) (Ticket, error) {
+	if r.serial == 0 {
+		return Ticket{}, fmt.Errorf("share ticket: the tensor came inside the message, its bytes are this process's own: %w", tensor.ErrUnsupported)
+	}
+	answer, err := r.peer.question(ctx, kindTicket, func(b []byte) []byte { return le.AppendUint64(b, r.serial) })
+	if err != nil {
+		return Ticket{}, fmt.Errorf("share ticket: %w", err)
+	}
+	crashAt(43)
+	return answer.ticket, nil
+}
+
+// Claim turns a ticket into the tensor that it stands for, once.
+func (p *Peer) Claim(ctx context.Context, t Ticket) (*Received, error) {
+	r, err := p.question(ctx, kindClaim, func(b []byte) []byte { return append(b, t[:]...) })
+	if err != nil {
+		return nil, fmt.Errorf("share claim: %w", err)
+	}
+	crashAt(45)
+	return p.deliver(r.arrival)
+}
+
+// Cancel ends a ticket that nobody has claimed.
+func (p *Peer) Cancel(t Ticket) {
+	p.reply(header{kind: kindCancel}, func(b []byte) []byte { return append(b, t[:]...) })
+}
+
+// Drop asks the peer to withdraw what it has published under a name.
+func (p *Peer) Drop(ctx context.Context, name string) error {
+	if len(name) < 1 || len(name) > maxName || !utf8.ValidString(name) {
+		return fmt.Errorf("share drop: got the name %q, want 1 to %d bytes of UTF-8", name, maxName)
+	}
+	if _, err := p.question(ctx, kindDrop, func(b []byte) []byte { return append(b, name...) }); err != nil {
+		return fmt.Errorf("share drop %q: %w", name, err)
+	}
+	return nil
+}
+
+// State asks the peer for its arenas, blocks, leases and names.
+func (p *Peer) State(ctx context.Context) (*State, error) {
+	r, err := p.question(ctx, kindList, nil)
+	if err != nil {
+		return nil, fmt.Errorf("share state: %w", err)
+	}
+	s := new(State)
+	if err := json.Unmarshal(r.text, s); err != nil {
+		return nil, fmt.Errorf("share state: %w: %w", ErrPeer, err)
+	}
+	return s, nil
+}

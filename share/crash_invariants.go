@@ -1,0 +1,35 @@
+//go:build invariants && unix
+
+package share
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+)
+
+// crashStep is the step of docs/share.md at which this process kills itself, and crashLeft how many times it passes it first.
+var (
+	crashStep = -1
+	crashLeft atomic.Int64
+)
+
+func init() {
+	step, times, _ := strings.Cut(os.Getenv("TENURE_CRASH_AT"), ":")
+	if n, err := strconv.Atoi(step); err == nil {
+		crashStep = n
+	}
+	crashLeft.Store(1)
+	if n, err := strconv.ParseInt(times, 10, 64); err == nil {
+		crashLeft.Store(n)
+	}
+}
+
+func crashAt(step int) {
+	if step == crashStep && crashLeft.Add(-1) == 0 {
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // the signal is on its way
+	}
+}

@@ -1,0 +1,21 @@
+package share
+
+import "errors"
+
+// The kinds of error of this package, beside those of package tensor. Test for them with errors.Is.
+var (
+	// ErrClosed: the connection, listener or owner was closed, by this end or by the other.
+	ErrClosed = errors.New("closed")
+	// ErrPeer: the other end broke the protocol. Its connection is lost; nobody else is affected.
+	ErrPeer = errors.New("broken peer")
+	// ErrNoCredit: the other end holds as much as it is willing to.
+	ErrNoCredit = errors.New("no credit")
+	// ErrRefused: the other end cannot take part, or says no.
+	ErrRefused = errors.New("refused")
+	// ErrNotFound: no listener, tensor or ticket by that name.
+	ErrNotFound = errors.New("not found")
+	// ErrCopy: the tensor lies outside the owner's arenas, and the caller asked for no copy.
+	ErrCopy = errors.New("would be copied")
+
+	errArenaKind = errors.New("unknown kind of arena")
+)

@@ -1,0 +1,355 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Option says where named connections are.
+type Option func(*place)
+
+type place struct{ dir string }
+
+// InDir puts the sockets into dir, which must be the user's alone (mode 0700) and is made if it is missing. Without it they are
+// in the directory that docs/share.md describes, TENURE_SHARE_DIR or a place below XDG_RUNTIME_DIR.
+func InDir(dir string) Option { return func(p *place) { p.dir = dir } }
+
+// longestPath is what fits into a socket's address, with the zero behind it.
+const longestPath = 107
+
+// resolve returns the directory of the options, checked and made.
+func resolve(opts []Option) (string, error) {
+	if !supported {
+		return "", errUnsupported
+	}
+	var p place
+	for _, o := range opts {
+		o(&p)
+	}
+	dir := p.dir
+	if dir == "" {
+		dir = defaultDir()
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("socket directory: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", fmt.Errorf("socket directory: %w", err)
+	}
+	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByUs(info) {
+		return "", fmt.Errorf("socket directory %s: got mode %s, want a directory of this user's with mode drwx------: %w", dir, info.Mode(), ErrRefused)
+	}
+	return dir, nil
+}
+
+func defaultDir() string {
+	if dir := os.Getenv("TENURE_SHARE_DIR"); dir != "" {
+		return dir
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		return filepath.Join(dir, "tenure")
+	}
+	user := strconv.Itoa(os.Geteuid())
+	if run := filepath.Join("/run/user", user); isDir(run) {
+		return filepath.Join(run, "tenure")
+	}
+	return filepath.Join(os.TempDir(), "tenure-"+user)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func checkName(name string) error {
+	ok := len(name) >= 1 && len(name) <= 64 && name[0] != '.'
+	for i := 0; ok && i < len(name); i++ {
+		c := name[i]
+		ok = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
+	}
+	if !ok {
+		return fmt.Errorf("got the name %q, want 1 to 64 of A-Z a-z 0-9 . _ - with no point in front", name)
+	}
+	return nil
+}
+
+func socketPath(dir, name string) (string, error) {
+	if err := checkName(name); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, name+".sock")
+	if len(path) > longestPath {
+		return "", fmt.Errorf("got the socket path %s of %d bytes, want at most %d: choose a shorter directory", path, len(path), longestPath)
+	}
+	return path, nil
+}
+
+// nameLock is the exclusive right to a name. It ends with its process.
+type nameLock struct {
+	f    *os.File
+	path string
+}
+
+// takeName takes the lock of a name without waiting; nil if another process has it.
+func takeName(dir, name string) (*nameLock, error) {
+	path := filepath.Join(dir, name+".lock")
+	for {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("lock of %s: %w", name, err)
+		}
+		got, err := lockFile(f)
+		if err != nil || !got {
+			f.Close()
+			if err != nil {
+				err = fmt.Errorf("lock of %s: %w", name, err)
+			}
+			return nil, err
+		}
+		// Whoever had the lock before may have removed the file on leaving: then this lock is on a file without a name.
+		mine, err1 := f.Stat()
+		now, err2 := os.Stat(path)
+		if err1 == nil && err2 == nil && os.SameFile(mine, now) {
+			return &nameLock{f: f, path: path}, nil
+		}
+		f.Close()
+	}
+}
+
+// release removes the file and then gives the lock up.
+func (l *nameLock) release() {
+	os.Remove(l.path)
+	l.f.Close()
+}
+
+// Listener makes peers of the processes that dial its name.
+type Listener struct {
+	o     *Owner
+	l     *net.UnixListener
+	lock  *nameLock
+	name  string
+	path  string
+	ready chan *Peer
+	ended chan struct{}
+	once  sync.Once
+	work  sync.WaitGroup
+}
+
+// handshakes is how many connections of a listener may be in their beginnings at once; more are hung up on.
+const handshakes = 256
+
+// Listen makes the owner's tensors reachable under a name. It is an error that matches [ErrRefused] while another process has
+// that name.
+func (o *Owner) Listen(name string, opts ...Option) (*Listener, error) {
+	l, err := o.listen(name, opts)
+	if err != nil {
+		return nil, fmt.Errorf("share listen: %w", err)
+	}
+	return l, nil
+}
+
+func (o *Owner) listen(name string, opts []Option) (*Listener, error) {
+	dir, err := resolve(opts)
+	if err != nil {
+		return nil, err
+	}
+	path, err := socketPath(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := takeName(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	if lock == nil {
+		return nil, fmt.Errorf("another process has the name %s in %s: %w", name, dir, ErrRefused)
+	}
+	os.Remove(path) // of a listener that was killed: we have the lock, so nobody listens there
+	ul, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		lock.release()
+		return nil, err
+	}
+	ul.SetUnlinkOnClose(false) // Close does it while it has the lock
+	l := &Listener{o: o, l: ul, lock: lock, name: name, path: path, ready: make(chan *Peer), ended: make(chan struct{})}
+	if err := errors.Join(os.Chmod(path, 0o600), o.adopt(l)); err != nil {
+		l.Close()
+		return nil, err
+	}
+	l.work.Add(1)
+	go l.serve()
+	return l, nil
+}
+
+// Path returns where the socket is.
+func (l *Listener) Path() string { return l.path }
+
+func (l *Listener) serve() {
+	defer l.work.Done()
+	room := make(chan struct{}, handshakes)
+	for {
+		c, err := l.l.AcceptUnix()
+		if err != nil {
+			select {
+			case <-l.ended:
+				return
+			case <-time.After(10 * time.Millisecond): // no descriptor left, for one: others may go
+				continue
+			}
+		}
+		select {
+		case room <- struct{}{}:
+		default:
+			c.Close()
+			continue
+		}
+		l.work.Add(1)
+		go func() {
+			defer l.work.Done()
+			l.greet(c)
+			<-room
+		}()
+	}
+}
+
+// greet makes a peer of a connection and gives it to Accept.
+func (l *Listener) greet(c *net.UnixConn) {
+	s, err := wrapSocket(c)
+	if err != nil {
+		return
+	}
+	// A connection that fails here says so to its maker by ending; nobody on this side asked for it.
+	p, err := l.o.connect(context.Background(), s)
+	if err != nil {
+		return
+	}
+	select {
+	case l.ready <- p:
+	case <-p.over:
+		p.Close()
+	case <-l.ended:
+		p.Close()
+	}
+}
+
+// Accept returns the next peer that has dialled.
+func (l *Listener) Accept(ctx context.Context) (*Peer, error) {
+	select {
+	case p := <-l.ready:
+		return p, nil
+	case <-l.ended:
+		return nil, fmt.Errorf("share accept: listener %s: %w", l.name, ErrClosed)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("share accept: %w", context.Cause(ctx))
+	}
+}
+
+// Close gives the name up. Peers that were accepted stay.
+func (l *Listener) Close() error {
+	l.once.Do(func() {
+		close(l.ended)
+		l.o.disown(l)
+		os.Remove(l.path)
+		l.lock.release()
+		l.l.Close()
+		l.work.Wait()
+	})
+	return nil
+}
+
+// Dial connects to the listener of a name.
+func (o *Owner) Dial(ctx context.Context, name string, opts ...Option) (*Peer, error) {
+	p, err := o.dial(ctx, name, opts)
+	if err != nil {
+		return nil, fmt.Errorf("share dial: %w", err)
+	}
+	return p, nil
+}
+
+func (o *Owner) dial(ctx context.Context, name string, opts []Option) (*Peer, error) {
+	dir, err := resolve(opts)
+	if err != nil {
+		return nil, err
+	}
+	path, err := socketPath(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "unixpacket", path)
+	if isNobody(err) {
+		return nil, fmt.Errorf("nobody listens to the name %s in %s: %w", name, dir, ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	crashAt(21)
+	s, err := wrapSocket(c.(*net.UnixConn))
+	if err != nil {
+		return nil, err
+	}
+	return o.connect(ctx, s)
+}
+
+// Dial is [Owner.Dial] for a program that has no owner yet; what it then offers back lies in arenas of a new one, which
+// [Peer.Owner] returns.
+func Dial(ctx context.Context, name string, opts ...Option) (*Peer, error) {
+	o, err := NewOwner()
+	if err != nil {
+		return nil, err
+	}
+	return o.Dial(ctx, name, opts...)
+}
+
+// Name is a socket in the directory.
+type Name struct {
+	Name  string
+	Stale bool // its listener was killed
+}
+
+// Names lists the names of the directory, and clears away what killed listeners left.
+func Names(opts ...Option) ([]Name, error) {
+	dir, err := resolve(opts)
+	if err != nil {
+		return nil, fmt.Errorf("share names: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("share names: %w", err)
+	}
+	var names []Name
+	seen := map[string]bool{}
+	for _, e := range entries {
+		name, isSocket := strings.CutSuffix(e.Name(), ".sock")
+		if !isSocket {
+			var isLock bool
+			if name, isLock = strings.CutSuffix(e.Name(), ".lock"); !isLock {
+				continue
+			}
+		}
+		if seen[name] || checkName(name) != nil {
+			continue
+		}
+		seen[name] = true
+		lock, err := takeName(dir, name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return names, fmt.Errorf("share names: %w", err)
+		}
+		if lock != nil {
+			os.Remove(filepath.Join(dir, name+".sock"))
+			lock.release()
+		}
+		names = append(names, Name{Name: name, Stale: lock != nil})
+	}
+	return names, nil
+}

@@ -1,0 +1,348 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// OfferOption configures an offer.
+type OfferOption func(*offering)
+
+type offering struct {
+	label   string
+	noCopy  bool
+	noWait  bool
+	request uint32 // the question that the offer answers
+}
+
+// Label gives the tensor a text of up to 56 bytes that its receiver reads and that lists of leases show.
+func Label(text string) OfferOption { return func(c *offering) { c.label = text } }
+
+// WithoutCopy makes it an error ([ErrCopy]) if the tensor lies outside of the owner's arenas.
+func WithoutCopy() OfferOption { return func(c *offering) { c.noCopy = true } }
+
+// NoWait makes it an error ([ErrNoCredit]) if the peer holds as much as it is willing to, or does not read.
+func NoWait() OfferOption { return func(c *offering) { c.noWait = true } }
+
+// Offer lends x to the peer: it gets a read-only tensor over the same bytes, which stay as they are until it lets go, whatever
+// becomes of x. From now on nobody writes them. x stays the caller's, who releases it when it likes.
+//
+// A tensor that lies outside of the owner's arenas is copied into one, or if it is small into the message; [State] counts the
+// bytes. To build tensors in an arena use [tensor.Make] with the owner.
+//
+// Offer waits while the peer holds all that it is willing to; ctx ends the wait. That the peer has received or read anything
+// Offer does not say.
+func (p *Peer) Offer(ctx context.Context, x *tensor.Tensor, opts ...OfferOption) error {
+	return p.o.Offer(ctx, x, []*Peer{p}, opts...)
+}
+
+// Offer lends x to several peers, with at most one copy for all of them. It serves those first that need not be waited for.
+// The error joins those of all peers that did not get it.
+func (o *Owner) Offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, opts ...OfferOption) error {
+	var c offering
+	for _, option := range opts {
+		option(&c)
+	}
+	if len(c.label) > maxLabel || !utf8.ValidString(c.label) {
+		return fmt.Errorf("share offer: got the label %q, want at most %d bytes of UTF-8", c.label, maxLabel)
+	}
+	if err := o.offer(ctx, x, peers, c); err != nil {
+		return fmt.Errorf("share offer: %w", err)
+	}
+	return nil
+}
+
+func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c offering) error {
+	buf, first, err := x.Hold()
+	if err != nil {
+		return err
+	}
+	defer func() { release(buf) }()
+	if r := x.Shape().Rank(); r > maxRank {
+		return fmt.Errorf("got a tensor of rank %d, want at most %d: %w", r, maxRank, tensor.ErrUnsupported)
+	}
+	for _, p := range peers {
+		if p.o != o {
+			return fmt.Errorf("got a peer of another owner: %w", ErrRefused)
+		}
+	}
+	m := offer{dt: x.DType(), layout: x.Layout(), first: first, label: c.label}
+	b := o.blockOf(buf)
+	if b == nil {
+		if c.noCopy {
+			return fmt.Errorf("%s%s lies outside of the owner's arenas: %w", m.dt, x.Shape(), ErrCopy)
+		}
+		if m, inline, err := inlined(x, m); err != nil || inline != nil {
+			return errors.Join(err, o.toAll(peers, func(p *Peer, wait bool) error { return p.sendInline(ctx, m, inline, c, wait) }, c))
+		}
+		placed, err := x.CopyTo(o)
+		if err != nil {
+			return err
+		}
+		defer placed.Release()
+		o.copied.Add(int64(placed.NumBytes()))
+		release(buf)
+		if buf, m.first, err = placed.Hold(); err != nil {
+			return err
+		}
+		m.layout = placed.Layout()
+		b = o.blockOf(buf)
+	}
+	return o.toAll(peers, func(p *Peer, wait bool) error { return p.lend(ctx, x, b, m, buf, c, wait) }, c)
+}
+
+// toAll gives to each peer, first to those that need not be waited for.
+func (o *Owner) toAll(peers []*Peer, give func(p *Peer, wait bool) error, c offering) error {
+	if len(peers) == 1 {
+		return give(peers[0], !c.noWait)
+	}
+	var errs []error
+	var later []*Peer
+	for _, p := range peers {
+		switch err := give(p, false); {
+		case errors.Is(err, ErrNoCredit) && !c.noWait:
+			later = append(later, p)
+		case err != nil:
+			errs = append(errs, err)
+		}
+	}
+	for _, p := range later {
+		if err := give(p, true); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// lend records a lease on the block and sends the offer.
+func (p *Peer) lend(ctx context.Context, x *tensor.Tensor, b *block, m offer, buf *memory.Buffer, c offering, wait bool) error {
+	if err := p.mapped(ctx, b.arena); err != nil {
+		if inl, bytes, inErr := inlined(x, m); errors.Is(err, ErrRefused) && inErr == nil && bytes != nil && !c.noCopy {
+			return p.sendInline(ctx, inl, bytes, c, wait)
+		}
+		return err
+	}
+	if uint64(b.bytes) > p.theirs.maxBytes {
+		return fmt.Errorf("%s takes at most %d bytes at once, the tensor has %d: %w", p.who(), p.theirs.maxBytes, b.bytes, ErrNoCredit)
+	}
+	var l *lease
+	err := p.whenFree(ctx, wait, func() (ok bool, err error) {
+		if !p.credit(b.bytes) {
+			return false, nil
+		}
+		l, err = p.record(b, m, buf)
+		return true, err
+	})
+	if err != nil {
+		return err
+	}
+	crashAt(4)
+	if err := p.post(header{kind: kindOffer, count: 1, request: c.request}, l.offer.append); err != nil {
+		l.undo()
+		return fmt.Errorf("%s: %w (%w)", p.who(), err, ErrClosed)
+	}
+	crashAt(5)
+	return nil
+}
+
+// whenFree runs try under o.mu until it says that it is done: at once, then after every change in the peer's row. It also
+// waits while packets wait for the peer to read.
+func (p *Peer) whenFree(ctx context.Context, wait bool, try func() (done bool, err error)) error {
+	o := p.o
+	o.mu.Lock()
+	for {
+		if p.row.gone || p.isOver() {
+			o.mu.Unlock()
+			return fmt.Errorf("%s: %w", p.who(), p.closedErr())
+		}
+		if !p.congested() {
+			if done, err := try(); done || err != nil {
+				o.mu.Unlock()
+				return err
+			}
+		}
+		if !wait {
+			n, bytes := len(p.row.leases)+len(p.row.tickets), p.row.bytes
+			o.mu.Unlock()
+			return fmt.Errorf("%s holds %d tensors of %d bytes, or does not read: %w", p.who(), n, bytes, ErrNoCredit)
+		}
+		p.row.waiting++
+		changed := p.row.changed
+		o.mu.Unlock()
+		var err error
+		select {
+		case <-changed:
+		case <-p.over:
+		case <-ctx.Done():
+			err = fmt.Errorf("%s: %w", p.who(), context.Cause(ctx))
+		}
+		o.mu.Lock()
+		p.row.waiting--
+		if err != nil {
+			o.mu.Unlock()
+			return err
+		}
+	}
+}
+
+func (p *Peer) isOver() bool {
+	select {
+	case <-p.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// closedErr is why offers fail after the connection is over.
+func (p *Peer) closedErr() error {
+	if err := p.Err(); err != nil && errors.Is(err, ErrClosed) {
+		return err
+	} else if err != nil {
+		return fmt.Errorf("%w (%w)", ErrClosed, err)
+	}
+	return ErrClosed
+}
+
+// inlined returns the bytes of a tensor that goes into a message, nil for one that is too large.
+func inlined(x *tensor.Tensor, m offer) (offer, []byte, error) {
+	n, err := x.DType().ByteLen(x.NumElements())
+	if err != nil {
+		return m, nil, err
+	}
+	if n > maxInline {
+		return m, nil, nil
+	}
+	c, _, err := x.Contiguous()
+	if err != nil {
+		return m, nil, err
+	}
+	defer c.Release()
+	use, err := c.Use()
+	if err != nil {
+		return m, nil, err
+	}
+	defer use.Release()
+	m.layout, m.first, m.bytes = c.Layout(), 0, n
+	return m, append(make([]byte, 0, max(n, 1)), use.Data...), nil
+}
+
+func (p *Peer) sendInline(ctx context.Context, m offer, data []byte, c offering, wait bool) error {
+	err := p.whenFree(ctx, wait, func() (bool, error) { return true, nil })
+	if err != nil {
+		return err
+	}
+	p.o.copied.Add(int64(len(data)))
+	return p.post(header{kind: kindOffer, count: 1, request: c.request}, func(b []byte) []byte { return append(m.append(b), data...) })
+}
+
+// mapping is what a peer knows of an arena.
+type mapping struct {
+	arena   *arena
+	state   mapState
+	retired bool
+	why     error // of refused
+}
+
+type mapState uint8
+
+const (
+	announced mapState = iota
+	mapped
+	refused
+)
+
+// mapped makes sure that the peer has the arena mapped: before the first offer in it, it is asked.
+func (p *Peer) mapped(ctx context.Context, a *arena) error {
+	o := p.o
+	o.mu.Lock()
+	m := p.maps[a.id]
+	if m != nil && m.state == mapped {
+		o.mu.Unlock()
+		return nil
+	}
+	if p.row.gone {
+		o.mu.Unlock()
+		return fmt.Errorf("%s: %w", p.who(), p.closedErr())
+	}
+	ask := m == nil || m.state == refused
+	if m == nil {
+		m = &mapping{arena: a}
+		p.maps[a.id] = m
+		a.peers++
+	}
+	m.state = announced
+	o.mu.Unlock()
+	if ask {
+		note := arenaNote{id: a.id, size: len(a.data)}
+		if err := p.postWith(header{kind: kindArena}, note.append, a.shm.Fd()); err != nil {
+			return fmt.Errorf("%s: %w (%w)", p.who(), err, ErrClosed)
+		}
+		crashAt(2)
+	}
+	return p.whenFree(ctx, true, func() (bool, error) {
+		if m.state == refused {
+			return true, m.why
+		}
+		return m.state == mapped, nil
+	})
+}
+
+// answered handles MAPPED and REFUSED.
+func (p *Peer) answered(id uint64, why error) error {
+	o := p.o
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m := p.maps[id]
+	if m == nil || m.state != announced {
+		return malformed("got an answer about arena %#x, which was not asked", id)
+	}
+	m.state = mapped
+	if why != nil {
+		m.state, m.why = refused, fmt.Errorf("%s cannot map the arena: %w", p.who(), why)
+	}
+	p.row.signal()
+	if m.retired {
+		p.tellRetired(m)
+	}
+	return nil
+}
+
+// retire tells the peer that an arena is over. The caller has o.mu.
+func (p *Peer) retire(a *arena) {
+	if m := p.maps[a.id]; m != nil {
+		m.retired = true
+		if m.state != announced { // else its answer comes first
+			p.tellRetired(m)
+		}
+	}
+}
+
+func (p *Peer) tellRetired(m *mapping) {
+	if m.state == refused {
+		delete(p.maps, m.arena.id)
+		m.arena.peers--
+		return
+	}
+	p.reply(header{kind: kindRetire}, func(b []byte) []byte { return le.AppendUint64(b, m.arena.id) })
+	crashAt(13)
+}
+
+// unmapped handles UNMAPPED.
+func (p *Peer) unmapped(id uint64) error {
+	o := p.o
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m := p.maps[id]
+	if m == nil || m.state != mapped || !m.retired {
+		return malformed("got UNMAPPED for arena %#x, which is not retired", id)
+	}
+	delete(p.maps, id)
+	m.arena.peers--
+	return nil
+}

@@ -1,0 +1,424 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// handshakeTime is how long the other end may take to say HELLO.
+const handshakeTime = 5 * time.Second
+
+// Peer is a connection to another process: tensors can be offered to it and received from it. Its methods may be called from
+// any goroutine.
+type Peer struct {
+	o      *Owner
+	s      *socket
+	info   PeerInfo
+	theirs hello
+
+	// What the peer holds of ours. The owner's mutex guards it.
+	row  row
+	maps map[uint64]*mapping
+
+	// Sending. A packet goes at once or, while the other end does not read, into the queue.
+	outMu   sync.Mutex
+	scratch []byte
+	queue   []queued
+	queued  int // bytes
+	shut    bool
+
+	mu       sync.Mutex // guards what follows
+	inbox    []arrival
+	inline   int // bytes of inline tensors in the inbox
+	arrived  chan struct{}
+	room     chan struct{} // there is less in the inbox than before
+	views    map[uint64]*view
+	holding  map[uint64]struct{} // serials of the peer's leases that are not released yet
+	bytes    uint64              // of those
+	asks     map[uint32]*ask
+	lastAsk  uint32
+	sentEnd  bool
+	ended    bool // the peer's side is over
+	closed   bool
+	broken   atomic.Bool
+	err      error // why nothing more comes; io.EOF after END
+	over     chan struct{}
+	overOnce sync.Once
+	ctx      context.Context // ends with over
+	cancelFn context.CancelCauseFunc
+	working  chan struct{} // a token for each question that is being answered
+}
+
+// PeerInfo says who a peer is. PID and Command are labels from the time when it connected.
+type PeerInfo struct {
+	PID        int
+	Command    string
+	Instance   Instance
+	Connection uint64 // counts up with every connection of the owner
+}
+
+// queued is a packet that waits for the other end to read.
+type queued struct {
+	packet []byte
+	fd     int // a descriptor of the queue's own, -1 for none
+}
+
+const (
+	maxQueued    = 4 << 20  // bytes of answers that wait, before a peer that asks and does not read is dropped
+	maxInlineBox = 16 << 20 // bytes of inline tensors that wait to be received, before nothing more is read
+	maxQuestions = 64       // of a peer at once
+)
+
+// connect greets the other end and starts to read. It takes s over.
+func (o *Owner) connect(ctx context.Context, s *socket) (*Peer, error) {
+	p, err := o.greet(ctx, s)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	go p.read()
+	return p, nil
+}
+
+func (o *Owner) greet(ctx context.Context, s *socket) (*Peer, error) {
+	pid, uid, err := s.credentials()
+	if err != nil {
+		return nil, err
+	}
+	if uid != os.Geteuid() {
+		return nil, fmt.Errorf("process %d runs as user %d, want %d: %w", pid, uid, os.Geteuid(), ErrRefused)
+	}
+	deadline := time.Now().Add(handshakeTime)
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d
+	}
+	s.setDeadline(deadline)
+	stop := context.AfterFunc(ctx, func() { s.setDeadline(time.Now()) })
+	defer stop()
+	mine := hello{version: version, instance: instance(), boot: bootID(), maxLeases: o.maxLeases, maxBytes: o.maxBytes}
+	if err := s.send(mine.append(header{kind: kindHello}.append(nil)), -1, true); err != nil {
+		return nil, fmt.Errorf("send HELLO: %w", err)
+	}
+	crashAt(22)
+	packet := make([]byte, maxPacket)
+	n, fd, _, err := s.receive(packet)
+	closeDescriptor(fd)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return nil, fmt.Errorf("wait for HELLO: %w", err)
+	}
+	h, body, err := parseHeader(packet[:n])
+	if err != nil {
+		return nil, err
+	}
+	if h.kind != kindHello {
+		return nil, malformed("got %s first, want HELLO", h.kind)
+	}
+	theirs, err := parseHello(body)
+	if err != nil {
+		return nil, err
+	}
+	if !stop() {
+		return nil, fmt.Errorf("wait for HELLO: %w", context.Cause(ctx))
+	}
+	s.setDeadline(time.Time{})
+	return o.newPeer(s, theirs, PeerInfo{PID: pid, Command: commandOf(pid), Instance: theirs.instance})
+}
+
+func (o *Owner) newPeer(s *socket, theirs hello, info PeerInfo) (*Peer, error) {
+	p := &Peer{o: o, s: s, theirs: theirs, info: info, row: newRow(), maps: map[uint64]*mapping{}, arrived: make(chan struct{}, 1), room: make(chan struct{}, 1),
+		views: map[uint64]*view{}, holding: map[uint64]struct{}{}, asks: map[uint32]*ask{}, over: make(chan struct{}), working: make(chan struct{}, maxQuestions)}
+	p.ctx, p.cancelFn = context.WithCancelCause(context.Background())
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil, fmt.Errorf("the owner is %w", ErrClosed)
+	}
+	o.connections++
+	p.info.Connection = o.connections
+	o.peers[p] = struct{}{}
+	return p, nil
+}
+
+// Info says who the peer is.
+func (p *Peer) Info() PeerInfo { return p.info }
+
+// Owner returns the owner whose arenas the peer's offers go to.
+func (p *Peer) Owner() *Owner { return p.o }
+
+// Done is closed when nothing more can be offered to the peer or come from it: it ended, it died, or Close was called.
+// Tensors that were received stay good, and so do those that wait in Receive, but for Close.
+func (p *Peer) Done() <-chan struct{} { return p.over }
+
+// Err says why, once Done is closed: [io.EOF] after an orderly end by the peer, [ErrClosed] after Close or a death,
+// [ErrPeer] after a breach of the protocol. Before, it is nil.
+func (p *Peer) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// finish notes why nothing more comes and wakes all who wait. The first reason stays.
+func (p *Peer) finish(err error) {
+	p.mu.Lock()
+	if p.err == nil {
+		p.err = err
+	}
+	p.mu.Unlock()
+	p.overOnce.Do(func() {
+		close(p.over)
+		p.cancelFn(err)
+		p.failAsks()
+	})
+}
+
+// Close ends the connection: offers that were not received yet are given back. What was received from the peer stays good and
+// keeps the socket until its release, and what the peer holds stays good until the peer lets go.
+func (p *Peer) Close() error {
+	p.finish(fmt.Errorf("the connection is %w", ErrClosed))
+	p.mu.Lock()
+	p.closed = true
+	waiting := p.inbox
+	p.inbox, p.inline = nil, 0
+	p.mu.Unlock()
+	for _, a := range waiting {
+		p.giveUp(a)
+	}
+	p.sendEnd()
+	p.settle()
+	return nil
+}
+
+// sendEnd says once that nothing more will be offered or taken.
+func (p *Peer) sendEnd() {
+	p.mu.Lock()
+	first := !p.sentEnd
+	p.sentEnd = true
+	p.mu.Unlock()
+	if first {
+		p.reply(header{kind: kindEnd}, nil)
+	}
+}
+
+// settle ends the socket as far as that is right by now: nothing is held of the peer, so it may hear so; its side is over, so
+// nothing is left to hear.
+func (p *Peer) settle() {
+	p.mu.Lock()
+	idle := p.sentEnd && len(p.holding) == 0
+	ended := p.ended
+	p.mu.Unlock()
+	if !idle {
+		return
+	}
+	p.outMu.Lock()
+	if len(p.queue) > 0 && !ended { // whoever empties the queue calls again
+		p.outMu.Unlock()
+		return
+	}
+	if !p.shut {
+		p.shut = true
+		p.s.shutWrite()
+	}
+	p.outMu.Unlock()
+	if ended {
+		p.s.close()
+	}
+}
+
+// post sends a message without blocking. An error means that the connection is over.
+func (p *Peer) post(h header, body func([]byte) []byte) error { return p.postWith(h, body, -1) }
+
+func (p *Peer) postWith(h header, body func([]byte) []byte, fd int) error {
+	p.outMu.Lock()
+	defer p.outMu.Unlock()
+	if p.shut {
+		return fmt.Errorf("the connection is %w", ErrClosed)
+	}
+	p.scratch = h.append(p.scratch[:0])
+	if body != nil {
+		p.scratch = body(p.scratch)
+	}
+	if len(p.queue) == 0 {
+		err := p.s.send(p.scratch, fd, false)
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+		go p.flush()
+	}
+	if p.queued > maxQueued {
+		return errBusy
+	}
+	q := queued{packet: slices.Clone(p.scratch), fd: -1}
+	if fd >= 0 { // its owner may close it before the packet goes
+		dup, err := duplicate(fd)
+		if err != nil {
+			return err
+		}
+		q.fd = dup
+	}
+	p.queue = append(p.queue, q)
+	p.queued += len(q.packet)
+	if p.queued > maxQueued {
+		go p.poison(malformed("got questions and no reader: %d bytes of answers wait", p.queued))
+	}
+	return nil
+}
+
+// reply is post for what the reader and releases have to say. A peer to which nothing can be sent is gone, and whatever it did
+// not hear the end of file says: the reader must get there, past all that the peer sent before.
+func (p *Peer) reply(h header, body func([]byte) []byte) { _ = p.post(h, body) }
+
+// congested reports whether packets wait for the other end to read.
+func (p *Peer) congested() bool {
+	p.outMu.Lock()
+	defer p.outMu.Unlock()
+	return len(p.queue) > 0
+}
+
+// flush sends the queue.
+func (p *Peer) flush() {
+	for {
+		p.outMu.Lock()
+		if len(p.queue) == 0 {
+			p.queue, p.queued = nil, 0
+			p.outMu.Unlock()
+			break
+		}
+		q := p.queue[0]
+		p.outMu.Unlock()
+		err := p.s.send(q.packet, q.fd, true)
+		p.outMu.Lock()
+		closeDescriptor(q.fd)
+		p.queue = p.queue[1:]
+		p.queued -= len(q.packet)
+		if err != nil { // the reader learns it too, and ends the connection
+			for _, q := range p.queue {
+				closeDescriptor(q.fd)
+			}
+			p.queue, p.queued = nil, 0
+		}
+		p.outMu.Unlock()
+	}
+	p.o.mu.Lock()
+	p.row.signal()
+	p.o.mu.Unlock()
+	p.settle()
+}
+
+// read is the goroutine that receives.
+func (p *Peer) read() {
+	packet := make([]byte, maxPacket)
+	var err error
+	for err == nil {
+		var n, fd int
+		var lost bool
+		if n, fd, lost, err = p.s.receive(packet); err != nil {
+			break
+		}
+		err = p.handle(packet[:n], fd, lost)
+		if err == nil {
+			p.waitForRoom()
+		}
+		if err == nil && p.broken.Load() {
+			err = p.Err()
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		p.finish(fmt.Errorf("%s hung up: %w", p.who(), ErrClosed))
+	} else {
+		p.poison(err)
+		p.s.awaitEnd()
+	}
+	p.end()
+}
+
+func (p *Peer) who() string { return fmt.Sprintf("process %d (%s)", p.info.PID, p.info.Command) }
+
+// end is the peer's end of file: it holds nothing any more.
+func (p *Peer) end() {
+	p.dropRow()
+	p.mu.Lock()
+	p.ended = true
+	p.mu.Unlock()
+	if p.s.hungUp() { // nobody is left who could hear of releases
+		p.s.close()
+	}
+	p.sendEnd()
+	p.o.mu.Lock()
+	delete(p.o.peers, p)
+	p.o.mu.Unlock()
+	p.settle()
+	p.unmapIdle()
+}
+
+// poison ends a connection whose peer broke the protocol. Its row stays until the kernel says that the peer's side is over.
+func (p *Peer) poison(err error) {
+	p.finish(fmt.Errorf("%s: %w (%w)", p.who(), err, ErrClosed))
+	p.broken.Store(true)
+	p.sendEnd()
+	p.settle()
+}
+
+// Pair returns the two ends of a new connection, for [Owner.Attach] in two owners.
+func Pair() (*os.File, *os.File, error) {
+	a, b, err := pair()
+	if err != nil {
+		return nil, nil, fmt.Errorf("share: %w", err)
+	}
+	return a, b, nil
+}
+
+// childVar holds the number of the descriptor that Command gave.
+const childVar = "TENURE_SHARE_FD"
+
+// Command gives a command that was not started yet one end of a new connection, which [Owner.Parent] in it, or tenure.parent()
+// in Python, takes up, and returns the other end for [Owner.Attach]. After the start, close the last of cmd.ExtraFiles:
+// while this process has the child's end open it does not hear of the child's death.
+func Command(cmd *exec.Cmd) (*os.File, error) {
+	ours, theirs, err := pair()
+	if err != nil {
+		return nil, fmt.Errorf("share: %w", err)
+	}
+	cmd.ExtraFiles = append(cmd.ExtraFiles, theirs)
+	if cmd.Env == nil {
+		cmd.Env = os.Environ()
+	}
+	cmd.Env = append(cmd.Env, childVar+"="+strconv.Itoa(2+len(cmd.ExtraFiles)))
+	return ours, nil
+}
+
+// Attach makes a peer of one end of a socket pair, which it takes over. It waits for the other end's HELLO.
+func (o *Owner) Attach(ctx context.Context, f *os.File) (*Peer, error) {
+	s, err := newSocket(f)
+	if err != nil {
+		return nil, fmt.Errorf("share attach: %w", err)
+	}
+	p, err := o.connect(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("share attach: %w", err)
+	}
+	return p, nil
+}
+
+// Parent attaches to the process that started this one with [Command].
+func (o *Owner) Parent(ctx context.Context) (*Peer, error) {
+	text := os.Getenv(childVar)
+	fd, err := strconv.Atoi(text)
+	if err != nil || fd < 3 {
+		return nil, fmt.Errorf("share parent: got %s=%q, want the number of a descriptor: %w", childVar, text, ErrNotFound)
+	}
+	closeOnExec(fd)
+	os.Unsetenv(childVar) // it is taken: children of this process have another parent
+	return o.Attach(ctx, os.NewFile(uintptr(fd), "share"))
+}

@@ -1,0 +1,354 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+
+	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/internal/osmem"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// Received is a tensor from another process. Releasing the tensor, and all views and exports of it, returns the lease.
+type Received struct {
+	Tensor *tensor.Tensor // read-only; the caller's to release
+	Label  string
+	peer   *Peer
+	serial uint64 // 0: it came inside the message
+}
+
+// view is an arena of the peer's, mapped here for reading.
+type view struct {
+	data    []byte
+	leases  int // tensors in it that are here
+	retired bool
+}
+
+// arrival is a tensor that waits to be received.
+type arrival struct {
+	offer offer
+	view  *view
+	data  []byte // of an inline one
+}
+
+// Receive returns the next tensor that the peer offers, and waits for it until ctx ends. After the peer's orderly end it is
+// [io.EOF]. What was offered before an end or a death still comes.
+func (p *Peer) Receive(ctx context.Context) (*Received, error) {
+	for {
+		p.mu.Lock()
+		if len(p.inbox) > 0 {
+			a := p.inbox[0]
+			p.inbox[0] = arrival{}
+			p.inbox = p.inbox[1:]
+			if a.view == nil {
+				p.inline -= len(a.data)
+				wake(p.room)
+			}
+			if len(p.inbox) > 0 {
+				wake(p.arrived) // for another receiver
+			}
+			p.mu.Unlock()
+			return p.deliver(a)
+		}
+		err := p.err
+		p.mu.Unlock()
+		if err != nil {
+			wake(p.arrived)
+			if errors.Is(err, io.EOF) {
+				return nil, io.EOF
+			}
+			return nil, fmt.Errorf("share receive: %w", err)
+		}
+		select {
+		case <-p.arrived:
+		case <-p.over:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("share receive: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// wake leaves a token in a channel of capacity 1.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// deliver makes a tensor of an arrival.
+func (p *Peer) deliver(a arrival) (*Received, error) {
+	crashAt(26)
+	m := &a.offer
+	r := &Received{Label: m.label, peer: p, serial: m.serial}
+	var err error
+	if a.view == nil {
+		r.Tensor, err = tensor.FromBytes(m.dt, m.layout.Shape(), a.data)
+	} else {
+		buf := memory.Adopt(a.view.data[m.offset:m.offset+m.bytes], memory.Imported|memory.ReadOnly, func() { p.giveUp(a) })
+		buf.SetLabel(m.label)
+		r.Tensor, err = tensor.FromBuffer(buf, m.first, m.dt, m.layout)
+		release(buf) // the tensor has a hold of its own; without one this returns the lease
+	}
+	if err != nil {
+		return nil, fmt.Errorf("share receive: %w", err)
+	}
+	crashAt(27)
+	return r, nil
+}
+
+// giveUp returns the lease of an arrival. It does not block: the last release of a tensor may be anywhere.
+func (p *Peer) giveUp(a arrival) {
+	if a.view == nil {
+		return
+	}
+	serial := a.offer.serial
+	p.mu.Lock()
+	_, held := p.holding[serial]
+	delete(p.holding, serial)
+	p.bytes -= uint64(a.offer.bytes)
+	a.view.leases--
+	gone := a.view.leases == 0 && (a.view.retired || p.ended)
+	p.mu.Unlock()
+	if invariant.Enabled && !held {
+		invariant.Failf("share: lease %d was returned twice", serial)
+	}
+	crashAt(28)
+	p.reply(header{kind: kindRelease, count: 1}, func(b []byte) []byte { return le.AppendUint64(b, serial) })
+	crashAt(29)
+	if gone {
+		p.unmapIdle()
+	}
+	p.settle()
+}
+
+// unmapIdle unmaps the arenas that hold no tensor here and will get none.
+func (p *Peer) unmapIdle() {
+	type gone struct {
+		id   uint64
+		data []byte
+	}
+	var list []gone
+	p.mu.Lock()
+	for id, v := range p.views {
+		if v.leases == 0 && (v.retired || p.ended) {
+			list = append(list, gone{id, v.data})
+			delete(p.views, id)
+		}
+	}
+	p.mu.Unlock()
+	for _, g := range list {
+		crashAt(30)
+		if err := osmem.Unmap(g.data); err != nil {
+			invariant.Failf("share: %v", err)
+		}
+		crashAt(31)
+		p.reply(header{kind: kindUnmapped}, func(b []byte) []byte { return le.AppendUint64(b, g.id) })
+	}
+}
+
+// handle does what one packet says. fd is the descriptor that came with it, -1 for none.
+func (p *Peer) handle(packet []byte, fd int, lost bool) error {
+	h, body, err := parseHeader(packet)
+	if fd >= 0 {
+		defer closeDescriptor(fd)
+		if err == nil && h.kind != kindArena {
+			err = malformed("got a descriptor with %s", h.kind)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	switch h.kind {
+	case kindArena:
+		return p.mapArena(body, fd, lost)
+	case kindMapped:
+		return p.answered(le.Uint64(body), nil)
+	case kindRefused:
+		return p.answered(le.Uint64(body), refusal(body))
+	case kindRetire:
+		return p.retired(le.Uint64(body))
+	case kindUnmapped:
+		return p.unmapped(le.Uint64(body))
+	case kindOffer:
+		return p.offered(h, body)
+	case kindRelease:
+		return p.released(body)
+	case kindEnd:
+		p.finish(io.EOF)
+		p.sendEnd()
+		p.settle()
+		return nil
+	case kindHello:
+		return malformed("got a second HELLO")
+	}
+	return p.handleQuestion(h, body)
+}
+
+func refusal(body []byte) error {
+	text := string(body[16:])
+	if errno := le.Uint32(body[8:]); errno != 0 {
+		return fmt.Errorf("%w: %w %s", ErrRefused, syscall.Errno(errno), text)
+	}
+	return fmt.Errorf("%w: %s", ErrRefused, text)
+}
+
+// mapArena handles ARENA.
+func (p *Peer) mapArena(body []byte, fd int, lost bool) error {
+	note, err := parseArena(body)
+	if errors.Is(err, ErrPeer) {
+		return err
+	}
+	p.mu.Lock()
+	_, known := p.views[note.id]
+	p.mu.Unlock()
+	var data []byte
+	switch {
+	case known:
+		return malformed("got arena %#x twice", note.id)
+	case err != nil: // of a kind to come
+	case lost:
+		err = syscall.EMFILE
+	case fd < 0:
+		return malformed("got ARENA without a descriptor")
+	default:
+		crashAt(23)
+		data, err = osmem.MapShared(fd, note.size)
+	}
+	if err != nil {
+		var errno syscall.Errno
+		errors.As(err, &errno)
+		p.reply(header{kind: kindRefused}, func(b []byte) []byte {
+			b = le.AppendUint64(b, note.id)
+			b = le.AppendUint32(b, uint32(errno))
+			b = le.AppendUint32(b, 0)
+			return append(b, reason(err.Error())...)
+		})
+		return nil
+	}
+	p.mu.Lock()
+	p.views[note.id] = &view{data: data}
+	p.mu.Unlock()
+	crashAt(24)
+	p.reply(header{kind: kindMapped}, func(b []byte) []byte { return le.AppendUint64(b, note.id) })
+	crashAt(25)
+	return nil
+}
+
+// retired handles RETIRE.
+func (p *Peer) retired(id uint64) error {
+	p.mu.Lock()
+	v := p.views[id]
+	if v == nil || v.retired {
+		p.mu.Unlock()
+		return malformed("got RETIRE of arena %#x, which is not mapped", id)
+	}
+	v.retired = true
+	idle := v.leases == 0
+	p.mu.Unlock()
+	if idle {
+		p.unmapIdle()
+	}
+	return nil
+}
+
+// offered handles OFFER: it notes the leases and puts the tensors into the inbox, or gives one to whoever asked for it.
+func (p *Peer) offered(h header, body []byte) error {
+	if h.request != 0 && h.count != 1 {
+		return malformed("got %d offers for one question", h.count)
+	}
+	for i := range h.count {
+		m, err := parseOffer(body[i*offerBytes:])
+		if err != nil {
+			return err
+		}
+		data := body[h.count*offerBytes:]
+		if m.serial != 0 && len(data) != 0 || m.serial == 0 && (h.count != 1 || len(data) != m.bytes) {
+			return malformed("got %d bytes behind %d offers", len(data), h.count)
+		}
+		a := arrival{offer: m}
+		if m.serial == 0 {
+			a.data = append([]byte{}, data...)
+		} else if err := p.take(&a); err != nil {
+			return err
+		}
+		if err := p.put(a, h.request); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take notes a lease.
+func (p *Peer) take(a *arrival) error {
+	m := &a.offer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	v := p.views[m.arena]
+	_, again := p.holding[m.serial]
+	switch {
+	case v == nil || v.retired:
+		return malformed("got an offer in arena %#x, which is not mapped", m.arena)
+	case m.bytes > len(v.data) || m.offset > len(v.data)-m.bytes:
+		return malformed("got an offer of %d bytes at %d of an arena of %d", m.bytes, m.offset, len(v.data))
+	case again:
+		return malformed("got lease %d twice", m.serial)
+	case len(p.holding) >= int(p.o.maxLeases) || p.bytes+uint64(m.bytes) > p.o.maxBytes:
+		return malformed("got a tensor of %d bytes over the %d of %d bytes that are here, want at most %d of %d", m.bytes, len(p.holding), p.bytes, p.o.maxLeases, p.o.maxBytes)
+	}
+	p.holding[m.serial] = struct{}{}
+	p.bytes += uint64(m.bytes)
+	v.leases++
+	a.view = v
+	return nil
+}
+
+// put gives an arrival to whoever waits for it.
+func (p *Peer) put(a arrival, request uint32) error {
+	if request != 0 {
+		return p.answer(request, reply{arrival: a, offered: true}, false)
+	}
+	p.mu.Lock()
+	closed := p.closed
+	if !closed {
+		p.inbox = append(p.inbox, a)
+		if a.view == nil {
+			p.inline += len(a.data)
+		}
+	}
+	p.mu.Unlock()
+	if closed {
+		p.giveUp(a)
+		return nil
+	}
+	wake(p.arrived)
+	return nil
+}
+
+// waitForRoom stops the reader while too many bytes of inline tensors wait to be received. It goes on when the peer's side is
+// over: what it holds must come back then.
+func (p *Peer) waitForRoom() {
+	full := func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.inline > maxInlineBox
+	}
+	if !full() {
+		return
+	}
+	ended, stop := p.s.awaitEndUntil()
+	defer stop()
+	for full() {
+		select {
+		case <-p.room:
+		case <-p.over:
+			return
+		case <-ended:
+			return
+		}
+	}
+}

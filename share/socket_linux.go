@@ -1,0 +1,277 @@
+package share
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const supported = true
+
+// errBusy: the socket's buffer is full.
+var errBusy = errors.New("socket buffer is full")
+
+// socket is a connected SOCK_SEQPACKET. One goroutine receives; sending is the caller's to order.
+type socket struct {
+	c   *net.UnixConn
+	raw syscall.RawConn
+	oob []byte // of the receiver
+
+	sendMu   sync.Mutex
+	sending  sendState
+	try, all func(fd uintptr) bool // send what is in sending: once, or until it is gone
+}
+
+type sendState struct {
+	packet, rights []byte
+	err            error
+}
+
+// newSocket takes f over, which may be a blocking one, as a socketpair makes them.
+func newSocket(f *os.File) (*socket, error) {
+	c, err := net.FileConn(f)
+	f.Close() // FileConn made a descriptor of its own
+	if err != nil {
+		return nil, fmt.Errorf("socket: %w", err)
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		c.Close()
+		return nil, fmt.Errorf("socket: got %s, want a UNIX socket: %w", c.LocalAddr().Network(), ErrRefused)
+	}
+	return wrapSocket(u)
+}
+
+func wrapSocket(c *net.UnixConn) (*socket, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	s := &socket{c: c, raw: raw, oob: make([]byte, unix.CmsgSpace(16*4))}
+	s.try = func(fd uintptr) bool {
+		s.sending.err = s.sendOnce(int(fd))
+		return true
+	}
+	s.all = func(fd uintptr) bool {
+		s.sending.err = s.sendOnce(int(fd))
+		return !errors.Is(s.sending.err, unix.EAGAIN)
+	}
+	kind := 0
+	ctlErr := raw.Control(func(fd uintptr) { kind, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TYPE) })
+	if err = errors.Join(ctlErr, err); err == nil && kind != unix.SOCK_SEQPACKET {
+		err = fmt.Errorf("socket: got type %d, want SOCK_SEQPACKET (%d): %w", kind, unix.SOCK_SEQPACKET, ErrRefused)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// sendOnce does not block. A packet goes as a whole or not at all.
+func (s *socket) sendOnce(fd int) error {
+	for {
+		err := unix.Sendmsg(fd, s.sending.packet, s.sending.rights, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		if err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// send sends a packet, with the descriptor fd unless it is negative. With wait it blocks while the other end does not read;
+// without, that is errBusy.
+func (s *socket) send(packet []byte, fd int, wait bool) error {
+	s.sendMu.Lock()
+	defer s.sendMu.Unlock()
+	s.sending = sendState{packet: packet}
+	if fd >= 0 {
+		s.sending.rights = unix.UnixRights(fd)
+	}
+	step := s.try
+	if wait {
+		step = s.all
+	}
+	err := s.raw.Write(step)
+	if err == nil {
+		err = s.sending.err
+	}
+	s.sending = sendState{}
+	if errors.Is(err, unix.EAGAIN) {
+		return errBusy
+	}
+	return err
+}
+
+// receive reads one packet. fd is the descriptor that came with it, -1 for none; lost says that there was one for which this
+// process had no room. io.EOF is the end of file: the peer's side is over.
+func (s *socket) receive(packet []byte) (n, fd int, lost bool, err error) {
+	n, oobn, flags, _, err := s.c.ReadMsgUnix(packet, s.oob)
+	if err != nil {
+		if errors.Is(err, unix.ECONNRESET) { // a peer that died with packets unread
+			err = io.EOF
+		}
+		return 0, -1, false, err
+	}
+	fd = -1
+	if oobn > 0 {
+		if fd, err = oneDescriptor(s.oob[:oobn]); err != nil {
+			return 0, -1, false, err
+		}
+	}
+	if flags&unix.MSG_TRUNC != 0 {
+		closeDescriptor(fd)
+		return 0, -1, false, malformed("got a packet of more than %d bytes", len(packet))
+	}
+	return n, fd, flags&unix.MSG_CTRUNC != 0, nil
+}
+
+// oneDescriptor returns the descriptor in a control message; more than one is malformed, and none of them stays open.
+func oneDescriptor(oob []byte) (int, error) {
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return -1, malformed("got a control message that cannot be read: %v", err)
+	}
+	var fds []int
+	for i := range messages {
+		if got, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			fds = append(fds, got...)
+		}
+	}
+	if len(fds) > 1 {
+		for _, fd := range fds {
+			closeDescriptor(fd)
+		}
+		return -1, malformed("got %d descriptors with a packet, want one", len(fds))
+	}
+	if len(fds) == 0 {
+		return -1, nil
+	}
+	return fds[0], nil
+}
+
+func closeDescriptor(fd int) {
+	if fd >= 0 {
+		unix.Close(fd)
+	}
+}
+
+// awaitEnd returns when the peer's side is over, whatever packets of it were not read. The receiver calls it and receives no
+// more.
+func (s *socket) awaitEnd() {
+	// An error means that this end was closed meanwhile.
+	_ = s.raw.Read(func(fd uintptr) bool {
+		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(p, 0)
+		return err != nil && err != unix.EINTR || n > 0
+	})
+}
+
+func (s *socket) shutWrite()              { _ = s.c.CloseWrite() }
+func (s *socket) close()                  { _ = s.c.Close() }
+func (s *socket) setDeadline(t time.Time) { _ = s.c.SetDeadline(t) }
+
+// credentials returns who the peer is. The user is checked; the rest is a label.
+func (s *socket) credentials() (pid, uid int, err error) {
+	var c *unix.Ucred
+	ctlErr := s.raw.Control(func(fd uintptr) { c, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = errors.Join(ctlErr, err); err != nil {
+		return 0, 0, fmt.Errorf("who the peer is: %w", err)
+	}
+	return int(c.Pid), int(c.Uid), nil
+}
+
+// commandOf returns the name of a process, "" if it cannot be read.
+func commandOf(pid int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func bootID() (id [16]byte) {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return id
+	}
+	raw, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(string(text)), "-", ""))
+	if err != nil || len(raw) != len(id) {
+		return id
+	}
+	return [16]byte(raw)
+}
+
+// pair returns the two ends of a new connection.
+func pair() (ours, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("socket pair: %w", err)
+	}
+	return os.NewFile(uintptr(fds[0]), "share"), os.NewFile(uintptr(fds[1]), "share"), nil
+}
+
+// lockFile takes the lock of an open file without waiting; false if another process has it.
+func lockFile(f *os.File) (bool, error) {
+	for {
+		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
+		case nil:
+			return true, nil
+		case unix.EINTR:
+		case unix.EWOULDBLOCK:
+			return false, nil
+		default:
+			return false, err
+		}
+	}
+}
+
+// ownedByUs reports whether a file is the user's own.
+func ownedByUs(info os.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
+}
+
+// isNobody reports whether a dial failed because nobody listens.
+func isNobody(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED)
+}
+
+func closeOnExec(fd int) { unix.CloseOnExec(fd) }
+
+// duplicate returns another descriptor of the same file.
+func duplicate(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3) }
+
+// interruptible calls awaitEnd in a goroutine. ended is closed when it returns by itself; stop ends it, and waits for that.
+func (s *socket) awaitEndUntil() (ended <-chan struct{}, stop func()) {
+	done := make(chan struct{})
+	go func() {
+		s.awaitEnd()
+		close(done)
+	}()
+	return done, func() {
+		_ = s.c.SetReadDeadline(time.Unix(1, 0))
+		<-done
+		_ = s.c.SetReadDeadline(time.Time{})
+	}
+}
+
+// hungUp reports whether the other end is closed altogether, and not for writing alone.
+func (s *socket) hungUp() bool {
+	hup := true
+	_ = s.raw.Control(func(fd uintptr) {
+		p := []unix.PollFd{{Fd: int32(fd)}}
+		_, err := unix.Poll(p, 0)
+		hup = err == nil && p[0].Revents&unix.POLLHUP != 0
+	})
+	return hup
+}

@@ -1,0 +1,38 @@
+//go:build !linux
+
+package share
+
+import (
+	"errors"
+	"net"
+	"os"
+	"time"
+)
+
+// Everything that makes an owner or looks for one says first that it is not supported here, so nothing below is reached.
+const supported = false
+
+var errBusy = errors.New("socket buffer is full")
+
+type socket struct{}
+
+func newSocket(*os.File) (*socket, error)                        { return nil, errUnsupported }
+func wrapSocket(*net.UnixConn) (*socket, error)                  { return nil, errUnsupported }
+func (*socket) send([]byte, int, bool) error                     { return errUnsupported }
+func (*socket) receive([]byte) (n, fd int, lost bool, err error) { return 0, -1, false, errUnsupported }
+func (*socket) awaitEnd()                                        {}
+func (*socket) shutWrite()                                       {}
+func (*socket) close()                                           {}
+func (*socket) setDeadline(time.Time)                            {}
+func (*socket) credentials() (pid, uid int, err error)           { return 0, 0, errUnsupported }
+func closeDescriptor(int)                                        {}
+func commandOf(int) string                                       { return "" }
+func bootID() [16]byte                                           { return [16]byte{} }
+func pair() (ours, theirs *os.File, err error)                   { return nil, nil, errUnsupported }
+func lockFile(*os.File) (bool, error)                            { return false, errUnsupported }
+func ownedByUs(os.FileInfo) bool                                 { return false }
+func isNobody(error) bool                                        { return false }
+func closeOnExec(int)                                            {}
+func duplicate(int) (int, error)                                 { return -1, errUnsupported }
+func (*socket) awaitEndUntil() (<-chan struct{}, func())         { return nil, nil }
+func (*socket) hungUp() bool                                     { return true }
