@@ -1,23 +1,3 @@
-// Package share gives memory to other processes on the same machine without copying it.
-//
-// [Common] is bytes that never change, such as a model's weights in the form in which kernels read them: one copy for all
-// processes of a user, made by the first one that asks and mapped by the others. Nobody has to be told of anybody: the key, a
-// hash of what decides the bytes, is all that they agree on.
-//
-//	b, made, err := share.Common(ctx, key, size, "weights of resnet50", fill)
-//	if err != nil {
-//		return err
-//	}
-//	defer b.Release()
-//
-// # Memory
-//
-// The caller owns the buffer and releases it. The kernel keeps the memory for as long as any process has it; the death of one
-// takes nothing from the others.
-//
-// # Concurrency
-//
-// All functions may be called from any goroutine.
 package share
 
 import (

@@ -38,7 +38,7 @@ func userFolder() string {
 
 // privateFolder makes a folder if it is missing, and refuses one that others may enter.
 func privateFolder(dir string) (string, error) {
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
 	var st unix.Stat_t
@@ -88,6 +88,34 @@ func tryLock(path string) (*fileLock, error) {
 		return l, nil
 	}
 	return nil, errors.Join(err, fs.ErrNotExist, unix.Close(fd))
+}
+
+// takeLock takes the lock of a file without waiting, and makes the file if it is missing; nil if another process has it.
+func takeLock(path string) (*fileLock, error) {
+	for {
+		fd, err := openLock(path)
+		if err != nil {
+			return nil, err
+		}
+		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		l := &fileLock{fd, path}
+		if err == nil && l.isNamed() {
+			return l, nil
+		}
+		_ = unix.Close(fd)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, nil
+		}
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return nil, &fs.PathError{Op: "flock", Path: path, Err: err}
+		}
+	}
+}
+
+// remove removes the file of a lock, and unlocks.
+func (l *fileLock) remove() {
+	_ = os.Remove(l.path)
+	l.unlock()
 }
 
 func openLock(path string) (int, error) {

@@ -26,8 +26,6 @@ const (
 	// silence is how long a holder may take to answer. One that is stopped does not.
 	silence = time.Second
 
-	longestPath = len(unix.RawSockaddrUnix{}.Path) - 1
-
 	answerMagic = 'T' | 'N'<<8 | 'C'<<16 | 'B'<<24
 	answerBytes = 4 + 4 + len(Key{}) + 8 // magic, version, key, size
 )
@@ -109,7 +107,7 @@ func (c *copyHeld) make(size int, fill func([]byte) error) error {
 // cannot be used, and it must not keep others from work.
 func (c *copyHeld) find(ctx context.Context, size int) bool {
 	for _, path := range socketsOf(c.folder, c.name) {
-		fd, n, err := ask(ctx, path, c.key)
+		fd, n, err := askHolder(ctx, path, c.key)
 		if isStale(err) {
 			_ = os.Remove(path)
 		}
@@ -200,8 +198,8 @@ func (c *copyHeld) answer(conn *net.UnixConn) error {
 	return err
 }
 
-// ask gets the descriptor from a holder, and how many bytes it says that there are.
-func ask(ctx context.Context, path string, key Key) (fd, size int, err error) {
+// askHolder gets the descriptor from a holder, and how many bytes it says that there are.
+func askHolder(ctx context.Context, path string, key Key) (fd, size int, err error) {
 	d := net.Dialer{Timeout: silence}
 	conn, err := d.DialContext(ctx, "unixpacket", path)
 	if err != nil {
@@ -220,7 +218,7 @@ func ask(ctx context.Context, path string, key Key) (fd, size int, err error) {
 	if err != nil {
 		return -1, 0, err
 	}
-	fds := descriptors(control[:cn])
+	fds := rightsIn(control[:cn])
 	size, err = parseAnswer(packet[:n], key)
 	if err == nil && len(fds) != 1 {
 		err = fmt.Errorf("got %d descriptors, want one", len(fds))
@@ -251,8 +249,8 @@ func parseAnswer(p []byte, key Key) (size int, err error) {
 	return int(n), nil
 }
 
-// descriptors are those that came with a packet.
-func descriptors(control []byte) (fds []int) {
+// rightsIn returns the descriptors that came with a packet.
+func rightsIn(control []byte) (fds []int) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {
 		return nil

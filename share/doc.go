@@ -36,6 +36,12 @@
 //
 // Empty arenas stay for the next tensors. [Owner.Collect] gives them back, and so does an allocation that finds no room.
 //
+// # Bytes in common
+//
+// [Common] is for bytes that never change, such as a model's weights in the form in which kernels read them: one copy for all
+// processes of a user, made by the first one that asks and mapped by the others. Nobody has to be told of anybody: the key, a
+// hash of what decides the bytes, is all that they agree on. It needs no owner and no lease.
+//
 // # Concurrency
 //
 // Everything may be called from any goroutine. A release never blocks; an offer waits while the consumer holds all that it is

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -28,47 +26,18 @@ const longestPath = 107
 
 // resolve returns the directory of the options, checked and made.
 func resolve(opts []Option) (string, error) {
-	if !supported {
-		return "", errUnsupported
-	}
 	var p place
 	for _, o := range opts {
 		o(&p)
 	}
-	dir := p.dir
-	if dir == "" {
-		dir = defaultDir()
+	if p.dir == "" {
+		p.dir = userFolder()
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("socket directory: %w", err)
-	}
-	info, err := os.Lstat(dir)
+	dir, err := privateFolder(p.dir)
 	if err != nil {
-		return "", fmt.Errorf("socket directory: %w", err)
-	}
-	if !info.IsDir() || info.Mode().Perm() != 0o700 || !ownedByUs(info) {
-		return "", fmt.Errorf("socket directory %s: got mode %s, want a directory of this user's with mode drwx------: %w", dir, info.Mode(), ErrRefused)
+		return "", fmt.Errorf("socket directory: %w (%w)", err, ErrRefused)
 	}
 	return dir, nil
-}
-
-func defaultDir() string {
-	if dir := os.Getenv("TENURE_SHARE_DIR"); dir != "" {
-		return dir
-	}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
-		return filepath.Join(dir, "tenure")
-	}
-	user := strconv.Itoa(os.Geteuid())
-	if run := filepath.Join("/run/user", user); isDir(run) {
-		return filepath.Join(run, "tenure")
-	}
-	return filepath.Join(os.TempDir(), "tenure-"+user)
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 func checkName(name string) error {
@@ -94,49 +63,11 @@ func socketPath(dir, name string) (string, error) {
 	return path, nil
 }
 
-// nameLock is the exclusive right to a name. It ends with its process.
-type nameLock struct {
-	f    *os.File
-	path string
-}
-
-// takeName takes the lock of a name without waiting; nil if another process has it.
-func takeName(dir, name string) (*nameLock, error) {
-	path := filepath.Join(dir, name+".lock")
-	for {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-		if err != nil {
-			return nil, fmt.Errorf("lock of %s: %w", name, err)
-		}
-		got, err := lockFile(f)
-		if err != nil || !got {
-			f.Close()
-			if err != nil {
-				err = fmt.Errorf("lock of %s: %w", name, err)
-			}
-			return nil, err
-		}
-		// Whoever had the lock before may have removed the file on leaving: then this lock is on a file without a name.
-		mine, err1 := f.Stat()
-		now, err2 := os.Stat(path)
-		if err1 == nil && err2 == nil && os.SameFile(mine, now) {
-			return &nameLock{f: f, path: path}, nil
-		}
-		f.Close()
-	}
-}
-
-// release removes the file and then gives the lock up.
-func (l *nameLock) release() {
-	os.Remove(l.path)
-	l.f.Close()
-}
-
 // Listener makes peers of the processes that dial its name.
 type Listener struct {
 	o     *Owner
 	l     *net.UnixListener
-	lock  *nameLock
+	lock  *fileLock
 	name  string
 	path  string
 	ready chan *Peer
@@ -167,7 +98,11 @@ func (o *Owner) listen(name string, opts []Option) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := takeName(dir, name)
+	lock, err := takeLock(filepath.Join(dir, name+".lock"))
+	for try := 0; err == nil && lock == nil && try < 5; try++ { // somebody may just be looking whether the name is in use
+		time.Sleep(10 * time.Millisecond)
+		lock, err = takeLock(filepath.Join(dir, name+".lock"))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +112,7 @@ func (o *Owner) listen(name string, opts []Option) (*Listener, error) {
 	os.Remove(path) // of a listener that was killed: we have the lock, so nobody listens there
 	ul, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {
-		lock.release()
+		lock.remove()
 		return nil, err
 	}
 	ul.SetUnlinkOnClose(false) // Close does it while it has the lock
@@ -260,7 +195,7 @@ func (l *Listener) Close() error {
 		close(l.ended)
 		l.o.disown(l)
 		os.Remove(l.path)
-		l.lock.release()
+		l.lock.remove()
 		l.l.Close()
 		l.work.Wait()
 	})
@@ -341,13 +276,13 @@ func Names(opts ...Option) ([]Name, error) {
 			continue
 		}
 		seen[name] = true
-		lock, err := takeName(dir, name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		lock, err := takeLock(filepath.Join(dir, name+".lock"))
+		if err != nil {
 			return names, fmt.Errorf("share names: %w", err)
 		}
 		if lock != nil {
 			os.Remove(filepath.Join(dir, name+".sock"))
-			lock.release()
+			lock.remove()
 		}
 		names = append(names, Name{Name: name, Stale: lock != nil})
 	}

@@ -75,7 +75,7 @@ func checkDescriptors(t testing.TB) {
 	t.Helper()
 	before := descriptors(t)
 	t.Cleanup(func() {
-		eventually(t, "descriptors and maps of arenas are gone", func() bool { return len(descriptors(t)) <= len(before) && arenaMaps(t) == 0 })
+		untilTrue(t, "descriptors and maps of arenas are gone", func() bool { return len(descriptors(t)) <= len(before) && arenaMaps(t) == 0 })
 	})
 }
 
@@ -96,7 +96,7 @@ func arenaMaps(t testing.TB) int {
 	return strings.Count(string(ok(os.ReadFile("/proc/self/maps"))(t)), "memfd:tenure")
 }
 
-func eventually(t testing.TB, what string, holds func() bool) {
+func untilTrue(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for until := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(until) {
@@ -173,12 +173,12 @@ func TestOfferReceiveRelease(t *testing.T) {
 		t.Errorf("with a view out: got %d leases, want 1", n)
 	}
 	mustRelease(t, view)
-	eventually(t, "the lease is back", func() bool { return len(a.o.Outstanding()) == 0 })
-	eventually(t, "the block is free", func() bool { return a.o.State().Bytes.Used == 0 })
+	untilTrue(t, "the lease is back", func() bool { return len(a.o.Outstanding()) == 0 })
+	untilTrue(t, "the block is free", func() bool { return a.o.State().Bytes.Used == 0 })
 	if n := a.o.Collect(); n != firstArena {
 		t.Errorf("collect: got %d bytes, want the arena of %d", n, firstArena)
 	}
-	eventually(t, "the peer has unmapped", func() bool { return len(a.o.State().Arenas) == 0 })
+	untilTrue(t, "the peer has unmapped", func() bool { return len(a.o.State().Arenas) == 0 })
 	if c := a.o.State().Bytes.Copied; c != 0 {
 		t.Errorf("%d bytes were copied, want 0", c)
 	}
@@ -301,7 +301,7 @@ func TestTickets(t *testing.T) {
 	ticket := ok(r.Ticket(t.Context()))(t)
 	spare := ok(r.Ticket(t.Context()))(t)
 	mustRelease(t, r.Tensor)
-	eventually(t, "only tickets are left", func() bool { return len(a.o.Outstanding()) == 2 && a.o.Outstanding()[0].State == "ticket" })
+	untilTrue(t, "only tickets are left", func() bool { return len(a.o.Outstanding()) == 2 && a.o.Outstanding()[0].State == "ticket" })
 	got := ok(c.Claim(t.Context(), ok(ParseTicket(ticket.String()))(t)))(t)
 	if got.Label != "to forward" || sum(t, got.Tensor) != 31*32/2 {
 		t.Errorf("claimed %q %s, want what was offered first", got.Label, got.Tensor)
@@ -315,7 +315,7 @@ func TestTickets(t *testing.T) {
 	mustRelease(t, got.Tensor)
 	b.Cancel(spare)
 	b.Cancel(spare)
-	eventually(t, "nothing is left", func() bool { return a.o.State().Bytes.Used == 0 })
+	untilTrue(t, "nothing is left", func() bool { return a.o.State().Bytes.Used == 0 })
 	if _, err := c.Claim(t.Context(), spare); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a cancelled ticket: got %v, want ErrNotFound", err)
 	}
@@ -336,7 +336,7 @@ func TestTicketsEndWithWhoAskedForThem(t *testing.T) {
 	ticket := ok(r.Ticket(t.Context()))(t)
 	mustRelease(t, r.Tensor)
 	b.Close()
-	eventually(t, "the row is dropped", func() bool { return a.o.State().Bytes.Used == 0 })
+	untilTrue(t, "the row is dropped", func() bool { return a.o.State().Bytes.Used == 0 })
 	if _, err := c.Claim(t.Context(), ticket); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the ticket of a peer that is gone: got %v, want ErrNotFound", err)
 	}
@@ -419,12 +419,12 @@ func TestBothWays(t *testing.T) {
 		t.Errorf("limbo: got %d and %d bytes, want 40 and 80", a.o.State().Bytes.Limbo, b.o.State().Bytes.Limbo)
 	}
 	mustRelease(t, ry.Tensor)
-	eventually(t, "b's block is free", func() bool { return b.o.State().Bytes.Used == 0 })
+	untilTrue(t, "b's block is free", func() bool { return b.o.State().Bytes.Used == 0 })
 	if a.o.State().Bytes.Limbo != 40 {
 		t.Error("a's block went while b reads it")
 	}
 	mustRelease(t, rx.Tensor)
-	eventually(t, "a's block is free", func() bool { return a.o.State().Bytes.Used == 0 })
+	untilTrue(t, "a's block is free", func() bool { return a.o.State().Bytes.Used == 0 })
 }
 
 func TestEndAfterOffers(t *testing.T) {

@@ -220,27 +220,6 @@ func pair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "share"), os.NewFile(uintptr(fds[1]), "share"), nil
 }
 
-// lockFile takes the lock of an open file without waiting; false if another process has it.
-func lockFile(f *os.File) (bool, error) {
-	for {
-		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err {
-		case nil:
-			return true, nil
-		case unix.EINTR:
-		case unix.EWOULDBLOCK:
-			return false, nil
-		default:
-			return false, err
-		}
-	}
-}
-
-// ownedByUs reports whether a file is the user's own.
-func ownedByUs(info os.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
-}
-
 // isNobody reports whether a dial failed because nobody listens.
 func isNobody(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED)

@@ -29,10 +29,16 @@ func closeDescriptor(int)                                        {}
 func commandOf(int) string                                       { return "" }
 func bootID() [16]byte                                           { return [16]byte{} }
 func pair() (ours, theirs *os.File, err error)                   { return nil, nil, errUnsupported }
-func lockFile(*os.File) (bool, error)                            { return false, errUnsupported }
-func ownedByUs(os.FileInfo) bool                                 { return false }
 func isNobody(error) bool                                        { return false }
 func closeOnExec(int)                                            {}
 func duplicate(int) (int, error)                                 { return -1, errUnsupported }
 func (*socket) awaitEndUntil() (<-chan struct{}, func())         { return nil, nil }
 func (*socket) hungUp() bool                                     { return true }
+
+// fileLock is a lock on a file, which ends with its process.
+type fileLock struct{}
+
+func (*fileLock) remove()                  {}
+func takeLock(string) (*fileLock, error)   { return nil, errUnsupported }
+func userFolder() string                   { return "" }
+func privateFolder(string) (string, error) { return "", errUnsupported }
