@@ -36,6 +36,7 @@ func installPortable() {
 	rowSoftmax = portableSoftmax
 	expColumns = portableExpColumns
 	rowNorm = portableNorm
+	rowsNorm, rowsSoftmax = nil, nil
 	streamRow = portableStream
 	streamEnd = func() {}
 	turnWords = nil

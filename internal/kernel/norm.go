@@ -17,7 +17,7 @@ type Norm struct {
 }
 
 // perTile returns the rows of one tile.
-func (n *Norm) perTile() int { return max(1, softmaxGrain/max(n.Len, 1)) }
+func (n *Norm) perTile() int { return rowsPerTile(n.Rows, n.Len) }
 
 // Tiles returns the number of tiles.
 func (n *Norm) Tiles() int { return (n.Rows + n.perTile() - 1) / n.perTile() }
@@ -26,7 +26,14 @@ func (n *Norm) Tiles() int { return (n.Rows + n.perTile() - 1) / n.perTile() }
 // receive a number per row.
 func NormTile[T Float](n *Norm, tile int, dst, src, scale, bias, mean, invStd []T) {
 	lo := tile * n.perTile()
-	for row := lo; row < min(lo+n.perTile(), n.Rows); row++ {
+	hi := min(lo+n.perTile(), n.Rows)
+	if d, ok := any(dst).([]float32); ok && n.Channels == 0 && bias != nil && rowsNorm != nil {
+		x, k, b := any(src).([]float32), any(scale).([]float32), any(bias).([]float32)
+		if rowsNorm(n, lo, hi, d, x, k, b, any(mean).([]float32), any(invStd).([]float32), false) {
+			return
+		}
+	}
+	for row := lo; row < hi; row++ {
 		d, x := dst[row*n.Len:(row+1)*n.Len], src[row*n.Len:(row+1)*n.Len]
 		m, inv := moments(x, n.Epsilon)
 		if mean != nil {
@@ -54,9 +61,14 @@ func NormTile[T Float](n *Norm, tile int, dst, src, scale, bias, mean, invStd []
 // NormStream is NormTile for layer normalisation over rows of StreamRows elements at most, with a result that is written past the caches.
 // dst is not src, and scratch takes a row.
 func NormStream(n *Norm, tile int, scratch, dst, src, scale, bias []float32) {
-	part, row := Norm{Rows: 1, Len: n.Len, Epsilon: n.Epsilon}, scratch[:n.Len]
 	lo := tile * n.perTile()
-	for at := lo * n.Len; at < min(lo+n.perTile(), n.Rows)*n.Len; at += n.Len {
+	hi := min(lo+n.perTile(), n.Rows)
+	if bias != nil && rowsNorm != nil && rowsNorm(n, lo, hi, dst, src, scale, bias, nil, nil, true) {
+		streamEnd()
+		return
+	}
+	part, row := Norm{Rows: 1, Len: n.Len, Epsilon: n.Epsilon}, scratch[:n.Len]
+	for at := lo * n.Len; at < hi*n.Len; at += n.Len {
 		NormTile(&part, 0, row, src[at:at+n.Len], scale, bias, nil, nil)
 		streamRow(dst[at:at+n.Len], row)
 	}

@@ -13,6 +13,11 @@ var (
 	rowSoftmax = portableSoftmax
 	expColumns = portableExpColumns // dst[i] = exp(src[i]-peak[i]), added to sum[i]
 	rowNorm    = portableNorm
+
+	// Whole rows at once, where a variant has code for them; false: it has none for rows like these. With stream, or a temp that takes a
+	// row, results are written past the caches; streamEnd must follow.
+	rowsNorm    func(n *Norm, lo, hi int, dst, src, scale, bias, mean, invStd []float32, stream bool) bool
+	rowsSoftmax func(n int, dst, temp, src []float32) bool
 )
 
 // portableSum adds in four chains, which the processor runs side by side.

@@ -13,6 +13,15 @@ type Softmax struct {
 // softmaxGrain is the number of elements of one tile.
 const softmaxGrain = 8 << 10
 
+// rowsPerTile is how many rows a tile has. Among many rows it has more: at a tile's beginning the memory is asked for nothing.
+func rowsPerTile(rows, length int) int {
+	grain := softmaxGrain
+	if rows*length >= 1<<20 {
+		grain = rangeElements
+	}
+	return max(1, grain/max(length, 1))
+}
+
 // softmaxWidth is the most columns that are computed together, so that memory is read along its rows; columnBytes is what a block of them
 // may have to stay in a cache between its passes.
 const (
@@ -29,7 +38,7 @@ func (s *Softmax) width() int {
 // units returns how many rows, or blocks of columns, there are, and how many make a tile.
 func (s *Softmax) units() (n, perTile int) {
 	if s.Inner == 1 {
-		return s.Outer, max(1, softmaxGrain/max(s.Axis, 1))
+		return s.Outer, rowsPerTile(s.Outer, s.Axis)
 	}
 	w := s.width()
 	return s.Outer * ceilDiv(s.Inner, w), max(1, softmaxGrain/max(s.Axis*min(w, s.Inner), 1))
@@ -52,7 +61,13 @@ func (s *Softmax) ScratchBytes() int {
 // SoftmaxTile computes one tile.
 func SoftmaxTile[T Float](s *Softmax, tile int, scratch []float64, dst, src []T) {
 	n, perTile := s.units()
-	for u := tile * perTile; u < min((tile+1)*perTile, n); u++ {
+	lo, hi := tile*perTile, min((tile+1)*perTile, n)
+	if f, ok := any(dst).([]float32); ok && s.Inner == 1 && !s.Log && rowsSoftmax != nil {
+		if rowsSoftmax(s.Axis, f[lo*s.Axis:hi*s.Axis], nil, any(src).([]float32)[lo*s.Axis:hi*s.Axis]) {
+			return
+		}
+	}
+	for u := lo; u < hi; u++ {
 		if s.Inner != 1 {
 			blocks := ceilDiv(s.Inner, s.width())
 			o, at := u/blocks, u%blocks*s.width()
@@ -77,7 +92,12 @@ const StreamRows = 4 << 10
 func SoftmaxStream(s *Softmax, tile int, scratch, dst, src []float32) {
 	n, perTile := s.units()
 	row := scratch[:s.Axis]
-	for at := tile * perTile * s.Axis; at < min((tile+1)*perTile, n)*s.Axis; at += s.Axis {
+	lo, hi := tile*perTile*s.Axis, min((tile+1)*perTile, n)*s.Axis
+	if !s.Log && rowsSoftmax != nil && rowsSoftmax(s.Axis, dst[lo:hi], row, src[lo:hi]) {
+		streamEnd()
+		return
+	}
+	for at := lo; at < hi; at += s.Axis {
 		rowSoftmax(row, src[at:at+s.Axis], s.Log)
 		streamRow(dst[at:at+s.Axis], row)
 	}

@@ -16,20 +16,22 @@ type rowCode struct {
 	cube, threeQuarters, exp, log, sigmoid, silu, tanh, erf, gelu, geluTanh        rowFunc
 	softplus, mish                                                                 rowFunc
 
-	sum           func(n int, x *float32) float64
-	squares       func(n int, x *float32, s float32) float64
-	max           func(n int, x *float32, s float32) float32
-	min           func(n int, x *float32, s float32) float32
-	softmaxRow    rowFunc
-	expSum        func(n int, dst, x *float32, s float32) float32
-	expOnlySum    func(n int, x *float32, s float32) float32
-	expSumColumns func(n int, dst, x, peak, sum *float32)
-	deviations    func(n int, x *float32, s float32) (sum, squares float32)
-	normScale     func(n int, dst, x, y *float32, s, t float32)
-	normBias      func(n int, dst, x, y, z *float32, s, t float32)
-	stream        rowFunc
-	fence         func()
-	transpose     func(n int, dst, src *uint32, dstStep, srcStep int)
+	sum                            func(n int, x *float32) float64
+	squares                        func(n int, x *float32, s float32) float64
+	max                            func(n int, x *float32, s float32) float32
+	min                            func(n int, x *float32, s float32) float32
+	softmaxRow                     rowFunc
+	expSum                         func(n int, dst, x *float32, s float32) float32
+	softmaxNext, softmaxNextStream func(n int, dst, temp, x, next *float32, s float32) float32
+	expOnlySum                     func(n int, x *float32, s float32) float32
+	expSumColumns                  func(n int, dst, x, peak, sum *float32)
+	deviations                     func(n int, x *float32, s float32) (sum, squares float32)
+	normScale                      func(n int, dst, x, y *float32, s, t float32)
+	normBias                       func(n int, dst, x, y, z *float32, s, t float32)
+	normNext, normNextStream       func(n int, dst, x, y, z, next *float32, s, t, about float32) (sum, squares float32)
+	stream                         rowFunc
+	fence                          func()
+	transpose                      func(n int, dst, src *uint32, dstStep, srcStep int)
 }
 
 type (
@@ -48,8 +50,8 @@ var rows256 = rowCode{
 	round: round256, floor: floor256, ceil: ceil256, softsign: softsign256, cube: cube256, threeQuarters: threeQuarters256, exp: exp256,
 	log: log256, sigmoid: sigmoid256, silu: silu256, tanh: tanh256, erf: erf256, gelu: gelu256,
 	geluTanh: geluTanh256, softplus: softplus256, mish: mish256, sum: sum256, squares: squares256, max: max256,
-	min: min256, softmaxRow: softmaxRow256, expSum: expSum256, expOnlySum: expOnlySum256, expSumColumns: expSumColumns256,
-	deviations: deviations256, normScale: normScale256, normBias: normBias256, stream: stream256, fence: fence256, transpose: transpose256,
+	min: min256, softmaxRow: softmaxRow256, softmaxNext: softmaxNext256, softmaxNextStream: softmaxNextStream256, expSum: expSum256, expOnlySum: expOnlySum256, expSumColumns: expSumColumns256,
+	deviations: deviations256, normScale: normScale256, normBias: normBias256, normNext: normNext256, normNextStream: normNextStream256, stream: stream256, fence: fence256, transpose: transpose256,
 }
 
 var rows512 = rowCode{
@@ -61,8 +63,8 @@ var rows512 = rowCode{
 	round: round512, floor: floor512, ceil: ceil512, softsign: softsign512, cube: cube512, threeQuarters: threeQuarters512, exp: exp512,
 	log: log512, sigmoid: sigmoid512, silu: silu512, tanh: tanh512, erf: erf512, gelu: gelu512,
 	geluTanh: geluTanh512, softplus: softplus512, mish: mish512, sum: sum512, squares: squares512, max: max512,
-	min: min512, softmaxRow: softmaxRow512, expSum: expSum512, expOnlySum: expOnlySum512, expSumColumns: expSumColumns512,
-	deviations: deviations512, normScale: normScale512, normBias: normBias512, stream: stream256, fence: fence256, transpose: transpose512,
+	min: min512, softmaxRow: softmaxRow512, softmaxNext: softmaxNext512, softmaxNextStream: softmaxNextStream512, expSum: expSum512, expOnlySum: expOnlySum512, expSumColumns: expSumColumns512,
+	deviations: deviations512, normScale: normScale512, normBias: normBias512, normNext: normNext512, normNextStream: normNextStream512, stream: stream256, fence: fence256, transpose: transpose512,
 }
 
 const longRow = 1 << 10

@@ -1,6 +1,9 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"unsafe"
+)
 
 // sumElements is how much of a row is added up in float32 before it goes on in float64: a lane adds up a hundredth of it.
 const sumElements = 4 << 10
@@ -36,6 +39,7 @@ func (v *rowCode) installRows() {
 		}
 	}
 	rowNorm = v.norm
+	rowsNorm, rowsSoftmax = v.normRows, v.softmaxRows
 	streamRow = v.streamRow
 	streamEnd = v.fence
 	turnWords = v.turnWords
@@ -54,11 +58,19 @@ func peakRow(f func(n int, x *float32, s float32) float32, x []float32, peak flo
 // moments takes one pass about a number that lies among those of the row, which loses nothing where that is within a few deviations of the
 // mean. Where it is not, a second pass about the mean does.
 func (v *rowCode) moments(x []float32) (mean, variance float64) {
+	about := pivot(x)
+	mean, variance = v.about(x, about)
+	return v.retry(x, about, mean, variance)
+}
+
+func pivot(x []float32) float32 {
 	n := len(x)
-	pivot := (x[0] + x[n/4] + x[n/2] + x[n-n/4-1]) / 4
-	mean, variance = v.about(x, pivot)
-	if off := mean - float64(pivot); !(off*off <= 4*variance) {
-		mean, variance = v.about(x, float32(mean))
+	return (x[0] + x[n/4] + x[n/2] + x[n-n/4-1]) / 4
+}
+
+func (v *rowCode) retry(x []float32, about float32, mean, variance float64) (float64, float64) {
+	if off := mean - float64(about); !(off*off <= 4*variance) {
+		return v.about(x, float32(mean))
 	}
 	return mean, variance
 }
@@ -69,12 +81,58 @@ func (v *rowCode) about(x []float32, pivot float32) (mean, variance float64) {
 	count := float64(len(x))
 	for len(x) > 0 {
 		n := min(len(x), sumElements)
-		d, q := v.forRow(n).deviations(n, &x[0], pivot)
+		d, q := v.deviations(n, &x[0], pivot)
 		off, squares = off+float64(d), squares+float64(q)
 		x = x[n:]
 	}
+	return momentsAbout(pivot, off, squares, count)
+}
+
+func momentsAbout(pivot float32, off, squares, count float64) (mean, variance float64) {
 	off /= count
 	return float64(pivot) + off, max(0, squares/count-off*off)
+}
+
+// normRows takes the moments of each row while it writes the one before it.
+func (v *rowCode) normRows(n *Norm, lo, hi int, dst, src, scale, bias, mean, invStd []float32, stream bool) bool {
+	if n.Len == 0 || n.Len > sumElements || stream && !v.isWhole(dst, n.Len) {
+		return false
+	}
+	dst, src, scale, bias = dst[:hi*n.Len], src[:hi*n.Len], scale[:n.Len], bias[:n.Len]
+	f := v.normNext
+	if stream {
+		f = v.normNextStream
+	}
+	var m, variance float64
+	for row := lo; row < hi; row++ {
+		x := src[row*n.Len:][:n.Len]
+		if row == lo {
+			m, variance = v.moments(x)
+		}
+		inv := 1 / math.Sqrt(variance+n.Epsilon)
+		if mean != nil {
+			mean[row] = float32(m)
+		}
+		if invStd != nil {
+			invStd[row] = float32(inv)
+		}
+		next := x // of the last row: its moments are not used
+		if row+1 < hi {
+			next = src[(row+1)*n.Len:][:n.Len]
+		}
+		about := pivot(next)
+		off, squares := f(n.Len, &dst[row*n.Len], &x[0], &scale[0], &bias[0], &next[0], float32(m), float32(inv), about)
+		m, variance = momentsAbout(about, float64(off), float64(squares), float64(n.Len))
+		if row+1 < hi {
+			m, variance = v.retry(next, about, m, variance)
+		}
+	}
+	return true
+}
+
+// isWhole tells whether rows of n elements can be written past the caches as they are.
+func (v *rowCode) isWhole(dst []float32, n int) bool {
+	return (int(uintptr(unsafe.Pointer(unsafe.SliceData(dst))))|4*n)%v.bytes == 0
 }
 
 // cachedRow is the length up to which a row and its result stay in a core's second cache.
@@ -106,6 +164,36 @@ func (v *rowCode) softmax(dst, src []float32, log bool) {
 		return
 	}
 	v.expScale.run(dst, src, peak, float32(1/sum))
+}
+
+// softmaxRows looks for the largest element of each row while it writes the one before it. temp, if any, takes a row.
+func (v *rowCode) softmaxRows(n int, dst, temp, src []float32) bool {
+	stream := temp != nil
+	if n == 0 || n > sumElements || stream && !v.isWhole(dst, n) {
+		return false
+	}
+	src = src[:len(dst)]
+	f, peak := v.softmaxNext, float32(0)
+	if stream {
+		f = v.softmaxNextStream
+	}
+	for at := 0; at < len(dst); at += n {
+		if at == 0 {
+			peak = v.max(n, &src[0], float32(math.Inf(-1)))
+		}
+		next := at + n
+		if next == len(dst) {
+			next = at // whose largest element is not used
+		}
+		to := dst[at : at+n]
+		if stream {
+			temp = temp[:n]
+		} else {
+			temp = to
+		}
+		peak = f(n, &to[0], &temp[0], &src[at], &src[next], peak)
+	}
+	return true
 }
 
 // expSums is the largest element of a row and the sum of exp(x-peak). What was added up about a smaller one is scaled down.

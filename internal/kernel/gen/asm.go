@@ -238,6 +238,16 @@ func (a *assembler) store(from int, to string, half, tail bool) {
 	}
 }
 
+// storeTo stores a vector of float32 or what the mask leaves of it. With stream set whole vectors pass the caches; their places are then
+// at multiples of a vector's size, and fence must follow.
+func (a *assembler) storeTo(stream bool, from int, to string, tail bool) {
+	if stream && !tail {
+		a.op("VMOVNTPS %s, %s", a.v(from), to)
+		return
+	}
+	a.store(from, to, false, tail)
+}
+
 // Predicates of comparisons; the last two are true on NaN.
 const (
 	less      = 0x11

@@ -4,23 +4,12 @@ package main
 // float64. Four sums run side by side.
 func (a *assembler) momentKernels() {
 	const sums, x, about = 4, 8, 9 // the sums of squares behind the sums
-	clear := func(n int) {
-		for i := range n {
-			a.op("VXORPS %s, %s, %s", a.v(i), a.v(i), a.v(i))
-		}
-	}
-	fold := func(first int) {
-		for _, p := range [][2]int{{1, 0}, {3, 2}, {2, 0}} {
-			a.ps("VADDPS", first+p[0], first+p[1], first+p[1])
-		}
-		a.foldLanes("VADDPS", first, x)
-	}
 	sum, squares := param{"sum", "float32"}, param{"squares", "float32"}
 	a.function("deviations", "are the sums of x[i]-s and of its square.", []param{argN, argX, argS}, []param{sum, squares})
 	a.op("MOVQ %s, CX", a.arg(argN))
 	a.op("MOVQ %s, SI", a.arg(argX))
 	a.op("VBROADCASTSS %s, %s", a.arg(argS), a.v(about))
-	clear(2 * sums)
+	a.clear(0, 2*sums)
 	turn := 0
 	a.rowLoop([]string{"SI"}, sums, func(at func(string) string, tail bool) {
 		a.load(at("SI"), x, false, tail)
@@ -32,11 +21,26 @@ func (a *assembler) momentKernels() {
 		a.ps("VFMADD231PS", x, x, sums+turn%sums)
 		turn++
 	})
-	fold(0)
-	fold(sums)
+	a.foldFour(0, x)
+	a.foldFour(sums, x)
 	a.op("VMOVSS X0, %s", a.result(sum))
 	a.op("VMOVSS X%d, %s", sums, a.arg(squares))
 	a.ret()
+}
+
+// clear sets n vectors to zero.
+func (a *assembler) clear(first, n int) {
+	for i := first; i < first+n; i++ {
+		a.op("VXORPS %s, %s, %s", a.v(i), a.v(i), a.v(i))
+	}
+}
+
+// foldFour adds up four vectors into the first lane of the first.
+func (a *assembler) foldFour(first, spare int) {
+	for _, p := range [][2]int{{1, 0}, {3, 2}, {2, 0}} {
+		a.ps("VADDPS", first+p[0], first+p[1], first+p[1])
+	}
+	a.foldLanes("VADDPS", first, spare)
 }
 
 // stream copies past the caches: what is much larger than they are would only push other things out of them, and without reading the

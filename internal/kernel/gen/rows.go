@@ -179,6 +179,59 @@ func (a *assembler) normKernels() {
 		a.store(vecX, at("DI"), false, tail)
 	})
 	a.ret()
+	a.normNext("normNext", false)
+	a.normNext("normNextStream", true)
+}
+
+// normNext normalises a row that the caches hold while the next one comes from memory, so that memory is read and written all the time.
+// Where the next row's pivot is made of comes from memory first.
+func (a *assembler) normNext(name string, stream bool) {
+	const next, about, sums, squares = vecFree + 1, vecFree + 2, vecFree + 3, vecFree + 7
+	sum, square := param{"sum", "float32"}, param{"squares", "float32"}
+	in := []param{argN, argDst, argX, argY, {"z", "*float32"}, {"next", "*float32"}, argS, argT, {"about", "float32"}}
+	a.function(name, "is (x[i] - s) * t * y[i] + z[i]; the sums are those of next[i]-about and of its square.", in, []param{sum, square})
+	for i, reg := range []string{"CX", "DI", "SI", "DX", "R8", "R9"} {
+		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
+	}
+	for i, v := range []int{vecS, vecT, about} {
+		a.op("VBROADCASTSS %s, %s", a.arg(in[6+i]), a.v(v))
+	}
+	a.op("MOVQ CX, AX")
+	a.op("ANDQ $-4, AX") // bytes of a quarter
+	a.op("LEAQ (R9)(CX*4), R10")
+	for range 4 {
+		a.op("PREFETCHT0 (R10)")
+		a.op("ADDQ AX, R10")
+	}
+	a.op("MOVQ $2048, R11") // bytes that are asked for ahead: those that are loaded follow one another, but writing is in the way
+	a.clear(sums, 8)
+	x, y, z, s, t := a.v(vecX), a.v(vecY), a.v(vecFree), a.v(vecS), a.v(vecT)
+	turn := 0
+	a.rowLoop([]string{"DI", "SI", "DX", "R8", "R9"}, 4, func(at func(string) string, tail bool) {
+		if stream {
+			a.fetchAhead(at("R9"), "R11", turn, tail)
+		}
+		a.load(at("R9"), next, false, tail)
+		a.load(at("SI"), vecX, false, tail)
+		a.load(at("DX"), vecY, false, tail)
+		a.load(at("R8"), vecFree, false, tail)
+		a.ps("VSUBPS", about, next, next)
+		if tail {
+			a.dropTail(next)
+		}
+		a.op("VSUBPS %s, %s, %s", s, x, x)
+		a.op("VMULPS %s, %s, %s", t, x, x)
+		a.op("VFMADD213PS %s, %s, %s", z, y, x)
+		a.storeTo(stream, vecX, at("DI"), tail)
+		a.ps("VADDPS", next, sums+turn%4, sums+turn%4)
+		a.ps("VFMADD231PS", next, next, squares+turn%4)
+		turn++
+	})
+	a.foldFour(sums, vecX)
+	a.foldFour(squares, vecX)
+	a.op("VMOVSS X%d, %s", sums, a.result(sum))
+	a.op("VMOVSS X%d, %s", squares, a.arg(square))
+	a.ret()
 }
 
 // rowSums adds up in float64, half a vector of float32 at a time, with four sums so that additions do not wait for each other.

@@ -16,6 +16,8 @@ const (
 // softmaxKernels are whole rows for short ones, and the parts of long ones.
 func (a *assembler) softmaxKernels() {
 	a.softmaxRow()
+	a.softmaxNext("softmaxNext", false)
+	a.softmaxNext("softmaxNextStream", true)
 	sum := param{"sum", "float32"}
 	for _, k := range []struct {
 		name, doc string
@@ -153,6 +155,51 @@ func (a *assembler) softmaxRow() {
 		a.ps("VMULPS", smScale, fnX, fnX)
 		a.store(fnX, at("DI"), false, tail)
 	})
+	a.ret()
+}
+
+// softmaxNext is the last two passes over a row whose largest element is known. What it is still to write passes by while it looks for the
+// largest element of the next row, which memory was asked for half a row before.
+func (a *assembler) softmaxNext(name string, stream bool) {
+	const peaks, x = 4, 4
+	top := param{"top", "float32"}
+	in := []param{argN, argDst, {"temp", "*float32"}, argX, {"next", "*float32"}, argS}
+	a.function(name, "is exp(x[i]-s) / sum(exp(x[j]-s)), by way of temp, which may be dst; top is the largest of next[i]. n is not 0.", in, []param{top})
+	for i, reg := range []string{"R8", "R9", "R10", "SI", "R12"} {
+		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
+	}
+	a.op("VBROADCASTSS %s, %s", a.arg(in[5]), a.v(smPeak))
+	a.op("LEAQ (R8*4), R11")
+	a.op("LEAQ (R11)(R8*2), R11")
+	a.op("MOVQ R8, CX")
+	a.op("MOVQ R10, DI")
+	a.expSumLoop(true, "R11")
+	a.constantTo(1, smScale)
+	a.op("VDIVSS X%d, X%d, X%d", smSum, smScale, smScale)
+	a.op("VBROADCASTSS X%d, %s", smScale, a.v(smScale))
+	for i := range peaks {
+		a.op("VBROADCASTSS (R12), %s", a.v(i))
+	}
+	a.op("MOVQ R8, CX")
+	turn := 0
+	a.rowLoop([]string{"R9", "R10", "R12"}, peaks, func(at func(string) string, tail bool) {
+		a.load(at("R12"), x, false, tail)
+		if tail {
+			a.fillTail(0, x)
+		}
+		a.op("VMAXPS %s, %s, %s", a.v(turn%peaks), a.v(x), a.v(turn%peaks))
+		a.load(at("R10"), x+1, false, tail)
+		a.ps("VMULPS", smScale, x+1, x+1)
+		a.storeTo(stream, x+1, at("R9"), tail)
+		if !tail {
+			turn++
+		}
+	})
+	for _, p := range [][2]int{{1, 0}, {3, 2}, {2, 0}} {
+		a.pickLanes("VMAXPS", p[0], p[1])
+	}
+	a.foldLanes("VMAXPS", 0, x)
+	a.op("VMOVSS X0, %s", a.result(top))
 	a.ret()
 }
 

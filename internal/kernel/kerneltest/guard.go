@@ -34,14 +34,25 @@ func newSpace(t testing.TB) *space {
 // alloc returns n elements between guards. Consecutive slices start at different places relative to a vector, but always on an element.
 func alloc[T any](s *space, name string, n int) ([]T, *guarded) {
 	var zero T
+	return allocAt[T](s, name, n, func(uintptr) int { return len(s.bufs) % 4 * int(unsafe.Sizeof(zero)) })
+}
+
+// outAligned is out at a multiple of a cache line, as results have that are written past the caches vector by vector.
+func outAligned[T any](s *space, name string, n int) []T {
+	p, _ := allocAt[T](s, name, n, func(at uintptr) int { return int(-at & 63) })
+	return p
+}
+
+// allocAt is alloc with the data as many bytes behind an address as shift says of it.
+func allocAt[T any](s *space, name string, n int, shift func(at uintptr) int) ([]T, *guarded) {
+	var zero T
 	size := int(unsafe.Sizeof(zero))
-	shift := len(s.bufs) % 4 * size
-	words := make([]uint64, (2*guardBytes+shift+n*size)/8+2)
+	words := make([]uint64, (2*guardBytes+64+n*size)/8+2)
 	whole := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)
 	for i := range whole {
 		whole[i] = canary
 	}
-	from := guardBytes + shift
+	from := guardBytes + shift(uintptr(unsafe.Pointer(&whole[guardBytes])))
 	s.bufs = append(s.bufs, guarded{name: name, whole: whole, from: from, to: from + n*size})
 	// The capacity ends with the data: a portable kernel that reaches beyond it panics, an assembly one hits the guard.
 	return unsafe.Slice((*T)(unsafe.Pointer(&whole[from])), n)[:n:n], &s.bufs[len(s.bufs)-1]

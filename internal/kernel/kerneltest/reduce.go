@@ -157,7 +157,7 @@ func testArgExtreme(t *testing.T) {
 
 func testSoftmax(t *testing.T) {
 	r := newRand(43)
-	for _, dims := range [][3]int{{1, 1, 1}, {3, 7, 1}, {2, 33, 1}, {5, 1000, 1}, {2, 5, 3}, {1, 40, 70}, {3, 4, 1000}, {0, 3, 2}} {
+	for _, dims := range [][3]int{{1, 1, 1}, {3, 7, 1}, {2, 33, 1}, {5, 1000, 1}, {7, 64, 1}, {33, 1024, 1}, {2, 5, 3}, {1, 40, 70}, {3, 4, 1000}, {0, 3, 2}} {
 		for _, log := range []bool{false, true} {
 			x := ref.Map(uniform(r, dims[0]*dims[1]*dims[2]), func(v float32) float32 { return 30 * v })
 			softmaxCase(t, fmt.Sprint(dims, log), dims, log, x)
@@ -182,9 +182,11 @@ func softmaxCase(t *testing.T, name string, dims [3]int, log bool, x []float32) 
 		kernel.SoftmaxTile(&spec, i, scratch, wide, wide)
 	})
 	if dims[2] == 1 && dims[1] <= kernel.StreamRows {
-		past, row := out[float32](s, "streamed", len(x)), out[float32](s, "row", dims[1])
-		backwards(spec.Tiles(), func(i int) { kernel.SoftmaxStream(&spec, i, row, past, src) })
-		wantEqual(t, past, dst)
+		row := out[float32](s, "row", dims[1])
+		for _, past := range [][]float32{out[float32](s, "streamed", len(x)), outAligned[float32](s, "streamed by vectors", len(x))} {
+			backwards(spec.Tiles(), func(i int) { kernel.SoftmaxStream(&spec, i, row, past, src) })
+			wantEqual(t, past, dst)
+		}
 	}
 	s.check()
 	wantEqual(t, place, dst)
