@@ -14,10 +14,12 @@ var ErrLimit = errors.New("more shapes than allowed")
 // account counts what the tries of one interner hold. Only insertions and
 // sweeps write it.
 type account struct {
+	_                    [64]byte // what an insertion writes shares no cache line with what a lookup reads
 	entries, peakEntries atomic.Int64
 	bytes, peakBytes     atomic.Int64
 	limit                atomic.Int64 // of entries; 0 is none
 	collect              func() int   // takes out what nothing reaches
+	_                    [64]byte
 }
 
 // reserve counts one more entry, unless that would break the limit.

@@ -19,8 +19,8 @@
 // Shapes live on the Go heap. A *Shape is valid while Go reaches it, nobody
 // releases one, and a shape that nothing reaches any more leaves the trie,
 // with its path, some collections later. While there are few, all that are
-// dropped leave; among thousands one entry in eight may be such a one, which a
-// sample watches over. [Clear] takes them all out at once, [SetLimit] bounds
+// dropped leave; of more than a few hundred one entry in eight may be such a
+// one, which a sample watches over. [Clear] takes them all out at once, [SetLimit] bounds
 // the number of shapes in use, [Stats] counts them.
 //
 // # Concurrency

@@ -1,5 +1,8 @@
 package shape
 
+// Few is the number of entries up to which all are held weakly now and then.
+const Few = few
+
 // Settle takes out what nothing reaches, holds the rest strongly, as what has
 // survived some collections is held, or else weakly, and keeps it so until
 // release. For timings: without it a collection now and then changes the case.
@@ -9,6 +12,12 @@ func Settle(strongly bool) (release func()) {
 	if !strongly {
 		global.shapes.sweep(weaken)
 	}
+	return global.sweeping.Unlock
+}
+
+// Pause waits for a sweep that runs and lets no other begin until resume.
+func Pause() (resume func()) {
+	global.sweeping.Lock()
 	return global.sweeping.Unlock
 }
 

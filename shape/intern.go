@@ -89,9 +89,12 @@ func searchStatic(n *node[Shape], key uint32, sizes []int) *Shape {
 // newStatic returns the one shape with the sizes, which are legal and have so
 // many elements together.
 func (in *interner) newStatic(sizes []int, elements int) (*Shape, error) {
-	return in.shapes.intern(sizes,
-		func(s *Shape) bool { return s.dims == nil && slices.Equal(s.sizes, sizes) },
-		func() *Shape { return makeStatic(sizes, elements) })
+	return in.shapes.intern(sizes, isStatic(sizes), func() *Shape { return makeStatic(sizes, elements) })
+}
+
+// isStatic tells the shape with the sizes from others with the same key.
+func isStatic(sizes []int) func(*Shape) bool {
+	return func(s *Shape) bool { return s.dims == nil && slices.Equal(s.sizes, sizes) }
 }
 
 // symbolic returns the one shape with the dimensions, of which not all have a

@@ -46,7 +46,13 @@ func Of(sizes ...int) (*Shape, error) {
 
 // Lookup returns the interned shape with the given sizes, or nil when nobody
 // has made it or nothing reaches it any more. It creates nothing.
-func Lookup(sizes ...int) *Shape { return global.static(sizes) }
+func Lookup(sizes ...int) *Shape {
+	if s := global.static(sizes); s != nil {
+		return s
+	}
+	// It may have moved meanwhile.
+	return global.shapes.lookup(sizes, global.shapes.key(sizes), isStatic(sizes))
+}
 
 // MustOf is [Of] for tests and package variables; it panics on an error.
 func MustOf(sizes ...int) *Shape {

@@ -2,14 +2,14 @@ package shape
 
 import (
 	"runtime"
-	"slices"
+	"weak"
 )
 
 const (
-	probation = 8    // sweeps in one of which a node's values are tested
-	few       = 1024 // entries up to which all are tested, not a sample
-	samples   = 32   // one value in so many is of the sample; a power of two
-	slack     = 8    // one entry in so many may be dead before all are tested
+	probation = 8   // sweeps in one of which a node's values are tested
+	few       = 256 // entries up to which all are tested, not a sample
+	samples   = 32  // one value in so many is of the sample; a power of two
+	slack     = 8   // one entry in so many may be dead before all are tested
 )
 
 // watch sweeps once after every collection, for as long as the process runs.
@@ -30,7 +30,7 @@ func watch(sweep func()) {
 type phase uint8
 
 const (
-	routine phase = iota // promote, and test the sample once in so many sweeps
+	routine phase = iota // promote, and test some
 	weaken               // hold all weakly, so that the next collection tells what is reachable
 	promote              // hold all strongly
 )
@@ -39,122 +39,182 @@ const (
 // tables go by their upper bits.
 func sampled(key uint32) bool { return key>>1%samples == 0 }
 
-// startsWeak reports whether a new value is held weakly until it has survived
-// a collection. The runtime needs time and memory for each that is.
-func (t *trie[T]) startsWeak(key uint32) bool {
-	return sampled(key) || t.account.entries.Load() <= few || t.storm.Load()
+// begin reports whether a new value is held weakly until it has survived a
+// collection, and prepares it for that. The runtime needs time and memory for
+// each that is.
+func (t *trie[T]) begin(l *leaf[T]) (weakly bool) {
+	if t.account.entries.Load() > few && !t.storm.Load() {
+		if l.witness = sampled(l.key); !l.witness {
+			return false
+		}
+	}
+	l.ref = weak.Make(l.value)
+	return true
 }
 
 // sweep takes out what was collected. One sweep at a time.
 //
 // A value can be known to be dead only if it was held weakly while a
-// collection ran; held strongly it is found more quickly, and takes less
-// memory. So what survives a collection is held strongly, and one sweep in
-// some weakens it again: all values while they are few, otherwise a sample.
-// When the sample's dead stand for more than the slack, the rest is weakened
-// too, and while that goes on nothing is promoted, and new values begin weakly.
+// collection ran, a whole one, from one sweep to the next; held strongly it is
+// found more quickly, and takes less memory. So what survives one is held
+// strongly, and one sweep in some weakens it again: all values while they are
+// few, otherwise a sample. Who of the sample is held weakly while others like
+// it are not is a witness for them. When the dead witnesses stand for more than
+// the slack, all are weakened at once.
+//
+// New values begin strongly, witnesses aside. When many die, they begin weakly
+// until that is over; it is then the young who die, and those who survived a
+// collection are held strongly all the while.
 func (t *trie[T]) sweep(p phase) {
 	t.tick++
-	if p == routine && t.storm.Load() {
-		p = weaken
-	}
-	dead := 0
-	for rank := range t.roots {
-		dead += t.sweepNode(&t.roots[rank], p)
-	}
-	if p == promote {
+	d := t.sweepAll(p)
+	if p != routine {
 		t.found = 0
 		t.storm.Store(false)
 		return
 	}
-	t.found += dead
+	t.found += d.witnesses
 	entries := int(t.account.entries.Load())
-	t.storm.Store(entries > few && t.found*samples > entries/slack)
-	if p == weaken {
-		t.found = 0 // what was strong before is not so any more
+	stormy := d.all-d.witnesses > max(entries, few)/slack
+	switch {
+	case entries <= few:
+		t.found = 0
+	case t.found*samples > entries/slack:
+		t.sweepAll(weaken)
+		t.found, stormy = 0, true
 	}
+	t.storm.Store(stormy)
 }
 
-// sweepNode sweeps n and all below it and returns how many of the sample it
-// found dead.
-func (t *trie[T]) sweepNode(n *node[T], p phase) int {
-	dead := t.sweepValues(n, p)
+func (t *trie[T]) sweepAll(p phase) (d dead) {
+	for rank := range t.roots {
+		d.add(t.sweepNode(&t.roots[rank], p))
+	}
+	return d
+}
+
+// sweepNode sweeps n and all below it.
+func (t *trie[T]) sweepNode(n *node[T], p phase) dead {
+	d := t.sweepValues(n, p)
 	empty := false
 	for _, k := range n.kids.Load().all(nil) {
-		dead += t.sweepNode(k.node, p)
+		d.add(t.sweepNode(k.node, p))
 		empty = empty || k.node.isEmpty()
 	}
 	if empty {
 		t.prune(n)
 	}
-	return dead
+	return d
 }
 
 func (n *node[T]) isEmpty() bool {
 	return n.kids.Load() == nil && n.held.Load() == nil && n.weak.Load() == nil
 }
 
-func (t *trie[T]) sweepValues(n *node[T], p phase) (deadSamples int) {
-	mu := t.lock(n)
-	mu.Lock()
-	defer mu.Unlock()
-	held, weak := n.held.Load(), n.weak.Load()
-	test := func(uint32) bool { return true }
-	if p == routine {
-		p = promote
-		if (t.tick+int(n.path>>48))%probation == 0 {
-			p = weaken
-			if t.account.entries.Load() > few {
-				test = sampled
-			}
-		}
+// tested says which values of a node a sweep holds weakly.
+type tested uint8
+
+const (
+	none tested = iota
+	sample
+	all
+)
+
+func (t tested) covers(key uint32) bool { return t == all || t == sample && sampled(key) }
+
+func (t *trie[T]) tests(n *node[T], p phase) tested {
+	due := (t.tick+int(n.path>>48))%probation == 0
+	switch {
+	case p == weaken:
+		return all
+	case p == promote:
+		return none
+	case due && t.account.entries.Load() <= few:
+		return all
+	case due || t.storm.Load():
+		return sample
 	}
-	if weak == nil && (held == nil || p == promote) {
-		return 0
+	return none
+}
+
+func (t *trie[T]) sweepValues(n *node[T], p phase) dead {
+	n.Lock()
+	defer n.Unlock()
+	held, frail, test := n.held.Load(), n.weak.Load(), t.tests(n, p)
+	if frail == nil && (held == nil || test == none) {
+		return dead{}
 	}
-	live := weak.live(nil)
-	dead := weak.len() - len(live)
-	t.account.drop(dead)
-	deadSamples = weak.samples() - samplesOf(live)
-	// First into the table where values go, then out of the one they leave.
-	if p == promote {
-		if held == nil || held.used+len(live) > held.room {
-			n.held.Store(newHeld(held.leaves(live), n.level == 0))
-		} else {
-			for _, l := range live {
-				held.add(l)
-			}
+	live, d := frail.live(nil)
+	t.account.drop(d.all)
+	d.add(n.lost)
+	n.lost = dead{}
+	stay, up := live[:0:0], live[:0:0]
+	for _, l := range live {
+		if p == promote || l.aged && !test.covers(l.key) {
+			up = append(up, l)
+			continue
 		}
-		n.weak.Store(nil)
-		n.heldBytes, n.weakBytes = n.heldBytes+t.sizes(live), 0
+		if l.aged {
+			l.witness = true // its like go up
+		}
+		l.aged = true
+		stay = append(stay, l)
+	}
+	if test == none {
+		t.promote(n, up, stay)
 	} else {
-		stay := held.leaves(nil)
-		stay = slices.DeleteFunc(stay, func(l leaf[T]) bool {
-			if test(l.key) {
-				live = append(live, l)
-			}
-			return test(l.key)
-		})
-		n.weak.Store(newWeak(live))
-		n.held.Store(newHeld(stay, n.level == 0))
-		n.heldBytes, n.weakBytes = t.sizes(stay), t.sizes(live)
+		t.test(n, up, stay, test)
 	}
-	if dead > 0 {
+	if d.all > 0 {
 		n.crowd = min(n.crowd, max(t.crowd, 2*(n.held.Load().len()+n.weak.Load().len())))
 	}
 	t.settle(n)
-	return deadSamples
+	return d
+}
+
+// promote gives a node's held table more values, and its weak one what stays.
+func (t *trie[T]) promote(n *node[T], up, stay []leaf[T]) {
+	if held := n.held.Load(); held == nil || held.used+len(up) > held.room {
+		n.held.Store(newHeld(held.leaves(up), n.level == 0))
+	} else {
+		for _, l := range up {
+			held.add(l)
+		}
+	}
+	n.weak.Store(newWeak(stay, 0)) // the last: readers look here after they looked there
+	n.heldBytes, n.weakBytes = n.heldBytes+t.sizes(up), t.sizes(stay)
+}
+
+// test moves the values that are tested into the weak table; those of a sample
+// are then witnesses.
+func (t *trie[T]) test(n *node[T], up, stay []leaf[T], test tested) {
+	held := up[:0:0]
+	for _, l := range n.held.Load().leaves(up) {
+		if !test.covers(l.key) {
+			held = append(held, l)
+			continue
+		}
+		l.aged, l.witness = true, true
+		stay = append(stay, l)
+	}
+	if test == all {
+		for i := range stay {
+			stay[i].witness = false // there is nobody else
+		}
+	}
+	n.weak.Store(newWeak(stay, 0)) // first, so that readers miss nothing that leaves the other
+	n.held.Store(newHeld(held, n.level == 0))
+	n.heldBytes, n.weakBytes = t.sizes(held), t.sizes(stay)
 }
 
 // prune takes the empty children out of n. The sweeper alone holds two locks
-// at once, so it waits for nobody who waits for it.
+// at once, a child's after its parent's.
 func (t *trie[T]) prune(n *node[T]) {
-	mu := t.lock(n)
-	mu.Lock()
-	defer mu.Unlock()
+	n.Lock()
+	defer n.Unlock()
 	var left []kid[T]
 	for _, k := range n.kids.Load().all(nil) {
-		if !t.remove(k.node, mu) {
+		if !t.remove(k.node) {
 			left = append(left, k)
 		}
 	}
@@ -163,11 +223,9 @@ func (t *trie[T]) prune(n *node[T]) {
 }
 
 // remove marks an empty node as gone, unless somebody has put a value into it.
-func (t *trie[T]) remove(n *node[T], locked any) bool {
-	if mu := t.lock(n); mu != locked {
-		mu.Lock()
-		defer mu.Unlock()
-	}
+func (t *trie[T]) remove(n *node[T]) bool {
+	n.Lock()
+	defer n.Unlock()
 	if !n.isEmpty() {
 		return false
 	}

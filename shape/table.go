@@ -14,17 +14,20 @@ const lanes = 5
 // leaf is a value and the key that tables find it by. The key is a hash of
 // the whole path and never 0; equal keys do not mean equal values.
 type leaf[T any] struct {
-	key   uint32
-	value *T
-	ref   weak.Pointer[T] // zero until somebody needs it: the runtime makes it slowly
+	key     uint32
+	aged    bool // it was there at an earlier sweep
+	witness bool // see [trie.sweep]
+	value   *T
+	ref     weak.Pointer[T] // zero until somebody needs it: the runtime makes it slowly
 }
 
 // heldTable holds values strongly: reading one costs a load. A slot is written
 // once, its value before its key, so that readers need no lock.
 type heldTable[T any] struct {
 	blocks []heldBlock[T]
-	used   int // slots taken; like room under the node's lock
-	room   int // slots that may be taken
+	_      [64]byte // readers load the line above
+	used   int      // slots taken; like room under the node's lock
+	room   int      // slots that may be taken
 }
 
 type heldBlock[T any] struct {
@@ -156,21 +159,24 @@ func (t *heldTable[T]) len() int {
 // of the dead go with the table.
 type weakTable[T any] struct {
 	blocks []weakBlock[T]
-	used   int // slots taken; read and written under the node's lock
+	_      [64]byte // readers load the line above
+	used   int      // slots taken; under the node's lock
 }
 
 type weakBlock[T any] struct {
-	keys   [lanes]atomic.Uint32
-	values [lanes]weak.Pointer[T]
+	keys      [lanes]atomic.Uint32
+	aged      uint8 // a bit for each lane; like witnesses under the node's lock
+	witnesses uint8
+	values    [lanes]weak.Pointer[T]
 }
 
-// newWeak returns a table of the leaves with room for some more, nil when
-// there are none.
-func newWeak[T any](leaves []leaf[T]) *weakTable[T] {
-	if len(leaves) == 0 {
+// newWeak returns a table of the leaves with room for so many values at least,
+// nil when that is none.
+func newWeak[T any](leaves []leaf[T], room int) *weakTable[T] {
+	if len(leaves) == 0 && room == 0 {
 		return nil
 	}
-	t := &weakTable[T]{blocks: make([]weakBlock[T], len(leaves)*3/2/lanes+1)}
+	t := &weakTable[T]{blocks: make([]weakBlock[T], max(len(leaves)*3/2, room*10/9)/lanes+1)}
 	for _, l := range leaves {
 		t.add(l)
 	}
@@ -190,6 +196,12 @@ func (t *weakTable[T]) add(l leaf[T]) {
 					l.ref = weak.Make(l.value)
 				}
 				b.values[lane] = l.ref
+				if l.aged {
+					b.aged |= 1 << lane
+				}
+				if l.witness {
+					b.witnesses |= 1 << lane
+				}
 				b.keys[lane].Store(l.key)
 				t.used++
 				return
@@ -226,8 +238,8 @@ func (t *weakTable[T]) at(key uint32, step int) (*T, int) {
 	return nil, 0
 }
 
-// live appends the table's live values to into.
-func (t *weakTable[T]) live(into []leaf[T]) []leaf[T] {
+// leaves appends the table's values, alive or dead, to into.
+func (t *weakTable[T]) leaves(into []leaf[T]) []leaf[T] {
 	if t == nil {
 		return into
 	}
@@ -235,13 +247,31 @@ func (t *weakTable[T]) live(into []leaf[T]) []leaf[T] {
 		b := &t.blocks[i]
 		for lane := range lanes {
 			if key := b.keys[lane].Load(); key != 0 {
-				if v := b.values[lane].Value(); v != nil {
-					into = append(into, leaf[T]{key, v, b.values[lane]})
-				}
+				into = append(into, leaf[T]{key: key, aged: b.aged>>lane&1 != 0, witness: b.witnesses>>lane&1 != 0, ref: b.values[lane]})
 			}
 		}
 	}
 	return into
+}
+
+// dead counts values that were found dead, and the witnesses among them.
+type dead struct{ all, witnesses int }
+
+func (d *dead) add(e dead) { d.all, d.witnesses = d.all+e.all, d.witnesses+e.witnesses }
+
+// live appends the table's live values to into and counts the others.
+func (t *weakTable[T]) live(into []leaf[T]) (_ []leaf[T], d dead) {
+	for _, l := range t.leaves(nil) {
+		if l.value = l.ref.Value(); l.value != nil {
+			into = append(into, l)
+			continue
+		}
+		d.all++
+		if l.witness {
+			d.witnesses++
+		}
+	}
+	return into, d
 }
 
 func (t *weakTable[T]) len() int {
@@ -249,31 +279,6 @@ func (t *weakTable[T]) len() int {
 		return 0
 	}
 	return t.used
-}
-
-// samples returns how many of the table's values, alive or dead, are of the
-// sample.
-func (t *weakTable[T]) samples() (n int) {
-	if t == nil {
-		return 0
-	}
-	for i := range t.blocks {
-		for lane := range lanes {
-			if key := t.blocks[i].keys[lane].Load(); key != 0 && sampled(key) {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-func samplesOf[T any](leaves []leaf[T]) (n int) {
-	for _, l := range leaves {
-		if sampled(l.key) {
-			n++
-		}
-	}
-	return n
 }
 
 // kidTable finds a node's children by the next word of the path. It is

@@ -8,9 +8,10 @@ import (
 )
 
 const (
-	stripes   = 64    // locks of a trie; a power of two
+	stripes   = 64    // locks of a trie for making values; a power of two
 	maxLevels = 16    // words of a path that nodes branch on; the key covers all
 	crowd     = 16384 // values that a node takes before some move down
+	young     = 4     // so many times as many if they are held weakly: most die soon
 	worth     = 16    // one part in so many of a crowd is worth a child
 )
 
@@ -23,17 +24,21 @@ const (
 //
 // Readers take no lock and write nothing: they load the children of a node,
 // then the values it holds strongly, then those it holds weakly. Whoever
-// changes a node holds its stripe and publishes tables in that order when
+// changes a node holds its lock and publishes tables in that order when
 // values move down or from strong to weak; where a value moves the other way a
 // reader may miss it, and then looks again under the lock.
+//
+// A value is made, which takes time, under the stripe of its key and not under
+// the lock of its node: so it is made once, and those who make others need
+// not wait.
 type trie[T any] struct {
-	roots [maxLevels + 1]node[T]
-	locks [stripes]struct {
+	roots  [maxLevels + 1]node[T]
+	making [stripes]struct {
 		sync.Mutex
 		_ [64]byte // stripes do not share cache lines, wherever the first one starts
 	}
 	scales [maxLevels + 1]uint64 // odd multipliers of the hash, of this process alone
-	spread uint64                // odd multiplier that spreads children and stripes
+	spread uint64                // odd multiplier that spreads children
 
 	account *account
 	crowd   int              // as the constant, but for tests
@@ -41,22 +46,26 @@ type trie[T any] struct {
 	size    func(v *T) int   // bytes of a value
 	storm   atomic.Bool      // so many die young that new values begin weakly
 	tick    int              // counts sweeps; like what follows only the sweeper uses it
-	found   int              // dead of the sample since all values were tested
+	found   int              // dead witnesses since all values were tested
 }
 
-// node is one prefix. Its tables change under its stripe.
+// node is one prefix.
 type node[T any] struct {
-	kids atomic.Pointer[kidTable[T]]
-	held atomic.Pointer[heldTable[T]]
-	weak atomic.Pointer[weakTable[T]]
+	kids  atomic.Pointer[kidTable[T]]
+	held  atomic.Pointer[heldTable[T]]
+	weak  atomic.Pointer[weakTable[T]]
+	path  uint64 // hash of the prefix
+	level uint8
+	_     [64]byte // what readers load does not share a cache line with what changes
 
-	path      uint64 // hash of the prefix
-	bytes     int    // of its values and tables
-	heldBytes int    // of its values alone
-	weakBytes int
-	crowd     int // how many values it takes before some move down
-	level     uint8
-	gone      bool // it left the trie
+	sync.Mutex     // guards the tables and all below
+	bytes      int // of its values and tables
+	heldBytes  int // of its values alone
+	weakBytes  int
+	crowd      int  // how many values it takes before some move down
+	lost       dead // since the last sweep
+	gone       bool // it left the trie
+	_          [64]byte
 }
 
 func (t *trie[T]) open(a *account, words func(*T) []int, size func(*T) int) {
@@ -144,42 +153,58 @@ func (n *node[T]) search(key uint32, same func(*T) bool) *T {
 	return nil
 }
 
-func (t *trie[T]) lock(n *node[T]) *sync.Mutex { return &t.locks[n.path>>32%stripes].Mutex }
+// lock returns the node where a path ends, locked.
+func (t *trie[T]) lock(words []int) *node[T] {
+	for {
+		n := t.find(words)
+		n.Lock()
+		if !n.gone && n.next(words) == nil {
+			return n
+		}
+		n.Unlock()
+	}
+}
+
+// lookup returns the value of a path that is the same, or nil, also while it
+// moves.
+func (t *trie[T]) lookup(words []int, key uint32, same func(*T) bool) *T {
+	n := t.lock(words)
+	defer n.Unlock()
+	return n.search(key, same)
+}
 
 // intern returns the value of a path that is the same, or else the one that
 // create makes. It is for those who did not find it without a lock.
 func (t *trie[T]) intern(words []int, same func(*T) bool, create func() *T) (*T, error) {
 	key := t.key(words)
-	for tried := false; ; {
-		n := t.find(words)
-		mu := t.lock(n)
-		mu.Lock()
-		if n.gone || n.next(words) != nil {
-			mu.Unlock()
-			continue
-		}
-		if v := n.search(key, same); v != nil {
-			mu.Unlock()
-			return v, nil
-		}
-		if t.account.reserve() {
-			v := create()
-			t.add(n, leaf[T]{key: key, value: v})
-			mu.Unlock()
-			return v, nil
-		}
-		mu.Unlock()
-		if tried || !t.account.makeRoom() {
-			return nil, t.account.full()
-		}
-		tried = true
+	mu := &t.making[key>>16%stripes].Mutex
+	mu.Lock()
+	defer mu.Unlock()
+	if v := t.lookup(words, key, same); v != nil {
+		return v, nil
 	}
+	if !t.account.reserve() && (!t.account.makeRoom() || !t.account.reserve()) {
+		return nil, t.account.full()
+	}
+	l := leaf[T]{key: key, value: create()}
+	weakly := t.begin(&l)
+	n := t.lock(words)
+	t.add(n, l, weakly)
+	n.Unlock()
+	return l.value, nil
 }
 
 // add puts a new value into a node, which is locked.
-func (t *trie[T]) add(n *node[T], l leaf[T]) {
-	if t.startsWeak(l.key) {
-		t.addWeak(n, l)
+func (t *trie[T]) add(n *node[T], l leaf[T], weakly bool) {
+	if weakly {
+		weak := n.weak.Load()
+		if weak == nil || weak.isFull() {
+			weak = newWeak(weak.leaves(nil), 2*weak.len()+1)
+			weak.add(l)
+			n.weak.Store(weak)
+		} else {
+			weak.add(l)
+		}
 		n.weakBytes += t.size(l.value)
 	} else {
 		held := n.held.Load()
@@ -191,21 +216,9 @@ func (t *trie[T]) add(n *node[T], l leaf[T]) {
 		n.heldBytes += t.size(l.value)
 	}
 	t.settle(n)
-	if n.held.Load().len()+n.weak.Load().len() > n.crowd {
+	if n.held.Load().len() > n.crowd || n.weak.Load().len() > young*n.crowd {
 		t.burst(n)
 	}
-}
-
-func (t *trie[T]) addWeak(n *node[T], l leaf[T]) {
-	w := n.weak.Load()
-	if w != nil && !w.isFull() {
-		w.add(l)
-		return
-	}
-	live := w.live(nil)
-	t.account.drop(w.len() - len(live))
-	n.weakBytes = t.sizes(live)
-	n.weak.Store(newWeak(append(live, l)))
 }
 
 func (t *trie[T]) sizes(leaves []leaf[T]) (sum int) {
@@ -228,8 +241,10 @@ func (t *trie[T]) settle(n *node[T]) {
 // burst moves values of a crowded node, which is locked or not yet published,
 // down into children.
 func (t *trie[T]) burst(n *node[T]) {
-	all := group[T]{held: n.held.Load().leaves(nil), weak: n.weak.Load().live(nil)}
-	t.account.drop(n.weak.Load().len() - len(all.weak))
+	live, d := n.weak.Load().live(nil)
+	t.account.drop(d.all)
+	n.lost.add(d)
+	all := group[T]{held: n.held.Load().leaves(nil), weak: live}
 	kids := n.kids.Load().all(nil)
 	stay := all
 	if groups := t.split(int(n.level), &all); groups != nil {
@@ -286,7 +301,7 @@ func (t *trie[T]) split(level int, all *group[T]) map[int]*group[T] {
 func (t *trie[T]) newNode(n *node[T], word int, g *group[T]) *node[T] {
 	kid := &node[T]{path: (n.path ^ uint64(word)) * t.spread, level: n.level + 1}
 	t.fill(kid, g, nil)
-	if g.len() > t.crowd {
+	if len(g.held) > t.crowd || len(g.weak) > young*t.crowd {
 		t.burst(kid)
 	}
 	return kid
@@ -296,7 +311,7 @@ func (t *trie[T]) newNode(n *node[T], word int, g *group[T]) *node[T] {
 func (t *trie[T]) fill(n *node[T], g *group[T], kids []kid[T]) {
 	n.crowd = max(t.crowd, 2*g.len())
 	n.kids.Store(newKids(kids, t.spread))
-	n.weak.Store(newWeak(g.weak))
+	n.weak.Store(newWeak(g.weak, 0))
 	n.held.Store(newHeld(g.held, n.level == 0))
 	n.heldBytes, n.weakBytes = t.sizes(g.held), t.sizes(g.weak)
 	t.settle(n)
