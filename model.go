@@ -64,29 +64,42 @@ func (i Info) String() string {
 // aligned in it are used where they lie. Everything that the model needs and
 // Tenure lacks is reported in one error.
 func Load(path string, opts ...Option) (*Model, error) {
-	o := collect(opts)
-	m, err := onnx.Load(path, onnx.Options{Registry: o.registry, Read: o.read})
+	o, err := collect(opts)
 	if err != nil {
 		return nil, err
 	}
-	return newModel(m)
+	reading := onnx.Options{Registry: o.registry, Read: o.read}
+	if o.shared {
+		reading.Copy = commonFile
+	}
+	m, err := onnx.Load(path, reading)
+	if err != nil {
+		return nil, err
+	}
+	return newModel(m, o)
 }
 
 // LoadBytes reads a model from the bytes of an ONNX file, which must stay
 // unchanged while the model is open. Models with external data are refused.
 func LoadBytes(data []byte, opts ...Option) (*Model, error) {
-	o := collect(opts)
+	o, err := collect(opts)
+	if err != nil {
+		return nil, err
+	}
 	m, err := onnx.Parse(data, "", onnx.Options{Registry: o.registry})
 	if err != nil {
 		return nil, err
 	}
-	return newModel(m)
+	return newModel(m, o)
 }
 
 // LoadFS reads a model from a file of a file system, such as an embed.FS,
 // with its external data beside it.
 func LoadFS(fsys fs.FS, name string, opts ...Option) (*Model, error) {
-	o := collect(opts)
+	o, err := collect(opts)
+	if err != nil {
+		return nil, err
+	}
 	data, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return nil, err
@@ -99,20 +112,26 @@ func LoadFS(fsys fs.FS, name string, opts ...Option) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return newModel(m)
+	return newModel(m, o)
 }
 
-func collect(opts []Option) loadOptions {
+func collect(opts []Option) (loadOptions, error) {
 	o := loadOptions{registry: op.Builtin()}
 	for _, f := range opts {
 		f(&o)
 	}
-	return o
+	if o.shared {
+		return o, checkSharing()
+	}
+	return o, nil
 }
 
-func newModel(file *onnx.Model) (*Model, error) {
+func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
 	m := &Model{file: file, panels: exec.NewPanels(file.Weights), program: file.Program}
 	err := cpu.Err()
+	if o.shared {
+		m.panels = exec.NewCommonPanels(file.Weights, commonWeights)
+	}
 	if err == nil {
 		err = exec.CheckKernels(m.program)
 	}
@@ -387,7 +406,7 @@ func (m *Model) executable(ctx context.Context, t target, o sessionOptions) (exe
 	if err != nil {
 		return nil, nil, err
 	}
-	return exe, frozen, exe.Pack()
+	return exe, frozen, exe.Pack(ctx)
 }
 
 // compile makes the executable for a target, and says which inputs' values it

@@ -16,6 +16,7 @@ type Option func(*loadOptions)
 type loadOptions struct {
 	registry *op.Registry
 	read     bool
+	shared   bool
 }
 
 // WithOperators makes the model use a registry with operators of the caller:
@@ -36,6 +37,23 @@ const (
 // truncates kills the process, so replace model files by renaming, or choose
 // Read.
 func WithWeights(w Weights) Option { return func(o *loadOptions) { o.read = w == Read } }
+
+// WithSharedWeights makes the model read one copy of its weights with all
+// other processes of the user that load it so: what each would have to make
+// for itself, weights packed for the kernels and constants folded out of
+// others, is made by the first and mapped by the rest, however they end. What
+// is read where it lies in the model's file needs no copy. A process's own are
+// the arenas of its sessions, and constants that depend on the shapes of a run.
+//
+// With [WithWeights] and Read the file's bytes are one copy too; those that
+// [LoadBytes] and [LoadFS] get stay what they are.
+//
+// Equal weights on processors of the same level are one copy, whatever the
+// file is called. Models for other input shapes may need other panels: then
+// the processes share what was needed by the same shapes in the same order.
+// See package share; TENURE_SHARE_DIR says where processes meet. Linux only:
+// elsewhere Load fails with ErrUnsupported.
+func WithSharedWeights() Option { return func(o *loadOptions) { o.shared = true } }
 
 // SessionOption configures a session.
 type SessionOption func(*sessionOptions)

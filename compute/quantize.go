@@ -162,7 +162,7 @@ func packedBytes(q quantArgs) packer {
 		pack := &kernel.IntGemm{N: g.N, K: g.K, SignedB: g.SignedB}
 		t := preparedBytes(c, g, q)
 		t.setForm(q.b, Form{
-			Name:   fmt.Sprintf("panels of %s of %dx%d", c.In[q.b].DType, g.K, g.N),
+			Name:   fmt.Sprintf("panels of %s of %s", c.In[q.b].DType, pack.PackedLayout()),
 			Bytes:  pack.PackedBBytes(),
 			Pack:   pack.PackB,
 			Unpack: pack.UnpackB,

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,6 +30,14 @@ type Constants interface {
 
 	// Hold keeps bytes that a runner reads as long as the table is in use.
 	Hold(data []byte)
+
+	// Private returns the bytes that must be in memory of this process alone
+	// for a weight to be read as it is; nil for none.
+	Private(v *ir.Value) ([]byte, error)
+
+	// Move makes what lies in the bytes that Private returned for a weight
+	// lie in to, which holds the same, and gives their memory back.
+	Move(v *ir.Value, to []byte) error
 }
 
 // Panels holds constant operands in the forms that tasks read, for all
@@ -36,9 +45,11 @@ type Constants interface {
 // from many goroutines.
 type Panels struct {
 	constants Constants
+	common    Common // nil: they are in memory of this process alone
 
-	mu     sync.Mutex
-	packed map[panel]*memory.Buffer
+	mu      sync.Mutex
+	packed  map[panel][]byte
+	buffers []*memory.Buffer // that they lie in
 }
 
 // panel names a part of a weight in a form.
@@ -48,28 +59,59 @@ type panel struct {
 }
 
 // NewPanels makes an empty set of panels of the weights in a table.
-func NewPanels(c Constants) *Panels { return &Panels{constants: c, packed: map[panel]*memory.Buffer{}} }
+func NewPanels(c Constants) *Panels { return &Panels{constants: c, packed: map[panel][]byte{}} }
+
+// NewCommonPanels makes an empty set of panels that lie in common memory, with
+// all other bytes that would have to be made of the table's weights. They go
+// only with the panels: the table must not be read after Release.
+func NewCommonPanels(c Constants, common Common) *Panels {
+	p := NewPanels(c)
+	p.common = common
+	return p
+}
 
 // Release gives the panels back. No runner may use them any more.
 func (p *Panels) Release() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var errs []error
-	for _, b := range p.packed {
+	for _, b := range p.buffers {
 		errs = append(errs, b.Release())
 	}
+	p.buffers = nil
 	clear(p.packed)
 	return errors.Join(errs...)
+}
+
+// Bytes returns how many bytes of memory the panels hold, and whether others
+// may have the same in common.
+func (p *Panels) Bytes() (bytes int64, common bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, b := range p.buffers {
+		bytes += int64(b.Len())
+	}
+	return bytes, p.common != nil
 }
 
 // bytes returns a panel, nil before it is packed.
 func (p *Panels) bytes(key panel) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if b := p.packed[key]; b != nil {
-		return b.Bytes()
-	}
-	return nil
+	return p.packed[key]
+}
+
+func (p *Panels) put(key panel, data []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.packed[key] = data
+}
+
+// keep takes over a buffer in which panels lie.
+func (p *Panels) keep(b *memory.Buffer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.buffers = append(p.buffers, b)
 }
 
 // pack makes a panel, unless it is there, from the bytes of the weight.
@@ -77,22 +119,30 @@ func (p *Panels) pack(key panel, f *compute.Form, v *ir.Value) error {
 	if p.bytes(key) != nil {
 		return nil
 	}
-	data, ok := p.constants.Raw(v)
-	if !ok || int64(len(data)) < key.offset+key.size {
-		return fmt.Errorf("packing weight %q: no memory for its bytes: %w", v.Name, tensor.ErrLimit)
+	data, err := p.source(key, v)
+	if err != nil {
+		return err
 	}
 	b, err := memory.Alloc(f.Bytes, memory.Weights)
 	if err != nil {
 		return fmt.Errorf("packing weight %q: %w", v.Name, err)
 	}
 	b.SetLabel(v.Name + ", " + f.Name)
-	if err := p.packInto(b.Bytes(), data[key.offset:key.offset+key.size:key.offset+key.size], f, v); err != nil {
+	if err := p.packInto(b.Bytes(), data, f, v); err != nil {
 		return errors.Join(err, b.Release())
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.packed[key] = b
+	p.keep(b)
+	p.put(key, b.Bytes())
 	return nil
+}
+
+// source returns the part of a weight that a panel is made of, at any address.
+func (p *Panels) source(key panel, v *ir.Value) ([]byte, error) {
+	data, ok := p.constants.Raw(v)
+	if !ok || int64(len(data)) < key.offset+key.size {
+		return nil, fmt.Errorf("packing weight %q: no memory for its bytes: %w", v.Name, tensor.ErrLimit)
+	}
+	return data[key.offset : key.offset+key.size : key.offset+key.size], nil
 }
 
 // packInto packs bytes at any address. Kernels read whole elements, so where
@@ -239,11 +289,17 @@ func (e *Executable) mayPack(k, i int) bool {
 // Pack packs the constant operands that tasks read packed, unless an
 // executable of the same model has done it, and gives the weights' own bytes
 // back. Runners need it; whoever wants the work done before the first run
-// calls it before. Nobody may compile a program with the same weights
+// calls it before, with a context that ends the wait for another process that
+// packs the same. Nobody may compile a program with the same weights
 // meanwhile.
-func (e *Executable) Pack() error {
+func (e *Executable) Pack(ctx context.Context) error {
 	if e.panels == nil || e.packed.Load() {
 		return nil
+	}
+	if e.panels.common != nil {
+		if err := e.packInCommon(ctx); err != nil {
+			return err
+		}
 	}
 	for v := range e.packing.raw {
 		if data, ok := e.weights.Bytes(v); ok {

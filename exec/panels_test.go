@@ -18,6 +18,7 @@ type table struct {
 	ir.WeightMap
 	sparable bool
 	spared   map[string]int
+	moved    map[string]bool
 	held     [][]byte
 }
 
@@ -30,8 +31,20 @@ func (t *table) Spare(v *ir.Value, restore func([]byte)) error {
 
 func (t *table) Hold(data []byte) { t.held = append(t.held, data) }
 
+func (t *table) Private(v *ir.Value) ([]byte, error) {
+	if t.moved[v.Name] {
+		return nil, nil
+	}
+	return t.WeightMap[v.Name], nil
+}
+
+func (t *table) Move(v *ir.Value, to []byte) error {
+	t.WeightMap[v.Name], t.moved[v.Name] = to, true
+	return nil
+}
+
 func tableFor(p *ir.Program) *table {
-	t := &table{WeightMap: ir.WeightMap{}, sparable: true, spared: map[string]int{}}
+	t := &table{WeightMap: ir.WeightMap{}, sparable: true, spared: map[string]int{}, moved: map[string]bool{}}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, w := range p.Weights {
 		t.WeightMap[w.Name] = bytesFor(w.Type, r)
@@ -90,7 +103,7 @@ func TestPanels(t *testing.T) {
 	panels := exec.NewPanels(weights)
 	e := compileWith(t, twoProducts, weights, panels)
 	before := memory.Stats().Of(memory.Weights).Current
-	if err := e.Pack(); err != nil {
+	if err := e.Pack(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	taken := memory.Stats().Of(memory.Weights).Current - before
@@ -135,12 +148,12 @@ func TestPanelsAreShared(t *testing.T) {
 	weights := tableFor(parse(t, twoProducts))
 	panels := exec.NewPanels(weights)
 	defer panels.Release()
-	if err := compileWith(t, twoProducts, weights, panels).Pack(); err != nil {
+	if err := compileWith(t, twoProducts, weights, panels).Pack(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	before := memory.Stats().Of(memory.Weights)
 	other := string(bytes.ReplaceAll([]byte(twoProducts), []byte("[5,"), []byte("[1,")))
-	if err := compileWith(t, other, weights, panels).Pack(); err != nil {
+	if err := compileWith(t, other, weights, panels).Pack(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if after := memory.Stats().Of(memory.Weights); after != before {

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -128,7 +129,7 @@ type inArena struct {
 
 // NewRunner binds the executable's calls once more, for one concurrent run.
 func (e *Executable) NewRunner() (*Runner, error) {
-	if err := e.Pack(); err != nil {
+	if err := e.Pack(context.Background()); err != nil {
 		return nil, err
 	}
 	r := &Runner{exe: e, tasks: make([]*compute.Task, len(e.calls)), conds: make([][]byte, len(e.calls)),

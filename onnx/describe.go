@@ -22,7 +22,7 @@ type Description struct {
 // Describe reads what the model in the file at path declares. It fails only
 // on a file that is no model.
 func Describe(path string) (*Description, error) {
-	buf, err := mapFile(path, false)
+	buf, err := mapFile(path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: describe: %w", err)
 	}

@@ -16,12 +16,12 @@ import (
 // files gives the bytes of tensors that lie outside the model file. Each file
 // is opened once.
 type files struct {
-	dir      string // "" for none
-	fsys     fs.FS  // instead of dir, nil for none
-	inMemory bool   // read into memory instead of mapping
-	opened   map[string][]byte
-	loaded   map[*tensorProto]string // of the model file, by the name of its first weight
-	weights  *Weights                // keeps the mappings
+	dir     string                               // "" for none
+	fsys    fs.FS                                // instead of dir, nil for none
+	copied  func([]byte) (*memory.Buffer, error) // instead of mapping, nil for none
+	opened  map[string][]byte
+	loaded  map[*tensorProto]string // of the model file, by the name of its first weight
+	weights *Weights                // keeps the mappings
 }
 
 // location is where external_data says that a tensor's bytes are.
@@ -107,7 +107,7 @@ func (f *files) open(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("location %q: %w", path, err)
 	}
-	buf, err := mapFile(full, f.inMemory)
+	buf, err := mapFile(full, f.copied)
 	if err != nil {
 		return nil, fmt.Errorf("location %q: %w", path, err)
 	}
@@ -132,9 +132,9 @@ func (f *files) resolve(path string) (string, error) {
 	return full, nil
 }
 
-// mapFile maps a regular file, or reads it. Opening a pipe would wait for its
-// writer, so that is found out first.
-func mapFile(path string, read bool) (*memory.Buffer, error) {
+// mapFile maps a regular file, or gives a copy of its bytes. Opening a pipe
+// would wait for its writer, so that is found out first.
+func mapFile(path string, copied func([]byte) (*memory.Buffer, error)) (*memory.Buffer, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -146,8 +146,10 @@ func mapFile(path string, read bool) (*memory.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if read {
-		if buf, err = copied(buf); err != nil {
+	if copied != nil {
+		mapped := buf
+		buf, err = copied(mapped.Bytes())
+		if err = errors.Join(err, mapped.Release()); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	}
@@ -155,12 +157,11 @@ func mapFile(path string, read bool) (*memory.Buffer, error) {
 	return buf, nil
 }
 
-// copied returns the bytes of a mapped file in memory of the process and ends
-// the mapping.
-func copied(mapped *memory.Buffer) (*memory.Buffer, error) {
-	buf, err := memory.Alloc(mapped.Len(), memory.Weights)
+// copied returns a copy in memory of the process.
+func copied(data []byte) (*memory.Buffer, error) {
+	buf, err := memory.Alloc(len(data), memory.Weights)
 	if err == nil {
-		copy(buf.Bytes(), mapped.Bytes())
+		copy(buf.Bytes(), data)
 	}
-	return buf, errors.Join(err, mapped.Release())
+	return buf, err
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -21,6 +22,21 @@ type Options struct {
 	Registry *op.Registry // operators; nil for op.Builtin()
 	FS       fs.FS        // where external data are read from, instead of the model's folder
 	Read     bool         // files are read into memory instead of being mapped
+
+	// Copy makes the copy of a file's bytes that Read asks for; nil for one in
+	// memory of the process.
+	Copy func(data []byte) (*memory.Buffer, error)
+}
+
+// copier is what copies files instead of mapping them; nil for nothing.
+func (o *Options) copier() func([]byte) (*memory.Buffer, error) {
+	switch {
+	case !o.Read:
+		return nil
+	case o.Copy != nil:
+		return o.Copy
+	}
+	return copied
 }
 
 // Model is a model as read. The caller owns it and closes it.
@@ -52,7 +68,7 @@ type Value struct {
 // Load reads the model in the file at path. Unless opts say otherwise the file
 // is mapped, not read: then it must not be truncated while the model is in use.
 func Load(path string, opts Options) (*Model, error) {
-	buf, err := mapFile(path, opts.Read)
+	buf, err := mapFile(path, opts.copier())
 	if err != nil {
 		return nil, fmt.Errorf("onnx: load: %w", err)
 	}
@@ -99,7 +115,7 @@ func parse(data []byte, dir string, w *Weights, opts Options) (*Model, error) {
 		model:      m,
 		reg:        opts.Registry,
 		maxInlined: minExpansion + maxExpansion*len(data),
-		files:      &files{dir: dir, fsys: opts.FS, inMemory: opts.Read, opened: map[string][]byte{}, loaded: map[*tensorProto]string{}, weights: w},
+		files:      &files{dir: dir, fsys: opts.FS, copied: opts.copier(), opened: map[string][]byte{}, loaded: map[*tensorProto]string{}, weights: w},
 	}
 	if err := im.run(proto); err != nil {
 		return nil, errors.Join(err, w.Close())

@@ -114,7 +114,7 @@ func (w *Weights) Spare(v *ir.Value, restore func(dst []byte)) error {
 	}
 	w.uncount(v.Name)
 	delete(w.bytes, v.Name)
-	w.buffers = slices.DeleteFunc(w.buffers, func(x *memory.Buffer) bool { return x == b })
+	w.buffers = without(w.buffers, b)
 	if w.away[v.Name] = s; s.inFile != nil {
 		w.figures.Mapped += int64(s.size)
 	}
@@ -158,4 +158,8 @@ func (w *Weights) sharesWith(name string, b *memory.Buffer) bool {
 		}
 	}
 	return false
+}
+
+func without(buffers []*memory.Buffer, b *memory.Buffer) []*memory.Buffer {
+	return slices.DeleteFunc(buffers, func(x *memory.Buffer) bool { return x == b })
 }

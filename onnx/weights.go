@@ -33,6 +33,7 @@ type WeightFigures struct {
 	Mapped int64 // in the model's files alone
 	Copied int64 // copied out of the files
 	Made   int64 // made by lifting older forms and by passes
+	Shared int64 // moved into memory that others have too
 }
 
 func newWeights() *Weights {
@@ -75,6 +76,22 @@ func (w *Weights) Figures() WeightFigures {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return w.figures
+}
+
+// InMemory returns how many bytes of memory the table holds beside mapped
+// files: of this process alone, and of copies that others have too.
+func (w *Weights) InMemory() (private, shared int64) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	for _, b := range w.buffers {
+		switch {
+		case isPrivate(b):
+			private += int64(b.Len())
+		case b.Purpose() == memory.Shared:
+			shared += int64(b.Len())
+		}
+	}
+	return private, shared
 }
 
 // Add stores a copy of data as the bytes of a weight of that name and type.

@@ -23,8 +23,8 @@ func (k Key) String() string { return hex.EncodeToString(k[:]) }
 // made it, and whether that process still lives. A process that dies while it fills leaves nothing; the next one begins anew.
 // Nothing can go stale, because the key says what the bytes are. See docs/share.md.
 //
-// The buffer is read-only, counted as [memory.Shared] under the given label, and at least size bytes long. Its last release
-// gives this process's mapping back.
+// The buffer is read-only and counted as [memory.Shared] under the given label. Its last release gives this process's mapping
+// back.
 //
 // Sockets and locks lie in a folder of the user's own; one that others may enter is refused. Linux only: elsewhere the error
 // matches errors.ErrUnsupported.

@@ -55,7 +55,7 @@ func common(ctx context.Context, key Key, size int, label string, fill func([]by
 	if err := c.listen(); err != nil {
 		return nil, false, errors.Join(err, c.drop())
 	}
-	b, err = memory.Own(c.bytes, memory.Shared, c.end)
+	b, err = memory.Own(c.bytes[:size:size], memory.Shared, c.end)
 	if err != nil {
 		c.end()
 		return nil, false, err
@@ -70,7 +70,7 @@ type copyHeld struct {
 	folder, name string
 	key          Key
 
-	bytes  []byte
+	bytes  []byte // all of the memory: whole pages
 	fd     int
 	shared *osmem.Shared // of the maker; nil for a copy that was found
 

@@ -1,6 +1,9 @@
 package kernel
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 // A panel of bytes holds byteNR columns of B, byteStep rows of a column side by side, and behind them the sums of the columns. Its bytes
 // are signed: 128 less where those of B are not, and their zeros as well. Those of A are unsigned in the same way. Rows are filled up with
@@ -18,6 +21,11 @@ func (g *IntGemm) PackB(dst, b []byte) {
 	for j := 0; j < g.N; j += g.nr {
 		g.packPanel(dst[j/g.nr*g.panelBytes():][:g.panelBytes()], b, j, min(g.nr, g.N-j))
 	}
+}
+
+// PackedLayout names what PackB makes: equal names, equal panels of equal matrices of the same type.
+func (g *IntGemm) PackedLayout() string {
+	return fmt.Sprintf("%dx%d in panels of %d by %d", g.K, g.N, byteNR, byteStep)
 }
 
 // UnpackB is the reverse of PackB.

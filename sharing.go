@@ -1,0 +1,63 @@
+package tenure
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/share"
+)
+
+// commonWeights gives the memory that [WithSharedWeights] is about.
+func commonWeights(ctx context.Context, key [sha256.Size]byte, size int, fill func([]byte) error) (*memory.Buffer, error) {
+	b, _, err := share.Common(ctx, key, size, "shared weights", fill)
+	return b, err
+}
+
+// commonFile gives a copy of a file's bytes that processes have in common.
+func commonFile(data []byte) (*memory.Buffer, error) {
+	if len(data) == 0 {
+		return memory.Alloc(0, memory.Weights)
+	}
+	digest := sha256.Sum256(data)
+	key := sha256.Sum256(append([]byte("tenure file\n"), digest[:]...))
+	return commonWeights(context.Background(), key, len(data), func(dst []byte) error {
+		copy(dst, data)
+		return nil
+	})
+}
+
+// checkSharing says when a model is loaded, and not at its first run, that
+// weights cannot be shared here.
+func checkSharing() error {
+	err := share.CheckCommon()
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = fmt.Errorf("%w: %w", err, ErrUnsupported)
+	}
+	if err != nil {
+		return fmt.Errorf("shared weights: %w", err)
+	}
+	return nil
+}
+
+// WeightMemory is the memory that a model's weights take beside the pages of
+// its file: packed for the kernels, copied, or made out of others.
+type WeightMemory struct {
+	Private int64 // of this process
+	Shared  int64 // one copy for all processes that asked for it by [WithSharedWeights]
+}
+
+// WeightMemory returns what the weights take now. Weights are packed when a
+// session makes a plan.
+func (m *Model) WeightMemory() WeightMemory {
+	var f WeightMemory
+	f.Private, f.Shared = m.file.Weights.InMemory()
+	if panels, common := m.panels.Bytes(); common {
+		f.Shared += panels
+	} else {
+		f.Private += panels
+	}
+	return f
+}
