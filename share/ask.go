@@ -48,7 +48,7 @@ func (p *Peer) question(ctx context.Context, k kind, body func([]byte) []byte) (
 	p.asks[id] = a
 	p.mu.Unlock()
 	if err := p.post(header{kind: k, request: id}, body); err != nil {
-		return reply{}, fmt.Errorf("%s: %w (%w)", p.who(), err, ErrClosed)
+		return reply{}, fmt.Errorf("%s: %w", p.who(), err)
 	}
 	if k == kindTicket {
 		crashAt(41)

@@ -27,6 +27,10 @@ func init() {
 	}
 }
 
+// mutated reports whether a test has broken the protocol on purpose, to see that it notices: "early reuse" forgets that leases
+// hold bytes, "no reclaim" that death ends leases.
+func mutated(how string) bool { return os.Getenv("TENURE_MUTATION") == how }
+
 func crashAt(step int) {
 	if step == crashStep && crashLeft.Add(-1) == 0 {
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)

@@ -66,7 +66,7 @@ func (p *Peer) credit(bytes int) bool {
 // record makes a lease: from here on the block is not reused. The caller has o.mu, acts for a holder of buf, and sends the
 // offer after it has let go of o.mu.
 func (p *Peer) record(b *block, m offer, buf *memory.Buffer) (*lease, error) {
-	if b.refs == 0 {
+	if b.refs == 0 && !mutated("early reuse") {
 		if err := buf.Retain(); err != nil {
 			return nil, err
 		}
@@ -149,6 +149,9 @@ func (p *Peer) released(body []byte) error {
 // dropRow ends all that the peer holds, because it is dead or has said that it holds nothing.
 func (p *Peer) dropRow() {
 	crashAt(8)
+	if mutated("no reclaim") {
+		return
+	}
 	var over []*memory.Buffer
 	o := p.o
 	o.mu.Lock()

@@ -144,7 +144,7 @@ func (p *Peer) lend(ctx context.Context, x *tensor.Tensor, b *block, m offer, bu
 	crashAt(4)
 	if err := p.post(header{kind: kindOffer, count: 1, request: c.request}, l.offer.append); err != nil {
 		l.undo()
-		return fmt.Errorf("%s: %w (%w)", p.who(), err, ErrClosed)
+		return fmt.Errorf("%s: %w", p.who(), err)
 	}
 	crashAt(5)
 	return nil
@@ -281,7 +281,7 @@ func (p *Peer) mapped(ctx context.Context, a *arena) error {
 	if ask {
 		note := arenaNote{id: a.id, size: len(a.data)}
 		if err := p.postWith(header{kind: kindArena}, note.append, a.shm.Fd()); err != nil {
-			return fmt.Errorf("%s: %w (%w)", p.who(), err, ErrClosed)
+			return fmt.Errorf("%s: %w", p.who(), err)
 		}
 		crashAt(2)
 	}

@@ -115,6 +115,8 @@ func (o *Owner) greet(ctx context.Context, s *socket) (*Peer, error) {
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
+		} else if errors.Is(err, io.EOF) {
+			err = fmt.Errorf("process %d hung up: %w", pid, ErrClosed)
 		}
 		return nil, fmt.Errorf("wait for HELLO: %w", err)
 	}

@@ -109,6 +109,9 @@ func (s *socket) send(packet []byte, fd int, wait bool) error {
 	if errors.Is(err, unix.EAGAIN) {
 		return errBusy
 	}
+	if errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) || errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("the other end hung up: %w", ErrClosed)
+	}
 	return err
 }
 

@@ -1,0 +1,212 @@
+//go:build invariants
+
+package share
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// proc is a process in a role.
+type proc struct {
+	name  string
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines chan string
+	mu    sync.Mutex
+	said  []string
+	err   error
+	ended chan struct{}
+}
+
+func startRole(t testing.TB, name, dir, role string, env ...string) *proc {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), append(env, roleVar+"="+role, "TENURE_SHARE_DIR="+dir)...)
+	return startProc(t, name, cmd)
+}
+
+func startProc(t testing.TB, name string, cmd *exec.Cmd) *proc {
+	t.Helper()
+	p := &proc{name: name, cmd: cmd, lines: make(chan string, 1000), ended: make(chan struct{})}
+	out := ok(cmd.StdoutPipe())(t)
+	p.in = ok(cmd.StdinPipe())(t)
+	var errors strings.Builder
+	cmd.Stderr = &errors
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		s := bufio.NewScanner(out)
+		for s.Scan() {
+			p.mu.Lock()
+			p.said = append(p.said, s.Text())
+			p.mu.Unlock()
+			p.lines <- s.Text()
+		}
+		close(p.lines)
+		p.err = cmd.Wait()
+		if errors.Len() > 0 {
+			p.mu.Lock()
+			p.said = append(p.said, "stderr: "+errors.String())
+			p.mu.Unlock()
+		}
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		<-p.ended
+	})
+	return p
+}
+
+func (p *proc) tell(format string, args ...any) { fmt.Fprintf(p.in, format+"\n", args...) }
+
+// await reads lines up to one, false if the process ends before. Others go to each.
+func (p *proc) await(want string, each func(string)) bool {
+	for line := range p.lines {
+		if line == want {
+			return true
+		}
+		if each != nil {
+			each(line)
+		}
+	}
+	return false
+}
+
+// finish waits for the end and returns what is wrong with it, and what no process may say.
+func (p *proc) finish(killed bool) (wrong []string) {
+	select {
+	case <-p.ended:
+	case <-time.After(20 * time.Second):
+		p.cmd.Process.Signal(syscall.SIGQUIT)
+		<-p.ended
+		return []string{fmt.Sprintf("%s did not end:\n%s", p.name, strings.Join(p.said, "\n"))}
+	}
+	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	for _, line := range p.said {
+		if strings.HasPrefix(line, "violation") || strings.HasPrefix(line, "leak") || strings.HasPrefix(line, "failed") {
+			wrong = append(wrong, p.name+" says "+line)
+		}
+	}
+	switch gotKilled := status.Signaled() && status.Signal() == syscall.SIGKILL; {
+	case gotKilled != killed:
+		wrong = append(wrong, fmt.Sprintf("%s: killed is %v, want %v:\n%s", p.name, gotKilled, killed, strings.Join(p.said, "\n")))
+	case !killed && (len(p.said) == 0 || p.said[len(p.said)-1] != "clean"):
+		wrong = append(wrong, fmt.Sprintf("%s ended with %v and without a word:\n%s", p.name, p.err, strings.Join(p.said, "\n")))
+	}
+	return wrong
+}
+
+// cell is one scene of the matrix: an owner, consumers, the first of which forwards to the last, and the one who dies.
+type cell struct {
+	victim    string // "owner", "consumer", "forwarder", "claimer"
+	step      int
+	consumers int
+	start     func(t testing.TB, name, dir, role string, env ...string) *proc
+	env       []string // of all
+}
+
+// run plays the scene and returns what was wrong.
+func (c cell) run(t *testing.T) (wrong []string) {
+	dir := filepath.Join(t.TempDir(), "s")
+	env := func(who string) []string {
+		if who == c.victim {
+			return append(c.env, fmt.Sprintf("TENURE_CRASH_AT=%d", c.step))
+		}
+		return c.env
+	}
+	owner := c.start(t, "owner", dir, "owner", env("owner")...)
+	owner.await("ready", nil)
+	var all []*proc
+	for i := range c.consumers + 2 {
+		who, more := fmt.Sprintf("bystander %d", i), []string(nil)
+		switch i {
+		case 0:
+			who, more = "forwarder", []string{"TENURE_SHARE_FORWARD=1"}
+		case c.consumers + 1:
+			who = "claimer"
+		case 1:
+			who = "consumer"
+		}
+		all = append(all, c.start(t, who, dir, "consumer", append(more, env(who)...)...))
+	}
+	connected := 0
+	for _, p := range all {
+		if p.await("connected", nil) {
+			connected++
+		}
+	}
+	claimer := all[len(all)-1]
+	for _, p := range all {
+		go p.await("", func(line string) {
+			if ticket, isTicket := strings.CutPrefix(line, "ticket "); isTicket {
+				claimer.tell("%s", ticket)
+			}
+		})
+	}
+	owner.tell("go %d", connected)
+	owner.await("rounds done", nil)
+	owner.tell("stop")
+	wrong = owner.finish(c.victim == "owner")
+	for _, p := range all {
+		wrong = append(wrong, p.finish(p.name == c.victim)...)
+	}
+	checkNothingLeft(t, dir)
+	return wrong
+}
+
+// checkNothingLeft: a look at the names clears what the killed left, and then the directory is empty.
+func checkNothingLeft(t testing.TB, dir string) {
+	t.Helper()
+	names, err := Names(InDir(dir))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, n := range names {
+		if !n.Stale {
+			t.Errorf("the name %s is still in use", n.Name)
+		}
+	}
+	if left := ok(os.ReadDir(dir))(t); len(left) > 0 {
+		t.Errorf("%d files are left, the first is %s", len(left), left[0].Name())
+	}
+}
+
+func TestKillMatrix(t *testing.T) {
+	checkDescriptors(t)
+	for _, consumers := range []int{1, 3} {
+		for _, c := range []struct {
+			victim      string
+			first, last int
+		}{{"owner", 1, 14}, {"consumer", 21, 31}, {"forwarder", 41, 43}, {"claimer", 44, 45}} {
+			for step := c.first; step <= c.last; step++ {
+				t.Run(fmt.Sprintf("%s dies at %d with %d consumers", c.victim, step, consumers), func(t *testing.T) {
+					for _, wrong := range (cell{victim: c.victim, step: step, consumers: consumers, start: startRole}).run(t) {
+						t.Error(wrong)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestKillMatrixNotices breaks the protocol in the two ways that matter and wants the scenes to notice.
+func TestKillMatrixNotices(t *testing.T) {
+	for mutation, want := range map[string]string{"early reuse": "violation", "no reclaim": "leak"} {
+		wrong := cell{victim: "consumer", step: 27, consumers: 1, start: startRole, env: []string{"TENURE_MUTATION=" + mutation}}.run(t)
+		if !strings.Contains(strings.Join(wrong, "\n"), "says "+want) {
+			t.Errorf("%s: no %s was noticed, only %q", mutation, want, wrong)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+//go:build invariants
+
+package share
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var kills = flag.Int("kills", 100, "how many processes TestRandomKills kills")
+
+// TestRandomKills keeps consumers and an owner at work and kills them at any time: consumers all the while, every so often the
+// owner too. Each tensor carries a stamp that every consumer compares, at receipt, before its release and after the owner's
+// death; owners and consumers that live to their end report what is left.
+func TestRandomKills(t *testing.T) {
+	checkDescriptors(t)
+	r := &ruin{t: t, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), start: startRole}
+	start := time.Now()
+	for r.consumers+r.owners < *kills && !t.Failed() {
+		r.epoch(filepath.Join(t.TempDir(), "s"))
+	}
+	t.Logf("%d consumers and %d owners killed in %s, %d tickets passed on, %d consumers and %d owners ended in order",
+		r.consumers, r.owners, time.Since(start).Round(time.Second), r.tickets, r.cleanConsumers, r.cleanOwners)
+}
+
+// ruin is one owner after the other, each with consumers that come and go.
+type ruin struct {
+	t      testing.TB
+	random *rand.Rand
+	start  func(t testing.TB, name, dir, role string, env ...string) *proc
+
+	consumers, owners           int // killed
+	cleanConsumers, cleanOwners int
+	mu                          sync.Mutex
+	tickets                     int
+	claimer                     *proc
+}
+
+func (r *ruin) epoch(dir string) {
+	owner := r.start(r.t, "owner", dir, "owner")
+	if !owner.await("ready", nil) {
+		r.report(owner.finish(false))
+		return
+	}
+	owner.tell("run")
+	go owner.await("", nil)
+	var alive []*proc
+	for range 4 {
+		alive = append(alive, r.consumer(dir))
+	}
+	for range 40 + r.random.IntN(40) {
+		time.Sleep(time.Duration(r.random.IntN(3000)) * time.Microsecond)
+		i := r.random.IntN(len(alive))
+		alive[i].cmd.Process.Kill()
+		r.report(alive[i].finish(true))
+		r.consumers++
+		alive[i] = r.consumer(dir)
+	}
+	killed := r.random.IntN(2) == 0
+	if killed {
+		owner.cmd.Process.Kill()
+		r.owners++
+	} else {
+		owner.tell("stop")
+		r.cleanOwners++
+	}
+	r.report(owner.finish(killed))
+	for _, p := range alive {
+		r.report(p.finish(false))
+		r.cleanConsumers++
+	}
+	checkNothingLeft(r.t, dir)
+}
+
+func (r *ruin) report(wrong []string) {
+	for _, w := range wrong {
+		r.t.Error(w)
+	}
+}
+
+// consumer starts one. Every second asks for tickets, and the newest of the others gets them.
+func (r *ruin) consumer(dir string) *proc {
+	forward := r.random.IntN(2)
+	p := r.start(r.t, "consumer", dir, "consumer", fmt.Sprintf("TENURE_SHARE_FORWARD=%d", forward))
+	r.mu.Lock()
+	if forward == 0 {
+		r.claimer = p
+	}
+	r.mu.Unlock()
+	go p.await("", func(line string) {
+		if ticket, isTicket := strings.CutPrefix(line, "ticket "); isTicket {
+			r.mu.Lock()
+			r.tickets++
+			to := r.claimer
+			r.mu.Unlock()
+			if to != nil {
+				to.tell("%s", ticket)
+			}
+		}
+	})
+	return p
+}
