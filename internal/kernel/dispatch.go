@@ -39,6 +39,7 @@ func installPortable() {
 	rowsNorm, rowsSoftmax = nil, nil
 	streamRow = portableStream
 	streamEnd = func() {}
+	unaryStream = [numUnary]func(dst, src []float32) bool{}
 	turnWords = nil
 	vectorHalves = false
 }

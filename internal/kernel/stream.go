@@ -5,6 +5,9 @@ package kernel
 var (
 	streamRow = portableStream
 	streamEnd = func() {}
+
+	// unaryStream has the functions that stream their results themselves; false: not to this place.
+	unaryStream [numUnary]func(dst, src []float32) bool
 )
 
 func portableStream(dst, src []float32) { copy(dst, src) }
@@ -15,6 +18,10 @@ const StreamScratchFloats = chainPiece
 // UnaryStream is UnaryF32 with a result that is written past the caches. dst is not src.
 func UnaryStream(op UnaryOp, dst, src []float32, a, b float32, scratch []float32) {
 	sameLen(op.String(), len(dst), len(src))
+	if f := unaryStream[op]; f != nil && f(dst, src) {
+		streamEnd()
+		return
+	}
 	for len(src) > 0 {
 		n := min(len(src), StreamScratchFloats)
 		unaryRow[op](scratch[:n], src[:n], a, b)

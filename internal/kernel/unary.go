@@ -16,7 +16,7 @@ const (
 	HardSwish                      // x*min(max(x/6+1/2, 0), 1)
 	Silu                           // x*sigmoid(x)
 	Swish                          // x*sigmoid(a*x)
-	Gelu                           // x/2*(1+erf(x/sqrt(2)))
+	Gelu                           // x/2*(1+erf(x/sqrt(2))); of -Inf NaN as written, or its limit 0
 	GeluTanh                       // x/2*(1+tanh(sqrt(2/pi)*(x+0.044715*x^3)))
 	Elu                            // x < 0 ? a*(exp(x)-1) : x
 	Selu                           // b*(x <= 0 ? a*exp(x)-a : x)

@@ -16,6 +16,8 @@ type rowCode struct {
 	cube, threeQuarters, exp, log, sigmoid, silu, tanh, erf, gelu, geluTanh        rowFunc
 	softplus, mish                                                                 rowFunc
 
+	streamed map[UnaryOp]rowFunc // those that write past the caches themselves: storing while they compute costs them nothing
+
 	sum                            func(n int, x *float32) float64
 	squares                        func(n int, x *float32, s float32) float64
 	max                            func(n int, x *float32, s float32) float32
@@ -52,6 +54,10 @@ var rows256 = rowCode{
 	geluTanh: geluTanh256, softplus: softplus256, mish: mish256, sum: sum256, squares: squares256, max: max256,
 	min: min256, softmaxRow: softmaxRow256, softmaxNext: softmaxNext256, softmaxNextStream: softmaxNextStream256, expSum: expSum256, expOnlySum: expOnlySum256, expSumColumns: expSumColumns256,
 	deviations: deviations256, normScale: normScale256, normBias: normBias256, normNext: normNext256, normNextStream: normNextStream256, stream: stream256, fence: fence256, transpose: transpose256,
+	streamed: map[UnaryOp]rowFunc{
+		Exp: expStream256, Log: logStream256, Sigmoid: sigmoidStream256, Silu: siluStream256, Tanh: tanhStream256,
+		Erf: erfStream256, Gelu: geluStream256, GeluTanh: geluTanhStream256, Softplus: softplusStream256, Mish: mishStream256,
+	},
 }
 
 var rows512 = rowCode{
@@ -65,6 +71,10 @@ var rows512 = rowCode{
 	geluTanh: geluTanh512, softplus: softplus512, mish: mish512, sum: sum512, squares: squares512, max: max512,
 	min: min512, softmaxRow: softmaxRow512, softmaxNext: softmaxNext512, softmaxNextStream: softmaxNextStream512, expSum: expSum512, expOnlySum: expOnlySum512, expSumColumns: expSumColumns512,
 	deviations: deviations512, normScale: normScale512, normBias: normBias512, normNext: normNext512, normNextStream: normNextStream512, stream: stream256, fence: fence256, transpose: transpose512,
+	streamed: map[UnaryOp]rowFunc{
+		Exp: expStream512, Log: logStream512, Sigmoid: sigmoidStream512, Silu: siluStream512, Tanh: tanhStream512,
+		Erf: erfStream512, Gelu: geluStream512, GeluTanh: geluTanhStream512, Softplus: softplusStream512, Mish: mishStream512,
+	},
 }
 
 const longRow = 1 << 10
@@ -89,6 +99,15 @@ func (v *rowCode) installUnary() {
 		Silu: v.silu, Tanh: v.tanh, Erf: v.erf, Gelu: v.gelu, GeluTanh: v.geluTanh, Softplus: v.softplus, Mish: v.mish,
 	} {
 		unaryRow[op] = func(dst, src []float32, _, _ float32) { f.run(dst, src) }
+	}
+	for op, f := range v.streamed {
+		unaryStream[op] = func(dst, src []float32) bool {
+			if !v.isWhole(dst, 0) {
+				return false
+			}
+			f.run(dst, src)
+			return true
+		}
 	}
 	unaryRow[Swish] = func(dst, src []float32, a, _ float32) { v.swish.run(dst, src, a) }
 	unaryRow[Elu] = func(dst, src []float32, a, _ float32) { v.elu.run(dst, src, a, 1) }

@@ -30,7 +30,12 @@ type assembler struct {
 	offset      int            // of the next argument
 	loops       int            // of the function
 	pins        map[uint64]int // vectors that hold constants
+	shift       int            // added to the numbers of a function's own vectors, of which it has sideStep
+	sides       int            // turns of a loop whose instructions alternate
 }
+
+// sideStep is how many vectors a body has whose instructions alternate with those of another turn.
+const sideStep = 6
 
 // Registers that every kernel uses alike. The mask of a row's end is in tailMask; on machines without mask registers it takes a vector,
 // and so does the result of a comparison.
@@ -45,7 +50,12 @@ func (a *assembler) op(format string, args ...any) { fmt.Fprintf(&a.text, "\t"+f
 
 func (a *assembler) label(name string) { fmt.Fprintf(&a.text, "%s:\n", name) }
 
-func (a *assembler) v(i int) string { return fmt.Sprint(a.vector, i) }
+func (a *assembler) v(i int) string {
+	if i < sideStep {
+		i += a.shift
+	}
+	return fmt.Sprint(a.vector, i)
+}
 
 func (a *assembler) h(i int) string { return fmt.Sprint(a.half, i) }
 
@@ -88,6 +98,7 @@ func (a *assembler) function(name, doc string, in, out []param) {
 	a.offset = 0
 	a.pins = nil
 	a.loops = 0
+	a.sides = 1
 }
 
 // arg gives the place of the next argument in order.

@@ -22,8 +22,8 @@ const (
 	fnZ
 )
 
-// rowFunction is a function of one operand over a row.
-func (a *assembler) rowFunction(name, doc string, in []param, body func()) {
+// rowFunction is a function of one operand over a row. With stream set the result is written past the caches.
+func (a *assembler) rowFunction(name, doc string, in []param, sides int, stream bool, body func()) {
 	in = append([]param{argN, argDst, argX}, in...)
 	a.function(name, doc, in, nil)
 	a.op("MOVQ %s, CX", a.arg(argN))
@@ -33,10 +33,11 @@ func (a *assembler) rowFunction(name, doc string, in []param, body func()) {
 		a.op("VBROADCASTSS %s, %s", a.arg(p), a.v(fnS+i))
 	}
 	a.pin(body)
+	a.sides = sides
 	a.rowLoop([]string{"DI", "SI"}, 2, func(at func(string) string, tail bool) {
 		a.load(at("SI"), fnX, false, tail)
 		body()
-		a.store(fnX, at("DI"), false, tail)
+		a.storeTo(stream, fnX, at("DI"), tail)
 	})
 	a.ret()
 }
@@ -45,22 +46,26 @@ func (a *assembler) functionKernels() {
 	for _, f := range []struct {
 		name, doc string
 		in        []param
+		sides     int
 		body      func()
 	}{
-		{"exp", "is exp(x[i]).", nil, func() { a.clampExp(fnX, fnU); a.exp(fnU); a.move(fnE, fnX) }},
-		{"log", "is log(x[i]).", nil, a.log},
-		{"sigmoid", "is 1/(1+exp(-x[i])).", nil, func() { a.sigmoidParts(fnX); a.ps("VDIVPS", fnU, fnE, fnX) }},
-		{"silu", "is x[i]/(1+exp(-x[i])).", nil, func() { a.sigmoidParts(fnX); a.timesSigmoid() }},
-		{"swish", "is x[i]/(1+exp(-s*x[i])).", []param{argS}, func() { a.ps("VMULPS", fnS, fnX, fnW); a.sigmoidParts(fnW); a.timesSigmoid() }},
-		{"geluTanh", "is x[i]/2 * (1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3))).", nil, a.geluTanh},
-		{"tanh", "is tanh(x[i]).", nil, a.tanh},
-		{"erf", "is erf(x[i]).", nil, a.erf},
-		{"gelu", "is x[i]/2 * (1+erf(x[i]/sqrt(2))).", nil, a.gelu},
-		{"softplus", "is log(1+exp(x[i])).", nil, a.softplus},
-		{"mish", "is x[i] * tanh(log(1+exp(x[i]))).", nil, a.mish},
-		{"elu", "is s*(exp(x[i])-1) for negative x[i], else t*x[i].", []param{argS, argT}, a.elu},
+		{"exp", "is exp(x[i]).", nil, 2, func() { a.clampExp(fnX, fnU); a.exp(fnU); a.move(fnE, fnX) }},
+		{"log", "is log(x[i]).", nil, 1, a.log},
+		{"sigmoid", "is 1/(1+exp(-x[i])).", nil, 1, func() { a.sigmoidParts(fnX); a.ps("VDIVPS", fnU, fnE, fnX) }},
+		{"silu", "is x[i]/(1+exp(-x[i])).", nil, 1, func() { a.sigmoidParts(fnX); a.timesSigmoid() }},
+		{"swish", "is x[i]/(1+exp(-s*x[i])).", []param{argS}, 1, func() { a.ps("VMULPS", fnS, fnX, fnW); a.sigmoidParts(fnW); a.timesSigmoid() }},
+		{"geluTanh", "is x[i]/2 * (1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3))).", nil, 1, a.geluTanh},
+		{"tanh", "is tanh(x[i]).", nil, 1, a.tanh},
+		{"erf", "is erf(x[i]).", nil, 1, a.erf},
+		{"gelu", "is x[i]/2 * (1+erf(x[i]/sqrt(2))).", nil, 2, a.gelu},
+		{"softplus", "is log(1+exp(x[i])).", nil, 1, a.softplus},
+		{"mish", "is x[i] * tanh(log(1+exp(x[i]))).", nil, 1, a.mish},
+		{"elu", "is s*(exp(x[i])-1) for negative x[i], else t*x[i].", []param{argS, argT}, 1, a.elu},
 	} {
-		a.rowFunction(f.name, f.doc, f.in, f.body)
+		a.rowFunction(f.name, f.doc, f.in, f.sides, false, f.body)
+		if f.in == nil {
+			a.rowFunction(f.name+"Stream", f.doc, f.in, f.sides, true, f.body)
+		}
 	}
 }
 
@@ -243,26 +248,33 @@ func (a *assembler) erf() {
 	a.move(fnW, fnX)
 }
 
-// gelu is x times the distribution function of the normal distribution: e = exp(-G(|x|)) or 1-e, with a polynomial G. What e is for numbers
-// beyond 6 is below what it takes from 1, and 0 here.
+// gelu is max(x, 0) - |x|*e with e = Phi(-|x|) = 2^G(|x|) and a polynomial G. Beyond gelu's last number e is nothing beside x, and the
+// polynomial goes on falling up to the bound, where 2^G is still a normal number.
 func (a *assembler) gelu() {
-	const most = 6
+	const bound = 10
 	a.magnitude(fnX, fnU)
-	a.bound("VMINPS", most, fnU, fnV)
-	a.horner(fnW, fnV, geluCoefficients...)
-	a.negated(fnW, fnW)
-	a.exp(fnW)
-	a.op("VXORPS %s, %s, %s", a.v(fnN), a.v(fnN), a.v(fnN))
-	a.choose("PS", greater, a.v(fnU), a.f32(most), a.v(fnN), a.v(fnE))
-	a.constantTo(1, fnW)
-	a.ps("VSUBPS", fnE, fnW, fnW)
-	a.choose("PS", greater, a.v(fnX), a.v(fnN), a.v(fnW), a.v(fnE))
-	a.ps("VMULPS", fnE, fnX, fnX)
+	a.bound("VMINPS", bound, fnU, fnU)
+	a.horner(fnP, fnU, geluCoefficients...)
+	a.exp2(fnP, fnE)
+	a.op("VXORPS %s, %s, %s", a.v(fnR), a.v(fnR), a.v(fnR))
+	a.ps("VMAXPS", fnX, fnR, fnX)
+	a.op("VFNMADD231PS %s, %s, %s", a.v(fnE), a.v(fnU), a.v(fnX))
 }
 
-var geluCoefficients = []float32{1.2341437205520833e-08, -3.9639905935473507e-07, 5.435721050162101e-06, -4.0169634303310886e-05,
-	0.00014895052299834788, 9.472617239225656e-05, -0.0049331309273839, 0.03643089532852173, 0.3182801604270935, 0.7978881001472473,
-	0.6931471228599548}
+var geluCoefficients = []float32{-1.824047046738997e-08, 5.844801762577845e-07, -7.99662393546896e-06, 5.900062751607038e-05,
+	-0.00021918557467870414, -0.00012573544518090785, 0.00709993951022625, -0.0525430403649807, -0.4591888189315796, -1.1511075496673584, -1}
+
+// exp2 sets to to 2^x, for x and results within the exponents of normal numbers. It spoils x, fnR and fnN. The number that rounds to an
+// integer leaves that integer in the last bits, from where it is shifted into the exponent.
+func (a *assembler) exp2(x, to int) {
+	const roundBias = 0x1.8p23
+	a.op("VADDPS %s, %s, %s", a.f32(roundBias), a.v(x), a.v(fnN))
+	a.op("VSUBPS %s, %s, %s", a.f32(roundBias), a.v(fnN), a.v(fnR))
+	a.ps("VSUBPS", fnR, x, fnR)
+	a.op("VPSLLD $23, %s, %s", a.v(fnN), a.v(fnN))
+	a.horner(to, fnR, 0.001326472731307149, 0.009671512991189957, 0.05550733581185341, 0.24022242426872253, 0.6931470036506653, 1)
+	a.op("VPADDD %s, %s, %s", a.v(fnN), a.v(to), a.v(to))
+}
 
 // softplus is max(x, 0) + log(1+e) with e = exp(-|x|), as a series in e/(2+e).
 func (a *assembler) softplus() {

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // rowLoop runs body over a row of CX elements: a few vectors at a time, then one by one, then the rest through a mask. at gives the place
 // of the vector in turn behind a pointer; the loop moves the pointers on.
@@ -22,8 +25,11 @@ func (a *assembler) loop(pointers []string, unroll, lanes int, body func(at func
 		a.op("CMPQ CX, $%d", n*lanes)
 		a.op("JLT %s", next)
 		a.label(this)
-		for u := range n {
+		turn := func(u int) {
 			body(func(p string) string { return fmt.Sprintf("%d(%s)", 4*u*lanes, p) }, false)
+		}
+		for u := 0; u < n; u += a.sides {
+			a.sideBySide(min(a.sides, n), func(side int) { turn(u + side) })
 		}
 		for _, p := range pointers {
 			a.op("ADDQ $%d, %s", 4*n*lanes, p)
@@ -42,6 +48,26 @@ func (a *assembler) loop(pointers []string, unroll, lanes int, body func(at func
 	a.tail()
 	body(func(p string) string { return "(" + p + ")" }, true)
 	a.label(label("done"))
+}
+
+// sideBySide emits turns whose instructions alternate. Each waits for its own results only, and the processor looks just so far ahead.
+func (a *assembler) sideBySide(n int, body func(side int)) {
+	before := a.text.String()
+	sides := make([][]string, n)
+	for i := range sides {
+		a.text.Reset()
+		a.shift = i * sideStep
+		body(i)
+		sides[i] = strings.SplitAfter(a.text.String(), "\n")
+	}
+	a.shift = 0
+	a.text.Reset()
+	a.text.WriteString(before)
+	for line := range sides[0] {
+		for _, s := range sides {
+			a.text.WriteString(s[line])
+		}
+	}
 }
 
 var (

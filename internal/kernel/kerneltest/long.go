@@ -87,12 +87,17 @@ func testStream(t *testing.T) {
 	x := uniform(newRand(71), longRow)
 	for _, n := range []int{0, 1, 15, 16, 17, 40, 4103, longRow} {
 		s := newSpace(t)
-		src, dst, gelu, want := in(s, "x", x[:n]), out[float32](s, "copied", n), out[float32](s, "streamed", n), out[float32](s, "gelu", n)
+		src, dst, streamed, want := in(s, "x", x[:n]), out[float32](s, "copied", n), out[float32](s, "streamed", n), out[float32](s, "want", n)
 		kernel.Stream(asBytes(dst), asBytes(src))
 		wantEqual(t, dst, src)
-		kernel.UnaryStream(kernel.Gelu, gelu, src, 0, 0, out[float32](s, "scratch", kernel.StreamScratchFloats))
-		kernel.UnaryF32(kernel.Gelu, want, src, 0, 0)
-		wantEqual(t, gelu, want)
+		for _, op := range []kernel.UnaryOp{kernel.Gelu, kernel.Exp, kernel.Log, kernel.Sigmoid, kernel.Silu, kernel.Tanh, kernel.Erf, kernel.GeluTanh,
+			kernel.Softplus, kernel.Mish, kernel.Relu} {
+			kernel.UnaryF32(op, want, src, 0, 0)
+			for _, dst := range [][]float32{streamed, outAligned[float32](s, "streamed by vectors", n)} {
+				kernel.UnaryStream(op, dst, src, 0, 0, out[float32](s, "scratch", kernel.StreamScratchFloats))
+				wantEqual(t, dst, want)
+			}
+		}
 		bytes := out[byte](s, "bytes", 4*n+3)
 		from := words[byte](len(bytes), 3)
 		kernel.Stream(bytes, from)

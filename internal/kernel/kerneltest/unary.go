@@ -53,9 +53,9 @@ func unaryError(op kernel.UnaryOp, x float64) (ulps, slack float64) {
 		return 4 + 2*math.Abs(x), 0x1p-138 // and the exponent a*x is rounded
 	case kernel.Gelu, kernel.GeluTanh:
 		if x < -6 {
-			return 4 + 2*x*x, 8e-9 // as good as 0
+			return 5 + 2*x*x, 8e-9 // as good as 0
 		}
-		return 4 + 2*x*x, 0 // the exponent, about x*x, is rounded
+		return 5 + 2*x*x, 0 // the exponent, about x*x, is rounded
 	case kernel.Softplus, kernel.PowScalar:
 		return 4, 0
 	}
@@ -74,7 +74,8 @@ func unaryValues(t *testing.T, op kernel.UnaryOp, a, b float32, x []float32) {
 	for i, x := range src {
 		want := ref.Unary(op.String(), float64(x), float64(a), float64(b))
 		ulps, slack := unaryError(op, float64(x))
-		if !sameValue(dst[i], want, ulps) && !(math.Abs(float64(dst[i])-want) <= slack) {
+		limit := op == kernel.Gelu && math.IsInf(float64(x), -1) && math.Abs(float64(dst[i])) <= slack
+		if !sameValue(dst[i], want, ulps) && !(math.Abs(float64(dst[i])-want) <= slack) && !limit {
 			t.Fatalf("%s(%v; %v, %v): got %v, want %v", op, x, a, b, dst[i], want)
 		}
 		if !(math.Abs(wide[i]-want) <= 1e-13*math.Abs(want)+1e-300) && wide[i] != want && (wide[i] == wide[i] || want == want) {
