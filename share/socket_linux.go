@@ -119,21 +119,20 @@ func (s *socket) send(packet []byte, fd int, wait bool) error {
 // process had no room. io.EOF is the end of file: the peer's side is over.
 func (s *socket) receive(packet []byte) (n, fd int, lost bool, err error) {
 	n, oobn, flags, _, err := s.c.ReadMsgUnix(packet, s.oob)
+	fd, fdErr := oneDescriptor(s.oob[:oobn])
+	switch {
+	case errors.Is(err, unix.ECONNRESET): // a peer that died with packets unread
+		err = io.EOF
+	case errors.Is(err, io.EOF) && !s.isOver(): // an empty packet reads like the end
+		err = malformed("got an empty packet")
+	case err == nil && fdErr != nil:
+		err = fdErr
+	case err == nil && flags&unix.MSG_TRUNC != 0:
+		err = malformed("got a packet of more than %d bytes", len(packet))
+	}
 	if err != nil {
-		if errors.Is(err, unix.ECONNRESET) { // a peer that died with packets unread
-			err = io.EOF
-		}
-		return 0, -1, false, err
-	}
-	fd = -1
-	if oobn > 0 {
-		if fd, err = oneDescriptor(s.oob[:oobn]); err != nil {
-			return 0, -1, false, err
-		}
-	}
-	if flags&unix.MSG_TRUNC != 0 {
 		closeDescriptor(fd)
-		return 0, -1, false, malformed("got a packet of more than %d bytes", len(packet))
+		return 0, -1, false, err
 	}
 	return n, fd, flags&unix.MSG_CTRUNC != 0, nil
 }
@@ -172,11 +171,20 @@ func closeDescriptor(fd int) {
 // more.
 func (s *socket) awaitEnd() {
 	// An error means that this end was closed meanwhile.
-	_ = s.raw.Read(func(fd uintptr) bool {
-		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
-		n, err := unix.Poll(p, 0)
-		return err != nil && err != unix.EINTR || n > 0
-	})
+	_ = s.raw.Read(sideIsOver)
+}
+
+// isOver reports whether the peer's side is over.
+func (s *socket) isOver() bool {
+	over := true
+	_ = s.raw.Control(func(fd uintptr) { over = sideIsOver(fd) })
+	return over
+}
+
+func sideIsOver(fd uintptr) bool {
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(p, 0)
+	return err != nil && err != unix.EINTR || n > 0
 }
 
 func (s *socket) shutWrite()              { _ = s.c.CloseWrite() }
