@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/tenure-go/tenure/memory"
@@ -26,7 +27,8 @@ func Label(text string) OfferOption { return func(c *offering) { c.label = text 
 // WithoutCopy makes it an error ([ErrCopy]) if the tensor lies outside of the owner's arenas.
 func WithoutCopy() OfferOption { return func(c *offering) { c.noCopy = true } }
 
-// NoWait makes it an error ([ErrNoCredit]) if the peer holds as much as it is willing to, or does not read.
+// NoWait makes it an error ([ErrNoCredit]) if the peer holds as much as it is willing to, or does not read. An answer about an
+// arena that the peer does not know yet is waited for all the same.
 func NoWait() OfferOption { return func(c *offering) { c.noWait = true } }
 
 // Offer lends x to the peer: it gets a read-only tensor over the same bytes, which stay as they are until it lets go, whatever
@@ -77,8 +79,12 @@ func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c of
 		if c.noCopy {
 			return fmt.Errorf("%s%s lies outside of the owner's arenas: %w", m.dt, x.Shape(), ErrCopy)
 		}
-		if m, inline, err := inlined(x, m); err != nil || inline != nil {
-			return errors.Join(err, o.toAll(peers, func(p *Peer, wait bool) error { return p.sendInline(ctx, m, inline, c, wait) }, c))
+		m, inline, err := inlined(x, m)
+		if err != nil {
+			return err
+		}
+		if inline != nil {
+			return o.toAll(peers, func(p *Peer, until patience) error { return p.sendInline(ctx, m, inline, c, until) }, c)
 		}
 		placed, err := x.CopyTo(o)
 		if err != nil {
@@ -93,37 +99,56 @@ func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c of
 		m.layout = placed.Layout()
 		b = o.blockOf(buf)
 	}
-	return o.toAll(peers, func(p *Peer, wait bool) error { return p.lend(ctx, x, b, m, buf, c, wait) }, c)
+	return o.toAll(peers, func(p *Peer, until patience) error { return p.lend(ctx, x, b, m, buf, c, until) }, c)
 }
 
-// toAll gives to each peer, first to those that need not be waited for.
-func (o *Owner) toAll(peers []*Peer, give func(p *Peer, wait bool) error, c offering) error {
+// patience is what an offer waits for.
+type patience uint8
+
+const (
+	forNothing patience = iota
+	forArena            // the answer about an arena that the peer does not know yet
+	forCredit           // that too
+)
+
+// errNotMapped: the peer has been told of the arena and has not answered yet.
+var errNotMapped = errors.New("has not mapped the arena yet")
+
+// toAll gives to each peer, first to those that need not be waited for, then to the others, each of which may take its time.
+func (o *Owner) toAll(peers []*Peer, give func(p *Peer, until patience) error, c offering) error {
+	until := forCredit
+	if c.noWait {
+		until = forArena
+	}
 	if len(peers) == 1 {
-		return give(peers[0], !c.noWait)
+		return give(peers[0], until)
 	}
-	var errs []error
-	var later []*Peer
-	for _, p := range peers {
-		switch err := give(p, false); {
-		case errors.Is(err, ErrNoCredit) && !c.noWait:
-			later = append(later, p)
-		case err != nil:
-			errs = append(errs, err)
+	errs := make([]error, len(peers))
+	var work sync.WaitGroup
+	for i, p := range peers {
+		err := give(p, forNothing)
+		if errors.Is(err, errNotMapped) || errors.Is(err, ErrNoCredit) && !c.noWait {
+			work.Go(func() { errs[i] = give(p, until) })
+			continue
 		}
+		errs[i] = err
 	}
-	for _, p := range later {
-		if err := give(p, true); err != nil {
-			errs = append(errs, err)
-		}
-	}
+	work.Wait()
 	return errors.Join(errs...)
 }
 
 // lend records a lease on the block and sends the offer.
-func (p *Peer) lend(ctx context.Context, x *tensor.Tensor, b *block, m offer, buf *memory.Buffer, c offering, wait bool) error {
-	if err := p.mapped(ctx, b.arena); err != nil {
+func (p *Peer) lend(ctx context.Context, x *tensor.Tensor, b *block, m offer, buf *memory.Buffer, c offering, until patience) error {
+	known, ready, err := p.announce(b.arena)
+	if err == nil && !ready {
+		if until == forNothing {
+			return fmt.Errorf("%s %w", p.who(), errNotMapped)
+		}
+		err = p.awaitMapped(ctx, known)
+	}
+	if err != nil {
 		if inl, bytes, inErr := inlined(x, m); errors.Is(err, ErrRefused) && inErr == nil && bytes != nil && !c.noCopy {
-			return p.sendInline(ctx, inl, bytes, c, wait)
+			return p.sendInline(ctx, inl, bytes, c, until)
 		}
 		return err
 	}
@@ -131,7 +156,7 @@ func (p *Peer) lend(ctx context.Context, x *tensor.Tensor, b *block, m offer, bu
 		return fmt.Errorf("%s takes at most %d bytes at once, the tensor has %d: %w", p.who(), p.theirs.maxBytes, b.bytes, ErrNoCredit)
 	}
 	var l *lease
-	err := p.whenFree(ctx, wait, func() (ok bool, err error) {
+	err = p.whenFree(ctx, until == forCredit, func() (ok bool, err error) {
 		if !p.credit(b.bytes) {
 			return false, nil
 		}
@@ -232,8 +257,8 @@ func inlined(x *tensor.Tensor, m offer) (offer, []byte, error) {
 	return m, append(make([]byte, 0, max(n, 1)), use.Data...), nil
 }
 
-func (p *Peer) sendInline(ctx context.Context, m offer, data []byte, c offering, wait bool) error {
-	err := p.whenFree(ctx, wait, func() (bool, error) { return true, nil })
+func (p *Peer) sendInline(ctx context.Context, m offer, data []byte, c offering, until patience) error {
+	err := p.whenFree(ctx, until == forCredit, func() (bool, error) { return true, nil })
 	if err != nil {
 		return err
 	}
@@ -259,16 +284,25 @@ const (
 
 // mapped makes sure that the peer has the arena mapped: before the first offer in it, it is asked.
 func (p *Peer) mapped(ctx context.Context, a *arena) error {
+	m, ready, err := p.announce(a)
+	if err != nil || ready {
+		return err
+	}
+	return p.awaitMapped(ctx, m)
+}
+
+// announce tells the peer of the arena, unless it knows. ready says that it has it mapped.
+func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 	o := p.o
 	o.mu.Lock()
-	m := p.maps[a.id]
+	m = p.maps[a.id]
 	if m != nil && m.state == mapped {
 		o.mu.Unlock()
-		return nil
+		return m, true, nil
 	}
 	if p.row.gone {
 		o.mu.Unlock()
-		return fmt.Errorf("%s: %w", p.who(), p.closedErr())
+		return nil, false, fmt.Errorf("%s: %w", p.who(), p.closedErr())
 	}
 	ask := m == nil || m.state == refused
 	if m == nil {
@@ -278,19 +312,40 @@ func (p *Peer) mapped(ctx context.Context, a *arena) error {
 	}
 	m.state = announced
 	o.mu.Unlock()
-	if ask {
-		note := arenaNote{id: a.id, size: len(a.data)}
-		if err := p.postWith(header{kind: kindArena}, note.append, a.shm.Fd()); err != nil {
-			return fmt.Errorf("%s: %w", p.who(), err)
-		}
-		crashAt(2)
+	if !ask {
+		return m, false, nil
 	}
+	note := arenaNote{id: a.id, size: len(a.data)}
+	if err := p.postWith(header{kind: kindArena}, note.append, a.shm.Fd()); err != nil {
+		err = fmt.Errorf("%s cannot be told of the arena: %w", p.who(), err)
+		o.mu.Lock()
+		if p.maps[a.id] == m { // others wait for the answer to what was not asked
+			p.learned(m, refused, err)
+		}
+		o.mu.Unlock()
+		return nil, false, err
+	}
+	crashAt(2)
+	return m, false, nil
+}
+
+// awaitMapped waits for the peer's answer about an arena.
+func (p *Peer) awaitMapped(ctx context.Context, m *mapping) error {
 	return p.whenFree(ctx, true, func() (bool, error) {
 		if m.state == refused {
 			return true, m.why
 		}
 		return m.state == mapped, nil
 	})
+}
+
+// learned notes what became of an arena at the peer. The caller has o.mu.
+func (p *Peer) learned(m *mapping, state mapState, why error) {
+	m.state, m.why = state, why
+	p.row.signal()
+	if m.retired {
+		p.tellRetired(m)
+	}
 }
 
 // answered handles MAPPED and REFUSED.
@@ -302,13 +357,10 @@ func (p *Peer) answered(id uint64, why error) error {
 	if m == nil || m.state != announced {
 		return malformed("got an answer about arena %#x, which was not asked", id)
 	}
-	m.state = mapped
 	if why != nil {
-		m.state, m.why = refused, fmt.Errorf("%s cannot map the arena: %w", p.who(), why)
-	}
-	p.row.signal()
-	if m.retired {
-		p.tellRetired(m)
+		p.learned(m, refused, fmt.Errorf("%s cannot map the arena: %w", p.who(), why))
+	} else {
+		p.learned(m, mapped, nil)
 	}
 	return nil
 }
