@@ -38,7 +38,7 @@ type Peer struct {
 
 	mu       sync.Mutex // guards what follows
 	inbox    []arrival
-	inline   int // bytes of inline tensors in the inbox
+	inline   int // cost of the inline tensors in the inbox
 	arrived  chan struct{}
 	room     chan struct{} // there is less in the inbox than before
 	views    map[uint64]*view
@@ -74,8 +74,9 @@ type queued struct {
 
 const (
 	maxQueued    = 4 << 20  // bytes of answers that wait, before a peer that asks and does not read is dropped
-	maxInlineBox = 16 << 20 // bytes of inline tensors that wait to be received, before nothing more is read
+	maxInlineBox = 16 << 20 // cost of inline tensors that wait to be received, before nothing more is read
 	maxQuestions = 64       // of a peer at once
+	maxViews     = 4096     // arenas of a peer at once: the system bounds the mappings of a process
 )
 
 // connect greets the other end and starts to read. It takes s over.

@@ -35,6 +35,9 @@ type arrival struct {
 	data  []byte // of an inline one
 }
 
+// cost is what an inline tensor takes while it waits, one without elements too.
+func (a *arrival) cost() int { return len(a.data) + 1024 }
+
 // Receive returns the next tensor that the peer offers, and waits for it until ctx ends. After the peer's orderly end it is
 // [io.EOF]. What was offered before an end or a death still comes.
 func (p *Peer) Receive(ctx context.Context) (*Received, error) {
@@ -45,7 +48,7 @@ func (p *Peer) Receive(ctx context.Context) (*Received, error) {
 			p.inbox[0] = arrival{}
 			p.inbox = p.inbox[1:]
 			if a.view == nil {
-				p.inline -= len(a.data)
+				p.inline -= a.cost()
 				wake(p.room)
 			}
 			if len(p.inbox) > 0 {
@@ -205,12 +208,15 @@ func (p *Peer) mapArena(body []byte, fd int, lost bool) error {
 	}
 	p.mu.Lock()
 	_, known := p.views[note.id]
+	n := len(p.views)
 	p.mu.Unlock()
 	var data []byte
 	switch {
 	case known:
 		return malformed("got arena %#x twice", note.id)
 	case err != nil: // of a kind to come
+	case n >= maxViews:
+		err = fmt.Errorf("got %d arenas, want at most %d at once", n+1, maxViews)
 	case lost:
 		err = syscall.EMFILE
 	case fd < 0:
@@ -317,7 +323,7 @@ func (p *Peer) put(a arrival, request uint32) error {
 	if !closed {
 		p.inbox = append(p.inbox, a)
 		if a.view == nil {
-			p.inline += len(a.data)
+			p.inline += a.cost()
 		}
 	}
 	p.mu.Unlock()
