@@ -1,7 +1,9 @@
 package compute
 
 import (
+	"fmt"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -143,7 +145,44 @@ func bindTranspose(c *op.Call) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return moveTask(c, func(m *kernel.Copy) { m.PrepareTranspose(c.In[0].DType.Size(), sizes, perm) }), nil
+	t := moveTask(c, func(m *kernel.Copy) { m.PrepareTranspose(c.In[0].DType.Size(), sizes, perm) })
+	if c.Permutes(0, 0) && viewStart(c, 0, 0) < 0 {
+		if err := permuteInPlace(c, t, sizes, perm); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// rooms are the scratch of transposes in place. Plans have none of those, and
+// do not count it.
+var rooms = sync.Pool{New: func() any { return new([kernel.MostPermuteBytes]byte) }}
+
+// permuteInPlace makes t one tile that permutes where the result has the
+// operand's bytes.
+func permuteInPlace(c *op.Call, t *Task, sizes, perm []int) error {
+	var p kernel.Permute
+	if !p.Prepare(c.In[0].DType.Size(), sizes, perm) {
+		return fmt.Errorf("BUG: compute: transpose of %v by %v in place takes %d bytes of scratch", sizes, perm, p.ScratchBytes())
+	}
+	tiles, move := t.Tiles, t.Tile
+	inPlace := func() bool { return sameBytes(c.Out[0].Data, c.In[0].Data) }
+	t.Start = func() error {
+		if t.Tiles = tiles; inPlace() {
+			t.Tiles = 1
+		}
+		return nil
+	}
+	t.Tile = func(tile int, scratch []byte) {
+		if !inPlace() {
+			move(tile, scratch)
+			return
+		}
+		room := rooms.Get().(*[kernel.MostPermuteBytes]byte)
+		p.Run(c.Out[0].Data, room[:])
+		rooms.Put(room)
+	}
+	return nil
 }
 
 func bindExpand(c *op.Call) (*Task, error) {

@@ -199,6 +199,9 @@ func learn(r *runner) (*signature, error) {
 	for i := range r.args {
 		for k := range s.results {
 			kind, offset := b.sig.AliasOf(i, k)
+			if kind == 0 && b.sig.Permutes(i, k) {
+				kind = op.Permute
+			}
 			s.alias[i*len(s.results)+k] = alias{kind, offset}
 			if kind == op.View && k == 0 && len(s.results) == 1 && s.view < 0 && !r.call.isConstant(i) {
 				s.view = i

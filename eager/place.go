@@ -54,7 +54,7 @@ func (r *runner) placeOf(s *signature, k int) place {
 // fits reports whether the alias rule lets result k overwrite operand i.
 func (r *runner) fits(s *signature, i, k int) bool {
 	kind := s.aliasOf(i, k).kind
-	return kind == op.Same || kind == op.Accumulate || kind == op.Update
+	return kind == op.Same || kind == op.Accumulate || kind == op.Update || kind == op.Permute
 }
 
 // isTaken reports whether a result before the k-th lies over operand i.
@@ -129,7 +129,7 @@ func (r *runner) unusable(s *signature, i, shown int) error {
 		return fail(tensor.ErrShape, "got layout %s, want row-major order", t.Layout())
 	case r.gathered[i] != nil:
 		return fail(op.ErrUnsupported, "its elements are not aligned")
-	case x.Shape != result.Shape:
+	case x.Shape != result.Shape && !r.fits(s, i, 0):
 		return fail(tensor.ErrShape, "the result is %s, want the operand's shape", result)
 	case x.DType.Bits() != result.DType.Bits():
 		return fail(tensor.ErrDType, "the result is %s, want elements of the same width", result)

@@ -17,12 +17,18 @@ const (
 	// Update: the result is the operand with a region overwritten. The
 	// condition on shapes is that of Same.
 	Update
+	// Permute: the result is the operand's elements in another order, and
+	// the kernel puts them so in their own bytes when both are the same ones.
+	// It does that alone, where a result of its own is shared among
+	// threads: an operation that is computed now takes the bytes, a plan, which
+	// finds room for all, does not ([Sig.AliasOf] says fresh).
+	Permute
 )
 
-var aliasNames = [...]string{"fresh", "view", "same", "accumulate", "update"}
+var aliasNames = [...]string{"fresh", "view", "same", "accumulate", "update", "permute"}
 
 // String returns the word of the design: "fresh", "view", "same",
-// "accumulate" or "update".
+// "accumulate", "update" or "permute".
 func (k AliasKind) String() string { return aliasNames[k] }
 
 // EveryArg as a rule's Arg makes the rule hold for each operand.
@@ -89,7 +95,7 @@ func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
 	}
 	for i := range s.Def.Alias.rules {
 		r := &s.Def.Alias.rules[i]
-		if !r.names(arg, result) || r.When != nil && !r.When(s) {
+		if !r.names(arg, result) || r.Kind == Permute || r.When != nil && !r.When(s) {
 			continue
 		}
 		if r.Kind == View {
@@ -107,6 +113,17 @@ func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
 		}
 	}
 	return 0, 0
+}
+
+// Permutes reports whether the kernel of this call puts the operand's elements
+// into the result's order when both have the same bytes.
+func (s *Sig) Permutes(arg, result int) bool {
+	for i := range s.Def.Alias.rules {
+		if r := &s.Def.Alias.rules[i]; r.Kind == Permute && r.names(arg, result) && (r.When == nil || r.When(s)) {
+			return true
+		}
+	}
+	return false
 }
 
 // MayAlias reports whether the result may share bytes with the operand

@@ -1,13 +1,17 @@
 package op
 
-import "github.com/tenure-go/tenure/shape"
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/shape"
+)
 
 // movementOps put the elements of their operands in other places.
 var movementOps = []*Def{
 	{
 		Name: "transpose", ONNX: "Transpose", Doc: "x with its axes in another order, reversed unless perm says which",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intsAttr("perm")}, Infer: inferTranspose,
-		Alias: Aliases(Rule{Kind: View, When: movesOnlyOnes}),
+		Alias: Aliases(Rule{Kind: View, When: movesOnlyOnes}, Rule{Kind: Permute, When: movesInPlace}),
 	},
 	{
 		Name: "expand", ONNX: "Expand", Doc: "x broadcast together with the given shape",
@@ -104,6 +108,33 @@ func movesOnlyOnes(s *Sig) bool {
 		last = a
 	}
 	return err == nil
+}
+
+// mostMoved bounds what a transpose in place holds aside, in bytes: a mark for
+// each unit of elements that stay together, or a block in which the last axis
+// changes places with others.
+const mostMoved = 56 << 10
+
+// movesInPlace: there are few enough units, and blocks are small enough.
+func movesInPlace(s *Sig) bool {
+	x := s.Args[0]
+	if !x.IsStatic() || x.DType.Bits()%8 != 0 {
+		return false
+	}
+	perm, err := s.Perm(x.Shape.Rank())
+	if err != nil || len(perm) == 0 {
+		return false
+	}
+	last := len(perm) - 1
+	at := slices.Index(perm, last)
+	block := x.Shape.Size(last) * x.DType.Size()
+	for _, a := range perm[at+1:] {
+		block *= x.Shape.Size(a)
+	}
+	if at != last && block > mostMoved {
+		return false
+	}
+	return x.Shape.NumElements()/max(1, x.Shape.Size(last)) <= 8*mostMoved
 }
 
 func inferExpand(s *Sig) error {

@@ -208,6 +208,7 @@ func (n *network) floor(types []op.Type) int64 {
 			c := class[a]
 			kind := aliasKind(s.op, i)
 			over := (kind == op.Same || kind == op.Accumulate) && until[c] == k && types[a] == types[s.result]
+			over = over || s.op == "transpose" && until[c] == k
 			if over || kind == op.View && s.op == "reshape" {
 				class[s.result] = c
 				until[c] = max(until[c], last[s.result])

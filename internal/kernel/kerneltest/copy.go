@@ -29,6 +29,25 @@ func sizeOf[T any]() int {
 	return int(unsafe.Sizeof(zero))
 }
 
+// permuteInPlace puts x in another order in its own bytes, where that takes little scratch.
+func permuteInPlace[W comparable](t *testing.T, shape, perm []int, x, want []W) {
+	t.Helper()
+	var p kernel.Permute
+	if !p.Prepare(sizeOf[W](), shape, perm) {
+		return
+	}
+	s := newSpace(t)
+	data, scratch := out[W](s, "data", len(x)), out[W](s, "scratch", p.ScratchBytes()/sizeOf[W]()+1)
+	copy(data, x)
+	p.Run(asBytes(data), asBytes(scratch))
+	s.check()
+	for i := range want {
+		if data[i] != want[i] {
+			t.Fatalf("permute %v by %v: element %d: got %v, want %v", shape, perm, i, data[i], want[i])
+		}
+	}
+}
+
 func copies[W comparable](t *testing.T) {
 	run := func(name string, prepare func(c *kernel.Copy), x, want []W) {
 		t.Helper()
@@ -52,7 +71,9 @@ func copies[W comparable](t *testing.T) {
 		{[]int{2, 2, 2, 2, 2, 2}, []int{5, 3, 1, 4, 2, 0}},
 	} {
 		x := words[W](ref.Size(c.shape), 1)
-		run(fmt.Sprint("transpose ", c), func(k *kernel.Copy) { k.PrepareTranspose(size, c.shape, c.perm) }, x, ref.Transpose(x, c.shape, c.perm))
+		want := ref.Transpose(x, c.shape, c.perm)
+		run(fmt.Sprint("transpose ", c), func(k *kernel.Copy) { k.PrepareTranspose(size, c.shape, c.perm) }, x, want)
+		permuteInPlace(t, c.shape, c.perm, x, want)
 	}
 	for rows := 1; rows <= 40; rows++ {
 		for cols := 1; cols <= 40; cols++ {
@@ -69,6 +90,13 @@ func copies[W comparable](t *testing.T) {
 				k.Prepare(size, []int{cols, rows}, 0, []int{rows, 1}, (rows-1)*cols, []int{1, -cols})
 			}, x, back)
 		}
+	}
+	for _, c := range []struct{ shape, perm []int }{
+		{[]int{1, 128, 12, 64}, []int{0, 2, 1, 3}}, {[]int{1, 128, 12, 64}, []int{0, 2, 3, 1}}, {[]int{3, 2, 5, 2000}, []int{2, 0, 1, 3}},
+		{[]int{7, 5, 3, 2}, []int{2, 3, 1, 0}}, {[]int{4, 1, 6, 3}, []int{3, 0, 2, 1}},
+	} {
+		x := words[W](ref.Size(c.shape), 1)
+		permuteInPlace(t, c.shape, c.perm, x, ref.Transpose(x, c.shape, c.perm))
 	}
 	for _, c := range []struct{ shape, start, step, count []int }{
 		{[]int{10}, []int{2}, []int{3}, []int{3}}, {[]int{10}, []int{9}, []int{-1}, []int{10}}, {[]int{10}, []int{8}, []int{-4}, []int{3}},
