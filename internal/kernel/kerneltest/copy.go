@@ -15,6 +15,9 @@ func testCopy(t *testing.T) {
 	t.Run("4", copies[uint32])
 	t.Run("8", copies[uint64])
 	t.Run("16", copies[[2]uint64])
+	t.Run("permute 1", permutations[uint8])
+	t.Run("permute 4", permutations[uint32])
+	t.Run("permute 16", permutations[[2]uint64])
 }
 
 // backwards runs tiles from the last to the first: their order must not matter.
@@ -27,6 +30,16 @@ func backwards(tiles int, f func(t int)) {
 func sizeOf[T any]() int {
 	var zero T
 	return int(unsafe.Sizeof(zero))
+}
+
+func permutations[W comparable](t *testing.T) {
+	for _, c := range []struct{ shape, perm []int }{
+		{[]int{1, 128, 12, 64}, []int{0, 2, 1, 3}}, {[]int{1, 128, 12, 64}, []int{0, 2, 3, 1}}, {[]int{3, 2, 5, 2000}, []int{2, 0, 1, 3}},
+		{[]int{7, 5, 3, 2}, []int{2, 3, 1, 0}}, {[]int{4, 1, 6, 3}, []int{3, 0, 2, 1}},
+	} {
+		x := words[W](ref.Size(c.shape), 1)
+		permuteInPlace(t, c.shape, c.perm, x, ref.Transpose(x, c.shape, c.perm))
+	}
 }
 
 // permuteInPlace puts x in another order in its own bytes, where that takes little scratch.
@@ -90,13 +103,6 @@ func copies[W comparable](t *testing.T) {
 				k.Prepare(size, []int{cols, rows}, 0, []int{rows, 1}, (rows-1)*cols, []int{1, -cols})
 			}, x, back)
 		}
-	}
-	for _, c := range []struct{ shape, perm []int }{
-		{[]int{1, 128, 12, 64}, []int{0, 2, 1, 3}}, {[]int{1, 128, 12, 64}, []int{0, 2, 3, 1}}, {[]int{3, 2, 5, 2000}, []int{2, 0, 1, 3}},
-		{[]int{7, 5, 3, 2}, []int{2, 3, 1, 0}}, {[]int{4, 1, 6, 3}, []int{3, 0, 2, 1}},
-	} {
-		x := words[W](ref.Size(c.shape), 1)
-		permuteInPlace(t, c.shape, c.perm, x, ref.Transpose(x, c.shape, c.perm))
 	}
 	for _, c := range []struct{ shape, start, step, count []int }{
 		{[]int{10}, []int{2}, []int{3}, []int{3}}, {[]int{10}, []int{9}, []int{-1}, []int{10}}, {[]int{10}, []int{8}, []int{-4}, []int{3}},
