@@ -6,8 +6,36 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
+
+func (p *proc) tell(format string, args ...any) { fmt.Fprintf(p.in, format+"\n", args...) }
+
+// finish waits for the end and returns what is wrong with it, and what no process may say.
+func (p *proc) finish(killed bool) (wrong []string) {
+	select {
+	case <-p.ended:
+	case <-time.After(20 * time.Second):
+		p.cmd.Process.Signal(syscall.SIGQUIT)
+		<-p.ended
+		return []string{fmt.Sprintf("%s did not end:\n%s", p.name, strings.Join(p.said, "\n"))}
+	}
+	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	for _, line := range p.said {
+		if strings.HasPrefix(line, "violation") || strings.HasPrefix(line, "leak") || strings.HasPrefix(line, "failed") {
+			wrong = append(wrong, p.name+" says "+line)
+		}
+	}
+	switch gotKilled := status.Signaled() && status.Signal() == syscall.SIGKILL; {
+	case gotKilled != killed:
+		wrong = append(wrong, fmt.Sprintf("%s: killed is %v, want %v:\n%s", p.name, gotKilled, killed, strings.Join(p.said, "\n")))
+	case !killed && (len(p.said) == 0 || p.said[len(p.said)-1] != "clean"):
+		wrong = append(wrong, fmt.Sprintf("%s ended with %v and without a word:\n%s", p.name, p.err, strings.Join(p.said, "\n")))
+	}
+	return wrong
+}
 
 // cell is one scene of the matrix: an owner, consumers, the first of which forwards to the last, and the one who dies.
 type cell struct {
