@@ -72,7 +72,7 @@ func (e *Executable) packInCommon(ctx context.Context) error {
 			}
 		}
 	}
-	if err := e.addRaw(p); err != nil {
+	if err := e.addOthers(p); err != nil {
 		return err
 	}
 	if len(p.list) == 0 {
@@ -114,29 +114,42 @@ func (e *Executable) addPanel(p *parts, key panel, v *ir.Value) error {
 	p.add("panel: "+f.Name, data, part{
 		size: f.Bytes,
 		fill: func(dst []byte) error {
-			data, err := source() // packing others may have given it back
+			data, err := source()
 			if err != nil {
 				return err
 			}
-			return e.panels.packInto(dst, data, &f, v)
+			if err := e.panels.packInto(dst, data, &f, v); err != nil {
+				return err
+			}
+			return e.panels.constants.Spare(v, nil)
 		},
 		found: func(b []byte) error {
 			e.panels.put(key, b)
 			return nil
 		},
 	})
-	return nil
+	return e.panels.constants.Spare(v, nil) // most processes read it only this once
 }
 
-// addRaw adds the weights that are read as they are and lie in memory of the
-// process. Constants of this program alone do not belong there: they go with
-// it.
-func (e *Executable) addRaw(p *parts) error {
-	seen := map[*byte]bool{}
+// addOthers adds the weights that are read as they are and those that are
+// read only when a program is made, where they lie in memory of the process.
+// Constants of this program alone do not belong there: they go with it.
+func (e *Executable) addOthers(p *parts) error {
+	var list []*ir.Value
+	packed := map[string]bool{}
 	for _, v := range e.Program.Weights {
-		if !e.packing.raw[v] || !e.panels.constants.Has(v) {
-			continue
+		if e.packing.raw[v] && e.panels.constants.Has(v) {
+			list = append(list, v)
 		}
+		packed[v.Name] = len(e.packing.of[v]) > 0
+	}
+	for _, v := range e.panels.constants.InPrivate() {
+		if !packed[v.Name] {
+			list = append(list, v)
+		}
+	}
+	seen := map[*byte]bool{}
+	for _, v := range list {
 		data, err := e.panels.constants.Private(v)
 		if err != nil {
 			return err

@@ -35,6 +35,10 @@ type Constants interface {
 	// for a weight to be read as it is; nil for none.
 	Private(v *ir.Value) ([]byte, error)
 
+	// InPrivate lists weights of which Private returns bytes that are in
+	// memory now, in a fixed order.
+	InPrivate() []*ir.Value
+
 	// Move makes what lies in the bytes that Private returned for a weight
 	// lie in to, which holds the same, and gives their memory back.
 	Move(v *ir.Value, to []byte) error

@@ -38,6 +38,8 @@ func (t *table) Private(v *ir.Value) ([]byte, error) {
 	return t.WeightMap[v.Name], nil
 }
 
+func (t *table) InPrivate() []*ir.Value { return nil }
+
 func (t *table) Move(v *ir.Value, to []byte) error {
 	t.WeightMap[v.Name], t.moved[v.Name] = to, true
 	return nil

@@ -2,6 +2,8 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
@@ -31,6 +33,19 @@ func (w *Weights) Private(v *ir.Value) ([]byte, error) {
 		return nil, nil
 	}
 	return b.Bytes(), nil
+}
+
+// InPrivate lists weights that lie in buffers of which Private returns the
+// bytes, without making any, by name.
+func (w *Weights) InPrivate() (list []*ir.Value) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	for _, name := range slices.Sorted(maps.Keys(w.bytes)) {
+		if b, _ := w.bufferOf(w.bytes[name]); b != nil && isPrivate(b) && !w.held[b] {
+			list = append(list, &ir.Value{Kind: ir.Weight, Name: name})
+		}
+	}
+	return list
 }
 
 func isPrivate(b *memory.Buffer) bool {

@@ -80,7 +80,7 @@ type copyHeld struct {
 
 // make makes the copy.
 func (c *copyHeld) make(size int, fill func([]byte) error) error {
-	s, err := osmem.NewShared("tenure:"+c.name, size)
+	s, err := osmem.NewSharedPages("tenure:"+c.name, size)
 	if errors.Is(err, osmem.ErrNoMemory) {
 		err = fmt.Errorf("%w (%w)", err, memory.ErrLimit)
 	}

@@ -24,6 +24,7 @@ type answer struct {
 	took     time.Duration
 	top      int
 	measured int64
+	shared   int64        // bytes of weights
 	compared []comparison // nil unless asked for
 	files    []string     // nil unless the outputs were saved
 }
@@ -48,12 +49,20 @@ func (a *answer) print(w io.Writer) error {
 		fmt.Fprintf(&b, "compare %s: %s (largest difference %.3g)\n", c.Output, state, c.Max)
 	}
 	p := a.plan
-	fmt.Fprintf(&b, "memory: promised %s (arena %s, scratch %s, inputs and outputs %s), measured %s; weights %s\n",
+	fmt.Fprintf(&b, "memory: promised %s (arena %s, scratch %s, inputs and outputs %s), measured %s; weights %s"+sharedNote(a.shared)+"\n",
 		plan.FormatBytes(promised(p)), plan.FormatBytes(p.ArenaBytes), plan.FormatBytes(p.ScratchBytes), plan.FormatBytes(p.IOBytes),
 		plan.FormatBytes(a.measured), plan.FormatBytes(p.WeightBytes))
 	fmt.Fprintf(&b, "time: %s for %d steps\n", a.took.Round(10*time.Microsecond), len(p.Steps))
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// sharedNote says how much of the weights other processes may have too.
+func sharedNote(shared int64) string {
+	if shared == 0 {
+		return ""
+	}
+	return ", of which " + plan.FormatBytes(shared) + " are shared"
 }
 
 // printTensor prints type and shape, and the largest elements of scores, all
@@ -162,15 +171,16 @@ type answerJSON struct {
 	ScratchBytes  int64        `json:"scratch_bytes"`
 	IOBytes       int64        `json:"io_bytes"`
 	WeightBytes   int64        `json:"weight_bytes"`
-	PromisedBytes int64        `json:"promised_bytes"` // arena, scratch, inputs and outputs
-	MeasuredBytes int64        `json:"measured_bytes"` // of the same
+	SharedBytes   int64        `json:"shared_bytes,omitempty"` // of the weights, with --shared-weights
+	PromisedBytes int64        `json:"promised_bytes"`         // arena, scratch, inputs and outputs
+	MeasuredBytes int64        `json:"measured_bytes"`         // of the same
 	Seconds       float64      `json:"seconds"`
 }
 
 func (a *answer) json() answerJSON {
 	p := a.plan
 	j := answerJSON{Compared: a.compared, ArenaBytes: p.ArenaBytes, ScratchBytes: p.ScratchBytes, IOBytes: p.IOBytes,
-		WeightBytes: p.WeightBytes, PromisedBytes: promised(p), MeasuredBytes: a.measured, Seconds: a.took.Seconds()}
+		WeightBytes: p.WeightBytes, SharedBytes: a.shared, PromisedBytes: promised(p), MeasuredBytes: a.measured, Seconds: a.took.Seconds()}
 	for i, info := range a.infos {
 		x := a.out[info.Name]
 		o := outputJSON{Name: info.Name, DType: x.DType().String(), Shape: append([]int{}, x.Shape().Sizes()...), Top: topOf(x, a.top)}

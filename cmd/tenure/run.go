@@ -28,6 +28,7 @@ type runFlags struct {
 	image      imageFlags
 	top        int
 	threads    int
+	shared     bool
 	json       bool
 }
 
@@ -72,6 +73,7 @@ white, and an input of one channel gets the brightness. Its pixels become
 	flags.Float64SliceVar(&f.image.std, "std", nil, "what the rest is divided by, per channel")
 	flags.IntVar(&f.top, "top", 5, "how many of the largest elements are printed where an output is one row of floats or a few")
 	flags.IntVar(&f.threads, "threads", 0, "workers (default: one per processor)")
+	flags.BoolVar(&f.shared, "shared-weights", false, "read one copy of the weights with all processes that run the model so (Linux)")
 	flags.BoolVar(&f.json, "json", false, "print the answer as JSON, with the values of outputs of up to 1000 elements")
 	return cmd
 }
@@ -92,7 +94,11 @@ func (f *runFlags) check() error {
 
 func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error) {
 	done := working("loading " + filepath.Base(path))
-	m, err := tenure.Load(path)
+	var opts []tenure.Option
+	if f.shared {
+		opts = append(opts, tenure.WithSharedWeights())
+	}
+	m, err := tenure.Load(path, opts...)
 	done()
 	if err != nil {
 		return err
@@ -158,7 +164,8 @@ func (f *runFlags) answer(ctx context.Context, m *tenure.Model, in map[string]*t
 	if err != nil {
 		return nil, err
 	}
-	return &answer{infos: m.Outputs(), out: out, plan: p, took: time.Since(start), top: f.top, measured: measuredOf(memory.Stats())}, nil
+	return &answer{infos: m.Outputs(), out: out, plan: p, took: time.Since(start), top: f.top, measured: measuredOf(memory.Stats()),
+		shared: m.WeightMemory().Shared}, nil
 }
 
 // measuredOf is what a run took by the memory package's own count: arena,

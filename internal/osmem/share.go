@@ -1,6 +1,12 @@
 package osmem
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+const hugeBytes = 2 << 20
 
 // ErrNoMemory is the kind of every error of NewShared that more memory would cure: the machine's, that of a control group, or
 // that of another limit of the process.
@@ -19,7 +25,36 @@ type Shared struct {
 
 // NewShared makes shared memory of at least size zeroed bytes: whole pages below 2 MiB, multiples of 2 MiB from there on, so
 // that huge pages fit. The name is for people who look into /proc; it need not be unique.
-func NewShared(name string, size int) (*Shared, error) { return newShared(name, size) }
+func NewShared(name string, size int) (*Shared, error) {
+	n, err := sharedSize(size)
+	if err != nil {
+		return nil, err
+	}
+	return newShared(name, n)
+}
+
+// NewSharedPages is NewShared of no more than whole pages, for memory of which all is needed: its end has small ones.
+func NewSharedPages(name string, size int) (*Shared, error) {
+	if _, err := sharedSize(size); err != nil {
+		return nil, err
+	}
+	n, err := RoundUp(size)
+	if err != nil {
+		return nil, err
+	}
+	return newShared(name, n)
+}
+
+// sharedSize rounds a size up for NewShared.
+func sharedSize(size int) (int, error) {
+	if size <= 0 || size > math.MaxInt-hugeBytes {
+		return 0, fmt.Errorf("osmem: shared memory: got size %d, want 1 to %d bytes", size, math.MaxInt-hugeBytes)
+	}
+	if size >= hugeBytes {
+		return (size + hugeBytes - 1) / hugeBytes * hugeBytes, nil
+	}
+	return RoundUp(size)
+}
 
 // Bytes returns the memory: writable until Finish, only readable afterwards, nil after Close.
 func (s *Shared) Bytes() []byte { return s.bytes }

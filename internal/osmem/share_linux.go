@@ -13,12 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	hugeBytes = 2 << 20
-
-	// sharedSeals leave the writable mapping that is there and refuse every later way to write or to lose a byte.
-	sharedSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE | unix.F_SEAL_SEAL
-)
+// sharedSeals leave the writable mapping that is there and refuse every later way to write or to lose a byte.
+const sharedSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE | unix.F_SEAL_SEAL
 
 // overhead is what populating size bytes takes beside them, from above: page tables, the index of the file, and what the
 // kernel charges in batches on every core.
@@ -28,11 +24,7 @@ func overhead(size int) int64 { return int64(size)/256 + 1<<20 }
 // the same room.
 var populating atomic.Int64
 
-func newShared(name string, size int) (*Shared, error) {
-	n, err := sharedSize(size)
-	if err != nil {
-		return nil, err
-	}
+func newShared(name string, n int) (*Shared, error) {
 	if err := roomFor(n); err != nil {
 		return nil, err
 	}
@@ -47,16 +39,6 @@ func newShared(name string, size int) (*Shared, error) {
 		return nil, fmt.Errorf("osmem: shared memory of %d bytes: %w", n, err)
 	}
 	return s, nil
-}
-
-func sharedSize(size int) (int, error) {
-	if size <= 0 || size > math.MaxInt-hugeBytes {
-		return 0, fmt.Errorf("osmem: shared memory: got size %d, want 1 to %d bytes", size, math.MaxInt-hugeBytes)
-	}
-	if size >= hugeBytes {
-		return (size + hugeBytes - 1) / hugeBytes * hugeBytes, nil
-	}
-	return RoundUp(size)
 }
 
 // roomFor fails where taking n bytes would make the kernel kill somebody. On success they are counted as being populated.

@@ -31,6 +31,17 @@ func TestSharedSizes(t *testing.T) {
 	for _, c := range []struct{ size, want int }{
 		{1, page}, {page, page}, {page + 1, 2 * page}, {2<<20 - 1, 2 << 20}, {2 << 20, 2 << 20}, {2<<20 + 1, 4 << 20}, {5 << 20, 6 << 20},
 	} {
+		exact, err := NewSharedPages("sizes", c.size)
+		if err != nil {
+			t.Fatalf("pages of %d bytes: %v", c.size, err)
+		}
+		if got, want := len(exact.Bytes()), (c.size+page-1)/page*page; got != want {
+			t.Errorf("pages of %d bytes: got %d, want %d", c.size, got, want)
+		}
+		view, err := MapShared(exact.Fd(), len(exact.Bytes()))
+		if err := errors.Join(err, Unmap(view), exact.Close()); err != nil {
+			t.Errorf("pages of %d bytes: %v", c.size, err)
+		}
 		s, err := NewShared("sizes", c.size)
 		if err != nil {
 			t.Fatalf("shared memory of %d bytes: %v", c.size, err)
@@ -58,8 +69,10 @@ func TestSharedSizes(t *testing.T) {
 		}
 	}
 	for _, size := range []int{0, -1, math.MinInt, math.MaxInt, math.MaxInt - 1<<20} {
-		if _, err := NewShared("sizes", size); err == nil || errors.Is(err, ErrNoMemory) {
-			t.Errorf("shared memory of %d bytes: got %v, want an error about the size", size, err)
+		for _, make := range []func(string, int) (*Shared, error){NewShared, NewSharedPages} {
+			if _, err := make("sizes", size); err == nil || errors.Is(err, ErrNoMemory) {
+				t.Errorf("shared memory of %d bytes: got %v, want an error about the size", size, err)
+			}
 		}
 	}
 	if _, err := NewShared("sizes", 1<<46); !errors.Is(err, ErrNoMemory) {

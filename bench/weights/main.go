@@ -1,0 +1,123 @@
+// Command weights says what the weights of a model take in several processes
+// that run it at the same time, shared and apart.
+//
+//	go run ./weights [-models resnet50,...] [-processes 4] [FILE...]
+//
+// It starts the processes one after the other, so that the first one packs,
+// lets each run the model once on zeros, and then asks all of them what the
+// system says of their mappings: the proportional set size (PSS) gives each
+// process its part of a page that several have, so that sums are bytes of
+// memory. Linux only. Everything that it writes lies in a temporary folder.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/tenure-go/tenure/bench/internal/suite"
+)
+
+func main() {
+	log.SetFlags(0)
+	serveIfAsked()
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(args []string, w io.Writer) error {
+	flags := flag.NewFlagSet("weights", flag.ExitOnError)
+	names := flags.String("models", "resnet50", "models to run, by commas; none when files are given")
+	processes := flags.Int("processes", 4, "how many processes run a model")
+	lights := flags.String("light", strings.Join(suite.LightFolders(), ","), "folders with light models, by commas")
+	flags.Parse(args)
+	if *processes < 1 {
+		return fmt.Errorf("-processes: got %d, want 1 or more", *processes)
+	}
+	dir, err := os.MkdirTemp("", "tenure-bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	files := flags.Args()
+	if len(files) == 0 {
+		if files, err = build(dir, *names, *lights); err != nil {
+			return err
+		}
+	}
+	for _, file := range files {
+		if err := measure(w, file, dir, *processes); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// build writes the files of the suite's models.
+func build(dir, names, lights string) (files []string, err error) {
+	models, err := suite.Choose(suite.Models(strings.Split(lights, ",")), names)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range models {
+		g, err := m.Build()
+		if err != nil {
+			return nil, err
+		}
+		f, err := os.Create(filepath.Join(dir, m.Name+".onnx"))
+		if err != nil {
+			return nil, err
+		}
+		_, err = g.WriteTo(f)
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f.Name())
+	}
+	return files, nil
+}
+
+// measure prints the tables of a model: one process alone, several apart, and
+// several that share.
+func measure(w io.Writer, file, dir string, processes int) error {
+	one, err := group(file, dir, 1, false)
+	if err != nil {
+		return err
+	}
+	apart, err := group(file, dir, processes, false)
+	if err != nil {
+		return err
+	}
+	shared, err := group(file, dir, processes, true)
+	if err != nil {
+		return err
+	}
+	copyOf := one[0].weights()
+	fmt.Fprintf(w, "%s: one copy of the weights is %s MiB, %s promised\n", filepath.Base(file), mib(copyOf), mib(one[0].Promised))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "process\tload and first run, ms\tpeak MiB\tshared\tin the file\tprivate\tweights, PSS\tprivate bytes of the process\tof them arena\t")
+	for _, g := range []struct {
+		name string
+		list []figures
+	}{{"apart", apart}, {"shared", shared}} {
+		var sum, private int64
+		for i, f := range g.list {
+			fmt.Fprintf(t, "%s %d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", g.name, i+1, f.Milliseconds, mib(f.Peak), mib(f.Shared), mib(f.File), mib(f.Private), mib(f.weights()), mib(f.Own), mib(f.Arena))
+			sum, private = sum+f.weights(), private+f.Own
+		}
+		fmt.Fprintf(t, "%s, sum\t\t\t\t\t\t%s\t%s\t\t\n", g.name, mib(sum), mib(private))
+		fmt.Fprintf(t, "of one copy\t\t\t\t\t\t%.3f\t\t\t\n", float64(sum)/float64(copyOf))
+	}
+	return t.Flush()
+}
+
+func mib(n int64) string { return fmt.Sprintf("%.2f", float64(n)/(1<<20)) }
