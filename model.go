@@ -69,8 +69,8 @@ func Load(path string, opts ...Option) (*Model, error) {
 		return nil, err
 	}
 	reading := onnx.Options{Registry: o.registry, Read: o.read}
-	if o.shared {
-		reading.Copy = commonFile
+	if o.shared != nil {
+		reading.Copy = o.shared.file
 	}
 	m, err := onnx.Load(path, reading)
 	if err != nil {
@@ -120,8 +120,8 @@ func collect(opts []Option) (loadOptions, error) {
 	for _, f := range opts {
 		f(&o)
 	}
-	if o.shared {
-		return o, checkSharing()
+	if o.shared != nil {
+		return o, o.shared.check()
 	}
 	return o, nil
 }
@@ -129,8 +129,8 @@ func collect(opts []Option) (loadOptions, error) {
 func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
 	m := &Model{file: file, panels: exec.NewPanels(file.Weights), program: file.Program}
 	err := cpu.Err()
-	if o.shared {
-		m.panels = exec.NewCommonPanels(file.Weights, commonWeights)
+	if o.shared != nil {
+		m.panels = exec.NewCommonPanels(file.Weights, o.shared.weights)
 	}
 	if err == nil {
 		err = exec.CheckKernels(m.program)

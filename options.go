@@ -7,6 +7,7 @@ import (
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/share"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -16,7 +17,7 @@ type Option func(*loadOptions)
 type loadOptions struct {
 	registry *op.Registry
 	read     bool
-	shared   bool
+	shared   *sharing // nil: weights are the process's own
 }
 
 // WithOperators makes the model use a registry with operators of the caller:
@@ -51,9 +52,12 @@ func WithWeights(w Weights) Option { return func(o *loadOptions) { o.read = w ==
 // Equal weights on processors of the same level are one copy, whatever the
 // file is called. Models for other input shapes may need other panels: then
 // the processes share what was needed by the same shapes in the same order.
-// See package share; TENURE_SHARE_DIR says where processes meet. Linux only:
-// elsewhere Load fails with ErrUnsupported.
-func WithSharedWeights() Option { return func(o *loadOptions) { o.shared = true } }
+// Processes meet in the user's folder that package share describes, or in
+// another: WithSharedWeights(share.InDir(dir)). Linux only: elsewhere Load
+// fails with ErrUnsupported.
+func WithSharedWeights(where ...share.Option) Option {
+	return func(o *loadOptions) { o.shared = &sharing{where} }
+}
 
 // SessionOption configures a session.
 type SessionOption func(*sessionOptions)

@@ -10,29 +10,32 @@ import (
 	"github.com/tenure-go/tenure/share"
 )
 
-// commonWeights gives the memory that [WithSharedWeights] is about.
-func commonWeights(ctx context.Context, key [sha256.Size]byte, size int, fill func([]byte) error) (*memory.Buffer, error) {
-	b, _, err := share.Common(ctx, key, size, "shared weights", fill)
+// sharing is what [WithSharedWeights] asks for.
+type sharing struct{ where []share.Option }
+
+// weights gives memory that processes have in common.
+func (s *sharing) weights(ctx context.Context, key [sha256.Size]byte, size int, fill func([]byte) error) (*memory.Buffer, error) {
+	b, _, err := share.Common(ctx, key, size, "shared weights", fill, s.where...)
 	return b, err
 }
 
-// commonFile gives a copy of a file's bytes that processes have in common.
-func commonFile(data []byte) (*memory.Buffer, error) {
+// file gives a copy of a file's bytes that processes have in common.
+func (s *sharing) file(data []byte) (*memory.Buffer, error) {
 	if len(data) == 0 {
 		return memory.Alloc(0, memory.Weights)
 	}
 	digest := sha256.Sum256(data)
 	key := sha256.Sum256(append([]byte("tenure file\n"), digest[:]...))
-	return commonWeights(context.Background(), key, len(data), func(dst []byte) error {
+	return s.weights(context.Background(), key, len(data), func(dst []byte) error {
 		copy(dst, data)
 		return nil
 	})
 }
 
-// checkSharing says when a model is loaded, and not at its first run, that
+// check says when a model is loaded, and not at its first run, that
 // weights cannot be shared here.
-func checkSharing() error {
-	err := share.CheckCommon()
+func (s *sharing) check() error {
+	err := share.CheckCommon(s.where...)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = fmt.Errorf("%w: %w", err, ErrUnsupported)
 	}

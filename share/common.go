@@ -26,13 +26,13 @@ func (k Key) String() string { return hex.EncodeToString(k[:]) }
 // The buffer is read-only and counted as [memory.Shared] under the given label. Its last release gives this process's mapping
 // back.
 //
-// Sockets and locks lie in a folder of the user's own; one that others may enter is refused. Linux only: elsewhere the error
-// matches errors.ErrUnsupported.
-func Common(ctx context.Context, key Key, size int, label string, fill func(dst []byte) error) (b *memory.Buffer, made bool, err error) {
+// Sockets and locks lie in a folder of the user's own, see [InDir]; one that others may enter is refused. Linux only: elsewhere
+// the error matches errors.ErrUnsupported.
+func Common(ctx context.Context, key Key, size int, label string, fill func(dst []byte) error, opts ...Option) (b *memory.Buffer, made bool, err error) {
 	if size <= 0 {
 		return nil, false, fmt.Errorf("share: common bytes %.8s (%s): got size %d, want at least 1", key, label, size)
 	}
-	b, made, err = common(ctx, key, size, label, fill)
+	b, made, err = common(ctx, key, size, label, fill, opts)
 	if err != nil {
 		return nil, false, fmt.Errorf("share: common bytes %.8s (%s): %w", key, label, err)
 	}
@@ -41,8 +41,8 @@ func Common(ctx context.Context, key Key, size int, label string, fill func(dst 
 
 // CheckCommon reports why [Common] cannot work here, for those who want to know before they need it: no such system, or no
 // folder of the user's own.
-func CheckCommon() error {
-	if _, err := commonFolder(); err != nil {
+func CheckCommon(opts ...Option) error {
+	if _, err := commonFolder(opts); err != nil {
 		return fmt.Errorf("share: common bytes: %w", err)
 	}
 	return nil

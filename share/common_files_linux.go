@@ -13,8 +13,8 @@ import (
 )
 
 // commonFolder returns the folder of locks and sockets of common bytes, and makes it if it is missing.
-func commonFolder() (string, error) {
-	dir, err := privateFolder(userFolder())
+func commonFolder(opts []Option) (string, error) {
+	dir, err := resolve(opts)
 	if err != nil {
 		return "", err
 	}

@@ -30,8 +30,8 @@ const (
 	answerBytes = 4 + 4 + len(Key{}) + 8 // magic, version, key, size
 )
 
-func common(ctx context.Context, key Key, size int, label string, fill func([]byte) error) (b *memory.Buffer, made bool, err error) {
-	folder, err := commonFolder()
+func common(ctx context.Context, key Key, size int, label string, fill func([]byte) error, opts []Option) (b *memory.Buffer, made bool, err error) {
+	folder, err := commonFolder(opts)
 	if err != nil {
 		return nil, false, err
 	}

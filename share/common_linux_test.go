@@ -366,7 +366,7 @@ func TestCommonBadHolders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := commonDir(t)
-			if _, err := commonFolder(); err != nil {
+			if _, err := commonFolder(nil); err != nil {
 				t.Fatal(err)
 			}
 			l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: filepath.Join(dir, key.String()[:16]+".0-0.sock"), Net: "unixpacket"})
@@ -458,6 +458,26 @@ func TestCommonFolders(t *testing.T) {
 	}
 	if _, _, err := Common(context.Background(), keyOf("x"), 0, "test", nil); err == nil {
 		t.Error("size 0: got no error")
+	}
+}
+
+// Those that meet in different folders have different copies.
+func TestCommonInDir(t *testing.T) {
+	memorytest.Check(t)
+	commonDir(t)
+	key, elsewhere := keyOf("somewhere"), InDir(filepath.Join(t.TempDir(), "e"))
+	b := mustCommon(t, key, true)
+	defer mustFree(t, b)
+	if err := CheckCommon(elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	other, made, err := Common(context.Background(), key, commonSize, "test", fillFor(key), elsewhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustFree(t, other)
+	if !made || inodeOf(other.Bytes()) == inodeOf(b.Bytes()) {
+		t.Errorf("got made %v and the memory %s, want another than %s", made, inodeOf(other.Bytes()), inodeOf(b.Bytes()))
 	}
 }
 

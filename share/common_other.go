@@ -11,11 +11,11 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-func common(context.Context, Key, int, string, func([]byte) error) (*memory.Buffer, bool, error) {
-	_, err := commonFolder()
+func common(context.Context, Key, int, string, func([]byte) error, []Option) (*memory.Buffer, bool, error) {
+	_, err := commonFolder(nil)
 	return nil, false, err
 }
 
-func commonFolder() (string, error) {
+func commonFolder([]Option) (string, error) {
 	return "", fmt.Errorf("got %s, want Linux: %w", runtime.GOOS, errors.ErrUnsupported)
 }

@@ -3,7 +3,6 @@ package osmem
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"sync"
