@@ -16,10 +16,11 @@ import (
 // runner is one call under way. Runners are kept for later calls, so that a small call in place allocates its result's
 // header and nothing else.
 type runner struct {
-	call  call
-	from  memory.Source // where fresh results come from; nil for the process's memory
-	done  <-chan struct{}
-	taken tensor.Taken
+	call   call
+	from   memory.Source // where fresh results come from; nil for the process's memory
+	done   <-chan struct{}
+	counts bool // somebody asks for the statistics
+	taken  tensor.Taken
 
 	list   []tensor.Operand // the operands that are tensors
 	claims []int            // by operand: its place in list, -1 for a constant or an absent one
@@ -49,14 +50,14 @@ func perform(s *Scope, c call, done func(results []*tensor.Tensor)) error {
 	r := runners.Get().(*runner)
 	r.call = c
 	if s != nil {
-		r.from, r.done = s.from, s.done
+		r.from, r.done, r.counts = s.from, s.done, true
 	}
 	err := r.run()
 	if err == nil {
 		done(r.results)
 	}
 	if s != nil && err == nil {
-		s.stats.add(&r.stats)
+		s.count(r.call.op.def.Name, &r.stats)
 	}
 	r.forget()
 	runners.Put(r)
@@ -68,7 +69,7 @@ func one(s *Scope, c call) (*tensor.Tensor, error) {
 	r := runners.Get().(*runner)
 	r.call = c
 	if s != nil {
-		r.from, r.done = s.from, s.done
+		r.from, r.done, r.counts = s.from, s.done, true
 	}
 	var t *tensor.Tensor
 	err := r.run()
@@ -76,7 +77,7 @@ func one(s *Scope, c call) (*tensor.Tensor, error) {
 		t = r.results[0]
 	}
 	if s != nil && err == nil {
-		s.stats.add(&r.stats)
+		s.count(r.call.op.def.Name, &r.stats)
 	}
 	r.forget()
 	runners.Put(r)
@@ -91,7 +92,7 @@ func many(s *Scope, c call) (ts []*tensor.Tensor, err error) {
 
 func (r *runner) forget() {
 	r.taken.Clear()
-	r.call, r.from, r.done, r.flat, r.stats = call{}, nil, nil, nil, Stats{}
+	r.call, r.from, r.done, r.counts, r.flat, r.stats = call{}, nil, nil, false, nil, Stats{}
 	clear(r.list)
 	clear(r.data)
 	clear(r.gathered)
@@ -299,6 +300,9 @@ func (r *runner) compute(s *signature) error {
 			b.call.Out[k].Data, _ = r.results[k].UnsafeBytes()
 		}
 	}
+	if r.counts {
+		r.countMoved(&b.call)
+	}
 	err = b.run(r.done)
 	started := b.started
 	s.put(b)
@@ -312,6 +316,16 @@ func (r *runner) compute(s *signature) error {
 	r.taken.Commit()
 	r.stats.Calls = 1
 	return nil
+}
+
+// countMoved counts the bytes that a call reads and writes.
+func (r *runner) countMoved(c *op.Call) {
+	for i := range c.In {
+		r.stats.ReadBytes += int64(len(c.In[i].Data))
+	}
+	for i := range c.Out {
+		r.stats.WrittenBytes += int64(len(c.Out[i].Data))
+	}
 }
 
 // dropResults gives up fresh results. Those in an operand's bytes end with the call.

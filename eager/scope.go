@@ -1,6 +1,7 @@
 package eager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,16 +23,19 @@ type Scope struct {
 	err    error
 	closed bool
 	stats  Stats
+	byName map[string]*Stats // nil unless asked for
 }
 
-// Stats says what the operations of a scope did with bytes.
+// Stats says what operations did with bytes.
 type Stats struct {
-	Calls       int   // operations that succeeded
-	InPlace     int   // results in the bytes of an operand that was given up
-	Fresh       int   // results in bytes of their own
-	Views       int   // results that show an operand's bytes
-	FreshBytes  int64 // bytes of those in bytes of their own
-	CopiedBytes int64 // bytes of operands that were copied to lie in row-major order
+	Calls        int   `json:"calls"`         // operations that succeeded
+	InPlace      int   `json:"in_place"`      // results in the bytes of an operand that was given up
+	Fresh        int   `json:"fresh"`         // results in bytes of their own
+	Views        int   `json:"views"`         // results that show an operand's bytes
+	FreshBytes   int64 `json:"fresh_bytes"`   // bytes of those in bytes of their own
+	CopiedBytes  int64 `json:"copied_bytes"`  // bytes of operands that were copied to lie in row-major order
+	ReadBytes    int64 `json:"read_bytes"`    // bytes of the operands of what was computed; a view computes nothing
+	WrittenBytes int64 `json:"written_bytes"` // bytes of its results
 }
 
 func (s *Stats) add(call *Stats) {
@@ -41,6 +45,17 @@ func (s *Stats) add(call *Stats) {
 	s.Views += call.Views
 	s.FreshBytes += call.FreshBytes
 	s.CopiedBytes += call.CopiedBytes
+	s.ReadBytes += call.ReadBytes
+	s.WrittenBytes += call.WrittenBytes
+}
+
+// MovedBytes is all that was read, written or copied, a copy read and written.
+func (s *Stats) MovedBytes() int64 { return s.ReadBytes + s.WrittenBytes + 2*s.CopiedBytes }
+
+// OperationStats is what the calls of one operation did.
+type OperationStats struct {
+	Operation string `json:"operation"`
+	Stats
 }
 
 // Option configures a scope.
@@ -65,6 +80,11 @@ func WithContext(ctx context.Context) Option {
 	return func(s *Scope) { s.done = ctx.Done() }
 }
 
+// ByOperation makes the scope count what each operation does with bytes, for [Scope.Operations].
+func ByOperation() Option {
+	return func(s *Scope) { s.byName = map[string]*Stats{} }
+}
+
 // NewScope returns an empty scope. Close ends it.
 func NewScope(options ...Option) *Scope {
 	s := &Scope{sweep: 32}
@@ -79,6 +99,33 @@ func (s *Scope) Err() error { return s.err }
 
 // Stats returns what the operations have done with bytes so far.
 func (s *Scope) Stats() Stats { return s.stats }
+
+// Operations returns what each operation has done with bytes so far, those that moved most first. The scope counts that if it was
+// made with [ByOperation].
+func (s *Scope) Operations() []OperationStats {
+	all := make([]OperationStats, 0, len(s.byName))
+	for name, stats := range s.byName {
+		all = append(all, OperationStats{name, *stats})
+	}
+	slices.SortFunc(all, func(a, b OperationStats) int {
+		return cmp.Or(cmp.Compare(b.MovedBytes(), a.MovedBytes()), cmp.Compare(a.Operation, b.Operation))
+	})
+	return all
+}
+
+// count adds what a call of the operation did.
+func (s *Scope) count(name string, call *Stats) {
+	s.stats.add(call)
+	if s.byName == nil {
+		return
+	}
+	of := s.byName[name]
+	if of == nil {
+		of = &Stats{}
+		s.byName[name] = of
+	}
+	of.add(call)
+}
 
 // fail keeps the first error.
 func (s *Scope) fail(err error) {

@@ -2,6 +2,7 @@ package eager_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/tenure-go/tenure/eager"
@@ -38,6 +39,29 @@ func TestScopeOwnsItsTemporaries(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	release(t, x, y)
+}
+
+func TestScopeCountsByOperation(t *testing.T) {
+	memorytest.Check(t)
+	s := eager.NewScope(eager.ByOperation())
+	x := s.Adopt(tensor.Of(make([]float32, 12), 3, 4))
+	w := s.Adopt(tensor.Of(make([]float32, 20), 4, 5))
+	turned := s.Adopt(x.Transpose())
+	s.Relu(s.Neg(s.MatMul(x, w).Donate()).Donate())
+	s.Relu(turned)
+	s.Reshape(x, 12)
+	want := []eager.OperationStats{
+		{Operation: "matmul", Stats: eager.Stats{Calls: 1, Fresh: 1, FreshBytes: 60, ReadBytes: 48 + 80, WrittenBytes: 60}},
+		{Operation: "relu", Stats: eager.Stats{Calls: 2, InPlace: 1, Fresh: 1, FreshBytes: 48, CopiedBytes: 48, ReadBytes: 60 + 48, WrittenBytes: 60 + 48}},
+		{Operation: "neg", Stats: eager.Stats{Calls: 1, InPlace: 1, ReadBytes: 60, WrittenBytes: 60}},
+		{Operation: "reshape", Stats: eager.Stats{Calls: 1, Views: 1, ReadBytes: 0}},
+	}
+	got := s.Operations()
+	slices.SortFunc(want, func(a, b eager.OperationStats) int { return int(b.MovedBytes() - a.MovedBytes()) })
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	wantErr(t, "close", s.Close(), nil)
 }
 
 func TestScopeKeepsTheFirstError(t *testing.T) {

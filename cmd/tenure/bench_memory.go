@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/eager"
 	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/ir"
@@ -24,15 +25,16 @@ import (
 
 func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure this build on this machine"}
-	var asJSON bool
+	var asJSON, operations bool
 	mem := &cobra.Command{
 		Use:   "memory",
 		Short: "Bytes of four networks: copied, released promptly, donated, planned",
 		Long: `memory runs four networks one operation at a time and says how many bytes that
 took, weights aside: with every intermediate held to the end, with each released
 after its last use, with each given up at its last use (so that results lie in
-operands' bytes), with those results from an arena, and from a plan. The floor is the largest set of values that
-are needed at one moment, each in as few bytes as the operators allow.`,
+operands' bytes), with those results from an arena, and from a plan, which is run. The
+floor is the largest set of values that are needed at one moment, each in as few
+bytes as the operators allow.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows []memoryRow
@@ -49,10 +51,14 @@ are needed at one moment, each in as few bytes as the operators allow.`,
 				return e.Encode(rows)
 			}
 			writeMemoryRows(cmd.OutOrStdout(), rows)
+			if operations {
+				writeOperations(cmd.OutOrStdout(), rows)
+			}
 			return nil
 		},
 	}
 	mem.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
+	mem.Flags().BoolVar(&operations, "operations", false, "print too what each operation reads, writes and takes when operands are given up")
 	cmd.AddCommand(mem)
 	return cmd
 }
@@ -64,8 +70,11 @@ type memoryRow struct {
 	Prompt   usage  `json:"prompt"`
 	Donation usage  `json:"donation"`
 	Pooled   usage  `json:"pooled"`
-	Planned  usage  `json:"planned"`
+	Planned  usage  `json:"planned"` // as measured
+	Promised int64  `json:"promised"`
 	Floor    int64  `json:"floor"`
+
+	Operations []eager.OperationStats `json:"operations"` // with donation
 }
 
 // usage is the bytes taken over a run, and the most at one moment.
@@ -98,12 +107,16 @@ func measureMemory(ctx context.Context, n *network) (memoryRow, error) {
 	}()
 	var types []op.Type
 	for m, u := range map[manner]*usage{held: &row.Held, prompt: &row.Prompt, donation: &row.Donation, pooled: &row.Pooled} {
-		if *u, types, err = n.runEagerly(weights, m); err != nil {
+		var operations []eager.OperationStats
+		if *u, types, operations, err = n.runEagerly(weights, m); err != nil {
 			return row, fmt.Errorf("%s: %w", n.name, err)
+		}
+		if m == donation {
+			row.Operations = operations
 		}
 	}
 	row.Floor = n.floor(types)
-	if row.Planned, err = n.planned(ctx, weights); err != nil {
+	if row.Planned, row.Promised, err = n.planned(ctx, weights); err != nil {
 		return row, fmt.Errorf("%s: %w", n.name, err)
 	}
 	return row, nil
@@ -136,20 +149,22 @@ func (n *network) materialise() ([]*tensor.Tensor, error) {
 	return out, nil
 }
 
-// runEagerly runs the network one operation at a time, and says what that took and what type every value has.
-func (n *network) runEagerly(weights []*tensor.Tensor, m manner) (usage, []op.Type, error) {
+// runEagerly runs the network one operation at a time, and says what that took, what type every value has, and what each
+// operation moved.
+func (n *network) runEagerly(weights []*tensor.Tensor, m manner) (usage, []op.Type, []eager.OperationStats, error) {
 	runtime.GC() // what earlier runs dropped on the Go heap does not count, but buffers they forgot would
 	before := memory.Stats().Total.Current
 	memory.ResetPeak()
 	arena, err := memory.NewArena(1<<36, memory.Activations)
 	if err != nil {
-		return usage{}, nil, err
+		return usage{}, nil, nil, err
 	}
 	defer arena.CloseWhenIdle()
-	s := eager.NewScope()
+	options := []eager.Option{eager.ByOperation()}
 	if m == pooled {
-		s = eager.NewScope(eager.From(arena, eager.CopyOut))
+		options = append(options, eager.From(arena, eager.CopyOut))
 	}
+	s := eager.NewScope(options...)
 	defer s.Close()
 	values := slices.Clone(weights)
 	values[0] = s.Adopt(tensor.New(n.input.DType, n.input.Shape))
@@ -168,12 +183,12 @@ func (n *network) runEagerly(weights []*tensor.Tensor, m manner) (usage, []op.Ty
 			b.Attr(a)
 		}
 		if values[st.result], err = b.Run(); err != nil {
-			return usage{}, nil, err
+			return usage{}, nil, nil, err
 		}
 		for _, a := range st.args {
 			if m != held && weights[a] == nil && last[a] == k && values[a].Alive() {
 				if err := values[a].Release(); err != nil {
-					return usage{}, nil, err
+					return usage{}, nil, nil, err
 				}
 			}
 		}
@@ -188,7 +203,7 @@ func (n *network) runEagerly(weights []*tensor.Tensor, m manner) (usage, []op.Ty
 		a := arena.Stats()
 		u.Total = int64(in) + a.Class + a.FreeListed
 	}
-	return u, types, err
+	return u, types, s.Operations(), err
 }
 
 // floor is the largest set of values that are needed at one moment, when a result lies in the bytes of an operand that is read
@@ -247,22 +262,58 @@ func aliasKind(name string, arg int) op.AliasKind {
 	return 0
 }
 
-// planned plans the network as a program.
-func (n *network) planned(ctx context.Context, weights []*tensor.Tensor) (usage, error) {
+// planned runs the network as a program and says what that took, and what the plan had promised.
+func (n *network) planned(ctx context.Context, weights []*tensor.Tensor) (took usage, promised int64, err error) {
 	p, err := ir.Parse(n.String(), op.Builtin())
 	if err != nil {
-		return usage{}, err
+		return usage{}, 0, err
 	}
 	c := &pass.Context{Program: p, Constants: &pass.Overlay{Base: &weightTable{weights}}, MaxFold: 1 << 20}
 	if err := pass.Run(c, pass.Specialise, nil); err != nil {
-		return usage{}, err
+		return usage{}, 0, err
 	}
 	e, err := exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: runtime.GOMAXPROCS(0), MaxConcurrent: 1, Declined: c.Declined, Copies: c.Copies})
 	if err != nil {
+		return usage{}, 0, err
+	}
+	took, err = n.runPlan(e)
+	return took, e.Plan.PerRun(), err
+}
+
+// runPlan runs the plan once.
+func (n *network) runPlan(e *exec.Executable) (usage, error) {
+	runtime.GC()
+	before := memory.Stats().Total.Current
+	memory.ResetPeak()
+	pool := compute.NewPool(runtime.GOMAXPROCS(0))
+	defer pool.Close()
+	var slot exec.Slot
+	defer slot.Release()
+	r, err := slot.Runner(e)
+	if err != nil {
 		return usage{}, err
 	}
-	bytes := e.Plan.ArenaBytes + e.Plan.IOBytes + e.Plan.ScratchBytes
-	return usage{bytes, bytes}, nil
+	x, err := tensor.New(n.input.DType, n.input.Shape)
+	if err != nil {
+		return usage{}, err
+	}
+	defer x.Release()
+	input, _ := x.UnsafeBytes()
+	output := input
+	if e.OutputInInput(0) < 0 {
+		t := e.Program.Body.Results[0].Type
+		y, err := tensor.New(t.DType, t.Shape)
+		if err != nil {
+			return usage{}, err
+		}
+		defer y.Release()
+		output, _ = y.UnsafeBytes()
+	}
+	if err := r.Run(pool, nil, [][]byte{input}, [][]byte{output}); err != nil {
+		return usage{}, err
+	}
+	m := memory.Stats().Total
+	return usage{Total: m.Current - before, Peak: m.Peak - before}, nil // nothing was released
 }
 
 // weightTable gives a program the bytes of tensors.
@@ -288,6 +339,19 @@ func writeMemoryRows(out io.Writer, rows []memoryRow) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Network, cell(r.Held), cell(r.Prompt), cell(r.Donation), cell(r.Pooled),
 			plan.FormatBytes(r.Planned.Peak), plan.FormatBytes(r.Floor))
 		fmt.Fprintf(w, "  less than held\t\t%s\t%s\t%s\t%s\t\n", less(r.Prompt, r.Held), less(r.Donation, r.Held), less(r.Pooled, r.Held), less(r.Planned, r.Held))
+	}
+	_ = w.Flush() // the writer below keeps its error for the command
+}
+
+// writeOperations says what each operation of a network did with bytes when operands were given up.
+func writeOperations(out io.Writer, rows []memoryRow) {
+	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	for _, r := range rows {
+		fmt.Fprintf(w, "\n%s\tcalls\tread\twritten\tcopied\tin place\tviews\tfresh\n", r.Network)
+		for _, o := range r.Operations {
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%d\t%d\t%s\n", o.Operation, o.Calls, plan.FormatBytes(o.ReadBytes), plan.FormatBytes(o.WrittenBytes),
+				plan.FormatBytes(o.CopiedBytes), o.InPlace, o.Views, plan.FormatBytes(o.FreshBytes))
+		}
 	}
 	_ = w.Flush() // the writer below keeps its error for the command
 }

@@ -33,6 +33,9 @@ func TestBenchMemory(t *testing.T) {
 		if row.Held.Peak < row.Prompt.Peak || row.Prompt.Peak < row.Donation.Peak || row.Donation.Peak < row.Floor {
 			t.Errorf("%s: got %+v, want held >= prompt >= donation >= floor", n.name, row)
 		}
+		if row.Planned.Peak != row.Promised || row.Planned.Total != row.Promised {
+			t.Errorf("%s: the plan's run took %+v, want the %d bytes that it promised", n.name, row.Planned, row.Promised)
+		}
 		if saved(row.Planned.Peak, row.Held.Peak) < 60 {
 			t.Errorf("%s: got %+v, want a plan of 60%% less than held", n.name, row)
 		}
