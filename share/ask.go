@@ -13,9 +13,10 @@ import (
 // ask is a question to the peer that is not answered yet.
 type ask struct {
 	kind      kind
-	text      []byte     // of an answer in parts
-	answer    chan reply // of capacity 1
-	abandoned bool       // nobody waits any more; the answer is still due
+	text      []byte // of an answer in parts
+	reply     reply  // once done is closed
+	done      chan struct{}
+	abandoned bool // nobody waits any more; the answer is still due
 }
 
 // reply is the answer to a question.
@@ -32,11 +33,11 @@ const maxState = 64 << 20
 
 // question sends a question and waits for its answer.
 func (p *Peer) question(ctx context.Context, k kind, body func([]byte) []byte) (reply, error) {
-	a := &ask{kind: k, answer: make(chan reply, 1)}
+	a := &ask{kind: k, done: make(chan struct{})}
 	p.mu.Lock()
 	if p.err != nil {
 		p.mu.Unlock()
-		return reply{}, p.closedErr()
+		return reply{}, fmt.Errorf("%s: %w", p.who(), p.closedErr())
 	}
 	if len(p.asks) >= maxQuestions {
 		p.mu.Unlock()
@@ -55,19 +56,25 @@ func (p *Peer) question(ctx context.Context, k kind, body func([]byte) []byte) (
 	} else if k == kindClaim {
 		crashAt(44)
 	}
-	select {
-	case r := <-a.answer:
-		return r, r.err
-	case <-ctx.Done():
-	}
+	err := p.await(ctx, a.done)
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	if isClosed(a.done) {
+		return a.reply, a.reply.err
+	}
 	a.abandoned = true
-	p.mu.Unlock()
+	if err == nil { // the connection is over, and this question is about to hear so
+		return reply{}, fmt.Errorf("%s: %w", p.who(), ErrClosed)
+	}
+	return reply{}, fmt.Errorf("%s does not answer: %w", p.who(), err)
+}
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case r := <-a.answer: // it came meanwhile
-		return r, r.err
+	case <-c:
+		return true
 	default:
-		return reply{}, fmt.Errorf("%s does not answer: %w", p.who(), context.Cause(ctx))
+		return false
 	}
 }
 
@@ -105,7 +112,8 @@ func (p *Peer) answer(request uint32, r reply, more bool) error {
 		}
 		return nil
 	}
-	a.answer <- r
+	a.reply = r
+	close(a.done)
 	p.mu.Unlock()
 	return nil
 }
@@ -125,14 +133,14 @@ func (a *ask) takes(r reply) bool {
 
 // failAsks ends all questions of a connection that is over.
 func (p *Peer) failAsks() {
-	p.mu.Lock()
-	open := p.asks
-	p.asks = map[uint32]*ask{}
-	p.mu.Unlock()
 	err := p.closedErr()
-	for _, a := range open {
-		a.answer <- reply{err: err}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, a := range p.asks {
+		a.reply = reply{err: err}
+		close(a.done)
 	}
+	p.asks = map[uint32]*ask{}
 }
 
 // handleQuestion does what questions and answers say.

@@ -50,10 +50,11 @@ func newRow() row {
 }
 
 // signal wakes whoever waits for credit or for an answer about an arena. The caller has o.mu.
-func (r *row) signal() {
-	if r.waiting > 0 {
-		close(r.changed)
-		r.changed = make(chan struct{})
+func (p *Peer) signal() {
+	if p.row.waiting > 0 {
+		close(p.row.changed)
+		p.row.changed = make(chan struct{})
+		p.interrupt()
 	}
 }
 
@@ -95,7 +96,7 @@ func (l *lease) end() *memory.Buffer {
 		delete(r.leases, l.offer.serial)
 	}
 	r.bytes -= int64(l.block.bytes)
-	r.signal()
+	l.peer.signal()
 	b := l.block
 	if b.refs--; b.refs > 0 {
 		return nil
@@ -170,7 +171,7 @@ func (p *Peer) dropRow() {
 		m.arena.peers--
 	}
 	clear(p.maps)
-	p.row.signal()
+	p.signal()
 	o.mu.Unlock()
 	for _, hold := range over {
 		release(hold)

@@ -199,30 +199,17 @@ func (p *Peer) whenFree(ctx context.Context, wait bool, try func() (done bool, e
 		p.row.waiting++
 		changed := p.row.changed
 		o.mu.Unlock()
-		var err error
-		select {
-		case <-changed:
-		case <-p.over:
-		case <-ctx.Done():
-			err = fmt.Errorf("%s: %w", p.who(), context.Cause(ctx))
-		}
+		err := p.await(ctx, changed)
 		o.mu.Lock()
 		p.row.waiting--
 		if err != nil {
 			o.mu.Unlock()
-			return err
+			return fmt.Errorf("%s: %w", p.who(), err)
 		}
 	}
 }
 
-func (p *Peer) isOver() bool {
-	select {
-	case <-p.over:
-		return true
-	default:
-		return false
-	}
-}
+func (p *Peer) isOver() bool { return isClosed(p.over) }
 
 // closedErr is why offers fail after the connection is over.
 func (p *Peer) closedErr() error {
@@ -342,7 +329,7 @@ func (p *Peer) awaitMapped(ctx context.Context, m *mapping) error {
 // learned notes what became of an arena at the peer. The caller has o.mu.
 func (p *Peer) learned(m *mapping, state mapState, why error) {
 	m.state, m.why = state, why
-	p.row.signal()
+	p.signal()
 	if m.retired {
 		p.tellRetired(m)
 	}

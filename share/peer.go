@@ -36,6 +36,8 @@ type Peer struct {
 	queued  int // bytes
 	shut    bool
 
+	reading reading
+
 	mu       sync.Mutex // guards what follows
 	inbox    []arrival
 	inline   int // cost of the inline tensors in the inbox
@@ -86,7 +88,7 @@ func (o *Owner) connect(ctx context.Context, s *socket) (*Peer, error) {
 		s.close()
 		return nil, err
 	}
-	go p.read()
+	go p.background()
 	return p, nil
 }
 
@@ -142,6 +144,7 @@ func (o *Owner) greet(ctx context.Context, s *socket) (*Peer, error) {
 func (o *Owner) newPeer(s *socket, theirs hello, info PeerInfo) (*Peer, error) {
 	p := &Peer{o: o, s: s, theirs: theirs, info: info, row: newRow(), maps: map[uint64]*mapping{}, arrived: make(chan struct{}, 1), room: make(chan struct{}, 1),
 		views: map[uint64]*view{}, holding: map[uint64]struct{}{}, asks: map[uint32]*ask{}, over: make(chan struct{}), working: make(chan struct{}, maxQuestions)}
+	p.reading.init()
 	p.ctx, p.cancelFn = context.WithCancelCause(context.Background())
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -181,6 +184,7 @@ func (p *Peer) finish(err error) {
 	p.mu.Unlock()
 	p.overOnce.Do(func() {
 		close(p.over)
+		p.interrupt()
 		p.cancelFn(err)
 		p.failAsks()
 	})
@@ -314,36 +318,9 @@ func (p *Peer) flush() {
 		p.outMu.Unlock()
 	}
 	p.o.mu.Lock()
-	p.row.signal()
+	p.signal()
 	p.o.mu.Unlock()
 	p.settle()
-}
-
-// read is the goroutine that receives.
-func (p *Peer) read() {
-	packet := make([]byte, maxPacket)
-	var err error
-	for err == nil {
-		var n, fd int
-		var lost bool
-		if n, fd, lost, err = p.s.receive(packet); err != nil {
-			break
-		}
-		err = p.handle(packet[:n], fd, lost)
-		if err == nil {
-			p.waitForRoom()
-		}
-		if err == nil && p.broken.Load() {
-			err = p.Err()
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		p.finish(fmt.Errorf("%s hung up: %w", p.who(), ErrClosed))
-	} else {
-		p.poison(err)
-		p.s.awaitEnd()
-	}
-	p.end()
 }
 
 func (p *Peer) who() string { return fmt.Sprintf("process %d (%s)", p.info.PID, p.info.Command) }

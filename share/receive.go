@@ -66,11 +66,8 @@ func (p *Peer) Receive(ctx context.Context) (*Received, error) {
 			}
 			return nil, fmt.Errorf("share receive: %w", err)
 		}
-		select {
-		case <-p.arrived:
-		case <-p.over:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("share receive: %w", context.Cause(ctx))
+		if err := p.await(ctx, p.arrived); err != nil {
+			return nil, fmt.Errorf("share receive: %w", err)
 		}
 	}
 }
@@ -335,20 +332,21 @@ func (p *Peer) put(a arrival, request uint32) error {
 	return nil
 }
 
-// waitForRoom stops the reader while too many bytes of inline tensors wait to be received. It goes on when the peer's side is
-// over: what it holds must come back then.
+// full reports whether too many bytes of inline tensors wait to be received.
+func (p *Peer) full() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.inline > maxInlineBox
+}
+
+// waitForRoom waits while the inbox is full. It goes on when the peer's side is over: what it holds must come back then.
 func (p *Peer) waitForRoom() {
-	full := func() bool {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.inline > maxInlineBox
-	}
-	if !full() {
+	if !p.full() {
 		return
 	}
 	ended, stop := p.s.awaitEndUntil()
 	defer stop()
-	for full() {
+	for p.full() {
 		select {
 		case <-p.room:
 		case <-p.over:

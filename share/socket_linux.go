@@ -241,7 +241,11 @@ func closeOnExec(fd int) { unix.CloseOnExec(fd) }
 // duplicate returns another descriptor of the same file.
 func duplicate(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3) }
 
-// interruptible calls awaitEnd in a goroutine. ended is closed when it returns by itself; stop ends it, and waits for that.
+// interrupt makes a receive that is under way, or the next one, fail with os.ErrDeadlineExceeded, until resume.
+func (s *socket) interrupt() { _ = s.c.SetReadDeadline(time.Unix(1, 0)) }
+func (s *socket) resume()    { _ = s.c.SetReadDeadline(time.Time{}) }
+
+// awaitEndUntil calls awaitEnd in a goroutine. ended is closed when it returns by itself; stop ends it, and waits for that.
 func (s *socket) awaitEndUntil() (ended <-chan struct{}, stop func()) {
 	done := make(chan struct{})
 	go func() {
@@ -249,9 +253,9 @@ func (s *socket) awaitEndUntil() (ended <-chan struct{}, stop func()) {
 		close(done)
 	}()
 	return done, func() {
-		_ = s.c.SetReadDeadline(time.Unix(1, 0))
+		s.interrupt()
 		<-done
-		_ = s.c.SetReadDeadline(time.Time{})
+		s.resume()
 	}
 }
 

@@ -33,6 +33,8 @@ func isNobody(error) bool                                        { return false 
 func closeOnExec(int)                                            {}
 func duplicate(int) (int, error)                                 { return -1, errUnsupported }
 func (*socket) awaitEndUntil() (<-chan struct{}, func())         { return nil, nil }
+func (*socket) interrupt()                                       {}
+func (*socket) resume()                                          {}
 func (*socket) hungUp() bool                                     { return true }
 
 // fileLock is a lock on a file, which ends with its process.

@@ -1,0 +1,186 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// Packets are read by whoever waits for what they say: a goroutine in Receive, one whose offer waits for credit, one with a
+// question. So a hand-over costs no switch from a reading goroutine to the one that waits. A goroutine in the background
+// reads while nobody waits, because releases and the peer's death must not wait for anybody; it gives way when asked, and
+// takes over again when there was no waiter for a moment.
+
+// quiet is for how long nobody waits before the background takes over: far longer than a program takes between two calls of
+// a loop, and far shorter than a release may be late.
+const quiet = 200 * time.Microsecond
+
+// reading is the right to receive packets, and who waits for it.
+type reading struct {
+	role    chan struct{} // holds a token while nobody reads
+	packet  []byte        // of whoever has the role
+	waiters atomic.Int32  // goroutines in await
+	waits   atomic.Uint64 // calls of await so far
+	parked  atomic.Bool   // whoever has the role is waiting for a packet, and would be missed elsewhere
+	idle    chan struct{} // wakes the background
+	asleep  atomic.Bool   // the background waits for idle
+	failed  atomic.Bool   // receiving is over, for the reason in err
+	err     error
+}
+
+func (r *reading) init() {
+	r.role, r.idle = make(chan struct{}, 1), make(chan struct{}, 1)
+	r.packet = make([]byte, maxPacket)
+	r.role <- struct{}{}
+}
+
+// await returns when ready is, when the connection is over, or with ctx's error. Meanwhile it reads, unless another goroutine
+// that waits does.
+func (p *Peer) await(ctx context.Context, ready <-chan struct{}) error {
+	r := &p.reading
+	r.waits.Add(1)
+	if r.waiters.Add(1) == 1 {
+		p.interrupt() // the background gives way
+	}
+	select {
+	case <-r.role:
+		err := p.readFor(ctx, ready)
+		r.role <- struct{}{}
+		if r.waiters.Add(-1) == 0 && r.asleep.Load() || err == errStepDown {
+			wake(r.idle)
+		}
+		if err != errStepDown {
+			return err
+		}
+		select {
+		case <-ready:
+		case <-p.over:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		return nil
+	case <-ready:
+	case <-p.over:
+	case <-ctx.Done():
+		p.leave()
+		return context.Cause(ctx)
+	}
+	p.leave()
+	return nil
+}
+
+// leave takes a goroutine that never had the role out of those that wait.
+func (p *Peer) leave() {
+	if p.reading.waiters.Add(-1) == 0 && p.reading.asleep.Load() {
+		wake(p.reading.idle)
+	}
+}
+
+// errStepDown: whoever reads must leave it to the background.
+var errStepDown = errors.New("reading is for the background")
+
+// readFor reads until ready is. The caller has the role.
+func (p *Peer) readFor(ctx context.Context, ready <-chan struct{}) error {
+	if ctx.Done() != nil {
+		stop := context.AfterFunc(ctx, p.interrupt)
+		defer stop()
+	}
+	for {
+		p.reading.parked.Store(true)
+		select {
+		case <-ready:
+			p.reading.parked.Store(false)
+			return nil
+		case <-p.over:
+			p.reading.parked.Store(false)
+			return nil
+		case <-ctx.Done():
+			p.reading.parked.Store(false)
+			return context.Cause(ctx)
+		default:
+		}
+		if p.reading.failed.Load() || p.full() {
+			p.reading.parked.Store(false)
+			return errStepDown
+		}
+		p.readOne()
+	}
+}
+
+// readOne receives one packet and does what it says. The caller has the role and has set parked. A failure is noted for the
+// background, which ends the connection.
+func (p *Peer) readOne() {
+	n, fd, lost, err := p.s.receive(p.reading.packet)
+	p.reading.parked.Store(false)
+	if errors.Is(err, os.ErrDeadlineExceeded) { // interrupted: look again what there is to do
+		p.s.resume()
+		return
+	}
+	if err == nil {
+		err = p.handle(p.reading.packet[:n], fd, lost)
+	}
+	if err == nil && p.broken.Load() {
+		err = p.Err()
+	}
+	if err != nil {
+		p.reading.err = err
+		p.reading.failed.Store(true)
+	}
+}
+
+// interrupt makes whoever is receiving look up.
+func (p *Peer) interrupt() {
+	if p.reading.parked.Load() {
+		p.s.interrupt()
+	}
+}
+
+// background reads while nobody waits, and ends the connection.
+func (p *Peer) background() {
+	r := &p.reading
+	for {
+		<-r.role
+		for !r.failed.Load() && r.waiters.Load() == 0 {
+			p.waitForRoom()
+			r.parked.Store(true)
+			if r.waiters.Load() > 0 {
+				r.parked.Store(false)
+				break
+			}
+			p.readOne()
+		}
+		if r.failed.Load() {
+			break // with the role: nobody reads any more
+		}
+		r.role <- struct{}{}
+		p.awaitQuiet()
+	}
+	if errors.Is(r.err, io.EOF) {
+		p.finish(fmt.Errorf("%s hung up: %w", p.who(), ErrClosed))
+	} else {
+		p.poison(r.err)
+		p.s.awaitEnd()
+	}
+	p.end()
+}
+
+// awaitQuiet returns when nobody has waited for a moment, or when there is something that only the background does.
+func (p *Peer) awaitQuiet() {
+	r := &p.reading
+	for {
+		before := r.waits.Load()
+		time.Sleep(quiet)
+		if r.failed.Load() || r.waiters.Load() == 0 && (r.waits.Load() == before || p.full()) {
+			return
+		}
+		r.asleep.Store(true)
+		if r.waiters.Load() > 0 && !r.failed.Load() {
+			<-r.idle
+		}
+		r.asleep.Store(false)
+	}
+}
