@@ -134,3 +134,56 @@ func wantPlain(t *testing.T, path string, x, y *tensor.Tensor) {
 		}
 	}
 }
+
+// TestFoldedWeightsAreNotThereTwice folds a normalisation into convolutions
+// and packs them: at no moment is more in memory than what is packed, and one
+// weight.
+func TestFoldedWeightsAreNotThereTwice(t *testing.T) {
+	memorytest.Check(t)
+	const channels, layers = 64, 6
+	const each = 4 * channels * channels * 9
+	raw := make([]byte, each)
+	for i := 0; i < each; i += 4 {
+		binary.LittleEndian.PutUint32(raw[i:], math.Float32bits(float32(i/4%23-11)/256))
+	}
+	var g graph
+	g.input("x", f32Type, 1, channels, 4, 4)
+	ones := make([]float32, channels)
+	for i := range ones {
+		ones[i] = 1 + float32(i)/channels
+	}
+	g.floats("ones", ones...)
+	last := "x"
+	for i := range layers {
+		k, c, n := fmt.Sprintf("k%d", i), fmt.Sprintf("c%d", i), fmt.Sprintf("n%d", i)
+		g.weight(k, f32Type, raw, channels, channels, 3, 3)
+		g.node("Conv", []string{last, k}, []string{c}, attrInts("kernel_shape", 3, 3), attrInts("pads", 1, 1, 1, 1))
+		g.node("BatchNormalization", []string{c, "ones", "ones", "ones", "ones"}, []string{n})
+		last = n
+	}
+	g.output(last)
+	path := filepath.Join(t.TempDir(), "folded.onnx")
+	if err := os.WriteFile(path, g.file(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	memory.ResetPeak()
+	before := memory.Stats().Of(memory.Weights).Current
+	m := load(t, path)
+	if loaded := m.WeightMemory().Private; loaded > each/4 {
+		t.Errorf("loaded: got %d bytes of weights in memory, want biases only", loaded)
+	}
+	s := session(t, m, tenure.WithThreads(2))
+	x := of(t, ramp(channels*4*4), 1, channels, 4, 4)
+	out, err := s.Run(context.Background(), tenure.Inputs{"x": x})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := memory.Stats()
+	wantPlain(t, path, x, out[last])
+	if err := out.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if peak, most := now.Of(memory.Weights).Peak-before-now.Files, int64(layers*each+each+each/2); peak > most || peak < layers*each {
+		t.Errorf("got a peak of %d bytes of weights in memory, want at most %d and one weight of %d", peak, layers*each, each)
+	}
+}

@@ -38,15 +38,15 @@ func (w *Weights) Keep(p *ir.Program) error {
 				w.figures.Mapped -= int64(s.size)
 			}
 			delete(w.away, name)
-		case s.inFile != nil:
-			starts = append(starts, addressOf(s.inFile))
+		default:
+			starts = append(starts, s.reads()...)
 		}
 	}
 	for name, s := range w.sources {
 		if !kept[name] {
 			delete(w.sources, name)
-		} else if s.inFile != nil {
-			starts = append(starts, addressOf(s.inFile)) // spared, it is read from there again
+		} else {
+			starts = append(starts, s.reads()...) // spared, it is made from there again
 		}
 	}
 	slices.Sort(starts)
@@ -63,6 +63,16 @@ func (w *Weights) Keep(p *ir.Program) error {
 		return true
 	})
 	return errors.Join(errs...)
+}
+
+// reads returns where the bytes begin that the weight is made from.
+func (s *source) reads() (starts []uintptr) {
+	for _, data := range [][]byte{s.inFile, s.from} {
+		if len(data) > 0 {
+			starts = append(starts, addressOf(data))
+		}
+	}
+	return starts
 }
 
 func ignoreUnsupported(err error) error {

@@ -1,11 +1,13 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/op"
 )
 
 // copiedLate is from how many bytes on a weight that lies unaligned in the file
@@ -17,6 +19,7 @@ type source struct {
 	size    int
 	inFile  []byte           // where they lie in the file, at any address
 	restore func(dst []byte) // makes them, for those that are in no file
+	from    []byte           // what restore reads in a file; nil for nothing
 }
 
 // postpone enters a weight whose bytes are made when somebody asks for them.
@@ -30,6 +33,22 @@ func (w *Weights) postpone(name string, s *source) error {
 		w.figures.Mapped += int64(s.size)
 	}
 	return nil
+}
+
+// Postpone enters a weight whose bytes fill makes of those of another weight,
+// from, when somebody asks for them, if from lies in a file or in the caller's
+// bytes and the weight is large.
+func (w *Weights) Postpone(name string, typ op.Type, from []byte, fill func(dst []byte)) (bool, error) {
+	n, err := typ.Bytes()
+	if err != nil {
+		return false, fmt.Errorf("weight %q: %w", name, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if b, _ := w.bufferOf(from); n < copiedLate || b != nil && isPrivate(b) {
+		return false, nil
+	}
+	return true, w.postpone(name, &source{size: n, restore: fill, from: from})
 }
 
 // fetch makes the bytes of a weight that is away.
@@ -71,7 +90,7 @@ func (w *Weights) Sparable(v *ir.Value, restorable bool) bool {
 		return b != nil
 	}
 	s := w.sources[v.Name]
-	return whole && !w.held[b] && (restorable || s != nil && w.isMapped(s.inFile)) && !w.sharesWith(v.Name, b)
+	return whole && !w.held[b] && (restorable || s != nil && (s.from != nil || w.isMapped(s.inFile))) && !w.sharesWith(v.Name, b)
 }
 
 // isMapped reports whether bytes lie in a mapped file. Those of a file that was
@@ -117,6 +136,10 @@ func (w *Weights) Spare(v *ir.Value, restore func(dst []byte)) error {
 	w.buffers = without(w.buffers, b)
 	if w.away[v.Name] = s; s.inFile != nil {
 		w.figures.Mapped += int64(s.size)
+	}
+	if file, _ := w.bufferOf(s.from); file != nil && file.Flags()&memory.Mapped != 0 {
+		err := file.Discard(0, file.Len()) // its pages were read only for this
+		return errors.Join(err, b.Release())
 	}
 	return b.Release()
 }

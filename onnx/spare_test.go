@@ -160,3 +160,91 @@ func TestSpareOfMade(t *testing.T) {
 		t.Errorf("got %+v and %d restored, want all weights again", got, restored)
 	}
 }
+
+// TestPostpone makes a weight of one in the file when somebody asks for its
+// bytes, as often as it was given back, also when the other's name is gone.
+func TestPostpone(t *testing.T) {
+	memorytest.Check(t)
+	const n = copiedLate / 4
+	want := make([]byte, copiedLate)
+	for i, b := range floatsRaw(n) {
+		want[i] = ^b
+	}
+	for pad := range 4 {
+		m := parseModelText(t, "opset 13\ninput x f32[n]\ny = Add(x, w)\noutput y f32[n]")
+		m.producer = strings.Repeat("p", 1+pad)
+		m.graph.initializers = []tensorProto{{name: "w", dims: []int64{n}, dataType: 1, raw: floatsRaw(n)}}
+		model, err := Load(writeModel(t, m), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, v := model.Weights, weightOf("made", n)
+		from, _ := w.Raw(model.Program.Weights[0])
+		made := 0
+		later, err := w.Postpone(v.Name, v.Type, from, func(dst []byte) {
+			made++
+			for i, b := range from {
+				dst[i] = ^b
+			}
+		})
+		if err != nil || !later || !w.Has(v) || !w.Sparable(v, false) || made != 0 {
+			t.Fatalf("offset %d: got %v, %v, made %d times, want it postponed", pad, later, err, made)
+		}
+		model.Program.Weights = []*ir.Value{v}
+		if err := w.Keep(model.Program); err != nil {
+			t.Fatal(err)
+		}
+		for round := range 3 {
+			data, ok := w.Raw(v)
+			if round == 1 {
+				data, ok = w.Bytes(v)
+			}
+			if !ok || !bytes.Equal(data, want) || !aligned(data, dtype.F32) || made != 1+round {
+				t.Fatalf("offset %d: got other bytes, made %d times", pad, made)
+			}
+			if private, _ := w.InMemory(); private != copiedLate || w.Figures() != (WeightFigures{Made: copiedLate}) {
+				t.Errorf("offset %d: got %d bytes and %+v, want one weight made", pad, private, w.Figures())
+			}
+			if err := w.Spare(v, nil); err != nil {
+				t.Fatal(err)
+			}
+			if private, _ := w.InMemory(); private != 0 || w.Figures() != (WeightFigures{}) {
+				t.Errorf("offset %d: got %d bytes and %+v, want none", pad, private, w.Figures())
+			}
+			if err := w.Keep(model.Program); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := model.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestPostponeRefuses what would keep bytes in memory, and what is small.
+func TestPostponeRefuses(t *testing.T) {
+	memorytest.Check(t)
+	const n = copiedLate / 4
+	w := newWeights()
+	defer w.Close()
+	large, small := weightOf("large", n), weightOf("small", n-1)
+	if err := w.Add("own", large.Type, floatsRaw(n)); err != nil {
+		t.Fatal(err)
+	}
+	own, _ := w.Bytes(weightOf("own", n))
+	for what, c := range map[string]struct {
+		v    *ir.Value
+		from []byte
+	}{"of a weight in memory": {large, own}, "small": {small, floatsRaw(n - 1)}} {
+		if later, err := w.Postpone(c.v.Name, c.v.Type, c.from, nil); later || err != nil || w.Has(c.v) {
+			t.Errorf("%s: got %v, %v, want nothing entered", what, later, err)
+		}
+	}
+	given := floatsRaw(n) // bytes that the caller keeps
+	for i := range 2 {
+		later, err := w.Postpone("large", large.Type, given, func(dst []byte) { copy(dst, given) })
+		if later != (i == 0) && err == nil || (err == nil) != (i == 0) {
+			t.Errorf("time %d: got %v, %v, want it once", i, later, err)
+		}
+	}
+}

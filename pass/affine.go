@@ -150,8 +150,12 @@ func (c *Context) addFloats(name string, data []float32, sizes ...int) (*ir.Valu
 
 // foldIntoConv scales the convolution's weights and shifts its bias.
 func foldIntoConv(ctx *Context, conv *ir.Call, a *affine) (bool, error) {
-	w, ok := ctx.floats(conv.Args[1].Value)
-	if !ok || len(a.scale) == 0 || len(w)%len(a.scale) != 0 || conv.Args[1].Value.Type.Shape.Size(0) != len(a.scale) {
+	old := conv.Args[1].Value
+	if !ctx.isKnown(old) || old.Type.DType != dtype.F32 || len(a.scale) == 0 || old.Type.Shape.Size(0) != len(a.scale) {
+		return false, nil
+	}
+	from, ok := ctx.Constants.Raw(old)
+	if !ok {
 		return false, nil
 	}
 	bias := make([]float32, len(a.scale))
@@ -162,15 +166,10 @@ func foldIntoConv(ctx *Context, conv *ir.Call, a *affine) (bool, error) {
 		}
 		copy(bias, b)
 	}
-	each := len(w) / len(a.scale)
-	for i := range w {
-		w[i] *= a.scale[i/each]
-	}
 	for i := range bias {
 		bias[i] = bias[i]*a.scale[i] + a.shift[i]
 	}
-	old := conv.Args[1].Value
-	weights, err := ctx.addFloats(old.Name, w, old.Type.Shape.Sizes()...)
+	weights, err := ctx.deriveWeight(old.Name, old.Type, from, func(dst []byte) { scaleRows(dst, from, a.scale) })
 	if err != nil {
 		return false, err
 	}
@@ -180,6 +179,20 @@ func foldIntoConv(ctx *Context, conv *ir.Call, a *affine) (bool, error) {
 	}
 	conv.Args = []ir.Operand{conv.Args[0], {Value: weights}, {Value: shift}}
 	return true, nil
+}
+
+// scaleRows multiplies each row of a matrix by its factor. src may lie at any
+// address.
+func scaleRows(dst, src []byte, factors []float32) {
+	each := len(dst) / len(factors)
+	for i, factor := range factors {
+		to, from := dst[i*each:(i+1)*each], src[i*each:(i+1)*each]
+		for len(to) >= 4 {
+			x := math.Float32frombits(binary.LittleEndian.Uint32(from)) * factor
+			binary.LittleEndian.PutUint32(to, math.Float32bits(x))
+			to, from = to[4:], from[4:]
+		}
+	}
 }
 
 // countUses returns how often each value is an operand or a block's result.

@@ -21,6 +21,11 @@ type Constants interface {
 	// Share gives a name to bytes that the table holds already: those of
 	// another weight or a part of them.
 	Share(name string, t op.Type, data []byte) error
+
+	// Postpone enters a weight whose bytes fill makes of those of another
+	// weight, from, when somebody asks for them. It is false where the table
+	// would have to keep from in memory for that, or it is not worth it.
+	Postpone(name string, t op.Type, from []byte, fill func(dst []byte)) (bool, error)
 }
 
 // Context is what a pass works on.
@@ -105,6 +110,9 @@ func (o *Overlay) Share(name string, _ op.Type, data []byte) error {
 	return nil
 }
 
+// Postpone postpones nothing: a constant for one set of shapes is small.
+func (o *Overlay) Postpone(string, op.Type, []byte, func([]byte)) (bool, error) { return false, nil }
+
 // known returns the bytes of a value that is a constant.
 func (c *Context) known(v *ir.Value) ([]byte, bool) {
 	if v == nil || v.Kind != ir.Weight {
@@ -128,6 +136,26 @@ func (c *Context) newWeight(name string, t op.Type) (*ir.Value, []byte, error) {
 	}
 	c.Program.Weights = append(c.Program.Weights, v)
 	return v, data, nil
+}
+
+// deriveWeight makes a weight of the program whose bytes fill makes of those
+// of another one, now or when they are needed.
+func (c *Context) deriveWeight(name string, t op.Type, from []byte, fill func(dst []byte)) (*ir.Value, error) {
+	v := c.Program.NewValue(ir.Weight, "", t)
+	v.Name = c.freeName(name)
+	later, err := c.Constants.Postpone(v.Name, t, from, fill)
+	if err != nil {
+		return nil, err
+	}
+	if !later {
+		data, err := c.Constants.New(v.Name, t)
+		if err != nil {
+			return nil, err
+		}
+		fill(data)
+	}
+	c.Program.Weights = append(c.Program.Weights, v)
+	return v, nil
 }
 
 // shareWeight makes a weight of the program over bytes of another one.
