@@ -71,7 +71,8 @@ type Listener struct {
 	name  string
 	path  string
 	ready chan *Peer
-	ended chan struct{}
+	ctx   context.Context // ends with Close
+	end   context.CancelFunc
 	once  sync.Once
 	work  sync.WaitGroup
 }
@@ -116,7 +117,8 @@ func (o *Owner) listen(name string, opts []Option) (*Listener, error) {
 		return nil, err
 	}
 	ul.SetUnlinkOnClose(false) // Close does it while it has the lock
-	l := &Listener{o: o, l: ul, lock: lock, name: name, path: path, ready: make(chan *Peer), ended: make(chan struct{})}
+	l := &Listener{o: o, l: ul, lock: lock, name: name, path: path, ready: make(chan *Peer)}
+	l.ctx, l.end = context.WithCancel(context.Background())
 	if err := errors.Join(os.Chmod(path, 0o600), o.adopt(l)); err != nil {
 		l.Close()
 		return nil, err
@@ -136,7 +138,7 @@ func (l *Listener) serve() {
 		c, err := l.l.AcceptUnix()
 		if err != nil {
 			select {
-			case <-l.ended:
+			case <-l.ctx.Done():
 				return
 			case <-time.After(10 * time.Millisecond): // no descriptor left, for one: others may go
 				continue
@@ -164,7 +166,7 @@ func (l *Listener) greet(c *net.UnixConn) {
 		return
 	}
 	// A connection that fails here says so to its maker by ending; nobody on this side asked for it.
-	p, err := l.o.connect(context.Background(), s)
+	p, err := l.o.connect(l.ctx, s)
 	if err != nil {
 		return
 	}
@@ -172,7 +174,7 @@ func (l *Listener) greet(c *net.UnixConn) {
 	case l.ready <- p:
 	case <-p.over:
 		p.Close()
-	case <-l.ended:
+	case <-l.ctx.Done():
 		p.Close()
 	}
 }
@@ -182,7 +184,7 @@ func (l *Listener) Accept(ctx context.Context) (*Peer, error) {
 	select {
 	case p := <-l.ready:
 		return p, nil
-	case <-l.ended:
+	case <-l.ctx.Done():
 		return nil, fmt.Errorf("share accept: listener %s: %w", l.name, ErrClosed)
 	case <-ctx.Done():
 		return nil, fmt.Errorf("share accept: %w", context.Cause(ctx))
@@ -192,7 +194,7 @@ func (l *Listener) Accept(ctx context.Context) (*Peer, error) {
 // Close gives the name up. Peers that were accepted stay.
 func (l *Listener) Close() error {
 	l.once.Do(func() {
-		close(l.ended)
+		l.end()
 		l.o.disown(l)
 		os.Remove(l.path)
 		l.lock.remove()

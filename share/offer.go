@@ -76,7 +76,7 @@ func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c of
 	m := offer{dt: x.DType(), layout: x.Layout(), first: first, label: c.label}
 	b := o.blockOf(buf)
 	if b == nil {
-		if c.noCopy {
+		if c.noCopy && buf.Len() > 0 {
 			return fmt.Errorf("%s%s lies outside of the owner's arenas: %w", m.dt, x.Shape(), ErrCopy)
 		}
 		m, inline, err := inlined(x, m)

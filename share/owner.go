@@ -216,11 +216,16 @@ func (o *Owner) takeNew(bytes int) (b *block, err error) {
 func (o *Owner) addArena(bytes int) error {
 	least := (roundUp(bytes) + hugePage - 1) / hugePage * hugePage
 	o.mu.Lock()
-	held := o.held
+	held, pooled := o.held, 0
+	for _, a := range o.arenas {
+		if !a.large {
+			pooled += len(a.data)
+		}
+	}
 	o.mu.Unlock()
 	size := least
-	if roundUp(bytes) < largeBytes {
-		size = max(least, int(min(max(held, firstArena), lastArena)))
+	if roundUp(bytes) < largeBytes { // as much as there is already: few arenas, and half of them in use at worst
+		size = max(least, min(max(pooled, firstArena), lastArena))
 	}
 	if o.limit > 0 && held+int64(size) > o.limit {
 		size = least
@@ -273,8 +278,12 @@ func newArena(size int) (*arena, error) {
 
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// blockOf returns the block that a buffer is, nil if it lies outside the arenas. The caller holds the buffer.
+// blockOf returns the block that a buffer is, nil if it lies outside the arenas. The caller holds the buffer. No bytes are
+// nowhere: a slice of none does not say where it was cut.
 func (o *Owner) blockOf(buf *memory.Buffer) *block {
+	if buf.Len() == 0 {
+		return nil
+	}
 	at := addressOf(buf.Bytes())
 	o.mu.Lock()
 	defer o.mu.Unlock()

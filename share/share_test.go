@@ -252,6 +252,73 @@ func TestViewsAndStrides(t *testing.T) {
 	mustRelease(t, x)
 }
 
+// TestEmptyTensors: tensors without bytes have no place, and go through like others.
+func TestEmptyTensors(t *testing.T) {
+	a, b := twoEnds(t)
+	taken := build(t, a.o, 100) // so that the next one is not the arena's first
+	x := build(t, a.o, 0, 7)
+	if err := a.Offer(t.Context(), x, WithoutCopy()); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.o.Publish("nothing", x); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []*Received{receive(t, b), ok(b.Get(t.Context(), "nothing"))(t)} {
+		if r.Tensor.Shape() != x.Shape() {
+			t.Errorf("got %s, want %s", r.Tensor.Shape(), x.Shape())
+		}
+		mustRelease(t, r.Tensor)
+	}
+	if n := len(a.o.Outstanding()); n != 0 {
+		t.Errorf("%d leases are out on no bytes", n)
+	}
+	mustRelease(t, x, taken)
+}
+
+// TestArenas: tensors share arenas that double, large ones have their own, and both are used again.
+func TestArenas(t *testing.T) {
+	skipElsewhere(t)
+	memorytest.Check(t)
+	o := ok(NewOwner(WithLimit(200 << 20)))(t)
+	defer o.Close()
+	sizes := func() (s []int) {
+		for _, a := range o.State().Arenas {
+			s = append(s, a.Bytes>>20)
+		}
+		slices.Sort(s)
+		return s
+	}
+	var xs []*tensor.Tensor
+	for range 5 {
+		xs = append(xs, build(t, o, 1<<20/4))
+	}
+	if got := sizes(); !slices.Equal(got, []int{4, 4}) {
+		t.Errorf("five tensors of 1 MiB: got arenas of %v MiB, want 4 and 4", got)
+	}
+	large := build(t, o, 40<<20/4)
+	if got := sizes(); !slices.Equal(got, []int{4, 4, 40}) {
+		t.Errorf("and one of 40 MiB: got arenas of %v MiB, want one more of 40", got)
+	}
+	at, _ := large.UnsafeBytes()
+	mustRelease(t, large)
+	large = build(t, o, 36<<20/4)
+	if again, _ := large.UnsafeBytes(); &again[0] != &at[0] || len(sizes()) != 3 {
+		t.Error("a free large arena is not used again")
+	}
+	if _, err := o.Alloc(170 << 20); !errors.Is(err, tensor.ErrLimit) {
+		t.Errorf("over the limit: got %v, want ErrLimit", err)
+	}
+	mustRelease(t, large)
+	huge := build(t, o, 180<<20/4) // the arena of 40 MiB goes back for it
+	if got := sizes(); !slices.Equal(got, []int{4, 4, 180}) {
+		t.Errorf("under pressure: got arenas of %v MiB, want 4, 4 and 180", got)
+	}
+	mustRelease(t, append(xs, huge)...)
+	if n := o.Collect(); n != 188<<20 {
+		t.Errorf("collect: got %d bytes, want 188 MiB", n)
+	}
+}
+
 func TestCredits(t *testing.T) {
 	a, b := twoEnds(t, WithCredits(3, 4096))
 	x := build(t, a.o, 256) // 1024 bytes
