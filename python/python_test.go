@@ -1,0 +1,70 @@
+// Package python_test runs the tests of the Python client, so that `go test ./...` means them too.
+package python_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenure-go/tenure/python/pythontest"
+)
+
+// TestClient runs pytest.
+func TestClient(t *testing.T) {
+	python := pythontest.Interpreter(t, "numpy", "pytest")
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, python, "-X", "faulthandler", "-m", "pytest", "-p", "no:cacheprovider", "-rs", "tests")
+	cmd.Env = pythontest.Env("..")
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s\n%s", python, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(out, []byte(" passed")) {
+		t.Error("got no test that passed, want some")
+	}
+}
+
+// TestTypes runs mypy where there is one.
+func TestTypes(t *testing.T) {
+	python := pythontest.Interpreter(t, "numpy")
+	if err := exec.Command(python, "-c", "import mypy").Run(); err != nil {
+		t.Skipf("%s has no mypy", python)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	out, err := exec.Command(python, "-m", "mypy", "--cache-dir", filepath.Join(cache, "tenure", "mypy"), "--config-file", "pyproject.toml").CombinedOutput()
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestBudget holds the client's files to what the Go files are held to.
+func TestBudget(t *testing.T) {
+	for _, dir := range []string{"tenure", "tests"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.py"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: got %d files, %v, want some", dir, len(files), err)
+		}
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := bytes.Count(text, []byte("\n")); n > 1000 {
+				t.Errorf("%s: got %d lines, want at most 1000", name, n)
+			}
+			if dir == "tenure" && !strings.HasPrefix(string(text), `"""`) {
+				t.Errorf("%s: got no text at its beginning that says what it is for", name)
+			}
+		}
+	}
+}

@@ -1,0 +1,115 @@
+"""An owner's memory: arenas, and the blocks in them. Everything here is used under the owner's lock."""
+
+from __future__ import annotations
+
+import bisect
+import mmap
+import os
+import secrets
+from typing import Dict, List, Optional, Tuple
+
+from . import crash, memfd, wire
+
+OWNED, SHARED, LIMBO, FREE = "owned", "shared", "limbo", "free"
+
+_LARGE = 64 << 10
+
+
+def _up(n: int, step: int) -> int:
+    return -(-n // step) * step
+
+
+class Block:
+    """Bytes of one tensor. `refs` counts the leases and tickets on it, `held` says whether the owner still has it."""
+
+    __slots__ = ("arena", "bytes", "generation", "held", "offset", "refs", "room", "state")
+
+    def __init__(self, arena: "Arena", offset: int, size: int, room: int, generation: int) -> None:
+        self.arena = arena
+        self.offset = offset
+        self.bytes = size
+        self.room = room
+        self.generation = generation
+        self.refs = 0
+        self.held = True
+        self.state = OWNED
+
+
+class Arena:
+    """A sealed memfd that this process alone can write."""
+
+    def __init__(self, instance: bytes, number: int, size: int) -> None:
+        self.id = secrets.randbits(64) or 1
+        self.size = size
+        self.used = 0
+        self.retired = False
+        self.blocks: Dict[int, Block] = {}
+        self.peers: Dict[int, bool] = {}
+        """Connections that were told of it, and whether they have mapped it."""
+        self._free: List[Tuple[int, int]] = [(0, size)]
+        self._generations: Dict[int, int] = {}
+        self.fd = -1
+        self.fd = memfd.create(f"tenure:{instance.hex()[:8]}:{number}", size)
+        self.map: Optional[mmap.mmap] = memfd.populate(self.fd, size)
+        memfd.seal(self.fd)
+        self.view = memoryview(self.map)
+        crash.at(1)
+
+    def alloc(self, size: int) -> Optional[Block]:
+        """A block of size bytes, or None where there is no room for it. A large one begins on a page of its own."""
+        step = memfd.PAGE if size >= _LARGE else wire.ALIGN
+        room = _up(max(size, 1), step)
+        for i, (start, length) in enumerate(self._free):
+            at = _up(start, step)
+            if at + room > start + length:
+                continue
+            pieces = [(start, at - start), (at + room, start + length - at - room)]
+            self._free[i : i + 1] = [p for p in pieces if p[1]]
+            generation = self._generations.get(at, 0) + 1
+            self._generations[at] = generation
+            block = Block(self, at, size, room, generation & 0xFFFFFFFF)
+            self.blocks[at] = block
+            self.used += room
+            crash.at(3)
+            return block
+        return None
+
+    def free(self, block: Block) -> None:
+        """Gives a block's room back."""
+        block.state = FREE
+        del self.blocks[block.offset]
+        self.used -= block.room
+        start, length = block.offset, block.room
+        i = bisect.bisect(self._free, (start, 0))
+        if i < len(self._free) and self._free[i][0] == start + length:
+            length += self._free.pop(i)[1]
+        if i > 0 and sum(self._free[i - 1]) == start:
+            i -= 1
+            start, before = self._free.pop(i)
+            length += before
+        self._free.insert(i, (start, length))
+
+    def __del__(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+
+    def end(self) -> None:
+        """Gives the memory back, as far as this process is concerned. No block of it may be left."""
+        self.view.release()
+        if self.map is not None:
+            try:
+                self.map.close()
+            except BufferError:
+                pass  # somebody kept an array's base: the map goes with it
+            self.map = None
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def forget(self) -> None:
+        """In a forked child: closes the descriptor and leaves the map alone."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+        if self.map is not None:
+            memfd.keep_forever(self.map)

@@ -1,0 +1,286 @@
+"""The owner's half of a connection: what is offered to the other end, and the answers to what it asks."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple, Union
+
+import numpy as np
+
+from . import crash, table, wire
+from .arena import Arena
+from .errors import CreditError, Error, ProtocolError, Timeout
+from .link import left
+from .table import Item, Row
+
+if TYPE_CHECKING:
+    from .owner import Owner
+    from .peer import Peer
+
+
+class Inline(NamedTuple):
+    """A small tensor whose bytes travel inside its message."""
+
+    form: bytes
+    label: bytes
+    data: bytes
+
+
+class Prepared(NamedTuple):
+    """An array that is ready to be offered, and what keeps its bytes meanwhile."""
+
+    what: Union[Item, Inline]
+    keep: Any
+
+    def labelled(self, label: bytes) -> "Prepared":
+        return Prepared(self.what._replace(label=label), self.keep)
+
+
+def inline(item: Item) -> Optional[Inline]:
+    """A leased tensor as one that needs no arena, if it is small enough."""
+    form = wire.decode_form(item.form)
+    b = item.block
+    memory = b.arena.view[b.offset : b.offset + b.bytes]
+    if form.packed:
+        data = bytes(memory[form.first : form.end])
+    else:
+        raw = form.dtype.raw
+        if form.elements * raw.itemsize > wire.INLINE:
+            return None
+        data = np.ndarray(form.shape, raw, memory, form.first if form.elements else 0, form.strides).tobytes()
+    if len(data) > wire.INLINE:
+        return None
+    of = wire.form(form.dtype, True, 0, form.shape, wire.rows(form.shape))
+    return Inline(of, item.label, data)
+
+
+class Lending:
+    """One per connection. Messages are taken by whoever reads; `offer` is called by the program."""
+
+    def __init__(self, peer: "Peer", owner: "Owner", row: Row) -> None:
+        self._peer = peer
+        self._owner = owner
+        self.row = row
+        self._table = owner._table
+        self._refused: Dict[int, str] = {}
+        """Why the other end did not map an arena, until it is tried again."""
+        self._pending: Dict[int, List[Tuple[int, int, Union[str, bytes]]]] = {}
+        """Questions to answer once it is known whether the other end maps an arena."""
+
+    # --- offering ---
+
+    def offer(self, prepared: Prepared, wait: bool, timeout: Optional[float]) -> None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        what = prepared.what
+        if isinstance(what, Item):
+            size = what.block.bytes
+            if size > self.row.max_bytes:
+                raise CreditError(f"offer: got {size} bytes, want at most {self.row.max_bytes}: the other end never holds more")
+            refused = self._need(what.block.arena, deadline)
+            if refused:
+                small = inline(what)
+                if small is None:
+                    raise Error(f"offer: the other end did not map the arena, and {size} bytes are too many to send: {refused}")
+                what = small
+        if self._try(what):
+            return
+        self._peer._poll()  # what it let go of may have arrived
+        while not self._try(what):
+            if not wait:
+                raise CreditError(f"offer: the other end holds {len(self.row.leases)} leases of {self.row.bytes} bytes, want room for one more")
+            self._wait_for_room(what, deadline)
+
+    def _try(self, what: Union[Item, Inline]) -> bool:
+        """Offers at once, or not at all."""
+        peer = self._peer
+        with peer._out_lock:  # serials go out in order
+            peer._check_open("offer")
+            if peer._out:
+                return False
+            if isinstance(what, Inline):
+                peer._send_locked(_inline_packet(0, what))
+                return True
+            with self._table.lock:
+                serial = self._table.lease(self.row, what)
+            if serial is None:
+                return False
+            peer._send_locked(table.offer_packet(0, serial, what))
+            crash.at(5)
+            return True
+
+    def _wait_for_room(self, what: Union[Item, Inline], deadline: Optional[float]) -> None:
+        books, peer = self._table, self._peer
+        peer._arm()
+        with books.lock:
+            version = books.version
+            while books.version == version:
+                peer._check_open("offer")
+                room = isinstance(what, Inline) or self.row.has_credit(what.block.bytes)
+                if room and not peer._out:
+                    return
+                if not books.changed.wait(left(deadline)):
+                    raise Timeout("offer: the other end had no room in time")
+
+    def _need(self, a: Arena, deadline: Optional[float]) -> str:
+        """Sees to it that the other end maps an arena, and returns why it does not."""
+        number = self.row.number
+        if a.peers.get(number):
+            return ""
+        self._peer._check_open("offer")
+        with self._peer._out_lock, self._table.lock:
+            if number not in self._table.rows:
+                self._peer._check_open("offer")
+            self._tell(a)
+
+        def answer() -> Optional[str]:
+            return "" if a.peers.get(number) else self._refused.get(a.id)
+
+        return self._peer._wait(answer, left(deadline), "offer")
+
+    def _tell(self, a: Arena) -> None:
+        if self.row.number not in a.peers:
+            a.peers[self.row.number] = False
+            self._refused.pop(a.id, None)
+            self._peer._send_locked(wire.arena(wire.Arena(a.id, a.size)), a.fd)
+            crash.at(2)
+
+    # --- messages about arenas ---
+
+    def mapped(self, arena_id: int) -> None:
+        with self._table.lock:
+            a = self._told(arena_id, "mapped")
+            if a.peers[self.row.number]:
+                raise ProtocolError(f"mapped: got arena {arena_id:x} again")
+            a.peers[self.row.number] = True
+        self._resume(arena_id, None)
+
+    def refused(self, r: wire.Refused) -> None:
+        with self._table.lock:
+            a = self._told(r.id, "refused")
+            if a.peers[self.row.number]:
+                raise ProtocolError(f"refused: got arena {r.id:x}, which is mapped")
+            del a.peers[self.row.number]
+            self._refused[r.id] = r.reason or f"errno {r.errno}"
+            self._table.settle(a)
+        self._resume(r.id, self._refused[r.id])
+
+    def unmapped(self, arena_id: int) -> None:
+        with self._table.lock:
+            a = self._told(arena_id, "unmapped")
+            if not a.retired or any(e.item.block.arena is a for e in self.row.leases.values()):
+                raise ProtocolError(f"unmapped: got arena {arena_id:x}, want one that was retired and has no leases")
+            del a.peers[self.row.number]
+            self._table.settle(a)
+            self._table.wake()
+
+    def _told(self, arena_id: int, what: str) -> Arena:
+        a = self._table.arenas.get(arena_id)
+        if a is None or self.row.number not in a.peers:
+            raise ProtocolError(f"{what}: got arena {arena_id:x}, want one that was announced")
+        return a
+
+    def _resume(self, arena_id: int, refusal: Optional[str]) -> None:
+        for request, kind, key in self._pending.pop(arena_id, []):
+            self.reply(request, kind, key, refusal)
+
+    # --- leases ---
+
+    def released(self, serials: Tuple[int, ...]) -> None:
+        crash.at(6)
+        books, row = self._table, self.row
+        with books.lock:
+            for serial in serials:
+                if not books.release(row, serial):
+                    raise ProtocolError(f"release: got serial {serial}, want one of 1 to {row.last}")
+        crash.at(7)
+
+    def ticket(self, request: int, serial: int) -> None:
+        with self._table.lock:
+            ticket = self._table.mint(self.row, serial) if serial in self.row.leases else b""
+        if ticket:
+            crash.at(10)
+            self._peer._send(wire.with_bytes(wire.TICKETED, request, ticket))
+            crash.at(11)
+        elif ticket is None:
+            self._no(request, wire.NO_CREDIT, "you hold as much as you said you would")
+        else:
+            self._no(request, wire.NO_TICKET, f"serial {serial} is no lease of yours")
+
+    def cancel(self, ticket: bytes) -> None:
+        with self._table.lock:
+            self._table.cancel(ticket)
+
+    # --- answers ---
+
+    def reply(self, request: int, kind: int, key: Union[str, bytes], refusal: Optional[str] = None) -> None:
+        """Answers a GET of a name or a CLAIM of a ticket, now or when it is known whether the other end maps the arena."""
+        peer, books, row = self._peer, self._table, self.row
+        with peer._out_lock, books.lock:
+            what = self._find(kind, key)
+            if what is None:
+                code, text = (wire.NO_NAME, f"no tensor is published as {key!r}") if kind == wire.GET else (wire.NO_TICKET, "the ticket is not known")
+                return self._no_locked(request, code, text)
+            if isinstance(what, Inline):
+                return peer._send_locked(_inline_packet(request, what))
+            a = what.block.arena
+            if not a.peers.get(row.number):
+                if refusal is None:
+                    self._pending.setdefault(a.id, []).append((request, kind, key))
+                    return self._tell(a)
+                small = inline(what)
+                if small is None:
+                    return self._no_locked(request, wire.NO_MEMORY, f"the arena was refused: {refusal}")
+                if kind == wire.CLAIM:
+                    books.cancel(_as_ticket(key))
+                return peer._send_locked(_inline_packet(request, small))
+            serial = books.claim(_as_ticket(key), row) if kind == wire.CLAIM else books.lease(row, what)
+            if serial is None:
+                return self._no_locked(request, wire.NO_CREDIT, "you hold as much as you said you would")
+            if kind == wire.CLAIM:
+                crash.at(12)
+            peer._send_locked(table.offer_packet(request, serial, what))
+            crash.at(5)
+
+    def _find(self, kind: int, key: Union[str, bytes]) -> Union[Item, Inline, None]:
+        if kind == wire.CLAIM:
+            return self._table.ticketed(_as_ticket(key))
+        published = self._owner._names.get(str(key))
+        return None if published is None else published.what
+
+    def drop(self, request: int, name: str) -> None:
+        if not self._owner.allow_drop:
+            self._no(request, wire.NO_PERMISSION, "this owner lets nobody withdraw its names")
+        elif not self._owner.withdraw(name):
+            self._no(request, wire.NO_NAME, f"no tensor is published as {name!r}")
+        else:
+            self._peer._send(wire.with_bytes(wire.TEXT, request, b""))
+
+    def listed(self, request: int, text: bytes) -> None:
+        parts = [text[i : i + wire.MAX_TEXT] for i in range(0, len(text), wire.MAX_TEXT)] or [b""]
+        with self._peer._out_lock:
+            for i, part in enumerate(parts):
+                self._peer._send_locked(wire.with_bytes(wire.TEXT, request, part, more=i + 1 < len(parts)))
+
+    def _no(self, request: int, code: int, text: str) -> None:
+        with self._peer._out_lock:
+            self._no_locked(request, code, text)
+
+    def _no_locked(self, request: int, code: int, text: str) -> None:
+        self._peer._send_locked(wire.no(request, wire.No(code, text)))
+
+    # --- the end ---
+
+    def over(self) -> None:
+        with self._table.lock:
+            self._table.drop(self.row)
+            self._pending.clear()
+
+
+def _as_ticket(key: Union[str, bytes]) -> bytes:
+    assert isinstance(key, bytes), "BUG: a ticket is bytes"
+    return key
+
+
+def _inline_packet(request: int, what: Inline) -> bytes:
+    return wire.offer(request, 0, 0, 0, len(what.data), 0, what.form, what.label, what.data)
+

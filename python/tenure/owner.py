@@ -1,0 +1,444 @@
+"""The owner of shared memory: arrays are built in it, offered to peers, and their bytes come back when nobody holds them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+import weakref
+from collections import deque
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple, Type, Union
+
+import numpy as np
+
+from . import arena, crash, dtypes, memfd, process, service, wire
+from .arena import Arena, Block
+from .errors import ClosedError, Error, LimitError
+from .lending import Inline, Prepared
+from .link import command
+from .received import Array, bytes_of
+from .table import Item, Row, Table
+
+if TYPE_CHECKING:
+    from .names import Listener
+    from .peer import Peer
+
+_SMALL = 16 << 10
+"""Up to so many bytes a copy through the socket costs less than a lease."""
+_FIRST, _MOST = 4 << 20, 64 << 20
+"""Sizes of pooled arenas: each is twice the one before. What needs more than half of the largest has an arena of its own."""
+_HUGE = 2 << 20
+_PATIENCE = 1.0
+"""Seconds for peers to give arenas back before an allocation is refused."""
+
+
+class Hold(weakref.ref[Array]):
+    """Watches the array that every view of a block leads to: when it is gone the owner has no use for the block any more."""
+
+    __slots__ = ("address", "block", "key", "made")
+
+    address: int
+    block: Block
+    key: int
+    made: Optional["weakref.ref[Array]"]
+    """What empty returned: it becomes read-only too when a view of it is offered."""
+
+    def __new__(cls, base: Array, dropped: Callable[["Hold"], None], *_: Any) -> "Hold":
+        return super().__new__(cls, base, dropped)
+
+    def __init__(self, base: Array, dropped: Callable[["Hold"], None], block: Block) -> None:
+        super().__init__(base, dropped)  # type: ignore[call-arg]
+        self.block = block
+        self.made = None
+        self.key = id(base)
+        self.address = base.__array_interface__["data"][0]
+
+
+class Owner:
+    """Arenas, blocks, leases and published names of one audience: a consumer can read every byte of an arena that it maps.
+
+    limit is the most bytes of arenas, leases and bytes are what this end is willing to hold of each of its peers' tensors at once,
+    allow_drop lets peers withdraw published names. All methods may be called by any thread.
+    """
+
+    def __init__(self, limit: int = 1 << 30, *, leases: int = 1024, bytes: int = 1 << 40, allow_drop: bool = False) -> None:
+        memfd.require("Owner")
+        if limit < 0 or not 1 <= leases <= wire.MAX_LEASES or not 1 <= bytes <= wire.MAX_U64:
+            raise ValueError(f"Owner: got limit {limit}, leases {leases}, bytes {bytes}, want sizes from 0, 1 to {wire.MAX_LEASES}, 1 on")
+        self.limit = limit
+        self.max_leases = leases
+        self.max_bytes = bytes
+        self.allow_drop = allow_drop
+        self._table = Table()
+        self._holds: Dict[int, Hold] = {}
+        self._dropped: Deque[Hold] = deque()
+        self._names: Dict[str, Prepared] = {}
+        self._listeners: List["Listener"] = []
+        self._copied = 0
+        self._numbers = 0
+        self._promised = 0
+        """Bytes of arenas that are being made."""
+        self._closed = False
+        self._forked = False
+        process.register(self)
+
+    # --- arrays ---
+
+    def empty(self, shape: Union[int, Sequence[int]], dtype: Any = np.float32) -> Array:
+        """A writable array in shared memory, of whatever content. Write into it, then offer it; when the last view of it is gone its bytes
+        are free, as soon as no consumer holds them."""
+        of = np.dtype(dtype)
+        dtypes.from_numpy(of)
+        sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        if any(n < 0 for n in sizes):
+            raise ValueError(f"empty: got shape {sizes}, want sizes from 0 on")
+        elements = 1
+        for n in sizes:
+            elements *= int(n)
+        _, base = self._alloc(elements * of.itemsize)
+        made = np.ndarray(sizes, of, base)
+        self._holds[id(base)].made = weakref.ref(made)
+        return made
+
+    def zeros(self, shape: Union[int, Sequence[int]], dtype: Any = np.float32) -> Array:
+        """As empty, and all zeros."""
+        made = self.empty(shape, dtype)
+        made.fill(0)
+        return made
+
+    def copy(self, source: Any) -> Array:
+        """A writable copy of an array in shared memory, which can then be offered to many without another copy. Counted in the state."""
+        source = np.asarray(source)
+        made = self.empty(source.shape, source.dtype.newbyteorder("="))
+        made[...] = source
+        with self._table.lock:
+            self._copied += made.nbytes
+        return made
+
+    def offer(self, array: Any, peers: Sequence["Peer"], label: str = "", *, wait: bool = True, timeout: Optional[float] = None, copy: bool = True) -> None:
+        """Offers one array to several peers; see Peer.offer. Stops at the first that cannot be."""
+        prepared = self._prepare(array, wire.label(label), copy, "offer")
+        for peer in peers:
+            if peer.owner is not self:
+                raise ValueError("offer: got a peer of another owner, want one of this")
+            peer._lending.offer(prepared, wait, timeout)
+
+    def _alloc(self, size: int) -> Tuple[Block, Array]:
+        self._check()
+        block = self._place(size)
+        base = bytes_of(block.arena.view[block.offset : block.offset + block.bytes])
+        hold = Hold(base, self._on_dropped, block)
+        self._holds[hold.key] = hold
+        return block, base
+
+    def _on_dropped(self, hold: Hold) -> None:
+        """The finaliser of a block's arrays. It may run anywhere, so it takes no lock: the next call into the owner does the rest."""
+        if self._holds.get(hold.key) is hold:
+            del self._holds[hold.key]
+        self._dropped.append(hold)
+        if self._closed and not self._forked:
+            service.nudge(self)
+
+    def _drain(self) -> None:
+        """Under the lock."""
+        while self._dropped:
+            self._table.let_go(self._dropped.popleft().block)
+
+    def _place(self, size: int) -> Block:
+        """A block, in what is there, in what comes back, or in a new arena."""
+        for last in (False, True):
+            with self._table.lock:
+                self._drain()
+                block = self._fit(size)
+                if block is not None:
+                    return block
+                room = self._new_size(size)
+                self._promised += room
+            if room:
+                return self._place_in_new(size, room)
+            if not last:
+                self.collect()
+                self._await_unmapped(_PATIENCE)
+        with self._table.lock:
+            have = sum(a.size for a in self._table.arenas.values())
+        raise LimitError(f"empty: got {size} bytes, want them within the owner's limit of {self.limit}, of which arenas have {have}")
+
+    def _await_unmapped(self, seconds: float) -> None:
+        """Peers that live answer RETIRE at once, and nothing in these arenas is held."""
+        deadline = time.monotonic() + seconds
+        for row in self._rows():
+            row.peer._arm()
+        with self._table.lock:
+            while any(a.retired for a in self._table.arenas.values()):
+                if not self._table.changed.wait(max(0.0, deadline - time.monotonic())):
+                    return
+
+    def _fit(self, size: int) -> Optional[Block]:
+        for a in self._table.arenas.values():
+            block = None if a.retired else a.alloc(size)
+            if block is not None:
+                return block
+        return None
+
+    def _new_size(self, size: int) -> int:
+        """Bytes of a new arena for a block of so many; 0 if it is beyond the limit."""
+        step = _HUGE if size >= _HUGE else memfd.PAGE
+        exact = max(step, -(-size // step) * step)
+        left = self.limit - self._promised - sum(a.size for a in self._table.arenas.values())
+        pooled = min(_MOST, _FIRST << min(len(self._table.arenas), 8))
+        want = max(pooled, exact) if exact <= _MOST // 2 else exact
+        return want if want <= left else exact if exact <= left else 0
+
+    def _place_in_new(self, size: int, room: int) -> Block:
+        """The pages are made outside the lock: that takes its time."""
+        made: Optional[Arena] = None
+        try:
+            self._numbers += 1
+            made = Arena(process.instance(), self._numbers, room)
+        except OSError as e:
+            raise LimitError(f"empty: no arena of {room} bytes can be made: {e}") from None
+        finally:
+            with self._table.lock:
+                self._promised -= room
+                block = None
+                if made is not None:
+                    self._table.arenas[made.id] = made
+                    block = made.alloc(size)
+        assert block is not None, "BUG: a new arena is too small for what it is made for"
+        return block
+
+    # --- offers ---
+
+    def _find(self, array: Array) -> Optional[Hold]:
+        base: Any = array
+        while isinstance(base, (np.ndarray, memoryview)):
+            if isinstance(base, memoryview):
+                base = base.obj
+                continue
+            hold = self._holds.get(id(base))
+            if hold is not None and hold() is base:
+                return hold
+            base = base.base
+        return None
+
+    def _prepare(self, source: Any, label: bytes, copy: bool, what: str) -> Prepared:
+        self._check()
+        array: Array = np.asarray(source)
+        if array.ndim > wire.MAX_RANK:
+            raise ValueError(f"{what}: got rank {array.ndim}, want at most {wire.MAX_RANK}")
+        of = dtypes.from_numpy(array.dtype.newbyteorder("="))
+        hold = None if of.packed or not array.dtype.isnative else self._find(array)
+        if hold is not None and not any(s % array.itemsize for s in array.strides):
+            return self._in_place(array, of, hold, label)
+        if not copy:
+            raise Error(f"{what}: got an array outside this owner's memory, want one made by empty or copy")
+        rows = wire.rows(array.shape)
+        packed = of.packed
+        size = dtypes.packed_size(array.size, of.bits) if packed else array.nbytes
+        if size <= _SMALL:
+            data = dtypes.pack(array, of).tobytes() if packed else array.astype(array.dtype.newbyteorder("="), copy=False).tobytes()
+            return Prepared(Inline(wire.form(of, True, 0, array.shape, rows), label, data), None)
+        block, base = self._alloc(size)
+        if packed:
+            base[:] = dtypes.pack(array, of)
+        else:
+            np.ndarray(array.shape, of.numpy, base)[...] = array
+        base.flags.writeable = False
+        with self._table.lock:
+            self._copied += size
+        return Prepared(Item(block, wire.form(of, False, 0, array.shape, rows), label), base)
+
+    def _in_place(self, array: Array, of: dtypes.DType, hold: Hold, label: bytes) -> Prepared:
+        base: Any = array
+        while isinstance(base, np.ndarray):  # what was offered is nobody's to write any more
+            base.flags.writeable = False
+            base = base.base
+        kept = hold()
+        if kept is not None:
+            kept.flags.writeable = False
+        made = None if hold.made is None else hold.made()
+        if made is not None:
+            made.flags.writeable = False
+        first = array.__array_interface__["data"][0] - hold.address if array.size else 0
+        strides = tuple(s // array.itemsize for s in array.strides)
+        return Prepared(Item(hold.block, wire.form(of, False, first, array.shape, strides), label), kept)
+
+    # --- names ---
+
+    def publish(self, name: str, array: Any) -> None:
+        """Lets peers get an array by name, until it is withdrawn. It is read-only from now on. A name that is taken is an error."""
+        data = name.encode("utf-8")
+        if not 1 <= len(data) <= wire.MAX_NAME:
+            raise ValueError(f"publish: got a name of {len(data)} bytes, want 1 to {wire.MAX_NAME}")
+        prepared = self._prepare(array, wire.short_label(name), True, "publish")
+        with self._table.lock:
+            if name in self._names:
+                raise Error(f"publish: got name {name!r} again, want it withdrawn first")
+            self._names[name] = prepared
+
+    def withdraw(self, name: str) -> bool:
+        """Ends a name; those who have the tensor keep it. False if there is no such name."""
+        with self._table.lock:
+            return self._names.pop(name, None) is not None
+
+    # --- what is out ---
+
+    def collect(self) -> int:
+        """Takes in every release that has arrived, and gives arenas without blocks back to the system, which happens when the peers that map
+        them have answered. Returns the bytes of these arenas."""
+        self._check()
+        for row in self._rows():
+            row.peer._poll()
+        return self._retire(used=False)
+
+    def _retire(self, used: bool) -> int:
+        """Lets no block be made in arenas any more, so that they end with the last one that is in them."""
+        over: List[Tuple[Arena, List[Row]]] = []
+        with self._table.lock:
+            self._drain()
+            for a in list(self._table.arenas.values()):
+                if not a.retired and (used or not a.blocks):
+                    a.retired = True
+                    over.append((a, [self._table.rows[n] for n in a.peers if n in self._table.rows]))
+                    self._table.settle(a)
+        for a, rows in over:
+            for row in rows:
+                row.peer._send(wire.about(wire.RETIRE, a.id))
+                crash.at(13)
+        return sum(a.size for a, _ in over)
+
+    def outstanding(self) -> List[Dict[str, Any]]:
+        """The leases and tickets that peers hold, as in the state, with every release taken in that has arrived."""
+        rows = self._rows()
+        for row in rows:
+            row.peer._poll()
+        commands = {row.peer.pid: command(row.peer.pid) for row in rows}
+        with self._table.lock:
+            self._drain()
+            return self._table.leases(commands)
+
+    def state(self) -> Dict[str, Any]:
+        """Everything about this owner, as docs/share.md shows it."""
+        commands = {row.peer.pid: command(row.peer.pid) for row in self._rows()}
+        with self._table.lock:
+            self._drain()
+            books = self._table
+            if crash.INVARIANTS:
+                books.check()
+            return {
+                "version": wire.VERSION,
+                "pid": os.getpid(),
+                "command": command(os.getpid()),
+                "instance": process.instance().hex(),
+                "arenas": books.arena_lines(),
+                "blocks": books.blocks(),
+                "leases": books.leases(commands),
+                "names": [_named(name, p) for name, p in self._names.items()],
+                "bytes": {
+                    "limit": self.limit,
+                    "arenas": sum(a.size for a in books.arenas.values()),
+                    "used": sum(a.used for a in books.arenas.values()),
+                    "limbo": sum(b.bytes for a in books.arenas.values() for b in a.blocks.values() if b.state == arena.LIMBO),
+                    "copied": self._copied,
+                },
+            }
+
+    def _state_text(self) -> bytes:
+        return json.dumps(self.state()).encode()
+
+    def _rows(self) -> List[Row]:
+        with self._table.lock:
+            return list(self._table.rows.values())
+
+    # --- peers ---
+
+    def listen(self, name: str, dir: Optional[str] = None, *, writable: Optional[str] = None) -> "Listener":
+        """Opens a named socket that consumers connect to; see Listener."""
+        from .names import Listener
+
+        self._check()
+        listener = Listener(self, name, dir, writable)
+        self._listeners.append(listener)
+        return listener
+
+    def spawn(self, args: Sequence[str], *, timeout: float = 60, writable: Optional[str] = None, **options: Any) -> Tuple["subprocess.Popen[Any]", "Peer"]:
+        """Starts a child process that calls `tenure.parent()`, or Parent of package share, and connects to it. options are Popen's."""
+        from .peer import connect, pair
+
+        self._check()
+        ours, theirs = pair()
+        with theirs:
+            env = dict(options.pop("env", None) or os.environ)
+            env["TENURE_SHARE_FD"] = str(theirs.fileno())
+            fds = [*options.pop("pass_fds", ()), theirs.fileno()]
+            try:
+                child = subprocess.Popen(args, env=env, pass_fds=fds, **options)
+            except BaseException:
+                ours.close()
+                raise
+        try:
+            return child, connect(ours, self, timeout=timeout, writable=writable)
+        except BaseException:
+            child.kill()
+            child.wait()
+            raise
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """Says END to all peers and ends the listeners. What peers hold they keep; arrays of this process stay valid while they exist."""
+        if self._forked or self._closed:
+            return
+        service.the()
+        self._closed = True
+        for listener in self._listeners:
+            listener.close()
+        with self._table.lock:
+            self._names.clear()
+        self._retire(used=True)
+        for row in self._rows():
+            row.peer.close()
+
+    def fileno(self) -> int:
+        """See Served: an owner has no socket."""
+        return -1
+
+    def serve(self, events: int, buffer: memoryview) -> None:
+        """See Served. A closed owner is called no more, so the service frees what its last arrays leave."""
+        with self._table.lock:
+            self._drain()
+
+    def reclaim(self) -> bool:
+        """See Served."""
+        return True
+
+    def __enter__(self) -> "Owner":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def _check(self) -> None:
+        if self._forked:
+            raise ClosedError("got the owner of the process that this one was forked from, want one of its own")
+        if self._closed:
+            raise ClosedError("got an owner that is closed")
+
+    def _forget(self) -> None:
+        """In a forked child: the memory is the parent's, which alone may write it."""
+        self._forked = self._closed = True
+        arenas = list(self._table.arenas.values())
+        self._holds.clear()
+        self._dropped.clear()
+        self._table = Table()
+        for a in arenas:
+            a.forget()
+
+
+def _named(name: str, prepared: Prepared) -> Dict[str, Any]:
+    what = prepared.what
+    form = wire.decode_form(what.form)
+    size = len(what.data) if isinstance(what, Inline) else what.block.bytes
+    return {"name": name, "dtype": form.dtype.name, "shape": list(form.shape), "bytes": size}

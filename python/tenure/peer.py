@@ -1,0 +1,485 @@
+"""A connection with another process: receive its tensors, offer it ours, ask it for what it has published."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import socket
+import time
+from types import TracebackType
+from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Tuple, Type, Union, cast
+
+from . import crash, memfd, process, wire
+from .errors import ClosedError, CreditError, EndedError, Error, GoneError, PlaceError, ProtocolError, RefusedError, Timeout, UnknownError
+from .intake import Intake
+from .lending import Lending
+from .link import _NOW, _SEND, Link, command, left, pidof
+from .owner import Owner
+from .received import Received
+
+HANDSHAKE = 5.0
+_TEXT_LIMIT = 64 << 20
+_WITH_OFFER: FrozenSet[int] = frozenset((wire.OFFER,))
+_WRITABLE = (None, "copy", "cow")
+
+Answer = Union[Received, bytes, wire.No]
+
+
+class Ticket(bytes):
+    """16 bytes that stand for a tensor of one owner. Hand them to another process by any channel; its peer claims them once."""
+
+    def __new__(cls, data: Union[bytes, str]) -> "Ticket":
+        made = super().__new__(cls, bytes.fromhex(data) if isinstance(data, str) else data)
+        if len(made) != 16:
+            raise ValueError(f"Ticket: got {len(made)} bytes, want 16")
+        return made
+
+    def __str__(self) -> str:
+        return self.hex()
+
+
+class _Question:
+    """What was asked and not yet answered."""
+
+    __slots__ = ("abandoned", "answer", "kind", "text")
+
+    def __init__(self, kind: int) -> None:
+        self.kind = kind
+        self.answer: Optional[Answer] = None
+        self.text: List[bytes] = []
+        self.abandoned = False
+
+
+class Peer(Link):
+    """The other end of a connection. All methods may be called by any thread.
+
+    writable says how received arrays are made: None, read-only over the owner's memory; "copy", a copy each; "cow", over the owner's
+    memory, with pages copied by the kernel when they are written. What one writes nobody else ever sees.
+    """
+
+    def __init__(self, sock: socket.socket, owner: Owner, hello: wire.Hello, writable: Optional[str]) -> None:
+        super().__init__(sock)
+        self.owner = owner
+        self.writable = writable
+        self.pid, _ = pidof(sock)
+        self.command = command(self.pid)
+        self.instance = hello.instance
+        self._intake = Intake(self, owner.max_leases, owner.max_bytes)
+        with owner._table.lock:
+            row = owner._table.add(self, hello.leases, hello.bytes)
+        self._lending = Lending(self, owner, row)
+        self.connection = row.number
+        self._asked: Dict[int, _Question] = {}
+        self._numbers = itertools.count(1)
+        self._over = False
+        """This program has closed it."""
+        process.register(self)
+        self._begin()
+
+    # --- receiving ---
+
+    def receive(self, timeout: Optional[float] = None) -> Received:
+        """The next tensor that was offered. Raises EndedError after the last one, GoneError if the other end died, Timeout."""
+        r = self._wait(self._fetch, timeout, "receive")
+        crash.at(27)
+        return self._made_writable(r)
+
+    def _fetch(self) -> Optional[Received]:
+        if self._intake.inbox:
+            return self._intake.fetch()
+        if self._over or self._heard_end:
+            raise self._not_open("receive")
+        return None
+
+    def _not_open(self, what: str) -> Error:
+        if self._over:
+            return ClosedError(f"{what}: got a peer that is closed")
+        return EndedError(f"{what}: the other end has ended")
+
+    def _made_writable(self, r: Received) -> Received:
+        if self.writable is not None and not r._held().flags.writeable:
+            r._own()
+        return r
+
+    def __iter__(self) -> Iterator[Received]:
+        """What is received, until the other end says that it offers nothing more. Each is closed when the next is asked for."""
+        while True:
+            try:
+                r = self.receive()
+            except EndedError:
+                return
+            with r:
+                yield r
+            del r
+
+    # --- offering ---
+
+    def offer(self, array: Any, label: str = "", *, wait: bool = True, timeout: Optional[float] = None, copy: bool = True) -> None:
+        """Offers an array. One made by `Owner.empty` goes as it lies, and is read-only from then on; any other is copied into shared memory
+        (or, up to 16 KiB, into the message), which copy=False makes an error. Without credit it waits, or raises CreditError."""
+        self._check_open("offer")
+        self._lending.offer(self.owner._prepare(array, wire.label(label), copy, "offer"), wait, timeout)
+
+    def _check_open(self, what: str) -> None:
+        self._check()
+        if self._failure is not None and not self._over:
+            kind, text = self._failure
+            raise kind(f"{what}: {text}")
+        if self._over or self._said_end:
+            raise self._not_open(what)
+
+    # --- questions ---
+
+    def get(self, name: str, timeout: Optional[float] = None) -> Received:
+        """The tensor that the other end has published under a name."""
+        answer = self._ask(wire.GET, _name(name), timeout, f"get {name!r}")
+        assert isinstance(answer, Received), "BUG: GET was answered otherwise"
+        return self._made_writable(answer)
+
+    def ticket(self, received: Received, timeout: Optional[float] = None) -> Ticket:
+        """A ticket on a tensor that is held; it counts against what this end said it would hold until it is claimed or cancelled."""
+        self._check_open("ticket")
+        received._held()
+        if received.peer is not self or received.serial not in self._intake.held:
+            raise ValueError("ticket: got a tensor without a lease of this peer (small ones have none), want one that was received here")
+        answer = self._ask(wire.TICKET, received.serial.to_bytes(8, "little"), timeout, "ticket")
+        assert isinstance(answer, bytes), "BUG: TICKET was answered otherwise"
+        crash.at(43)
+        return Ticket(answer)
+
+    def claim(self, ticket: Union[Ticket, bytes, str], timeout: Optional[float] = None) -> Received:
+        """The tensor that a ticket of the same owner stands for. The ticket is used up, unless there is no credit for the tensor."""
+        answer = self._ask(wire.CLAIM, Ticket(ticket), timeout, "claim")
+        assert isinstance(answer, Received), "BUG: CLAIM was answered otherwise"
+        crash.at(45)
+        return self._made_writable(answer)
+
+    def cancel(self, ticket: Union[Ticket, bytes, str]) -> None:
+        """Ends a ticket that nobody will claim."""
+        self._check_open("cancel")
+        self._send(wire.with_bytes(wire.CANCEL, 0, Ticket(ticket)))
+
+    def state(self, timeout: Optional[float] = None) -> Dict[str, Any]:
+        """What the other end's owner has and who holds it, as docs/share.md shows it."""
+        answer = self._ask(wire.LIST, b"", timeout, "state")
+        assert isinstance(answer, bytes), "BUG: LIST was answered otherwise"
+        try:
+            state = json.loads(answer)
+        except ValueError as e:
+            raise ProtocolError(f"state: got text that is not JSON: {e}") from None
+        if not isinstance(state, dict):
+            raise ProtocolError("state: got JSON that is not an object")
+        return state
+
+    def drop(self, name: str, timeout: Optional[float] = None) -> None:
+        """Asks the other end to withdraw a name; owners refuse it unless they allow it."""
+        self._ask(wire.DROP, _name(name), timeout, f"drop {name!r}")
+
+    def _ask(self, kind: int, data: bytes, timeout: Optional[float], what: str) -> Answer:
+        self._check_open(what)
+        question = _Question(kind)
+        with self._lock:
+            number = next(self._numbers) & 0xFFFFFFFF
+            while number == 0 or number in self._asked:
+                number = next(self._numbers) & 0xFFFFFFFF
+            self._asked[number] = question
+        self._send(wire.with_bytes(kind, number, data))
+        if kind in _SENT:
+            crash.at(_SENT[kind])
+
+        def answered() -> Optional[Answer]:
+            if question.answer is None and (self._over or self._heard_end):
+                raise self._not_open(what)
+            return question.answer
+
+        try:
+            answer = cast(Answer, self._wait(answered, timeout, what))
+        except BaseException:
+            question.abandoned = True  # its answer may still come
+            question.answer = None
+            raise
+        if isinstance(answer, wire.No):
+            raise _refusal(answer, what)
+        return answer
+
+    # --- what comes ---
+
+    def _take(self, head: wire.Header, packet: memoryview, size: int, fds: Sequence[int], truncated: bool) -> None:
+        kind, many, request = head
+        if kind == wire.OFFER:
+            self._take_offer(request, *wire.offers(many, packet, size))
+            return
+        if kind == wire.RELEASE:
+            self._lending.released(wire.releases(many, packet, size))
+            return
+        value: Any = wire.body(head, packet, size)
+        if kind == wire.ARENA:
+            self._intake.arena(value, fds, truncated)
+        elif kind == wire.MAPPED:
+            self._lending.mapped(value)
+        elif kind == wire.REFUSED:
+            self._lending.refused(value)
+        elif kind == wire.RETIRE:
+            self._intake.retire(value)
+            self._nudge()
+        elif kind == wire.UNMAPPED:
+            self._lending.unmapped(value)
+        elif kind == wire.TICKET:
+            self._lending.ticket(request, value)
+        elif kind == wire.CANCEL:
+            self._lending.cancel(value)
+        elif kind in (wire.GET, wire.CLAIM):
+            self._lending.reply(request, kind, value)
+        elif kind == wire.DROP:
+            self._lending.drop(request, value)
+        elif kind == wire.LIST:
+            self._lending.listed(request, self.owner._state_text())
+        elif kind in (wire.TICKETED, wire.TEXT, wire.NO):
+            self._take_answer(kind, many, request, value)
+        elif kind == wire.END:
+            self._take_end()
+        else:
+            raise ProtocolError("hello: got a second one")
+
+    def _take_offer(self, request: int, tensors: List[wire.Tensor], data: bytes) -> None:
+        received = self._intake.offer(tensors, data)
+        crash.at(26)
+        if request:
+            if len(received) != 1:
+                raise ProtocolError(f"offer: got {len(received)} tensors as an answer, want 1")
+            self._answer(request, wire.OFFER, received[0])
+        elif not self._said_end:
+            with self._lock:
+                self._intake.deliver(received)
+        # Behind our END they are let go with `received`.
+
+    def _take_answer(self, kind: int, many: int, request: int, value: Any) -> None:
+        if kind != wire.TEXT:
+            if kind == wire.TICKETED:
+                crash.at(42)
+            self._answer(request, kind, value)
+            return
+        question = self._asked.get(request)
+        if question is None or question.kind not in _ANSWERS[wire.TEXT]:
+            raise ProtocolError(f"text: got an answer to question {request}, want one that was asked for text")
+        question.text.append(value)
+        if sum(map(len, question.text)) > _TEXT_LIMIT:
+            raise ProtocolError(f"text: got more than {_TEXT_LIMIT} bytes")
+        if not many:
+            self._answer(request, wire.TEXT, b"".join(question.text))
+
+    def _answer(self, number: int, kind: int, answer: Answer) -> None:
+        question = self._asked.get(number)
+        if question is None or question.kind not in _ANSWERS[kind]:
+            raise ProtocolError(f"message of kind {kind}: got an answer to question {number}, want one that was asked for it")
+        del self._asked[number]
+        if not question.abandoned:
+            question.answer = answer
+
+    def _take_end(self) -> None:
+        if self._heard_end:
+            raise ProtocolError("end: got a second one")
+        with self._lock:
+            self._heard_end = True
+            self._turns.notify_all()
+        self._say_end()
+        with self.owner._table.lock:
+            self.owner._table.wake()
+        self._nudge()
+
+    # --- what Link asks for ---
+
+    def _send_release(self, serial: int) -> bool:
+        """From a finaliser: without a lock, without waiting. False if it must be sent later."""
+        if self._out:
+            return False
+        try:
+            self._sock.send(wire.release_one(serial), _SEND)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass  # the other end is gone
+        return True
+
+    def _holds_nothing(self) -> bool:
+        return self._intake.idle()
+
+    def _full(self) -> bool:
+        return self._intake.full()
+
+    def _tidy(self) -> None:
+        self._intake.tidy()
+        with self.owner._table.lock:
+            self.owner._table.wake()
+
+    def _hung_up(self) -> None:
+        self._lending.over()
+        self._intake.end()
+
+    def _poll(self) -> None:
+        """Takes in what has arrived, unless somebody is about to."""
+        if self._forked:
+            return
+        with self._lock:
+            if self._reading or self._failure is not None:
+                return
+            self._reading = True
+        try:
+            if self._buffer is None:
+                self._buffer = memoryview(bytearray(wire.PACKET + 8))
+            while not self._full() and self._read(self._buffer, _NOW):
+                pass
+        finally:
+            with self._lock:
+                self._reading = False
+                if self._waiting:
+                    self._turns.notify_all()
+            if self._gone or self._heard_end:
+                self._nudge()
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """Says that nothing more will be offered or taken. The connection itself lives on for the tensors that are out, in both
+        directions; arrays that are held stay valid. Twice is once."""
+        if self._forked or self._over:
+            return
+        self._over = True
+        self._say_end()
+        with self._lock:
+            self._intake.inbox.clear()
+            self._turns.notify_all()
+        with self.owner._table.lock:
+            self.owner._table.wake()
+        self._nudge()
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is left of the connection."""
+        return self._closed
+
+    def __enter__(self) -> "Peer":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._over or self._closed else self._failure[1] if self._failure else "open"
+        return f"<tenure.Peer {self.pid} {self.command!r} {state}>"
+
+    def _forget(self) -> None:
+        self._intake.forget()
+        self._forget_link()
+
+
+_SENT = {wire.TICKET: 41, wire.CLAIM: 44}
+_ANSWERS: Dict[int, FrozenSet[int]] = {
+    wire.OFFER: frozenset((wire.GET, wire.CLAIM)),
+    wire.TICKETED: frozenset((wire.TICKET,)),
+    wire.TEXT: frozenset((wire.LIST, wire.DROP)),
+    wire.NO: frozenset((wire.GET, wire.CLAIM, wire.TICKET, wire.LIST, wire.DROP)),
+}
+
+
+def _name(name: str) -> bytes:
+    data = name.encode("utf-8")
+    if not 1 <= len(data) <= wire.MAX_NAME:
+        raise ValueError(f"name: got {len(data)} bytes, want 1 to {wire.MAX_NAME}")
+    return data
+
+
+def _refusal(no: wire.No, what: str) -> Error:
+    text = f"{what}: {no.reason or f'refused with code {no.code}'}"
+    if no.code in (wire.NO_NAME, wire.NO_TICKET):
+        return UnknownError(text, no.code)
+    return CreditError(text) if no.code == wire.NO_CREDIT else RefusedError(text, no.code)
+
+
+# --- connections ---
+
+
+def pair() -> Tuple[socket.socket, socket.socket]:
+    """Two connected sockets, one for each of two processes."""
+    memfd.require("pair")
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def connect(sock: socket.socket, owner: Optional[Owner] = None, *, timeout: float = HANDSHAKE, writable: Optional[str] = None) -> Peer:
+    """Makes a peer of a connected socket of type SOCK_SEQPACKET, which is the peer's from then on. Without an owner it has one of its own."""
+    try:
+        greeting = Greeting(sock, owner, writable)
+        crash.at(21)
+        greeting.say()
+        crash.at(22)
+        return greeting.finish(timeout)
+    except BaseException:
+        sock.close()
+        raise
+
+
+def parent(owner: Optional[Owner] = None, *, writable: Optional[str] = None) -> Peer:
+    """The peer of the process that started this one with a socket, whose number is in TENURE_SHARE_FD."""
+    memfd.require("parent")
+    text = os.environ.get("TENURE_SHARE_FD", "")
+    if not text.isdigit():
+        raise PlaceError(f"parent: got TENURE_SHARE_FD {text!r}, want the number of a descriptor: was this process started to share?")
+    try:
+        sock = socket.socket(fileno=int(text))
+    except OSError as e:
+        raise PlaceError(f"parent: descriptor {text} of TENURE_SHARE_FD is no socket of this process: {e}") from None
+    del os.environ["TENURE_SHARE_FD"]  # its children have no such descriptor
+    sock.set_inheritable(False)
+    return connect(sock, owner, writable=writable)
+
+
+class Greeting:
+    """A handshake under way."""
+
+    def __init__(self, sock: socket.socket, owner: Optional[Owner], writable: Optional[str]) -> None:
+        memfd.require("connect")
+        if writable not in _WRITABLE:
+            raise ValueError(f"connect: got writable {writable!r}, want None, 'copy' or 'cow'")
+        if sock.family != socket.AF_UNIX or sock.type != socket.SOCK_SEQPACKET:
+            raise ValueError(f"connect: got a socket of {sock.family!r}, {sock.type!r}, want AF_UNIX, SOCK_SEQPACKET")
+        sock.setblocking(True)
+        self.sock = sock
+        self.owner = owner if owner is not None else Owner()
+        self.owner._check()
+        self._writable = writable
+        _, user = pidof(sock)
+        if user != os.geteuid():
+            raise RefusedError(f"connect: got a peer of user {user}, want {os.geteuid()}", wire.NO_PERMISSION)
+
+    def say(self) -> None:
+        hello = wire.Hello(process.instance(), process.boot(), self.owner.max_leases, self.owner.max_bytes)
+        try:
+            self.sock.send(wire.hello(hello), _SEND)
+        except OSError as e:
+            raise GoneError(f"connect: the other end is gone: {e}") from None
+
+    def finish(self, timeout: float) -> Peer:
+        """Waits for the other's HELLO."""
+        deadline = time.monotonic() + timeout
+        self.sock.settimeout(max(left(deadline) or 0.0, 0.001))
+        packet = b""
+        for _ in range(2):
+            try:
+                packet = self.sock.recv(wire.PACKET)
+                break
+            except socket.timeout:
+                raise Timeout(f"connect: no HELLO came within {timeout} s") from None
+            except ConnectionResetError:
+                continue  # before what is queued
+            except OSError as e:
+                raise GoneError(f"connect: {e}") from None
+        if not packet:
+            raise GoneError("connect: the other end hung up before it said HELLO")
+        view = memoryview(packet)
+        head = wire.header(view, len(view))
+        if head[0] != wire.HELLO:
+            raise ProtocolError(f"connect: got a message of kind {head[0]}, want HELLO")
+        hello = wire.body(head, view, len(view))
+        assert isinstance(hello, wire.Hello), "BUG: HELLO is none"
+        return Peer(self.sock, self.owner, hello, self._writable)

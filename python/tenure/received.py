@@ -1,0 +1,141 @@
+"""What a consumer holds: received tensors, and the leases under them."""
+
+from __future__ import annotations
+
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Optional, Tuple, Type
+
+import numpy as np
+
+from . import dtypes, wire
+from .errors import ClosedError, Error
+
+if TYPE_CHECKING:
+    from .intake import Map
+    from .peer import Peer, Ticket
+
+Array = np.ndarray[Any, Any]
+
+_BYTES = np.dtype("u1")
+
+
+class Lease(weakref.ref[Array]):
+    """Watches the array that every view of a received tensor leads to, and says when the last of them is gone.
+
+    That array is made from a memoryview. Were it a slice of a larger array, numpy would let views refer to the larger one directly,
+    and the lease would be returned while they live.
+    """
+
+    __slots__ = ("bytes", "map", "pages", "serial")
+
+    serial: int
+    bytes: int
+    map: "Map"
+    pages: Optional[Tuple[int, int]]
+    """Of the private map, where the tensor is writable."""
+
+
+
+class Received:
+    """A tensor from another process.
+
+    `array` is a numpy array over the owner's memory: no byte is copied, and it is read-only unless it was received with `writable`.
+    The lease goes back to the owner when the last array, view or memoryview over it is gone, and this object with them. `close`, or the end
+    of a `with`, gives up this object's own hold; arrays that were taken out of it stay valid for as long as they exist.
+    """
+
+    __slots__ = ("_array", "_base", "_form", "label", "peer", "serial")
+
+    def __init__(self, peer: "Peer", base: Array, form: wire.Form, label: str, serial: int) -> None:
+        self.peer = peer
+        self.label = label
+        self.serial = serial
+        """Of the lease; 0 for a small tensor that came inside its message and has none."""
+        self._base: Optional[Array] = base
+        self._form = form
+        self._array: Optional[Array] = None
+
+    @property
+    def array(self) -> Array:
+        """The tensor. Elements of less than a byte are unpacked, which is a copy; see `raw`."""
+        made = self._array
+        if made is None:
+            made = self._array = self._make()
+        return made
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        return self._form.shape
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        """The element type as it travels, also where numpy has no such type."""
+        return self._form.dtype
+
+    @property
+    def raw(self) -> Array:
+        """The elements' bits as unsigned integers, or the bytes where elements are packed. Needs no type that numpy lacks."""
+        form = self._form
+        if form.packed or form.dtype.raw.itemsize * 8 != form.dtype.bits:
+            return self._held()[form.first : form.end]
+        return self._view(form.dtype.raw)
+
+    def ticket(self, timeout: Optional[float] = None) -> "Ticket":
+        """Asks the owner for a ticket, with which any other peer of the same owner gets this tensor."""
+        return self.peer.ticket(self, timeout)
+
+    def close(self) -> None:
+        """Gives up this object's hold. Twice is once."""
+        self._base = self._array = None
+
+    @property
+    def closed(self) -> bool:
+        return self._base is None
+
+    def __enter__(self) -> "Received":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Array:
+        if copy:
+            return np.array(self.array, dtype=dtype)
+        return np.asarray(self.array, dtype=dtype)
+
+    def __repr__(self) -> str:
+        state = "closed" if self._base is None else f"{self._form.dtype.name}{list(self._form.shape)}"
+        return f"<tenure.Received {self.label!r} {state}>"
+
+    def _held(self) -> Array:
+        if self._base is None:
+            raise ClosedError("received: got a tensor that is closed, want one that is held")
+        return self._base
+
+    def _own(self) -> None:
+        """Replaces what the owner lends by a copy that may be written; the lease ends."""
+        self._base = self._held()[: self._form.end].copy()
+
+    def _make(self) -> Array:
+        base, form = self._held(), self._form
+        if form.dtype.packed:
+            return dtypes.unpack(base[form.first : form.end], form.dtype, form.shape)
+        of = form.dtype.numpy
+        if of is None:
+            raise form.dtype.missing()
+        return self._view(of)
+
+    def _view(self, of: np.dtype[Any]) -> Array:
+        form, base = self._form, self._held()
+        if form.elements == 0:
+            return np.ndarray(form.shape, of, base)
+        try:
+            return np.ndarray(form.shape, of, base, form.first, form.strides)
+        except (ValueError, OverflowError) as e:
+            raise Error(f"array: got shape {form.shape}, want one that numpy can hold: {e}") from None
+
+
+def bytes_of(memory: memoryview) -> Array:
+    """The array at the end of all chains: over memory that stays mapped while it exists."""
+    return np.frombuffer(memory, _BYTES)
