@@ -3,6 +3,7 @@ package share_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -132,7 +133,7 @@ func (c *child) want(line, answer string) {
 
 // TestFaultChild is what children run.
 func TestFaultChild(t *testing.T) {
-	part, ok := map[string]func(*testing.T){"consumer": consumerChild, "owner": ownerChild, "keeper": keeperChild}[os.Getenv(childPart)]
+	part, ok := map[string]func(*testing.T){"consumer": consumerChild, "owner": ownerChild, "keeper": keeperChild, "announcer": announcerChild}[os.Getenv(childPart)]
 	if !ok {
 		t.Skip("only by another test")
 	}
@@ -223,6 +224,55 @@ func setFiles(t *testing.T, limit unix.Rlimit, room uint64) string {
 		return "room"
 	}
 	return "full"
+}
+
+// announcerChild is an owner that has no descriptor left when it announces an arena to a peer that does not read: the arena's
+// would have to wait in the queue.
+func announcerChild(t *testing.T) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	o, err := share.NewOwner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, note := filled(t, o, 100_000, 6), filled(t, nil, 10_000, 1)
+	r, p := attach(t, o)
+	for err == nil {
+		err = p.Offer(within(t), note, share.NoWait())
+	}
+	if !errors.Is(err, share.ErrNoCredit) {
+		t.Fatalf("offers to a peer that does not read: got %v, want ErrNoCredit", err)
+	}
+	setFiles(t, limit, 0)
+	for range 2 {
+		if err := p.Offer(within(t), x); !errors.Is(err, unix.EMFILE) || errors.Is(err, share.ErrClosed) {
+			t.Errorf("without descriptors: got %v, want EMFILE and an open connection", err)
+		}
+	}
+	setFiles(t, limit, 1)
+	done := make(chan error)
+	go func() { done <- p.Offer(within(t), x) }()
+	for announced := false; !announced; {
+		switch packet, fds := r.receive(); {
+		case packet == nil:
+			t.Fatal("got the end of file, want ARENA")
+		case packet[0] == mArena:
+			announced = true
+			for _, fd := range fds {
+				_ = unix.Close(fd)
+			}
+			r.send(message(mMapped, 0, 0, packet[8:16]))
+		}
+	}
+	if err := <-done; err != nil {
+		t.Errorf("with descriptors again: got %v", err)
+	}
+	mustRelease(t, x, note)
+	r.close()
+	closePeer(t, p)
+	fmt.Println("done")
 }
 
 // keeperChild has what it inherited open until it is killed.

@@ -88,6 +88,19 @@ func TestConsumerWithoutDescriptors(t *testing.T) {
 	eventually(t, "the row is dropped", func() bool { return h.leases(p) == 0 })
 }
 
+// TestOwnerWithoutDescriptors: an arena that cannot be announced now can be later, and nobody waits for an answer to what was
+// not asked.
+func TestOwnerWithoutDescriptors(t *testing.T) {
+	c := startChild(t, "announcer", nil)
+	if got := c.hear(); got != "done" {
+		t.Errorf("got %q, want a child that is done", got)
+	}
+	<-c.ended
+	if !c.cmd.ProcessState.Success() {
+		t.Errorf("got a child that ended with %v", c.cmd.ProcessState)
+	}
+}
+
 // full allocates tensors of 1 MiB until the owner says that there is no more.
 func full(t *testing.T, o *share.Owner) (held []*tensor.Tensor) {
 	t.Helper()
@@ -148,6 +161,32 @@ func budget(t *testing.T, h *host, elsewhere *tensor.Tensor) {
 		return len(more) == 1
 	})
 	mustRelease(t, append(held[1:], elsewhere)...)
+}
+
+// TestNoMemoryForASmallCopy: a tensor that must be put into order before it fits into a message, and for which there is no room.
+func TestNoMemoryForASmallCopy(t *testing.T) {
+	h := newHost(t)
+	x := filled(t, nil, 20_000, 4)
+	m, err := x.Reshape(100, 200)
+	if err != nil {
+		t.Fatal(err)
+	}
+	turned, err := m.Transpose()
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := memory.SetLimit(memory.Stats().Total.Current)
+	err = h.side.Offer(within(t), turned)
+	memory.SetLimit(old)
+	if !errors.Is(err, tensor.ErrLimit) {
+		t.Errorf("got %v, want ErrLimit", err)
+	}
+	if err := h.side.Offer(within(t), turned, share.Label("turned")); err != nil {
+		t.Errorf("with memory: got %v", err)
+	}
+	receiveOne(t, h.good, "turned")
+	h.serves()
+	mustRelease(t, x, m, turned)
 }
 
 const groupLimit = 128 << 20

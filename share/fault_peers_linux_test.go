@@ -365,3 +365,36 @@ func TestErrorsNameTheBreach(t *testing.T) {
 	}
 	r.close()
 }
+
+// TestQuestionsEndWithTheConnection: whoever waits for an answer from a peer that breaks the protocol does not wait for its end.
+func TestQuestionsEndWithTheConnection(t *testing.T) {
+	o, err := share.NewOwner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, packet := range map[string][]byte{
+		"a breach":        message(0, 0, 0),
+		"another answer":  message(mTicketed, 0, 1, make([]byte, 16)),
+		"a wrong request": message(mText, 0, 2),
+		"END":             message(mEnd, 0, 0),
+	} {
+		r, p := attach(t, o)
+		done := make(chan error)
+		go func() {
+			_, err := p.Get(within(t), "x")
+			done <- err
+		}()
+		r.expect(mGet)
+		r.send(packet)
+		if err := <-done; !errors.Is(err, share.ErrClosed) {
+			t.Errorf("%s: got %v, want ErrClosed", name, err)
+		}
+		r.close()
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -179,10 +180,24 @@ func (r *raw) sendmsg(packet []byte, flags int, fds []int) error {
 		rights = unix.UnixRights(fds...)
 	}
 	for {
-		if err := unix.Sendmsg(r.fd, packet, rights, nil, flags); !errors.Is(err, unix.EINTR) {
+		err := sendmsg(r.fd, packet, rights, flags)
+		if !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}
+}
+
+// sendmsg is unix.Sendmsg, which never sends an empty packet with descriptors: it adds a byte.
+func sendmsg(fd int, packet, rights []byte, flags int) error {
+	if len(packet) > 0 || len(rights) == 0 {
+		return unix.Sendmsg(fd, packet, rights, nil, flags)
+	}
+	h := unix.Msghdr{Control: &rights[0]}
+	h.SetControllen(len(rights))
+	if _, _, errno := unix.Syscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&h)), uintptr(flags)); errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 // receive returns the next packet and the descriptors with it; nil is the end of file.
