@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/memory"
@@ -416,4 +418,55 @@ func wantNothingShared(t *testing.T, dir string) {
 	if f := memory.Stats(); f.Of(memory.Shared).Current != 0 {
 		t.Errorf("got %d bytes of shared memory left, want none", f.Of(memory.Shared).Current)
 	}
+}
+
+// TestSharedWeightsUnderKills kills processes at any moment, those that make
+// the copy and those that wait for it among them: whoever answers is right,
+// and in the end nothing is left that keeps the next one from the one copy.
+func TestSharedWeightsUnderKills(t *testing.T) {
+	dir := shareDir(t)
+	path := writePacked(t, "c")
+	want := runAlone(t, path, 1).Answer
+	rnd := rand.New(rand.NewPCG(5, 6))
+	const kills = 40
+	var running []*worker
+	answered := 0
+	for range kills {
+		for len(running) < 3 {
+			w := startWorker(t, path)
+			w.say(t, 1)
+			running = append(running, w)
+		}
+		time.Sleep(time.Duration(rnd.IntN(15)) * time.Millisecond)
+		i := rnd.IntN(len(running))
+		if rnd.IntN(3) == 0 { // this one has the copy when it dies
+			if r := running[i].hear(t); r.Answer != want || len(r.Mapped.Inodes) != 1 {
+				t.Errorf("got %+v, want the answer %s and one shared memory", r, want)
+			}
+			answered++
+		}
+		running[i].kill()
+		running = slices.Delete(running, i, i+1)
+	}
+	last := running[0].hear(t)
+	for _, w := range running[1:] {
+		if r := w.hear(t); r.Answer != want || !slices.Equal(r.Mapped.Inodes, last.Mapped.Inodes) {
+			t.Errorf("got %+v, want the answer %s and the memory %v", r, want, last.Mapped.Inodes)
+		}
+	}
+	for _, w := range running {
+		w.kill()
+	}
+	r, err := newRunner(path, tenure.WithSharedWeights())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep, err := r.run(r.ramps(t, 1)); err != nil || rep.Answer != want {
+		t.Errorf("got %+v, %v, want the answer %s", rep, err, want)
+	}
+	if err := r.close(); err != nil {
+		t.Error(err)
+	}
+	wantNothingShared(t, dir)
+	t.Logf("%d killed, %d of them after their answer", kills+len(running), answered)
 }
