@@ -5,6 +5,7 @@
 //	tenure plan MODEL      say what a run will take, before any run
 //	tenure check MODEL P   prove a stored plan against a model
 //	tenure inspect MODEL   list inputs, outputs, operators, the program's text
+//	tenure share serve F   lend tensors to other processes; list, get, drop, watch
 //
 // It exits with 0 when it did what was asked, 1 when that failed, 2 when it
 // was asked in a way that it does not understand. Reports go to standard
@@ -21,6 +22,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -29,9 +31,9 @@ func main() { os.Exit(Main()) }
 
 // Main runs the command line of the process and returns its exit code.
 func Main() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	return execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
 }
 
@@ -88,20 +90,20 @@ Exit codes: 0 done, 1 the run or the check failed, 2 the command line was not un
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("got command %q, want run, plan, check or inspect", args[0])
+				return usagef("got command %q, want run, plan, check, inspect, share or bench", args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_ = cmd.Help()
-			return usagef("got no command, want run, plan, check or inspect")
+			return usagef("got no command, want run, plan, check, inspect, share or bench")
 		},
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s: %w", cmd.Name(), err)
 	})
-	root.AddCommand(runCommand(), planCommand(), checkCommand(), inspectCommand(), benchCommand())
+	root.AddCommand(runCommand(), planCommand(), checkCommand(), inspectCommand(), shareCommand(), benchCommand())
 	return root
 }
 

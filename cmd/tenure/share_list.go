@@ -1,0 +1,239 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/share"
+)
+
+func listCommand() *cobra.Command {
+	var f placeFlags
+	var asJSON, blocks bool
+	cmd := &cobra.Command{
+		Use:   "list [NAME]",
+		Short: "List names, arenas, published tensors, and who holds what",
+		Long: `list asks every process that has a name, or the one behind NAME, for its arenas,
+the tensors that it has published, and the leases: which process holds how many
+bytes of it, since when. A lease with the state "ticket" is a ticket that nobody
+has claimed. Bytes in limbo are those whose owner let go while others hold them.
+
+Names whose process was killed are cleared away, and said so once.`,
+		Args: optional("NAME"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			owners, err := f.owners(cmd.Context(), args)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				e := json.NewEncoder(cmd.OutOrStdout())
+				e.SetIndent("", "  ")
+				err = e.Encode(owners)
+			} else {
+				err = printOwners(cmd.OutOrStdout(), owners, blocks)
+			}
+			return errors.Join(err, failures(owners))
+		},
+	}
+	f.addDir(cmd)
+	cmd.Flags().BoolVar(&blocks, "blocks", false, "list every block")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print everything as JSON")
+	return cmd
+}
+
+// optional wants the argument that is named, or none.
+func optional(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) <= 1 {
+			return nil
+		}
+		return usagef("%s: got %d arguments, want %s or none", cmd.Name(), len(args), name)
+	}
+}
+
+// ownerState is what there is to say of a name.
+type ownerState struct {
+	Name  string       `json:"name"`
+	Stale bool         `json:"stale"` // its process was killed; the name is cleared away
+	Error string       `json:"error,omitempty"`
+	State *share.State `json:"state,omitempty"`
+}
+
+// owners asks all owners, or the named one, for their state.
+func (f *placeFlags) owners(ctx context.Context, args []string) ([]ownerState, error) {
+	if len(args) == 1 {
+		o := f.ask(ctx, args[0])
+		if o.Error != "" {
+			return nil, errors.New(o.Error)
+		}
+		return []ownerState{o}, nil
+	}
+	names, err := share.Names(f.options()...)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(names, func(a, b share.Name) int { return cmp.Compare(a.Name, b.Name) })
+	owners := make([]ownerState, len(names))
+	var asking sync.WaitGroup
+	for i, n := range names {
+		owners[i] = ownerState{Name: n.Name, Stale: n.Stale}
+		if !n.Stale {
+			asking.Go(func() { owners[i] = f.ask(ctx, n.Name) })
+		}
+	}
+	asking.Wait()
+	return owners, nil
+}
+
+func (f *placeFlags) ask(ctx context.Context, name string) ownerState {
+	o := ownerState{Name: name}
+	ctx, cancel := context.WithTimeout(ctx, answerTime+f.wait)
+	defer cancel()
+	err := f.with(ctx, name, func(ctx context.Context, p *share.Peer) (err error) {
+		o.State, err = p.State(ctx)
+		return err
+	})
+	if err != nil {
+		o.Error = oneLine(err.Error())
+	}
+	return o
+}
+
+// failures is the error of the owners that did not answer.
+func failures(owners []ownerState) error {
+	n := 0
+	for _, o := range owners {
+		if o.Error != "" {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d names did not answer", n, len(owners))
+}
+
+func printOwners(w io.Writer, owners []ownerState, blocks bool) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i, o := range owners {
+		if i > 0 {
+			fmt.Fprintln(t)
+		}
+		switch {
+		case o.Stale:
+			fmt.Fprintf(t, "%s: its process was killed; the name is cleared away\n", o.Name)
+		case o.Error != "":
+			fmt.Fprintf(t, "%s: %s\n", o.Name, o.Error)
+		default:
+			printState(t, o.Name, o.State, blocks)
+		}
+	}
+	if len(owners) == 0 {
+		fmt.Fprintln(t, "nobody shares anything here")
+	}
+	return t.Flush()
+}
+
+func printState(w io.Writer, name string, s *share.State, blocks bool) {
+	fmt.Fprintf(w, "%s: %s\n", name, headline(s))
+	for _, a := range s.Arenas {
+		state := "used " + plan.FormatBytes(int64(a.Used))
+		if a.Retired {
+			state = "given back, still mapped"
+		}
+		fmt.Fprintf(w, "  arena\t%s\t%s\t%s\t%s\t%s\n", a.ID, plan.FormatBytes(int64(a.Bytes)), state, blocksText(s, a), countText(a.Peers, "peer", "peers"))
+		if !blocks {
+			continue
+		}
+		for _, b := range s.Blocks {
+			if b.Arena == a.ID {
+				fmt.Fprintf(w, "    block\t%d\t%s\t%s\t%s\n", b.Offset, plan.FormatBytes(int64(b.Bytes)), b.State, countText(b.Refs, "reference", "references"))
+			}
+		}
+	}
+	for _, l := range s.Leases {
+		fmt.Fprintf(w, "  %s\t%d %s\t%s\t%s\t%s\t%q\n", l.State, l.PID, clean(l.Command), plan.FormatBytes(int64(l.Bytes)), ageText(l.AgeMS), fmt.Sprintf("%s+%d", l.Arena, l.Offset), l.Label)
+	}
+	for _, n := range s.Names {
+		fmt.Fprintf(w, "  tensor\t%q\t%s%s\t%s\n", n.Name, clean(n.DType), dims(n.Shape), plan.FormatBytes(int64(n.Bytes)))
+	}
+}
+
+// headline sums an owner up.
+func headline(s *share.State) string {
+	b := s.Bytes
+	text := fmt.Sprintf("process %d (%s), %s in %s", s.PID, clean(s.Command), plan.FormatBytes(b.Used), countText(len(s.Arenas), "arena", "arenas"))
+	text += " of " + plan.FormatBytes(b.Arenas)
+	if b.Limit > 0 {
+		text += ", limit " + plan.FormatBytes(b.Limit)
+	}
+	if b.Copied > 0 {
+		text += ", copied " + plan.FormatBytes(b.Copied)
+	}
+	return text + fmt.Sprintf("; %s, %s in limbo", countText(len(s.Leases), "lease", "leases"), plan.FormatBytes(b.Limbo))
+}
+
+// blocksText counts the blocks of an arena by state.
+func blocksText(s *share.State, a share.ArenaState) string {
+	states := map[string]int{}
+	for _, b := range s.Blocks {
+		if b.Arena == a.ID {
+			states[b.State]++
+		}
+	}
+	var parts []string
+	for _, state := range []string{"owned", "shared", "limbo"} {
+		if states[state] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", states[state], state))
+		}
+	}
+	if len(parts) == 0 {
+		return "no blocks"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func countText(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func ageText(ms int64) string {
+	age := time.Duration(ms) * time.Millisecond
+	if age >= time.Second {
+		age = age.Round(time.Second)
+	}
+	return age.String()
+}
+
+func dims(shape []int) string {
+	var parts []string
+	for _, n := range shape {
+		parts = append(parts, fmt.Sprint(n))
+	}
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+// clean keeps control characters, which another process chose, from the terminal.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, s)
+}
