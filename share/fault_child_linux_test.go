@@ -52,6 +52,7 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *child {
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -92,10 +93,15 @@ func (c *child) stop() {
 	})
 }
 
-// kill ends it, if need be, and waits for that.
+// kill ends it and its children, if need be, and waits for that.
 func (c *child) kill() {
 	_ = c.in.Close()
-	_ = c.cmd.Process.Kill()
+	select {
+	case <-c.ended:
+		return
+	default:
+		_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL)
+	}
 	for range c.lines {
 	}
 	<-c.ended
