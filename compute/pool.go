@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tenure-go/tenure/internal/cpu"
 )
 
 // ErrCanceled is the error of a run that was stopped between tiles.
@@ -22,23 +24,34 @@ const (
 	// spinTime is how long an idle worker looks for work before it parks:
 	// waking a parked one costs tens of microseconds, about one tile.
 	spinTime = 50 * time.Microsecond
+
+	// A worker that the system has put on its caller's processor is no help:
+	// it takes from the caller what it does. It leaves, and is not woken again
+	// for a while, which doubles each time that this happens, up to longRest.
+	// A wake that finds the same costs about a hundredth of the first rest.
+	shortRest = 250 * time.Microsecond
+	longRest  = 64 * shortRest
 )
 
 // Pool is a fixed set of workers that run the tiles of tasks. The goroutine
 // that calls Run takes part as one more worker and can finish a task alone, so
 // busy or descheduled workers delay a run by the tile that they are in at
-// most.
+// most. A worker that finds itself on its caller's processor takes no tile.
 type Pool struct {
 	jobs     [maxJobs]job
 	workers  []worker
 	spinning atomic.Int32
 	closed   atomic.Bool
 	done     sync.WaitGroup
+	start    time.Time
+	place    func() int // the processor of who calls it, or -1
 }
 
 type worker struct {
-	parked atomic.Bool
-	wake   chan struct{} // capacity 1; a token is sent by whoever clears parked
+	crowded atomic.Int64 // how many times in a row it found itself on its caller's processor
+	resting atomic.Int64 // the time of the pool until which it rests
+	parked  atomic.Bool
+	wake    chan struct{} // capacity 1; a token is sent by whoever clears parked
 }
 
 // job is a run in progress, in a slot that runs reuse.
@@ -48,6 +61,7 @@ type job struct {
 	// claim, plus waiting while the caller is parked on idle.
 	state atomic.Int64
 	next  atomic.Int64 // tile to claim
+	place atomic.Int64 // the caller's processor, or -1
 	idle  chan struct{}
 
 	task    *Task
@@ -66,8 +80,10 @@ const (
 // NewPool starts a pool that runs tasks on the given number of threads, the
 // caller of Run included: it has threads-1 goroutines of its own. threads < 1
 // counts as 1.
-func NewPool(threads int) *Pool {
-	p := &Pool{workers: make([]worker, max(threads, 1)-1)}
+func NewPool(threads int) *Pool { return newPool(threads, cpu.Place) }
+
+func newPool(threads int, place func() int) *Pool {
+	p := &Pool{workers: make([]worker, max(threads, 1)-1), start: time.Now(), place: place}
 	for i := range p.jobs {
 		p.jobs[i].idle = make(chan struct{}, 1)
 	}
@@ -164,6 +180,7 @@ func (p *Pool) share(j *job, done <-chan struct{}, t *Task, scratch []byte) bool
 	j.canceled.Store(false)
 	j.panicked.Store(nil)
 	j.next.Store(0)
+	j.place.Store(int64(p.place()))
 	j.state.Store(open)
 	p.rouse(t.Tiles - 1)
 	j.drain(0)
@@ -184,6 +201,9 @@ func (p *Pool) rouse(n int) {
 	for i := range p.workers {
 		if n <= 0 {
 			return
+		}
+		if w := &p.workers[i]; w.crowded.Load() > 0 && int64(time.Since(p.start)) < w.resting.Load() {
+			continue
 		}
 		if p.workers[i].unpark() {
 			n--
@@ -285,23 +305,34 @@ func (j *job) await() {
 func (p *Pool) work(i int) {
 	defer p.done.Done()
 	for !p.closed.Load() {
-		if !p.help(i) && !p.spin() {
-			p.park(i)
+		helped, crowded := p.help(i)
+		if crowded || !helped && !p.spin() {
+			p.park(i, crowded)
 		}
 	}
 }
 
-// help takes part in one job, if any has tiles left.
-func (p *Pool) help(i int) bool {
+// help takes part in one job, if any has tiles left, unless this is the
+// processor of the job's caller.
+func (p *Pool) help(i int) (helped, crowded bool) {
+	w := &p.workers[i]
 	for k := range p.jobs {
 		j := &p.jobs[(i+k)%maxJobs] // workers start at different jobs
-		if j.join() {
-			j.drain(i + 1)
-			j.leave()
-			return true
+		if !j.join() {
+			continue
 		}
+		if at := int64(p.place()); at >= 0 && at == j.place.Load() {
+			j.leave()
+			rest := min(shortRest<<min(w.crowded.Add(1)-1, 10), longRest)
+			w.resting.Store(int64(time.Since(p.start) + rest))
+			return false, true
+		}
+		w.crowded.Store(0)
+		j.drain(i + 1)
+		j.leave()
+		return true, false
 	}
-	return false
+	return false, false
 }
 
 // hasWork reports whether a worker that looks again would find something.
@@ -332,10 +363,12 @@ func (p *Pool) spin() bool {
 	return false
 }
 
-func (p *Pool) park(i int) {
+// park waits to be woken. A worker that rests leaves the work that is there to
+// others.
+func (p *Pool) park(i int, rests bool) {
 	w := &p.workers[i]
 	w.parked.Store(true)
-	if p.hasWork() && w.parked.CompareAndSwap(true, false) {
+	if (p.closed.Load() || !rests && p.hasWork()) && w.parked.CompareAndSwap(true, false) {
 		return
 	}
 	<-w.wake

@@ -240,3 +240,55 @@ func TestUserKernel(t *testing.T) {
 		t.Errorf("run after a panic: %v", err)
 	}
 }
+
+// TestPoolCrowdedWorkersRest puts the workers on their caller's processor,
+// where they leave everything to it, and then on another one.
+func TestPoolCrowdedWorkersRest(t *testing.T) {
+	var asked, apart atomic.Int64
+	p := newPool(3, func() int {
+		if asked.Add(1) > 1 { // the caller asks first, before a worker can join
+			return 7 + int(apart.Load())
+		}
+		return 7
+	})
+	scratch := make([]byte, 3*64)
+	task, hits := counting(40)
+	task.Scratch = 64
+	var byWorkers atomic.Int32
+	task.Tile = func(i int, part []byte) {
+		hits[i].Add(1)
+		if &part[0] != &scratch[0] {
+			byWorkers.Add(1)
+		}
+		time.Sleep(10 * time.Microsecond)
+	}
+	run := func() {
+		asked.Store(0)
+		if err := p.Run(nil, task, scratch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 15 {
+		run()
+	}
+	if n := byWorkers.Load(); n != 0 {
+		t.Errorf("on one processor: got %d tiles run by workers, want 0", n)
+	}
+	apart.Store(1)
+	for start := time.Now(); byWorkers.Load() == 0 && time.Since(start) < 10*time.Second; {
+		run()
+	}
+	if byWorkers.Load() == 0 {
+		t.Error("on two processors: no worker helped in 10 s")
+	}
+	for i := range hits {
+		if hits[i].Load() != hits[0].Load() {
+			t.Fatalf("tile %d ran %d times, tile 0 %d times", i, hits[i].Load(), hits[0].Load())
+		}
+	}
+	apart.Store(0)
+	for range 5 {
+		run()
+	}
+	p.Close() // ends workers that rest
+}

@@ -1,0 +1,7 @@
+//go:build !linux || !amd64
+
+package cpu
+
+import "testing"
+
+func place(*testing.T) (got, want int, ok bool) { return 0, 0, false }
