@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -68,11 +67,7 @@ func Load(path string, opts ...Option) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	reading := onnx.Options{Registry: o.registry, Read: o.read}
-	if o.shared != nil {
-		reading.Copy = o.shared.file
-	}
-	m, err := onnx.Load(path, reading)
+	m, err := onnx.Load(path, o.reading())
 	if err != nil {
 		return nil, err
 	}
@@ -100,17 +95,9 @@ func LoadFS(fsys fs.FS, name string, opts ...Option) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := fs.ReadFile(fsys, name)
+	m, err := onnx.LoadFS(fsys, name, o.reading())
 	if err != nil {
 		return nil, err
-	}
-	folder, err := fs.Sub(fsys, path.Dir(name))
-	if err != nil {
-		return nil, err
-	}
-	m, err := onnx.Parse(data, "", onnx.Options{Registry: o.registry, FS: folder})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return newModel(m, o)
 }
@@ -124,6 +111,15 @@ func collect(opts []Option) (loadOptions, error) {
 		return o, o.shared.check()
 	}
 	return o, nil
+}
+
+// reading says how files are read.
+func (o *loadOptions) reading() onnx.Options {
+	r := onnx.Options{Registry: o.registry, Read: o.read}
+	if o.shared != nil {
+		r.Copy = o.shared.file
+	}
+	return r
 }
 
 func newModel(file *onnx.Model, o loadOptions) (*Model, error) {

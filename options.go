@@ -46,8 +46,9 @@ func WithWeights(w Weights) Option { return func(o *loadOptions) { o.read = w ==
 // is read where it lies in the model's file needs no copy. A process's own are
 // the arenas of its sessions, and constants that depend on the shapes of a run.
 //
-// With [WithWeights] and Read the file's bytes are one copy too; those that
-// [LoadBytes] and [LoadFS] get stay what they are.
+// Where a file is read and not mapped, by [WithWeights] and Read or by
+// [LoadFS], its bytes are one copy too; those that [LoadBytes] gets stay the
+// caller's.
 //
 // Equal weights on processors of the same level are one copy, whatever the
 // file is called. Models for other input shapes may need other panels: then

@@ -369,9 +369,29 @@ func TestSharedWeightsInProcess(t *testing.T) {
 func TestSharedWeightsThatAreRead(t *testing.T) {
 	dir := shareDir(t)
 	for _, pad := range []string{"c", "cc"} {
-		compareSharing(t, writePacked(t, pad), []tenure.Option{tenure.WithWeights(tenure.Read)}, func(t *testing.T, r *runner, i int) tenure.Inputs {
+		path := writePacked(t, pad)
+		compareSharing(t, path, []tenure.Option{tenure.WithWeights(tenure.Read)}, func(t *testing.T, r *runner, i int) tenure.Inputs {
 			return r.ramps(t, 1+i)
 		}, 2)
+		want, system := runAlone(t, path, 2).Answer, os.DirFS(filepath.Dir(path))
+		m, err := tenure.LoadFS(system, filepath.Base(path), tenure.WithSharedWeights())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, size := m.WeightMemory(), int64(len(packedModel(pad))); f.Shared != size || f.Private > size/10 {
+			t.Errorf("from a file system: got %+v, want the file's %d bytes shared", f, size)
+		}
+		s, err := m.NewSession(tenure.WithThreads(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &runner{path, m, s}
+		if got, err := r.run(r.ramps(t, 2)); err != nil || got.Answer != want || got.Memory.Private != 0 {
+			t.Errorf("from a file system: got %+v, %v, want the answer %s, and nothing private", got, err, want)
+		}
+		if err := r.close(); err != nil {
+			t.Error(err)
+		}
 	}
 	wantNothingShared(t, dir)
 }

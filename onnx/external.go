@@ -16,12 +16,13 @@ import (
 // files gives the bytes of tensors that lie outside the model file. Each file
 // is opened once.
 type files struct {
-	dir     string                               // "" for none
-	fsys    fs.FS                                // instead of dir, nil for none
-	copied  func([]byte) (*memory.Buffer, error) // instead of mapping, nil for none
-	opened  map[string][]byte
-	loaded  map[*tensorProto]string // of the model file, by the name of its first weight
-	weights *Weights                // keeps the mappings
+	dir      string                               // "" for none
+	fsys     fs.FS                                // instead of dir, nil for none
+	copied   func([]byte) (*memory.Buffer, error) // instead of mapping, nil for none
+	copiedFS func([]byte) (*memory.Buffer, error) // of what fsys gives, nil for none
+	opened   map[string][]byte
+	loaded   map[*tensorProto]string // of the model file, by the name of its first weight
+	weights  *Weights                // keeps the mappings
 }
 
 // location is where external_data says that a tensor's bytes are.
@@ -94,7 +95,7 @@ func (f *files) open(path string) ([]byte, error) {
 		return nil, corruptf("location: got %q, want a path inside the model's folder", path)
 	}
 	if f.fsys != nil {
-		data, err := fs.ReadFile(f.fsys, filepath.ToSlash(filepath.Clean(path)))
+		data, err := f.weights.readFS(f.fsys, filepath.ToSlash(filepath.Clean(path)), f.copiedFS)
 		if err != nil {
 			return nil, fmt.Errorf("location %q: %w", path, err)
 		}
@@ -112,6 +113,21 @@ func (f *files) open(path string) ([]byte, error) {
 		return nil, fmt.Errorf("location %q: %w", path, err)
 	}
 	f.weights.hold(buf)
+	return buf.Bytes(), nil
+}
+
+// readFS reads a file of a file system, into a copy that the table keeps if
+// there is to be one.
+func (w *Weights) readFS(fsys fs.FS, name string, copied func([]byte) (*memory.Buffer, error)) ([]byte, error) {
+	data, err := fs.ReadFile(fsys, name)
+	if err != nil || copied == nil {
+		return data, err
+	}
+	buf, err := copied(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	w.hold(buf)
 	return buf.Bytes(), nil
 }
 

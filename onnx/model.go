@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"path/filepath"
 
 	"github.com/tenure-go/tenure/ir"
@@ -23,8 +24,8 @@ type Options struct {
 	FS       fs.FS        // where external data are read from, instead of the model's folder
 	Read     bool         // files are read into memory instead of being mapped
 
-	// Copy makes the copy of a file's bytes that Read asks for; nil for one in
-	// memory of the process.
+	// Copy makes the copy of a file's bytes that Read asks for, and of those
+	// that a file system gives; nil for memory of the process.
 	Copy func(data []byte) (*memory.Buffer, error)
 }
 
@@ -81,6 +82,26 @@ func Load(path string, opts Options) (*Model, error) {
 	return m, nil
 }
 
+// LoadFS reads the model in a file of a file system, with its external data
+// beside it. opts.FS has no part in it.
+func LoadFS(fsys fs.FS, name string, opts Options) (*Model, error) {
+	folder, err := fs.Sub(fsys, path.Dir(name))
+	if err != nil {
+		return nil, fmt.Errorf("onnx: load: %w", err)
+	}
+	opts.FS = folder
+	w := newWeights()
+	data, err := w.readFS(fsys, name, opts.Copy)
+	if err != nil {
+		return nil, fmt.Errorf("onnx: load: %w", err)
+	}
+	m, err := parse(data, "", w, opts)
+	if err != nil {
+		return nil, fmt.Errorf("onnx: %s: %w", name, err)
+	}
+	return m, nil
+}
+
 // Parse reads the model in data, which it borrows until the model is closed:
 // nobody may write it. dir is the folder of external data, "" for none.
 func Parse(data []byte, dir string, opts Options) (*Model, error) {
@@ -115,7 +136,7 @@ func parse(data []byte, dir string, w *Weights, opts Options) (*Model, error) {
 		model:      m,
 		reg:        opts.Registry,
 		maxInlined: minExpansion + maxExpansion*len(data),
-		files:      &files{dir: dir, fsys: opts.FS, copied: opts.copier(), opened: map[string][]byte{}, loaded: map[*tensorProto]string{}, weights: w},
+		files:      &files{dir: dir, fsys: opts.FS, copied: opts.copier(), copiedFS: opts.Copy, opened: map[string][]byte{}, loaded: map[*tensorProto]string{}, weights: w},
 	}
 	if err := im.run(proto); err != nil {
 		return nil, errors.Join(err, w.Close())
