@@ -22,11 +22,13 @@ type runner struct {
 	counts bool // somebody asks for the statistics
 	taken  tensor.Taken
 
-	list   []tensor.Operand // the operands that are tensors
-	claims []int            // by operand: its place in list, -1 for a constant or an absent one
-	args   []op.Type        // by operand
-	data   [][]byte         // by operand: its elements in row-major order
-	flat   *shape.Layout    // set where the one operand is worked on as it lies: its layout
+	list   []tensor.Operand       // the operands that are tensors
+	claims []int                  // by operand: its place in list, -1 for a constant or an absent one
+	given  []tensor.CopySemantics // by operand
+	strict bool                   // one is donated
+	args   []op.Type              // by operand
+	data   [][]byte               // by operand: its elements in row-major order
+	flat   *shape.Layout          // set where the one operand is worked on as it lies: its layout
 
 	gathered []*tensor.Tensor // by operand: its row-major copy, if one had to be made
 	places   []place          // by result
@@ -134,16 +136,17 @@ func (r *runner) work() error {
 // begin takes the operands.
 func (r *runner) begin() error {
 	c := &r.call
-	r.list, r.claims = r.list[:0], r.claims[:0]
+	r.list, r.claims, r.given, r.strict = r.list[:0], r.claims[:0], r.given[:0], false
 	for i := range c.n {
-		at := -1
+		at, sem := -1, tensor.AlwaysCopy
 		if o := c.operand(i); o != nil {
-			at = len(r.list)
+			at, sem = len(r.list), o.Semantics()
 			r.list = append(r.list, o)
+			r.strict = r.strict || sem == tensor.DonateInput
 		} else if i < c.op.def.MinArgs && !c.isConstant(i) {
 			return fmt.Errorf("%s: operand %d: got no tensor: %w", c.op.def.Name, i, tensor.ErrReleased)
 		}
-		r.claims = append(r.claims, at)
+		r.claims, r.given = append(r.claims, at), append(r.given, sem)
 	}
 	if err := r.taken.Begin(c.op.name, r.list...); err != nil {
 		if len(r.list) != c.n && len(r.list) > 1 {

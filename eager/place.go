@@ -33,12 +33,12 @@ func (r *runner) settle(s *signature) error {
 }
 
 func (r *runner) placeOf(s *signature, k int) place {
-	for _, strict := range [2]bool{true, false} {
-		for i, at := range r.claims {
-			if at < 0 || strict != (r.list[at].Semantics() == tensor.DonateInput) {
-				continue
-			}
-			if r.fits(s, i, k) && r.taken.InPlace(at) && r.gathered[i] == nil && !r.isTaken(i, k) {
+	for _, sem := range [2]tensor.CopySemantics{tensor.DonateInput, tensor.ReuseInput} {
+		if sem == tensor.DonateInput && !r.strict {
+			continue
+		}
+		for i, given := range r.given {
+			if given == sem && r.fits(s, i, k) && r.taken.InPlace(r.claims[i]) && r.gathered[i] == nil && !r.isTaken(i, k) {
 				return place{arg: i}
 			}
 		}
@@ -96,8 +96,11 @@ func (r *runner) resultAt(s *signature, k int) (*tensor.Tensor, error) {
 // checkDonations returns an error for the first donated operand whose bytes no result takes, except operand shown, whose
 // bytes the result is.
 func (r *runner) checkDonations(s *signature, shown int) error {
-	for i, at := range r.claims {
-		if at < 0 || r.list[at].Semantics() != tensor.DonateInput || i == shown && r.gathered[i] == nil {
+	if !r.strict {
+		return nil
+	}
+	for i, given := range r.given {
+		if given != tensor.DonateInput || i == shown && r.gathered[i] == nil {
 			continue
 		}
 		used := false

@@ -44,6 +44,10 @@ func BinaryOps() []BinaryOp {
 
 // BinaryF32 computes elements [lo, hi) of dst = op(a, b); the operands of n are dst, a, b.
 func BinaryF32(op BinaryOp, n *Nest, lo, hi int, dst, a, b []float32) {
+	if ax := &n.axes[0]; len(n.axes) == 1 && n.base == [len(n.base)]int{} && [3]int(ax.stride[:3]) == [3]int{1, 1, 1} {
+		binaryRowVV(op, dst[lo:hi], a[lo:hi], b[lo:hi]) // small calls have no time for a cursor
+		return
+	}
 	c := n.cursor(lo, hi)
 	for c.next() {
 		id, ia, ib := c.off[0], c.off[1], c.off[2]
