@@ -182,3 +182,24 @@ func forgottenFromTake(x *tensor.Tensor) {
 	}
 	_ = y.Shape()
 }
+
+// Made on one of several ways, and forgotten where a later call fails.
+func oneOfSeveral(x *tensor.Tensor, double bool) error {
+	var y *tensor.Tensor
+	var err error
+	switch {
+	case double:
+		y, err = eager.Add(x, x) // want `y is not released on the path to the return on line \d+`
+	default:
+		y, err = eager.Relu(x)
+	}
+	if err != nil {
+		return err
+	}
+	v, err := tensor.Read[float32](y)
+	if err != nil {
+		return err
+	}
+	v.Release()
+	return y.Release()
+}
