@@ -28,7 +28,8 @@ type signature struct {
 	layouts []*shape.Layout // of the results
 	known   []constant      // operands whose values were asked for
 	alias   []alias         // by operand and result: operand i, result r at i*len(results)+r
-	view    int             // the operand that result 0 shows, -1 if it is computed
+	view    int             // the operand that all results show, -1 if they are computed
+	bounded bool            // the results' sizes depend on data: their types are the largest
 	spare   atomic.Pointer[bound]
 	older   *signature
 }
@@ -46,6 +47,7 @@ type bound struct {
 	call    op.Call
 	task    *compute.Task
 	started bool // the task has begun to write
+	bounded bool // it says how large its results are
 	asked   []bool
 	scratch []byte // on the Go heap; larger scratch is taken for each run
 }
@@ -74,11 +76,16 @@ func (b *bound) infer() error {
 	if err := op.InferTypes(&b.sig); err != nil {
 		return err
 	}
+	types, ok, err := b.sig.Largest()
+	if err != nil {
+		return err
+	}
 	for i, t := range b.sig.Results {
-		if !t.IsZero() && !t.IsStatic() {
+		if !ok && !t.IsZero() && !t.IsStatic() {
 			return fmt.Errorf("%s: got a result %d of %s, whose size depends on data: %w", b.sig.Def.Name, i, t, op.ErrUnsupported)
 		}
-		b.call.Out[i].Type = t
+		b.call.Out[i].Type = types[i]
+		b.bounded = b.bounded || t != types[i]
 	}
 	return nil
 }
@@ -188,7 +195,10 @@ func learn(r *runner) (*signature, error) {
 	if err := b.infer(); err != nil {
 		return nil, err
 	}
-	s := &signature{op: r.call.op.def, attrs: r.call.attrs, args: b.sig.Args, results: b.sig.Results, view: -1}
+	s := &signature{op: r.call.op.def, attrs: r.call.attrs, args: b.sig.Args, view: -1, bounded: b.bounded}
+	for _, out := range b.call.Out {
+		s.results = append(s.results, out.Type)
+	}
 	s.layouts = make([]*shape.Layout, len(s.results))
 	for k, t := range s.results {
 		if !t.IsZero() {
@@ -203,9 +213,9 @@ func learn(r *runner) (*signature, error) {
 				kind = op.Permute
 			}
 			s.alias[i*len(s.results)+k] = alias{kind, offset}
-			if kind == op.View && k == 0 && len(s.results) == 1 && s.view < 0 && !r.call.isConstant(i) {
-				s.view = i
-			}
+		}
+		if s.view < 0 && !r.call.isConstant(i) && s.shows(i) {
+			s.view = i
 		}
 	}
 	if s.view < 0 {
@@ -221,6 +231,16 @@ func learn(r *runner) (*signature, error) {
 	b.forget()
 	s.spare.Store(b)
 	return s, nil
+}
+
+// shows reports whether every result is a part of operand i.
+func (s *signature) shows(i int) bool {
+	for k := range s.results {
+		if s.aliasOf(i, k).kind != op.View {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *signature) matches(r *runner) bool {

@@ -245,39 +245,49 @@ func (c *call) isConstant(i int) bool { return c.constantAt(i) != nil }
 
 // show makes the result of an operation that only relabels bytes.
 func (r *runner) show(s *signature) error {
-	i, t := s.view, s.results[0]
+	i := s.view
 	if err := r.checkDonations(s, i); err != nil {
 		return err
 	}
-	var v *tensor.Tensor
 	var err error
-	if offset := s.aliasOf(i, 0).offset; r.gathered[i] != nil {
-		v, err = relabel(r.gathered[i], offset, t)
+	if copied := r.gathered[i]; copied != nil {
+		var k tensor.Taken
+		if err := k.Begin(relabelling, copied.Donate()); err != nil {
+			return err
+		}
+		if err = r.showAll(s, &k, 0); err == nil {
+			k.Commit()
+		}
+		k.Rollback()
 	} else {
-		v, err = r.taken.View(r.claims[i], offset, t.DType, s.layouts[0])
+		err = r.showAll(s, &r.taken, r.claims[i])
 	}
 	if err != nil {
 		return err
 	}
-	r.results = append(r.results, v)
-	r.stats.Calls, r.stats.Views = 1, 1
+	r.stats.Calls, r.stats.Views = 1, len(s.results)
 	r.taken.Commit()
 	return nil
 }
 
-// relabel gives the hold of a tensor that only the runner knows to one of another type.
-func relabel(x *tensor.Tensor, offset int, t op.Type) (*tensor.Tensor, error) {
-	var k tensor.Taken
-	if err := k.Begin(relabelling, x.Donate()); err != nil {
-		return nil, err
+// showAll makes the results over the bytes of a claimed tensor, which gives its hold to the last of them, if it is given up.
+func (r *runner) showAll(s *signature, k *tensor.Taken, claim int) error {
+	for n, t := range s.results {
+		offset := s.aliasOf(s.view, n).offset
+		show := k.Share
+		if n == len(s.results)-1 {
+			show = k.View // ends with the Taken if that fails, so it comes when nothing else can
+		}
+		v, err := show(claim, offset, t.DType, s.layouts[n])
+		if err != nil {
+			for _, made := range r.results {
+				_ = made.Release()
+			}
+			return err
+		}
+		r.results = append(r.results, v)
 	}
-	v, err := k.View(0, offset, t.DType, shape.RowMajor(t.Shape))
-	if err != nil {
-		k.Rollback()
-		return nil, err
-	}
-	k.Commit()
-	return v, nil
+	return nil
 }
 
 var relabelling = tensor.NewOperation("copy")
@@ -294,6 +304,7 @@ func (r *runner) compute(s *signature) error {
 	}
 	inPlace := false
 	for k, p := range r.places {
+		b.call.Out[k].Type = s.results[k] // a task whose results depend on data says what they are
 		switch {
 		case s.results[k].IsZero():
 		case p.arg >= 0:
@@ -308,6 +319,9 @@ func (r *runner) compute(s *signature) error {
 	}
 	err = b.run(r.done)
 	started := b.started
+	if err == nil && s.bounded {
+		err = r.cut(s, &b.call)
+	}
 	s.put(b)
 	if err != nil {
 		r.dropResults()
@@ -318,6 +332,26 @@ func (r *runner) compute(s *signature) error {
 	}
 	r.taken.Commit()
 	r.stats.Calls = 1
+	return nil
+}
+
+// cut makes results as large as they turned out to be.
+func (r *runner) cut(s *signature, c *op.Call) error {
+	for k, largest := range s.results {
+		t := c.Out[k].Type
+		if t == largest {
+			continue
+		}
+		cut, err := tensor.Make(r.from, t.DType, t.Shape)
+		if err != nil {
+			return fmt.Errorf("%s: result %d: %w", c.Def.Name, k, err)
+		}
+		data, _ := cut.UnsafeBytes()
+		copy(data, c.Out[k].Data)
+		_ = r.results[k].Release()
+		r.results[k] = cut
+		r.stats.FreshBytes += int64(cut.NumBytes())
+	}
 	return nil
 }
 

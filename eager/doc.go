@@ -15,7 +15,8 @@
 //
 // Operands of any layout are taken. Most kernels want elements in row-major order, so others are copied first, and counted;
 // an elementwise operation on a given-up view that is dense (a transposed one, say) runs in place all the same. The functions
-// that only relabel (Reshape, Transpose, Slice, ...) make views.
+// that only relabel (Reshape, Squeeze, Split where parts lie together, ...) make views. Results whose size depends on data (NonZero)
+// are computed into their bound and then cut.
 //
 // # Two faces
 //

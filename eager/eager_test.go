@@ -198,7 +198,7 @@ func TestRefusedDonations(t *testing.T) {
 		"indices":     {second(eager.Gather(x, indices.Donate(), 0)), tensor.ErrUnsupported, []string{"gather: operand 1"}},
 		"nothing":     {second(eager.Relu(nil)), tensor.ErrReleased, []string{"relu: operand 0", "no tensor"}},
 		"nil tensor":  {second(eager.Relu((*tensor.Tensor)(nil).Donate())), tensor.ErrReleased, []string{"relu: operand 0", "no tensor"}},
-		"split fresh": {first(eager.Split(x.Donate(), 0, 2, 2)), tensor.ErrShape, []string{"split: operand 0", "f32[2]"}},
+		"split fresh": {first(eager.Split(lone4(t).Donate(), 1, 2, 2)), tensor.ErrShape, []string{"split: operand 0", "f32[2,2]"}},
 	} {
 		wantErr(t, what, c.err, c.kind, c.texts...)
 	}
@@ -416,6 +416,83 @@ func TestCancelledCall(t *testing.T) {
 	}
 	want(t, x, 1, 2)
 	release(t, x)
+}
+
+// The sizes of some results are known when they are computed, and bounded before.
+func TestBoundedResults(t *testing.T) {
+	memorytest.Check(t)
+	x := of(t, []float32{0, 3, 0, 5, 3, 0}, 2, 3)
+	for range 2 { // the second call finds what the first one has bound
+		places := ok(eager.NonZero(x))(t)
+		if got, err := int64s(places); err != nil || !slices.Equal(got, []int64{0, 1, 1, 1, 0, 1}) || places.Shape() != shape.MustOf(2, 3) {
+			t.Errorf("non_zero: got %v of %s, error %v", got, places.Shape(), err)
+		}
+		keep := ok(tensor.Of([]bool{false, true, true}, 3))(t)
+		some := ok(eager.Op("compress").On(x).On(keep).Int("axis", 1).Run())(t)
+		want(t, some, 3, 0, 3, 0)
+		all, err := eager.Op("unique").On(x).Results(2).RunAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want(t, all[0], 0, 3, 5)
+		release(t, places, keep, some, all[0], all[1])
+	}
+	boxes := of(t, []float32{0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3}, 1, 3, 4)
+	scores := of(t, []float32{.9, .8, .7}, 1, 1, 3)
+	most := ok(tensor.Of([]int64{3}, 1))(t)
+	overlap := vector(t, .5)
+	chosen := ok(eager.Op("non_max_suppression").On(boxes).On(scores).On(most).On(overlap).Run())(t)
+	if got, err := int64s(chosen); err != nil || !slices.Equal(got, []int64{0, 0, 0, 0, 0, 2}) {
+		t.Errorf("non_max_suppression: got %v, error %v", got, err)
+	}
+	release(t, x, boxes, scores, most, overlap, chosen)
+}
+
+func int64s(x *tensor.Tensor) ([]int64, error) {
+	v, err := tensor.Read[int64](x)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Release()
+	return slices.Clone(v.Data), nil
+}
+
+// Parts that lie together are views: of a borrowed tensor they share, and a tensor that is given up gives its hold to one.
+func TestSplitShows(t *testing.T) {
+	memorytest.Check(t)
+	x := of(t, []float32{1, 2, 3, 4, 5, 6}, 3, 2)
+	parts, err := eager.Split(x, 0, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, parts[0], 1, 2)
+	want(t, parts[1], 3, 4, 5, 6)
+	if x.Holders() != 3 || address(parts[0]) != address(x) {
+		t.Errorf("got %d holders, want views", x.Holders())
+	}
+	release(t, parts...)
+	at := address(x)
+	if parts, err = eager.Split(x.Donate(), 0, 1, 2); err != nil {
+		t.Fatal(err)
+	}
+	want(t, parts[0], 1, 2)
+	if x.Alive() || address(parts[0]) != at || parts[1].Holders() != 2 {
+		t.Errorf("got %d holders and the operand alive %v, want it to have moved", parts[1].Holders(), x.Alive())
+	}
+	release(t, parts[0])
+	y := ok(eager.Neg(parts[1].Donate()))(t) // more than half of the buffer, and alone by now
+	want(t, y, -3, -4, -5, -6)
+	// Parts of what must be put into row-major order first show that copy.
+	turned := ok(y.Donate().Transpose())(t)
+	if parts, err = eager.Split(turned, 0, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	want(t, parts[0], -3, -5)
+	want(t, parts[1], -4, -6)
+	if turned.Holders() != 1 || parts[0].Holders() != 2 {
+		t.Errorf("got %d and %d holders, want 1 and 2", turned.Holders(), parts[0].Holders())
+	}
+	release(t, turned, parts[0], parts[1])
 }
 
 func TestDataDependentSizesAreRefused(t *testing.T) {

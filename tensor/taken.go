@@ -200,6 +200,20 @@ func (k *Taken) View(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, e
 	return c.kept, nil
 }
 
+// Share returns one more tensor that shows the bytes of operand i, beside the one that View makes. It has a hold of its own from
+// now on: if the operation fails the caller releases it.
+func (k *Taken) Share(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
+	c := &k.claims[i]
+	v, err := over(k.op.name, c.t.buf, c.t.start+c.t.first+offset, dt, l)
+	if err != nil {
+		return nil, err
+	}
+	if v.h, err = c.t.buf.NewHandle(); err != nil {
+		return nil, fmt.Errorf("%s: %w", k.op.name, err)
+	}
+	return v, nil
+}
+
 // Gather copies the elements of operand i into dst in row-major order, whatever its layout. dst has room for them.
 func (k *Taken) Gather(i int, dst []byte) { gather(dst, k.claims[i].t) }
 

@@ -184,7 +184,7 @@ func forgottenFromTake(x *tensor.Tensor) {
 }
 
 // Made on one of several ways, and forgotten where a later call fails.
-func oneOfSeveral(x *tensor.Tensor, double bool) error {
+func oneOfSeveral(x *tensor.Tensor, double bool) error { // want oneOfSeveral:`borrows 0`
 	var y *tensor.Tensor
 	var err error
 	switch {
