@@ -79,12 +79,12 @@ func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c of
 		if c.noCopy && buf.Len() > 0 {
 			return fmt.Errorf("%s%s lies outside of the owner's arenas: %w", m.dt, x.Shape(), ErrCopy)
 		}
-		m, inline, err := inlined(x, m)
+		packed, inline, err := inlined(x, m)
 		if err != nil {
 			return err
 		}
 		if inline != nil {
-			return o.toAll(peers, func(p *Peer, until patience) error { return p.sendInline(ctx, m, inline, c, until) }, c)
+			return o.toAll(peers, func(p *Peer, until patience) error { return p.sendInline(ctx, packed, inline, c, until) }, c)
 		}
 		placed, err := x.CopyTo(o)
 		if err != nil {
@@ -98,6 +98,9 @@ func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c of
 		}
 		m.layout = placed.Layout()
 		b = o.blockOf(buf)
+	}
+	if len(peers) == 1 {
+		return peers[0].lend(ctx, x, b, m, buf, c, patienceOf(c))
 	}
 	return o.toAll(peers, func(p *Peer, until patience) error { return p.lend(ctx, x, b, m, buf, c, until) }, c)
 }
@@ -114,12 +117,16 @@ const (
 // errNotMapped: the peer has been told of the arena and has not answered yet.
 var errNotMapped = errors.New("has not mapped the arena yet")
 
+func patienceOf(c offering) patience {
+	if c.noWait {
+		return forArena
+	}
+	return forCredit
+}
+
 // toAll gives to each peer, first to those that need not be waited for, then to the others, each of which may take its time.
 func (o *Owner) toAll(peers []*Peer, give func(p *Peer, until patience) error, c offering) error {
-	until := forCredit
-	if c.noWait {
-		until = forArena
-	}
+	until := patienceOf(c)
 	if len(peers) == 1 {
 		return give(peers[0], until)
 	}

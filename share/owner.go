@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -193,6 +194,7 @@ func (o *Owner) occupy(a *arena, s *span, bytes int) *block {
 func (o *Owner) takeNew(bytes int) (b *block, err error) {
 	o.grow.Lock()
 	defer o.grow.Unlock()
+	o.drain()
 	enough := func() bool {
 		if b, err = o.take(bytes); b != nil || err != nil { // another goroutine, or a release, may have made room
 			return true
@@ -316,14 +318,26 @@ func (o *Owner) freed(b *block) {
 	giveBack(over)
 }
 
-// Collect drains exports that foreign code has ended, gives empty arenas back to the system and returns their bytes. Blocks
-// come back by themselves, when their last lease ends; this is for the arenas.
+// Collect takes in the releases that have arrived and drains exports that foreign code has ended, then gives empty arenas
+// back to the system and returns their bytes. Blocks come back by themselves, when their last lease ends; this is for the
+// arenas, and for who cannot wait.
 func (o *Owner) Collect() int64 {
+	o.drain()
 	memory.Reclaim()
 	o.mu.Lock()
 	over := o.retireEmpty()
 	o.mu.Unlock()
 	return giveBack(over)
+}
+
+// drain takes in the releases that have arrived.
+func (o *Owner) drain() {
+	o.mu.Lock()
+	peers := slices.Collect(maps.Keys(o.peers))
+	o.mu.Unlock()
+	for _, p := range peers {
+		p.drain()
+	}
 }
 
 // retireEmpty takes the arenas without blocks out of the table and tells the peers. The caller has o.mu, and gives them back

@@ -40,7 +40,8 @@ type Peer struct {
 
 	mu       sync.Mutex // guards what follows
 	inbox    []arrival
-	inline   int // cost of the inline tensors in the inbox
+	boxes    []arrival // where the inbox began
+	inline   int       // cost of the inline tensors in the inbox
 	arrived  chan struct{}
 	room     chan struct{} // there is less in the inbox than before
 	views    map[uint64]*view

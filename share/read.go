@@ -15,9 +15,11 @@ import (
 // reads while nobody waits, because releases and the peer's death must not wait for anybody; it gives way when asked, and
 // takes over again when there was no waiter for a moment.
 
-// quiet is for how long nobody waits before the background takes over: far longer than a program takes between two calls of
-// a loop, and far shorter than a release may be late.
-const quiet = 200 * time.Microsecond
+// quiet is for how long nobody waits before the background takes over. A shorter one would be no better for anybody who waits,
+// and would cost every hand-over: with a timer due before the kernel's next tick (4 ms where it ticks 250 times a second) each
+// sleep of the process sets a timer of the hardware, which on a virtual machine takes longer than the rest of the hand-over.
+// Whoever needs room in an arena does not wait for it: see drain.
+const quiet = 10 * time.Millisecond
 
 // reading is the right to receive packets, and who waits for it.
 type reading struct {
@@ -111,6 +113,23 @@ func (p *Peer) readFor(ctx context.Context, ready <-chan struct{}) error {
 	}
 }
 
+// drain does what has arrived already, if nobody is reading: releases that the background has not looked at yet.
+func (p *Peer) drain() {
+	r := &p.reading
+	select {
+	case <-r.role:
+	default:
+		return
+	}
+	for !r.failed.Load() && !p.full() && p.s.readable() {
+		p.readOne()
+	}
+	r.role <- struct{}{}
+	if r.failed.Load() {
+		wake(r.idle)
+	}
+}
+
 // readOne receives one packet and does what it says. The caller has the role and has set parked. A failure is noted for the
 // background, which ends the connection.
 func (p *Peer) readOne() {
@@ -168,13 +187,20 @@ func (p *Peer) background() {
 	p.end()
 }
 
-// awaitQuiet returns when nobody has waited for a moment, or when there is something that only the background does.
+// awaitQuiet returns when nobody has waited for a moment, or when there is something that only the background does. While
+// one wait follows the other it does no more than look at times; it sleeps while one wait goes on.
 func (p *Peer) awaitQuiet() {
 	r := &p.reading
 	for {
 		before := r.waits.Load()
 		time.Sleep(quiet)
-		if r.failed.Load() || r.waiters.Load() == 0 && (r.waits.Load() == before || p.full()) {
+		if r.failed.Load() {
+			return
+		}
+		if r.waits.Load() != before {
+			continue
+		}
+		if r.waiters.Load() == 0 {
 			return
 		}
 		r.asleep.Store(true)

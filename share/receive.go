@@ -46,7 +46,9 @@ func (p *Peer) Receive(ctx context.Context) (*Received, error) {
 		if len(p.inbox) > 0 {
 			a := p.inbox[0]
 			p.inbox[0] = arrival{}
-			p.inbox = p.inbox[1:]
+			if p.inbox = p.inbox[1:]; len(p.inbox) == 0 {
+				p.inbox = p.boxes[:0] // from the front again
+			}
 			if a.view == nil {
 				p.inline -= a.cost()
 				wake(p.room)
@@ -318,7 +320,9 @@ func (p *Peer) put(a arrival, request uint32) error {
 	p.mu.Lock()
 	closed := p.closed
 	if !closed {
-		p.inbox = append(p.inbox, a)
+		if p.inbox = append(p.inbox, a); len(p.inbox) == 1 {
+			p.boxes = p.inbox
+		}
 		if a.view == nil {
 			p.inline += a.cost()
 		}

@@ -117,6 +117,14 @@ func build(t testing.TB, o *Owner, dims ...int) *tensor.Tensor {
 	return x
 }
 
+func counting(n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(i)
+	}
+	return v
+}
+
 func sum(t testing.TB, x *tensor.Tensor) (s float32) {
 	t.Helper()
 	for _, v := range ok(tensor.Float32s(x))(t) {
@@ -203,7 +211,7 @@ func TestBytesAreTheSame(t *testing.T) {
 func TestCopyOnce(t *testing.T) {
 	a, b := twoEnds(t)
 	a2, b2 := connected(t, a.o, ok(NewOwner())(t))
-	large := ok(tensor.Of(make([]float32, 50000), 50, 1000))(t)
+	large := ok(tensor.Of(counting(50000), 50, 1000))(t)
 	if err := a.Offer(t.Context(), large, WithoutCopy()); !errors.Is(err, ErrCopy) {
 		t.Errorf("without copy: got %v, want ErrCopy", err)
 	}
@@ -228,7 +236,17 @@ func TestCopyOnce(t *testing.T) {
 	if _, err := third.Ticket(t.Context()); !errors.Is(err, tensor.ErrUnsupported) {
 		t.Errorf("ticket of an inline tensor: got %v, want ErrUnsupported", err)
 	}
-	mustRelease(t, large, small, turned, first.Tensor, second.Tensor, third.Tensor)
+	// A view that is copied is packed on the way, wherever it began.
+	view := ok(large.Slice(tensor.Range{Start: 3, Stop: 50, Step: 1}, tensor.Range{Start: 1, Stop: 999, Step: 2}))(t)
+	mustRelease(t, first.Tensor, second.Tensor)
+	if err := a.Offer(t.Context(), view); err != nil {
+		t.Fatal(err)
+	}
+	fourth := receive(t, b)
+	if got, want := ok(tensor.Float32s(fourth.Tensor))(t), ok(tensor.Float32s(view))(t); !slices.Equal(got, want) {
+		t.Error("a view that was copied arrived with other elements")
+	}
+	mustRelease(t, large, small, turned, view, third.Tensor, fourth.Tensor)
 }
 
 func TestViewsAndStrides(t *testing.T) {

@@ -81,7 +81,12 @@ func wrapSocket(c *net.UnixConn) (*socket, error) {
 // sendOnce does not block. A packet goes as a whole or not at all.
 func (s *socket) sendOnce(fd int) error {
 	for {
-		err := unix.Sendmsg(fd, s.sending.packet, s.sending.rights, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		var err error
+		if s.sending.rights == nil { // the shorter call, for all packets but those that introduce an arena
+			err = unix.Send(fd, s.sending.packet, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		} else {
+			err = unix.Sendmsg(fd, s.sending.packet, s.sending.rights, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		}
 		if err != unix.EINTR {
 			return err
 		}
@@ -257,6 +262,16 @@ func (s *socket) awaitEndUntil() (ended <-chan struct{}, stop func()) {
 		<-done
 		s.resume()
 	}
+}
+
+// readable reports whether a packet or the end of file can be received without waiting.
+func (s *socket) readable() (is bool) {
+	_ = s.raw.Control(func(fd uintptr) {
+		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		_, err := unix.Poll(p, 0)
+		is = err == nil && p[0].Revents&(unix.POLLIN|unix.POLLHUP|unix.POLLERR) != 0
+	})
+	return is
 }
 
 // hungUp reports whether the other end is closed altogether, and not for writing alone.

@@ -44,3 +44,4 @@ func (*fileLock) remove()                  {}
 func takeLock(string) (*fileLock, error)   { return nil, errUnsupported }
 func userFolder() string                   { return "" }
 func privateFolder(string) (string, error) { return "", errUnsupported }
+func (*socket) readable() bool             { return false }
