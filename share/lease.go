@@ -233,8 +233,14 @@ func (p *Peer) claim(t Ticket, request uint32) {
 		p.no(request, noTicket, "no such ticket: it was claimed or cancelled, or who asked for it is gone")
 		return
 	}
-	a := l.block.arena
+	a, hold := l.block.arena, l.block.hold
+	err := hold.Retain() // the ticket may end while the peer maps the arena, and the arena must not end with it
 	o.mu.Unlock()
+	if err != nil {
+		p.no(request, noMemory, err.Error())
+		return
+	}
+	defer release(hold)
 	if err := p.mapped(p.ctx, a); err != nil {
 		p.no(request, notSupported, err.Error())
 		return

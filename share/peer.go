@@ -33,7 +33,8 @@ type Peer struct {
 	outMu   sync.Mutex
 	scratch []byte
 	queue   []queued
-	queued  int // bytes
+	queued  int  // bytes
+	endSent bool // no offer may follow
 	shut    bool
 
 	reading reading
@@ -250,9 +251,10 @@ func (p *Peer) post(h header, body func([]byte) []byte) error { return p.postWit
 func (p *Peer) postWith(h header, body func([]byte) []byte, fd int) error {
 	p.outMu.Lock()
 	defer p.outMu.Unlock()
-	if p.shut {
+	if p.shut || p.endSent && h.kind == kindOffer {
 		return fmt.Errorf("the connection is %w", ErrClosed)
 	}
+	p.endSent = p.endSent || h.kind == kindEnd
 	p.scratch = h.append(p.scratch[:0])
 	if body != nil {
 		p.scratch = body(p.scratch)

@@ -535,3 +535,24 @@ func TestEndAfterOffers(t *testing.T) {
 	}
 	mustRelease(t, r.Tensor, r2.Tensor)
 }
+
+// TestNoOfferBehindEnd: an offer whose lease is recorded when another goroutine says END is not sent any more.
+func TestNoOfferBehindEnd(t *testing.T) {
+	a, b := twoEnds(t)
+	x := build(t, a.o, 4)
+	if err := a.Offer(t.Context(), x); err != nil {
+		t.Fatal(err)
+	}
+	a.sendEnd()
+	if err := a.Offer(t.Context(), x); !errors.Is(err, ErrClosed) {
+		t.Errorf("an offer behind END: got %v, want ErrClosed", err)
+	}
+	if n := len(a.o.Outstanding()); n != 1 {
+		t.Errorf("got %d leases, want the one from before END", n)
+	}
+	r := receive(t, b)
+	if _, err := b.Receive(t.Context()); !errors.Is(err, io.EOF) {
+		t.Errorf("behind END: got %v, want io.EOF", err)
+	}
+	mustRelease(t, x, r.Tensor)
+}
