@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"time"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/share"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// death is what happened after a consumer was killed, in nanoseconds from the
+// kill.
+type death struct {
+	end  int64 // the end of file of a socket that nobody but the kernel has to do with
+	free int64 // the block can be used again
+}
+
+// killConsumers kills processes that hold a tensor whose owner has let go.
+func killConsumers(ctx context.Context, self string, kills int) ([]death, error) {
+	owner, err := share.NewOwner()
+	if err != nil {
+		return nil, err
+	}
+	defer owner.Close()
+	var all []death
+	for range kills {
+		d, err := killOne(ctx, self, owner)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// killOne gives the process the bare socket too, so that both are closed by one death.
+func killOne(ctx context.Context, self string, owner *share.Owner) (d death, err error) {
+	ours, theirs, err := share.Pair()
+	if err != nil {
+		return d, err
+	}
+	conn, err := net.FileConn(ours)
+	if err := errors.Join(err, ours.Close()); err != nil {
+		return d, err
+	}
+	defer conn.Close()
+	h, err := startHolder(ctx, self, owner, theirs)
+	if err != nil {
+		return d, err
+	}
+	x, err := tensor.Make(owner, dtype.U8, shape.MustOf(1<<20))
+	if err != nil {
+		return d, err
+	}
+	if err := h.hold(1, func() error { return h.peer.Offer(ctx, x) }); err != nil {
+		return d, err
+	}
+	if err := x.Release(); err != nil { // now the lease alone keeps it
+		return d, err
+	}
+	ended := make(chan time.Time, 1)
+	go func() {
+		var b [1]byte
+		_, _ = conn.Read(b[:]) // whatever it says, it is the end
+		ended <- time.Now()
+	}()
+	start := time.Now()
+	if err := h.cmd.Process.Kill(); err != nil {
+		return d, err
+	}
+	for owner.State().Bytes.Used > 0 {
+		if time.Since(start) > 10*time.Second {
+			return d, errors.New("the block of a killed process is not free after ten seconds")
+		}
+		time.Sleep(20 * time.Microsecond)
+	}
+	d.free = time.Since(start).Nanoseconds()
+	d.end = (<-ended).Sub(start).Nanoseconds()
+	_ = h.cmd.Wait() // it was killed
+	return d, nil
+}
+
+// shared is what processes have open while tensors are shared.
+type shared struct {
+	tensors                int
+	owner, consumer        int
+	ownerArenas, ownerSock int
+}
+
+// countDescriptors shares many tensors at once.
+func countDescriptors(ctx context.Context, self string, n int) (s shared, err error) {
+	owner, err := share.NewOwner()
+	if err != nil {
+		return s, err
+	}
+	defer owner.Close()
+	socketsBefore, arenasBefore, err := descriptors(os.Getpid())
+	if err != nil {
+		return s, err
+	}
+	h, err := startHolder(ctx, self, owner)
+	if err != nil {
+		return s, err
+	}
+	err = h.hold(n, func() error {
+		x, err := tensor.Make(owner, dtype.U8, shape.MustOf(4096))
+		if err != nil {
+			return err
+		}
+		return errors.Join(h.peer.Offer(ctx, x), x.Release())
+	})
+	if err != nil {
+		return s, err
+	}
+	sockets, arenas, err := descriptors(os.Getpid())
+	if err != nil {
+		return s, err
+	}
+	s.tensors, s.ownerSock, s.ownerArenas = n, sockets-socketsBefore, arenas-arenasBefore
+	s.owner = s.ownerSock + s.ownerArenas
+	sockets, arenas, err = descriptors(h.cmd.Process.Pid)
+	s.consumer = sockets + arenas
+	return s, errors.Join(err, h.in.Close(), h.cmd.Wait())
+}

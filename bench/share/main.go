@@ -1,0 +1,244 @@
+// Command share holds what it takes to hand a tensor to another process
+// against a bare round trip of a socket, and against other ways.
+//
+//	go run ./share [-python EXECUTABLE] [-sizes 4KiB,1MiB,1GiB] [-turns N]
+//
+// A hand-over is measured from the moment when the producer gives a tensor to
+// when it knows that the consumer has got it, read its first and last element,
+// and let go. Each path has a producer and a consumer, two processes; paths
+// take turns. "Idle" waits for a millisecond before each hand-over, so that
+// both sides sleep. Paths in Python run peers.py with the interpreter of
+// -python, which needs numpy; grpcio and torch are left out where they are not
+// installed. Linux.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+type options struct {
+	python string
+	sizes  []int
+	turns  int
+	turn   time.Duration
+	kills  int
+	many   int // tensors that are shared at once
+	only   string
+}
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) > 1 && consume(os.Args[1]) {
+		return
+	}
+	var o options
+	sizes := flag.String("sizes", "4KiB,64KiB,1MiB,16MiB,128MiB,1GiB", "sizes of tensors")
+	flag.StringVar(&o.python, "python", defaultPython(), "a Python with numpy and perhaps grpcio and torch; empty for none")
+	flag.IntVar(&o.turns, "turns", 7, "how often each path runs with each size")
+	flag.DurationVar(&o.turn, "turn", 120*time.Millisecond, "how long a turn lasts: one hand-over at least")
+	flag.IntVar(&o.kills, "kills", 100, "how many consumers are killed; 0 for none")
+	flag.IntVar(&o.many, "many", 10000, "how many tensors are shared at once to count descriptors; 0 for none")
+	flag.StringVar(&o.only, "only", "", "only paths whose name contains this, and the bare round trip")
+	flag.Parse()
+	var err error
+	if o.sizes, err = parseSizes(*sizes); err == nil {
+		err = run(context.Background(), os.Stdout, o)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// defaultPython is $TENURE_PYTHON, or what ort.py installs.
+func defaultPython() string {
+	if python := os.Getenv("TENURE_PYTHON"); python != "" {
+		return python
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "python3"
+	}
+	return filepath.Join(cache, "tenure-bench", "bin", "python")
+}
+
+var units = []struct {
+	name  string
+	bytes int
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+func parseSizes(text string) (sizes []int, err error) {
+	for _, word := range strings.Split(text, ",") {
+		size := 0
+		for _, u := range units {
+			if digits, ok := strings.CutSuffix(word, u.name); ok {
+				n, err := strconv.Atoi(digits)
+				if err != nil || n < 1 || n > 1<<40/u.bytes {
+					break
+				}
+				size = n * u.bytes
+				break
+			}
+		}
+		if size == 0 {
+			return nil, fmt.Errorf("-sizes: got %q, want numbers with B, KiB, MiB or GiB", word)
+		}
+		sizes = append(sizes, size)
+	}
+	return sizes, nil
+}
+
+func sizeText(bytes int) string {
+	for _, u := range units {
+		if bytes >= u.bytes && bytes%u.bytes == 0 {
+			return fmt.Sprintf("%d %s", bytes/u.bytes, u.name)
+		}
+	}
+	return fmt.Sprint(bytes)
+}
+
+func run(ctx context.Context, w io.Writer, o options) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	paths, missing := allPaths(self, o)
+	for _, m := range missing {
+		fmt.Fprintln(w, "left out:", m)
+	}
+	r := &report{sizes: o.sizes, paths: paths}
+	for _, size := range o.sizes {
+		if err := measure(ctx, r, size, o); err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, sizeText(size), "done")
+	}
+	if o.many > 0 {
+		if r.descriptors, err = countDescriptors(ctx, self, o.many); err != nil {
+			return err
+		}
+	}
+	if o.kills > 0 {
+		if r.deaths, err = killConsumers(ctx, self, o.kills); err != nil {
+			return err
+		}
+	}
+	return r.write(w)
+}
+
+// path is a way for tensors from one process to another.
+type path struct {
+	name   string
+	about  string
+	copies bool // takes time and memory for every byte
+	start  func(ctx context.Context, size int) (session, error)
+}
+
+// session is a path that is set up for one size.
+type session interface {
+	// turn hands over at most n tensors, waiting so long before each, until the time is up, and returns how long each
+	// took in nanoseconds, in memory that the next turn of any session uses again.
+	turn(ctx context.Context, n int, idle, limit time.Duration) ([]int64, error)
+	// processes are the producer and the consumer.
+	processes() []int
+	close() error
+}
+
+const (
+	idleTime = time.Millisecond
+	aloneAt  = 128 << 20 // paths that copy so much are set up one at a time
+	slow     = 20 * time.Millisecond
+	warmUp   = time.Second // until the heaps of both processes have been collected and touch no new pages
+)
+
+// measure lets the paths take turns with one size.
+func measure(ctx context.Context, r *report, size int, o options) (err error) {
+	open := map[string]session{}
+	defer func() {
+		for _, s := range open {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	for _, p := range r.paths {
+		if p.copies && size >= aloneAt {
+			continue
+		}
+		s, err := p.start(ctx, size)
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", p.name, sizeText(size), err)
+		}
+		open[p.name] = s
+		if _, err := s.turn(ctx, 1<<20, 0, warmUp); err != nil {
+			return fmt.Errorf("%s, %s: %w", p.name, sizeText(size), err)
+		}
+	}
+	for turn := range o.turns {
+		for i := range r.paths {
+			p := r.paths[(i+turn)%len(r.paths)] // nobody is always behind the same neighbour
+			if err := takeTurn(ctx, r, p, open[p.name], size, turn, o); err != nil {
+				return fmt.Errorf("%s, %s: %w", p.name, sizeText(size), err)
+			}
+		}
+	}
+	return nil
+}
+
+func takeTurn(ctx context.Context, r *report, p *path, s session, size, turn int, o options) (err error) {
+	if p.copies && size >= aloneAt {
+		if turn > 2 {
+			return nil // seconds and gigabytes each
+		}
+		if s, err = p.start(ctx, size); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.close()) }()
+	}
+	f := r.at(p.name, size)
+	if err := f.takeHot(ctx, s, o.turn); err != nil {
+		return err
+	}
+	if time.Duration(f.hot[len(f.hot)-1]) > slow {
+		return nil // a pause makes no difference
+	}
+	idle, err := s.turn(ctx, 1<<20, idleTime, o.turn)
+	f.idle = append(f.idle, idle...)
+	return err
+}
+
+// takeHot hands over without a pause, and notes what that does to the memory of both processes.
+func (f *figures) takeHot(ctx context.Context, s session, limit time.Duration) error {
+	mapsBefore, err := mapsOf(s.processes())
+	if err != nil {
+		return err
+	}
+	before, err := faultsOf(s.processes())
+	if err != nil {
+		return err
+	}
+	hot, err := s.turn(ctx, 1<<20, 0, limit)
+	if err != nil {
+		return err
+	}
+	after, err := faultsOf(s.processes())
+	if err != nil {
+		return err
+	}
+	f.hot = append(f.hot, hot...)
+	f.faults += after - before
+	maps, err := mapsOf(s.processes())
+	for place := range maps {
+		if !mapsBefore[place] {
+			f.newMaps++
+		}
+	}
+	return err
+}

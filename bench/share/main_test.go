@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The test binary plays the consumers.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && consume(os.Args[1]) {
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func skipElsewhere(t *testing.T) string {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("sharing with other processes needs Linux")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return self
+}
+
+// TestPaths hands tensors over by every path that can run here.
+func TestPaths(t *testing.T) {
+	self := skipElsewhere(t)
+	t.Chdir("..") // where the command runs
+	python := defaultPython()
+	if exec.Command(python, "-c", "import numpy").Run() != nil {
+		python = ""
+	}
+	paths, missing := allPaths(self, options{python: python})
+	for _, m := range missing {
+		t.Log("left out: ", m)
+	}
+	for _, p := range paths {
+		t.Run(p.name, func(t *testing.T) {
+			s, err := p.start(t.Context(), 100_000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, idle := range []time.Duration{0, time.Millisecond} {
+				all, err := s.turn(t.Context(), 5, idle, time.Minute)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(all) != 5 || slices.Min(all) <= 0 {
+					t.Errorf("got %v, want the times of five hand-overs", all)
+				}
+			}
+			if n := len(s.processes()); n != 2 {
+				t.Errorf("got %d processes, want a producer and a consumer", n)
+			}
+			if err := s.close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestReport(t *testing.T) {
+	self := skipElsewhere(t)
+	r := &report{sizes: []int{1 << 10, 1 << 20}}
+	r.paths, _ = allPaths(self, options{})
+	for _, p := range r.paths {
+		for i, size := range r.sizes {
+			f := r.at(p.name, size)
+			f.hot, f.idle = []int64{2000, 1000, 3000, 150_000}, []int64{int64(i+1) * 1000}
+			if p.name == goName {
+				f.hot = []int64{int64(i+2) * 1000}
+			}
+		}
+	}
+	r.descriptors = shared{tensors: 9, owner: 3, ownerSock: 1, ownerArenas: 2, consumer: 1}
+	r.deaths = []death{{end: 5_000_000, free: 5_020_000}, {end: 6_000_000, free: 6_010_000}, {end: 7_000_000, free: 7_030_000}}
+	var b bytes.Buffer
+	if err := r.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(b.String(), "\n")
+	for i, line := range lines {
+		lines[i] = strings.Join(strings.Fields(line), " ")
+	}
+	for _, want := range []string{
+		"µs per hand-over: median / p99 1 KiB 1 MiB",
+		"bare round trip, hot 3.0 / 150 3.0 / 150",
+		"Go to Go, idle 1.0 / 1.0 2.0 / 2.0",
+		"Go to Go, 1 MiB / 1 KiB want <= 1.10 got 1.50",
+		"Go to Go / bare round trip, hot want <= 1.30 got 1.00 (0.67 to 1.00 over the sizes)",
+		"descriptors with 9 tensors shared want <= 4 got 3 in the owner (1 sockets, 2 arenas), 1 in the consumer",
+		"from SIGKILL to a free block, median of 3 want <= the kernel's end of file + 1000 µs got 6010 µs, end of file 6000 µs, difference 20.0 µs (p99 30.0)",
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("got\n%s\nwant a line %q", strings.Join(lines, "\n"), want)
+		}
+	}
+}
+
+func TestDescriptorsAndDeaths(t *testing.T) {
+	self := skipElsewhere(t)
+	s, err := countDescriptors(t.Context(), self, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.ownerSock != 1 || s.ownerArenas != 1 || s.consumer != 1 {
+		t.Errorf("with 100 tensors: got %+v, want a socket and an arena in the owner, a socket in the consumer", s)
+	}
+	deaths, err := killConsumers(t.Context(), self, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range deaths {
+		if d.end <= 0 || d.free <= 0 {
+			t.Errorf("got %+v, want times", d)
+		}
+	}
+}
+
+func TestMemoryIsSeen(t *testing.T) {
+	skipElsewhere(t)
+	pids := []int{os.Getpid()}
+	before, err := faultsOf(pids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := make([]byte, 16<<20)
+	for i := 0; i < len(fresh); i += 4096 {
+		fresh[i] = 1
+	}
+	after, err := faultsOf(pids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after <= before {
+		t.Errorf("got %d faults before 16 MiB were touched and %d after, want more", before, after)
+	}
+	if _, err := faultsOf([]int{-1}); err == nil {
+		t.Error("got no error for a process that is not there, want one")
+	}
+	s, err := allShare(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps, err := mapsOf(s.processes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(maps) != 2 {
+		t.Errorf("got maps %v, want the arena in both processes", maps)
+	}
+	if err := s.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// allShare hands one tensor from Go to Go.
+func allShare(t *testing.T) (session, error) {
+	self := skipElsewhere(t)
+	s, err := startLender(t.Context(), exec.Command(self, consumeShare), 4096)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.turn(context.Background(), 2, 0, time.Minute)
+	return s, err
+}
+
+func TestSizes(t *testing.T) {
+	got, err := parseSizes("4KiB,16MiB,1GiB,12B")
+	if err != nil || !slices.Equal(got, []int{4096, 16 << 20, 1 << 30, 12}) {
+		t.Errorf("got %v, %v, want four sizes", got, err)
+	}
+	for _, bad := range []string{"", "12", "KiB", "0KiB", "-1B", "1KiB,,2KiB", "99999999999999GiB"} {
+		if got, err := parseSizes(bad); err == nil {
+			t.Errorf("%q: got %v, want an error", bad, got)
+		}
+	}
+	for size, want := range map[int]string{4096: "4 KiB", 1 << 30: "1 GiB", 1500: "1500 B"} {
+		if got := sizeText(size); got != want {
+			t.Errorf("%d: got %q, want %q", size, got, want)
+		}
+	}
+}
