@@ -245,6 +245,8 @@ type operation struct {
 	name  string
 	attrs op.Attrs
 	extra []value // operands behind the variables, borrowed
+
+	results int // 0 for one
 }
 
 func ints(values ...int64) value {
@@ -256,13 +258,13 @@ func ints(values ...int64) value {
 	return value{op.Type{DType: dtype.I64, Shape: x.Shape()}, bytesOf(x)}
 }
 
-var unaries = []string{"relu", "neg", "abs", "sign", "floor", "tanh", "sigmoid", "exp", "identity", "copy", "softplus"}
+var unaries = []string{"relu", "neg", "abs", "sign", "floor", "tanh", "sigmoid", "exp", "identity", "copy", "softplus", "transpose", "non_zero"}
 var binaries = []string{"add", "sub", "mul", "div", "max", "min", "matmul", "pow", "prelu", "sum", "mean"}
 
 // choose picks an operation and how many variables it takes.
 func (p *program) choose() (operation, int) {
 	attr := func(name string, v any) op.Attrs { return op.Attrs{{Name: name, Value: v}} }
-	switch p.r.IntN(16) {
+	switch p.r.IntN(17) {
 	case 0, 1, 2, 3:
 		return operation{name: unaries[p.r.IntN(len(unaries))]}, 1
 	case 4, 5, 6, 7, 8:
@@ -280,6 +282,8 @@ func (p *program) choose() (operation, int) {
 		return operation{name: "cast", attrs: attr("to", to)}, 1
 	case 14:
 		return operation{name: "gemm"}, 3
+	case 15:
+		return operation{name: "split", attrs: op.Attrs{{Name: "axis", Value: int64(p.r.IntN(2))}, {Name: "num_outputs", Value: int64(2)}}, results: 2}, 1
 	}
 	return operation{name: "leaky_relu", attrs: attr("alpha", 0.25)}, 1
 }
@@ -306,6 +310,9 @@ func (p *program) operation() {
 	for _, x := range o.extra {
 		args = append(args, x)
 		b.On(scratch.Adopt(tensor.FromBytes(x.DType, x.Shape, x.data)))
+	}
+	if o.results > 0 {
+		b.Results(o.results)
 	}
 	for _, a := range o.attrs {
 		switch v := a.Value.(type) {
@@ -418,7 +425,7 @@ func (p *program) failed(name string, vars []*variable, err, wantErr error) {
 // oracle runs the operation on copies, into fresh bytes.
 func oracle(o operation, args []value) ([]value, error) {
 	def := op.Builtin().Lookup(o.name)
-	sig := &op.Sig{Def: def, Attrs: o.attrs, Results: make([]op.Type, 1)}
+	sig := &op.Sig{Def: def, Attrs: o.attrs, Results: make([]op.Type, max(1, o.results))}
 	c := &op.Call{Sig: sig}
 	for _, a := range args {
 		sig.Args = append(sig.Args, a.Type)
@@ -428,15 +435,26 @@ func oracle(o operation, args []value) ([]value, error) {
 	if err := op.InferTypes(sig); err != nil {
 		return nil, err
 	}
-	n, err := sig.Results[0].Bytes()
+	types, _, err := sig.Largest()
 	if err != nil {
 		return nil, err
 	}
-	c.Out = []op.Arg{{Type: sig.Results[0], Data: make([]byte, n, n+8)}}
+	for _, t := range types {
+		n, err := t.Bytes()
+		if err != nil {
+			return nil, err
+		}
+		c.Out = append(c.Out, op.Arg{Type: t, Data: make([]byte, n, n+8)})
+	}
 	if err := compute.Eval(c); err != nil {
 		return nil, err
 	}
-	return []value{{sig.Results[0], c.Out[0].Data}}, nil
+	var results []value
+	for _, out := range c.Out {
+		n, _ := out.Bytes() // at most the largest, which has a size
+		results = append(results, value{out.Type, out.Data[:n]})
+	}
+	return results, nil
 }
 
 // user runs a function of its own over the elements.

@@ -33,7 +33,7 @@ func (p *program) view() {
 	var index func(i []int) []int // where element i of the view is in v
 	var dims []int
 	switch kind := p.r.IntN(5); {
-	case kind == 0 && len(sizes) > 0: // every step-th row from some row on
+	case kind == 0 && len(sizes) > 0 && sizes[0] > 0: // every step-th row from some row on
 		start, step := p.r.IntN(sizes[0]), 1+p.r.IntN(2)
 		dims = append([]int{(sizes[0]-start-1)/step + 1}, sizes[1:]...)
 		t, err = from.Slice(tensor.Range{Start: start, Stop: tensor.End, Step: step})

@@ -44,7 +44,8 @@ func (r *runner) placeOf(s *signature, k int) place {
 		}
 	}
 	for i, copied := range r.gathered {
-		if copied != nil && r.fits(s, i, k) && s.results[k].DType == copied.DType() && !r.isTaken(i, k) {
+		// The copy becomes the result, so it must have its type.
+		if copied != nil && r.fits(s, i, k) && s.results[k] == (op.Type{DType: copied.DType(), Shape: copied.Shape()}) && !r.isTaken(i, k) {
 			return place{arg: i, copy: true}
 		}
 	}
