@@ -193,7 +193,8 @@ func (p *Peer) finish(err error) {
 }
 
 // Close ends the connection: offers that were not received yet are given back. What was received from the peer stays good and
-// keeps the socket until its release, and what the peer holds stays good until the peer lets go.
+// keeps the socket until its release, and what the peer holds stays good until the peer lets go. A peer that has ended by
+// itself is closed too, unless Receive has given out all that came from it: what waits there is kept.
 func (p *Peer) Close() error {
 	p.finish(fmt.Errorf("the connection is %w", ErrClosed))
 	p.mu.Lock()
