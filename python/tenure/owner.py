@@ -230,9 +230,9 @@ class Owner:
             raise ValueError(f"{what}: got rank {array.ndim}, want at most {wire.MAX_RANK}")
         of = dtypes.from_numpy(array.dtype.newbyteorder("="))
         hold = None if of.packed or not array.dtype.isnative else self._find(array)
-        if hold is not None and not any(s % array.itemsize for s in array.strides):
+        if hold is not None and array.size and not any(s % array.itemsize for s in array.strides):
             return self._in_place(array, of, hold, label)
-        if not copy:
+        if not copy and array.size:  # no bytes lie nowhere
             raise Error(f"{what}: got an array outside this owner's memory, want one made by empty or copy")
         rows = wire.rows(array.shape)
         packed = of.packed
@@ -261,7 +261,7 @@ class Owner:
         made = None if hold.made is None else hold.made()
         if made is not None:
             made.flags.writeable = False
-        first = array.__array_interface__["data"][0] - hold.address if array.size else 0
+        first = array.__array_interface__["data"][0] - hold.address
         strides = tuple(s // array.itemsize for s in array.strides)
         return Prepared(Item(hold.block, wire.form(of, False, first, array.shape, strides), label), kept)
 
