@@ -14,8 +14,11 @@ import (
 	"time"
 )
 
-// handshakeTime is how long the other end may take to say HELLO.
-const handshakeTime = 5 * time.Second
+// handshakeTime is how long the other end may take to say HELLO, childTime how long a process may that is only being started.
+const (
+	handshakeTime = 5 * time.Second
+	childTime     = time.Minute
+)
 
 // Peer is a connection to another process: tensors can be offered to it and received from it. Its methods may be called from
 // any goroutine.
@@ -84,8 +87,8 @@ const (
 )
 
 // connect greets the other end and starts to read. It takes s over.
-func (o *Owner) connect(ctx context.Context, s *socket) (*Peer, error) {
-	p, err := o.greet(ctx, s)
+func (o *Owner) connect(ctx context.Context, s *socket, patience time.Duration) (*Peer, error) {
+	p, err := o.greet(ctx, s, patience)
 	if err != nil {
 		s.close()
 		return nil, err
@@ -94,7 +97,7 @@ func (o *Owner) connect(ctx context.Context, s *socket) (*Peer, error) {
 	return p, nil
 }
 
-func (o *Owner) greet(ctx context.Context, s *socket) (*Peer, error) {
+func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration) (*Peer, error) {
 	pid, uid, err := s.credentials()
 	if err != nil {
 		return nil, err
@@ -102,7 +105,7 @@ func (o *Owner) greet(ctx context.Context, s *socket) (*Peer, error) {
 	if uid != os.Geteuid() {
 		return nil, fmt.Errorf("process %d runs as user %d, want %d: %w", pid, uid, os.Geteuid(), ErrRefused)
 	}
-	deadline := time.Now().Add(handshakeTime)
+	deadline := time.Now().Add(patience)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
@@ -382,13 +385,14 @@ func Command(cmd *exec.Cmd) (*os.File, error) {
 	return ours, nil
 }
 
-// Attach makes a peer of one end of a socket pair, which it takes over. It waits for the other end's HELLO.
+// Attach makes a peer of one end of a socket pair, which it takes over. It waits for the other end's HELLO: up to a minute,
+// because who has the other end may have only just been started.
 func (o *Owner) Attach(ctx context.Context, f *os.File) (*Peer, error) {
 	s, err := newSocket(f)
 	if err != nil {
 		return nil, fmt.Errorf("share attach: %w", err)
 	}
-	p, err := o.connect(ctx, s)
+	p, err := o.connect(ctx, s, childTime)
 	if err != nil {
 		return nil, fmt.Errorf("share attach: %w", err)
 	}

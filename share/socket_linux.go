@@ -124,10 +124,11 @@ func (s *socket) send(packet []byte, fd int, wait bool) error {
 // process had no room. io.EOF is the end of file: the peer's side is over.
 func (s *socket) receive(packet []byte) (n, fd int, lost bool, err error) {
 	n, oobn, flags, _, err := s.c.ReadMsgUnix(packet, s.oob)
+	if errors.Is(err, unix.ECONNRESET) { // a peer that died with packets unread; said once, before what it sent
+		n, oobn, flags, _, err = s.c.ReadMsgUnix(packet, s.oob)
+	}
 	fd, fdErr := oneDescriptor(s.oob[:oobn])
 	switch {
-	case errors.Is(err, unix.ECONNRESET): // a peer that died with packets unread
-		err = io.EOF
 	case errors.Is(err, io.EOF) && !s.isOver(): // an empty packet reads like the end
 		err = malformed("got an empty packet")
 	case err == nil && fdErr != nil:
