@@ -160,13 +160,34 @@ class Link:
                     in_time = self._read_within(deadline)
                 finally:
                     self._lock.acquire()
-                    self._reading = False
-                    if self._waiting:
-                        self._turns.notify_all()
-                    if self._parked:
-                        self._lend()
-                    if self._gone or self._heard_end:
-                        self._nudge()  # the socket could not be closed while it was read
+                    self._leave()
+
+    def _leave(self) -> None:
+        """The end of a call's reading. Called under the lock."""
+        self._reading = False
+        if self._waiting:
+            self._turns.notify_all()
+        if self._parked:
+            self._lend()
+        if self._gone or self._heard_end:
+            self._nudge()  # the socket could not be closed while it was read
+
+    def _poll(self) -> None:
+        """Takes in what has arrived, unless somebody is about to."""
+        if self._forked:
+            return
+        with self._lock:
+            if self._reading or self._failure is not None:
+                return
+            self._reading = True
+        try:
+            if self._buffer is None:
+                self._buffer = memoryview(bytearray(wire.PACKET + 8))
+            while not self._full() and self._read(self._buffer, _NOW):
+                pass
+        finally:
+            with self._lock:
+                self._leave()
 
     def _lend(self) -> None:
         self._parked = False

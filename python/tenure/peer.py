@@ -14,7 +14,7 @@ from . import crash, memfd, process, wire
 from .errors import ClosedError, CreditError, EndedError, Error, GoneError, PlaceError, ProtocolError, RefusedError, Timeout, UnknownError
 from .intake import Intake
 from .lending import Lending
-from .link import _NOW, _SEND, Link, command, left, pidof
+from .link import _SEND, Link, command, left, pidof
 from .owner import Owner
 from .received import Received
 
@@ -316,27 +316,6 @@ class Peer(Link):
     def _hung_up(self) -> None:
         self._lending.over()
         self._intake.end()
-
-    def _poll(self) -> None:
-        """Takes in what has arrived, unless somebody is about to."""
-        if self._forked:
-            return
-        with self._lock:
-            if self._reading or self._failure is not None:
-                return
-            self._reading = True
-        try:
-            if self._buffer is None:
-                self._buffer = memoryview(bytearray(wire.PACKET + 8))
-            while not self._full() and self._read(self._buffer, _NOW):
-                pass
-        finally:
-            with self._lock:
-                self._reading = False
-                if self._waiting:
-                    self._turns.notify_all()
-            if self._gone or self._heard_end:
-                self._nudge()
 
     # --- the end ---
 

@@ -99,9 +99,11 @@ class Service:
             if self._lent and time.monotonic() - looked >= _MOMENT:
                 looked = time.monotonic()
                 for fd, link in list(self._lent.items()):
-                    if link.reclaim() and self._lent.get(fd) is link:
-                        del self._lent[fd]
+                    self._lent.pop(fd, None)  # first: from here on somebody may lend it anew
+                    if link.reclaim():
                         self._serve(link, 0, buffer)
+                    else:
+                        self._lent[fd] = link
 
     @staticmethod
     def _serve(link: Served, mask: int, buffer: memoryview) -> None:

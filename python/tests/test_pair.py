@@ -60,8 +60,9 @@ def test_views_are_offered_where_they_lie(connect: Connect, owner: tenure.Owner,
     got = consumer.receive(5)
     assert got.shape == want.shape and np.array_equal(got.array, want)
     assert owner.state()["bytes"]["copied"] == 0
-    with pytest.raises(ValueError):
-        x[0] = 1
+    if want.size:  # of no bytes there is nothing to protect
+        with pytest.raises(ValueError):
+            x[0] = 1
 
 
 def test_others_are_copied_once(connect: Connect, owner: tenure.Owner) -> None:
