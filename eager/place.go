@@ -2,6 +2,7 @@ package eager
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/tensor"
@@ -133,7 +134,7 @@ func (r *runner) unusable(s *signature, i, shown int) error {
 		return fail(tensor.ErrShape, "got layout %s, want row-major order", t.Layout())
 	case r.gathered[i] != nil:
 		return fail(op.ErrUnsupported, "its elements are not aligned")
-	case x.Shape != result.Shape && !r.fits(s, i, 0):
+	case x.Shape != result.Shape && !permutes(s.op, i) && !r.fits(s, i, 0):
 		return fail(tensor.ErrShape, "the result is %s, want the operand's shape", result)
 	case x.DType.Bits() != result.DType.Bits():
 		return fail(tensor.ErrDType, "the result is %s, want elements of the same width", result)
@@ -141,6 +142,11 @@ func (r *runner) unusable(s *signature, i, shown int) error {
 		return fail(tensor.ErrShared, "the result lies in operand %d, which is given up too (pass one of them with Reuse)", r.places[0].arg)
 	}
 	return fail(op.ErrUnsupported, "this call of %s writes no result over it", s.op.Name)
+}
+
+// permutes reports whether the operator puts some calls' operand i in another order in place.
+func permutes(def *op.Def, i int) bool {
+	return slices.ContainsFunc(def.Alias.Rules(), func(r op.Rule) bool { return r.Kind == op.Permute && r.Arg == i })
 }
 
 // declares reports whether the operator has an alias rule for operand i at all.

@@ -17,11 +17,11 @@ const (
 	// Update: the result is the operand with a region overwritten. The
 	// condition on shapes is that of Same.
 	Update
-	// Permute: the result is the operand's elements in another order, and
-	// the kernel puts them so in their own bytes when both are the same ones.
-	// It does that alone, where a result of its own is shared among
-	// threads: an operation that is computed now takes the bytes, a plan, which
-	// finds room for all, does not ([Sig.AliasOf] says fresh).
+	// Permute: the result is as many elements of the operand's size in
+	// another order, and the kernel puts them so in their own bytes when both
+	// are the same ones. It does that alone, where a result of its own is
+	// shared among threads: an operation that is computed now takes the bytes,
+	// a plan, which finds room for all, does not ([Sig.AliasOf] says fresh).
 	Permute
 )
 
@@ -118,6 +118,13 @@ func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
 // Permutes reports whether the kernel of this call puts the operand's elements
 // into the result's order when both have the same bytes.
 func (s *Sig) Permutes(arg, result int) bool {
+	if !s.Has(arg) {
+		return false
+	}
+	a, b := s.Args[arg], s.Results[result]
+	if !a.IsStatic() || !b.IsStatic() || a.DType.Bits() != b.DType.Bits() || a.Shape.NumElements() != b.Shape.NumElements() {
+		return false
+	}
 	for i := range s.Def.Alias.rules {
 		if r := &s.Def.Alias.rules[i]; r.Kind == Permute && r.names(arg, result) && (r.When == nil || r.When(s)) {
 			return true

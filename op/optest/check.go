@@ -56,6 +56,9 @@ func checkCase(def *op.Def, c Case) error {
 	for r := range s.Results {
 		for a := range s.Args {
 			kind, offset := s.AliasOf(a, r)
+			if kind == 0 && s.Permutes(a, r) {
+				kind = op.Permute
+			}
 			switch {
 			case kind == op.View:
 				errs = append(errs, checkView(s, c, a, r, offset, want[r]))
