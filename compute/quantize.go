@@ -195,7 +195,8 @@ func bytesConv(c *op.Call, q quantArgs) (*Task, error) {
 		return nil, err
 	}
 	x, w, group := c.In[q.a].Shape.Sizes(), c.In[q.b].Shape.Sizes(), int(c.Int("group"))
-	spec := &kernel.IntConv{Batch: x[0], Group: group, Channels: w[1], Filters: w[0] / group, In: x[2:]}
+	spec := &kernel.IntConv{Batch: x[0], Group: group, Channels: w[1], Filters: w[0] / group, In: x[2:],
+		SignedX: c.In[q.a].DType == dtype.I8, SignedW: c.In[q.b].DType == dtype.I8}
 	for _, a := range axes {
 		spec.Out, spec.Kernel = append(spec.Out, a.Out), append(spec.Kernel, a.Kernel)
 		spec.Stride, spec.Dilation, spec.Pad = append(spec.Stride, a.Stride), append(spec.Dilation, a.Dilation), append(spec.Pad, a.Begin)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
@@ -246,4 +247,40 @@ func BenchmarkIntGemm(b *testing.B) {
 			}
 		}
 	})
+}
+
+func BenchmarkIntConv(b *testing.B) {
+	for _, l := range []struct {
+		name           string
+		group, in, out int
+		size, kernel   int
+	}{{"1x1/64x256/56", 1, 64, 256, 56, 1}, {"3x3/64x64/56", 1, 64, 64, 56, 3}, {"3x3/512x512/7", 1, 512, 512, 7, 3}, {"depthwise/144/28", 144, 1, 1, 28, 3}} {
+		perVariant(b, func(b *testing.B, variant string) {
+			b.Run(fmt.Sprintf("%s/%s", variant, l.name), func(b *testing.B) {
+				two := func(v int) []int { return []int{v, v} }
+				c := kernel.IntConv{Batch: 1, Group: l.group, Channels: l.in, Filters: l.out, In: two(l.size), Out: two(l.size), Kernel: two(l.kernel),
+					Stride: two(1), Dilation: two(1), Pad: two(l.kernel / 2), SignedW: true}
+				c.Prepare()
+				area := l.size * l.size
+				x, w, dst := make([]uint8, l.group*l.in*area), make([]int8, l.group*l.out*l.in*l.kernel*l.kernel), make([]byte, l.group*l.out*area)
+				for i := range x {
+					x[i] = uint8(i)
+				}
+				for i := range w {
+					w[i] = int8(i)
+				}
+				one := func(v float32) kernel.Numbers { return kernel.Numbers{DType: dtype.F32, Data: wide([]float32{v})} }
+				byteOf := func(dt dtype.DType, v byte) kernel.Numbers { return kernel.Numbers{DType: dt, Data: []byte{v}} }
+				r := kernel.Requant{A: one(0.5), B: one(0.25), Y: one(300), Zero: byteOf(dtype.U8, 7)}
+				scratch := make([]int32, c.ScratchBytes()/4)
+				zeroX, zeroW := byteOf(dtype.U8, 120), byteOf(dtype.I8, 0)
+				for b.Loop() {
+					for t := range c.Tiles() {
+						kernel.IntConvTile(&c, t, dst, x, w, zeroX, zeroW, nil, &r, scratch)
+					}
+				}
+				reportFlops(b, 2*len(dst)*l.in*l.kernel*l.kernel)
+			})
+		})
+	}
 }

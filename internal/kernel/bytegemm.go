@@ -21,7 +21,15 @@ var (
 	// bytePanel computes m rows of sums, nr <= byteNR columns wide, of depth groups of unsigned A and signed B, with rows at from, ldfrom
 	// apart, added.
 	bytePanel func(m, depth int, a []byte, lda int, b []byte, c []int32, ldc, nr int, from []int32, ldfrom int)
+
+	// byteGroups packs up to depth groups of rows of byteNR columns, with the sums of the columns, and returns how many lie in b.
+	byteGroups func(panel, b []byte, ldb, depth int, flip byte, sums []int32) int
+
+	// narrowSums requantises sums, to each of which it adds a number, and returns how many it has done. The scale is finite.
+	narrowSums = noSums
 )
+
+func noSums(_ []byte, _ []int32, _ int32, _ float32, _, _, _ float64) int { return 0 }
 
 const (
 	byteRows = 112

@@ -19,7 +19,7 @@ func (g *IntGemm) PackedBBytes() int {
 func (g *IntGemm) PackB(dst, b []byte) {
 	g.layout()
 	for j := 0; j < g.N; j += g.nr {
-		g.packPanel(dst[j/g.nr*g.panelBytes():][:g.panelBytes()], b, j, min(g.nr, g.N-j))
+		g.packPanel(dst[j/g.nr*g.panelBytes():][:g.panelBytes()], b, j, min(g.nr, g.N-j), false)
 	}
 }
 
@@ -47,15 +47,17 @@ func (g *IntGemm) flipB() byte {
 	return 0x80
 }
 
-func (g *IntGemm) packPanel(dst, b []byte, col, n int) {
+// packPanel packs n columns. With spill the panel's others may hold what lies behind those, whose sums nobody reads.
+func (g *IntGemm) packPanel(dst, b []byte, col, n int, spill bool) {
 	size := g.panelBytes() - 4*g.nr
 	panel, sums := dst[:size], view[int32](dst[size:])
-	clear(panel)
-	clear(sums)
-	flip := g.flipB()
-	k := 0
-	for ; byteStep == 4 && k+4 <= g.K; k += 4 {
-		packFour(panel[k*g.nr:][:4*n], b[k*g.N+col:], g.N, flip, sums)
+	flip, k := g.flipB(), 0
+	if spill || n == g.nr {
+		k = byteGroups(panel, b[min(col, len(b)):], g.N, g.K/byteStep, flip, sums) * byteStep
+	}
+	clear(panel[k*g.nr:])
+	if k == 0 {
+		clear(sums)
 	}
 	for ; k < g.K; k++ {
 		row := panel[k/byteStep*g.nr*byteStep+k%byteStep:]
@@ -64,18 +66,6 @@ func (g *IntGemm) packPanel(dst, b []byte, col, n int) {
 			row[j*byteStep] = v
 			sums[j] += int32(int8(v))
 		}
-	}
-}
-
-// packFour packs four rows of B at a time.
-func packFour(dst, b []byte, ld int, flip byte, sums []int32) {
-	n := len(dst) / 4
-	b0, b1, b2, b3 := b[:n], b[ld:][:n], b[2*ld:][:n], b[3*ld:][:n]
-	sums = sums[:n]
-	for j := range sums {
-		x, y, z, w := b0[j]^flip, b1[j]^flip, b2[j]^flip, b3[j]^flip
-		binary.LittleEndian.PutUint32(dst[4*j:], uint32(x)|uint32(y)<<8|uint32(z)<<16|uint32(w)<<24)
-		sums[j] += int32(int8(x)) + int32(int8(y)) + int32(int8(z)) + int32(int8(w))
 	}
 }
 
@@ -127,7 +117,7 @@ func (g *IntGemm) panelTile(t int, dst, a, b []byte, zeroA, zeroB Numbers, r *Re
 		if g.PackedB {
 			panel = b[col/g.nr*g.panelBytes():][:g.panelBytes()]
 		} else {
-			g.packPanel(panel, b[offB:], col, min(g.nr, end-col))
+			g.packPanel(panel, b[offB:], col, min(g.nr, end-col), true)
 		}
 		p := bytePart{row: row, rows: rows, col: col, cols: min(g.nr, end-col), at: first + col}
 		clear(w.from)

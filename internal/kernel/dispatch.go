@@ -25,6 +25,7 @@ func installPortable() {
 	gemvAxpy = portableGemvAxpy
 	gemvDot = portableGemvDot
 	byteNR, byteStep, bytePanel = 0, 0, nil
+	byteGroups, narrowSums = nil, noSums
 	patchRows = nil
 	convTiles, convLeaves, convRowTiles = nil, nil, nil
 	windowRows, padRows, rowLanes = portableWindowRows, portablePadRows, 1

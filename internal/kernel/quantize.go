@@ -172,6 +172,21 @@ func one(n Numbers, i int) float64 {
 	return n.zeroAt(i)
 }
 
+// narrow requantises n sums of each row, of which the i-th has a factor and something to be added.
+func (r *Requant) narrow(dst []byte, ldd int, sums []int32, lds, n int, f *filterWork) {
+	lo, hi := IntRange(r.Zero.DType)
+	zero := one(r.Zero, 0)
+	for i, add := range f.add {
+		k, from, to, done := f.factor[i], sums[i*lds:][:n], dst[i*ldd:][:n], 0
+		if k-k == 0 { // finite
+			done = narrowSums(to, from, add, k, lo, hi, zero)
+		}
+		for j := done; j < n; j++ {
+			to[j] = byte(saturate(float32(from[j]+add)*k, zero, lo, hi))
+		}
+	}
+}
+
 // apply requantises the sum at a row of A and a column of B.
 func (r *Requant) apply(sum int32, row, col int) float64 {
 	lo, hi := IntRange(r.Zero.DType)

@@ -5,25 +5,51 @@ type IntConv struct {
 	Batch, Group, Channels, Filters int
 	In, Out, Kernel                 []int
 	Stride, Dilation, Pad           []int // Pad: before the first element
+	SignedX, SignedW                bool
 
 	area, outArea, taps, places int
+
+	// With panels:
+	panels, pointwise bool
+	window            Window
+	gemm              IntGemm // of some filters by the patches of some positions
+	cols              int     // positions of a part
 }
 
 // Prepare works out the tiles.
 func (c *IntConv) Prepare() {
 	c.area, c.outArea, c.taps = product(c.In), product(c.Out), product(c.Kernel)
+	c.panels = byteNR > 0 && len(c.In) <= MaxSpatial && c.Channels*c.taps > 0 && c.Filters > 0
+	if c.panels {
+		c.preparePanels()
+		return
+	}
 	c.places = max(1, plainFlops/max(1, 2*c.Filters*c.Channels*c.taps))
 }
 
 // Tiles is how many parts the work has: each is some places of the output in one group.
-func (c *IntConv) Tiles() int { return ceilDiv(c.Batch*c.Group*c.outArea, c.places) }
+func (c *IntConv) Tiles() int {
+	if c.panels {
+		return c.Batch * c.Group * c.gemm.rowTiles * c.gemm.colTiles
+	}
+	return ceilDiv(c.Batch*c.Group*c.outArea, c.places)
+}
 
 // ScratchBytes is what a worker needs.
-func (c *IntConv) ScratchBytes() int { return 4 * c.Channels * c.taps }
+func (c *IntConv) ScratchBytes() int {
+	if c.panels {
+		return c.panelScratch()
+	}
+	return 4 * c.Channels * c.taps
+}
 
 // IntConvTile computes part t into an int32 result, or with r into the bytes of r's type. zeroX is one, zeroW one or one per filter; both
 // may be absent, and so may the bias, of one per filter.
 func IntConvTile[X, W Byte](c *IntConv, t int, dst []byte, x []X, w []W, zeroX, zeroW Numbers, bias []int32, r *Requant, scratch []int32) {
+	if c.panels {
+		c.panelTile(t, dst, bytesOf(x), bytesOf(w), zeroX, zeroW, bias, r, scratch)
+		return
+	}
 	window := scratch[:c.Channels*c.taps]
 	zx := int32(one(zeroX, 0))
 	for p := t * c.places; p < min((t+1)*c.places, c.Batch*c.Group*c.outArea); p++ {

@@ -67,7 +67,7 @@ type param struct{ name, typ string }
 
 func (p param) size() int {
 	switch p.typ {
-	case "float32":
+	case "float32", "int32":
 		return 4
 	case "bool":
 		return 1

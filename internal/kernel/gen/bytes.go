@@ -5,6 +5,123 @@ import "fmt"
 // byteKernels has the tiles of products of bytes: those of A unsigned, those of a panel signed.
 func (a *assembler) byteKernels() {
 	a.tiles("byteTiles", "byteTileFunc", a.rows, a.byteTile)
+	a.packBytes()
+	a.requant()
+}
+
+// packBytes lays rows of a panel's width side by side, as many as a group has, and adds up the columns. The bytes are signed once flip,
+// eight of a kind, is taken.
+func (a *assembler) packBytes() {
+	in := []param{{"depth", "int"}, {"dst", "*byte"}, {"b", "*byte"}, {"ldb", "int"}, {"flip", "uint64"}, {"sums", "*int32"}}
+	a.function("packBytes", "packs depth groups of rows of b, ldb bytes apart, and sets the sums of their columns; depth is not 0.", in, nil)
+	for i, reg := range []string{"CX", "DI", "SI", "R9", "", "R8"} {
+		if at := a.arg(in[i]); reg == "" {
+			a.op("VPBROADCASTQ %s, Y8", at)
+		} else {
+			a.op("MOVQ %s, %s", at, reg)
+		}
+	}
+	if a.masks {
+		a.packFours()
+	} else {
+		a.packPairs()
+	}
+	a.ret()
+}
+
+// packFours takes 32 columns of four rows, and adds up by products with ones.
+func (a *assembler) packFours() {
+	a.op("VMOVUPS %s, Y9", a.constant(0x0101010101010101))
+	for i := 10; i < 14; i++ {
+		a.op("VPXOR Y%d, Y%d, Y%d", i, i, i)
+	}
+	a.op("LEAQ (R9)(R9*2), R10")
+	a.label("groups")
+	for i, at := range []string{"(SI)", "(SI)(R9*1)", "(SI)(R9*2)", "(SI)(R10*1)"} {
+		a.op("VPXOR %s, Y8, Y%d", at, i)
+	}
+	for _, in := range []int{0, 2} { // pairs of rows, in halves of a vector each
+		a.op("VPUNPCKLBW Y%d, Y%d, Y%d", in+1, in, 4+in)
+		a.op("VPUNPCKHBW Y%d, Y%d, Y%d", in+1, in, 5+in)
+	}
+	for half := range 2 {
+		a.op("VPUNPCKLWD Y%d, Y%d, Y%d", 6+half, 4+half, 2*half)
+		a.op("VPUNPCKHWD Y%d, Y%d, Y%d", 6+half, 4+half, 2*half+1)
+	}
+	for i, p := range []struct{ pick, pair int }{{0x20, 0}, {0x20, 2}, {0x31, 0}, {0x31, 2}} {
+		a.op("VPERM2I128 $%d, Y%d, Y%d, Y%d", p.pick, p.pair+1, p.pair, 4+i)
+	}
+	for i := range 4 {
+		a.op("VMOVUPS Y%d, %d(DI)", 4+i, 32*i)
+		a.op("VPDPBUSD Y%d, Y9, Y%d", 4+i, 10+i)
+	}
+	a.op("ADDQ $128, DI")
+	a.op("LEAQ (SI)(R9*4), SI")
+	a.op("DECQ CX")
+	a.op("JNZ groups")
+	for i := range 4 {
+		a.op("VMOVUPS Y%d, %d(R8)", 10+i, 32*i)
+	}
+}
+
+// packPairs takes 16 columns of two rows.
+func (a *assembler) packPairs() {
+	a.op("VMOVUPS %s, Y9", a.constant(0x0001000100010001))
+	a.op("VPXOR Y10, Y10, Y10")
+	a.op("VPXOR Y11, Y11, Y11")
+	a.label("groups")
+	a.op("VPXOR (SI), X8, X0")
+	a.op("VPXOR (SI)(R9*1), X8, X1")
+	a.op("VPUNPCKLBW X1, X0, X2")
+	a.op("VPUNPCKHBW X1, X0, X3")
+	for i := range 2 {
+		a.op("VMOVUPS X%d, %d(DI)", 2+i, 16*i)
+		a.op("VPMOVSXBW X%d, Y%d", 2+i, 2+i)
+		a.op("VPMADDWD Y9, Y%d, Y%d", 2+i, 2+i)
+		a.op("VPADDD Y%d, Y%d, Y%d", 2+i, 10+i, 10+i)
+	}
+	a.op("ADDQ $32, DI")
+	a.op("LEAQ (SI)(R9*2), SI")
+	a.op("DECQ CX")
+	a.op("JNZ groups")
+	for i := range 2 {
+		a.op("VMOVUPS Y%d, %d(R8)", 10+i, 32*i)
+	}
+}
+
+// requant narrows sums to bytes. Limits are whole numbers, so that it is no matter what comes first, they or rounding.
+func (a *assembler) requant() {
+	in := []param{{"n", "int"}, {"dst", "*byte"}, {"x", "*int32"}, {"scale", "float32"}, {"lo", "float32"}, {"hi", "float32"}, {"add", "int32"}, {"zero", "int32"}}
+	a.function("requant", "is min(max((x[i]+add)*scale, lo), hi) rounded to the nearest integer, plus zero, for n vectors; n is not 0.", in, nil)
+	for i, reg := range []string{"CX", "DI", "SI"} {
+		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
+	}
+	const x, scale, lo, hi, add, zero = 0, 1, 2, 3, 4, 5
+	for i := range 5 {
+		a.op("VBROADCASTSS %s, %s", a.arg(in[3+i]), a.v(scale+i))
+	}
+	a.label("vectors")
+	a.op("VPADDD (SI), %s, %s", a.v(add), a.v(x))
+	a.op("VCVTDQ2PS %s, %s", a.v(x), a.v(x))
+	a.ps("VMULPS", scale, x, x)
+	a.ps("VMAXPS", lo, x, x)
+	a.ps("VMINPS", hi, x, x)
+	a.op("VCVTPS2DQ %s, %s", a.v(x), a.v(x))
+	a.op("VPADDD %s, %s, %s", a.v(zero), a.v(x), a.v(x))
+	if a.masks {
+		a.op("VPMOVDB %s, (DI)", a.v(x))
+	} else {
+		const lowBytes = 0x808080800c080400 // of four words
+		a.op("VPSHUFB %s, Y0, Y0", a.constant(lowBytes))
+		a.op("VEXTRACTI128 $1, Y0, X6")
+		a.op("VPUNPCKLDQ X6, X0, X0")
+		a.op("VMOVQ X0, (DI)")
+	}
+	a.op("ADDQ $%d, SI", a.bytes())
+	a.op("ADDQ $%d, DI", a.lanes)
+	a.op("DECQ CX")
+	a.op("JNZ vectors")
+	a.ret()
 }
 
 // byteTile is a tile of a product of bytes, which are taken in groups: four in one instruction that adds their products to a sum, or two

@@ -21,7 +21,12 @@ func testQuantize(t *testing.T) {
 	}
 	t.Run("dynamic", dynamicScales)
 	t.Run("gemm", func(t *testing.T) { intGemms[int8, uint8](t); intGemms[uint8, int8](t) })
-	t.Run("conv", func(t *testing.T) { intConvs[int8, int8](t); intConvs[uint8, int8](t) })
+	t.Run("conv", func(t *testing.T) {
+		intConvs[int8, int8](t)
+		intConvs[uint8, int8](t)
+		intConvs[uint8, uint8](t)
+		intConvs[int8, uint8](t)
+	})
 }
 
 func numbersOf[T any](dt dtype.DType, x []T) kernel.Numbers {
@@ -190,6 +195,11 @@ func intConvs[X, W kernel.Byte](t *testing.T) {
 	for _, c := range []kernel.IntConv{
 		{Batch: 2, Group: 1, Channels: 3, Filters: 4, In: []int{6, 5}, Out: []int{6, 3}, Kernel: []int{3, 2}, Stride: []int{1, 2}, Dilation: []int{1, 1}, Pad: []int{1, 0}},
 		{Batch: 1, Group: 3, Channels: 2, Filters: 2, In: []int{9}, Out: []int{4}, Kernel: []int{3}, Stride: []int{2}, Dilation: []int{2}, Pad: []int{2}},
+		{Batch: 2, Group: 1, Channels: 19, Filters: 33, In: []int{7, 8}, Out: []int{7, 8}, Kernel: []int{1, 1}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{0, 0}},
+		{Batch: 1, Group: 1, Channels: 3, Filters: 20, In: []int{23, 37}, Out: []int{12, 19}, Kernel: []int{7, 7}, Stride: []int{2, 2}, Dilation: []int{1, 1}, Pad: []int{3, 3}},
+		{Batch: 1, Group: 2, Channels: 5, Filters: 130, In: []int{3, 9, 40}, Out: []int{3, 9, 38}, Kernel: []int{3, 3, 3}, Stride: []int{1, 1, 1}, Dilation: []int{1, 1, 2}, Pad: []int{1, 1, 1}},
+		{Batch: 1, Group: 1, Channels: 2, Filters: 3, In: []int{2, 3, 2, 5}, Out: []int{2, 3, 2, 5}, Kernel: []int{1, 3, 1, 3}, Stride: []int{1, 1, 1, 1}, Dilation: []int{1, 1, 1, 1}, Pad: []int{0, 1, 0, 1}},
+		{Batch: 1, Group: 1, Channels: 2, Filters: 3, In: []int{2, 2}, Out: []int{5, 6}, Kernel: []int{2, 2}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{3, 4}},
 		{Batch: 1, Group: 2, Channels: 1, Filters: 1, In: []int{40, 41}, Out: []int{40, 41}, Kernel: []int{3, 3}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{1, 1}},
 	} {
 		taps, filters := ref.Size(c.Kernel), c.Group*c.Filters
@@ -216,14 +226,29 @@ func intConvs[X, W kernel.Byte](t *testing.T) {
 		want := ref.Conv{Batch: c.Batch, Group: c.Group, InChannels: c.Group * c.Channels, OutChannels: filters,
 			Window:   ref.Window{In: c.In, Kernel: c.Kernel, Stride: c.Stride, Dilation: c.Dilation, PadBegin: c.Pad, Out: c.Out},
 			Epilogue: ref.Epilogue{Bias: "row", Beta: 1}}.Run(fx, fw, fb, nil)
+		c.SignedX, c.SignedW = byteType[X]() == dtype.I8, byteType[W]() == dtype.I8
 		c.Prepare()
 		s := newSpace(t)
 		px, pw, pzx, pzw, pb := in(s, "x", x), in(s, "w", w), in(s, "zero x", zx), in(s, "zero w", zw), in(s, "bias", bias)
-		dst, scratch := out[int32](s, "dst", len(want)), out[int32](s, "scratch", c.ScratchBytes()/4)
+		dst, narrow, scratch := out[int32](s, "dst", len(want)), out[X](s, "narrow", len(want)), out[int32](s, "scratch", c.ScratchBytes()/4)
+		scales, y, zero := make([]float32, filters), []float32{300}, []X{7}
+		for i := range scales {
+			scales[i] = float32(i+1) / 8
+		}
+		requant := kernel.Requant{A: numbersOf(dtype.F32, []float32{0.5}), B: numbersOf(dtype.F32, scales), Y: numbersOf(dtype.F32, y), Zero: numbersOf(byteType[X](), zero)}
 		backwards(c.Tiles(), func(i int) {
 			kernel.IntConvTile(&c, i, asBytes(dst), px, pw, numbersOf(byteType[X](), pzx), numbersOf(byteType[W](), pzw), pb, nil, scratch)
+			kernel.IntConvTile(&c, i, asBytes(narrow), px, pw, numbersOf(byteType[X](), pzx), numbersOf(byteType[W](), pzw), pb, &requant, scratch)
 		})
 		s.check()
+		least, most := kernel.IntRange(byteType[X]())
+		area := ref.Size(c.Out)
+		for i, w := range want {
+			k := 0.5 * scales[i/area%filters] / 300
+			if q := ref.Quantize(float32(w)*k, 1, 7, least, most); float64(narrow[i]) != q {
+				t.Fatalf("%+v: element %d: got %d requantised, want %v", c, i, narrow[i], q)
+			}
+		}
 		for i, w := range want {
 			if float64(dst[i]) != w {
 				t.Fatalf("element %d: got %d, want %v", i, dst[i], w)

@@ -1,0 +1,206 @@
+package kernel
+
+// Convolutions of bytes by the panels of bytegemm_panel.go. The filters are the left matrix, whose zeros go by rows, and the patches of
+// neighbouring positions the right one, so that results come as the planes that are wanted. A pad is the input's zero, from which nothing is
+// left when that is taken off.
+
+// patchBytes is what the patches of a part may take, and filterBytes its filters.
+const (
+	patchBytes  = 256 << 10
+	filterBytes = 1 << 20
+)
+
+func (c *IntConv) preparePanels() {
+	w := &c.window
+	*w = Window{In: c.In, Out: c.Out, Kernel: c.Kernel, Stride: c.Stride, Dilation: c.Dilation, PadBegin: c.Pad}
+	w.resolve()
+	w.dropUnits()
+	c.pointwise = c.taps == 1 && c.area == c.outArea && w.staysInside()
+
+	g := &c.gemm
+	*g = IntGemm{M: c.Filters, K: c.Channels * c.taps, SignedA: c.SignedW, SignedB: c.SignedX}
+	g.layout()
+	c.cols = min(byteCols, max(2, patchBytes/g.K/g.nr)*g.nr)
+	g.rows = min(c.Filters, max(byteRows, filterBytes/g.lda))
+	few := func() bool {
+		return c.Batch*c.Group*ceilDiv(c.Filters, g.rows)*ceilDiv(c.outArea, c.cols) < wantedTiles
+	}
+	for c.cols > 2*g.nr && few() {
+		c.cols /= 2
+	}
+	for g.rows > byteRows/4 && few() {
+		g.rows = ceilDiv(g.rows, 2)
+	}
+	c.cols, g.rows = evenTile(c.outArea, c.cols, g.nr), evenTile(c.Filters, g.rows, 1)
+	g.colTiles, g.rowTiles = ceilDiv(c.outArea, c.cols), ceilDiv(c.Filters, g.rows)
+	g.N = c.cols
+	if c.pointwise { // patches lie as they are wanted
+		g.N = c.area
+	}
+}
+
+func (c *IntConv) panelScratch() int { return c.gemm.ScratchBytes() + 8*c.gemm.rows + c.patchBytes() }
+
+func (c *IntConv) patchBytes() int {
+	if c.pointwise {
+		return 0
+	}
+	return c.gemm.K * c.cols
+}
+
+// filterWork is what is added to the sums of each filter, and what they are multiplied with.
+type filterWork struct {
+	add    []int32
+	factor []float32
+}
+
+// panelTile computes part t: some filters of a group at some positions.
+func (c *IntConv) panelTile(t int, dst, x, weights []byte, zeroX, zeroW Numbers, bias []int32, r *Requant, scratch []int32) {
+	g := &c.gemm
+	col := t % g.colTiles * c.cols
+	row := t / g.colTiles % g.rowTiles * g.rows
+	plane := t / g.colTiles / g.rowTiles
+	rows, end := min(g.rows, c.Filters-row), min(col+c.cols, c.outArea)
+	w := g.work(scratch)
+	last := scratch[:c.panelScratch()/4]
+	last = last[len(last)-2*g.rows-c.patchBytes()/4:]
+	f := filterWork{last[:rows], view[float32](bytesOf(last[g.rows:][:rows]))}
+	patches := bytesOf(last[2*g.rows:])
+	clear(w.from)
+	uniform := len(zeroW.Data) <= 1
+	filter := plane%c.Group*c.Filters + row
+	for i := range rows {
+		w.totals[i] = g.rowOfA(w.rows[i*g.lda:][:g.lda], weights[(filter+i)*g.K:][:g.K])
+	}
+	c.filters(&f, filter, w.totals, zeroX, zeroW, bias, r)
+	from, at := x[plane*c.Channels*c.area:], col
+	if !c.pointwise {
+		pad := byte(0)
+		if len(zeroX.Data) > 0 {
+			pad = zeroX.Data[0]
+		}
+		c.patches(patches, from, col, end-col, pad)
+		from, at = patches, 0
+	}
+	for ; col < end; col, at = col+g.nr, at+g.nr {
+		n := min(g.nr, end-col)
+		g.packPanel(w.panel, from, at, n, true)
+		if uniform {
+			zw := g.zeroOfA(zeroW, 0)
+			for j, total := range view[int32](w.panel[len(w.panel)-4*g.nr:]) {
+				w.from[j] = -zw * total
+			}
+		}
+		bytePanel(rows, g.depth, w.rows, g.lda, w.panel, w.sums, g.nr, n, w.from, 0)
+		p := bytePart{row: filter, rows: rows, cols: n, at: (plane*c.Filters+row)*c.outArea + col}
+		if !uniform {
+			c.lessZeros(&w, &p, zeroW)
+		}
+		c.write(&w, &p, dst, &f, r)
+	}
+}
+
+// lessZeros takes from the sums what the zeros of filters do that have one each.
+func (c *IntConv) lessZeros(w *byteWork, p *bytePart, zeroW Numbers) {
+	g := &c.gemm
+	totals := view[int32](w.panel[len(w.panel)-4*g.nr:])[:p.cols]
+	for i := range p.rows {
+		zw, sums := g.zeroOfA(zeroW, p.row+i), w.sums[i*g.nr:][:p.cols]
+		for j, total := range totals {
+			sums[j] -= zw * total
+		}
+	}
+}
+
+// filters works out what is added to each filter's sums, its bias less what the input's zero takes, and their factor.
+func (c *IntConv) filters(f *filterWork, first int, totals []int32, zeroX, zeroW Numbers, bias []int32, r *Requant) {
+	g := &c.gemm
+	zx := g.zeroOfB(zeroX, 0)
+	for i := range f.add {
+		f.add[i] = zx * (int32(g.K)*g.zeroOfA(zeroW, first+i) - totals[i])
+		if bias != nil {
+			f.add[i] += bias[first+i]
+		}
+		if r != nil {
+			f.factor[i] = float32(one(r.A, 0)) * float32(one(r.B, first+i)) / float32(one(r.Y, 0))
+		}
+	}
+}
+
+func (c *IntConv) write(w *byteWork, p *bytePart, dst []byte, f *filterWork, r *Requant) {
+	if r != nil {
+		r.narrow(dst[p.at:], c.outArea, w.sums, c.gemm.nr, p.cols, f)
+		return
+	}
+	for i, add := range f.add {
+		sums, to := w.sums[i*c.gemm.nr:][:p.cols], view[int32](dst)[p.at+i*c.outArea:][:p.cols]
+		for j, sum := range sums {
+			to[j] = sum + add
+		}
+	}
+}
+
+// patches gathers what the windows at positions [col, col+cols) read: a row per channel and tap.
+func (c *IntConv) patches(dst, x []byte, col, cols int, pad byte) {
+	w := &c.window
+	width := w.out[2]
+	for done := 0; done < cols; {
+		at := (col + done) % width
+		n := min(width-at, cols-done)
+		p := patchPiece{z: (col + done) / width / w.out[1], y: (col + done) / width % w.out[1], x: at, n: n, to: done}
+		c.patchPiece(&p, dst, x, pad)
+		done += n
+	}
+}
+
+// patchPiece gathers neighbouring positions of one row of the output.
+func (c *IntConv) patchPiece(p *patchPiece, dst, x []byte, pad byte) {
+	w := &c.window
+	to := p.to
+	for channel := range c.Channels {
+		for tz := range w.kernel[0] {
+			z := p.z*w.stride[0] - w.padBegin[0] + tz*w.dilation[0]
+			for ty := range w.kernel[1] {
+				y := p.y*w.stride[1] - w.padBegin[1] + ty*w.dilation[1]
+				var row []byte // none outside
+				if z >= 0 && z < w.in[0] && y >= 0 && y < w.in[1] {
+					row = x[((channel*w.in[0]+z)*w.in[1]+y)*w.in[2]:][:w.in[2]]
+				}
+				for tx := range w.kernel[2] {
+					patchTap(dst[to:][:p.n], row, p.x*w.stride[2]-w.padBegin[2]+tx*w.dilation[2], w.stride[2], pad)
+					to += c.cols
+				}
+			}
+		}
+	}
+}
+
+// patchTap copies every step-th byte of a row from at on, and the pad where that is outside.
+func patchTap(dst, row []byte, at, step int, pad byte) {
+	if step == 1 && at >= 0 && at+len(dst) <= len(row) {
+		copy(dst, row[at:])
+		return
+	}
+	before := 0
+	if at < 0 {
+		before = min(ceilDiv(-at, step), len(dst))
+	}
+	at += before * step
+	inside := min(ceilDiv(max(len(row)-at, 0), step), len(dst)-before)
+	for i := range dst[:before] {
+		dst[i] = pad
+	}
+	mid := dst[before:][:inside]
+	if step == 1 {
+		copy(mid, row[min(at, len(row)):])
+	} else {
+		for i := range mid {
+			mid[i] = row[at]
+			at += step
+		}
+	}
+	rest := dst[before+inside:]
+	for i := range rest {
+		rest[i] = pad
+	}
+}
