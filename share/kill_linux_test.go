@@ -95,16 +95,19 @@ func (c cell) run(t *testing.T) (wrong []string) {
 	return wrong
 }
 
+// scenes are who dies where.
+var scenes = []struct {
+	victim      string
+	first, last int
+}{{"owner", 1, 14}, {"consumer", 21, 31}, {"forwarder", 41, 43}, {"claimer", 44, 45}}
+
 func TestKillMatrix(t *testing.T) {
 	checkDescriptors(t)
 	for _, consumers := range []int{1, 3} {
-		for _, c := range []struct {
-			victim      string
-			first, last int
-		}{{"owner", 1, 14}, {"consumer", 21, 31}, {"forwarder", 41, 43}, {"claimer", 44, 45}} {
-			for step := c.first; step <= c.last; step++ {
-				t.Run(fmt.Sprintf("%s dies at %d with %d consumers", c.victim, step, consumers), func(t *testing.T) {
-					for _, wrong := range (cell{victim: c.victim, step: step, consumers: consumers, start: startRole}).run(t) {
+		for _, s := range scenes {
+			for step := s.first; step <= s.last; step++ {
+				t.Run(fmt.Sprintf("%s dies at %d with %d consumers", s.victim, step, consumers), func(t *testing.T) {
+					for _, wrong := range (cell{victim: s.victim, step: step, consumers: consumers, start: startRole}).run(t) {
 						t.Error(wrong)
 					}
 				})

@@ -13,14 +13,18 @@ import (
 	"time"
 )
 
-var kills = flag.Int("kills", 100, "how many processes TestRandomKills kills")
+var (
+	kills   = flag.Int("kills", 100, "how many processes TestRandomKills kills")
+	pythons = flag.Int("pythons", 0, "how many of 100 of them are in Python")
+)
 
 // TestRandomKills keeps consumers and an owner at work and kills them at any time: consumers all the while, every so often the
 // owner too. Each tensor carries a stamp that every consumer compares, at receipt, before its release and after the owner's
 // death; owners and consumers that live to their end report what is left.
 func TestRandomKills(t *testing.T) {
 	checkDescriptors(t)
-	r := &ruin{t: t, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), start: startRole}
+	r := &ruin{t: t, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))}
+	r.start = r.startEither
 	start := time.Now()
 	for r.consumers+r.owners < *kills && !t.Failed() {
 		r.epoch(filepath.Join(t.TempDir(), "s"))
@@ -40,6 +44,31 @@ type ruin struct {
 	mu                          sync.Mutex
 	tickets                     int
 	claimer                     *proc
+	starting                    map[*proc]bool // those in Python take a while
+}
+
+func (r *ruin) setStarting(p *proc, is bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.starting == nil {
+		r.starting = map[*proc]bool{}
+	}
+	r.starting[p] = is
+}
+
+func (r *ruin) isStarting(p *proc) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.starting[p]
+}
+
+func (r *ruin) startEither(t testing.TB, name, dir, role string, env ...string) *proc {
+	if r.random.IntN(100) < *pythons {
+		p := startPythonRole(t, name, dir, role, env...)
+		r.setStarting(p, true)
+		return p
+	}
+	return startRole(t, name, dir, role, env...)
 }
 
 func (r *ruin) epoch(dir string) {
@@ -54,9 +83,14 @@ func (r *ruin) epoch(dir string) {
 	for range 4 {
 		alive = append(alive, r.consumer(dir))
 	}
+	clear(r.starting)
 	for range 40 + r.random.IntN(40) {
 		time.Sleep(time.Duration(r.random.IntN(3000)) * time.Microsecond)
 		i := r.random.IntN(len(alive))
+		for r.isStarting(alive[i]) && r.random.IntN(10) > 0 { // most are to die at work
+			time.Sleep(time.Millisecond)
+			i = r.random.IntN(len(alive))
+		}
 		alive[i].cmd.Process.Kill()
 		r.report(alive[i].finish(true))
 		r.consumers++
@@ -94,6 +128,9 @@ func (r *ruin) consumer(dir string) *proc {
 	}
 	r.mu.Unlock()
 	go p.await("", func(line string) {
+		if line == "connected" {
+			r.setStarting(p, false)
+		}
 		if ticket, isTicket := strings.CutPrefix(line, "ticket "); isTicket {
 			r.mu.Lock()
 			r.tickets++
