@@ -268,7 +268,6 @@ func (p *Peer) postWith(h header, body func([]byte) []byte, fd int) error {
 		if !errors.Is(err, errBusy) {
 			return err
 		}
-		go p.flush()
 	}
 	if p.queued > maxQueued {
 		return errBusy
@@ -281,7 +280,9 @@ func (p *Peer) postWith(h header, body func([]byte) []byte, fd int) error {
 		}
 		q.fd = dup
 	}
-	p.queue = append(p.queue, q)
+	if p.queue = append(p.queue, q); len(p.queue) == 1 {
+		go p.flush()
+	}
 	p.queued += len(q.packet)
 	if p.queued > maxQueued {
 		go p.poison(malformed("got questions and no reader: %d bytes of answers wait", p.queued))
@@ -300,15 +301,11 @@ func (p *Peer) congested() bool {
 	return len(p.queue) > 0
 }
 
-// flush sends the queue.
+// flush sends the queue until it is empty. There is one at a time: it ends in the step that leaves the queue empty, and the
+// next packet that finds the socket full starts another.
 func (p *Peer) flush() {
-	for {
+	for left := true; left; {
 		p.outMu.Lock()
-		if len(p.queue) == 0 {
-			p.queue, p.queued = nil, 0
-			p.outMu.Unlock()
-			break
-		}
 		q := p.queue[0]
 		p.outMu.Unlock()
 		err := p.s.send(q.packet, q.fd, true)
@@ -320,6 +317,9 @@ func (p *Peer) flush() {
 			for _, q := range p.queue {
 				closeDescriptor(q.fd)
 			}
+			p.queue = nil
+		}
+		if left = len(p.queue) > 0; !left {
 			p.queue, p.queued = nil, 0
 		}
 		p.outMu.Unlock()

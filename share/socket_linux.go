@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -175,9 +176,18 @@ func closeDescriptor(fd int) {
 
 // awaitEnd returns when the peer's side is over, whatever packets of it were not read. The receiver calls it and receives no
 // more.
-func (s *socket) awaitEnd() {
-	// An error means that this end was closed meanwhile.
-	_ = s.raw.Read(sideIsOver)
+func (s *socket) awaitEnd() { s.awaitEndOr(func() bool { return false }) }
+
+// awaitEndOr returns when the peer's side is over, or at an interruption if given says so by then. Others are meant for a
+// receive.
+func (s *socket) awaitEndOr(given func() bool) {
+	for {
+		err := s.raw.Read(func(fd uintptr) bool { return given() || sideIsOver(fd) })
+		if !errors.Is(err, os.ErrDeadlineExceeded) || given() { // any other error: this end was closed meanwhile
+			return
+		}
+		s.resume()
+	}
 }
 
 // isOver reports whether the peer's side is over.
@@ -251,14 +261,17 @@ func duplicate(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_D
 func (s *socket) interrupt() { _ = s.c.SetReadDeadline(time.Unix(1, 0)) }
 func (s *socket) resume()    { _ = s.c.SetReadDeadline(time.Time{}) }
 
-// awaitEndUntil calls awaitEnd in a goroutine. ended is closed when it returns by itself; stop ends it, and waits for that.
+// awaitEndUntil waits for the end of the peer's side in a goroutine. ended is closed when it has come, or by stop, which waits
+// for that.
 func (s *socket) awaitEndUntil() (ended <-chan struct{}, stop func()) {
 	done := make(chan struct{})
+	var given atomic.Bool
 	go func() {
-		s.awaitEnd()
+		s.awaitEndOr(given.Load)
 		close(done)
 	}()
 	return done, func() {
+		given.Store(true)
 		s.interrupt()
 		<-done
 		s.resume()

@@ -1,0 +1,100 @@
+package share
+
+import (
+	"encoding/binary"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tenure-go/tenure/memory/memorytest"
+)
+
+// The tests of this file put steps of several goroutines or processes into the orders in which they are most likely to be wrong.
+
+// bareEnd returns a peer and the socket at its other end, behind which nobody keeps rules. Its HELLO is said and heard.
+func bareEnd(t *testing.T, o *Owner) (*Peer, int) {
+	t.Helper()
+	ours, theirs, err := Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd := ok(unix.Dup(int(theirs.Fd())))(t)
+	theirs.Close()
+	t.Cleanup(func() { unix.Close(fd) })
+	greeting := hello{version: version, maxLeases: 1 << 20, maxBytes: 1 << 40}
+	if err := unix.Send(fd, greeting.append(header{kind: kindHello}.append(nil)), 0); err != nil {
+		t.Fatal(err)
+	}
+	p := ok(o.Attach(t.Context(), ours))(t)
+	buf := make([]byte, maxPacket)
+	if n := ok(unix.Read(fd, buf))(t); n == 0 || kind(buf[0]) != kindHello {
+		t.Fatalf("got %v, want HELLO", buf[:n])
+	}
+	return p, fd
+}
+
+// TestPacketsGoOnce: packets that find the queue just emptied and the socket still full are sent once like all others.
+func TestPacketsGoOnce(t *testing.T) {
+	skipElsewhere(t)
+	checkDescriptors(t)
+	o := ok(NewOwner())(t)
+	defer o.Close()
+	p, fd := bareEnd(t, o)
+	if err := p.s.raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, 1) }); err != nil { // full at once
+		t.Fatal(err)
+	}
+	const writers, each = 8, 400
+	var work sync.WaitGroup
+	for w := range writers {
+		work.Go(func() {
+			for i := range each {
+				for p.congested() { // so that the queue is short, and empties often
+					runtime.Gosched()
+				}
+				p.reply(header{kind: kindCancel}, func(b []byte) []byte {
+					return le.AppendUint64(le.AppendUint64(b, uint64(w)), uint64(i))
+				})
+			}
+		})
+	}
+	seen := map[[2]uint64]int{}
+	buf := make([]byte, maxPacket)
+	for range writers * each {
+		n := ok(unix.Read(fd, buf))(t)
+		if n != headBytes+ticketBytes {
+			t.Fatalf("got a packet of %d bytes, want %d", n, headBytes+ticketBytes)
+		}
+		seen[[2]uint64{binary.LittleEndian.Uint64(buf[8:]), binary.LittleEndian.Uint64(buf[16:])}]++
+	}
+	work.Wait()
+	if len(seen) != writers*each {
+		t.Errorf("got %d different packets of %d", len(seen), writers*each)
+	}
+}
+
+// TestNothingEndsTheWaitForTheEnd: whoever waits for the end of a broken peer's side is not fooled by an interruption that was
+// meant for its last receive: the row would be dropped while the peer reads.
+func TestNothingEndsTheWaitForTheEnd(t *testing.T) {
+	skipElsewhere(t)
+	memorytest.Check(t)
+	o := ok(NewOwner())(t)
+	defer o.Close()
+	p, fd := bareEnd(t, o)
+	ended := make(chan struct{})
+	go func() {
+		p.s.awaitEnd()
+		close(ended)
+	}()
+	for range 20 {
+		p.s.interrupt()
+		time.Sleep(time.Millisecond)
+	}
+	if isClosed(ended) {
+		t.Error("an interruption passed for the end of file")
+	}
+	unix.Shutdown(fd, unix.SHUT_WR)
+	<-ended
+}
