@@ -56,7 +56,7 @@ func consume(what string) bool {
 
 // taken is where timed notes its figures: memory that is there before, so that no page of it is counted as a fault.
 var taken = func() []int64 {
-	all := make([]int64, 1<<16)
+	all := make([]int64, 1<<18)
 	for i := range all {
 		all[i] = 1
 	}
@@ -102,13 +102,37 @@ func startBare(ctx context.Context, self string) (session, error) {
 
 func (b *bare) turn(_ context.Context, n int, idle, limit time.Duration) ([]int64, error) {
 	packet, answer := make([]byte, offerBytes), make([]byte, releaseBytes)
-	return timed(n, idle, limit, func() error {
-		if _, err := b.conn.Write(packet); err != nil {
+	send := func() error {
+		_, err := b.conn.Write(packet)
+		return err
+	}
+	there := func() error {
+		if err := send(); err != nil {
 			return err
 		}
 		_, err := b.conn.Read(answer)
 		return err
+	}
+	if idle == 0 {
+		return timed(n, 0, limit, there)
+	}
+	late := false // an answer is out
+	all, err := timed(n, idle, limit, func() error {
+		if late {
+			if _, err := b.conn.Read(answer); err != nil { // it has been there for long
+				return err
+			}
+		}
+		late = true
+		if err := there(); err != nil {
+			return err
+		}
+		return send() // as a lender does
 	})
+	if late && err == nil {
+		_, err = b.conn.Read(answer)
+	}
+	return all, err
 }
 
 func (b *bare) processes() []int { return []int{os.Getpid(), b.cmd.Process.Pid} }

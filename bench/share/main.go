@@ -21,6 +21,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,7 @@ type options struct {
 	turn   time.Duration
 	kills  int
 	many   int // tensors that are shared at once
+	memory bool
 	only   string
 }
 
@@ -48,6 +50,7 @@ func main() {
 	flag.DurationVar(&o.turn, "turn", 120*time.Millisecond, "how long a turn lasts: one hand-over at least")
 	flag.IntVar(&o.kills, "kills", 100, "how many consumers are killed; 0 for none")
 	flag.IntVar(&o.many, "many", 10000, "how many tensors are shared at once to count descriptors; 0 for none")
+	flag.BoolVar(&o.memory, "memory", true, "count page faults and maps")
 	flag.StringVar(&o.only, "only", "", "only paths whose name contains this, and the bare round trip")
 	flag.Parse()
 	var err error
@@ -115,12 +118,21 @@ func run(ctx context.Context, w io.Writer, o options) error {
 	for _, m := range missing {
 		fmt.Fprintln(w, "left out:", m)
 	}
-	r := &report{sizes: o.sizes, paths: paths}
+	r := &report{sizes: o.sizes, paths: paths, steady: map[string]steady{}}
 	for _, size := range o.sizes {
 		if err := measure(ctx, r, size, o); err != nil {
 			return err
 		}
 		fmt.Fprintln(os.Stderr, sizeText(size), "done")
+	}
+	if o.memory {
+		for _, p := range paths {
+			if p.name == goName || p.name == pythonName {
+				if r.steady[p.name], err = watchMemory(ctx, p, slices.Min(o.sizes)); err != nil {
+					return fmt.Errorf("%s: %w", p.name, err)
+				}
+			}
+		}
 	}
 	if o.many > 0 {
 		if r.descriptors, err = countDescriptors(ctx, self, o.many); err != nil {
@@ -157,7 +169,7 @@ const (
 	idleTime = time.Millisecond
 	aloneAt  = 128 << 20 // paths that copy so much are set up one at a time
 	slow     = 20 * time.Millisecond
-	warmUp   = time.Second // until the heaps of both processes have been collected and touch no new pages
+	warmUp   = 500 * time.Millisecond
 )
 
 // measure lets the paths take turns with one size.
@@ -203,9 +215,11 @@ func takeTurn(ctx context.Context, r *report, p *path, s session, size, turn int
 		defer func() { err = errors.Join(err, s.close()) }()
 	}
 	f := r.at(p.name, size)
-	if err := f.takeHot(ctx, s, o.turn); err != nil {
+	hot, err := s.turn(ctx, 1<<20, 0, o.turn)
+	if err != nil {
 		return err
 	}
+	f.hot = append(f.hot, hot...)
 	if time.Duration(f.hot[len(f.hot)-1]) > slow {
 		return nil // a pause makes no difference
 	}
@@ -214,31 +228,46 @@ func takeTurn(ctx context.Context, r *report, p *path, s session, size, turn int
 	return err
 }
 
-// takeHot hands over without a pause, and notes what that does to the memory of both processes.
-func (f *figures) takeHot(ctx context.Context, s session, limit time.Duration) error {
-	mapsBefore, err := mapsOf(s.processes())
+// steady is what a path does to the memory of both processes when nothing is new any more.
+type steady struct{ handOvers, faults, maps int }
+
+const (
+	settling = 4 * time.Second // until the heaps of both processes have their size
+	watching = 2 * time.Second
+)
+
+// watchMemory hands one tensor over many times.
+func watchMemory(ctx context.Context, p *path, size int) (st steady, err error) {
+	s, err := p.start(ctx, size)
 	if err != nil {
-		return err
+		return st, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if _, err := s.turn(ctx, 1<<30, 0, settling); err != nil {
+		return st, err
+	}
+	maps, err := mapsOf(s.processes())
+	if err != nil {
+		return st, err
 	}
 	before, err := faultsOf(s.processes())
 	if err != nil {
-		return err
+		return st, err
 	}
-	hot, err := s.turn(ctx, 1<<20, 0, limit)
+	all, err := s.turn(ctx, 1<<30, 0, watching)
 	if err != nil {
-		return err
+		return st, err
 	}
 	after, err := faultsOf(s.processes())
 	if err != nil {
-		return err
+		return st, err
 	}
-	f.hot = append(f.hot, hot...)
-	f.faults += after - before
-	maps, err := mapsOf(s.processes())
-	for place := range maps {
-		if !mapsBefore[place] {
-			f.newMaps++
+	st.handOvers, st.faults = len(all), int(after-before)
+	now, err := mapsOf(s.processes())
+	for place := range now {
+		if !maps[place] {
+			st.maps++
 		}
 	}
-	return err
+	return st, err
 }

@@ -82,6 +82,7 @@ func TestReport(t *testing.T) {
 			}
 		}
 	}
+	r.steady = map[string]steady{goName: {handOvers: 1000, faults: 2, maps: 1}}
 	r.descriptors = shared{tensors: 9, owner: 3, ownerSock: 1, ownerArenas: 2, consumer: 1}
 	r.deaths = []death{{end: 5_000_000, free: 5_020_000}, {end: 6_000_000, free: 6_010_000}, {end: 7_000_000, free: 7_030_000}}
 	var b bytes.Buffer
@@ -98,6 +99,7 @@ func TestReport(t *testing.T) {
 		"Go to Go, idle 1.0 / 1.0 2.0 / 2.0",
 		"Go to Go, 1 MiB / 1 KiB want <= 1.10 got 1.50",
 		"Go to Go / bare round trip, hot want <= 1.30 got 1.00 (0.67 to 1.00 over the sizes)",
+		"Go to Go, page faults and maps want 0 got 2 and 1 in 1000 hand-overs, both processes",
 		"descriptors with 9 tensors shared want <= 4 got 3 in the owner (1 sockets, 2 arenas), 1 in the consumer",
 		"from SIGKILL to a free block, median of 3 want <= the kernel's end of file + 1000 µs got 6010 µs, end of file 6000 µs, difference 20.0 µs (p99 30.0)",
 	} {

@@ -12,16 +12,13 @@ type report struct {
 	sizes       []int
 	paths       []*path
 	figures     map[string]*figures
+	steady      map[string]steady
 	descriptors shared
 	deaths      []death
 }
 
 // figures are a path's with one size.
-type figures struct {
-	hot, idle []int64
-	faults    int64 // of both processes, in the hot turns
-	newMaps   int64
-}
+type figures struct{ hot, idle []int64 }
 
 func (r *report) at(name string, size int) *figures {
 	if r.figures == nil {
@@ -104,12 +101,9 @@ func (r *report) writeGoals(w io.Writer) {
 		}
 		goal(name+" / bare round trip, hot", want, r.against(name, func(f *figures) []int64 { return f.hot }))
 		goal(name+" / bare round trip, idle", want, r.against(name, func(f *figures) []int64 { return f.idle }))
-		faults, maps, n := int64(0), int64(0), 0
-		for _, size := range r.sizes {
-			f := r.at(name, size)
-			faults, maps, n = faults+f.faults, maps+f.newMaps, n+len(f.hot)
+		if st := r.steady[name]; st.handOvers > 0 {
+			goal(name+", page faults and maps", "0", fmt.Sprintf("%d and %d in %d hand-overs, both processes", st.faults, st.maps, st.handOvers))
 		}
-		goal(name+", page faults and maps", "0", fmt.Sprintf("%d and %d in %d hand-overs, both processes", faults, maps, n))
 	}
 	if s := r.descriptors; s.tensors > 0 {
 		goal(fmt.Sprintf("descriptors with %d tensors shared", s.tensors), "<= 4", fmt.Sprintf("%d in the owner (%d sockets, %d arenas), %d in the consumer", s.owner, s.ownerSock, s.ownerArenas, s.consumer))
