@@ -284,3 +284,25 @@ func BenchmarkIntConv(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkQuantize(b *testing.B) {
+	const n = 1 << 18
+	q := kernel.Quant{Axis: 1, Inner: n, Block: 1}
+	of := func(x []float32) kernel.Numbers { return kernel.Numbers{DType: dtype.F32, Data: wide(x)} }
+	x, back, narrow := of(ramp(n)), of(make([]float32, n)), kernel.Numbers{DType: dtype.U8, Data: make([]byte, n)}
+	scale, zero := of([]float32{0.1}), kernel.Numbers{DType: dtype.U8, Data: []byte{100}}
+	perVariant(b, func(b *testing.B, variant string) {
+		b.Run(variant+"/quantize", func(b *testing.B) {
+			b.SetBytes(4 * n)
+			for b.Loop() {
+				kernel.Quantize(&q, 0, n, narrow, x, scale, zero, true)
+			}
+		})
+		b.Run(variant+"/dequantize", func(b *testing.B) {
+			b.SetBytes(4 * n)
+			for b.Loop() {
+				kernel.Dequantize(&q, 0, n, back, narrow, scale, zero)
+			}
+		})
+	})
+}

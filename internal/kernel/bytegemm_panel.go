@@ -239,6 +239,7 @@ func (r *Requant) rows(w *byteWork, p *bytePart, g *IntGemm, dst []byte) {
 	lo, hi := IntRange(r.Zero.DType)
 	zero, y := one(r.Zero, 0), float32(one(r.Y, 0))
 	scale := view[float32](bytesOf(w.scale))[:p.cols]
+	perRow := len(r.B.Data) == r.B.DType.Size()
 	for i := range p.rows {
 		if i == 0 || len(r.A.Data) > r.A.DType.Size() {
 			a := float32(one(r.A, p.row+i))
@@ -247,8 +248,12 @@ func (r *Requant) rows(w *byteWork, p *bytePart, g *IntGemm, dst []byte) {
 			}
 		}
 		out, sums := dst[p.at+i*g.N:][:p.cols], w.sums[i*g.nr:][:p.cols]
-		for j, k := range scale {
-			out[j] = byte(saturate(float32(sums[j])*k, zero, lo, hi))
+		done := 0
+		if perRow && scale[0]-scale[0] == 0 { // finite
+			done = narrowSums(out, sums, 0, scale[0], lo, hi, zero)
+		}
+		for j := done; j < len(out); j++ {
+			out[j] = byte(saturate(float32(sums[j])*scale[j], zero, lo, hi))
 		}
 	}
 }

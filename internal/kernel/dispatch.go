@@ -26,6 +26,7 @@ func installPortable() {
 	gemvDot = portableGemvDot
 	byteNR, byteStep, bytePanel = 0, 0, nil
 	byteGroups, narrowSums = nil, noSums
+	quantizeRow, dequantizeRow = nil, nil
 	patchRows = nil
 	convTiles, convLeaves, convRowTiles = nil, nil, nil
 	windowRows, padRows, rowLanes = portableWindowRows, portablePadRows, 1

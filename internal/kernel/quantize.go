@@ -96,9 +96,54 @@ func saturate(x float32, zero, lo, hi float64) int32 {
 	return int32(min(max(v, lo), hi))
 }
 
+// The loops between float32 and bytes that share a scale are dispatch points, nil where there are none. They return how many elements they
+// have done.
+var (
+	quantizeRow   func(dst []byte, x []float32, scale float32, lo, hi, zero float64) int
+	dequantizeRow func(dst []float32, x []byte, signed bool, scale float32, zero float64) int
+)
+
+func isByte(dt dtype.DType) bool { return dt == dtype.I8 || dt == dtype.U8 }
+
+// quantizeBytes is Quantize from float32 to bytes.
+func quantizeBytes(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
+	least, most := IntRange(dst.DType)
+	in := view[float32](x.Data[4*lo : 4*hi])
+	out := dst.Data[lo:hi]
+	for i := 0; i < len(in); {
+		at, run := q.at(lo + i)
+		k, z := float32(scale.At(at)), zero.zeroAt(at)
+		end := min(len(in), i+run)
+		for i += quantizeRow(out[i:end], in[i:end], k, least, most, z); i < end; i++ {
+			out[i] = byte(saturate(in[i]/k, z, least, most))
+		}
+	}
+}
+
+// dequantizeBytes is Dequantize from bytes to float32.
+func dequantizeBytes(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
+	in, out, signed := x.Data[lo:hi], view[float32](dst.Data[4*lo:4*hi]), x.DType == dtype.I8
+	for i := 0; i < len(in); {
+		at, run := q.at(lo + i)
+		k, z := float32(scale.At(at)), zero.zeroAt(at)
+		end := min(len(in), i+run)
+		for i += dequantizeRow(out[i:end], in[i:end], signed, k, z); i < end; i++ {
+			v := float64(in[i])
+			if signed {
+				v = float64(int8(in[i]))
+			}
+			out[i] = float32(v-z) * k
+		}
+	}
+}
+
 // Quantize computes elements [lo, hi) of dst = x / scale + zero, where lo is a multiple of 128; zero may be absent. Integers saturate,
 // floats do where asked to.
 func Quantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers, saturates bool) {
+	if quantizeRow != nil && x.DType == dtype.F32 && isByte(dst.DType) {
+		quantizeBytes(q, lo, hi, dst, x, scale, zero)
+		return
+	}
 	var in, out [castChunk]float32
 	var whole [castChunk]int32
 	least, most := IntRange(dst.DType)
@@ -127,6 +172,10 @@ func Quantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers, saturates bool)
 
 // Dequantize computes elements [lo, hi) of dst = (x - zero) * scale, where lo is a multiple of 128; zero may be absent.
 func Dequantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
+	if dequantizeRow != nil && dst.DType == dtype.F32 && isByte(x.DType) {
+		dequantizeBytes(q, lo, hi, dst, x, scale, zero)
+		return
+	}
 	var in [castChunk]float64
 	var out [castChunk]float32
 	for ; lo < hi; lo += castChunk {
@@ -145,10 +194,7 @@ func Dequantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 
 // DynamicScale returns the scale and the zero under which uint8 holds x, and 0.
 func DynamicScale(x []float32) (scale float32, zero uint8) {
-	var lo, hi float32
-	for _, v := range x {
-		lo, hi = min(lo, v), max(hi, v)
-	}
+	lo, hi := min(0, rowMin(x)), max(0, rowMax(x))
 	if scale = (hi - lo) / 255; scale == 0 {
 		return 1, 0
 	}

@@ -30,6 +30,30 @@ func (v *byteCode) install() {
 	bytePanel = v.bytePanel
 	byteGroups = v.groups
 	narrowSums = v.narrow
+	quantizeRow, dequantizeRow = quantizeVectors, dequantizeVectors
+}
+
+func quantizeVectors(dst []byte, x []float32, scale float32, lo, hi, zero float64) int {
+	n := len(x) / 8
+	if n > 0 {
+		_ = dst[n*8-1]
+		quantizeBytes256(n, &dst[0], &x[0], scale, float32(lo-zero), float32(hi-zero), int32(zero))
+	}
+	return n * 8
+}
+
+func dequantizeVectors(dst []float32, x []byte, signed bool, scale float32, zero float64) int {
+	n := len(x) / 8
+	if n == 0 {
+		return 0
+	}
+	_ = dst[n*8-1]
+	if signed {
+		dequantizeI8x256(n, &dst[0], &x[0], scale, int32(zero))
+	} else {
+		dequantizeU8x256(n, &dst[0], &x[0], scale, int32(zero))
+	}
+	return n * 8
 }
 
 // groups packs as many whole groups of rows as lie in b, a panel's width of each, and returns how many.

@@ -7,6 +7,11 @@ func (a *assembler) byteKernels() {
 	a.tiles("byteTiles", "byteTileFunc", a.rows, a.byteTile)
 	a.packBytes()
 	a.requant()
+	if !a.masks { // as fast as memory already
+		a.quantize()
+		a.dequantize("U8", "VPMOVZXBD")
+		a.dequantize("I8", "VPMOVSXBD")
+	}
 }
 
 // packBytes lays rows of a panel's width side by side, as many as a group has, and adds up the columns. The bytes are signed once flip,
@@ -106,17 +111,7 @@ func (a *assembler) requant() {
 	a.ps("VMULPS", scale, x, x)
 	a.ps("VMAXPS", lo, x, x)
 	a.ps("VMINPS", hi, x, x)
-	a.op("VCVTPS2DQ %s, %s", a.v(x), a.v(x))
-	a.op("VPADDD %s, %s, %s", a.v(zero), a.v(x), a.v(x))
-	if a.masks {
-		a.op("VPMOVDB %s, (DI)", a.v(x))
-	} else {
-		const lowBytes = 0x808080800c080400 // of four words
-		a.op("VPSHUFB %s, Y0, Y0", a.constant(lowBytes))
-		a.op("VEXTRACTI128 $1, Y0, X6")
-		a.op("VPUNPCKLDQ X6, X0, X0")
-		a.op("VMOVQ X0, (DI)")
-	}
+	a.storeBytes(x, zero, zero+1)
 	a.op("ADDQ $%d, SI", a.bytes())
 	a.op("ADDQ $%d, DI", a.lanes)
 	a.op("DECQ CX")
@@ -169,4 +164,67 @@ func (t *tile) byteStep(u int) {
 			t.op("VPADDD %s, %s, %s", product, sum, sum)
 		}
 	}
+}
+
+// storeBytes rounds a vector of numbers that fit into bytes, adds zero and stores it.
+func (a *assembler) storeBytes(x, zero, spare int) {
+	a.op("VCVTPS2DQ %s, %s", a.v(x), a.v(x))
+	a.op("VPADDD %s, %s, %s", a.v(zero), a.v(x), a.v(x))
+	if a.masks {
+		a.op("VPMOVDB %s, (DI)", a.v(x))
+		return
+	}
+	const lowBytes = 0x808080800c080400 // of four words
+	a.op("VPSHUFB %s, Y%d, Y%d", a.constant(lowBytes), x, x)
+	a.op("VEXTRACTI128 $1, Y%d, X%d", x, spare)
+	a.op("VPUNPCKLDQ X%d, X%d, X%d", spare, x, x)
+	a.op("VMOVQ X%d, (DI)", x)
+}
+
+// quantize gives zero for NaN.
+func (a *assembler) quantize() {
+	in := []param{{"n", "int"}, {"dst", "*byte"}, {"x", "*float32"}, {"scale", "float32"}, {"lo", "float32"}, {"hi", "float32"}, {"zero", "int32"}}
+	a.function("quantizeBytes", "is min(max(x[i]/scale, lo), hi) rounded to the nearest integer, plus zero, for n times eight numbers; n is not 0.", in, nil)
+	for i, reg := range []string{"CX", "DI", "SI"} {
+		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
+	}
+	const x, scale, lo, hi, zero, nothing = 0, 1, 2, 3, 4, 5
+	for i := range 4 {
+		a.op("VBROADCASTSS %s, %s", a.arg(in[3+i]), a.v(scale+i))
+	}
+	a.clear(nothing, 1)
+	a.label("eight")
+	a.op("VMOVUPS (SI), %s", a.v(x))
+	a.ps("VDIVPS", scale, x, x)
+	a.choose("PS", unordered, a.v(x), a.v(x), a.v(nothing), a.v(x))
+	a.ps("VMAXPS", lo, x, x)
+	a.ps("VMINPS", hi, x, x)
+	a.storeBytes(x, zero, nothing+1)
+	a.op("ADDQ $32, SI")
+	a.op("ADDQ $8, DI")
+	a.op("DECQ CX")
+	a.op("JNZ eight")
+	a.ret()
+}
+
+func (a *assembler) dequantize(name, widen string) {
+	in := []param{{"n", "int"}, {"dst", "*float32"}, {"x", "*byte"}, {"scale", "float32"}, {"zero", "int32"}}
+	a.function("dequantize"+name+"x", "is (x[i] - zero) * scale for n times eight bytes; n is not 0.", in, nil)
+	for i, reg := range []string{"CX", "DI", "SI"} {
+		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
+	}
+	const x, scale, zero = 0, 1, 2
+	a.op("VBROADCASTSS %s, %s", a.arg(in[3]), a.v(scale))
+	a.op("VBROADCASTSS %s, %s", a.arg(in[4]), a.v(zero))
+	a.label("eight")
+	a.op("%s (SI), %s", widen, a.v(x))
+	a.op("VPSUBD %s, %s, %s", a.v(zero), a.v(x), a.v(x))
+	a.op("VCVTDQ2PS %s, %s", a.v(x), a.v(x))
+	a.ps("VMULPS", scale, x, x)
+	a.op("VMOVUPS %s, (DI)", a.v(x))
+	a.op("ADDQ $8, SI")
+	a.op("ADDQ $32, DI")
+	a.op("DECQ CX")
+	a.op("JNZ eight")
+	a.ret()
 }

@@ -23,7 +23,7 @@ type part struct {
 
 var parts = []part{
 	{"gemm", []string{"gemm.go"}, (*assembler).gemmKernels},
-	{"bytes", []string{"gemm.go", "bytes.go"}, (*assembler).byteKernels},
+	{"bytes", []string{"gemm.go", "bytes.go", "moments.go"}, (*assembler).byteKernels},
 	{"conv", []string{"conv.go", "convtile.go", "convrow.go", "window.go"}, (*assembler).convKernels},
 	{"rows", []string{"rows.go", "functions.go", "softmax.go", "moments.go", "transpose.go", "half.go"}, (*assembler).rowKernels},
 }

@@ -1,6 +1,7 @@
 package kerneltest
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"unsafe"
@@ -43,6 +44,9 @@ func quantizeRows[T int8 | uint8 | int16](t *testing.T, dt dtype.DType, dims []i
 		count = n / dims[axis] * ((dims[axis] + block - 1) / block)
 	}
 	x := ref.Map(uniform(r, n), func(v float32) float32 { return v * 20 })
+	for i, v := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 3e38, -3e38, 0, 1e-40} { // in vectors and behind them
+		x[i], x[n-1-i] = v, v
+	}
 	scales := ref.Map(uniform(r, count), func(v float32) float32 { return 0.05 + v*v })
 	zeros := make([]T, count)
 	for i := range zeros {

@@ -4,7 +4,11 @@ import "math"
 
 // Quantize is x / scale + zero, rounded to even and held between lo and hi; the division is in float32.
 func Quantize(x, scale float32, zero, lo, hi float64) float64 {
-	return math.Min(math.Max(math.RoundToEven(float64(x/scale))+zero, lo), hi)
+	v := math.RoundToEven(float64(x/scale)) + zero
+	if v != v { // NaN is zero
+		v = zero
+	}
+	return math.Min(math.Max(v, lo), hi)
 }
 
 // ScaleOf is which scale the element at idx has: that of its index on the axis, or where block is not 0 of its block there.
