@@ -238,20 +238,29 @@ func (t *weakTable[T]) at(key uint32, step int) (*T, int) {
 	return nil, 0
 }
 
-// leaves appends the table's values, alive or dead, to into.
-func (t *weakTable[T]) leaves(into []leaf[T]) []leaf[T] {
+// all goes through the table's values, alive or dead.
+func (t *weakTable[T]) all(yield func(leaf[T]) bool) {
 	if t == nil {
-		return into
+		return
 	}
 	for i := range t.blocks {
 		b := &t.blocks[i]
 		for lane := range lanes {
-			if key := b.keys[lane].Load(); key != 0 {
-				into = append(into, leaf[T]{key: key, aged: b.aged>>lane&1 != 0, witness: b.witnesses>>lane&1 != 0, ref: b.values[lane]})
+			key := b.keys[lane].Load()
+			if key != 0 && !yield(leaf[T]{key: key, aged: b.aged>>lane&1 != 0, witness: b.witnesses>>lane&1 != 0, ref: b.values[lane]}) {
+				return
 			}
 		}
 	}
-	return into
+}
+
+// grown returns a table with the same values and room for as many more.
+func (t *weakTable[T]) grown() *weakTable[T] {
+	larger := newWeak[T](nil, 2*t.len()+1)
+	for l := range t.all {
+		larger.add(l)
+	}
+	return larger
 }
 
 // dead counts values that were found dead, and the witnesses among them.
@@ -261,7 +270,7 @@ func (d *dead) add(e dead) { d.all, d.witnesses = d.all+e.all, d.witnesses+e.wit
 
 // live appends the table's live values to into and counts the others.
 func (t *weakTable[T]) live(into []leaf[T]) (_ []leaf[T], d dead) {
-	for _, l := range t.leaves(nil) {
+	for l := range t.all {
 		if l.value = l.ref.Value(); l.value != nil {
 			into = append(into, l)
 			continue

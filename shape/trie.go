@@ -199,7 +199,7 @@ func (t *trie[T]) add(n *node[T], l leaf[T], weakly bool) {
 	if weakly {
 		weak := n.weak.Load()
 		if weak == nil || weak.isFull() {
-			weak = newWeak(weak.leaves(nil), 2*weak.len()+1)
+			weak = weak.grown()
 			weak.add(l)
 			n.weak.Store(weak)
 		} else {

@@ -409,7 +409,8 @@ func TestTables(t *testing.T) {
 		held, weak := newHeld(leaves[:len(leaves)/2], len(leaves)%2 == 0), newWeak(leaves[:len(leaves)/2], 0)
 		for _, l := range leaves[len(leaves)/2:] {
 			if weak == nil || weak.isFull() {
-				weak = newWeak(append(weak.leaves(nil), l), 2*weak.len())
+				weak = weak.grown()
+				weak.add(l)
 			} else {
 				weak.add(l)
 			}
