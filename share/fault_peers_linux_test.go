@@ -366,6 +366,40 @@ func TestErrorsNameTheBreach(t *testing.T) {
 	r.close()
 }
 
+// TestWhatTheDeadSentStillComes: packets that the dead did not read are said by an error, which comes before what they sent.
+func TestWhatTheDeadSentStillComes(t *testing.T) {
+	o, err := share.NewOwner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	arena := shared(t, 8192)
+	copy(arena.Bytes()[64:], "the last words")
+	r, p := attach(t, o)
+	// It never reads MAPPED.
+	r.send(arenaNote(arenaID, 8192), arena.Fd())
+	for i := range 50 {
+		r.send(message(mOffer, 1, 0, tensorAt(uint64(i+1), arenaID, 64, 14)))
+	}
+	r.close()
+	if err := arena.Close(); err != nil {
+		t.Error(err)
+	}
+	for i := range 50 {
+		got, err := p.Receive(within(t))
+		if err != nil {
+			t.Fatalf("offer %d: %v", i, err)
+		}
+		if data, _ := got.Tensor.UnsafeBytes(); string(data) != "the last words" {
+			t.Errorf("offer %d: got %q", i, data)
+		}
+		mustRelease(t, got.Tensor)
+	}
+	if _, err := p.Receive(within(t)); !errors.Is(err, share.ErrClosed) {
+		t.Errorf("after the last: got %v, want ErrClosed", err)
+	}
+	closePeer(t, p)
+}
+
 // TestQuestionsEndWithTheConnection: whoever waits for an answer from a peer that breaks the protocol does not wait for its end.
 func TestQuestionsEndWithTheConnection(t *testing.T) {
 	o, err := share.NewOwner()
