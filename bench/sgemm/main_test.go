@@ -41,6 +41,9 @@ func TestRun(t *testing.T) {
 		if row.Difference != 0 || row.Tenure <= 0 || row.ORT <= 0 || row.Peak <= 0 || row.Threads != 1 || row.CPU == "" {
 			t.Errorf("got row %+v, want speeds and no difference", row)
 		}
+		if (row.Read > 0) != strings.HasPrefix(row.Size, "1x") {
+			t.Errorf("got row %+v, want how fast memory is read for one row alone", row)
+		}
 	}
 	if want := "1x3072x768 constant, 1x3072x768 dynamic, 256x256x256 constant, 256x256x256 dynamic"; strings.Join(got, ", ") != want {
 		t.Errorf("got %v, want %s", got, want)
@@ -52,7 +55,7 @@ func TestRun(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	r := report{Machine: "test machine", When: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), ORT: "ONNX Runtime 1",
-		Rows: []row{{Size: "1x2x3", B: "constant", CPU: "avx2", Threads: 2, Tenure: 90e9, ORT: 100e9, Peak: 180e9, Difference: 1e-6}}}
+		Rows: []row{{Size: "1x2x3", B: "constant", CPU: "avx2", Threads: 2, Tenure: 90e9, ORT: 100e9, Peak: 180e9, Read: 120e9, Difference: 1e-6}}}
 	var b bytes.Buffer
 	if err := r.table(&b); err != nil {
 		t.Fatal(err)
@@ -60,8 +63,8 @@ func TestTable(t *testing.T) {
 	const want = `test machine, 2026-01-02T03:04:05Z
 ONNX Runtime 1
 
-  MxNxK         B   set  threads  Tenure GFLOP/s    ORT  Tenure/ORT   peak  Tenure/peak  difference  others
-  1x2x3  constant  avx2        2            90.0  100.0        0.90  180.0         0.50     1.0e-06     0.0
+  MxNxK         B   set  threads  Tenure GFLOP/s    ORT  Tenure/ORT   peak  Tenure/peak  of reading b  difference  others
+  1x2x3  constant  avx2        2            90.0  100.0        0.90  180.0         0.50          0.75     1.0e-06     0.0
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)

@@ -46,6 +46,11 @@ func Copy(dst, src []float32, threads int, streaming bool) time.Duration {
 	return split(len(dst), threads, func(from, to int) { copyFloats(dst[from:to], src[from:to], streaming) })
 }
 
+// Read adds x up and returns how long it took.
+func Read(x []float32, threads int) time.Duration {
+	return split(len(x), threads, func(from, to int) { readFloats(x[from:to]) })
+}
+
 // Scale multiplies x by s in place.
 func Scale(x []float32, s float32, threads int) time.Duration {
 	return split(len(x), threads, func(from, to int) { scaleFloats(x[from:to], s) })
@@ -89,6 +94,13 @@ func parallel(threads int, f func(thread int)) time.Duration {
 	f(0)
 	done.Wait()
 	return time.Since(start)
+}
+
+func readPlain(x []float32) (sum float32) {
+	for _, v := range x {
+		sum += v
+	}
+	return sum
 }
 
 func copyPlain(dst, src []float32) { copy(dst, src) }

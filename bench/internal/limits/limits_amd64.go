@@ -19,6 +19,9 @@ func fmaAVX2(loops int)
 func fmaAVX512(loops int)
 
 //go:noescape
+func readAVX2(x *float32, n int) float32
+
+//go:noescape
 func copyAVX2(dst, src *float32, n int)
 
 //go:noescape
@@ -53,6 +56,14 @@ func whole(n int) int {
 		return 0
 	}
 	return n / block * block
+}
+
+func readFloats(x []float32) (sum float32) {
+	n := whole(len(x))
+	if n > 0 {
+		sum = readAVX2(&x[0], n)
+	}
+	return sum + readPlain(x[n:])
 }
 
 func copyFloats(dst, src []float32, streaming bool) {

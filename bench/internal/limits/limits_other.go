@@ -9,6 +9,8 @@ func fma(_ Level, loops int) int {
 	return operations
 }
 
+func readFloats(x []float32) float32 { return readPlain(x) }
+
 func copyFloats(dst, src []float32, _ bool) { copyPlain(dst, src) }
 
 func scaleFloats(x []float32, s float32) { scalePlain(x, s) }

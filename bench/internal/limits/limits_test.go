@@ -30,6 +30,10 @@ func TestLoopsAgainstGo(t *testing.T) {
 				if !slices.Equal(x, a) {
 					t.Fatalf("copy of %d, %d threads, streaming %v: got %v, want %v", n, threads, streaming, x, a)
 				}
+				if got, want := readFloats(a), readPlain(a); got != want { // small whole numbers: exact in any order
+					t.Fatalf("read of %d: got a sum of %v, want %v", n, got, want)
+				}
+				Read(a, threads)
 				Scale(x, 3, threads)
 				copy(want, a)
 				scalePlain(want, 3)
