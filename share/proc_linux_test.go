@@ -56,9 +56,10 @@ func startProc(t testing.TB, name string, cmd *exec.Cmd) *proc {
 		}
 		close(p.ended)
 	}()
+	process, ended := cmd.Process, p.ended // and not p: a test may start a hundred thousand
 	t.Cleanup(func() {
-		cmd.Process.Kill()
-		<-p.ended
+		process.Kill()
+		<-ended
 	})
 	return p
 }

@@ -25,9 +25,13 @@ func TestRandomKills(t *testing.T) {
 	checkDescriptors(t)
 	r := &ruin{t: t, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))}
 	r.start = r.startEither
-	start := time.Now()
+	start, tens := time.Now(), 0
 	for r.consumers+r.owners < *kills && !t.Failed() {
 		r.epoch(filepath.Join(t.TempDir(), "s"))
+		if now := (r.consumers + r.owners) / 10000; now > tens {
+			tens = now
+			t.Logf("%d killed in %s", r.consumers+r.owners, time.Since(start).Round(time.Second))
+		}
 	}
 	t.Logf("%d consumers and %d owners killed in %s, %d tickets passed on, %d consumers and %d owners ended in order",
 		r.consumers, r.owners, time.Since(start).Round(time.Second), r.tickets, r.cleanConsumers, r.cleanOwners)
