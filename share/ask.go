@@ -198,6 +198,20 @@ func (p *Peer) no(request uint32, code uint32, why string) {
 	})
 }
 
+// noBecause answers a question with an error. A connection that is ending answers nothing: its end is the answer.
+func (p *Peer) noBecause(request uint32, err error) {
+	code := notSupported
+	switch {
+	case errors.Is(err, ErrClosed):
+		return
+	case errors.Is(err, ErrNoCredit):
+		code = noCredit
+	case errors.Is(err, tensor.ErrLimit):
+		code = noMemory
+	}
+	p.no(request, code, err.Error())
+}
+
 func noError(code uint32, why string) error {
 	kind := map[uint32]error{noName: ErrNotFound, noTicket: ErrNotFound, noCredit: ErrNoCredit, notAllowed: ErrRefused, noMemory: tensor.ErrLimit,
 		notSupported: tensor.ErrUnsupported}[code]
@@ -276,15 +290,11 @@ func (p *Peer) get(name string, request uint32) {
 		p.no(request, noName, fmt.Sprintf("nothing is published as %q", name))
 		return
 	}
-	switch err := o.offer(p.ctx, x, []*Peer{p}, offering{label: labelOf(name), noWait: true, request: request}); {
-	case errors.Is(err, tensor.ErrReleased):
+	err := o.offer(p.ctx, x, []*Peer{p}, offering{label: labelOf(name), noWait: true, request: request})
+	if errors.Is(err, tensor.ErrReleased) {
 		p.no(request, noName, fmt.Sprintf("%q is withdrawn since a moment", name))
-	case errors.Is(err, ErrNoCredit):
-		p.no(request, noCredit, err.Error())
-	case errors.Is(err, tensor.ErrLimit):
-		p.no(request, noMemory, err.Error())
-	case err != nil:
-		p.no(request, notSupported, err.Error())
+	} else if err != nil {
+		p.noBecause(request, err)
 	}
 }
 

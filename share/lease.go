@@ -237,12 +237,12 @@ func (p *Peer) claim(t Ticket, request uint32) {
 	err := hold.Retain() // the ticket may end while the peer maps the arena, and the arena must not end with it
 	o.mu.Unlock()
 	if err != nil {
-		p.no(request, noMemory, err.Error())
+		p.noBecause(request, err)
 		return
 	}
 	defer release(hold)
 	if err := p.mapped(p.ctx, a); err != nil {
-		p.no(request, notSupported, err.Error())
+		p.noBecause(request, err)
 		return
 	}
 	o.mu.Lock()
@@ -262,7 +262,7 @@ func (p *Peer) claim(t Ticket, request uint32) {
 	}
 	o.mu.Unlock()
 	if err != nil {
-		p.no(request, noMemory, err.Error())
+		p.noBecause(request, err)
 		return
 	}
 	crashAt(12)
