@@ -33,15 +33,18 @@ const maxState = 64 << 20
 
 // question sends a question and waits for its answer.
 func (p *Peer) question(ctx context.Context, k kind, body func([]byte) []byte) (reply, error) {
+	select {
+	case p.asking <- struct{}{}:
+	case <-p.over:
+		return reply{}, fmt.Errorf("%s: %w", p.who(), p.closedErr())
+	case <-ctx.Done():
+		return reply{}, fmt.Errorf("%s has %d questions to answer: %w", p.who(), maxQuestions, context.Cause(ctx))
+	}
 	a := &ask{kind: k, done: make(chan struct{})}
 	p.mu.Lock()
 	if p.err != nil {
 		p.mu.Unlock()
 		return reply{}, fmt.Errorf("%s: %w", p.who(), p.closedErr())
-	}
-	if len(p.asks) >= maxQuestions {
-		p.mu.Unlock()
-		return reply{}, fmt.Errorf("%s has %d questions to answer: %w", p.who(), maxQuestions, ErrNoCredit)
 	}
 	for p.lastAsk++; p.lastAsk == 0 || p.asks[p.lastAsk] != nil; p.lastAsk++ {
 	}
@@ -105,6 +108,7 @@ func (p *Peer) answer(request uint32, r reply, more bool) error {
 		r.text = a.text
 	}
 	delete(p.asks, request)
+	<-p.asking
 	if a.abandoned {
 		p.mu.Unlock()
 		if r.offered {
@@ -145,6 +149,9 @@ func (p *Peer) failAsks() {
 
 // handleQuestion does what questions and answers say.
 func (p *Peer) handleQuestion(h header, body []byte) error {
+	if forms[h.kind].question && p.open.Add(1) > maxQuestions {
+		return malformed("got more than %d questions at once", maxQuestions)
+	}
 	switch h.kind {
 	case kindTicket:
 		return p.mint(le.Uint64(body), h.request)
@@ -162,32 +169,21 @@ func (p *Peer) handleQuestion(h header, body []byte) error {
 		}
 		return p.answer(h.request, reply{err: noError(le.Uint32(body), string(body[4:]))}, false)
 	case kindClaim:
-		t := Ticket(body)
-		return p.work(func() { p.claim(t, h.request) })
+		go p.claim(Ticket(body), h.request) // beside the reader, as all that may have to wait
+		return nil
 	case kindList:
-		return p.work(func() { p.list(h.request) })
+		go p.list(h.request)
+		return nil
 	}
 	name := string(body)
 	if !utf8.ValidString(name) {
 		return malformed("got %s of %q, want a name in UTF-8", h.kind, name)
 	}
 	if h.kind == kindGet {
-		return p.work(func() { p.get(name, h.request) })
+		go p.get(name, h.request)
+	} else {
+		go p.dropName(name, h.request)
 	}
-	return p.work(func() { p.dropName(name, h.request) })
-}
-
-// work answers a question beside the reader, because an answer may have to wait.
-func (p *Peer) work(do func()) error {
-	select {
-	case p.working <- struct{}{}:
-	default:
-		return malformed("got more than %d questions at once", maxQuestions)
-	}
-	go func() {
-		do()
-		<-p.working
-	}()
 	return nil
 }
 
@@ -326,7 +322,7 @@ func (p *Peer) list(request uint32) {
 		p.no(request, notSupported, err.Error())
 		return
 	}
-	for {
+	for p.whenRead(p.ctx, true) == nil {
 		part := text[:min(len(text), maxText)]
 		text = text[len(part):]
 		more := 0

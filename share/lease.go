@@ -247,7 +247,7 @@ func (p *Peer) claim(t Ticket, request uint32) {
 	}
 	o.mu.Lock()
 	l = o.tickets[t]
-	if l == nil || p.row.gone || !p.credit(l.block.bytes) {
+	if l == nil || p.row.gone || l.peer != p && !p.credit(l.block.bytes) { // its own ticket is on the account already
 		o.mu.Unlock()
 		if l == nil {
 			p.no(request, noTicket, "the ticket is gone since a moment")

@@ -216,6 +216,11 @@ func (p *Peer) whenFree(ctx context.Context, wait bool, try func() (done bool, e
 	}
 }
 
+// whenRead returns when the peer has read what was sent to it, or else ErrNoCredit.
+func (p *Peer) whenRead(ctx context.Context, wait bool) error {
+	return p.whenFree(ctx, wait, func() (bool, error) { return true, nil })
+}
+
 func (p *Peer) isOver() bool { return isClosed(p.over) }
 
 // closedErr is why offers fail after the connection is over.
@@ -252,8 +257,7 @@ func inlined(x *tensor.Tensor, m offer) (offer, []byte, error) {
 }
 
 func (p *Peer) sendInline(ctx context.Context, m offer, data []byte, c offering, until patience) error {
-	err := p.whenFree(ctx, until == forCredit, func() (bool, error) { return true, nil })
-	if err != nil {
+	if err := p.whenRead(ctx, until == forCredit); err != nil {
 		return err
 	}
 	p.o.copied.Add(int64(len(data)))

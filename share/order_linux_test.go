@@ -2,6 +2,7 @@ package share
 
 import (
 	"encoding/binary"
+	"io"
 	"runtime"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/tensor"
 )
 
 // The tests of this file put steps of several goroutines or processes into the orders in which they are most likely to be wrong.
@@ -97,4 +99,32 @@ func TestNothingEndsTheWaitForTheEnd(t *testing.T) {
 	}
 	unix.Shutdown(fd, unix.SHUT_WR)
 	<-ended
+}
+
+// TestOffersBehindEnd: what a peer offers after both have said END is nobody's: the owner may have heard that nothing is held.
+func TestOffersBehindEnd(t *testing.T) {
+	skipElsewhere(t)
+	checkDescriptors(t)
+	memorytest.Check(t)
+	o := ok(NewOwner())(t)
+	defer o.Close()
+	p, fd := bareEnd(t, o)
+	x := ok(tensor.Of([]uint8{1, 2, 3}, 3))(t)
+	defer x.Release()
+	m := offer{dt: x.DType(), layout: x.Layout(), bytes: 3}
+	behind := append(m.append(header{kind: kindOffer, count: 1}.append(nil)), 1, 2, 3)
+	for _, packet := range [][]byte{header{kind: kindEnd}.append(nil), behind} {
+		if err := unix.Send(fd, packet, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unix.Shutdown(fd, unix.SHUT_WR)
+	untilTrue(t, "the end is read", func() bool { // with it all that came before
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.ended
+	})
+	if r, err := p.Receive(t.Context()); err != io.EOF {
+		t.Errorf("got %v and %v, want io.EOF", r, err)
+	}
 }

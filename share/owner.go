@@ -244,6 +244,11 @@ func (o *Owner) addArena(bytes int) error {
 	}
 	a.large = roundUp(bytes) >= largeBytes
 	o.mu.Lock()
+	if o.closed {
+		o.mu.Unlock()
+		release(a.buf)
+		return fmt.Errorf("the owner is %w", ErrClosed)
+	}
 	o.arenas = append(o.arenas, a)
 	slices.SortFunc(o.arenas, func(a, b *arena) int { return cmp.Compare(addressOf(a.data), addressOf(b.data)) })
 	o.held += int64(len(a.data))

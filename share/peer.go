@@ -62,7 +62,8 @@ type Peer struct {
 	overOnce sync.Once
 	ctx      context.Context // ends with over
 	cancelFn context.CancelCauseFunc
-	working  chan struct{} // a token for each question that is being answered
+	asking   chan struct{} // a token for each question to the peer that it has not answered
+	open     atomic.Int32  // questions of the peer that are not answered yet
 }
 
 // PeerInfo says who a peer is. PID and Command are labels from the time when it connected.
@@ -82,7 +83,7 @@ type queued struct {
 const (
 	maxQueued    = 4 << 20  // bytes of answers that wait, before a peer that asks and does not read is dropped
 	maxInlineBox = 16 << 20 // cost of inline tensors that wait to be received, before nothing more is read
-	maxQuestions = 64       // of a peer at once
+	maxQuestions = 64       // that one end may have open at once
 	maxViews     = 4096     // arenas of a peer at once: the system bounds the mappings of a process
 )
 
@@ -148,7 +149,7 @@ func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration) (*
 
 func (o *Owner) newPeer(s *socket, theirs hello, info PeerInfo) (*Peer, error) {
 	p := &Peer{o: o, s: s, theirs: theirs, info: info, row: newRow(), maps: map[uint64]*mapping{}, arrived: make(chan struct{}, 1), room: make(chan struct{}, 1),
-		views: map[uint64]*view{}, holding: map[uint64]struct{}{}, asks: map[uint32]*ask{}, over: make(chan struct{}), working: make(chan struct{}, maxQuestions)}
+		views: map[uint64]*view{}, holding: map[uint64]struct{}{}, asks: map[uint32]*ask{}, over: make(chan struct{}), asking: make(chan struct{}, maxQuestions)}
 	p.reading.init()
 	p.ctx, p.cancelFn = context.WithCancelCause(context.Background())
 	o.mu.Lock()
@@ -259,6 +260,9 @@ func (p *Peer) postWith(h header, body func([]byte) []byte, fd int) error {
 		return fmt.Errorf("the connection is %w", ErrClosed)
 	}
 	p.endSent = p.endSent || h.kind == kindEnd
+	if h.endsQuestion() { // before the peer can know, and ask the next one
+		p.open.Add(-1)
+	}
 	p.scratch = h.append(p.scratch[:0])
 	if body != nil {
 		p.scratch = body(p.scratch)

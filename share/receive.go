@@ -318,7 +318,7 @@ func (p *Peer) put(a arrival, request uint32) error {
 		return p.answer(request, reply{arrival: a, offered: true}, false)
 	}
 	p.mu.Lock()
-	closed := p.closed
+	closed := p.closed || p.sentEnd // then the peer may have heard that nothing is held here, and reuse the bytes
 	if !closed {
 		if p.inbox = append(p.inbox, a); len(p.inbox) == 1 {
 			p.boxes = p.inbox

@@ -98,6 +98,11 @@ func (h header) append(b []byte) []byte {
 	return le.AppendUint32(b, h.request)
 }
 
+// endsQuestion reports whether nothing more comes in answer to the request.
+func (h header) endsQuestion() bool {
+	return h.request != 0 && (h.kind == kindOffer || forms[h.kind].answer && h.count == 0)
+}
+
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrPeer, fmt.Sprintf(format, args...))
 }
@@ -353,6 +358,13 @@ func parseLayout(b []byte, rank int) (*shape.Layout, error) {
 func (m *offer) checkPlace() error {
 	low, high := m.layout.Span()
 	each := m.dt.Size()
+	if m.serial == 0 {
+		n, err := m.dt.ByteLen(m.layout.Shape().NumElements())
+		if err != nil || !m.layout.IsContiguous() || m.first != 0 || n != m.bytes {
+			return malformed("got an inline offer of %s%s from byte %d of %d on, want its elements in row-major order and nothing else", m.dt, m.layout, m.first, m.bytes)
+		}
+		return nil
+	}
 	if each == 0 {
 		n, err := m.dt.ByteLen(m.layout.Shape().NumElements())
 		if err != nil || !m.layout.IsContiguous() || n > m.bytes-m.first {
@@ -363,9 +375,6 @@ func (m *offer) checkPlace() error {
 	// A layout reaches at most 2^58 elements either way, and they have at most 16 bytes: nothing here overflows.
 	if start, end := m.first+low*each, m.first+(high+1)*each; start < 0 || start > m.bytes || end > m.bytes {
 		return malformed("got an offer of %s%s from byte %d on, want it within its block of %d bytes", m.dt, m.layout, m.first, m.bytes)
-	}
-	if m.serial == 0 && !m.layout.IsContiguous() {
-		return malformed("got an inline offer of %s%s, want its elements in row-major order", m.dt, m.layout)
 	}
 	return nil
 }

@@ -223,3 +223,17 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestInlineOffersAreExact: the bytes behind an inline offer are its elements and nothing else.
+func TestInlineOffersAreExact(t *testing.T) {
+	m := offer{dt: dtype.U16, layout: shape.RowMajor(shape.MustOf(2, 3)), bytes: 12}
+	if _, err := parseOffer(m.append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range []offer{{bytes: 14, first: 2}, {bytes: 14}, {bytes: 10}} {
+		wrong.dt, wrong.layout = m.dt, m.layout
+		if _, err := parseOffer(wrong.append(nil)); !errors.Is(err, ErrPeer) || !strings.Contains(err.Error(), "inline offer") {
+			t.Errorf("from byte %d of %d on: got %v, want ErrPeer with \"inline offer\"", wrong.first, wrong.bytes, err)
+		}
+	}
+}
