@@ -135,7 +135,7 @@ func printOwners(w io.Writer, owners []ownerState, blocks bool) error {
 		case o.Stale:
 			fmt.Fprintf(t, "%s: its process was killed; the name is cleared away\n", o.Name)
 		case o.Error != "":
-			fmt.Fprintf(t, "%s: %s\n", o.Name, o.Error)
+			fmt.Fprintf(t, "%s: %s\n", o.Name, clean(o.Error))
 		default:
 			printState(t, o.Name, o.State, blocks)
 		}

@@ -172,11 +172,11 @@ func TestWatchScreen(t *testing.T) {
 		t.Errorf("got %q, want four lines, the last about two more", got)
 	}
 	b.Reset()
-	if err := plainLines(&b, []ownerState{owners[0], {Name: "old", Stale: true}, {Name: "deaf", Error: "no answer"}}, now); err != nil {
+	if err := plainLines(&b, []ownerState{owners[0], {Name: "old", Stale: true}, {Name: "deaf", Error: "no\x1b[2J answer"}}, now); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
-	if len(lines) != 4 || !strings.HasPrefix(lines[0], "03:04:05 camera: process ") || lines[1] != "03:04:05 old: its process was killed" || lines[2] != "03:04:05 deaf: no answer" {
+	if len(lines) != 4 || !strings.HasPrefix(lines[0], "03:04:05 camera: process ") || lines[1] != "03:04:05 old: its process was killed" || lines[2] != "03:04:05 deaf: no?[2J answer" {
 		t.Errorf("got %q, want a line for each", lines)
 	}
 }

@@ -83,7 +83,7 @@ func plainLines(w io.Writer, owners []ownerState, now time.Time) error {
 		case o.Stale:
 			text = "its process was killed"
 		case o.Error != "":
-			text = o.Error
+			text = clean(o.Error)
 		default:
 			text = headline(o.State)
 		}
