@@ -226,8 +226,8 @@ func (o *Owner) addArena(bytes int) error {
 	}
 	o.mu.Unlock()
 	size := least
-	if roundUp(bytes) < largeBytes { // as much as there is already: few arenas, and half of them in use at worst
-		size = max(least, min(max(pooled, firstArena), lastArena))
+	if roundUp(bytes) < largeBytes { // three times what there is: each arena is a descriptor, and a quarter is in use at worst
+		size = max(least, min(max(3*pooled, firstArena), lastArena))
 	}
 	if o.limit > 0 && held+int64(size) > o.limit {
 		size = least

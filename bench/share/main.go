@@ -119,6 +119,11 @@ func run(ctx context.Context, w io.Writer, o options) error {
 		fmt.Fprintln(w, "left out:", m)
 	}
 	r := &report{sizes: o.sizes, paths: paths, steady: map[string]steady{}}
+	if o.many > 0 { // before other paths have sockets of their own
+		if r.descriptors, err = countDescriptors(ctx, self, o.many); err != nil {
+			return err
+		}
+	}
 	for _, size := range o.sizes {
 		if err := measure(ctx, r, size, o); err != nil {
 			return err
@@ -132,11 +137,6 @@ func run(ctx context.Context, w io.Writer, o options) error {
 					return fmt.Errorf("%s: %w", p.name, err)
 				}
 			}
-		}
-	}
-	if o.many > 0 {
-		if r.descriptors, err = countDescriptors(ctx, self, o.many); err != nil {
-			return err
 		}
 	}
 	if o.kills > 0 {
