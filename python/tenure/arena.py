@@ -107,9 +107,7 @@ class Arena:
             self.fd = -1
 
     def forget(self) -> None:
-        """In a forked child: closes the descriptor and leaves the map alone."""
+        """In a forked child: the memory is the parent's."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
-        if self.map is not None:
-            memfd.keep_forever(self.map)

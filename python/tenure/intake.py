@@ -67,13 +67,6 @@ class Map:
             self.private_view.release()
             self.private = self.private_view = None
 
-    def forget(self) -> None:
-        """In a forked child, where nothing is mapped."""
-        if self.shared is not None:
-            memfd.keep_forever(self.shared)
-        if self.private is not None:
-            memfd.keep_forever(self.private)
-
 
 class Intake:
     """Used by whoever reads the connection, but for what finalisers call, which takes no lock."""
@@ -237,5 +230,3 @@ class Intake:
         self.returning.clear()
         self._late.clear()
         self.inbox.clear()
-        for m in [*self._maps.values(), *self._retired]:
-            m.forget()

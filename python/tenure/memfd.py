@@ -7,6 +7,7 @@ import errno
 import mmap
 import os
 import sys
+import weakref
 from typing import Any, List
 
 from .errors import LimitError, UnsupportedError
@@ -27,10 +28,15 @@ def require(what: str) -> None:
         raise UnsupportedError(f"{what}: got system {sys.platform}, want linux")
 
 
+_all: "weakref.WeakSet[mmap.mmap]" = weakref.WeakSet()
+_kept: List[mmap.mmap] = []
+
+
 def _map(fd: int, size: int, flags: int, prot: int) -> mmap.mmap:
     options: Any = {"trackfd": False} if sys.version_info >= (3, 13) else {}  # before, every map keeps a descriptor
     m = mmap.mmap(fd, size, flags, prot, **options)
     m.madvise(mmap.MADV_DONTFORK)
+    _all.add(m)
     return m
 
 
@@ -136,10 +142,10 @@ def attach_private(fd: int, size: int) -> mmap.mmap:
     return _map(fd, size, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
 
 
-_kept: List[mmap.mmap] = []
-
-
-def keep_forever(m: mmap.mmap) -> None:
-    """In a forked child: never unmaps m, whose addresses belong to nobody there and may be anybody's later."""
-    _kept.append(m)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(m))
+def forget() -> None:
+    """In a forked child, where nothing of this is mapped: sees to it that nothing is unmapped either, also at the child's end. The
+    addresses belong to nobody there, and may be anybody's later."""
+    for m in list(_all):
+        _kept.append(m)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(m))
+    _all.clear()

@@ -7,7 +7,7 @@ import secrets
 import weakref
 from typing import Protocol
 
-from . import service
+from . import memfd, service
 
 
 class Forgetful(Protocol):
@@ -42,6 +42,7 @@ def register(thing: Forgetful) -> None:
 def _in_child() -> None:
     global _instance
     _instance = secrets.token_bytes(16)
+    memfd.forget()
     service.forget()
     for thing in list(_all):
         thing._forget()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import gc
 import os
 import signal
 import socket
@@ -18,6 +20,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import numpy as np
 import pytest
 from conftest import Connect, Raw, eventually, joined
+from test_lifetime import offering
 from test_names import env
 
 import tenure
@@ -340,6 +343,33 @@ def test_multiprocessing_children_may_exit_as_they_like(connect: Connect, owner:
             os._exit(0)
         assert os.waitpid(pid, 0)[1] == 0
     del got, view
+
+
+def test_a_forked_child_unmaps_nothing(raw: Callable[..., Raw]) -> None:
+    """Not even arrays that outlived their connection: where they lay may be the child's own memory by now."""
+    other = raw()
+    other.send(offering(other)(1))
+    array = other.peer.receive(5).array
+    other.sock.close()
+    eventually(lambda: other.peer._gone)
+    address = array.ctypes.data
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            libc = ctypes.CDLL(None, use_errno=True)
+            libc.mmap.restype = ctypes.c_void_p
+            libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+            fixed_anonymous = 0x100000 | 0x20 | 0x02  # MAP_FIXED_NOREPLACE: nothing is there
+            if libc.mmap(address, 4096, 3, fixed_anonymous, -1, 0) == address:
+                del array
+                gc.collect()
+                ctypes.c_int.from_address(address).value = 5  # still there
+                code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    del array
 
 
 # --- killed at every step ---
