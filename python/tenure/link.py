@@ -63,6 +63,8 @@ class Link:
         self._lock = threading.Lock()
         self._turns = threading.Condition(self._lock)
         self._reading = False
+        self._brief = False
+        """Whoever reads takes only what is there, and is done in a moment."""
         self._waiting = 0
         self._turn = self._turn_seen = 0
         self._armed = False
@@ -164,7 +166,7 @@ class Link:
 
     def _leave(self) -> None:
         """The end of a call's reading. Called under the lock."""
-        self._reading = False
+        self._reading = self._brief = False
         if self._waiting:
             self._turns.notify_all()
         if self._parked:
@@ -173,13 +175,19 @@ class Link:
             self._nudge()  # the socket could not be closed while it was read
 
     def _poll(self) -> None:
-        """Takes in what has arrived, unless somebody is about to."""
+        """Takes in what has arrived, unless somebody waits for it."""
         if self._forked:
             return
         with self._lock:
+            if self._reading and self._brief:
+                self._waiting += 1
+                try:
+                    self._turns.wait(1.0)
+                finally:
+                    self._waiting -= 1
             if self._reading or self._failure is not None:
                 return
-            self._reading = True
+            self._reading = self._brief = True
         try:
             if self._buffer is None:
                 self._buffer = memoryview(bytearray(wire.PACKET + 8))
@@ -382,14 +390,14 @@ class Link:
         with self._lock:
             if self._reading or not self._armed:
                 return
-            self._reading = True
+            self._reading = self._brief = True
         try:
             for _ in range(64):
                 if len(self._out) > _MUCH or self._full() or not self._read(buffer, _NOW):
                     break
         finally:
             with self._lock:
-                self._reading = False
+                self._reading = self._brief = False
                 self._armed = self._may_read()
                 if self._waiting:
                     self._turns.notify_all()
