@@ -2,8 +2,12 @@ package share
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -126,5 +130,21 @@ func TestOffersBehindEnd(t *testing.T) {
 	})
 	if r, err := p.Receive(t.Context()); err != io.EOF {
 		t.Errorf("got %v and %v, want io.EOF", r, err)
+	}
+}
+
+// TestSilentEnd: an end that says nothing is named, with how long it took.
+func TestSilentEnd(t *testing.T) {
+	skipElsewhere(t)
+	checkDescriptors(t)
+	ours, theirs, err := Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	_, err = ok(NewOwner())(t).connect(t.Context(), ok(newSocket(ours))(t), 10*time.Millisecond)
+	want := fmt.Sprintf("process %d said nothing for 10ms", os.Getpid())
+	if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }

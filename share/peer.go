@@ -126,6 +126,8 @@ func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration) (*
 			err = cause
 		} else if errors.Is(err, io.EOF) {
 			err = fmt.Errorf("process %d hung up: %w", pid, ErrClosed)
+		} else if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = fmt.Errorf("process %d said nothing for %s: %w", pid, patience, err)
 		}
 		return nil, fmt.Errorf("wait for HELLO: %w", err)
 	}
