@@ -98,6 +98,7 @@ func film(ctx context.Context, owner *share.Owner, frames int, every time.Durati
 		}
 		pixels, err := tensor.Write[uint8](frame)
 		if err != nil {
+			frame.Release()
 			return err
 		}
 		for j := range pixels.Data {
