@@ -20,6 +20,7 @@ from .received import Received
 
 HANDSHAKE = 5.0
 _TEXT_LIMIT = 64 << 20
+_QUESTIONS = 64  # more at once the other end would take for a flood
 _WITH_OFFER: FrozenSet[int] = frozenset((wire.OFFER,))
 _WRITABLE = (None, "copy", "cow")
 
@@ -179,22 +180,30 @@ class Peer(Link):
     def _ask(self, kind: int, data: bytes, timeout: Optional[float], what: str) -> Answer:
         self._check_open(what)
         question = _Question(kind)
-        with self._lock:
+        deadline = None if timeout is None else time.monotonic() + timeout
+
+        def asked() -> Optional[int]:
+            if self._over or self._heard_end:
+                raise self._not_open(what)
+            if len(self._asked) >= _QUESTIONS:
+                return None
             number = next(self._numbers) & 0xFFFFFFFF
             while number == 0 or number in self._asked:
                 number = next(self._numbers) & 0xFFFFFFFF
             self._asked[number] = question
-        self._send(wire.with_bytes(kind, number, data))
-        if kind in _SENT:
-            crash.at(_SENT[kind])
+            return number
 
         def answered() -> Optional[Answer]:
             if question.answer is None and (self._over or self._heard_end):
                 raise self._not_open(what)
             return question.answer
 
+        number = self._wait(asked, timeout, what)
+        self._send(wire.with_bytes(kind, number, data))
+        if kind in _SENT:
+            crash.at(_SENT[kind])
         try:
-            answer = cast(Answer, self._wait(answered, timeout, what))
+            answer = cast(Answer, self._wait(answered, left(deadline), what))
         except BaseException:
             question.abandoned = True  # its answer may still come
             question.answer = None

@@ -438,3 +438,30 @@ def test_maps_are_read_only(connect: Connect, owner: tenure.Owner) -> None:
     with open("/proc/self/maps") as f:
         modes = sorted(line.split()[1] for line in f if "/memfd:tenure" in line)
     assert modes == ["r--s", "r--s", "r--s", "rw-p", "rw-s"] and len(maps()) == 5
+
+
+def test_questions_wait_for_their_turn(raw: Callable[..., Raw]) -> None:
+    """An end that has 64 questions open asks no more until one is answered: the other would take it for a flood."""
+    other = raw()
+    states: List[Any] = []
+    threads = [threading.Thread(target=lambda: states.append(other.peer.state(20))) for _ in range(100)]
+    for t in threads:
+        t.start()
+    open_, most, quiet = [], 0, 0
+    other.sock.settimeout(0.3)
+    while len(states) < 100 and quiet < 20:
+        try:
+            data = other.sock.recv(65536)
+            assert data[0] == wire.LIST
+            open_.append(struct.unpack_from("<I", data, 4)[0])
+            most = max(most, len(open_))
+            quiet = 0
+        except TimeoutError:  # all that may be asked is asked
+            quiet += 1
+            for request in open_:
+                other.send(wire.with_bytes(wire.TEXT, request, b"{}"))
+            open_ = []
+    for t in threads:
+        t.join()
+    assert most == 64
+    assert len(states) == 100
