@@ -114,7 +114,7 @@ func (p *Peer) giveUp(a arrival) {
 	delete(p.holding, serial)
 	p.bytes -= uint64(a.offer.bytes)
 	a.view.leases--
-	gone := a.view.leases == 0 && (a.view.retired || p.ended)
+	gone, ending := a.view.leases == 0 && (a.view.retired || p.ended), p.sentEnd || p.ended
 	p.mu.Unlock()
 	if invariant.Enabled && !held {
 		invariant.Failf("share: lease %d was returned twice", serial)
@@ -125,7 +125,9 @@ func (p *Peer) giveUp(a arrival) {
 	if gone {
 		p.unmapIdle()
 	}
-	p.settle()
+	if ending {
+		p.settle()
+	}
 }
 
 // unmapIdle unmaps the arenas that hold no tensor here and will get none.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -343,13 +344,14 @@ func parseLayout(b []byte, rank int) (*shape.Layout, error) {
 			return nil, malformed("got an offer of rank %d with size %d and stride %d in dimension %d, want 0", rank, sizes[i], strides[i], i)
 		}
 	}
+	// The errors have copies, so that the arrays stay on the stack where there is none.
 	s, err := shape.Of(sizes[:rank]...)
 	if err != nil {
-		return nil, malformed("got an offer with sizes %v: %v", sizes[:rank], err)
+		return nil, malformed("got an offer with sizes %v: %v", slices.Clone(sizes[:rank]), err)
 	}
 	l, err := shape.Strided(s, strides[:rank]...)
 	if err != nil {
-		return nil, malformed("got an offer with sizes %v and strides %v: %v", sizes[:rank], strides[:rank], err)
+		return nil, malformed("got an offer with sizes %v and strides %v: %v", slices.Clone(sizes[:rank]), slices.Clone(strides[:rank]), err)
 	}
 	return l, nil
 }
