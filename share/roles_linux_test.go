@@ -106,16 +106,27 @@ func (o *Owner) checkEmpty() error {
 		o.mu.Lock()
 		peers := len(o.peers)
 		o.mu.Unlock()
-		maps := strings.Count(readMaps(), "memfd:tenure")
-		if s.Bytes.Used == 0 && len(s.Leases) == 0 && len(s.Arenas) == 0 && peers == 0 && maps == 0 {
+		maps, fds := strings.Count(readMaps(), "memfd:tenure"), len(ownDescriptors())
+		if s.Bytes.Used == 0 && len(s.Leases) == 0 && len(s.Arenas) == 0 && peers == 0 && maps == 0 && fds == 0 {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			say("leak: %d bytes used, %d leases, %d arenas, %d peers, %d maps", s.Bytes.Used, len(s.Leases), len(s.Arenas), peers, maps)
+			say("leak: %d bytes used, %d leases, %d arenas, %d peers, %d maps, descriptors %v", s.Bytes.Used, len(s.Leases), len(s.Arenas), peers, maps, ownDescriptors())
 			return nil
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// ownDescriptors lists the sockets and arenas that this process has open.
+func ownDescriptors() (list []string) {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && (strings.HasPrefix(to, "socket:") || strings.Contains(to, "memfd:")) {
+			list = append(list, to)
+		}
+	}
+	return list
 }
 
 func readMaps() string {
@@ -267,9 +278,9 @@ func consumerRole() error {
 	c.claiming.Lock() // a claim that is under way fails now or is checked
 	defer c.claiming.Unlock()
 	deadline := time.Now().Add(5 * time.Second)
-	for strings.Contains(readMaps(), "memfd:tenure") {
+	for strings.Contains(readMaps(), "memfd:tenure") || len(ownDescriptors()) > 0 {
 		if time.Now().After(deadline) {
-			say("leak: arenas are mapped after the end")
+			say("leak: after the end %d arenas are mapped, descriptors %v are open", strings.Count(readMaps(), "memfd:tenure"), ownDescriptors())
 			break
 		}
 		time.Sleep(time.Millisecond)
