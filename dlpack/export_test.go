@@ -267,13 +267,13 @@ func TestExportedIsNotExclusive(t *testing.T) {
 	if x.IsExclusive() {
 		t.Error("an exported tensor is exclusive")
 	}
-	wantErr(t, "donate", negate("relu", x.Donate()), tensor.ErrShared, "1 exports are out")
+	wantErr(t, "donate", negate("relu", x.Donate()), tensor.ErrShared, "1 export is out")
 	_, err := tensor.Write[float32](x)
-	wantErr(t, "write", err, tensor.ErrShared, "exports are out")
+	wantErr(t, "write", err, tensor.ErrShared, "1 export is out")
 	_, err = ExportWritable(x)
-	wantErr(t, "writable export", err, tensor.ErrShared, "exports are out")
+	wantErr(t, "writable export", err, tensor.ErrShared, "1 export is out")
 	_, err = ExportLegacy(x)
-	wantErr(t, "legacy export", err, tensor.ErrShared, "exports are out")
+	wantErr(t, "legacy export", err, tensor.ErrShared, "1 export is out")
 	wantValues(t, x, 0, 1, 2, 3, 4, 5)
 	m.Delete(nil)
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/tenure-go/tenure/internal/osmem"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -52,9 +53,18 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte{1, 3, 0, 0, 1, 0, 2, 2, 32, 1, 0, 0, 0, 0, 2, 3, 3, 1})
 	f.Add([]byte{1, 1, 0, 0, 1, 0, 2, 2, 32, 1, 0, 7, 0, 4, 2, 3})
 	f.Add([]byte{2, 0, 7, 0, 9, 0, 64, 6, 8, 4, 5, 5, 5, 5, 255, 255})
+	// As with a producer in C: data on the Go heap and some offset would be a Go pointer to a part of that heap where
+	// nothing is, and the collector ends a process in which it finds one.
+	outside, err := osmem.Map(4096)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { osmem.Unmap(outside) })
+	foreign := unsafe.Slice((*uint64)(unsafe.Pointer(&outside[0])), 64)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in := &fields{data}
 		p := produce(t)
+		p.data = foreign
 		m := p.m
 		m.Version = Version{uint32(in.small()), uint32(in.small())}
 		m.Flags = Flags(in.small())

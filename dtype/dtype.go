@@ -7,7 +7,7 @@ import (
 )
 
 // ErrDType is the kind of every error about an element type: unknown, not supported where it stands, or not the one wanted.
-var ErrDType = errors.New("dtype")
+var ErrDType = errors.New("element type does not fit")
 
 // ErrUnsupported is the kind of every error about something legal that is not supported. It stands here, in the package below all
 // others, because the operator table and tensors share it and nothing else.

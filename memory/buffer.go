@@ -124,7 +124,7 @@ func (s *storage) obtain(bytes int) (err error) {
 		}
 		s.slot = s.chunk.slotOf(s.raw)
 		clear(s.raw[:bytes])
-	} else if s.raw, err = obtain(need); err != nil { // the system's pages are zero
+	} else if s.raw, err = obtain(need + gap(need)); err != nil { // the system's pages are zero
 		return err
 	}
 	s.data = s.raw[:bytes:bytes]
@@ -180,6 +180,9 @@ func MapFile(path string) (*Buffer, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("memory: map file: %w", err)
+	}
+	if info.IsDir() {
+		return nil, fmt.Errorf("memory: map file %s: got a directory, want a regular file", path)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("memory: map file %s: got %s, want a regular file", path, info.Mode().Type())

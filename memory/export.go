@@ -123,15 +123,6 @@ func (h Handle) Attach(a Attachment) (there Attachment, attached bool) {
 	return *slab.attached[i].Load(), false // nobody detaches it while the caller has a use
 }
 
-// Attached returns what hangs on the handle, nil if nothing does. The caller has a use or an export.
-func (h Handle) Attached() Attachment {
-	slab, i := slabOf(h.rec.index)
-	if a := slab.attached[i].Load(); a != nil {
-		return *a
-	}
-	return nil
-}
-
 // orphans counts the handles that were given up while exports were out and still have uses.
 var orphans atomic.Int64
 

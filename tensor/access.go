@@ -128,3 +128,28 @@ func Values[T dtype.Element](x *Tensor) ([]T, error) {
 	gather(asBytes(out), x)
 	return out, nil
 }
+
+// At returns the one element at the given places, one per dimension; a negative place counts from the end. Each call takes a
+// use: for many elements there are [Read] and [Values].
+func At[T dtype.Element](x *Tensor, places ...int) (T, error) {
+	const op = "at"
+	var v T
+	if x == nil || x.buf == nil {
+		return v, errNil(op)
+	}
+	if x.dt != dtype.Of[T]() {
+		return v, fmt.Errorf("%s: got %s, want elements of %s: %w", op, x.describe(), dtype.Of[T](), ErrDType)
+	}
+	skip, err := placeOf(op, x.layout, places)
+	if err != nil {
+		return v, err
+	}
+	if rank := x.Shape().Rank(); len(places) < rank {
+		return v, fmt.Errorf("%s: got %d places for shape %s, want %d: %w", op, len(places), x.Shape(), rank, ErrShape)
+	}
+	if err := x.use(); err != nil {
+		return v, x.refusal(op, err)
+	}
+	defer x.endUse()
+	return load[T](x.bytes()[x.first+skip*x.dt.Size():]), nil
+}

@@ -112,6 +112,48 @@ func TestUnsafeBytesFindsTheFirstElement(t *testing.T) {
 	}
 }
 
+func TestAt(t *testing.T) {
+	memorytest.Check(t)
+	x := ok(Of([]int32{1, 2, 3, 4, 5, 6}, 2, 3))(t)
+	y := ok(x.Transpose())(t)
+	z := ok(x.Slice(All, Range{Start: 1, Stop: End}))(t)
+	s := ok(Of([]float64{7}))(t)
+	for _, c := range []struct {
+		x    *Tensor
+		at   []int
+		want int32
+	}{
+		{x, []int{0, 0}, 1}, {x, []int{1, -1}, 6}, {x, []int{-2, 1}, 2}, {y, []int{2, 1}, 6}, {y, []int{0, 1}, 4}, {z, []int{1, 0}, 5},
+	} {
+		if got, err := At[int32](c.x, c.at...); got != c.want || err != nil {
+			t.Errorf("at %v of %s: got %d, %v, want %d", c.at, c.x.Layout(), got, err, c.want)
+		}
+	}
+	if got, err := At[float64](s); got != 7 || err != nil {
+		t.Errorf("scalar: got %v, %v, want 7", got, err)
+	}
+	for _, c := range []struct {
+		err  error
+		kind error
+		text string
+	}{
+		{second(At[int32](x, 0)), ErrShape, "at: got 1 places for shape [2,3], want 2"},
+		{second(At[int32](x, 0, 1, 2)), ErrShape, "want at most 2"},
+		{second(At[int32](x, 2, 0)), ErrShape, "at: axis 0: got place 2, want it within size 2"},
+		{second(At[float32](x, 0, 0)), ErrDType, "got i32[2,3], want elements of f32"},
+		{second(At[float32](nil)), ErrReleased, "at: got no tensor"},
+	} {
+		if !errors.Is(c.err, c.kind) || !strings.Contains(c.err.Error(), c.text) {
+			t.Errorf("got %v, want kind %q and text %q", c.err, c.kind, c.text)
+		}
+	}
+	w := ok(Write[float64](s))(t)
+	wantErr(t, "writing", second(At[float64](s)), ErrWriting)
+	w.Release()
+	release(t, x, y, z, s)
+	wantErr(t, "released", second(At[int32](x, 0, 0)), ErrReleased)
+}
+
 func TestAccessAllocatesNothing(t *testing.T) {
 	x := ok(Of([]float32{1, 2, 3, 4}, 4))(t)
 	defer x.Release()
@@ -147,6 +189,13 @@ func TestAccessAllocatesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.Release()
+		},
+		"at": func() {
+			v, err := At[float32](x, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += v
 		},
 		"ask": func() {
 			if !x.IsExclusive() || x.Holders() != 1 {

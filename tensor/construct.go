@@ -70,8 +70,37 @@ func Of[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	return fromBytes("of", dt, s, asBytes(data))
 }
 
+// Zeros returns a tensor of zeros in a buffer of its own: [New] for a Go type and sizes.
+func Zeros[T dtype.Element](dims ...int) (*Tensor, error) {
+	const op = "zeros"
+	s, err := shape.Of(dims...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	return alloc(op, memory.IO, dtype.Of[T](), s)
+}
+
+// Full returns a tensor of which every element is v.
+func Full[T dtype.Element](v T, dims ...int) (*Tensor, error) {
+	const op = "full"
+	s, err := shape.Of(dims...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", op, err)
+	}
+	t, err := alloc(op, memory.IO, dtype.Of[T](), s)
+	if err != nil {
+		return nil, err
+	}
+	data := unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(t.bytes()))), s.NumElements())
+	for i := range data {
+		data[i] = v
+	}
+	return t, nil
+}
+
 // Wrap returns a tensor over the caller's own slice, without a copy. It is never exclusive: operations never write into it.
-// The caller must not write into data while the tensor or a view of it is alive.
+// The caller must not write into data while the tensor or a view of it is alive. For a slice that results are to be written
+// into, as with tenure.Into, there is [memory.Adopt] with [FromBuffer].
 func Wrap[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	dt, s, err := typed("wrap", data, dims)
 	if err != nil {

@@ -107,6 +107,9 @@ func TestConstructorsRefuseBadInput(t *testing.T) {
 		{"of, no dims", second(Of([]float32{1, 2})), ErrShape, "want 1"},
 		{"of, negative", second(Of([]float32{1, 2}, -2)), ErrShape, "-2"},
 		{"of, overflow", second(Of([]float32{}, 1<<40, 1<<40)), ErrShape, "elements"},
+		{"zeros, negative", second(Zeros[float32](2, -1)), ErrShape, "zeros: "},
+		{"full, negative", second(Full[uint8](1, -1)), ErrShape, "full: "},
+		{"full, huge", second(Full(1.5, 1<<55)), ErrLimit, "full f64[36028797018963968]"},
 		{"wrap", second(Wrap([]int8{1}, 2)), ErrShape, "got 1 elements for shape [2], want 2"},
 		{"new, symbolic", second(New(dtype.F32, sym)), ErrShape, "batch"},
 		{"new, string", second(New(dtype.String, shape.Scalar())), ErrDType, "string"},
@@ -128,6 +131,21 @@ func TestConstructorsRefuseBadInput(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+func TestZerosAndFull(t *testing.T) {
+	memorytest.Check(t)
+	zeros, full, none := ok(Zeros[int16](2, 2))(t), ok(Full(float32(1.5), 3))(t), ok(Full(true, 0, 4))(t)
+	scalar := ok(Full(dtype.BFloat16FromFloat32(2)))(t)
+	wantValues[int16](t, zeros, 0, 0, 0, 0)
+	wantValues[float32](t, full, 1.5, 1.5, 1.5)
+	if none.NumElements() != 0 || none.DType() != dtype.Bool || scalar.String() != "bf16[] 2." {
+		t.Errorf("got %s and %s, want bool[0,4] and bf16[] 2.", none, scalar)
+	}
+	if !zeros.IsExclusive() || !full.IsExclusive() {
+		t.Errorf("got %v and %v, want tensors of the caller's alone", zeros.WhyNotWritable(), full.WhyNotWritable())
+	}
+	release(t, zeros, full, none, scalar)
+}
 
 func TestWrapBorrowsTheSlice(t *testing.T) {
 	memorytest.Check(t)

@@ -1,5 +1,5 @@
-// Package tensor gives arrays of numbers whose bytes have an owner: a [Tensor] is an immutable handle (element type, shape,
-// layout, place in a buffer), and the package knows at any time who else holds those bytes and whether they may be written.
+// Package tensor has arrays of numbers whose bytes have an owner. A [Tensor] is an immutable handle: element type, shape,
+// layout and place in a buffer. The package knows at any time who else holds those bytes, and whether they may be written.
 //
 // # Ownership
 //
@@ -7,14 +7,14 @@
 // are tensors of their own over the same bytes, each with its own Release; the bytes go back when the last holder has let
 // go.
 //
-// Data is reached through a use: [Read] and [Write] return a [View] with a Go slice that is valid until the view's Release.
-// Write needs an exclusive tensor: one holder, no other use, and bytes that are ours (not imported, not mapped, not
-// weights).
+// [Read] and [Write] give access to the elements: they return a [View] with a Go slice that is valid until the view's Release.
+// Until then the view is a use of the tensor. Write needs an exclusive tensor: one holder, no other use, and bytes that are
+// Tenure's own (not imported, not mapped, not weights). [Values], [Float32s] and [At] copy elements out and need no Release.
 //
 // An operand is passed in one of three ways. A *Tensor itself is borrowed: it is never written and stays the caller's.
-// [Tensor.Donate] gives it up strictly: if its bytes cannot be reused the call fails, says why, and has consumed nothing.
-// [Tensor.Reuse] gives it up where that helps. After a successful call the given-up tensor is dead, and using it is
-// [ErrDonated] with the name of the operation. Operations are written with [Take].
+// [Tensor.Donate] gives it up strictly: if its bytes cannot be reused, the call fails, says why, and has consumed nothing.
+// [Tensor.Reuse] gives it up too, and its bytes are reused if that is possible. After a successful call a tensor that was given
+// up is dead; using it is [ErrDonated], with the name of the operation. Operations of your own are written with [Take].
 //
 // A tensor dropped without Release is found by the garbage collector some time later, reported (see [memory.OnLeak]), and
 // freed if no use is out.

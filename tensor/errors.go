@@ -74,11 +74,18 @@ func (t *Tensor) whyShared() string {
 	case holders > 1:
 		return fmt.Sprintf("the buffer has %d holders%s", holders, t.otherHolders())
 	case exports > 0:
-		return fmt.Sprintf("%d exports are out", exports)
+		return counted(exports, "export")
 	case uses > 0:
-		return fmt.Sprintf("%d uses are out", uses)
+		return counted(uses, "use")
 	}
 	return ""
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is out"
+	}
+	return fmt.Sprintf("%d %ss are out", n, what)
 }
 
 // otherHolders lists the handles on the buffer with the places that made them, in builds that remember them.

@@ -65,6 +65,29 @@ func ExampleWrite() {
 	// i64[3] [10  2  3]
 }
 
+func ExampleTensor_Index() {
+	batch, err := tensor.Of([]float32{1, 2, 3, 4, 5, 6, 7, 8}, 2, 2, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer batch.Release()
+	for i := range batch.Shape().Size(0) {
+		image, err := batch.Index(i)
+		if err != nil {
+			log.Fatal(err)
+		}
+		corner, err := tensor.At[float32](image, -1, -1)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(image.Shape(), corner)
+		image.Release()
+	}
+	// Output:
+	// [2,2] 4
+	// [2,2] 8
+}
+
 // double is an operation that writes into its operand where it may.
 func double(x tensor.Operand) (*tensor.Tensor, error) {
 	taken, err := tensor.Take("double", x)

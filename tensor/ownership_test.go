@@ -49,7 +49,7 @@ func TestWhyNotDonatable(t *testing.T) {
 	if err := y.h.Export(); err != nil {
 		t.Fatal(err)
 	}
-	check("exported", y, ErrShared, "1 exports are out")
+	check("exported", y, ErrShared, "1 export is out")
 	y.h.EndExport()
 	release(t, y)
 	check("nil", nil, ErrReleased, "no tensor")

@@ -80,6 +80,39 @@ func sliced(ranges []Range) relayout {
 	}
 }
 
+func indexed(places []int) relayout {
+	return func(op string, l *shape.Layout) (*shape.Layout, int, error) {
+		skip, err := placeOf(op, l, places)
+		if err != nil {
+			return nil, 0, err
+		}
+		to, err := strided(op, l.Shape().Sizes()[len(places):], l.Strides()[len(places):])
+		if err == nil && to.Shape().NumElements() == 0 {
+			skip = 0
+		}
+		return to, skip, err
+	}
+}
+
+// placeOf returns how many elements behind the first one lies what the places of the leading dimensions name.
+func placeOf(op string, l *shape.Layout, places []int) (int, error) {
+	if len(places) > l.Shape().Rank() {
+		return 0, fmt.Errorf("%s: got %d places for shape %s, want at most %d: %w", op, len(places), l.Shape(), l.Shape().Rank(), ErrShape)
+	}
+	skip := 0
+	for axis, at := range places {
+		n := l.Shape().Size(axis)
+		if at < 0 {
+			at += n
+		}
+		if at < 0 || at >= n {
+			return 0, fmt.Errorf("%s: axis %d: got place %d, want it within size %d: %w", op, axis, places[axis], n, ErrShape)
+		}
+		skip += at * l.Strides()[axis]
+	}
+	return skip, nil
+}
+
 func reshaped(dims []int) relayout {
 	return func(op string, l *shape.Layout) (*shape.Layout, int, error) {
 		from := l.Shape()

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -11,15 +12,27 @@ import (
 
 // Operation names an operation. Operations that run often make theirs once and begin with [Taken.Begin].
 type Operation struct {
-	name string
-	site invariant.Site // of one call; only in the copy that a dead tensor has
+	name     string
+	operands []string
+	site     invariant.Site // of one call; only in the copy that a dead tensor has
 }
 
-// NewOperation returns the operation of that name.
-func NewOperation(name string) *Operation { return &Operation{name: name} }
+// NewOperation returns the operation of that name. Errors call its operands by the given names, in order, and the others by
+// their numbers.
+func NewOperation(name string, operands ...string) *Operation {
+	return &Operation{name: name, operands: slices.Clone(operands)}
+}
 
 // Name returns the name.
 func (o *Operation) Name() string { return o.name }
+
+// operand names operand i in an error.
+func (o *Operation) operand(i int) string {
+	if i < len(o.operands) {
+		return o.operands[i]
+	}
+	return fmt.Sprintf("operand %d", i)
+}
 
 // here returns what a tensor remembers that ends now.
 func (o *Operation) here(skip int) *Operation {
@@ -68,7 +81,7 @@ func (k *Taken) Begin(op *Operation, operands ...Operand) error {
 	for i, o := range operands {
 		if o == nil || o.Tensor() == nil || o.Tensor().buf == nil {
 			k.Clear()
-			return errNil(fmt.Sprintf("%s: operand %d", op.name, i))
+			return errNil(op.name + ": " + op.operand(i))
 		}
 		k.claims = append(k.claims, claim{t: o.Tensor(), sem: o.Semantics()})
 	}
@@ -101,12 +114,12 @@ func (k *Taken) acquire(i int) (err error) {
 	return nil
 }
 
-// operand names operand i in an error.
+// operand names operand i in an error, by the operation alone where there is no other.
 func (k *Taken) operand(i int) string {
-	if len(k.claims) == 1 {
+	if len(k.claims) == 1 && len(k.op.operands) == 0 {
 		return k.op.name
 	}
-	return fmt.Sprintf("%s: operand %d", k.op.name, i)
+	return k.op.name + ": " + k.op.operand(i)
 }
 
 // checkTwice refuses a donated operand that is listed again: in place or not, no answer would be what the caller asked for.
@@ -114,8 +127,8 @@ func (k *Taken) checkTwice() error {
 	for i := range k.claims {
 		c := &k.claims[i]
 		if c.sem == DonateInput && k.listed(i) >= 0 {
-			return fmt.Errorf("%s: %s is donated as operand %d and listed again as operand %d, want it listed once: %w",
-				k.op.name, c.t.describe(), i, k.listed(i), ErrShared)
+			return fmt.Errorf("%s: %s is donated as %s and listed again as %s, want it listed once: %w",
+				k.op.name, c.t.describe(), k.op.operand(i), k.op.operand(k.listed(i)), ErrShared)
 		}
 	}
 	return nil

@@ -132,7 +132,7 @@ func TestRefusedDonationConsumesNothing(t *testing.T) {
 	release(t, view)
 
 	v := ok(Read[int32](x))(t)
-	refused("in use", second(apply("add", nil, free.Donate(), x.Donate())), ErrShared, "1 uses are out")
+	refused("in use", second(apply("add", nil, free.Donate(), x.Donate())), ErrShared, "1 use is out")
 	v.Release()
 
 	refused("listed twice", second(apply("add", nil, x.Donate(), x.Donate())), ErrShared, "operand 0", "operand 1", "once")
@@ -422,4 +422,25 @@ func TestSemanticsHaveTheWordsOfTheProgramText(t *testing.T) {
 	if got := CopySemantics(9).String(); got != "semantics(9)" {
 		t.Errorf("got %s", got)
 	}
+}
+
+func TestOperationNamesItsOperands(t *testing.T) {
+	memorytest.Check(t)
+	x, w := vector(t, 1, 2), ok(Wrap([]int32{1}, 1))(t)
+	op := NewOperation("join", "left", "right")
+	for _, c := range []struct {
+		operands []Operand
+		want     string
+	}{
+		{[]Operand{x, w.Donate()}, "join: right: i32[1]: bytes are shared: the bytes are imported"},
+		{[]Operand{w.Donate()}, "join: left: i32[1]: bytes are shared: the bytes are imported"},
+		{[]Operand{x.Donate(), x}, "join: i32[2] is donated as left and listed again as right, want it listed once: bytes are shared"},
+		{[]Operand{x, nil}, "join: right: got no tensor: already released"},
+		{[]Operand{x, x, w.Donate()}, "join: operand 2: i32[1]: bytes are shared: the bytes are imported"},
+	} {
+		if err := new(Taken).Begin(op, c.operands...); err == nil || err.Error() != c.want {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+	release(t, x, w)
 }

@@ -11,6 +11,12 @@ func (t *Tensor) Slice(ranges ...Range) (*Tensor, error) {
 	return t.derive("slice", AlwaysCopy, sliced(ranges))
 }
 
+// Index returns a view of what lies at the given places of the leading dimensions, without those dimensions: of a batch of
+// images, Index(2) is the third image. A negative place counts from the end. For single numbers see [At].
+func (t *Tensor) Index(places ...int) (*Tensor, error) {
+	return t.derive("index", AlwaysCopy, indexed(places))
+}
+
 // Reshape returns a view with other dimensions over the same elements in the same order; one of dims may be -1, for what is
 // left. The tensor must be contiguous.
 func (t *Tensor) Reshape(dims ...int) (*Tensor, error) {
@@ -51,6 +57,11 @@ func (d Donated) Slice(ranges ...Range) (*Tensor, error) {
 	return d.t.derive("slice", DonateInput, sliced(ranges))
 }
 
+// Index is [Tensor.Index]; the hold moves to the view.
+func (d Donated) Index(places ...int) (*Tensor, error) {
+	return d.t.derive("index", DonateInput, indexed(places))
+}
+
 // Reshape is [Tensor.Reshape]; the hold moves to the view.
 func (d Donated) Reshape(dims ...int) (*Tensor, error) {
 	return d.t.derive("reshape", DonateInput, reshaped(dims))
@@ -79,6 +90,11 @@ func (d Donated) Unsqueeze(axes ...int) (*Tensor, error) {
 // Slice is [Tensor.Slice]; the hold moves to the view.
 func (r Reused) Slice(ranges ...Range) (*Tensor, error) {
 	return r.t.derive("slice", ReuseInput, sliced(ranges))
+}
+
+// Index is [Tensor.Index]; the hold moves to the view.
+func (r Reused) Index(places ...int) (*Tensor, error) {
+	return r.t.derive("index", ReuseInput, indexed(places))
 }
 
 // Reshape is [Tensor.Reshape]; the hold moves to the view.
@@ -126,7 +142,7 @@ func (t *Tensor) derive(op string, sem CopySemantics, to relayout) (*Tensor, err
 // viewOps are the operations whose operand may be given up to a view.
 var viewOps = func() map[string]*Operation {
 	ops := map[string]*Operation{}
-	for _, name := range []string{"slice", "reshape", "transpose", "permute", "squeeze", "unsqueeze"} {
+	for _, name := range []string{"slice", "index", "reshape", "transpose", "permute", "squeeze", "unsqueeze"} {
 		ops[name] = NewOperation(name)
 	}
 	return ops

@@ -29,6 +29,9 @@ func TestViews(t *testing.T) {
 		{"nothing", func() (*Tensor, error) { return x.Slice(Range{Start: 2, Stop: 2}) }, "[0,3]", nil},
 		{"nothing, at the end of everything", func() (*Tensor, error) { return x.Slice(Only(1), Range{Start: 3, Stop: End}) }, "[1,0]", nil},
 		{"step over the end", func() (*Tensor, error) { return x.Slice(Range{Start: 0, Stop: End, Step: math.MaxInt}) }, "[1,3]", []int32{1, 2, 3}},
+		{"index", func() (*Tensor, error) { return x.Index(1) }, "[3]", []int32{4, 5, 6}},
+		{"index, from the end", func() (*Tensor, error) { return x.Index(-2, -1) }, "[]", []int32{3}},
+		{"index, of nothing", func() (*Tensor, error) { return x.Index() }, "[2,3]", []int32{1, 2, 3, 4, 5, 6}},
 		{"reshape", func() (*Tensor, error) { return x.Reshape(3, 2) }, "[3,2]", []int32{1, 2, 3, 4, 5, 6}},
 		{"reshape, inferred", func() (*Tensor, error) { return x.Reshape(-1) }, "[6]", []int32{1, 2, 3, 4, 5, 6}},
 		{"transpose", func() (*Tensor, error) { return x.Transpose() }, "[3,2]", []int32{1, 4, 2, 5, 3, 6}},
@@ -77,6 +80,9 @@ func TestViewErrors(t *testing.T) {
 		{"slice, before the start", second(x.Slice(All, Range{Start: -4})), ErrShape, "axis 1"},
 		{"slice, backwards", second(x.Slice(Range{Start: 2, Stop: 1})), ErrShape, "range 2 to 1"},
 		{"slice, negative step", second(x.Slice(Range{Start: 0, Stop: 2, Step: -1})), ErrUnsupported, "step -1"},
+		{"index, past the end", second(x.Index(0, 3)), ErrShape, "index: axis 1: got place 3, want it within size 3"},
+		{"index, before the start", second(x.Index(-3)), ErrShape, "index: axis 0: got place -3, want it within size 2"},
+		{"index, many", second(x.Index(0, 0, 0)), ErrShape, "index: got 3 places for shape [2,3], want at most 2"},
 		{"reshape, count", second(x.Reshape(4)), ErrShape, "got shape [4] with 4 elements for [2,3], want 6"},
 		{"reshape, two unknown", second(x.Reshape(-1, -1)), ErrShape, "at most one -1"},
 		{"reshape, not divisible", second(x.Reshape(-1, 4)), ErrShape, "divide its 6 elements"},
@@ -197,6 +203,7 @@ func TestViewsFollowTheModel(t *testing.T) {
 func randomView(t *rapid.T, x *Tensor, g grid) (*Tensor, grid) {
 	type viewer interface {
 		Slice(...Range) (*Tensor, error)
+		Index(...int) (*Tensor, error)
 		Permute(...int) (*Tensor, error)
 		Transpose() (*Tensor, error)
 		Unsqueeze(...int) (*Tensor, error)
@@ -210,7 +217,7 @@ func randomView(t *rapid.T, x *Tensor, g grid) (*Tensor, grid) {
 		return y
 	}
 	rank := len(g.sizes)
-	switch rapid.IntRange(0, 5).Draw(t, "view") {
+	switch rapid.IntRange(0, 6).Draw(t, "view") {
 	case 0:
 		ranges := make([]Range, rank)
 		sizes := make([]int, rank)
@@ -259,6 +266,17 @@ func randomView(t *rapid.T, x *Tensor, g grid) (*Tensor, grid) {
 		return must(v.Unsqueeze(axis)), grid{slices.Insert(slices.Clone(g.sizes), axis, 1), g.data}
 	case 4:
 		return must(v.Squeeze()), grid{slices.DeleteFunc(slices.Clone(g.sizes), func(n int) bool { return n == 1 }), g.data}
+	case 5:
+		var places []int
+		for _, n := range g.sizes[:rapid.IntRange(0, rank).Draw(t, "places")] {
+			if n == 0 {
+				break
+			}
+			places = append(places, rapid.IntRange(0, n-1).Draw(t, "place"))
+		}
+		return must(v.Index(places...)), build(g.sizes[len(places):], func(index []int) int32 {
+			return g.at(append(slices.Clone(places), index...))
+		})
 	}
 	sizes := slices.Clone(g.sizes)
 	for d, n := range sizes {

@@ -1,5 +1,8 @@
-// Command dlpack hands a tensor to numpy and takes the answer back, in one process and without a copy. It loads the
-// interpreter that the first argument names (python3), which must have numpy 2.
+// Command dlpack hands a tensor to numpy and takes the answer back, in one process and without a copy.
+//
+//	go run ./examples/dlpack [PYTHON]
+//
+// PYTHON is the interpreter to load, python3 by default; it must have numpy 2.
 package main
 
 import (

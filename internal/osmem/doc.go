@@ -21,14 +21,14 @@
 // neither the mappings nor, after exec, the descriptor.
 //
 // A process that goes over the memory limit of a control group is killed and gets no error. So NewShared first asks what is
-// [Available] and leaves room for page tables; it fails with an error that matches [ErrNoMemory] and names the limit. Others
+// left of the machine and of every limit, and leaves room for page tables; it fails with an error that matches [ErrNoMemory] and names the limit. Others
 // may take the same room at the same moment: the test is as good as that.
 //
 // # Platforms
 //
 // One file per operating system. Every platform has Map, Unmap and MapFile. Advice ([AdviseHuge], [DontNeed]) is exactly
 // that: a platform that has no such call returns an error that matches [errors.ErrUnsupported], and the caller may go on.
-// [Resident], [NewShared], [MapShared] and [Available] exist on Linux only, and are errors that match it elsewhere.
+// [Resident], [NewShared] and [MapShared] exist on Linux only, and are errors that match it elsewhere.
 //
 // # Concurrency
 //

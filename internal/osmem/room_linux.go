@@ -18,12 +18,9 @@ type room struct {
 	by    string
 }
 
-func available() (int64, error) {
-	r, err := roomLeft("/")
-	return r.bytes, err
-}
-
-// roomLeft reads the kernel's files below root.
+// roomLeft returns how much memory this process may still take: what the machine has, or what the memory limit of one of the
+// control groups leaves that it is in, whichever is less. File cache that a group would give up first counts as left. The
+// answer may be old when it arrives. The kernel's files are below root.
 func roomLeft(root string) (room, error) {
 	info, err := readNumbers(filepath.Join(root, "proc/meminfo"))
 	if err != nil {

@@ -77,8 +77,3 @@ func (s *Shared) Close() error { return s.close() }
 // It trusts nothing that came with the descriptor: what is not memory of exactly that size, all of it there and sealed
 // against shrinking and writing, is refused, because reading it could end this process or make it pay for the pages.
 func MapShared(fd, size int) ([]byte, error) { return mapShared(fd, size) }
-
-// Available returns how many bytes this process may still take: what the machine has, or what the memory limit of one of the
-// control groups leaves that it is in, whichever is less. File cache that a group would give up first counts as left. The
-// answer may be old when it arrives.
-func Available() (bytes int64, err error) { return available() }

@@ -106,17 +106,33 @@ func populate(fd int, m []byte, advice int) error {
 			off += populateStep
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EINVAL): // before Linux 5.14
-			if err = unix.Fallocate(fd, 0, 0, int64(len(m))); errors.Is(err, unix.EINTR) {
-				continue
-			} else if err != nil {
-				return fmt.Errorf("populate: %w (%w)", err, ErrNoMemory)
-			}
-			return nil
+			return allocate(fd, len(m))
 		default:
 			return fmt.Errorf("populate, from byte %d on: %w (%w)", off, err, ErrNoMemory)
 		}
 	}
+	// An emulator of user programs takes every advice and does nothing.
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Blocks*512 < int64(len(m)) {
+		return allocate(fd, len(m))
+	}
 	return nil
+}
+
+// allocate takes the pages of the file, which is all that counts for safety; those of a mapping come with the first touch.
+func allocate(fd, n int) error {
+	for {
+		err := unix.Fallocate(fd, 0, 0, int64(n))
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("populate: %w (%w)", err, ErrNoMemory)
+		}
+	}
 }
 
 func (s *Shared) finish() error {

@@ -9,5 +9,3 @@ func (s *Shared) finish() error { return unsupported("shared memory") }
 func (s *Shared) close() error { return unsupported("shared memory") }
 
 func mapShared(fd, size int) ([]byte, error) { return nil, unsupported("shared memory") }
-
-func available() (int64, error) { return 0, unsupported("the memory that is left") }

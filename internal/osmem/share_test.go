@@ -18,9 +18,6 @@ func TestSharedIsUnsupportedElsewhere(t *testing.T) {
 	if _, err := MapShared(0, 1); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("map shared memory: got %v, want an error that matches errors.ErrUnsupported", err)
 	}
-	if _, err := Available(); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("available: got %v, want an error that matches errors.ErrUnsupported", err)
-	}
 }
 
 func TestSharedSizes(t *testing.T) {

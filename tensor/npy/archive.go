@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenure-go/tenure/internal/wholefile"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -166,9 +167,9 @@ func WriteArchive(w io.Writer, entries ...Entry) error {
 	return nil
 }
 
-// WriteArchiveFile writes a .npz file. A file that was there is overwritten.
+// WriteArchiveFile writes a .npz file, which appears under its name when it is whole. A file that was there is replaced.
 func WriteArchiveFile(path string, entries ...Entry) error {
-	return writeFile(path, func(w io.Writer) error { return WriteArchive(w, entries...) })
+	return wholefile.Write(path, func(w io.Writer) error { return WriteArchive(w, entries...) })
 }
 
 // wrapSource gives an error of reading its kind.

@@ -1,14 +1,13 @@
 package npy
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/wholefile"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -73,18 +72,7 @@ func write(w io.Writer, descr string, dims []int, data []byte) error {
 	return nil
 }
 
-// WriteFile writes x as a file with one array. A file that was there is overwritten.
+// WriteFile writes x as a file with one array, which appears under its name when it is whole. A file that was there is replaced.
 func WriteFile(path string, x *tensor.Tensor) error {
-	return writeFile(path, func(w io.Writer) error { return Write(w, x) })
-}
-
-func writeFile(path string, fill func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("npy: %w", err)
-	}
-	if err := errors.Join(fill(f), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
+	return wholefile.Write(path, func(w io.Writer) error { return Write(w, x) })
 }

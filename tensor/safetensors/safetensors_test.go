@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +69,60 @@ func TestReference(t *testing.T) {
 	}
 	if shapes["matrix"] != "f32[2,3]" || shapes["scalar"] != "u8[]" || shapes["empty"] != "f64[0,4]" {
 		t.Errorf("got %v", shapes)
+	}
+}
+
+// A file is read, edited and written back while its tensors are still mapped.
+func TestWriteBackToAMappedFile(t *testing.T) {
+	memorytest.Check(t)
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "x.safetensors"), filepath.Join(dir, "link.safetensors")
+	x, err := tensor.Full(float32(1), 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Release()
+	if err := WriteFile(path, nil, Entry{"a", x}, Entry{"b", x}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path, link); err != nil {
+		link = path // a system without links
+	}
+	f, err := Open(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := f.Tensor("b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(link, nil, Entry{"b", old}); err != nil {
+		if runtime.GOOS == "windows" {
+			t.Skip("this system replaces no mapped file: ", err)
+		}
+		t.Fatal(err)
+	}
+	if got, err := tensor.At[float32](old, 4095); got != 1 || err != nil {
+		t.Errorf("the old file's tensor: got %v, %v, want 1", got, err)
+	}
+	if err := errors.Join(old.Release(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if f, err = Open(path); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got := f.Tensors(); len(got) != 1 || got[0].Name != "b" {
+		t.Errorf("got %v in the file that the link names, want b alone", got)
+	}
+	if info, err := os.Lstat(link); err != nil || link != path && info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("got %v, %v, want the link to stay", info, err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) > 2 {
+		t.Errorf("got %v, %v, want no part of a file left", list, err)
+	}
+	if err := WriteFile(filepath.Join(dir, "none", "x"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: got %v, want fs.ErrNotExist", err)
 	}
 }
 

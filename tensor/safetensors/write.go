@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/wholefile"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -71,17 +71,11 @@ func Write(w io.Writer, metadata map[string]string, entries ...Entry) error {
 	return nil
 }
 
-// WriteFile writes the tensors into a file. A file that was there is
-// overwritten, so it must not be mapped by anybody: write beside it and rename.
+// WriteFile writes the tensors into a file, which appears under its name when
+// it is whole. Whoever has mapped a file that was there keeps that one, so the
+// tensors of a file may be written back to it.
 func WriteFile(path string, metadata map[string]string, entries ...Entry) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return fmt.Errorf("safetensors: %w", err)
-	}
-	if err := errors.Join(Write(f, metadata, entries...), f.Close()); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return nil
+	return wholefile.Write(path, func(w io.Writer) error { return Write(w, metadata, entries...) })
 }
 
 func (e Entry) check() error {
