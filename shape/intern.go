@@ -40,50 +40,40 @@ func (s *Shape) path() []int {
 	return words
 }
 
-// static returns the interned shape with the sizes, or nil. The path of nearly
-// all lookups is written out here.
+// static returns the interned shape with the sizes, or nil. Nearly all lookups
+// find an exact key in its home block of what is held strongly, which is
+// written out here.
 func (in *interner) static(sizes []int) *Shape {
 	t := &in.shapes
-	if len(sizes) >= maxLevels {
-		return searchStatic(t.find(sizes), t.key(sizes), sizes)
+	key, exact := t.keys.exact(sizes)
+	if !exact {
+		return in.hashed(sizes)
 	}
 	n := &t.roots[len(sizes)]
-	h := uint64(len(sizes))
-	for i, w := range sizes {
-		h += uint64(w) * t.scales[i]
-	}
-	key := uint32(h>>32) | 1
 	if n.kids.Load() != nil {
 		n = n.descend(sizes)
 	}
 	if held := n.held.Load(); held != nil {
-		if s := held.guess(key); s != nil && len(s.sizes) == len(sizes) {
-			for i, w := range s.sizes {
-				if w != sizes[i] {
-					return searchStatic(n, key, sizes)
-				}
-			}
+		b := &held.blocks[home(key, len(held.blocks))]
+		if lane := laneOf(key, &b.keys); b.keys[lane].Load() == key {
+			return b.values[lane]
+		}
+		if s := held.find(key); s != nil {
 			return s
 		}
 	}
-	return searchStatic(n, key, sizes)
+	s, _ := n.weak.Load().at(key, 0)
+	return s
 }
 
-// searchStatic is static in node n, wherever in its tables the shape is.
-func searchStatic(n *node[Shape], key uint32, sizes []int) *Shape {
-	held := n.held.Load()
-	for s, i := held.at(key, 0); s != nil; s, i = held.at(key, i) {
-		if slices.Equal(s.sizes, sizes) {
-			return s
-		}
+// hashed is static for sizes without an exact key.
+func (in *interner) hashed(sizes []int) *Shape {
+	t := &in.shapes
+	n, key := t.find(sizes), t.keys.hash(sizes)
+	if s := n.held.Load().find(key); s != nil && slices.Equal(s.sizes, sizes) {
+		return s
 	}
-	weak := n.weak.Load()
-	for s, i := weak.at(key, 0); s != nil; s, i = weak.at(key, i) {
-		if slices.Equal(s.sizes, sizes) {
-			return s
-		}
-	}
-	return nil
+	return n.search(key, isStatic(sizes))
 }
 
 // newStatic returns the one shape with the sizes, which are legal and have so
@@ -106,7 +96,7 @@ func (in *interner) symbolic(dims []Dim) (*Shape, error) {
 		words = append(words, d.word())
 	}
 	t := &in.shapes
-	key := t.key(words)
+	key := t.keys.of(words)
 	same := func(s *Shape) bool { return s.dims != nil && slices.Equal(*s.dims, dims) }
 	if s := t.find(words).search(key, same); s != nil {
 		return s, nil
@@ -127,7 +117,7 @@ func (in *interner) layoutPath(l *Layout) []int {
 }
 
 func (in *interner) layoutWords(words []int, s *Shape, strides []int, flags Flags) []int {
-	words = append(words, int(in.shapes.key(s.sizes)))
+	words = append(words, int(in.shapes.keys.of(s.sizes)))
 	words = append(words, strides...)
 	return append(words, int(flags))
 }
@@ -140,7 +130,7 @@ func (in *interner) layout(s *Shape, strides []int, flags Flags, lo, hi int) (*L
 		return l.shape == s && l.flags == flags && slices.Equal(l.strides, strides)
 	}
 	t := &in.layouts
-	if l := t.find(words).search(t.key(words), same); l != nil {
+	if l := t.find(words).search(t.keys.of(words), same); l != nil {
 		return l, nil
 	}
 	return t.intern(words, same, func() *Layout {

@@ -51,7 +51,7 @@ func Lookup(sizes ...int) *Shape {
 		return s
 	}
 	// It may have moved meanwhile.
-	return global.shapes.lookup(sizes, global.shapes.key(sizes), isStatic(sizes))
+	return global.shapes.lookup(sizes, global.shapes.keys.of(sizes), isStatic(sizes))
 }
 
 // MustOf is [Of] for tests and package variables; it panics on an error.

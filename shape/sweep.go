@@ -35,9 +35,9 @@ const (
 	promote              // hold all strongly
 )
 
-// sampled reports whether a value belongs to the sample. Keys are hashes;
-// tables go by their upper bits.
-func sampled(key uint32) bool { return key>>1%samples == 0 }
+// sampled reports whether a value belongs to the sample. Tables go by other
+// bits of its key.
+func sampled(key uint64) bool { return key>>32%samples == 0 }
 
 // begin reports whether a new value is held weakly until it has survived a
 // collection, and prepares it for that. The runtime needs time and memory for
@@ -120,7 +120,7 @@ const (
 	all
 )
 
-func (t tested) covers(key uint32) bool { return t == all || t == sample && sampled(key) }
+func (t tested) covers(key uint64) bool { return t == all || t == sample && sampled(key) }
 
 func (t *trie[T]) tests(n *node[T], p phase) tested {
 	due := (t.tick+int(n.path>>48))%probation == 0
@@ -160,10 +160,14 @@ func (t *trie[T]) sweepValues(n *node[T], p phase) dead {
 		l.aged = true
 		stay = append(stay, l)
 	}
+	room := 0
+	if p == routine && n.level == 0 && t.storm.Load() {
+		room = frail.len() // as many come again
+	}
 	if test == none {
-		t.promote(n, up, stay)
+		t.promote(n, up, stay, room)
 	} else {
-		t.test(n, up, stay, test)
+		t.test(n, up, stay, room, test)
 	}
 	if d.all > 0 {
 		n.crowd = min(n.crowd, max(t.crowd, 2*(n.held.Load().len()+n.weak.Load().len())))
@@ -173,7 +177,7 @@ func (t *trie[T]) sweepValues(n *node[T], p phase) dead {
 }
 
 // promote gives a node's held table more values, and its weak one what stays.
-func (t *trie[T]) promote(n *node[T], up, stay []leaf[T]) {
+func (t *trie[T]) promote(n *node[T], up, stay []leaf[T], room int) {
 	if held := n.held.Load(); held == nil || held.used+len(up) > held.room {
 		n.held.Store(newHeld(held.leaves(up), n.level == 0))
 	} else {
@@ -181,13 +185,13 @@ func (t *trie[T]) promote(n *node[T], up, stay []leaf[T]) {
 			held.add(l)
 		}
 	}
-	n.weak.Store(newWeak(stay, 0)) // the last: readers look here after they looked there
+	n.weak.Store(newWeak(stay, room)) // the last: readers look here after they looked there
 	n.heldBytes, n.weakBytes = n.heldBytes+t.sizes(up), t.sizes(stay)
 }
 
 // test moves the values that are tested into the weak table; those of a sample
 // are then witnesses.
-func (t *trie[T]) test(n *node[T], up, stay []leaf[T], test tested) {
+func (t *trie[T]) test(n *node[T], up, stay []leaf[T], room int, test tested) {
 	held := up[:0:0]
 	for _, l := range n.held.Load().leaves(up) {
 		if !test.covers(l.key) {
@@ -202,7 +206,7 @@ func (t *trie[T]) test(n *node[T], up, stay []leaf[T], test tested) {
 			stay[i].witness = false // there is nobody else
 		}
 	}
-	n.weak.Store(newWeak(stay, 0)) // first, so that readers miss nothing that leaves the other
+	n.weak.Store(newWeak(stay, room)) // first, so that readers miss nothing that leaves the other
 	n.held.Store(newHeld(held, n.level == 0))
 	n.heldBytes, n.weakBytes = t.sizes(held), t.sizes(stay)
 }

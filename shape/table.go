@@ -9,12 +9,11 @@ import (
 
 // lanes is the number of slots of a block, which is a cache line. Lanes fill
 // in order, so an empty one ends a search.
-const lanes = 5
+const lanes = 4
 
-// leaf is a value and the key that tables find it by. The key is a hash of
-// the whole path and never 0; equal keys do not mean equal values.
+// leaf is a value and the key that tables find it by, see [keys].
 type leaf[T any] struct {
-	key     uint32
+	key     uint64
 	aged    bool // it was there at an earlier sweep
 	witness bool // see [trie.sweep]
 	value   *T
@@ -31,8 +30,8 @@ type heldTable[T any] struct {
 }
 
 type heldBlock[T any] struct {
-	keys   [lanes]atomic.Uint32
-	values [lanes]atomic.Pointer[T] // since guess reads one without having seen its key
+	keys   [lanes]atomic.Uint64
+	values [lanes]*T
 }
 
 // newHeld returns a table of the leaves with room for some more, nil when
@@ -66,7 +65,7 @@ func (t *heldTable[T]) add(l leaf[T]) {
 		b := &t.blocks[i]
 		for lane := range lanes {
 			if b.keys[lane].Load() == 0 {
-				b.values[lane].Store(l.value)
+				b.values[lane] = l.value
 				b.keys[lane].Store(l.key)
 				t.used++
 				return
@@ -76,7 +75,10 @@ func (t *heldTable[T]) add(l leaf[T]) {
 }
 
 // home returns the block where the search for key begins.
-func home(key uint32, blocks int) int { return int(uint64(key) * uint64(blocks) >> 32) }
+func home(key uint64, blocks int) int {
+	block, _ := bits.Mul64(key, uint64(blocks))
+	return int(block)
+}
 
 func after(block, blocks int) int {
 	if block++; block == blocks {
@@ -85,30 +87,42 @@ func after(block, blocks int) int {
 	return block
 }
 
-// guess returns the value that has the key if any in the home block has, else
-// one that has not, or nil. It does not branch on where in the block the value
-// is, which nobody could predict.
-func (t *heldTable[T]) guess(key uint32) *T {
-	b := &t.blocks[home(key, len(t.blocks))]
+// laneOf returns the lane of a block that has the key if any has. It does not
+// branch on which it is, which nobody could predict.
+func laneOf(key uint64, keys *[lanes]atomic.Uint64) int {
 	lane := 0
-	if b.keys[1].Load() == key {
+	if keys[1].Load() == key {
 		lane = 1
 	}
-	if b.keys[2].Load() == key {
+	if keys[2].Load() == key {
 		lane = 2
 	}
-	if b.keys[3].Load() == key {
+	if keys[3].Load() == key {
 		lane = 3
 	}
-	if b.keys[4].Load() == key {
-		lane = 4
+	return lane
+}
+
+// find returns a value with the key, or nil: of an exact key there is no other.
+func (t *heldTable[T]) find(key uint64) *T {
+	if t == nil {
+		return nil
 	}
-	return b.values[lane].Load()
+	n := len(t.blocks)
+	for i := home(key, n); ; i = after(i, n) {
+		b := &t.blocks[i]
+		if lane := laneOf(key, &b.keys); b.keys[lane].Load() == key {
+			return b.values[lane]
+		}
+		if b.keys[lanes-1].Load() == 0 {
+			return nil
+		}
+	}
 }
 
 // at returns the first value with the key from step on, and the step behind
 // it; nil when there is no more. A search begins with step 0.
-func (t *heldTable[T]) at(key uint32, step int) (*T, int) {
+func (t *heldTable[T]) at(key uint64, step int) (*T, int) {
 	if t == nil {
 		return nil, 0
 	}
@@ -123,7 +137,7 @@ func (t *heldTable[T]) at(key uint32, step int) (*T, int) {
 			step++
 			switch b.keys[lane].Load() {
 			case key:
-				return b.values[lane].Load(), step
+				return b.values[lane], step
 			case 0:
 				return nil, 0
 			}
@@ -141,7 +155,7 @@ func (t *heldTable[T]) leaves(into []leaf[T]) []leaf[T] {
 		b := &t.blocks[i]
 		for lane := range lanes {
 			if key := b.keys[lane].Load(); key != 0 {
-				into = append(into, leaf[T]{key: key, value: b.values[lane].Load()})
+				into = append(into, leaf[T]{key: key, value: b.values[lane]})
 			}
 		}
 	}
@@ -160,15 +174,17 @@ func (t *heldTable[T]) len() int {
 type weakTable[T any] struct {
 	blocks []weakBlock[T]
 	_      [64]byte // readers load the line above
-	used   int      // slots taken; under the node's lock
+	marks  []marks  // of each block; like used under the node's lock
+	used   int      // slots taken
 }
 
 type weakBlock[T any] struct {
-	keys      [lanes]atomic.Uint32
-	aged      uint8 // a bit for each lane; like witnesses under the node's lock
-	witnesses uint8
-	values    [lanes]weak.Pointer[T]
+	keys   [lanes]atomic.Uint64
+	values [lanes]weak.Pointer[T]
 }
+
+// marks are what leaves say beside their values, a bit for each lane.
+type marks struct{ aged, witnesses uint8 }
 
 // newWeak returns a table of the leaves with room for so many values at least,
 // nil when that is none.
@@ -176,7 +192,8 @@ func newWeak[T any](leaves []leaf[T], room int) *weakTable[T] {
 	if len(leaves) == 0 && room == 0 {
 		return nil
 	}
-	t := &weakTable[T]{blocks: make([]weakBlock[T], max(len(leaves)*3/2, room*10/9)/lanes+1)}
+	n := max(len(leaves)*3/2, room*10/9)/lanes + 1
+	t := &weakTable[T]{blocks: make([]weakBlock[T], n), marks: make([]marks, n)}
 	for _, l := range leaves {
 		t.add(l)
 	}
@@ -197,10 +214,10 @@ func (t *weakTable[T]) add(l leaf[T]) {
 				}
 				b.values[lane] = l.ref
 				if l.aged {
-					b.aged |= 1 << lane
+					t.marks[i].aged |= 1 << lane
 				}
 				if l.witness {
-					b.witnesses |= 1 << lane
+					t.marks[i].witnesses |= 1 << lane
 				}
 				b.keys[lane].Store(l.key)
 				t.used++
@@ -212,7 +229,7 @@ func (t *weakTable[T]) add(l leaf[T]) {
 
 // at returns the first live value with the key from step on, as
 // [heldTable.at] does.
-func (t *weakTable[T]) at(key uint32, step int) (*T, int) {
+func (t *weakTable[T]) at(key uint64, step int) (*T, int) {
 	if t == nil {
 		return nil, 0
 	}
@@ -243,11 +260,11 @@ func (t *weakTable[T]) all(yield func(leaf[T]) bool) {
 	if t == nil {
 		return
 	}
-	for i := range t.blocks {
+	for i, m := range t.marks {
 		b := &t.blocks[i]
 		for lane := range lanes {
 			key := b.keys[lane].Load()
-			if key != 0 && !yield(leaf[T]{key: key, aged: b.aged>>lane&1 != 0, witness: b.witnesses>>lane&1 != 0, ref: b.values[lane]}) {
+			if key != 0 && !yield(leaf[T]{key: key, aged: m.aged>>lane&1 != 0, witness: m.witnesses>>lane&1 != 0, ref: b.values[lane]}) {
 				return
 			}
 		}
@@ -356,7 +373,7 @@ func (t *weakTable[T]) bytes() int {
 	if t == nil {
 		return 0
 	}
-	return int(unsafe.Sizeof(*t)) + len(t.blocks)*int(unsafe.Sizeof(weakBlock[T]{}))
+	return int(unsafe.Sizeof(*t)) + len(t.blocks)*int(unsafe.Sizeof(weakBlock[T]{})+unsafe.Sizeof(marks{}))
 }
 
 func (t *kidTable[T]) bytes() int {

@@ -37,8 +37,8 @@ type trie[T any] struct {
 		sync.Mutex
 		_ [64]byte // stripes do not share cache lines, wherever the first one starts
 	}
-	scales [maxLevels + 1]uint64 // odd multipliers of the hash, of this process alone
-	spread uint64                // odd multiplier that spreads children
+	keys   keys
+	spread uint64 // odd multiplier that spreads children, of this process alone
 
 	account *account
 	crowd   int              // as the constant, but for tests
@@ -70,9 +70,7 @@ type node[T any] struct {
 
 func (t *trie[T]) open(a *account, words func(*T) []int, size func(*T) int) {
 	t.account, t.words, t.size, t.spread = a, words, size, rand.Uint64()|1
-	for i := range t.scales {
-		t.scales[i] = rand.Uint64() | 1
-	}
+	t.keys.open()
 	for rank := range t.roots {
 		t.roots[rank].path = (uint64(rank) + 1) * t.spread
 	}
@@ -85,22 +83,6 @@ func (t *trie[T]) setCrowd(n int) {
 	for rank := range t.roots {
 		t.roots[rank].crowd = n
 	}
-}
-
-// key returns the hash of a path; it is never 0. Its multiplications do not
-// wait for each other.
-func (t *trie[T]) key(words []int) uint32 {
-	h := uint64(len(words))
-	for i, w := range words[:min(len(words), maxLevels)] {
-		h += uint64(w) * t.scales[i&(maxLevels-1)]
-	}
-	if len(words) > maxLevels {
-		for _, w := range words[maxLevels:] {
-			h = (h^h>>32)*t.scales[maxLevels] + uint64(w)
-		}
-		h *= t.scales[maxLevels]
-	}
-	return uint32(h>>32) | 1
 }
 
 // find returns the node where a path ends at present.
@@ -137,7 +119,7 @@ func (n *node[T]) next(words []int) *node[T] {
 }
 
 // search returns the node's value that is the same, or nil.
-func (n *node[T]) search(key uint32, same func(*T) bool) *T {
+func (n *node[T]) search(key uint64, same func(*T) bool) *T {
 	held := n.held.Load()
 	for v, i := held.at(key, 0); v != nil; v, i = held.at(key, i) {
 		if same(v) {
@@ -167,7 +149,7 @@ func (t *trie[T]) lock(words []int) *node[T] {
 
 // lookup returns the value of a path that is the same, or nil, also while it
 // moves.
-func (t *trie[T]) lookup(words []int, key uint32, same func(*T) bool) *T {
+func (t *trie[T]) lookup(words []int, key uint64, same func(*T) bool) *T {
 	n := t.lock(words)
 	defer n.Unlock()
 	return n.search(key, same)
@@ -176,8 +158,8 @@ func (t *trie[T]) lookup(words []int, key uint32, same func(*T) bool) *T {
 // intern returns the value of a path that is the same, or else the one that
 // create makes. It is for those who did not find it without a lock.
 func (t *trie[T]) intern(words []int, same func(*T) bool, create func() *T) (*T, error) {
-	key := t.key(words)
-	mu := &t.making[key>>16%stripes].Mutex
+	key := t.keys.of(words)
+	mu := &t.making[key>>32%stripes].Mutex
 	mu.Lock()
 	defer mu.Unlock()
 	if v := t.lookup(words, key, same); v != nil {

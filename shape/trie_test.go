@@ -35,10 +35,17 @@ func of(t testing.TB, in *interner, sizes ...int) *Shape {
 // nor children nor stripes.
 func colliding() *interner {
 	in := newInterner()
-	in.shapes.scales, in.layouts.scales = [maxLevels + 1]uint64{}, [maxLevels + 1]uint64{}
+	in.shapes.keys, in.layouts.keys = keys{}, keys{} // not even exact
 	in.shapes.spread, in.layouts.spread = 1, 1
 	in.shapes.setCrowd(64)
 	in.layouts.setCrowd(64)
+	return in
+}
+
+// collidingUnlessExact returns an interner that tells apart what has exact keys.
+func collidingUnlessExact() *interner {
+	in := crowded()
+	in.shapes.keys.scales = [maxLevels + 1]uint64{}
 	return in
 }
 
@@ -91,6 +98,7 @@ func TestTrieAgainstMap(t *testing.T) {
 		"long":         {crowded(), 6_000, 40},
 		"no hashes":    {colliding(), 1_200, 3},
 		"no hashes, 4": {colliding(), 1_200, 40},
+		"exact":        {collidingUnlessExact(), 2_000, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := test.in
@@ -394,12 +402,60 @@ func TestLayoutsKeptApart(t *testing.T) {
 	}
 }
 
+// An exact key can be taken apart into the words it was made of, so no two
+// paths of a length share one; whatever does not fit has another kind of key.
+func TestExactKeys(t *testing.T) {
+	var k keys
+	k.open()
+	inverse := func(odd uint64) uint64 {
+		x := odd
+		for range 6 { // each step doubles the number of right bits
+			x *= 2 - odd*x
+		}
+		return x
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(0, maxPacked).Draw(rt, "words")
+		width := 63 / max(n, 1)
+		words := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 1<<width-1), rapid.IntRange(1<<width-2, 1<<width-1)), n, n).Draw(rt, "path")
+		key, ok := k.exact(words)
+		if !ok || key&1 == 0 || key != k.of(words) {
+			rt.Fatalf("%v: got key %x, exact %v, and %x, want an odd one that is exact", words, key, ok, k.of(words))
+		}
+		packed := key * inverse(k.spread)
+		packed ^= packed >> 32 &^ 1
+		packed *= inverse(k.scale)
+		for i, w := range words {
+			if got := packed >> 1 >> (i * width) & (1<<width - 1); got != uint64(w) {
+				rt.Fatalf("%v: got word %d from the key, want %d", words, got, w)
+			}
+		}
+		if n == 0 {
+			return
+		}
+		i := rapid.IntRange(0, n-1).Draw(rt, "large")
+		for _, w := range []int{1 << width, 1<<63 - 1, -1, -1 << 63} {
+			large := slices.Clone(words)
+			large[i] = w
+			if n == 1 && w > 0 { // all that are not negative fit
+				continue
+			}
+			if key, ok := k.exact(large); ok || k.of(large)&1 != 0 || k.of(large) == 0 {
+				rt.Fatalf("%v: got key %x, exact %v, and %x, want an even one", large, key, ok, k.of(large))
+			}
+		}
+	})
+	if long := make([]int, maxPacked+1); k.of(long)&1 != 0 {
+		t.Errorf("%v: got key %x, want an even one", long, k.of(long))
+	}
+}
+
 // Tables against a map, whatever the keys.
 func TestTables(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		keys := rapid.SliceOfN(rapid.OneOf(rapid.Uint32Range(1, 5), rapid.Uint32Range(1, 1<<32-1)), 0, 60).Draw(rt, "keys")
+		keys := rapid.SliceOfN(rapid.OneOf(rapid.Uint64Range(1, 5), rapid.Uint64Range(1, 1<<64-1)), 0, 60).Draw(rt, "keys")
 		var leaves []leaf[int]
-		want := map[uint32][]*int{}
+		want := map[uint64][]*int{}
 		for i, k := range keys {
 			v := new(int)
 			*v = i
@@ -420,13 +476,16 @@ func TestTables(t *testing.T) {
 				held.add(l)
 			}
 		}
-		for _, k := range append(keys, 7, 1<<31) {
+		for _, k := range append(keys, 7, 1<<63) {
 			var fromHeld, fromWeak []*int
 			for v, i := held.at(k, 0); v != nil; v, i = held.at(k, i) {
 				fromHeld = append(fromHeld, v)
 			}
 			for v, i := weak.at(k, 0); v != nil; v, i = weak.at(k, i) {
 				fromWeak = append(fromWeak, v)
+			}
+			if one := held.find(k); one == nil && len(fromHeld) > 0 || one != nil && !slices.Contains(fromHeld, one) {
+				rt.Fatalf("key %d: found %v, want one of %v", k, one, fromHeld)
 			}
 			if !sameSet(fromHeld, want[k]) || !sameSet(fromWeak, want[k]) {
 				rt.Fatalf("key %d: got %d values held and %d weak, want %d", k, len(fromHeld), len(fromWeak), len(want[k]))
