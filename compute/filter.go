@@ -66,10 +66,11 @@ func bindUnique(c *op.Call) (*Task, error) {
 	outer, rows, inner := filtered(c)
 	spec := &kernel.UniqueSpec{Outer: outer, Rows: rows, Inner: inner, Sorted: c.Int("sorted") != 0}
 	dt := c.In[0].DType
-	return &Task{Tiles: 1, Scratch: 3 * 8 * rows, Tile: func(_ int, scratch []byte) {
-		s := view[int64](scratch[:3*8*rows])
-		first, which, counts := s[:rows], s[rows:2*rows], s[2*rows:]
-		n := kernel.Unique(spec, dt, c.In[0].Data, first, which, counts)
+	words := 3*rows + spec.Scratch(dt)
+	return &Task{Tiles: 1, Scratch: words * 8, Tile: func(_ int, scratch []byte) {
+		s := view[int64](scratch[:8*words])
+		first, which, counts := s[:rows], s[rows:2*rows], s[2*rows:3*rows]
+		n := kernel.Unique(spec, dt, c.In[0].Data, first, which, counts, s[3*rows:])
 		if wanted(c, 0) {
 			kernel.Rows(spec, dt.Size(), c.Out[0].Data, c.In[0].Data, first[:n])
 			setRows(c, n)

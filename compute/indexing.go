@@ -142,6 +142,19 @@ var scatterOps = map[string]kernel.ScatterOp{
 	"none": kernel.ScatterSet, "add": kernel.ScatterAdd, "mul": kernel.ScatterMul, "min": kernel.ScatterMin, "max": kernel.ScatterMax,
 }
 
+// scatterOf returns how a call combines elements of what type. Booleans are
+// added as the larger of two bytes and multiplied as the smaller.
+func scatterOf(c *op.Call) (dtype.DType, kernel.ScatterOp) {
+	dt, how := c.In[0].DType, scatterOps[c.Str("reduction")]
+	if dt != dtype.Bool || how == kernel.ScatterSet {
+		return dt, how
+	}
+	if how == kernel.ScatterAdd || how == kernel.ScatterMax {
+		return dtype.U8, kernel.ScatterMax
+	}
+	return dtype.U8, kernel.ScatterMin
+}
+
 // updateTask is the task of an operator that writes into a copy of operand 0,
 // or into operand 0 itself where the result lies there: the tiles copy, then
 // update writes, on one goroutine and in order.
@@ -156,7 +169,8 @@ func bindScatterElements[I kernel.Index](c *op.Call) (*Task, error) {
 	if err := checkLoops(index); err != nil {
 		return nil, err
 	}
-	axis, dt, how := axisOf(c, len(sizes)), c.In[0].DType, scatterOps[c.Str("reduction")]
+	axis := axisOf(c, len(sizes))
+	dt, how := scatterOf(c)
 	spec := new(kernel.ScatterElementsSpec)
 	spec.Prepare(sizes, index, axis)
 	return updateTask(c, checkIndices[I](c, sizes[axis]), func() {
@@ -166,7 +180,7 @@ func bindScatterElements[I kernel.Index](c *op.Call) (*Task, error) {
 
 func bindScatterND[I kernel.Index](c *op.Call) (*Task, error) {
 	sizes, index := c.In[0].Shape.Sizes(), c.In[1].Shape.Sizes()
-	dt, how := c.In[0].DType, scatterOps[c.Str("reduction")]
+	dt, how := scatterOf(c)
 	spec := new(kernel.TuplesSpec)
 	spec.Prepare(sizes, index, 0)
 	return updateTask(c, checkTuples[I](c, sizes[:index[len(index)-1]]), func() {

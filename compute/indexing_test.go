@@ -171,3 +171,11 @@ func TestTensorScatter(t *testing.T) {
 	got := eval(t, "tensor_scatter", nil, packed(iota(dtype.I8, 1, 3, 1)), packed(arg([]int8{7}, 1, 1, 1)), ints(1))
 	expect(t, "tensor_scatter of i4", eval(t, "cast", attrs("to", dtype.I8), got), []int{1, 3, 1}, []float64{0, 7, 2}, 0)
 }
+
+func TestScatterOfBooleans(t *testing.T) {
+	for how, want := range map[string][]float64{"add": {0, 1, 1, 1}, "max": {0, 1, 1, 1}, "mul": {0, 0, 0, 1}, "min": {0, 0, 0, 1}} {
+		x, updates := fromFloats(dtype.Bool, []float64{0, 0, 1, 1}, 4), fromFloats(dtype.Bool, []float64{0, 1, 0, 1}, 4)
+		got := eval(t, "scatter_elements", attrs("reduction", how), x, ints(0, 1, 2, 3), updates)
+		expect(t, "scatter_elements "+how, got, []int{4}, want, 0)
+	}
+}

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -12,9 +13,18 @@ import (
 	"github.com/tenure-go/tenure/internal/cpu"
 )
 
-// ErrCanceled is the error of a run that was stopped between tiles.
-// errors.Is(err, context.Canceled) holds for it.
-var ErrCanceled = fmt.Errorf("compute: the run was stopped: %w", context.Canceled)
+// ErrStopped is the error of a run that was stopped between tiles. Whoever
+// knows the context adds why: see [Ended].
+var ErrStopped = errors.New("stopped")
+
+// Ended is the error of a context that has ended: the cause that somebody
+// gave, which matches the context's own error as well.
+func Ended(ctx context.Context) error { return endedError{context.Cause(ctx), ctx.Err()} }
+
+type endedError struct{ cause, own error }
+
+func (e endedError) Error() string   { return e.cause.Error() }
+func (e endedError) Unwrap() []error { return []error{e.cause, e.own} }
 
 const (
 	// maxJobs bounds the runs that share the workers of one pool; further
@@ -22,13 +32,15 @@ const (
 	maxJobs = 8
 
 	// spinTime is how long an idle worker looks for work before it parks:
-	// waking a parked one costs tens of microseconds, about one tile.
-	spinTime = 50 * time.Microsecond
+	// waking a parked one costs a hundred microseconds, a few tiles, and it
+	// may come back on its caller's processor.
+	spinTime = 200 * time.Microsecond
 
 	// A worker that the system has put on its caller's processor is no help:
-	// it takes from the caller what it does. It leaves, and is not woken again
-	// for a while, which doubles each time that this happens, up to longRest.
-	// A wake that finds the same costs about a hundredth of the first rest.
+	// it takes from the caller what it does. Where no other processor is idle
+	// it leaves the job, and is not woken again for a while, which doubles each
+	// time that this happens, up to longRest. A wake that finds the same costs
+	// about a hundredth of the first rest.
 	shortRest = 250 * time.Microsecond
 	longRest  = 64 * shortRest
 )
@@ -36,7 +48,8 @@ const (
 // Pool is a fixed set of workers that run the tiles of tasks. The goroutine
 // that calls Run takes part as one more worker and can finish a task alone, so
 // busy or descheduled workers delay a run by the tile that they are in at
-// most. A worker that finds itself on its caller's processor takes no tile.
+// most. A worker that finds itself on its caller's processor moves to an idle
+// one, or takes no tile.
 type Pool struct {
 	jobs     [maxJobs]job
 	workers  []worker
@@ -44,7 +57,8 @@ type Pool struct {
 	closed   atomic.Bool
 	done     sync.WaitGroup
 	start    time.Time
-	place    func() int // the processor of who calls it, or -1
+	place    func() int  // the processor of who calls it, or -1
+	leave    func() bool // moves who calls it to an idle processor, if there is one
 }
 
 type worker struct {
@@ -59,10 +73,10 @@ type job struct {
 	taken atomic.Bool // the slot belongs to a run
 	// state counts the workers inside, plus open while tiles are left to
 	// claim, plus waiting while the caller is parked on idle.
-	state atomic.Int64
-	next  atomic.Int64 // tile to claim
-	place atomic.Int64 // the caller's processor, or -1
-	idle  chan struct{}
+	state    atomic.Int64
+	portions []portion    // one per worker
+	place    atomic.Int64 // the caller's processor, or -1
+	idle     chan struct{}
 
 	task    *Task
 	scratch []byte
@@ -70,6 +84,16 @@ type job struct {
 
 	canceled atomic.Bool
 	panicked atomic.Pointer[string]
+}
+
+// portion is the part of a job's tiles with which one worker begins. It goes
+// on with what others have left. Tiles with the same numbers mostly touch the
+// same parts of tensors, from one task to the next and from run to run: what
+// a worker has in its caches it shall find there again.
+type portion struct {
+	next atomic.Int64 // tile to claim
+	end  int64
+	_    [48]byte // workers claim without touching each other's cache lines
 }
 
 const (
@@ -80,12 +104,13 @@ const (
 // NewPool starts a pool that runs tasks on the given number of threads, the
 // caller of Run included: it has threads-1 goroutines of its own. threads < 1
 // counts as 1.
-func NewPool(threads int) *Pool { return newPool(threads, cpu.Place) }
+func NewPool(threads int) *Pool { return newPool(threads, cpu.Place, cpu.Leave) }
 
-func newPool(threads int, place func() int) *Pool {
-	p := &Pool{workers: make([]worker, max(threads, 1)-1), start: time.Now(), place: place}
+func newPool(threads int, place func() int, leave func() bool) *Pool {
+	p := &Pool{workers: make([]worker, max(threads, 1)-1), start: time.Now(), place: place, leave: leave}
 	for i := range p.jobs {
 		p.jobs[i].idle = make(chan struct{}, 1)
+		p.jobs[i].portions = make([]portion, p.Threads())
 	}
 	p.done.Add(len(p.workers))
 	for i := range p.workers {
@@ -112,14 +137,14 @@ func (p *Pool) Close() {
 
 // Run runs the task: Start, all tiles, Finish. scratch holds Threads()
 // parts of t.Scratch bytes. When done closes, the run stops before its next
-// tile and returns [ErrCanceled]; results are then partly written. Runs may be
+// tile and returns [ErrStopped]; results are then partly written. Runs may be
 // called from several goroutines at once.
 func (p *Pool) Run(done <-chan struct{}, t *Task, scratch []byte) error {
 	if need := t.Scratch * p.Threads(); len(scratch) < need {
 		panic(fmt.Sprintf("BUG: compute: %s: got %d bytes of scratch, want %d", nameOf(t.Call), len(scratch), need))
 	}
 	if isClosed(done) {
-		return ErrCanceled
+		return ErrStopped
 	}
 	if err := t.start(); err != nil {
 		return err
@@ -131,7 +156,7 @@ func (p *Pool) Run(done <-chan struct{}, t *Task, scratch []byte) error {
 		ok = runAlone(done, t, scratch)
 	}
 	if !ok {
-		return ErrCanceled
+		return ErrStopped
 	}
 	return t.finish()
 }
@@ -179,7 +204,7 @@ func (p *Pool) share(j *job, done <-chan struct{}, t *Task, scratch []byte) bool
 	j.task, j.scratch, j.cancel = t, scratch, done
 	j.canceled.Store(false)
 	j.panicked.Store(nil)
-	j.next.Store(0)
+	j.divide(t.Tiles)
 	j.place.Store(int64(p.place()))
 	j.state.Store(open)
 	p.rouse(t.Tiles - 1)
@@ -245,8 +270,8 @@ func (j *job) drain(id int) {
 	t := j.task
 	scratch := j.scratch[id*t.Scratch : (id+1)*t.Scratch : (id+1)*t.Scratch]
 	for {
-		tile := int(j.next.Add(1)) - 1
-		if tile >= t.Tiles {
+		tile := j.claim(id)
+		if tile < 0 {
 			break
 		}
 		if isClosed(j.cancel) {
@@ -258,9 +283,35 @@ func (j *job) drain(id int) {
 	j.shut()
 }
 
+// divide gives every worker a portion.
+func (j *job) divide(tiles int) {
+	for i := range j.portions {
+		p := &j.portions[i]
+		p.next.Store(int64(i * tiles / len(j.portions)))
+		p.end = int64((i + 1) * tiles / len(j.portions))
+	}
+}
+
+// claim returns the next tile for worker id, or -1.
+func (j *job) claim(id int) int {
+	for i := range j.portions {
+		p := &j.portions[(id+i)%len(j.portions)]
+		if p.next.Load() >= p.end {
+			continue
+		}
+		if tile := p.next.Add(1) - 1; tile < p.end {
+			return int(tile)
+		}
+	}
+	return -1
+}
+
 // shut leaves no tile to claim.
 func (j *job) shut() {
-	j.next.Store(int64(j.task.Tiles))
+	for i := range j.portions {
+		p := &j.portions[i]
+		p.next.Store(p.end)
+	}
 	j.state.And(^open)
 }
 
@@ -323,6 +374,9 @@ func (p *Pool) help(i int) (helped, crowded bool) {
 		}
 		if at := int64(p.place()); at >= 0 && at == j.place.Load() {
 			j.leave()
+			if p.leave() {
+				return false, false
+			}
 			rest := min(shortRest<<min(w.crowded.Add(1)-1, 10), longRest)
 			w.resting.Store(int64(time.Since(p.start) + rest))
 			return false, true

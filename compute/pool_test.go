@@ -1,7 +1,6 @@
 package compute
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -43,7 +42,7 @@ func TestPoolRunsEveryTileOnce(t *testing.T) {
 func TestPoolCloses(t *testing.T) {
 	for i := range 300 {
 		p := NewPool(3)
-		time.Sleep(time.Duration(40+i%20) * time.Microsecond) // about when workers park
+		time.Sleep(spinTime + time.Duration(i%20-10)*time.Microsecond) // about when workers park
 		p.Close()
 	}
 }
@@ -109,15 +108,15 @@ func TestPoolStopsBetweenTiles(t *testing.T) {
 			}
 		}
 		err := p.Run(done, task, nil)
-		if !errors.Is(err, ErrCanceled) || !errors.Is(err, context.Canceled) {
-			t.Fatalf("got %v, want ErrCanceled", err)
+		if !errors.Is(err, ErrStopped) {
+			t.Fatalf("got %v, want ErrStopped", err)
 		}
 		if n := int(ran.Load()); n < 5 || n >= 5+threads {
 			t.Errorf("%d threads: %d tiles ran, want 5 and at most one more per other worker", threads, n)
 		}
 		task.Start = func() error { t.Error("Start of a run that was stopped before it began"); return nil }
-		if err := p.Run(done, task, nil); !errors.Is(err, ErrCanceled) {
-			t.Fatalf("got %v, want ErrCanceled", err)
+		if err := p.Run(done, task, nil); !errors.Is(err, ErrStopped) {
+			t.Fatalf("got %v, want ErrStopped", err)
 		}
 		p.Close()
 	}
@@ -250,7 +249,7 @@ func TestPoolCrowdedWorkersRest(t *testing.T) {
 			return 7 + int(apart.Load())
 		}
 		return 7
-	})
+	}, func() bool { return false })
 	scratch := make([]byte, 3*64)
 	task, hits := counting(40)
 	task.Scratch = 64
@@ -291,4 +290,70 @@ func TestPoolCrowdedWorkersRest(t *testing.T) {
 		run()
 	}
 	p.Close() // ends workers that rest
+}
+
+// TestPoolCrowdedWorkersMove puts a worker on its caller's processor, which it
+// can leave.
+func TestPoolCrowdedWorkersMove(t *testing.T) {
+	var moved atomic.Int64
+	var asked atomic.Bool
+	p := newPool(2, func() int {
+		if !asked.Swap(true) { // the caller asks first
+			return 7
+		}
+		return 7 + int(moved.Load())
+	}, func() bool { moved.Add(1); return true })
+	defer p.Close()
+	scratch := make([]byte, 2*64)
+	task, _ := counting(40)
+	task.Scratch = 64
+	var byWorker atomic.Int32
+	task.Tile = func(_ int, part []byte) {
+		if &part[0] != &scratch[0] {
+			byWorker.Add(1)
+			if moved.Load() == 0 {
+				t.Error("a tile was run by a worker on its caller's processor")
+			}
+		}
+		time.Sleep(10 * time.Microsecond)
+	}
+	for start := time.Now(); byWorker.Load() == 0 && time.Since(start) < 10*time.Second; {
+		asked.Store(false)
+		if err := p.Run(nil, task, scratch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if byWorker.Load() == 0 || moved.Load() != 1 {
+		t.Errorf("got %d tiles run by a worker that moved %d times, want some and once", byWorker.Load(), moved.Load())
+	}
+	if n := p.workers[0].crowded.Load(); n != 0 {
+		t.Errorf("got a worker that was crowded %d times, want 0: it had moved", n)
+	}
+}
+
+// TestJobClaim lets workers claim tiles: first those of their own portion in
+// order, then what others have left.
+func TestJobClaim(t *testing.T) {
+	for _, tiles := range []int{0, 1, 2, 3, 10, 64} {
+		j := job{portions: make([]portion, 3)}
+		j.divide(tiles)
+		claimed := make([]int, tiles)
+		for _, worker := range []int{1, 2} {
+			for want := worker * tiles / 3; want < (worker+1)*tiles/3; want++ {
+				tile := j.claim(worker)
+				if tile != want {
+					t.Fatalf("%d tiles: worker %d got tile %d, want %d, the next of its own", tiles, worker, tile, want)
+				}
+				claimed[tile]++
+			}
+		}
+		for tile := j.claim(2); tile >= 0; tile = j.claim(2) {
+			claimed[tile]++
+		}
+		for i, n := range claimed {
+			if n != 1 {
+				t.Errorf("%d tiles: tile %d was claimed %d times, want once", tiles, i, n)
+			}
+		}
+	}
 }

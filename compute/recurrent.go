@@ -16,7 +16,7 @@ var _ = register(map[string]binder{
 var cellFuncs = map[string]kernel.UnaryOp{
 	"relu": kernel.Relu, "tanh": kernel.Tanh, "sigmoid": kernel.Sigmoid, "softsign": kernel.Softsign, "softplus": kernel.Softplus,
 	"leaky_relu": kernel.LeakyRelu, "thresholded_relu": kernel.ThresholdedRelu, "elu": kernel.Elu,
-	"hard_sigmoid": kernel.HardSigmoid, "affine": kernel.Affine,
+	"hard_sigmoid": kernel.HardSigmoid, "affine": kernel.Affine, "scaled_tanh": kernel.Tanh,
 }
 
 func recurrentOp(kind kernel.CellKind) binder {
@@ -40,7 +40,7 @@ func recurrentOp(kind kernel.CellKind) binder {
 			spec.InputForget = c.Int("input_forget") != 0
 		}
 		for _, f := range functions {
-			spec.Funcs = append(spec.Funcs, kernel.CellFunc{Op: cellFuncs[f.Op], A: f.Alpha, B: f.Beta})
+			spec.Funcs = append(spec.Funcs, kernel.CellFunc{Op: cellFuncs[f.Op], A: f.Alpha, B: f.Beta, Scaled: f.Op == "scaled_tanh"})
 		}
 		bind, ok := floatOf(c.In[0].DType, recurrentTask[float32], recurrentTask[float64])
 		if !ok {

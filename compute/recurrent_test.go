@@ -22,6 +22,10 @@ func TestRecurrent(t *testing.T) {
 	expect(t, "h", out[1], []int{1, 1, 1}, states[2:], 1e-6)
 	affine := attrs("activations", []string{"Affine"}, "activation_alpha", []float64{2}, "activation_beta", []float64{1})
 	expect(t, "affine", eval(t, "rnn", affine, x, w, r), []int{3, 1, 1, 1}, []float64{2, 4, 6}, 0) // x + h/2 + 1
+	scaled := attrs("activations", []string{"ScaledTanh"}, "activation_alpha", []float64{2}, "activation_beta", []float64{0.5})
+	first := 2 * math.Tanh(0.25)
+	second := 2 * math.Tanh(0.5*(1+first/4))
+	expect(t, "scaled tanh", eval(t, "rnn", scaled, x, w, r), []int{3, 1, 1, 1}, []float64{first, second, 2 * math.Tanh(0.5*(1.5+second/4))}, 1e-6)
 	both := run(t, call(t, "rnn", attrs("direction", "bidirectional"), 2, x, arg([]float32{0.5, 0.5}, 2, 1, 1), arg([]float32{0.25, 0.25}, 2, 1, 1)))
 	backwards := math.Tanh(0.5*1 + 0.25*math.Tanh(0.5*2+0.25*math.Tanh(1.5)))
 	expect(t, "both", both[1], []int{2, 1, 1}, []float64{states[2], backwards}, 1e-6)

@@ -61,9 +61,9 @@ func bindTopK(c *op.Call) (*Task, error) {
 
 func topKTask[T kernel.Number](c *op.Call, spec *kernel.TopK, outer int) *Task {
 	tiles, units := groups(outer*spec.Inner, spec.Axis*8)
-	return &Task{Tiles: tiles, Scratch: spec.Axis * 8, Tile: func(tile int, scratch []byte) {
+	return &Task{Tiles: tiles, Scratch: 8 * spec.Scratch(), Tile: func(tile int, scratch []byte) {
 		lo, hi := units(tile)
-		kernel.TopKRows(spec, lo, hi, out[T](c, 0), out[int64](c, 1), in[T](c, 0), view[int64](scratch[:spec.Axis*8]))
+		kernel.TopKRows(spec, lo, hi, out[T](c, 0), out[int64](c, 1), in[T](c, 0), view[int64](scratch[:8*spec.Scratch()]))
 	}}
 }
 

@@ -185,6 +185,22 @@ func nameOf(c *op.Call) string {
 	return fmt.Sprintf("%s (node %q)", c.Def.Name, c.Node)
 }
 
+// NeedsValue reports whether calls of an operator are bound by the value of an
+// operand, even if all types are static: they fail without it.
+func NeedsValue(name string, arg int) bool {
+	switch name {
+	case "slice", "resize":
+		return arg > 0
+	case "pad", "stft":
+		return arg == 1 || arg == 3
+	case "dft", "col2im":
+		return arg == 1 || arg == 2
+	case "split":
+		return arg == 1
+	}
+	return strings.HasPrefix(name, "reduce_") && arg == 1
+}
+
 // unknown is the error for an operand that decides geometry and whose value
 // Bind cannot see.
 func unknown(c *op.Call, arg int) error {

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -26,4 +28,28 @@ func place(t *testing.T) (got, want int, ok bool) {
 		}
 	}
 	return got, want, true
+}
+
+// allowed is what the system says of where this thread may run.
+func allowed(t *testing.T) string {
+	text, err := os.ReadFile("/proc/thread-self/status")
+	if err != nil {
+		t.Skip(err)
+	}
+	_, list, _ := strings.Cut(string(text), "Cpus_allowed:")
+	list, _, _ = strings.Cut(list, "\n")
+	return strings.TrimSpace(list)
+}
+
+// The thread that reads is one of those that run.
+func TestRunnable(t *testing.T) {
+	if _, err := os.Stat("/proc/loadavg"); err != nil {
+		t.Skip(err)
+	}
+	if n := runnable(); n < 1 || n > 1<<20 {
+		t.Errorf("got %d threads that run, want at least this one", n)
+	}
+	if n := testing.AllocsPerRun(20, func() { runnable() }); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
 }

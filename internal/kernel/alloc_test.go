@@ -64,6 +64,14 @@ func TestTilesAllocateNothing(t *testing.T) {
 		"predicate": func() { kernel.Predicate(kernel.Less, &even, 0, n, bools, x, y) },
 		"where":     func() { kernel.Where(&even, 0, n, 8, bytes[:8*n], bools, bytes[:8*n], bytes[:8*n]) },
 		"cast":      func() { kernel.Cast(bytes, dtype.F16, bytes, dtype.I64, 0, 1000, kernel.CastMode{}) },
+		"lanes": func() {
+			kernel.BinaryF64(kernel.Max, &even, 0, n, wide, wide, wide)
+			kernel.UnaryF64(kernel.Clip, wide, wide, -1, 1)
+			kernel.Clamp(ints, ints, -1, 1)
+			kernel.Not(bools, bools)
+			kernel.Cast(bytes, dtype.Bool, bytes, dtype.F64, 0, n, kernel.CastMode{})
+			kernel.Cast(bytes, dtype.F32, bools, dtype.Bool, 0, n, kernel.CastMode{})
+		},
 		"cast f8":   func() { kernel.Cast(bytes, dtype.F8E4M3FN, bytes, dtype.F32, 0, 1000, kernel.CastMode{}) },
 		"transpose": func() { tiles(turn.Tiles(), func(t int) { turn.Tile(t, bytes[:4*n], bytes[4*n:8*n]) }) },
 		"slice":     func() { tiles(slice.Tiles(), func(t int) { slice.Tile(t, bytes[:4*n], bytes[4*n:8*n]) }) },

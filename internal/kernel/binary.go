@@ -68,7 +68,8 @@ func BinaryF32(op BinaryOp, n *Nest, lo, hi int, dst, a, b []float32) {
 func BinaryF64(op BinaryOp, n *Nest, lo, hi int, dst, a, b []float64) {
 	c := n.cursor(lo, hi)
 	for c.next() {
-		floatStrided(op, &c.run, dst, a, b)
+		left := c.rest(binaryLane(op, &c.run, dst, a, b))
+		floatStrided(op, &left, dst, a, b)
 	}
 }
 
@@ -76,7 +77,8 @@ func BinaryF64(op BinaryOp, n *Nest, lo, hi int, dst, a, b []float64) {
 func BinaryInt[T Integer](op BinaryOp, n *Nest, lo, hi int, dst, a, b []T) {
 	c := n.cursor(lo, hi)
 	for c.next() {
-		intStrided(op, &c.run, dst, a, b)
+		left := c.rest(binaryLane(op, &c.run, dst, a, b))
+		intStrided(op, &left, dst, a, b)
 	}
 }
 

@@ -18,10 +18,18 @@ type CastMode struct {
 const castChunk = 128
 
 // Cast converts elements [lo, hi) of src to the same elements of dst, as ONNX's Cast does: integers wrap; to bool is x != 0; floats round
-// once, to nearest even; floats to integers drop the fraction. What is then out of range, which ONNX leaves open, saturates at 32 bits, or 64
+// once, to nearest even; floats to integers drop the fraction, or are rounded to nearest even for integers of less than a byte. What is then out of range, which ONNX leaves open, saturates at 32 bits, or 64
 // for a wider type, and keeps its lower bits; below zero an unsigned type saturates as the signed one does. NaN is 0. Where elements of less
 // than a byte are written, lo must start a byte. dst may be src exactly when both types have one size.
 func Cast(dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
+	lo += castLane(dst, to, src, from, lo, hi)
+	if lo < hi {
+		castElements(dst, to, src, from, lo, hi, mode)
+	}
+}
+
+// castElements is Cast without a lane, so that buffers of its callers stay on their stacks.
+func castElements(dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
 	if unpacked, packed := carrier(from), carrier(to); unpacked == from && packed == to {
 		castNative(part(dst, to, lo, hi), to, part(src, from, lo, hi), from)
 		return
@@ -30,7 +38,7 @@ func Cast(dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, 
 		copyBools(dst[lo:hi], src[lo:hi])
 		return
 	}
-	var in, out [castChunk]uint64
+	var in, near, out [castChunk]uint64
 	for ; lo < hi; lo += castChunk {
 		n := min(hi-lo, castChunk)
 		at, x := carrier(from), bytesOf(in[:])
@@ -39,6 +47,11 @@ func Cast(dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, 
 		} else {
 			x = x[:n*at.Size()]
 			unpack(x, src, from, lo, n)
+		}
+		if to.IsInt() && to.Bits() < 8 && at.IsFloat() {
+			rounded := bytesOf(near[:])[:n*at.Size()]
+			roundEven(rounded, x, at)
+			x = rounded
 		}
 		switch wide := carrier(to); {
 		case to == dtype.Bool:
@@ -54,6 +67,21 @@ func Cast(dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, 
 			}
 			pack(dst, to, lo, n, y, mode)
 		}
+	}
+}
+
+// roundEven rounds floats to integers.
+func roundEven(dst, src []byte, dt dtype.DType) {
+	if dt == dtype.F64 {
+		y := view[float64](dst)
+		for i, x := range view[float64](src) {
+			y[i] = math.RoundToEven(x)
+		}
+		return
+	}
+	y := view[float32](dst)
+	for i, x := range view[float32](src) {
+		y[i] = float32(math.RoundToEven(float64(x)))
 	}
 }
 

@@ -1,6 +1,10 @@
 package kernel
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+	"unsafe"
+)
 
 // Copy moves the elements of an N-d block between two strided places: transpose, slice (steps of either sign), expand, tile, and the
 // pieces of concat and split are all forms of it (copy_forms.go). dst and src do not overlap.
@@ -117,6 +121,36 @@ func copyTile[W word](c *Copy, t int, dst, src []W) {
 }
 
 func copyRows[W word](n *Nest, lo, hi int, dst, src []W) {
+	if last := len(n.axes) - 1; last > 0 && n.axes[last].stride[0] == 1 && n.axes[last].stride[1] == 1 {
+		inner := n.axes[last].size
+		from, to := ceilDiv(lo, inner)*inner, hi/inner*inner
+		if from < to {
+			copyRuns(n, lo, from, dst, src)
+			copyWhole(n, from/inner, to/inner, dst, src)
+			lo = to
+		}
+	}
+	copyRuns(n, lo, hi, dst, src)
+}
+
+// copyWhole copies contiguous rows, of which there may be many short ones.
+func copyWhole[W word](n *Nest, row, end int, dst, src []W) {
+	last := len(n.axes) - 1
+	inner, ax := n.axes[last].size, &n.axes[last-1]
+	for row < end {
+		c := n.cursor(row*inner, (row+1)*inner)
+		c.next()
+		d, s := c.off[0], c.off[1]
+		m := min(ax.size-row%ax.size, end-row)
+		for range m {
+			copy(dst[d:d+inner], src[s:s+inner])
+			d, s = d+ax.stride[0], s+ax.stride[1]
+		}
+		row += m
+	}
+}
+
+func copyRuns[W word](n *Nest, lo, hi int, dst, src []W) {
 	c := n.cursor(lo, hi)
 	for c.next() {
 		d, s := c.off[0], c.off[1]
@@ -125,6 +159,8 @@ func copyRows[W word](n *Nest, lo, hi int, dst, src []W) {
 			copy(dst[d:d+c.n], src[s:s+c.n])
 		case c.step[0] == 1 && c.step[1] == 0:
 			fill(dst[d:d+c.n], src[s])
+		case c.step[0] == 1:
+			copyStrided(dst[d:d+c.n], src, s, c.step[1])
 		default:
 			for range c.n {
 				dst[d] = src[s]
@@ -134,14 +170,57 @@ func copyRows[W word](n *Nest, lo, hi int, dst, src []W) {
 	}
 }
 
-// turnWords turns a block of four-byte elements, unless it is too small for that. It is a dispatch point, and may be nil.
-var turnWords func(dst []uint32, dstP int, src []uint32, from, srcQ, np, nq int) bool
+// copyStrided copies elements that lie step apart.
+func copyStrided[W word](dst, src []W, at, step int) {
+	size, done := bits.TrailingZeros(uint(unsafe.Sizeof(src[0]))), 0
+	if size < len(lanes.second) && (step == 2 || step == -1) {
+		_ = src[at+(len(dst)-1)*step]
+		to, from := laneRowOf(dst, 0, 1), laneRowOf(src, at, step)
+		if step == 2 { // a group also reads what is behind its last element
+			done = lanes.second[size].over(len(dst)-1, to, from, laneRow{}, laneRow{})
+		} else {
+			done = lanes.backwards[size].over(len(dst), to, from, laneRow{}, laneRow{})
+		}
+		at += done * step
+	}
+	for i := done; i < len(dst); i++ {
+		dst[i] = src[at]
+		at += step
+	}
+}
+
+// These turn a block of elements of four, two and one bytes, unless it is too small for that. They are dispatch points, and may be nil.
+var (
+	turnWords  func(dst []uint32, dstP int, src []uint32, from, srcQ, np, nq int) bool
+	turnHalves func(dst []uint16, dstP int, src []uint16, from, srcQ, np, nq int) bool
+	turnBytes  func(dst []uint8, dstP int, src []uint8, from, srcQ, np, nq int) bool
+)
+
+// turned turns a block if there is code for its elements, and it is large enough.
+func turned[W word](dst []W, dstP int, src []W, from, srcQ, np, nq int) bool {
+	switch d := any(dst).(type) {
+	case []uint32:
+		return turnWords != nil && turnWords(d, dstP, any(src).([]uint32), from, srcQ, np, nq)
+	case []uint16:
+		return turnHalves != nil && turnHalves(d, dstP, any(src).([]uint16), from, srcQ, np, nq)
+	case []uint8:
+		return turnBytes != nil && turnBytes(d, dstP, any(src).([]uint8), from, srcQ, np, nq)
+	}
+	return false
+}
 
 // copySquares copies the block that starts at (p0, q0). srcQ may be negative, so src is indexed from its base.
 func copySquares[W word](b *copyBlock, p0, q0 int, dst, src []W, base int) {
 	pEnd, qEnd := min(p0+copyBlockP, b.np), min(q0+copyBlockQ, b.nq)
-	if d, ok := any(dst).([]uint32); ok && turnWords != nil &&
-		turnWords(d[p0*b.dstP+q0:], b.dstP, any(src).([]uint32), base+p0+q0*b.srcQ, b.srcQ, pEnd-p0, qEnd-q0) {
+	if turned(dst[p0*b.dstP+q0:], b.dstP, src, base+p0+q0*b.srcQ, b.srcQ, pEnd-p0, qEnd-q0) {
+		return
+	}
+	if b.np <= 4 && b.srcQ == b.np {
+		takeApart(dst[q0:], b.dstP, src[base+q0*b.srcQ:], b.np, qEnd-q0)
+		return
+	}
+	if b.nq <= 4 && b.dstP == b.nq {
+		putTogether(dst[p0*b.dstP:], src, base+p0, b.srcQ, pEnd-p0, b.nq)
 		return
 	}
 	for qs := q0; qs < qEnd; qs += copySquare {
@@ -162,6 +241,43 @@ func copySquares[W word](b *copyBlock, p0, q0 int, dst, src []W, base int) {
 	}
 }
 
+// takeApart copies np elements that alternate, as the colours of an image do, into rows of n.
+func takeApart[W word](dst []W, dstP int, src []W, np, n int) {
+	src = src[:n*np]
+	if np == 3 {
+		a, b, c := dst[:n], dst[dstP:][:n], dst[2*dstP:][:n]
+		for i := range a {
+			s := src[3*i:][:3]
+			a[i], b[i], c[i] = s[0], s[1], s[2]
+		}
+		return
+	}
+	for p := range np {
+		d := dst[p*dstP:][:n]
+		for i := range d {
+			d[i] = src[i*np+p]
+		}
+	}
+}
+
+// putTogether lets nq rows of n elements alternate. The rows are srcQ apart, in either direction.
+func putTogether[W word](dst, src []W, from, srcQ, n, nq int) {
+	dst = dst[:n*nq]
+	if nq == 3 {
+		a, b, c := src[from:][:n], src[from+srcQ:][:n], src[from+2*srcQ:][:n]
+		for i := range a {
+			d := dst[3*i:][:3]
+			d[0], d[1], d[2] = a[i], b[i], c[i]
+		}
+		return
+	}
+	for q := range nq {
+		for i, v := range src[from+q*srcQ:][:n] {
+			dst[i*nq+q] = v
+		}
+	}
+}
+
 // turnSquare goes through a buffer, so that every cache line of src and dst is touched once: with strides that are powers of two the
 // lines of a square compete for the same places in the cache.
 func turnSquare[W word](dst []W, dstP int, src []W, from, srcQ, np, nq int) {
@@ -176,9 +292,15 @@ func turnSquare[W word](dst []W, dstP int, src []W, from, srcQ, np, nq int) {
 	}
 }
 
+// fill writes some and copies those: that is done in vectors.
 func fill[W word](dst []W, v W) {
-	for i := range dst {
+	const some, most = 64, 4 << 10
+	n := min(len(dst), some)
+	for i := range dst[:n] {
 		dst[i] = v
+	}
+	for n < len(dst) {
+		n += copy(dst[n:], dst[:min(n, most)])
 	}
 }
 

@@ -21,6 +21,7 @@ func installPortable() {
 	binaryRowSV = portableBinarySV
 	gemmNR = portableNR
 	gemmPanel = portableGemmPanel
+	gemmAskPanel = portableGemmAskPanel
 	gemmPackPanel = portableGemmPackPanel
 	gemvAxpy = portableGemvAxpy
 	gemvDot = portableGemvDot
@@ -42,8 +43,9 @@ func installPortable() {
 	streamRow = portableStream
 	streamEnd = func() {}
 	unaryStream = [numUnary]func(dst, src []float32) bool{}
-	turnWords = nil
+	turnWords, turnHalves, turnBytes = nil, nil, nil
 	vectorHalves = false
+	lanes = laneSet{}
 }
 
 // Variants names what this machine can run, slowest first.

@@ -11,11 +11,12 @@ type assembly struct {
 	convCode
 	rowCode
 	byteCode
+	lanes laneCode
 }
 
 var (
-	assembly256 = assembly{gemm256, conv256, rows256, bytes256}
-	assembly512 = assembly{gemm512, conv512, rows512, bytesOfTier()}
+	assembly256 = assembly{gemm256, conv256, rows256, bytes256, laneCode{all: lanes256}}
+	assembly512 = assembly{gemm512, conv512, rows512, bytesOfTier(), laneCode{lanes512, lanes256}}
 )
 
 // machineVariants are those that this architecture adds to the portable one: what the processor has and TENURE_CPU allows.
@@ -36,4 +37,5 @@ func (v *assembly) install() {
 	v.convCode.install()
 	v.rowCode.install()
 	v.byteCode.install()
+	v.lanes.install()
 }

@@ -29,7 +29,7 @@ func eachNonZero(dt dtype.DType, src []byte, f func(i int)) {
 	n := len(src) / dt.Size()
 	for lo := 0; lo < n; lo += castChunk {
 		hi := min(lo+castChunk, n)
-		Cast(found[:], dtype.Bool, part(src, dt, lo, hi), dt, 0, hi-lo, CastMode{})
+		castElements(found[:], dtype.Bool, part(src, dt, lo, hi), dt, 0, hi-lo, CastMode{})
 		for i, x := range found[:hi-lo] {
 			if x != 0 {
 				f(lo + i)

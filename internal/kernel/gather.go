@@ -3,7 +3,7 @@ package kernel
 // OutOfRange returns the position of the first index that is outside [-n, n), or -1. Gather and scatter kernels take checked indices.
 func OutOfRange[I Index](indices []I, n int) int {
 	for i, x := range indices {
-		if int(x) < -n || int(x) >= n {
+		if uint(int(x)+n) >= 2*uint(n) {
 			return i
 		}
 	}
@@ -23,10 +23,7 @@ func OutOfRangeND[I Index](indices []I, dims []int) int {
 }
 
 func wrap[I Index](i I, n int) int {
-	if i < 0 {
-		return int(i) + n
-	}
-	return int(i)
+	return int(i) + n&(int(i)>>63)
 }
 
 // GatherSpec is a lookup along one axis: dst[o, i, :] = src[o, indices[i], :].
@@ -57,9 +54,14 @@ func Gather[I Index](s *GatherSpec, t int, dst, src []byte, indices []I) {
 		gatherWords(s, lo, hi, view[uint32](dst), view[uint32](src), indices)
 		return
 	}
-	for r := lo; r < hi; r++ {
-		at := r/s.Count*s.Axis + wrap(indices[r%s.Count], s.Axis)
-		copy(dst[r*s.Inner:(r+1)*s.Inner], src[at*s.Inner:])
+	for r := lo; r < hi; {
+		outer, first := r/s.Count*s.Axis, r%s.Count
+		n := min(s.Count-first, hi-r)
+		for i, x := range indices[first : first+n] {
+			at := outer + wrap(x, s.Axis)
+			copy(dst[(r+i)*s.Inner:(r+i+1)*s.Inner], src[at*s.Inner:])
+		}
+		r += n
 	}
 }
 

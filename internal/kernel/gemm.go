@@ -26,6 +26,7 @@ type Gemm struct {
 	packA              int // floats of scratch for rows of A
 	packB              int // and for a panel of B
 	nr                 int // width of a panel when prepared
+	width              int // and of all panels of B
 	block              int // K is summed in blocks of this
 }
 
@@ -43,6 +44,7 @@ const (
 	gemvCols    = 1024
 	thinRows    = 4
 	groupFlops  = 1 << 20 // a tile of the worker pool holds parts up to this much work
+	memoryRows  = 8       // fewer rows than these take as long: so much arithmetic goes with reading B
 	wantedTiles = 8       // small problems are cut finer until they have this many
 )
 
@@ -54,6 +56,7 @@ func (g *Gemm) Prepare() {
 	g.swapForOneColumn()
 	g.thin = !g.PackedB && (g.M == 1 || g.TransB && g.M <= thinRows)
 	g.nr, g.block = gemmNR, blockOf(g.K)
+	g.width = ceilDiv(g.N, g.nr) * g.nr
 	g.rowTile, g.colTile = gemmRows, gemmCols
 	if g.thin {
 		g.rowTile, g.colTile = thinRows, max(gemvCols/2, min(gemvCols, ceilDiv(g.N, 4)))
@@ -72,7 +75,7 @@ func (g *Gemm) Prepare() {
 	g.rowTile = evenTile(g.M, g.rowTile, 1)
 	g.colTile = evenTile(g.N, g.colTile, g.nr)
 	g.rowTiles, g.colTiles = ceilDiv(g.M, g.rowTile), ceilDiv(g.N, g.colTile)
-	g.group = max(1, groupFlops/max(1, 2*g.rowTile*g.colTile*g.K))
+	g.group = max(1, groupFlops/max(1, 2*max(g.rowTile, memoryRows)*g.colTile*g.K))
 	g.scratch()
 }
 
@@ -258,17 +261,39 @@ func (g *Gemm) panelPart(r *rect, scratch []float32, args *GemmArgs, a, b []floa
 			}
 			s.relu = s.relu && k+depth == g.K
 			switch {
+			case g.PackedB && r.rows <= memoryRows: // they read as fast as memory gives
+				gemmPanel(r.rows, depth, rows, lda, b[g.panelAt(k, r.col+j):], n, s)
 			case g.PackedB:
-				gemmPanel(r.rows, depth, rows, lda, b[k*ceilDiv(g.N, g.nr)*g.nr+(r.col+j)*depth:], n, s)
+				gemmAskPanel(r.rows, depth, rows, lda, b[g.panelAt(k, r.col+j):], n, s, g.ahead(r, b, k, j))
 			case g.TransB || g.Alpha != 1:
 				g.packBlock(scratch, b, k, depth, r.col+j, n)
 				gemmPanel(r.rows, depth, rows, lda, scratch, n, s)
 			default:
-				gemmPackPanel(r.rows, depth, rows, lda, b[k*g.LDB+r.col+j:], g.LDB, scratch, n, s)
+				gemmPackPanel(r.rows, depth, rows, lda, b[k*g.LDB+r.col+j:], g.LDB, scratch, n, s, g.ahead(r, b, k, j))
 			}
 		}
 	}
 	left.end(r, args.C, args.Bias)
+}
+
+// panelAt is where the panel of a column of B begins in a block of K.
+func (g *Gemm) panelAt(k, col int) int {
+	return k*g.width + col*min(g.block, g.K-k)
+}
+
+// ahead is what a rectangle needs of B after the panel at k, j.
+func (g *Gemm) ahead(r *rect, b []float32, k, j int) ahead {
+	if j += g.nr; j >= r.cols {
+		k, j = k+g.block, 0
+	}
+	depth := min(g.block, g.K-k)
+	switch {
+	case depth <= 0:
+		return ahead{}
+	case g.PackedB:
+		return ahead{from: b[g.panelAt(k, r.col+j):], ld: g.nr, rows: depth}
+	}
+	return ahead{from: b[k*g.LDB+r.col+j:], ld: g.LDB, rows: depth}
 }
 
 // rowsOfA gives columns [k, k+depth) of the rows of a rectangle, where they lie or copied into scratch.

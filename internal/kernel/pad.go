@@ -59,10 +59,16 @@ func (p *Pad) Prepare(elemBytes int, shape, before, after []int, mode PadMode) {
 	p.group = max(1, 4*rangeElements/max(1, p.rowLen*p.elem))
 }
 
+// padTable is the source index of each output index. What negative pads take away is gone for the mode too: it repeats what is left.
 func padTable(n, before, after int, mode PadMode) []int {
 	from := make([]int, max(0, before+n+after))
+	first := max(0, -before)
+	left := n - first - max(0, -after)
 	for i := range from {
-		from[i] = padSource(i-before, n, mode)
+		from[i] = padSource(i-max(0, before), left, mode)
+		if from[i] >= 0 {
+			from[i] += first
+		}
 	}
 	return from
 }

@@ -37,7 +37,8 @@ func PredicateOps() []PredicateOp {
 func Predicate[T Number](op PredicateOp, n *Nest, lo, hi int, dst []uint8, a, b []T) {
 	c := n.cursor(lo, hi)
 	for c.next() {
-		predicateStrided(op, &c.run, dst, a, b)
+		left := c.rest(predicateLane(op, &c.run, dst, a, b))
+		predicateStrided(op, &left, dst, a, b)
 	}
 }
 
@@ -97,6 +98,8 @@ func bit(v bool) uint8 {
 // Not computes dst[i] = !src[i]. dst may be src exactly.
 func Not(dst, src []uint8) {
 	sameLen("not", len(dst), len(src))
+	done := byteLane(&lanes.not, dst, src)
+	dst, src = dst[done:], src[done:]
 	for i, x := range src {
 		dst[i] = bit(x == 0)
 	}
@@ -105,6 +108,12 @@ func Not(dst, src []uint8) {
 // IsNaN computes dst[i] = src[i] is not a number.
 func IsNaN[T Float](dst []uint8, src []T) {
 	sameLen("is_nan", len(dst), len(src))
+	r := evenRun(len(src))
+	done := 0
+	if len(src) > 0 {
+		done = predicateLane(NotEqual, &r, dst, src, src)
+	}
+	dst, src = dst[done:], src[done:]
 	for i, x := range src {
 		dst[i] = bit(x != x)
 	}
@@ -141,8 +150,9 @@ func Where(n *Nest, lo, hi, elemBytes int, dst []byte, cond []uint8, a, b []byte
 func where[W word](n *Nest, lo, hi int, dst []W, cond []uint8, a, b []W) {
 	c := n.cursor(lo, hi)
 	for c.next() {
-		id, ic, ia, ib := c.off[0], c.off[1], c.off[2], c.off[3]
-		for range c.n {
+		left := c.rest(whereLane(&c.run, dst, cond, a, b))
+		id, ic, ia, ib := left.off[0], left.off[1], left.off[2], left.off[3]
+		for range left.n {
 			v := b[ib]
 			if cond[ic] != 0 {
 				v = a[ia]

@@ -149,7 +149,7 @@ func Quantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers, saturates bool)
 	least, most := IntRange(dst.DType)
 	for ; lo < hi; lo += castChunk {
 		n := min(hi-lo, castChunk)
-		Cast(bytesOf(in[:n]), dtype.F32, x.from(lo), x.DType, 0, n, CastMode{})
+		castElements(bytesOf(in[:n]), dtype.F32, x.from(lo), x.DType, 0, n, CastMode{})
 		for i := 0; i < n; {
 			at, run := q.at(lo + i)
 			k, z := float32(scale.At(at)), zero.zeroAt(at)
@@ -163,9 +163,9 @@ func Quantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers, saturates bool)
 		}
 		dst.endByte(lo + n)
 		if dst.DType.IsInt() {
-			Cast(dst.from(lo), dst.DType, bytesOf(whole[:n]), dtype.I32, 0, n, CastMode{})
+			castElements(dst.from(lo), dst.DType, bytesOf(whole[:n]), dtype.I32, 0, n, CastMode{})
 		} else {
-			Cast(dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{Saturate: saturates})
+			castElements(dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{Saturate: saturates})
 		}
 	}
 }
@@ -180,7 +180,7 @@ func Dequantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 	var out [castChunk]float32
 	for ; lo < hi; lo += castChunk {
 		n := min(hi-lo, castChunk)
-		Cast(bytesOf(in[:n]), dtype.F64, x.from(lo), x.DType, 0, n, CastMode{})
+		castElements(bytesOf(in[:n]), dtype.F64, x.from(lo), x.DType, 0, n, CastMode{})
 		for i := 0; i < n; {
 			at, run := q.at(lo + i)
 			k, z := float32(scale.At(at)), zero.zeroAt(at)
@@ -188,7 +188,7 @@ func Dequantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 				out[i] = float32(in[i]-z) * k
 			}
 		}
-		Cast(dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{})
+		castElements(dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{})
 	}
 }
 

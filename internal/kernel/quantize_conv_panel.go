@@ -191,9 +191,11 @@ func patchTap(dst, row []byte, at, step int, pad byte) {
 		dst[i] = pad
 	}
 	mid := dst[before:][:inside]
-	if step == 1 {
-		copy(mid, row[min(at, len(row)):])
-	} else {
+	switch {
+	case inside == 0: // at may lie outside
+	case step == 1:
+		copy(mid, row[at:])
+	default:
 		for i := range mid {
 			mid[i] = row[at]
 			at += step

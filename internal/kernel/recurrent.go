@@ -11,10 +11,11 @@ const (
 
 func (k CellKind) gates() int { return [...]int{1, 3, 4}[k] }
 
-// CellFunc is a function of a cell with its parameters.
+// CellFunc is a function of a cell with its parameters. If Scaled it is A*Op(B*x).
 type CellFunc struct {
-	Op   UnaryOp
-	A, B float64
+	Op     UnaryOp
+	A, B   float64
+	Scaled bool
 }
 
 // Recurrent runs a cell over sequences: x [Steps, Batch, Input], or [Batch, Steps, Input] if BatchFirst; weights per direction.
@@ -138,12 +139,22 @@ func (c *cell[T]) apply(f int, row []T) {
 // squash computes a function of a row in place.
 func (c *cell[T]) squash(f int, row []T) {
 	k := c.funcs[f]
+	if k.Scaled {
+		inPlace(Affine, row, k.B, 0)
+		inPlace(k.Op, row, 0, 0)
+		inPlace(Affine, row, k.A, 0)
+		return
+	}
+	inPlace(k.Op, row, k.A, k.B)
+}
+
+func inPlace[T Float](op UnaryOp, row []T, a, b float64) {
 	if x, ok := any(row).([]float32); ok {
-		UnaryF32(k.Op, x, x, float32(k.A), float32(k.B))
+		UnaryF32(op, x, x, float32(a), float32(b))
 		return
 	}
 	x := any(row).([]float64)
-	UnaryF64(k.Op, x, x, k.A, k.B)
+	UnaryF64(op, x, x, a, b)
 }
 
 func addTo[T Float](dst, src []T) {

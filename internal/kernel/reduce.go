@@ -97,8 +97,11 @@ const reduceGrain = 32 << 10
 // perTile returns the results of one tile, whole rows where they are rows.
 func (r *Reduce) perTile() int {
 	n := max(1, reduceGrain/max(r.Len, 1))
-	if r.width > 1 && n > r.width {
+	switch {
+	case r.width > 1 && n > r.width:
 		n -= n % r.width
+	case r.width >= leastColumn: // rows that are joined are lines of memory at least
+		n = min(max(n, 64), r.width)
 	}
 	return n
 }
@@ -124,10 +127,17 @@ func ReduceTile[T Number](r *Reduce, tile int, dst, src []T) {
 	hi := min(lo+r.perTile(), r.Count)
 	var zero T
 	switch any(zero).(type) {
-	case float32, float64:
+	case float32:
+		reduceFloats(r, lo, hi, dst, src)
+	case float64:
+		if reduceByRows(r, lo, hi, dst, src) {
+			return
+		}
 		reduceFloats(r, lo, hi, dst, src)
 	default:
-		reduceInts(r, lo, hi, dst, src)
+		if !reduceByRows(r, lo, hi, dst, src) {
+			reduceInts(r, lo, hi, dst, src)
+		}
 	}
 }
 
@@ -350,20 +360,76 @@ func smallest[T Number]() T {
 // last if last is true. A NaN is larger than any number, and smaller.
 func ArgExtreme[T Number](dst []int64, src []T, outer, axis, inner int, smallest, last bool) {
 	for o := range outer {
-		for i := range inner {
-			base := o*axis*inner + i
-			best, at := src[base], 0
-			for k := 1; k < axis; k++ {
-				x := src[base+k*inner]
-				better := x > best
-				if smallest {
-					better = x < best
-				}
-				if better || x != x && best == best || last && (x == best || x != x) {
-					best, at = x, k
-				}
-			}
-			dst[o*inner+i] = int64(at)
+		if inner == 1 {
+			dst[o] = int64(argRow(src[o*axis:(o+1)*axis], smallest, last))
+			continue
+		}
+		for i := 0; i < inner; i += argBlock {
+			w := min(argBlock, inner-i)
+			argColumns(dst[o*inner+i:][:w], src[o*axis*inner+i:], axis, inner, smallest, last)
 		}
 	}
+}
+
+// argBlock columns are compared together, row by row.
+const argBlock = 256
+
+func argColumns[T Number](dst []int64, src []T, axis, inner int, smallest, last bool) {
+	var block [argBlock]T
+	best := block[:len(dst)]
+	copy(best, src)
+	clear(dst)
+	for k := 1; k < axis; k++ {
+		row := src[k*inner:][:len(best)]
+		for i, x := range row {
+			b := best[i]
+			better := x > b
+			if smallest {
+				better = x < b
+			}
+			if better || x != x && b == b || last && (x == b || x != x) {
+				best[i], dst[i] = x, int64(k)
+			}
+		}
+	}
+}
+
+// argRow looks for the extreme number first, and then for where it is. A NaN is one.
+func argRow[T Number](row []T, smallest, last bool) int {
+	best := extreme(row, smallest)
+	if last {
+		for i := len(row) - 1; i > 0; i-- {
+			if x := row[i]; x == best || x != x {
+				return i
+			}
+		}
+		return 0
+	}
+	if best != best {
+		for i, x := range row {
+			if x != x {
+				return i
+			}
+		}
+	}
+	for i, x := range row {
+		if x == best {
+			return i
+		}
+	}
+	return 0
+}
+
+// extreme is NaN if any element is.
+func extreme[T Number](row []T, smallest bool) T {
+	if f, ok := any(row).([]float32); ok {
+		if smallest {
+			return T(rowMin(f))
+		}
+		return T(rowMax(f))
+	}
+	if smallest {
+		return joinRow(Min, row[0], row[1:])
+	}
+	return joinRow(Max, row[0], row[1:])
 }

@@ -3,7 +3,7 @@ package kernel
 // Columns of float32 are reduced a block at a time, row by row: memory is read along its rows, and every row loop is one of the elementwise
 // ones. Sums of a few rows are taken in float32 and added up in float64, so that many rows do not lose their small numbers.
 const (
-	columnBlock = 256
+	columnBlock = 1 << 10
 	columnRows  = 8  // added up in float32
 	leastColumn = 16 // narrower ones are not worth a row loop
 )
@@ -102,8 +102,9 @@ func (r *Reduce) sumColumns(at int, scratch []float64, dst, src []float32) {
 // moveInto moves what part holds into sum.
 func moveInto(sum []float64, part []float32) {
 	part = part[:len(sum)]
-	for i, x := range part {
-		sum[i] += float64(x)
-		part[i] = 0
+	done := lanes.gather.over(len(sum), laneRowOf(sum, 0, 1), laneRowOf(part, 0, 1), laneRow{}, laneRow{})
+	for i := done; i < len(sum); i++ {
+		sum[i] += float64(part[i])
 	}
+	clear(part)
 }

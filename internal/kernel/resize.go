@@ -46,9 +46,11 @@ func (m *ResizeMode) coordinate(i int, a ResizeSpan) float64 {
 			return a.Lo*(in-1) + x*(a.Hi-a.Lo)*(in-1)/float64(a.Out-1)
 		}
 		return (a.Lo + a.Hi) * (in - 1) / 2
+	case "tf_half_pixel_for_nn":
+		return (x + 0.5) / a.Scale
 	case "pytorch_half_pixel":
-		if a.Scale*in == 1 {
-			return -0.5
+		if a.Out <= 1 {
+			return 0
 		}
 	case "half_pixel_symmetric":
 		// Where the size was rounded, both ends lose the same.

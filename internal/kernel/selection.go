@@ -1,10 +1,5 @@
 package kernel
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Loss is the negative log likelihood of x [Batch, Classes, Area] at targets [Batch, Area].
 type Loss struct {
 	Batch, Classes, Area int
@@ -45,30 +40,43 @@ type TopK struct {
 	Smallest       bool
 }
 
-// TopKRows computes rows [lo, hi). NaN is the smallest, and of equal elements the first comes first. scratch has Axis numbers.
+// picks tells whether so few elements are wanted that they are picked from a row, and not the row sorted.
+func (s *TopK) picks() bool { return s.K <= 32 && 4*s.K <= s.Axis }
+
+// Scratch is how many numbers TopKRows wants.
+func (s *TopK) Scratch() int {
+	if s.picks() {
+		return orderWords * s.K
+	}
+	return 2 * orderWords * s.Axis
+}
+
+// TopKRows computes rows [lo, hi). NaN is the smallest, and of equal elements the first comes first.
 func TopKRows[T Number](s *TopK, lo, hi int, values []T, places []int64, src []T, scratch []int64) {
-	order := scratch[:s.Axis]
+	if s.K == 0 {
+		return
+	}
+	flip := ^uint64(0)
+	if s.Smallest {
+		flip = 0
+	}
 	for row := lo; row < hi; row++ {
 		base, to := row/s.Inner*s.Axis*s.Inner+row%s.Inner, row/s.Inner*s.K*s.Inner+row%s.Inner
-		for i := range order {
-			order[i] = int64(i)
+		var order []orderItem
+		if s.picks() {
+			order = orderItems(scratch, s.K)
+			pickItems(order, src, base, s.Inner, s.Axis, flip)
+		} else {
+			items := orderItems(scratch, 2*s.Axis)
+			orderKeys(items[:s.Axis], src, base, s.Inner, flip, false)
+			order = sortItems(items[:s.Axis], items[s.Axis:])[:s.K]
 		}
-		slices.SortFunc(order, func(a, b int64) int {
-			c := cmp.Compare(src[base+int(b)*s.Inner], src[base+int(a)*s.Inner])
-			if s.Smallest {
-				c = -c
-			}
-			if c == 0 {
-				c = cmp.Compare(a, b)
-			}
-			return c
-		})
-		for i, at := range order[:s.K] {
+		for i, it := range order {
 			if values != nil {
-				values[to+i*s.Inner] = src[base+int(at)*s.Inner]
+				values[to+i*s.Inner] = src[base+int(it.at)*s.Inner]
 			}
 			if places != nil {
-				places[to+i*s.Inner] = at
+				places[to+i*s.Inner] = it.at
 			}
 		}
 	}

@@ -80,6 +80,11 @@ func UnaryF32(op UnaryOp, dst, src []float32, a, b float32) {
 // UnaryF64 is UnaryF32 in float64.
 func UnaryF64(op UnaryOp, dst, src []float64, a, b float64) {
 	sameLen(op.String(), len(dst), len(src))
+	done := unaryLane(op, dst, src)
+	if op == Clip && a == a && b == b {
+		done = clampLane(dst, src, a, b)
+	}
+	dst, src = dst[done:], src[done:]
 	f := unaryScalar[op]
 	for i, x := range src {
 		dst[i] = f(x, a, b)
@@ -89,6 +94,8 @@ func UnaryF64(op UnaryOp, dst, src []float64, a, b float64) {
 // UnaryInt serves the integers: Identity, Relu, Abs, Neg and Sign. Abs and Neg of the smallest number wrap to itself.
 func UnaryInt[T Integer](op UnaryOp, dst, src []T) {
 	sameLen(op.String(), len(dst), len(src))
+	done := unaryLane(op, dst, src)
+	dst, src = dst[done:], src[done:]
 	switch op {
 	case Identity:
 		copy(dst, src)
@@ -133,6 +140,10 @@ func BitNot[T Integer](dst, src []T) {
 // Clamp computes dst[i] = min(max(src[i], lo), hi); where lo > hi that is hi. NaN stays. dst may be src exactly.
 func Clamp[T Number](dst, src []T, lo, hi T) {
 	sameLen("clamp", len(dst), len(src))
+	if lo == lo && hi == hi {
+		done := clampLane(dst, src, lo, hi)
+		dst, src = dst[done:], src[done:]
+	}
 	for i, x := range src {
 		dst[i] = min(max(x, lo), hi)
 	}

@@ -35,9 +35,74 @@ type UniqueSpec struct {
 	Sorted             bool // the different rows in ascending order, else in the order in which they come
 }
 
+// Scratch is how many numbers Unique wants for elements of a type.
+func (s *UniqueSpec) Scratch(dt dtype.DType) int {
+	if s.Outer != 1 || s.Inner != 1 || kindOf(dt) < 0 {
+		return 0
+	}
+	return 2 * orderWords * s.Rows
+}
+
 // Unique returns how many different rows there are. It sets where each is first, which one each row is, and how often each is there;
 // the three lists have room for Rows numbers. NaN equals NaN and comes last.
-func Unique(s *UniqueSpec, dt dtype.DType, src []byte, first, which, counts []int64) int {
+func Unique(s *UniqueSpec, dt dtype.DType, src []byte, first, which, counts, scratch []int64) int {
+	n := 0
+	if s.Scratch(dt) > 0 {
+		n = uniqueElements(s, dt, src, first, which, counts, scratch)
+	} else {
+		n = uniqueRows(s, dt, src, first, which, counts)
+	}
+	if !s.Sorted {
+		s.inOrder(n, first, which, counts)
+	}
+	return n
+}
+
+// uniqueElements sorts by keys: equal ones are of equal elements.
+func uniqueElements(s *UniqueSpec, dt dtype.DType, src []byte, first, which, counts, scratch []int64) int {
+	items := orderItems(scratch, 2*s.Rows)
+	keysOf(dt, items[:s.Rows], src)
+	n := 0
+	for i, items := 0, sortItems(items[:s.Rows], items[s.Rows:]); i < len(items); i++ {
+		if i == 0 || items[i].key != items[i-1].key {
+			first[n], counts[n] = items[i].at, 0
+			n++
+		}
+		which[items[i].at] = int64(n - 1)
+		counts[n-1]++
+	}
+	return n
+}
+
+func keysOf(dt dtype.DType, items []orderItem, src []byte) {
+	switch dt {
+	case dtype.F32:
+		orderKeys(items, view[float32](src), 0, 1, 0, true)
+	case dtype.F64:
+		orderKeys(items, view[float64](src), 0, 1, 0, true)
+	case dtype.I8:
+		orderKeys(items, view[int8](src), 0, 1, 0, false)
+	case dtype.I16:
+		orderKeys(items, view[int16](src), 0, 1, 0, false)
+	case dtype.I32:
+		orderKeys(items, view[int32](src), 0, 1, 0, false)
+	case dtype.I64:
+		orderKeys(items, view[int64](src), 0, 1, 0, false)
+	case dtype.U8:
+		orderKeys(items, src, 0, 1, 0, false)
+	case dtype.U16:
+		orderKeys(items, view[uint16](src), 0, 1, 0, false)
+	case dtype.U32:
+		orderKeys(items, view[uint32](src), 0, 1, 0, false)
+	case dtype.U64:
+		orderKeys(items, view[uint64](src), 0, 1, 0, false)
+	default:
+		bug("unique: elements of type %s", dt)
+	}
+}
+
+// uniqueRows compares rows element by element.
+func uniqueRows(s *UniqueSpec, dt dtype.DType, src []byte, first, which, counts []int64) int {
 	order := first
 	for i := range order {
 		order[i] = int64(i)
@@ -68,9 +133,6 @@ func Unique(s *UniqueSpec, dt dtype.DType, src []byte, first, which, counts []in
 		}
 		which[at] = int64(n - 1)
 		counts[n-1]++
-	}
-	if !s.Sorted {
-		s.inOrder(n, first, which, counts)
 	}
 	return n
 }

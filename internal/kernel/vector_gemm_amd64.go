@@ -13,7 +13,7 @@ type gemmCode struct {
 }
 
 type (
-	gemmTileFunc    func(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, from *float32, ldfrom int, relu bool)
+	gemmTileFunc    func(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 	gemmPackingFunc func(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 	gemvFunc        func(n int, out, x, b *float32, ldb int)
 )
@@ -26,6 +26,7 @@ var (
 func (v *gemmCode) install() {
 	gemmNR = v.nr
 	gemmPanel = v.gemmPanel
+	gemmAskPanel = v.gemmAskPanel
 	gemmPackPanel = v.gemmPackPanel
 	gemvAxpy = v.gemvAxpy
 	gemvDot = v.gemvDot
@@ -41,7 +42,7 @@ func (v *gemmCode) gemmPanel(m, depth int, a []float32, lda int, b []float32, nr
 	s.check(m, nr)
 	for tiles := ceilDiv(m, len(v.tiles)-1); tiles > 0; tiles-- {
 		rows := ceilDiv(m, tiles)
-		v.tiles[rows](depth, &a[0], 4*lda, &b[0], &s.c[0], 4*s.ldc, nr, s.start(), 4*s.ldfrom, s.relu)
+		v.tiles[rows](depth, &a[0], 4*lda, &b[0], &s.c[0], 4*s.ldc, nr, &b[0], 0, s.start(), 4*s.ldfrom, s.relu)
 		if m -= rows; m > 0 {
 			a = a[rows*lda:]
 			s.skip(rows)
@@ -49,14 +50,30 @@ func (v *gemmCode) gemmPanel(m, depth int, a []float32, lda int, b []float32, nr
 	}
 }
 
+// gemmAskPanel lets each tile ask for a row in four steps.
+func (v *gemmCode) gemmAskPanel(m, depth int, a []float32, lda int, b []float32, nr int, s sums, next ahead) {
+	for tiles := ceilDiv(m, len(v.tiles)-1); tiles > 0 && next.rows > 0 && depth > 0; tiles-- {
+		rows := ceilDiv(m, tiles)
+		_, _ = a[(rows-1)*lda+depth-1], b[depth*v.nr-1]
+		s.check(rows, nr)
+		v.tiles[rows](depth, &a[0], 4*lda, &b[0], &s.c[0], 4*s.ldc, nr, &next.from[0], 4*next.ld, s.start(), 4*s.ldfrom, s.relu)
+		next.skip(depth / 4)
+		if m -= rows; m > 0 {
+			a = a[rows*lda:]
+			s.skip(rows)
+		}
+	}
+	v.gemmPanel(m, depth, a, lda, b, nr, s)
+}
+
 // gemmPackPanel packs while it computes the first tile.
-func (v *gemmCode) gemmPackPanel(m, depth int, a []float32, lda int, src []float32, ldb int, b []float32, nr int, s sums) {
+func (v *gemmCode) gemmPackPanel(m, depth int, a []float32, lda int, src []float32, ldb int, b []float32, nr int, s sums, next ahead) {
 	if m == 0 || depth == 0 {
 		return
 	}
 	if nr < v.nr && !v.masks {
 		packPanel(b, src, ldb, depth, nr, v.nr)
-		v.gemmPanel(m, depth, a, lda, b, nr, s)
+		v.gemmAskPanel(m, depth, a, lda, b, nr, s, next)
 		return
 	}
 	// The first tile is no higher than the others would be.
@@ -66,7 +83,7 @@ func (v *gemmCode) gemmPackPanel(m, depth int, a []float32, lda int, src []float
 	v.packing[rows](depth, &a[0], 4*lda, &b[0], &s.c[0], 4*s.ldc, nr, &src[0], 4*ldb, s.start(), 4*s.ldfrom, s.relu)
 	if m > rows {
 		s.skip(rows)
-		v.gemmPanel(m-rows, depth, a[rows*lda:], lda, b, nr, s)
+		v.gemmAskPanel(m-rows, depth, a[rows*lda:], lda, b, nr, s, next)
 	}
 }
 

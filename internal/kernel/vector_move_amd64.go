@@ -2,19 +2,19 @@ package kernel
 
 import "unsafe"
 
-// turnWords turns what squares cover. The last ones overlap those before them, so that a block of at least a square has no edges.
-func (v *rowCode) turnWords(dst []uint32, dstP int, src []uint32, from, srcQ, np, nq int) bool {
-	side := v.bytes / 4
+// turnSquares turns what squares cover. The last ones overlap those before them, so that a block of at least a square has no edges.
+func turnSquares[W word](turn func(n int, dst, src *W, dstStep, srcStep int), side int, dst []W, dstP int, src []W, from, srcQ, np, nq int) bool {
 	if np < side || nq < side {
 		return false
 	}
+	size := int(unsafe.Sizeof(dst[0]))
 	last := from + (nq-1)*srcQ
 	_, _, _ = dst[(np-1)*dstP+nq-1], src[min(from, last)], src[max(from, last)+np-1]
 	for p := 0; p < np; p += side {
 		p = min(p, np-side)
-		v.transpose(nq/side, &dst[p*dstP], &src[from+p], 4*dstP, 4*srcQ)
+		turn(nq/side, &dst[p*dstP], &src[from+p], size*dstP, size*srcQ)
 		if rest := nq - side; nq%side != 0 {
-			v.transpose(1, &dst[p*dstP+rest], &src[from+p+rest*srcQ], 4*dstP, 4*srcQ)
+			turn(1, &dst[p*dstP+rest], &src[from+p+rest*srcQ], size*dstP, size*srcQ)
 		}
 	}
 	return true

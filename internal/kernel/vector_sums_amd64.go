@@ -5,6 +5,8 @@ import (
 	"unsafe"
 )
 
+var lowest = float32(math.Inf(-1))
+
 // sumElements is how much of a row is added up in float32 before it goes on in float64: a lane adds up a hundredth of it.
 const sumElements = 4 << 10
 
@@ -26,7 +28,7 @@ func (v *rowCode) installRows() {
 		}
 		return sum
 	}
-	rowMax = func(x []float32) float32 { return peakRow(v.max, x, float32(math.Inf(-1))) }
+	rowMax = func(x []float32) float32 { return peakRow(v.max, x, lowest) }
 	rowMin = func(x []float32) float32 { return peakRow(v.min, x, float32(math.Inf(1))) }
 	rowMoments = v.moments
 	rowSoftmax = v.softmax
@@ -42,7 +44,15 @@ func (v *rowCode) installRows() {
 	rowsNorm, rowsSoftmax = v.normRows, v.softmaxRows
 	streamRow = v.streamRow
 	streamEnd = v.fence
-	turnWords = v.turnWords
+	turnWords = func(dst []uint32, dstP int, src []uint32, from, srcQ, np, nq int) bool {
+		return turnSquares(v.transpose, v.bytes/4, dst, dstP, src, from, srcQ, np, nq)
+	}
+	turnHalves = func(dst []uint16, dstP int, src []uint16, from, srcQ, np, nq int) bool {
+		return turnSquares(turnHalves256, 8, dst, dstP, src, from, srcQ, np, nq)
+	}
+	turnBytes = func(dst []uint8, dstP int, src []uint8, from, srcQ, np, nq int) bool {
+		return turnSquares(turnBytes256, 8, dst, dstP, src, from, srcQ, np, nq)
+	}
 	vectorHalves = true
 }
 
@@ -93,10 +103,23 @@ func momentsAbout(pivot float32, off, squares, count float64) (mean, variance fl
 	return float64(pivot) + off, max(0, squares/count-off*off)
 }
 
+// Rows of so many elements, in tensors of so many that they come from memory, are normalised one after the other: the next row would take
+// the place in the first cache of what is still read and written.
+const (
+	aloneRow    = 640
+	aloneTensor = 8 << 20
+)
+
 // normRows takes the moments of each row while it writes the one before it.
 func (v *rowCode) normRows(n *Norm, lo, hi int, dst, src, scale, bias, mean, invStd []float32, stream bool) bool {
 	if n.Len == 0 || n.Len > sumElements || stream && !v.isWhole(dst, n.Len) {
 		return false
+	}
+	if n.Len >= aloneRow && n.Rows*n.Len >= aloneTensor {
+		if stream {
+			v.normStream(n, lo, hi, dst, src, scale, bias)
+		}
+		return stream
 	}
 	dst, src, scale, bias = dst[:hi*n.Len], src[:hi*n.Len], scale[:n.Len], bias[:n.Len]
 	f := v.normNext
@@ -128,6 +151,16 @@ func (v *rowCode) normRows(n *Norm, lo, hi int, dst, src, scale, bias, mean, inv
 		}
 	}
 	return true
+}
+
+// normStream takes the moments of a row and then writes it past the caches.
+func (v *rowCode) normStream(n *Norm, lo, hi int, dst, src, scale, bias []float32) {
+	dst, src, scale, bias = dst[:hi*n.Len], src[:hi*n.Len], scale[:n.Len], bias[:n.Len]
+	for at := lo * n.Len; at < hi*n.Len; at += n.Len {
+		mean, variance := v.moments(src[at:][:n.Len])
+		inv := 1 / math.Sqrt(variance+n.Epsilon)
+		v.normBiasStream(n.Len, &dst[at], &src[at], &scale[0], &bias[0], float32(mean), float32(inv))
+	}
 }
 
 // isWhole tells whether rows of n elements can be written past the caches as they are.
@@ -166,24 +199,25 @@ func (v *rowCode) softmax(dst, src []float32, log bool) {
 	v.expScale.run(dst, src, peak, float32(1/sum))
 }
 
-// softmaxRows looks for the largest element of each row while it writes the one before it. temp, if any, takes a row.
+// softmaxRows looks for the largest element of a row two rows before its turn, so that nothing waits for it. temp, if any, takes a row.
 func (v *rowCode) softmaxRows(n int, dst, temp, src []float32) bool {
 	stream := temp != nil
 	if n == 0 || n > sumElements || stream && !v.isWhole(dst, n) {
 		return false
 	}
 	src = src[:len(dst)]
-	f, peak := v.softmaxNext, float32(0)
+	f := v.softmaxNext
 	if stream {
 		f = v.softmaxNextStream
 	}
+	var peaks [2]float32 // of this row and the next
+	for i := range min(len(peaks), len(dst)/n) {
+		peaks[i] = v.max(n, &src[i*n], lowest)
+	}
 	for at := 0; at < len(dst); at += n {
-		if at == 0 {
-			peak = v.max(n, &src[0], float32(math.Inf(-1)))
-		}
-		next := at + n
-		if next == len(dst) {
-			next = at // whose largest element is not used
+		later := at + 2*n
+		if later >= len(dst) {
+			later = at // whose largest element is not used
 		}
 		to := dst[at : at+n]
 		if stream {
@@ -191,7 +225,7 @@ func (v *rowCode) softmaxRows(n int, dst, temp, src []float32) bool {
 		} else {
 			temp = to
 		}
-		peak = f(n, &to[0], &temp[0], &src[at], &src[next], peak)
+		peaks = [2]float32{peaks[1], f(n, &to[0], &temp[0], &src[at], &src[later], peaks[0])}
 	}
 	return true
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -27,12 +28,17 @@ type assembler struct {
 	*machine
 	text, stubs strings.Builder
 	table       []uint64       // one 64-bit word per constant, which the file repeats over a whole vector
+	lookups     []lookup       // of the file
 	offset      int            // of the next argument
 	loops       int            // of the function
 	pins        map[uint64]int // vectors that hold constants
+	pinned      map[lookup]int // pairs of vectors that hold tables
 	shift       int            // added to the numbers of a function's own vectors, of which it has sideStep
 	sides       int            // turns of a loop whose instructions alternate
 }
+
+// lookup is a table of numbers, from which an index takes one by its last five bits.
+type lookup [32]float32
 
 // sideStep is how many vectors a body has whose instructions alternate with those of another turn.
 const sideStep = 6
@@ -96,7 +102,7 @@ func (a *assembler) function(name, doc string, in, out []param) {
 	fmt.Fprintf(&a.stubs, "\n// %s %s\n//\n//go:noescape\nfunc %s(%s)%s\n", name, doc, name, args, results)
 	fmt.Fprintf(&a.text, "\n// func %s(%s)%s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", name, args, results, name, size)
 	a.offset = 0
-	a.pins = nil
+	a.pins, a.pinned = nil, nil
 	a.loops = 0
 	a.sides = 1
 }
@@ -121,22 +127,49 @@ func (a *assembler) ret() {
 	a.op("RET")
 }
 
-// pin loads the constants that body uses into vectors that nothing else does, where the machine has those.
+// pin loads the constants and tables that body uses into vectors that nothing else does, where the machine has those.
 func (a *assembler) pin(body func()) {
 	if !a.masks {
 		return
 	}
 	outer := *a
-	a.text, a.stubs, a.table = strings.Builder{}, strings.Builder{}, nil
+	a.text, a.stubs, a.table, a.lookups = strings.Builder{}, strings.Builder{}, nil, nil
 	body()
-	words := a.table
+	words, tables := a.table, a.lookups
 	*a = outer
+	a.pinned = map[lookup]int{}
+	for i, t := range tables {
+		to := 32 - 2*(i+1)
+		for half := range 2 {
+			a.op("VMOVUPS lookups%s<>+%d(SB), %s", a.suffix, 128*a.lookupAt(t)+64*half, a.v(to+half))
+		}
+		a.pinned[t] = to
+	}
 	pins := map[uint64]int{}
-	for i, w := range words[:min(len(words), 16)] {
+	for i, w := range words[:min(len(words), 16-2*len(tables))] {
 		a.op("VMOVUPS %s, %s", a.constant(w), a.v(16+i))
 		pins[w] = 16 + i
 	}
 	a.pins = pins
+}
+
+// lookupAt returns the place of a table among those of the file.
+func (a *assembler) lookupAt(t lookup) int {
+	i := slices.Index(a.lookups, t)
+	if i < 0 {
+		i = len(a.lookups)
+		a.lookups = append(a.lookups, t)
+	}
+	return i
+}
+
+// lookup sets to to the numbers of the table at the indices in from, on machines with masks and in what was given to pin.
+func (a *assembler) lookup(t lookup, from, to int) {
+	a.lookupAt(t)
+	if from != to {
+		a.move(from, to)
+	}
+	a.op("VPERMI2PS %s, %s, %s", a.v(a.pinned[t]+1), a.v(a.pinned[t]), a.v(to))
 }
 
 func (a *assembler) isPinned(c float32) bool {
@@ -184,6 +217,15 @@ func (a *assembler) constants() string {
 		}
 	}
 	fmt.Fprintf(&s, "GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", name, len(a.table)*a.bytes())
+	for i, t := range a.lookups {
+		for j := 0; j < len(t); j += 2 {
+			word := uint64(math.Float32bits(t[j+1]))<<32 | uint64(math.Float32bits(t[j]))
+			fmt.Fprintf(&s, "DATA lookups%s<>+%d(SB)/8, $0x%016x\n", a.suffix, 128*i+4*j, word)
+		}
+	}
+	if len(a.lookups) > 0 {
+		fmt.Fprintf(&s, "GLOBL lookups%s<>(SB), RODATA|NOPTR, $%d\n", a.suffix, 128*len(a.lookups))
+	}
 	if !a.masks {
 		s.WriteString("\n")
 		for i := range 2 * a.lanes {

@@ -248,9 +248,14 @@ func (a *assembler) erf() {
 	a.move(fnW, fnX)
 }
 
-// gelu is max(x, 0) - |x|*e with e = Phi(-|x|) = 2^G(|x|) and a polynomial G. Beyond gelu's last number e is nothing beside x, and the
-// polynomial goes on falling up to the bound, where 2^G is still a normal number.
+// gelu is max(x, 0) - |x|*e with e = Phi(-|x|). With instructions that look numbers up e is one of 32 polynomials, around the multiples of
+// 1/5. Without it is 2^G(|x|) with a polynomial G: beyond gelu's last number e is nothing beside x, and the polynomial goes on falling up to
+// the bound, where 2^G is still a normal number.
 func (a *assembler) gelu() {
+	if a.masks {
+		a.geluPieces()
+		return
+	}
 	const bound = 10
 	a.magnitude(fnX, fnU)
 	a.bound("VMINPS", bound, fnU, fnU)
@@ -260,6 +265,67 @@ func (a *assembler) gelu() {
 	a.ps("VMAXPS", fnX, fnR, fnX)
 	a.op("VFNMADD231PS %s, %s, %s", a.v(fnE), a.v(fnU), a.v(fnX))
 }
+
+func (a *assembler) geluPieces() {
+	const (
+		smaller   = 0x0a     // of the magnitudes, and the number where one is NaN
+		rest      = 0x00     // what is left of the nearest integer
+		roundBias = 0x1.8p23 // adding it rounds to an integer, and leaves that in the last bits
+	)
+	a.op("VRANGEPS $%d, %s, %s, %s", smaller, a.f32((tailPieces-1.0)/tailScale), a.v(fnX), a.v(fnU))
+	a.op("VMULPS %s, %s, %s", a.f32(tailScale), a.v(fnU), a.v(fnR))
+	a.op("VADDPS %s, %s, %s", a.f32(roundBias), a.v(fnR), a.v(fnN))
+	a.op("VREDUCEPS $%d, %s, %s", rest, a.v(fnR), a.v(fnR))
+	a.lookup(tailTables[0], fnN, fnE)
+	for _, t := range tailTables[1:] {
+		a.lookup(t, fnN, fnP)
+		a.op("VFMADD213PS %s, %s, %s", a.v(fnP), a.v(fnR), a.v(fnE))
+	}
+	a.op("VXORPS %s, %s, %s", a.v(fnP), a.v(fnP), a.v(fnP))
+	a.ps("VMAXPS", fnX, fnP, fnX)
+	a.op("VFNMADD231PS %s, %s, %s", a.v(fnE), a.v(fnU), a.v(fnX))
+}
+
+const (
+	tailPieces = 32
+	tailScale  = 5
+	tailDegree = 5
+)
+
+// tailTables are the coefficients of Phi(-u) around u = i/tailScale for each i, as polynomials in the distance times tailScale, which is 1/2
+// at most: first those of the highest power. They meet Phi at the zeros of Chebyshev's polynomial, and in relative terms are off by less
+// than the rounding of u*u/2. The last piece ends what is as good as 0 at its middle, with 0.
+var tailTables = func() (tables [tailDegree + 1]lookup) {
+	var zeros, newton, powers [tailDegree + 1]float64
+	for k := range zeros {
+		zeros[k] = math.Cos(math.Pi*(float64(k)+0.5)/(tailDegree+1)) / 2
+	}
+	for i := range tailPieces {
+		for k, z := range zeros {
+			newton[k] = math.Erfc((float64(i)+z)/tailScale/math.Sqrt2) / 2
+		}
+		for d := 1; d <= tailDegree; d++ {
+			for k := tailDegree; k >= d; k-- {
+				newton[k] = (newton[k] - newton[k-1]) / (zeros[k] - zeros[k-d])
+			}
+		}
+		clear(powers[:])
+		for k := tailDegree; k >= 0; k-- { // powers = powers*(t-zeros[k]) + newton[k]
+			for d := tailDegree; d > 0; d-- {
+				powers[d] = powers[d-1] - zeros[k]*powers[d]
+			}
+			powers[0] = newton[k] - zeros[k]*powers[0]
+		}
+		if i == tailPieces-1 {
+			start := math.Erfc((float64(i)-0.5)/tailScale/math.Sqrt2) / 2
+			powers = [tailDegree + 1]float64{1: -2 * start}
+		}
+		for d, c := range powers {
+			tables[tailDegree-d][i] = float32(c)
+		}
+	}
+	return tables
+}()
 
 var geluCoefficients = []float32{-1.824047046738997e-08, 5.844801762577845e-07, -7.99662393546896e-06, 5.900062751607038e-05,
 	-0.00021918557467870414, -0.00012573544518090785, 0.00709993951022625, -0.0525430403649807, -0.4591888189315796, -1.1511075496673584, -1}

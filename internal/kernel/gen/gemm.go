@@ -17,6 +17,13 @@ const (
 // packedRows is the most rows of a tile that packs while it computes: what the rows leave of the registers holds where B lies.
 const packedRows = 12
 
+// fewRows take all their time to read a panel. They ask for nothing else.
+const fewRows = 3
+
+// packAhead is how many rows of B before it packs one a tile asks for it. They may all lie in one set of the first-level cache, which has
+// no room for so many; the second level has.
+const packAhead = 32
+
 func (a *assembler) gemmKernels() {
 	a.tiles("gemmTiles", "gemmTileFunc", a.rows, func(rows int) string { return a.gemmTile(rows, false) })
 	a.tiles("gemmPacking", "gemmPackingFunc", min(a.rows, packedRows), func(rows int) string { return a.gemmTile(rows, true) })
@@ -41,6 +48,7 @@ type tile struct {
 	rows, sets int
 	pointers   []string // of rows of A
 	src, ldb   string   // where B lies while it is packed
+	next, step string   // where a row lies that will be needed, and how far it is to another
 	masks      [2]string
 	ints       bool // bytes are multiplied, and 32-bit integers summed
 }
@@ -60,7 +68,13 @@ func (a *assembler) gemmTile(rows int, pack bool) string {
 	if pack {
 		name, doc = "gemmPacking%dx", "packs the panel b from rows of src that are ldb apart and is a tile of %d rows and %d columns, of which nr are there"
 		in, regs = append(in, param{"src", "*float32"}, param{"ldb", "int"}), append(regs, "R11", "R14")
-		t.src, t.ldb = "R11", "R14"
+		t.src, t.ldb, t.next, t.step = "R11", "R14", "R15", "R14"
+	} else {
+		in, regs = append(in, param{"next", "*float32"}, param{"step", "int"}), append(regs, "R14", "R15")
+		if rows > fewRows {
+			t.next, t.step = "R14", "R15"
+		}
+		doc += "; it may ask for rows from next on, step bytes apart, of the same width"
 	}
 	name = fmt.Sprintf(name, rows)
 	last := []param{{"from", "*float32"}, {"ldfrom", "int"}, {"relu", "bool"}}
@@ -103,21 +117,29 @@ func (t *tile) start(depth string) {
 
 func (t *tile) loop() {
 	const unroll = 4
+	if t.src != "" {
+		t.op("MOVQ $%d, %s", packAhead, t.next)
+		t.op("IMULQ %s, %s", t.step, t.next)
+		t.op("ADDQ %s, %s", t.src, t.next)
+	}
 	t.op("MOVQ %s, AX", regDepth)
 	t.op("SHRQ $2, AX")
 	t.op("JZ rest")
 	t.label("block")
 	for u := range unroll {
-		t.step(u)
+		t.multiply(u)
 	}
 	t.advance(unroll)
+	if t.src == "" {
+		t.ask()
+	}
 	t.op("DECQ AX")
 	t.op("JNZ block")
 	t.label("rest")
 	t.op("ANDQ $3, %s", regDepth)
 	t.op("JZ store")
 	t.label("one")
-	t.step(0)
+	t.multiply(0)
 	t.advance(1)
 	t.op("DECQ %s", regDepth)
 	t.op("JNZ one")
@@ -139,8 +161,20 @@ func (t *tile) panelStep() int {
 	return 2 * t.bytes()
 }
 
-// step adds the products of one column of A and one row of the panel.
-func (t *tile) step(u int) {
+// ask brings a row that will be needed nearer. The first-level cache is full of what is needed now.
+func (t *tile) ask() {
+	if t.next == "" {
+		return
+	}
+	const line = 64
+	for at := 0; at < 2*t.bytes(); at += line {
+		t.op("PREFETCHT1 %d(%s)", at, t.next)
+	}
+	t.op("ADDQ %s, %s", t.step, t.next)
+}
+
+// multiply adds the products of one column of A and one row of the panel.
+func (t *tile) multiply(u int) {
 	if t.ints {
 		t.byteStep(u)
 		return
@@ -157,11 +191,11 @@ func (t *tile) step(u int) {
 		default:
 			t.op("VMOVUPS %d(%s), %s", half*t.bytes(), t.src, b[half])
 		}
-		t.op("PREFETCHT0 %d(%s)(%s*8)", half*t.bytes(), t.src, t.ldb)
 		t.op("VMOVUPS %s, %s", b[half], panel)
 	}
 	if t.src != "" {
 		t.op("ADDQ %s, %s", t.ldb, t.src)
+		t.ask()
 	}
 	for i := range t.rows {
 		x := t.v(2*t.assembler.rows + 2 + i%2)

@@ -26,6 +26,7 @@ var parts = []part{
 	{"bytes", []string{"gemm.go", "bytes.go", "moments.go"}, (*assembler).byteKernels},
 	{"conv", []string{"conv.go", "convtile.go", "convrow.go", "window.go"}, (*assembler).convKernels},
 	{"rows", []string{"rows.go", "functions.go", "softmax.go", "moments.go", "transpose.go", "half.go"}, (*assembler).rowKernels},
+	{"lanes", []string{"lanes.go", "lanecompare.go", "lanecast.go", "lanetotal.go", "lanemove.go", "lanefunction.go"}, (*assembler).laneKernels},
 }
 
 // shared are the sources that all parts are made of.

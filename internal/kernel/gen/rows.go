@@ -155,7 +155,15 @@ func (a *assembler) normKernels() {
 		a.op("VMULPS %s, %s, %s", t, x, x)
 		a.op("VMULPS %s, %s, %s", y, x, x)
 	})
-	a.function("normBias", "is (x[i] - s) * t * y[i] + z[i].", []param{argN, argDst, argX, argY, {"z", "*float32"}, argS, argT}, nil)
+	a.normBias("normBias", false)
+	a.normBias("normBiasStream", true)
+	a.normNext("normNext", false)
+	a.normNext("normNextStream", true)
+}
+
+// normBias normalises a row that the caches hold.
+func (a *assembler) normBias(name string, stream bool) {
+	a.function(name, "is (x[i] - s) * t * y[i] + z[i].", []param{argN, argDst, argX, argY, {"z", "*float32"}, argS, argT}, nil)
 	for _, p := range []struct {
 		param
 		reg string
@@ -165,22 +173,16 @@ func (a *assembler) normKernels() {
 	x, y, s, t, z := a.v(vecX), a.v(vecY), a.v(vecS), a.v(vecT), a.v(vecFree)
 	a.op("VBROADCASTSS %s, %s", a.arg(argS), s)
 	a.op("VBROADCASTSS %s, %s", a.arg(argT), t)
-	a.op("LEAQ (CX*4), R11")
-	turn := 0
-	a.rowLoop([]string{"DI", "SI", "DX", "R8"}, 2, func(at func(string) string, tail bool) {
-		a.fetchAhead(at("SI"), "R11", turn, tail)
-		turn++
+	a.rowLoop([]string{"DI", "SI", "DX", "R8"}, 4, func(at func(string) string, tail bool) {
 		a.load(at("SI"), vecX, false, tail)
 		a.load(at("DX"), vecY, false, tail)
 		a.load(at("R8"), vecFree, false, tail)
 		a.op("VSUBPS %s, %s, %s", s, x, x)
 		a.op("VMULPS %s, %s, %s", t, x, x)
 		a.op("VFMADD213PS %s, %s, %s", z, y, x)
-		a.store(vecX, at("DI"), false, tail)
+		a.storeTo(stream, vecX, at("DI"), tail)
 	})
 	a.ret()
-	a.normNext("normNext", false)
-	a.normNext("normNextStream", true)
 }
 
 // normNext normalises a row that the caches hold while the next one comes from memory, so that memory is read and written all the time.

@@ -159,7 +159,7 @@ func (a *assembler) softmaxRow() {
 }
 
 // softmaxNext is the last two passes over a row whose largest element is known. What it is still to write passes by while it looks for the
-// largest element of the next row, which memory was asked for half a row before.
+// largest element of the next row but one, which memory was asked for in the pass before: that one computes, and leaves memory alone.
 func (a *assembler) softmaxNext(name string, stream bool) {
 	const peaks, x = 4, 4
 	top := param{"top", "float32"}
@@ -169,8 +169,7 @@ func (a *assembler) softmaxNext(name string, stream bool) {
 		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
 	}
 	a.op("VBROADCASTSS %s, %s", a.arg(in[5]), a.v(smPeak))
-	a.op("LEAQ (R8*4), R11")
-	a.op("LEAQ (R11)(R8*2), R11")
+	a.op("LEAQ (R8*8), R11")
 	a.op("MOVQ R8, CX")
 	a.op("MOVQ R10, DI")
 	a.expSumLoop(true, "R11")

@@ -82,6 +82,7 @@ func copies[W comparable](t *testing.T) {
 		{[]int{2, 3, 4, 5}, []int{0, 2, 1, 3}}, {[]int{2, 3, 4, 5}, []int{3, 1, 0, 2}}, {[]int{2, 35, 6, 33}, []int{0, 3, 2, 1}},
 		{[]int{2, 3, 50, 20}, []int{0, 2, 3, 1}}, {[]int{2, 0, 3}, []int{2, 0, 1}}, {[]int{1, 9, 1, 7}, []int{3, 2, 1, 0}},
 		{[]int{2, 2, 2, 2, 2, 2}, []int{5, 3, 1, 4, 2, 0}},
+		{[]int{2, 300, 3}, []int{0, 2, 1}}, {[]int{2, 3, 300}, []int{0, 2, 1}}, {[]int{2, 130, 4}, []int{0, 2, 1}}, {[]int{2, 2, 130}, []int{0, 2, 1}},
 	} {
 		x := words[W](ref.Size(c.shape), 1)
 		want := ref.Transpose(x, c.shape, c.perm)
@@ -90,8 +91,8 @@ func copies[W comparable](t *testing.T) {
 	}
 	for rows := 1; rows <= 40; rows++ {
 		for cols := 1; cols <= 40; cols++ {
-			if size != 4 && rows%8 != 0 && cols%8 != 1 {
-				continue // vectors are for elements of four bytes
+			if size > 4 && rows%8 != 0 && cols%8 != 1 {
+				continue // vectors are for smaller elements
 			}
 			shape, perm := []int{rows, cols}, []int{1, 0}
 			x := words[W](rows*cols, 7)
@@ -104,16 +105,7 @@ func copies[W comparable](t *testing.T) {
 			}, x, back)
 		}
 	}
-	for _, c := range []struct{ shape, start, step, count []int }{
-		{[]int{10}, []int{2}, []int{3}, []int{3}}, {[]int{10}, []int{9}, []int{-1}, []int{10}}, {[]int{10}, []int{8}, []int{-4}, []int{3}},
-		{[]int{4, 5, 6}, []int{1, 0, 2}, []int{1, 1, 1}, []int{2, 5, 3}}, {[]int{4, 5, 6}, []int{3, 4, 0}, []int{-2, -1, 2}, []int{2, 5, 3}},
-		{[]int{4, 5}, []int{0, 0}, []int{1, 1}, []int{4, 5}}, {[]int{4, 5}, []int{1, 1}, []int{1, 1}, []int{0, 2}},
-		{[]int{5, 40, 40}, []int{4, 39, 0}, []int{-1, -1, 1}, []int{5, 40, 40}},
-	} {
-		x := words[W](ref.Size(c.shape), 2)
-		run(fmt.Sprint("slice ", c), func(k *kernel.Copy) { k.PrepareSlice(size, c.shape, c.start, c.step, c.count) }, x,
-			ref.Slice(x, c.shape, c.start, c.step, c.count))
-	}
+	sliced(t, run)
 	for _, c := range []struct{ shape, to []int }{
 		{[]int{}, []int{7}}, {[]int{1}, []int{40000}}, {[]int{3, 1}, []int{3, 50}}, {[]int{3, 1}, []int{2, 3, 4}}, {[]int{5}, []int{3, 4, 5}},
 		{[]int{2, 1, 3}, []int{2, 4, 3}},
@@ -131,6 +123,31 @@ func copies[W comparable](t *testing.T) {
 		concatSplit[W](t, axis)
 	}
 	transposed[W](t)
+}
+
+// sliced takes parts of tensors, forwards and backwards.
+func sliced[W comparable](t *testing.T, run func(name string, prepare func(c *kernel.Copy), x, want []W)) {
+	t.Helper()
+	size := sizeOf[W]()
+	for _, c := range []struct{ shape, start, step, count []int }{
+		{[]int{10}, []int{2}, []int{3}, []int{3}}, {[]int{10}, []int{9}, []int{-1}, []int{10}}, {[]int{10}, []int{8}, []int{-4}, []int{3}},
+		{[]int{4, 5, 6}, []int{1, 0, 2}, []int{1, 1, 1}, []int{2, 5, 3}}, {[]int{4, 5, 6}, []int{3, 4, 0}, []int{-2, -1, 2}, []int{2, 5, 3}},
+		{[]int{4, 5}, []int{0, 0}, []int{1, 1}, []int{4, 5}}, {[]int{4, 5}, []int{1, 1}, []int{1, 1}, []int{0, 2}},
+		{[]int{5, 40, 40}, []int{4, 39, 0}, []int{-1, -1, 1}, []int{5, 40, 40}},
+		{[]int{40_007}, []int{40_006}, []int{-1}, []int{40_007}}, {[]int{40_007}, []int{0}, []int{2}, []int{20_004}},
+	} {
+		x := words[W](ref.Size(c.shape), 2)
+		run(fmt.Sprint("slice ", c), func(k *kernel.Copy) { k.PrepareSlice(size, c.shape, c.start, c.step, c.count) }, x,
+			ref.Slice(x, c.shape, c.start, c.step, c.count))
+	}
+	for n := 1; n <= 140; n++ {
+		shape := []int{2*n - 1}
+		x := words[W](2*n-1, 5)
+		for by, start := range map[int]int{-1: n - 1, 2: 0} {
+			run(fmt.Sprintf("every %d of %d", by, n), func(k *kernel.Copy) { k.PrepareSlice(size, shape, []int{start}, []int{by}, []int{n}) }, x,
+				ref.Slice(x, shape, []int{start}, []int{by}, []int{n}))
+		}
+	}
 }
 
 // concatSplit joins three parts and takes them apart again.

@@ -2,6 +2,7 @@ package kerneltest
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -73,36 +74,59 @@ func testCompress(t *testing.T) {
 }
 
 func testUnique(t *testing.T) {
-	r := newRand(130)
-	for _, dt := range []dtype.DType{dtype.F32, dtype.F64, dtype.F16, dtype.BF16, dtype.I8, dtype.I64, dtype.U16, dtype.Bool} {
+	for _, dt := range []dtype.DType{dtype.F32, dtype.F64, dtype.F16, dtype.BF16, dtype.I8, dtype.I16, dtype.I32, dtype.I64, dtype.U8, dtype.U16, dtype.U32, dtype.U64, dtype.Bool} {
 		for _, sorted := range []bool{false, true} {
-			spec := kernel.UniqueSpec{Outer: 2, Rows: 17, Inner: 2, Sorted: sorted}
-			values := make([]float64, 2*17*2)
-			for i := range values {
-				values[i] = float64(r.IntN(2))
+			unique(t, dt, kernel.UniqueSpec{Outer: 2, Rows: 17, Inner: 2, Sorted: sorted}, 2)
+			unique(t, dt, kernel.UniqueSpec{Outer: 1, Rows: 17, Inner: 1, Sorted: sorted}, 2)
+			if dt != dtype.Bool {
+				unique(t, dt, kernel.UniqueSpec{Outer: 1, Rows: 300, Inner: 1, Sorted: sorted}, 100)
 			}
-			data := make([]byte, len(values)*dt.Size())
-			kernel.Cast(data, dt, asBytes(values), dtype.F64, 0, len(values), kernel.CastMode{})
-			s := newSpace(t)
-			src := castSlice(s, "src", dt, data, true)
-			first, which, counts := out[int64](s, "first", 17), out[int64](s, "which", 17), out[int64](s, "counts", 17)
-			n := kernel.Unique(&spec, dt, src, first, which, counts)
-			dst := castSlice(s, "dst", dt, make([]byte, 2*n*2*dt.Size()), false)
-			kernel.Rows(&spec, dt.Size(), dst, src, first[:n])
-			s.check()
-			wantFirst, wantWhich, wantCounts := ref.Unique(values, 2, 17, 2, sorted)
-			wantEqual(t, first[:n], wantFirst)
-			wantEqual(t, which, wantWhich)
-			wantEqual(t, counts[:n], wantCounts)
-			var rows []byte
-			for o := range 2 {
-				for _, i := range wantFirst {
-					rows = append(rows, data[(o*17+int(i))*2*dt.Size():][:2*dt.Size()]...)
-				}
-			}
-			wantEqual(t, dst, rows)
 		}
 	}
+	nan := float32(math.NaN())
+	x := []float32{nan, 1, float32(math.Copysign(0, -1)), 0, -nan, float32(math.Inf(-1)), float32(math.Inf(1)), -2, -1}
+	spec := kernel.UniqueSpec{Outer: 1, Rows: len(x), Inner: 1, Sorted: true}
+	for dt, src := range map[dtype.DType][]byte{dtype.F32: asBytes(x), dtype.F64: asBytes(f64s(x))} {
+		first, which, counts, scratch := make([]int64, len(x)), make([]int64, len(x)), make([]int64, len(x)), make([]int64, spec.Scratch(dt))
+		n := kernel.Unique(&spec, dt, src, first, which, counts, scratch)
+		wantEqual(t, first[:n], []int64{5, 7, 8, 2, 1, 6, 0})
+		wantEqual(t, which, []int64{6, 4, 3, 3, 6, 0, 5, 1, 2})
+		wantEqual(t, counts[:n], []int64{1, 1, 1, 2, 1, 1, 2})
+	}
+}
+
+// unique finds the different rows among those of numbers below limit.
+func unique(t *testing.T, dt dtype.DType, spec kernel.UniqueSpec, limit int) {
+	t.Helper()
+	r := newRand(130)
+	values := make([]float64, spec.Outer*spec.Rows*spec.Inner)
+	for i := range values {
+		values[i] = float64(r.IntN(limit))
+		if dt.IsSigned() {
+			values[i] -= float64(limit / 2)
+		}
+	}
+	data := make([]byte, len(values)*dt.Size())
+	kernel.Cast(data, dt, asBytes(values), dtype.F64, 0, len(values), kernel.CastMode{})
+	s := newSpace(t)
+	src := castSlice(s, "src", dt, data, true)
+	first, which, counts := out[int64](s, "first", spec.Rows), out[int64](s, "which", spec.Rows), out[int64](s, "counts", spec.Rows)
+	n := kernel.Unique(&spec, dt, src, first, which, counts, out[int64](s, "scratch", spec.Scratch(dt)))
+	size := spec.Inner * dt.Size()
+	dst := castSlice(s, "dst", dt, make([]byte, spec.Outer*n*size), false)
+	kernel.Rows(&spec, dt.Size(), dst, src, first[:n])
+	s.check()
+	wantFirst, wantWhich, wantCounts := ref.Unique(values, spec.Outer, spec.Rows, spec.Inner, spec.Sorted)
+	wantEqual(t, first[:n], wantFirst)
+	wantEqual(t, which, wantWhich)
+	wantEqual(t, counts[:n], wantCounts)
+	var rows []byte
+	for o := range spec.Outer {
+		for _, i := range wantFirst {
+			rows = append(rows, data[(o*spec.Rows+int(i))*size:][:size]...)
+		}
+	}
+	wantEqual(t, dst, rows)
 }
 
 func testSuppression(t *testing.T) {

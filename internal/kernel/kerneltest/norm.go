@@ -15,6 +15,7 @@ func testNorm(t *testing.T) {
 		}
 		rmsRows(t, dims[0], dims[1])
 	}
+	normLarge(t)
 	for _, c := range []struct{ batch, channels, groups, area int }{{2, 3, 3, 20}, {1, 4, 2, 9}, {3, 6, 1, 1}, {2, 8, 4, 33}} {
 		normChannels(t, c.batch, c.channels, c.groups, c.area)
 		batchNorm(t, c.batch, c.channels, c.area)
@@ -68,6 +69,27 @@ func normRows(t *testing.T, rows, n int, withBias, withMoments bool) {
 			wantClose(t, mean[row:row+1], []float64{m}, 1e-5)
 			wantClose(t, inv[row:row+1], []float64{i}, 2e-5*i)
 		}
+	}
+}
+
+// normLarge holds rows of a tensor that no cache takes, for which kernels go other ways, against the same rows alone.
+func normLarge(t *testing.T) {
+	t.Helper()
+	const rows, n = 8 << 10, 1 << 10
+	r := newRand(52)
+	x, scale, bias := offset(uniform(r, rows*n)), uniform(r, n), uniform(r, n)
+	spec, one := kernel.Norm{Rows: rows, Len: n, Epsilon: 1e-5}, kernel.Norm{Rows: 1, Len: n, Epsilon: 1e-5}
+	place, past, scratch, want := append([]float32(nil), x...), make([]float32, len(x)), make([]float32, n), make([]float32, n)
+	mean, inv, wantMean, wantInv := make([]float32, rows), make([]float32, rows), make([]float32, 1), make([]float32, 1)
+	for i := range spec.Tiles() {
+		kernel.NormTile(&spec, i, place, place, scale, bias, mean, inv)
+		kernel.NormStream(&spec, i, scratch, past, x, scale, bias)
+	}
+	for row := 0; row < rows; row += 97 {
+		kernel.NormTile(&one, 0, want, x[row*n:][:n], scale, bias, wantMean, wantInv)
+		wantEqual(t, place[row*n:][:n], want)
+		wantEqual(t, past[row*n:][:n], want)
+		wantEqual(t, []float32{mean[row], inv[row]}, []float32{wantMean[0], wantInv[0]})
 	}
 }
 

@@ -199,6 +199,7 @@ func intConvs[X, W kernel.Byte](t *testing.T) {
 	for _, c := range []kernel.IntConv{
 		{Batch: 2, Group: 1, Channels: 3, Filters: 4, In: []int{6, 5}, Out: []int{6, 3}, Kernel: []int{3, 2}, Stride: []int{1, 2}, Dilation: []int{1, 1}, Pad: []int{1, 0}},
 		{Batch: 1, Group: 3, Channels: 2, Filters: 2, In: []int{9}, Out: []int{4}, Kernel: []int{3}, Stride: []int{2}, Dilation: []int{2}, Pad: []int{2}},
+		{Batch: 1, Group: 1, Channels: 2, Filters: 3, In: []int{1}, Out: []int{1}, Kernel: []int{3}, Stride: []int{1}, Dilation: []int{1}, Pad: []int{2}}, // taps further out than a row is long
 		{Batch: 2, Group: 1, Channels: 19, Filters: 33, In: []int{7, 8}, Out: []int{7, 8}, Kernel: []int{1, 1}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{0, 0}},
 		{Batch: 1, Group: 1, Channels: 3, Filters: 20, In: []int{23, 37}, Out: []int{12, 19}, Kernel: []int{7, 7}, Stride: []int{2, 2}, Dilation: []int{1, 1}, Pad: []int{3, 3}},
 		{Batch: 1, Group: 2, Channels: 5, Filters: 130, In: []int{3, 9, 40}, Out: []int{3, 9, 38}, Kernel: []int{3, 3, 3}, Stride: []int{1, 1, 1}, Dilation: []int{1, 1, 2}, Pad: []int{1, 1, 1}},

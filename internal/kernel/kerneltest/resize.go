@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	resizeTransforms = []string{"half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize"}
+	resizeTransforms = []string{"half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}
 	resizeRoundings  = []string{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}
 )
 

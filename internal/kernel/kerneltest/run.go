@@ -14,6 +14,7 @@ var families = []struct {
 }{
 	{"unary", testUnary},
 	{"binary", testBinary},
+	{"lanes", testLanes},
 	{"chain", testChain},
 	{"predicate", testPredicate},
 	{"cast", testCast},

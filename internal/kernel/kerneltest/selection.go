@@ -1,6 +1,8 @@
 package kerneltest
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
@@ -8,13 +10,15 @@ import (
 )
 
 func testSelection(t *testing.T) {
-	for _, c := range []kernel.TopK{{Axis: 9, Inner: 1, K: 4}, {Axis: 40, Inner: 3, K: 40}, {Axis: 7, Inner: 2, K: 1, Smallest: true}, {Axis: 3, Inner: 1}} {
+	t.Run("order", testOrder)
+	for _, c := range []kernel.TopK{{Axis: 9, Inner: 1, K: 4}, {Axis: 40, Inner: 3, K: 40}, {Axis: 7, Inner: 2, K: 1, Smallest: true}, {Axis: 3, Inner: 1},
+		{Axis: 300, Inner: 1, K: 300}, {Axis: 1000, Inner: 2, K: 500, Smallest: true}, {Axis: 500, Inner: 1, K: 32}, {Axis: 200, Inner: 3, K: 7, Smallest: true}} {
 		const outer = 5
 		rows := outer * c.Inner
 		x := small(newRand(100), rows*c.Axis) // with ties
 		s := newSpace(t)
 		src, values, places := in(s, "x", x), out[float32](s, "values", rows*c.K), out[int64](s, "places", rows*c.K)
-		hard, scratch := out[float32](s, "hard", len(x)), out[int64](s, "scratch", c.Axis)
+		hard, scratch := out[float32](s, "hard", len(x)), out[int64](s, "scratch", c.Scratch())
 		inRanges(rows, func(lo, hi int) {
 			kernel.TopKRows(&c, lo, hi, values, places, src, scratch)
 			kernel.HardmaxRows(lo, hi, c.Axis, c.Inner, hard, src)
@@ -42,6 +46,42 @@ func testSelection(t *testing.T) {
 					t.Fatalf("%+v: row %d: got %v in place %d of hardmax, want %v", c, row, hard[at(i, c.Axis)], i, want)
 				}
 			}
+		}
+	}
+}
+
+// testOrder sorts and picks from all kinds of numbers: NaN is the smallest, and zeros are equal.
+func testOrder(t *testing.T) {
+	x := spread(newRand(101), 150)
+	orderRows(t, x)
+	orderRows(t, f64s(x))
+	orderRows(t, intEdges[int8]())
+	orderRows(t, intEdges[uint16]())
+	orderRows(t, cycle(intEdges[int32]())(200, 0))
+	orderRows(t, cycle(intEdges[int64]())(200, 0))
+	orderRows(t, cycle(intEdges[uint64]())(200, 0))
+}
+
+func orderRows[T kernel.Number](t *testing.T, x []T) {
+	t.Helper()
+	for _, smallest := range []bool{false, true} {
+		want := make([]int64, len(x))
+		for i := range want {
+			want[i] = int64(i)
+		}
+		slices.SortStableFunc(want, func(a, b int64) int {
+			if smallest {
+				a, b = b, a
+			}
+			return cmp.Compare(x[b], x[a])
+		})
+		for _, k := range []int{1, 5, len(x)} {
+			spec := kernel.TopK{Axis: len(x), Inner: 1, K: k, Smallest: smallest}
+			s := newSpace(t)
+			src, places := in(s, "x", x), out[int64](s, "places", k)
+			kernel.TopKRows(&spec, 0, 1, nil, places, src, out[int64](s, "scratch", spec.Scratch()))
+			s.check()
+			wantEqual(t, places, want[:k])
 		}
 	}
 }

@@ -53,7 +53,7 @@ func unaryError(op kernel.UnaryOp, x float64) (ulps, slack float64) {
 		return 4 + 2*math.Abs(x), 0x1p-138 // and the exponent a*x is rounded
 	case kernel.Gelu, kernel.GeluTanh:
 		if x < -6 {
-			return 5 + 2*x*x, 8e-9 // as good as 0
+			return 5 + 2*x*x, 2e-9 // as good as 0
 		}
 		return 5 + 2*x*x, 0 // the exponent, about x*x, is rounded
 	case kernel.Softplus, kernel.PowScalar:

@@ -146,6 +146,9 @@ func castInt(v Value, to dtype.DType) uint64 {
 		n = low
 	} else if !v.Float.IsInf() {
 		n, _ = v.Float.Int(nil)
+		if to.Bits() < 8 {
+			n = nearestEven(v.Float, n)
+		}
 	}
 	if !v.Int { // an integer of a wider type wraps, only floats saturate
 		if n.Cmp(high) > 0 {
@@ -157,6 +160,16 @@ func castInt(v Value, to dtype.DType) uint64 {
 	}
 	mask := new(big.Int).Sub(new(big.Int).Lsh(one, uint(to.Bits())), one)
 	return new(big.Int).And(n, mask).Uint64()
+}
+
+// nearestEven is the integer next to f, of two the even one, given f without its fraction.
+func nearestEven(f *big.Float, cut *big.Int) *big.Int {
+	rest := new(big.Float).Sub(f, new(big.Float).SetInt(cut))
+	half := rest.Abs(rest).Cmp(big.NewFloat(0.5))
+	if half < 0 || half == 0 && cut.Bit(0) == 0 {
+		return cut
+	}
+	return new(big.Int).Add(cut, big.NewInt(int64(f.Sign())))
 }
 
 // castPower finds the power of two with the exponent byte alone.

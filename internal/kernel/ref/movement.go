@@ -159,7 +159,7 @@ func ScatterND[T any](x []T, shape []int, indices []int64, indexShape []int, upd
 	return out
 }
 
-// Pad surrounds x; a negative pad crops.
+// Pad surrounds x; a negative pad crops, and the mode goes by what it leaves.
 func Pad[T any](x []T, shape, before, after []int, mode string, constant T) []T {
 	outShape := make([]int, len(shape))
 	for i, n := range shape {
@@ -167,9 +167,11 @@ func Pad[T any](x []T, shape, before, after []int, mode string, constant T) []T 
 	}
 	var out []T
 	Each(outShape, func(idx []int) {
-		at := make([]int, len(shape))
-		for i, n := range shape {
-			at[i] = idx[i] - before[i]
+		at, inside := make([]int, len(shape)), true
+		for i := range shape {
+			first := max(0, -before[i])
+			n := shape[i] - first - max(0, -after[i])
+			at[i] = idx[i] - max(0, before[i])
 			for mode == "wrap" && at[i] < 0 {
 				at[i] += n
 			}
@@ -189,8 +191,10 @@ func Pad[T any](x []T, shape, before, after []int, mode string, constant T) []T 
 			if mode == "reflect" && n == 1 {
 				at[i] = 0
 			}
+			inside = inside && at[i] >= 0 && at[i] < n
+			at[i] += first
 		}
-		if Inside(shape, at) {
+		if inside {
 			out = append(out, x[At(shape, at)])
 		} else {
 			out = append(out, constant)

@@ -82,7 +82,7 @@ func TestCast(t *testing.T) {
 		to   dtype.DType
 		want uint64
 	}{
-		{-1.9, dtype.I8, 0xff}, {300, dtype.U8, 44}, {3e9, dtype.I32, 0x7fffffff}, {-9, dtype.I4, 7}, {1, dtype.F16, 0x3c00}, {65520, dtype.F16, 0x7c00},
+		{-1.9, dtype.I8, 0xff}, {300, dtype.U8, 44}, {3e9, dtype.I32, 0x7fffffff}, {-9, dtype.I4, 7}, {2.5, dtype.I4, 2}, {-3.6, dtype.I4, 12}, {1.5, dtype.U2, 2}, {1, dtype.F16, 0x3c00}, {65520, dtype.F16, 0x7c00},
 		{1 + 0x1p-11, dtype.F16, 0x3c00}, {1 + 0x1p-11 + 0x1p-20, dtype.F16, 0x3c01}, {1e9, dtype.F8E4M3FN, 0x7e}, {float32(math.NaN()), dtype.Bool, 1},
 		{float32(math.NaN()), dtype.I64, 0}, {3, dtype.F8E8M0, 129},
 	} {

@@ -28,9 +28,11 @@ func (r Resize) coordinate(axis, i int) float64 {
 		return x * (in - 1) / (length - 1)
 	case "asymmetric":
 		return x / scale
+	case "tf_half_pixel_for_nn":
+		return (x + 0.5) / scale
 	case "pytorch_half_pixel":
-		if length <= 1 {
-			return -0.5
+		if out <= 1 {
+			return 0
 		}
 		return (x+0.5)/scale - 0.5
 	case "half_pixel_symmetric":
