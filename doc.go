@@ -21,12 +21,16 @@
 //
 // The memory side: dtype and shape (what a tensor is), memory (buffers and
 // who holds them), tensor (handles; tensor/npy and tensor/safetensors for
-// files), dlpack (exchange with other libraries; dlpack/capi calls C). The
-// program side: op (the operator table), ir (programs, as text too), onnx
-// (reads files), pass (rewrites), plan (places values; plan/solve finds a
-// plan, plan/check proves it). They meet in compute (kernels), exec (runs a
-// plan) and eager (operations on tensors, now). The command is cmd/tenure;
-// cmd/tenurevet checks programs that use tensors.
+// files), dlpack (exchange with other libraries; dlpack/capi calls C), share
+// (exchange with other processes). The program side: op (the operator table),
+// ir (programs, as text too), onnx (reads files), pass (rewrites), plan
+// (places values; plan/solve finds a plan, plan/check proves it). They meet in
+// compute (kernels), exec (runs a plan) and eager (operations on tensors,
+// without a model). The command is cmd/tenure; cmd/tenurevet checks programs
+// that use tensors, by package vet.
+//
+// Programs need this package and tensor; most of the others are here to be
+// read, and for those who build on them.
 //
 // # Memory
 //
@@ -34,6 +38,12 @@
 // session holds an arena per concurrent run. Inputs stay the caller's unless
 // they are donated ([tensor.Tensor.Donate]) or reused; outputs are the
 // caller's, each with bytes of its own.
+//
+// # Errors
+//
+// Faults of input are errors that say what was got and what was wanted; they
+// match the values below. [ErrInput] tells what a caller got wrong about the
+// model from everything else.
 //
 // # Concurrency
 //

@@ -21,5 +21,16 @@ var (
 	ErrPartlyWritten = tensor.ErrPartlyWritten // a call that failed after it had consumed an operand
 	ErrCorrupt       = tensor.ErrCorrupt       // a file that is not what it should be
 	ErrClosed        = errors.New("closed")    // a model or session that was closed
-	ErrInput         = errors.New("inputs do not fit the model")
+
+	// ErrInput is every fault of what a run or a plan was given: a name that
+	// the model does not have, an input that is missing, and, beside ErrShape
+	// and ErrDType, a shape or element type that does not fit. A server answers
+	// it as its client's mistake.
+	ErrInput = errors.New("does not fit the model")
 )
+
+// inputError is an error of another kind that is ErrInput as well.
+type inputError struct{ error }
+
+func (e inputError) Is(target error) bool { return target == ErrInput }
+func (e inputError) Unwrap() error        { return e.error }

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -19,6 +22,7 @@ import (
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/plan/check"
 	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
 )
 
 // maxFold is the most bytes that folding a call may add where the result is
@@ -37,6 +41,7 @@ type Model struct {
 	program *ir.Program  // after the load passes; never changed
 	inputs  []Info
 	outputs []Info
+	run     *tensor.Operation // of every run: it names the inputs
 
 	// compiling is held while a program is compiled and its weights packed:
 	// until then it may read weights that others give back.
@@ -131,9 +136,12 @@ func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
 	if err == nil {
 		err = exec.CheckKernels(m.program)
 	}
+	var operands []string
 	for _, v := range m.program.Body.Params {
 		m.inputs = append(m.inputs, infoOf(v))
+		operands = append(operands, fmt.Sprintf("input %q", v.Name))
 	}
+	m.run = tensor.NewOperation("run", operands...)
 	for _, v := range m.program.Body.Results {
 		m.outputs = append(m.outputs, infoOf(v))
 	}
@@ -169,8 +177,8 @@ func (m *Model) Outputs() []Info { return slices.Clone(m.outputs) }
 // Program returns the model's program after the load passes, for reading.
 func (m *Model) Program() *ir.Program { return m.program }
 
-// Close gives the weights back once no session uses them. Sessions that are
-// open go on; new ones, plans and checks are refused.
+// Close gives the weights back as soon as no session uses them. Open sessions
+// keep working; new sessions, plans and checks are refused.
 func (m *Model) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -224,17 +232,19 @@ func (m *Model) holding(what string, f func() error) error {
 type Shapes map[string][]int
 
 // Plan says what a run with inputs of these shapes will take, before any run:
-// every byte, where each value lies and when. Inputs whose declared shape has
-// no open dimension may be left out.
+// every byte, and where each value lies and when. Inputs whose declared shape
+// has a size for every dimension may be left out.
 func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) (*plan.Plan, error) {
 	types, err := m.types(shapes)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("plan: %w", err)
 	}
 	var exe *exec.Executable
 	err = m.holding("plan", func() (err error) {
-		exe, _, err = m.compile(ctx, target{types: types}, configure(opts))
-		return err
+		if exe, _, err = m.compile(ctx, target{types: types}, configure(opts)); err != nil {
+			return fmt.Errorf("plan: %w", err)
+		}
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -260,10 +270,8 @@ func (m *Model) types(shapes Shapes) ([]op.Type, error) {
 			open = append(open, in.String())
 		}
 	}
-	for name := range shapes {
-		if !slices.ContainsFunc(m.inputs, func(in Info) bool { return in.Name == name }) {
-			return nil, fmt.Errorf("got a shape for %q, want one of the inputs %s: %w", name, m.inputNames(), ErrInput)
-		}
+	if unknown := m.unknown(maps.Keys(shapes)); unknown != "" {
+		return nil, fmt.Errorf("got a shape for %s, want inputs of the model: %s: %w", unknown, names(m.inputs), ErrInput)
 	}
 	if len(open) > 0 {
 		return nil, fmt.Errorf("got no shape for %s, want one for every input with open dimensions: %w", strings.Join(open, ", "), ErrInput)
@@ -271,12 +279,24 @@ func (m *Model) types(shapes Shapes) ([]op.Type, error) {
 	return types, nil
 }
 
-func (m *Model) inputNames() string {
-	names := make([]string, len(m.inputs))
-	for i, in := range m.inputs {
-		names[i] = in.Name
+// unknown lists, in order, the given names that no input has.
+func (m *Model) unknown(given iter.Seq[string]) string {
+	var list []string
+	for name := range given {
+		if !slices.ContainsFunc(m.inputs, func(in Info) bool { return in.Name == name }) {
+			list = append(list, strconv.Quote(name))
+		}
 	}
-	return strings.Join(names, ", ")
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+func names(infos []Info) string {
+	list := make([]string, len(infos))
+	for i, info := range infos {
+		list[i] = info.Name
+	}
+	return strings.Join(list, ", ")
 }
 
 // Specialise returns the final program for inputs of the given shapes: what a
@@ -314,7 +334,7 @@ type specialised struct {
 func (m *Model) specialise(t target, check func(string, *ir.Program) error) (*specialised, error) {
 	p := m.program.Clone()
 	if err := p.Bind(t.types...); err != nil {
-		return nil, err
+		return nil, inputError{err}
 	}
 	for i, d := range t.donated {
 		p.Body.Params[i].Donated = d

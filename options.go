@@ -39,23 +39,23 @@ const (
 // Read.
 func WithWeights(w Weights) Option { return func(o *loadOptions) { o.read = w == Read } }
 
-// WithSharedWeights makes the model read one copy of its weights with all
-// other processes of the user that load it so: what each would have to make
-// for itself, weights packed for the kernels and constants folded out of
-// others, is made by the first and mapped by the rest, however they end. What
-// is read where it lies in the model's file needs no copy. A process's own are
-// the arenas of its sessions, and constants that depend on the shapes of a run.
+// WithSharedWeights makes all processes of a user that load the model with this
+// option read one copy of its weights. What each would otherwise make for
+// itself, weights packed for the kernels and constants computed from others, is
+// made by the first process and mapped by the rest; it does not matter when and
+// how any of them ends. Weights that are read in place from the model's file
+// need no copy. Each process still has its own arenas, and constants that
+// depend on the shapes of a run.
 //
-// Where a file is read and not mapped, by [WithWeights] and Read or by
-// [LoadFS], its bytes are one copy too; those that [LoadBytes] gets stay the
-// caller's.
+// A file that is read instead of mapped (by [WithWeights] with Read, or by
+// [LoadFS]) is one copy too. The bytes given to [LoadBytes] stay the caller's.
 //
-// Equal weights on processors of the same level are one copy, whatever the
-// file is called. Models for other input shapes may need other panels: then
-// the processes share what was needed by the same shapes in the same order.
-// Processes meet in the user's folder that package share describes, or in
-// another: WithSharedWeights(share.InDir(dir)). Linux only: elsewhere Load
-// fails with ErrUnsupported.
+// Equal weights on processors with the same instructions are one copy, whatever
+// the file is called. Other input shapes may need weights in other forms: then
+// processes share what the same shapes needed in the same order. Processes find
+// each other in the user's folder that package share describes, or in another:
+// WithSharedWeights(share.InDir(dir)). Linux only: elsewhere Load fails with
+// ErrUnsupported.
 func WithSharedWeights(where ...share.Option) Option {
 	return func(o *loadOptions) { o.shared = &sharing{where} }
 }
@@ -75,26 +75,27 @@ func defaultSessionOptions() sessionOptions {
 }
 
 // WithThreads sets how many workers run a step, the caller's goroutine among
-// them. The default is GOMAXPROCS. Results do not depend on it.
+// them: at least 1, by default GOMAXPROCS. Results do not depend on it.
 func WithThreads(n int) SessionOption { return func(o *sessionOptions) { o.threads = max(n, 1) } }
 
 // WithMaxConcurrent sets how many runs may be under way at once, each with an
-// arena of its own. The default is 1; further calls of Run wait.
+// arena of its own: at least 1, which is the default. Further calls of Run
+// wait.
 func WithMaxConcurrent(n int) SessionOption {
 	return func(o *sessionOptions) { o.maxConcurrent = max(n, 1) }
 }
 
 // WithPlans sets how many plans, one per set of input shapes, the session
-// keeps. The default is 8; the one that was used longest ago leaves first.
+// keeps: at least 1, by default 8; the one that was used longest ago leaves first.
 // Plans hold no arena: a session has one arena per concurrent run, of the size
 // of the plan that ran last.
 func WithPlans(n int) SessionOption { return func(o *sessionOptions) { o.plans = max(n, 1) } }
 
 // WithOutputsFrom makes the session take the bytes of outputs from src, which
-// must outlive its runs. By default each output has fresh pages from the
-// system, which cost more than some runs; from a [memory.Arena] it has those of
-// an output that was released. Outputs that come back in a donated input's
-// bytes, or are given with [Into], take none.
+// must outlive its runs. By default each output gets fresh pages from the
+// system, which can cost more than the run; from a [memory.Arena] it gets those
+// of an output that was released before. Outputs that come back in a donated
+// input's bytes, or that are given with [Into], take none.
 func WithOutputsFrom(src memory.Source) SessionOption {
 	return func(o *sessionOptions) { o.outputs = src }
 }
@@ -113,15 +114,15 @@ type intoOption struct {
 }
 
 // Into makes the run write the named output into t, which must be exclusive
-// and of the output's type; it is locked while the run is under way. The
-// output is not in the result of Run: the caller has it already.
+// and have the output's type and shape; t is locked during the run. Run does
+// not return this output, since the caller has it already.
 func Into(name string, t *tensor.Tensor) RunOption {
 	return func(o *runOptions) { o.into = append(o.into, intoOption{name, t}) }
 }
 
-// Watch makes the run tell f about every call of its program that it ran, in
-// order, and how long it took: where the time goes. f is called on the run's
-// goroutine between two calls, and must not change the call.
+// Watch shows where the time goes: after every call of the program the run
+// tells f which call it was and how long it took. f runs on the goroutine of
+// Run, and must not change the call.
 func Watch(f func(c *ir.Call, took time.Duration)) RunOption {
 	return func(o *runOptions) { o.watch = f }
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
@@ -18,7 +20,7 @@ import (
 // t.Donate() and t.Reuse() give t up.
 type Inputs map[string]tensor.Operand
 
-// Outputs are the results of a run by name. They are the caller's.
+// Outputs are the results of a run by name. They are the caller's to release.
 type Outputs map[string]*tensor.Tensor
 
 // Release releases every output.
@@ -33,15 +35,16 @@ func (o Outputs) Release() error {
 // Run runs the model. It takes what [Session.Plan] promises for the inputs'
 // shapes and may be called from many goroutines.
 //
-// A borrowed input is only read. A donated one is given up: some value of the
-// program lies in its bytes, and a state that comes out in the type in which
-// it went in comes back in the same bytes; where nothing can lie in its bytes
-// the call is an error that says why, before anything runs. A reused input is
-// given up too and overwritten where that is possible.
+// A borrowed input is only read. A donated one is given up: the run uses its
+// bytes for some value of the program, and a state that comes out with the type
+// and shape that it went in with comes back in the same bytes. If the bytes
+// cannot be used, the call is an error that says why, before anything runs. A
+// reused input is given up too, and overwritten if that is possible.
 //
-// A run that ctx ends, between steps or between the parts of one, or that
-// fails, has consumed nothing, unless it had already written into a donated
-// input: then the error is [ErrPartlyWritten] with the step.
+// When ctx ends, the run stops between two steps or between the parts of one. A
+// run that stops or fails has consumed nothing, unless it had already written
+// into an input that was given up: then the error is [ErrPartlyWritten], with
+// the step.
 func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (Outputs, error) {
 	if err := s.begin("run"); err != nil {
 		return nil, err
@@ -63,7 +66,7 @@ func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (Output
 // value of an input decides a size, and inputs that are to be donated. It
 // consumes nothing.
 func (s *Session) PlanFor(ctx context.Context, in Inputs) (*plan.Plan, error) {
-	if err := s.begin("run"); err != nil {
+	if err := s.begin("plan"); err != nil {
 		return nil, err
 	}
 	defer s.running.Done()
@@ -79,15 +82,15 @@ func (s *Session) PlanFor(ctx context.Context, in Inputs) (*plan.Plan, error) {
 // taking.
 func (s *Session) prepare(ctx context.Context, in Inputs) (*running, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("run: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("run: %w", compute.Ended(ctx))
 	}
 	operands, err := s.model.operands(in)
 	if err != nil {
 		return nil, err
 	}
-	taken, err := tensor.Take("run", operands...)
-	if err != nil {
-		return nil, s.model.nameOperand(err)
+	taken := new(tensor.Taken)
+	if err := taken.Begin(s.model.run, operands...); err != nil {
+		return nil, err
 	}
 	r := &running{session: s, taken: taken, operands: operands}
 	if err := r.prepare(ctx); err != nil {
@@ -128,23 +131,16 @@ func (m *Model) operands(in Inputs) ([]tensor.Operand, error) {
 		}
 		missing = append(missing, info.String())
 	}
-	if len(missing) > 0 {
+	unknown := m.unknown(maps.Keys(in))
+	switch {
+	case len(missing) > 0 && unknown != "":
+		return nil, fmt.Errorf("run: got no value for %s, but one for %s, which is no input of the model: %w", strings.Join(missing, ", "), unknown, ErrInput)
+	case len(missing) > 0:
 		return nil, fmt.Errorf("run: got no value for %s: %w", strings.Join(missing, ", "), ErrInput)
-	}
-	if len(in) > len(m.inputs) {
-		for name := range in {
-			if !slices.ContainsFunc(m.inputs, func(info Info) bool { return info.Name == name }) {
-				return nil, fmt.Errorf("run: got a value for %q, want one of the inputs %s: %w", name, m.inputNames(), ErrInput)
-			}
-		}
+	case unknown != "":
+		return nil, fmt.Errorf("run: got a value for %s, want inputs of the model: %s: %w", unknown, names(m.inputs), ErrInput)
 	}
 	return operands, nil
-}
-
-// nameOperand adds the inputs' order to an error that speaks of operands by
-// number.
-func (m *Model) nameOperand(err error) error {
-	return fmt.Errorf("%w (operands are the inputs in order: %s)", err, m.inputNames())
 }
 
 // prepare finds the plan for the inputs.
@@ -158,7 +154,7 @@ func (r *running) prepare(ctx context.Context) error {
 		types[i] = op.Type{DType: t.DType(), Shape: t.Shape()}
 		// A plan is found by shapes alone: element types are held to the model here.
 		if info := m.inputs[i]; types[i].DType != info.DType {
-			return fmt.Errorf("run: input %q: got %s, want %s: %w", info.Name, types[i], op.Type{DType: info.DType, Shape: info.Shape}, ErrDType)
+			return inputError{fmt.Errorf("run: input %q: got %s, want %s: %w", info.Name, types[i], op.Type{DType: info.DType, Shape: info.Shape}, ErrDType)}
 		}
 		if !t.Layout().IsContiguous() {
 			return fmt.Errorf("run: input %q: got %s, want a contiguous tensor (Contiguous makes one): %w", m.inputs[i].Name, t.Layout(), ErrUnsupported)
@@ -212,8 +208,8 @@ func (r *running) execute(ctx context.Context) error {
 	}
 	runner.Watch = r.opts.watch
 	if err := runner.Run(r.session.pool, ctx.Done(), r.inputs, outputs); err != nil {
-		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
-			return fmt.Errorf("%w (%w)", err, cause)
+		if errors.Is(err, compute.ErrStopped) {
+			return fmt.Errorf("%w: %w", err, compute.Ended(ctx))
 		}
 		return err
 	}
@@ -252,7 +248,7 @@ func (r *running) prepareOutputs() error {
 	for _, into := range r.opts.into {
 		i := slices.IndexFunc(r.session.model.outputs, func(info Info) bool { return info.Name == into.name })
 		if i < 0 {
-			return fmt.Errorf("run: Into(%q): the model has no such output: %w", into.name, ErrInput)
+			return fmt.Errorf("run: Into(%q): want one of the model's outputs %s: %w", into.name, names(r.session.model.outputs), ErrInput)
 		}
 		if err := r.lend(i, into, results[i].Type); err != nil {
 			return fmt.Errorf("run: Into(%q): %w", into.name, err)

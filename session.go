@@ -82,11 +82,11 @@ func (s *Session) Plan(ctx context.Context, shapes Shapes) (*plan.Plan, error) {
 	defer s.running.Done()
 	types, err := s.model.types(shapes)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("plan: %w", err)
 	}
 	exe, err := s.executable(ctx, target{types: types, donated: make([]bool, len(types))})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("plan: %w", err)
 	}
 	return exe.Plan, nil
 }
@@ -102,8 +102,8 @@ func (s *Session) begin(what string) error {
 	return nil
 }
 
-// Close refuses new runs, waits for those under way, and gives the arenas
-// back. Whoever calls it again waits for that too.
+// Close refuses new runs, waits for those that have begun, and gives the arenas
+// back. A second call waits for the same and returns nil.
 func (s *Session) Close() (err error) {
 	s.closing.Do(func() { err = s.close() })
 	return err
@@ -161,7 +161,7 @@ func (s *Session) executable(ctx context.Context, t target) (*exec.Executable, e
 	case s.compiling <- struct{}{}:
 		defer func() { <-s.compiling }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for another plan to be made: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("waiting for another plan to be made: %w", compute.Ended(ctx))
 	}
 	if exe := s.find(t); exe != nil {
 		return exe, nil
@@ -197,7 +197,7 @@ func (s *Session) take(ctx context.Context) (*exec.Slot, error) {
 		select {
 		case slot = <-s.slots:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("run: waiting for one of %d concurrent runs to end: %w", s.opts.maxConcurrent, context.Cause(ctx))
+			return nil, fmt.Errorf("waiting for one of %d concurrent runs to end: %w", s.opts.maxConcurrent, compute.Ended(ctx))
 		}
 	}
 	s.mu.Lock()

@@ -277,6 +277,7 @@ func TestInputErrors(t *testing.T) {
 		says string
 	}{
 		"missing": {tenure.Inputs{"x": x}, tenure.ErrInput, `state: f32[n,64]`},
+		"typo":    {tenure.Inputs{"x": x, "State": x}, tenure.ErrInput, `run: got no value for state: f32[n,64], but one for "State", which is no input of the model`},
 		"unknown": {tenure.Inputs{"x": x, "state": x, "z": x}, tenure.ErrInput, `"z"`},
 		"symbol":  {tenure.Inputs{"x": x, "state": wrong}, tenure.ErrShape, "n = 2"},
 		"rank":    {tenure.Inputs{"x": flat, "state": x}, tenure.ErrShape, "f32[64]"},
@@ -285,6 +286,42 @@ func TestInputErrors(t *testing.T) {
 		_, err := s.Run(context.Background(), c.in)
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: got %v, want %v that says %s", name, err, c.want, c.says)
+		}
+		if !errors.Is(err, tenure.ErrInput) {
+			t.Errorf("%s: got %v, want ErrInput as well: it is the caller's fault", name, err)
+		}
+	}
+	for name, shapes := range map[string]tenure.Shapes{
+		`plan: got a shape for "a", "z", want inputs of the model: state, x`: {"x": {1, 64}, "state": {1, 64}, "z": {1}, "a": {}},
+		`plan: got no shape for state: f32[n,64]`:                            {"x": {1, 64}},
+		`plan: input "x": got f32[1,63], want f32[n,64]`:                     {"x": {1, 63}, "state": {1, 64}},
+	} {
+		_, one := s.Plan(context.Background(), shapes)
+		_, two := s.Model().Plan(context.Background(), shapes)
+		for _, err := range []error{one, two} {
+			if !errors.Is(err, tenure.ErrInput) || !strings.HasPrefix(err.Error(), name) {
+				t.Errorf("got %v, want ErrInput that says %s", err, name)
+			}
+		}
+	}
+}
+
+// TestRefusalsNameTheInput passes operands that cannot be given up: a number would tell nobody which they are.
+func TestRefusalsNameTheInput(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, "testdata/state.onnx"))
+	x := of(t, ramp(64), 1, 64)
+	wrapped, err := tensor.Wrap(ramp(64), 1, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wrapped.Release()
+	for want, in := range map[string]tenure.Inputs{
+		`run: input "state": f32[1,64]: bytes are shared: the bytes are imported`:  {"x": x, "state": wrapped.Donate()},
+		`run: f32[1,64] is donated as input "state" and listed again as input "x"`: {"x": x, "state": x.Donate()},
+	} {
+		if _, err := s.Run(context.Background(), in); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 }
@@ -389,11 +426,17 @@ func TestCancel(t *testing.T) {
 		running <- err
 	}()
 	err = <-running
-	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("stopped in a step: got %v, want the context's error", err)
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		t.Errorf("stopped in a step: got %v, want context.DeadlineExceeded and nothing else", err)
 	}
 	if err != nil && !strings.Contains(err.Error(), `node "product"`) {
 		t.Errorf("got %v, want an error that names the step", err)
+	}
+	gone := errors.New("the client went away")
+	caused, away := context.WithCancelCause(context.Background())
+	time.AfterFunc(50*time.Millisecond, func() { away(gone) })
+	if _, err := s.Run(caused, tenure.Inputs{"x": x}); !errors.Is(err, context.Canceled) || !errors.Is(err, gone) {
+		t.Errorf("stopped for a cause: got %v, want context.Canceled and the cause", err)
 	}
 	out, err := s.Run(context.Background(), tenure.Inputs{"x": small})
 	if err != nil {

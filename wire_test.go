@@ -53,6 +53,11 @@ func attrInt(name string, v int64) wire {
 	return wire(nil).text(1, name).varint(3, v).varint(20, 2)
 }
 
+func attrFloat(name string, v float32) wire {
+	w := binary.AppendUvarint(wire(nil).text(1, name), 2<<3|5)
+	return wire(binary.LittleEndian.AppendUint32(w, math.Float32bits(v))).varint(20, 1)
+}
+
 func attrText(name, v string) wire {
 	return wire(nil).text(1, name).text(4, v).varint(20, 3)
 }

@@ -1,12 +1,15 @@
 package eager
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 	"unsafe"
 
+	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
@@ -17,9 +20,9 @@ import (
 // header and nothing else.
 type runner struct {
 	call   call
-	from   memory.Source // where fresh results come from; nil for the process's memory
-	done   <-chan struct{}
-	counts bool // somebody asks for the statistics
+	from   memory.Source   // where fresh results come from; nil for the process's memory
+	ctx    context.Context // that stops it; nil for none
+	counts bool            // somebody asks for the statistics
 	taken  tensor.Taken
 
 	list   []tensor.Operand       // the operands that are tensors
@@ -52,7 +55,7 @@ func perform(s *Scope, c call, done func(results []*tensor.Tensor)) error {
 	r := runners.Get().(*runner)
 	r.call = c
 	if s != nil {
-		r.from, r.done, r.counts = s.from, s.done, true
+		r.from, r.ctx, r.counts = s.from, s.ctx, true
 	}
 	err := r.run()
 	if err == nil {
@@ -71,7 +74,7 @@ func one(s *Scope, c call) (*tensor.Tensor, error) {
 	r := runners.Get().(*runner)
 	r.call = c
 	if s != nil {
-		r.from, r.done, r.counts = s.from, s.done, true
+		r.from, r.ctx, r.counts = s.from, s.ctx, true
 	}
 	var t *tensor.Tensor
 	err := r.run()
@@ -92,9 +95,21 @@ func many(s *Scope, c call) (ts []*tensor.Tensor, err error) {
 	return ts, err
 }
 
+// runBound runs the bound task until the context ends.
+func (r *runner) runBound(b *bound) error {
+	if r.ctx == nil {
+		return b.run(nil)
+	}
+	err := b.run(r.ctx.Done())
+	if errors.Is(err, compute.ErrStopped) {
+		return fmt.Errorf("%s: %w: %w", r.call.op.def.Name, err, compute.Ended(r.ctx))
+	}
+	return err
+}
+
 func (r *runner) forget() {
 	r.taken.Clear()
-	r.call, r.from, r.done, r.counts, r.flat, r.stats = call{}, nil, nil, false, nil, Stats{}
+	r.call, r.from, r.ctx, r.counts, r.flat, r.stats = call{}, nil, nil, false, nil, Stats{}
 	clear(r.list)
 	clear(r.data)
 	clear(r.gathered)
@@ -211,9 +226,29 @@ func (r *runner) straighten(i int) error {
 		return fmt.Errorf("%s: row-major copy of operand %d: %w", r.call.op.def.Name, i, err)
 	}
 	r.gathered[i] = copied
+	src, first := r.taken.Bytes(at)
 	r.data[i], _ = copied.UnsafeBytes()
-	r.taken.Gather(at, r.data[i])
+	if err := r.gather(i, src, first); err != nil {
+		return err
+	}
 	r.stats.CopiedBytes += int64(copied.NumBytes())
+	return nil
+}
+
+// gather copies operand i, whose bytes are src, into its row-major copy.
+func (r *runner) gather(i int, src []byte, first int) error {
+	t := r.taken.Tensor(r.claims[i])
+	size := t.DType().Size()
+	switch size {
+	case 1, 2, 4, 8, 16:
+		if !isAligned(src, t) {
+			break
+		}
+		if task := compute.Straighten(size, t.Shape().Sizes(), t.Layout().Strides(), first/size, r.data[i], src); task != nil {
+			return pool().Run(nil, task, nil)
+		}
+	}
+	r.taken.Gather(r.claims[i], r.data[i])
 	return nil
 }
 
@@ -317,7 +352,7 @@ func (r *runner) compute(s *signature) error {
 	if r.counts {
 		r.countMoved(&b.call)
 	}
-	err = b.run(r.done)
+	err = r.runBound(b)
 	started := b.started
 	if err == nil && s.bounded {
 		err = r.cut(s, &b.call)

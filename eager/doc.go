@@ -1,22 +1,23 @@
-// Package eager computes on tensors now: one call, one operation, by the operator table of package op and the kernels of
-// package compute, the same that planned programs run.
+// Package eager computes on tensors directly, one operation per call, without a model. Operations are those of the table in
+// package op, and run on the kernels of package compute, as planned programs do.
 //
 // # Ownership
 //
-// How an operand is passed says what may happen to its bytes. A *tensor.Tensor is borrowed: it is read and stays the
-// caller's. x.Donate() gives it up, strictly: the result lies in its bytes, or the call is an error that says which operand
-// could not be used and why, and nothing was consumed. x.Reuse() gives it up too; the result lies in its bytes if it may, and
-// in fresh bytes otherwise. Whether a result may lie in an operand's bytes is decided by the operator's alias rule and by who
-// holds those bytes, and by nothing else: a borrowed tensor is never written, also if nobody else has it.
+// The way in which an operand is passed says what may happen to its bytes. A *tensor.Tensor is borrowed: it is read and stays
+// the caller's. x.Donate() gives it up strictly: either the result is written into its bytes, or the call is an error that says
+// which operand could not be used and why, and nothing was consumed. x.Reuse() gives it up too, but the result goes into fresh
+// bytes where it cannot go into the operand's. Only the operator's alias rule and who holds the bytes decide that; a borrowed
+// tensor is never written, even if nobody else has it.
 //
-// A call that fails before its first write has consumed nothing. After it the error is tensor.ErrPartlyWritten and what was
-// given up is dead. After a call that succeeds, what was given up is dead, and using it is tensor.ErrDonated with the name of
-// the operation.
+// A call that fails before its first write has consumed nothing. If it fails later, the error is tensor.ErrPartlyWritten, and
+// the tensors that were given up are dead. They are dead, too, after a call that succeeds: using one is tensor.ErrDonated, with
+// the name of the operation.
 //
 // Operands of any layout are taken. Most kernels want elements in row-major order, so others are copied first, and counted;
 // an elementwise operation on a given-up view that is dense (a transposed one, say) runs in place all the same. The functions
-// that only relabel (Reshape, Squeeze, Split where parts lie together, ...) make views. Results whose size depends on data (NonZero)
-// are computed into their bound and then cut.
+// that only relabel (Reshape, Squeeze, Split where parts lie together, ...) make views. A tensor's own methods (Slice, Index,
+// Permute, ...) always do; s.Adopt(x.Slice(...)) makes the view a scope's. Results whose size depends on data (NonZero) are
+// computed into their bound and then cut.
 //
 // # Two faces
 //

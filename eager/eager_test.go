@@ -414,6 +414,13 @@ func TestCancelledCall(t *testing.T) {
 	if y := s.Neg(x.Donate()); y != nil || !errors.Is(s.Err(), context.Canceled) || errors.Is(s.Err(), tensor.ErrPartlyWritten) {
 		t.Errorf("got %v, want context.Canceled and nothing written", s.Err())
 	}
+	late, end := context.WithTimeoutCause(context.Background(), 0, errors.New("too late"))
+	defer end()
+	later := eager.NewScope(eager.WithContext(late))
+	later.Neg(x)
+	if err := later.Close(); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "too late") {
+		t.Errorf("got %v, want context.DeadlineExceeded with its cause", err)
+	}
 	want(t, x, 1, 2)
 	release(t, x)
 }
@@ -509,4 +516,21 @@ func TestDataDependentSizesAreRefused(t *testing.T) {
 	}
 	wantErr(t, "unknown size", second(eager.Call(def).On(x).Run()), tensor.ErrUnsupported, "depends on data")
 	release(t, x)
+}
+
+func TestSqueezeAndUnsqueezeMakeViews(t *testing.T) {
+	memorytest.Check(t)
+	x := vector(t, 1, 2, 3)
+	at := address(x)
+	y := ok(eager.Unsqueeze(x.Donate(), 0, -1))(t)
+	if got := y.Shape().String(); got != "[1,3,1]" || address(y) != at || !y.IsExclusive() {
+		t.Errorf("unsqueeze: got %s, want [1,3,1] in the bytes of the operand", got)
+	}
+	one, all := ok(eager.Squeeze(y, 0))(t), ok(eager.Squeeze(y))(t)
+	if one.Shape().String() != "[3,1]" || all.Shape().String() != "[3]" || address(all) != at {
+		t.Errorf("squeeze: got %s and %s, want views [3,1] and [3]", one.Shape(), all.Shape())
+	}
+	wantErr(t, "a dimension that is not 1", second(eager.Squeeze(y, 1)), tensor.ErrShape)
+	wantErr(t, "a place that is not there", second(eager.Unsqueeze(y, 4)), tensor.ErrShape)
+	release(t, y, one, all)
 }

@@ -54,7 +54,7 @@ func (f *Func) CallIn(s *Scope, operands ...tensor.Operand) ([]*tensor.Tensor, e
 		if s.err != nil {
 			return nil, s.err
 		}
-		inner.from, inner.keep, inner.done = s.from, HoldOpen, s.done // the results stay in the scope's bytes
+		inner.from, inner.keep, inner.ctx = s.from, HoldOpen, s.ctx // the results stay in the scope's bytes
 	}
 	results, err := f.run(inner, operands)
 	if s != nil {

@@ -1209,6 +1209,26 @@ func (s *Scope) Reshape(x tensor.Operand, dims ...int) *tensor.Tensor {
 	return s.one(reshape(x, dims...))
 }
 
+// Squeeze is x without the given axes, which must have size 1; without any, x without all axes of size 1.
+func Squeeze(x tensor.Operand, axes ...int) (*tensor.Tensor, error) {
+	return one(nil, squeeze(x, axes...))
+}
+
+// Squeeze is [Squeeze] with a result of the scope's.
+func (s *Scope) Squeeze(x tensor.Operand, axes ...int) *tensor.Tensor {
+	return s.one(squeeze(x, axes...))
+}
+
+// Unsqueeze is x with new axes of size 1 at the given places of the result.
+func Unsqueeze(x tensor.Operand, axes ...int) (*tensor.Tensor, error) {
+	return one(nil, unsqueeze(x, axes...))
+}
+
+// Unsqueeze is [Unsqueeze] with a result of the scope's.
+func (s *Scope) Unsqueeze(x tensor.Operand, axes ...int) *tensor.Tensor {
+	return s.one(unsqueeze(x, axes...))
+}
+
 // Transpose is x with dimension i its dimension axes[i], or with all reversed, in row-major order: bytes of its own where
 // anything moves. For a view, see the tensor's own methods.
 func Transpose(x tensor.Operand, axes ...int) (*tensor.Tensor, error) {

@@ -17,7 +17,7 @@ import (
 type Scope struct {
 	from   memory.Source
 	keep   KeepPolicy
-	done   <-chan struct{}
+	ctx    context.Context // nil for none
 	owned  []*tensor.Tensor
 	sweep  int // how many are owned when those that died are next looked for
 	err    error
@@ -77,7 +77,7 @@ func From(src memory.Source, keep KeepPolicy) Option {
 
 // WithContext makes operations stop between the parts of their work when ctx ends.
 func WithContext(ctx context.Context) Option {
-	return func(s *Scope) { s.done = ctx.Done() }
+	return func(s *Scope) { s.ctx = ctx }
 }
 
 // ByOperation makes the scope count what each operation does with bytes, for [Scope.Operations].

@@ -60,6 +60,8 @@ var (
 	opReduceLogSumExp = builtin("reduce_log_sum_exp")
 	opReduceSumSquare = builtin("reduce_sum_square")
 	opReshape         = builtin("reshape")
+	opSqueeze         = builtin("squeeze")
+	opUnsqueeze       = builtin("unsqueeze")
 	opTranspose       = builtin("transpose")
 	opTrilu           = builtin("trilu")
 )
@@ -357,6 +359,20 @@ func reduceSumSquare(x tensor.Operand, axes []int, keep bool) call {
 // in row-major order.
 func reshape(x tensor.Operand, dims ...int) call {
 	return unary(opReshape, x).ints(1, []int{len(dims)}, dims...)
+}
+
+// squeeze is x without the given axes, which must have size 1; without any, x without all axes of size 1.
+func squeeze(x tensor.Operand, axes ...int) call {
+	c := unary(opSqueeze, x)
+	if len(axes) > 0 {
+		c = c.ints(1, []int{len(axes)}, axes...)
+	}
+	return c
+}
+
+// unsqueeze is x with new axes of size 1 at the given places of the result.
+func unsqueeze(x tensor.Operand, axes ...int) call {
+	return unary(opUnsqueeze, x).ints(1, []int{len(axes)}, axes...)
 }
 
 // transpose is x with dimension i its dimension axes[i], or with all reversed, in row-major order: bytes of its own where

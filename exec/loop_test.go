@@ -224,7 +224,7 @@ func TestLoopIsCancelled(t *testing.T) {
 	defer pool.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 	defer cancel()
-	if err := runner.Run(pool, ctx.Done(), [][]byte{make([]byte, 8)}, [][]byte{make([]byte, 8)}); !errors.Is(err, compute.ErrCanceled) {
-		t.Fatalf("got %v, want ErrCanceled", err)
+	if err := runner.Run(pool, ctx.Done(), [][]byte{make([]byte, 8)}, [][]byte{make([]byte, 8)}); !errors.Is(err, compute.ErrStopped) {
+		t.Fatalf("got %v, want ErrStopped", err)
 	}
 }

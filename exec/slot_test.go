@@ -203,7 +203,7 @@ func TestStopInsideAStep(t *testing.T) {
 	outputs := [][]byte{floats(n*n, float32(math.NaN()))}
 	err = r.Run(pool, done, [][]byte{floats(n*n, 1)}, outputs)
 	var part *PartError
-	if !errors.Is(err, context.Canceled) || !errors.As(err, &part) || part.Op != "matmul" {
+	if !errors.Is(err, compute.ErrStopped) || !errors.As(err, &part) || part.Op != "matmul" {
 		t.Fatalf("got %v, want a cancelled matmul", err)
 	}
 	if tiles == 0 || tiles >= task.Tiles {

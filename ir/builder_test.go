@@ -180,9 +180,9 @@ func TestBindErrors(t *testing.T) {
 		kind  error
 	}{
 		{[]op.Type{scalar}, "ir: @f: got 1 inputs, want 3", nil},
-		{[]op.Type{typ(dtype.F32, 3, 4), typ(dtype.F32, 3), scalar}, "ir: input %x: got f32[3,4], want f32[batch,2]", shape.ErrShape},
-		{[]op.Type{typ(dtype.F64, 3, 2), typ(dtype.F32, 3), scalar}, "ir: input %x: got f64[3,2], want f32[batch,2]", dtype.ErrDType},
-		{[]op.Type{typ(dtype.F32, 3, 2), typ(dtype.F32, 4), scalar}, "ir: input %y: got f32[4], want f32[batch] with batch = 3 as in input %x", shape.ErrShape},
+		{[]op.Type{typ(dtype.F32, 3, 4), typ(dtype.F32, 3), scalar}, "input \"x\": got f32[3,4], want f32[batch,2]", shape.ErrShape},
+		{[]op.Type{typ(dtype.F64, 3, 2), typ(dtype.F32, 3), scalar}, "input \"x\": got f64[3,2], want f32[batch,2]", dtype.ErrDType},
+		{[]op.Type{typ(dtype.F32, 3, 2), typ(dtype.F32, 4), scalar}, "input \"y\": got f32[4], want f32[batch] with batch = 3 as in input \"x\"", shape.ErrShape},
 	}
 	for _, c := range cases {
 		p := mustParse(t, text)

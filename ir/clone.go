@@ -97,7 +97,7 @@ func (p *Program) checkInputs(types []op.Type) error {
 			if types[i].DType != v.Type.DType {
 				cause = dtype.ErrDType
 			}
-			return fmt.Errorf("ir: input %s: got %s, want %s: %w", v, types[i], v.Type, cause)
+			return fmt.Errorf("input %q: got %s, want %s: %w", v.Name, types[i], v.Type, cause)
 		}
 		if v.Type.Shape == nil || types[i].Shape == nil {
 			continue
@@ -110,7 +110,7 @@ func (p *Program) checkInputs(types []op.Type) error {
 			}
 			first, seen := bound[symbol]
 			if seen && first.size != size {
-				return fmt.Errorf("ir: input %s: got %s, want %s with %s = %d as in input %s: %w", v, types[i], v.Type, d, first.size, first.by, shape.ErrShape)
+				return fmt.Errorf("input %q: got %s, want %s with %s = %d as in input %q: %w", v.Name, types[i], v.Type, d, first.size, first.by.Name, shape.ErrShape)
 			}
 			if !seen {
 				bound[symbol] = binding{size, v}

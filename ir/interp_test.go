@@ -182,7 +182,7 @@ func TestInterpreterErrors(t *testing.T) {
 	x := arg(typ(dtype.F32, 2), f32Bytes(1, 2))
 	cases := []struct{ name, text, want string }{
 		{"input count", "func @f() { return }", "ir: @f: got 1 inputs, want 0"},
-		{"input type", "func @f(%x: f32[3]) { return %x }", "ir: input %x: got f32[2], want f32[3]"},
+		{"input type", "func @f(%x: f32[3]) { return %x }", "input \"x\": got f32[2], want f32[3]"},
 		{"weight", "func @f(%x: f32[2]) { weight @v: f32[2] return %x }", "ir: weight @v has no bytes"},
 		{"weight size", "func @f(%x: f32[2]) { weight @w: f32[3] return %x }", "ir: weight @w: got 8 bytes, want 12 of f32[3]"},
 		{"donated weight", "func @f(%x: f32[2]) { weight @w: f32[2] %y = neg(donate @w) return %y }", "ir: %y = neg(donate @w): @w is a weight, which is never donated"},

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"math"
+	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
@@ -11,11 +12,11 @@ import (
 
 // composedTable holds operators that are a few others together.
 var composedTable = map[string]operator{
-	"LRN":                       lifted(0, liftLRN),
-	"MeanVarianceNormalization": lifted(9, liftMeanVariance),
-	"LpNormalization":           lifted(0, liftLpNorm),
-	"LpPool":                    lifted(0, liftLpPool),
-	"GlobalLpPool":              lifted(0, liftGlobalLpPool),
+	"LRN":                       lifted(0, inSingle(liftLRN)),
+	"MeanVarianceNormalization": lifted(9, inSingle(liftMeanVariance)),
+	"LpNormalization":           lifted(0, inSingle(liftLpNorm)),
+	"LpPool":                    lifted(0, inSingle(liftLpPool)),
+	"GlobalLpPool":              lifted(0, inSingle(liftGlobalLpPool)),
 	"CenterCropPad":             lifted(18, liftCenterCropPad),
 	"EyeLike":                   lifted(9, liftEyeLike),
 }
@@ -38,6 +39,19 @@ func (n *node) operand(count int) *ir.Value {
 		}
 	}
 	return n.args[0]
+}
+
+// inSingle lifts a node of half precision in single precision: powers and sums
+// on the way may be larger than the result.
+func inSingle(lift func(*node)) func(*node) {
+	return func(n *node) {
+		if x := n.arg(0); x != nil && (x.Type.DType == dtype.F16 || x.Type.DType == dtype.BF16) {
+			n.narrow = x.Type.DType
+			n.args = slices.Clone(n.args)
+			n.args[0] = n.call("cast", []*ir.Value{x}, op.Attr{Name: "to", Value: dtype.F32})
+		}
+		lift(n)
+	}
 }
 
 func intAttr(name string, v int64) op.Attr    { return op.Attr{Name: name, Value: v} }
@@ -116,23 +130,24 @@ func liftLpNorm(n *node) {
 // where pads count.
 func liftLpPool(n *node) {
 	p := float64(takeOr(n, "p", int64(2)))
-	kernel, ok := take[[]int64](n, "kernel_shape")
+	kernel, sized := take[[]int64](n, "kernel_shape")
 	attrs := []op.Attr{intsAttr("kernel_shape", kernel), intAttr("count_include_pad", 1)}
 	for _, name := range []string{"strides", "dilations", "pads"} {
 		if v, ok := take[[]int64](n, name); ok {
 			attrs = append(attrs, intsAttr(name, v))
 		}
 	}
-	if auto, ok := take[string](n, "auto_pad"); ok {
+	auto, ok := take[string](n, "auto_pad")
+	if ok {
 		attrs = append(attrs, op.Attr{Name: "auto_pad", Value: auto})
 	}
-	ceil := takeOr(n, "ceil_mode", int64(0)) != 0
+	ceil := takeOr(n, "ceil_mode", int64(0)) != 0 && (auto == "" || auto == "NOTSET") // the others say the size themselves
 	n.noMoreAttrs()
 	x := n.operand(1)
 	if x == nil {
 		return
 	}
-	if !ok || p < 1 {
+	if !sized || p < 1 {
 		n.fail("got kernel_shape %v and p %v, want a kernel and 1 or more", kernel, p)
 		return
 	}

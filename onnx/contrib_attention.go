@@ -1,6 +1,8 @@
 package onnx
 
 import (
+	"slices"
+
 	"math"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -119,6 +121,11 @@ func liftMultiHead(n *node) {
 		n.fail("num_heads: got %d, want 1 or more", heads)
 		return
 	}
+	if isCausal(attrs) && n.arg(6) == nil && q.Type.Shape.Dim(1) != k.Type.Shape.Dim(1) {
+		// Its mask ends where the keys end, that of ONNX begins where they begin.
+		n.unsupported("unidirectional with queries %s and keys %s, want as many of both", q.Type, k.Type)
+		return
+	}
 	mask := n.arg(5)
 	if padding := n.arg(4); padding != nil {
 		own := n.keyMask(padding, q.Type.DType, filter)
@@ -201,4 +208,8 @@ func liftContribAttention(n *node) {
 	if n.err == nil {
 		n.attend([]*ir.Value{parts[0], parts[1], parts[2], mask, nil, nil}, attrs)
 	}
+}
+
+func isCausal(attrs []op.Attr) bool {
+	return slices.ContainsFunc(attrs, func(a op.Attr) bool { return a.Name == "is_causal" && a.Value == int64(1) })
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tenure-go/tenure/op"
 )
@@ -30,6 +31,9 @@ func decodeModel(data []byte) (*modelProto, error) {
 	p := &modelProto{}
 	m := message{fields: modelFields, data: data}
 	n, err := m.counts()
+	if fault, ok := err.(*formatError); ok && !strings.HasPrefix(fault.path, "graph") { // a graph makes it a model, if a damaged one
+		return nil, &formatError{path: "no ONNX model, or a damaged one", err: fault}
+	}
 	if err != nil {
 		return nil, err
 	}

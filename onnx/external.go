@@ -148,6 +148,19 @@ func (f *files) resolve(path string) (string, error) {
 	return full, nil
 }
 
+// kindOf names what is no regular file.
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a directory"
+	case mode&fs.ModeDevice != 0:
+		return "a device"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	}
+	return "a special file"
+}
+
 // mapFile maps a regular file, or gives a copy of its bytes. Opening a pipe
 // would wait for its writer, so that is found out first.
 func mapFile(path string, copied func([]byte) (*memory.Buffer, error)) (*memory.Buffer, error) {
@@ -156,7 +169,7 @@ func mapFile(path string, copied func([]byte) (*memory.Buffer, error)) (*memory.
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: got %s, want a regular file", path, info.Mode().Type())
+		return nil, fmt.Errorf("%s: got %s, want a regular file", path, kindOf(info.Mode()))
 	}
 	buf, err := memory.MapFile(path)
 	if err != nil {

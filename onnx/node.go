@@ -35,6 +35,7 @@ type node struct {
 	lists  []*list     // operands that are sequences or empty optionals: nil in args; empty if none is
 	attrs  []attrProto // those that no lift function has taken yet
 	err    error
+	narrow dtype.DType // what finish casts the result to; Invalid for nothing
 }
 
 // node imports node i of the scope.
@@ -178,6 +179,10 @@ func (n *node) call(name string, args []*ir.Value, attrs ...op.Attr) *ir.Value {
 // finish emits the call that gives the outputs of the node. Of optional
 // results only those are asked for that somebody reads.
 func (n *node) finish(name string, args []*ir.Value, attrs ...op.Attr) {
+	if to := n.narrow; to != dtype.Invalid {
+		n.narrow = dtype.Invalid
+		name, args, attrs = "cast", []*ir.Value{n.call(name, args, attrs...)}, []op.Attr{{Name: "to", Value: to}}
+	}
 	def := n.def(name)
 	if n.err != nil {
 		return

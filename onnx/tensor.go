@@ -245,12 +245,9 @@ func putNumber(dst []byte, dt dtype.DType, v uint64) (int, error) {
 }
 
 // aligned reports whether data may be used as elements of the type where it
-// lies.
+// lies. Kernels move a complex number as words of 8 bytes.
 func aligned(data []byte, dt dtype.DType) bool {
-	size := uintptr(max(dt.Size(), 1))
-	if dt.IsComplex() {
-		size /= 2
-	}
+	size := uintptr(min(max(dt.Size(), 1), 8))
 	return reflect.ValueOf(data).Pointer()%size == 0
 }
 

@@ -48,5 +48,5 @@ func Example() {
 	// Output:
 	// <nil> u8[2,3]
 	// same
-	// acme.double: operand 0: got f32[2,3], want u8: dtype
+	// acme.double: operand 0: got f32[2,3], want u8: element type does not fit
 }

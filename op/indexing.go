@@ -198,7 +198,7 @@ func (s *Sig) scatterTypes(index dtypes) error {
 	}
 	how, err := s.wantOneOf("reduction", "none", "add", "mul", "max", "min")
 	if err == nil && how != "none" {
-		err = s.want(0, numeric)
+		err = s.want(0, numeric|boolean)
 	}
 	return err
 }

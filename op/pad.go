@@ -101,7 +101,7 @@ func padded(d shape.Dim, begin, end int, mode string) (shape.Dim, error) {
 		return d, badShape("pads: got %d and %d for a size of %d, want no more taken away than there is", begin, end, n)
 	case mode != "constant" && added > 0 && left == 0:
 		return d, badShape("pads: got %d and %d for a size of %d, want an element to take values from in mode %q", begin, end, n, mode)
-	case mode == "reflect" && added >= left:
+	case mode == "reflect" && added > 0 && added >= left:
 		return d, badShape("pads: got %d and %d for a size of %d, want less than the size in mode %q", begin, end, n, mode)
 	}
 	return shape.N(left + max(begin, 0) + max(end, 0)), nil

@@ -140,8 +140,8 @@ func (s *Sig) giveRecurrent(gates int, dirs shape.Dim, layout bool) error {
 	return nil
 }
 
-// Activation is a function of a recurrent cell: an operator of the table, and
-// its parameters.
+// Activation is a function of a recurrent cell: an operator of the table, or
+// scaled_tanh for Alpha*tanh(Beta*x), and its parameters.
 type Activation struct {
 	Op          string
 	Alpha, Beta float64
@@ -150,7 +150,7 @@ type Activation struct {
 var activationNames = map[string]Activation{
 	"Relu": {Op: "relu"}, "Tanh": {Op: "tanh"}, "Sigmoid": {Op: "sigmoid"}, "Softsign": {Op: "softsign"}, "Softplus": {Op: "softplus"},
 	"LeakyRelu": {"leaky_relu", 0.01, 0}, "ThresholdedRelu": {"thresholded_relu", 1, 0}, "Elu": {"elu", 1, 0},
-	"HardSigmoid": {"hard_sigmoid", 0.2, 0.5}, "Affine": {"affine", 1, 0},
+	"HardSigmoid": {"hard_sigmoid", 0.2, 0.5}, "Affine": {"affine", 1, 0}, "ScaledTanh": {"scaled_tanh", 1, 1},
 }
 
 // Activations returns the functions of a recurrent cell, those of the second

@@ -73,7 +73,7 @@ func inferResize(s *Sig) error {
 		}
 	}
 	if s.given(3) {
-		if err := s.keepAspect(spans, x, dims); err != nil {
+		if _, err := s.keepAspect(spans, x, dims); err != nil {
 			return err
 		}
 	}
@@ -97,7 +97,7 @@ func (s *Sig) resizeModes() error {
 		{"mode", "nearest", "linear", "cubic"},
 		{"nearest_mode", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"},
 		{"keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller"},
-		{"coordinate_transformation_mode", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"},
+		{"coordinate_transformation_mode", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"},
 	} {
 		if _, err := s.wantOneOf(attr[0], attr[1:]...); err != nil {
 			return err
@@ -212,12 +212,12 @@ func (sp resizeSpan) dim(d shape.Dim) (shape.Dim, error) {
 	return shape.N(int(out)), nil
 }
 
-// keepAspect changes dims to those of one scale for all axes, unless the
-// policy is to stretch.
-func (s *Sig) keepAspect(spans []resizeSpan, x Type, dims []shape.Dim) error {
+// keepAspect changes dims to those of one scale for all axes, which it
+// returns, unless the policy is to stretch: then it returns 0.
+func (s *Sig) keepAspect(spans []resizeSpan, x Type, dims []shape.Dim) (float64, error) {
 	policy := s.Str("keep_aspect_ratio_policy")
 	if policy == "stretch" {
-		return nil
+		return 0, nil
 	}
 	scale := math.Inf(1)
 	if policy == "not_smaller" {
@@ -247,12 +247,12 @@ func (s *Sig) keepAspect(spans []resizeSpan, x Type, dims []shape.Dim) error {
 		if ok && !math.IsNaN(scale) {
 			out := math.Floor(scale*float64(n) + 0.5)
 			if !(out >= 0 && out <= maxSize) {
-				return badShape("sizes: got a size of %v along axis %d, want 0 to 2^58", out, i)
+				return 0, badShape("sizes: got a size of %v along axis %d, want 0 to 2^58", out, i)
 			}
 			dims[i] = shape.N(int(out))
 		}
 	}
-	return nil
+	return scale, nil
 }
 
 // ResizeAxes returns what a call of resize with a static first operand does
@@ -275,8 +275,14 @@ func (s *Sig) ResizeAxes() ([]ResizeAxis, bool, error) {
 		}
 	}
 	if s.given(3) {
-		if err := s.keepAspect(spans, x, dims); err != nil {
+		scale, err := s.keepAspect(spans, x, dims)
+		if err != nil {
 			return nil, false, err
+		}
+		for i := range axes {
+			if axes[i].Resizing {
+				axes[i].Scale = scale // of the axes, whatever their sizes are rounded to
+			}
 		}
 	}
 	for i := range axes {

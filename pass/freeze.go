@@ -3,6 +3,7 @@ package pass
 import (
 	"slices"
 
+	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/ir"
 )
 
@@ -12,20 +13,21 @@ const maxDeciding = 64
 
 // Deciders returns the parameters whose values decide the size of some value
 // of the program: those from which an operand comes that a shape rule would
-// have to know. Nil means that no parameter does, or that types are static.
+// have to know, or a kernel although the sizes are known. Nil means that no parameter does, or that types are static.
 //
 // Requires: fold.
 func Deciders(p *ir.Program) []*ir.Value {
 	found := map[*ir.Value]bool{}
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
-		if !opensTypes(c) || c.Op.Bound != nil {
+		if !areStatic(c) || c.Op.Bound != nil {
 			return
 		}
+		opens := opensTypes(c)
 		for i, a := range c.Args {
-			if a.Value == nil || i == 0 && len(c.Args) > 1 && c.Op.Name != "range" || !isSmall(a.Value) {
-				continue
+			decides := opens && (i > 0 || len(c.Args) == 1 || c.Op.Name == "range") || compute.NeedsValue(c.Op.Name, i)
+			if a.Value != nil && decides && isSmall(a.Value) {
+				ancestors(a.Value, found)
 			}
-			ancestors(a.Value, found)
 		}
 	})
 	var list []*ir.Value
@@ -41,15 +43,15 @@ func isSmall(v *ir.Value) bool {
 	return v.Type.IsStatic() && v.Type.Shape.NumElements() <= maxDeciding
 }
 
-// opensTypes reports whether the call has results of unknown size although
-// its operands have sizes: the first such call of a chain is the one to help.
+// opensTypes reports whether the call has results of unknown size. Where its
+// operands have sizes it is the first one of a chain, the one to help.
 func opensTypes(c *ir.Call) bool {
-	for _, a := range c.Args {
-		if a.Value != nil && !a.Value.Type.IsStatic() {
-			return false
-		}
-	}
 	return slices.ContainsFunc(c.Results, func(r *ir.Value) bool { return r != nil && !r.Type.IsStatic() })
+}
+
+// areStatic reports whether all operands of the call have sizes.
+func areStatic(c *ir.Call) bool {
+	return !slices.ContainsFunc(c.Args, func(a ir.Operand) bool { return a.Value != nil && !a.Value.Type.IsStatic() })
 }
 
 // ancestors adds the parameters from which v is computed.

@@ -154,14 +154,8 @@ func (f *fuser) fuseResidual(conv, next *ir.Call) bool {
 	if next.Op.Name != "add" && next.Op.Name != "sum" || len(next.Args) != 2 {
 		return false
 	}
-	other := next.Args[0].Value
-	if other == conv.Results[0] {
-		other = next.Args[1].Value
-	}
-	if other == conv.Results[0] || other.Type != conv.Results[0].Type || other.Kind == ir.Weight {
-		return false
-	}
-	if other.Def != nil && f.order[other.Def] > f.order[conv] {
+	other := f.addend(conv, next)
+	if other == nil || other.Type != conv.Results[0].Type || other.Kind == ir.Weight {
 		return false
 	}
 	fused(conv)
@@ -169,6 +163,19 @@ func (f *fuser) fuseResidual(conv, next *ir.Call) bool {
 	f.users[other] = conv
 	f.take(conv, next)
 	return true
+}
+
+// addend returns what next adds to the result of c, nil unless it is another
+// value that exists before c runs.
+func (f *fuser) addend(c, next *ir.Call) *ir.Value {
+	other := next.Args[0].Value
+	if other == c.Results[0] {
+		other = next.Args[1].Value
+	}
+	if other == c.Results[0] || other.Def != nil && f.order[other.Def] > f.order[c] {
+		return nil
+	}
+	return other
 }
 
 func (f *fuser) fuseActivation(conv, next *ir.Call) bool {

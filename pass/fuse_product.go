@@ -64,14 +64,8 @@ func (f *fuser) fuseBias(c, next *ir.Call) bool {
 	if next.Op.Name != "add" || len(c.Args) > 2 && c.Args[2].Value != nil || next.Results[0].Type != c.Results[0].Type {
 		return false
 	}
-	other := next.Args[0].Value
-	if other == c.Results[0] {
-		other = next.Args[1].Value
-	}
-	if other == c.Results[0] || !perColumn(other, c) || other.Type == c.Results[0].Type {
-		return false
-	}
-	if other.Def != nil && f.order[other.Def] > f.order[c] {
+	other := f.addend(c, next)
+	if other == nil || !perColumn(other, c) || other.Type == c.Results[0].Type {
 		return false
 	}
 	fused(c)

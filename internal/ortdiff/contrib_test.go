@@ -1,0 +1,328 @@
+package ortdiff_test
+
+import (
+	"github.com/tenure-go/tenure/dtype"
+)
+
+func init() {
+	ms := func(name string, tol tolerance, draw func(d *drawer)) {
+		generators[contribDomain+"::"+name] = func(d *drawer) {
+			d.calm, d.mild = true, true
+			d.node(name)
+			draw(d)
+			if len(d.n.out) == 0 {
+				d.outs(1)
+			}
+		}
+		if tol.why != "" {
+			tolerances[contribDomain+"::"+name] = tol
+		}
+	}
+	functions := tolerance{8, 8, 0, "functions of their own on both sides"}
+	sums := tolerance{64, 4000, 0, "sums in another order; a norm multiplies by large numbers where the variance is no more than epsilon"}
+	steps := tolerance{0, 0, 1, "the scales are multiplied in another order: what lies next to a tie may go either way"}
+	real := func(d *drawer) dtype.DType { return pick(d, dtype.F32, dtype.F32, dtype.F16) }
+
+	ms("Gelu", functions, func(d *drawer) { d.in(dtype.F32, d.dims(0, 4)...) })
+	for _, name := range []string{"BiasGelu", "FastGelu"} {
+		ms(name, functions, func(d *drawer) {
+			dims := d.dims(1, 3)
+			d.in(dtype.F32, dims...)
+			if name == "BiasGelu" || d.chance(0.5) {
+				d.in(dtype.F32, dims[len(dims)-1])
+			}
+		})
+	}
+	ms("QuickGelu", functions, func(d *drawer) {
+		d.in(real(d), d.dims(0, 4)...)
+		d.maybe("alpha", pick(d, 1.702, 0.5, -1))
+	})
+	ms("BiasAdd", tolerance{}, func(d *drawer) {
+		dims := full(d.dims(3, 3))
+		dims[2] = pick(d, 320, 640)
+		d.in(dtype.F32, dims...)
+		d.in(dtype.F32, dims[2])
+		d.in(dtype.F32, dims...)
+	})
+	ms("FusedMatMul", sums, func(d *drawer) {
+		a, b := d.product()
+		turn := func(dims []int, name string) {
+			if n := len(dims); n > 1 && d.chance(0.4) {
+				dims[n-1], dims[n-2] = dims[n-2], dims[n-1]
+				d.attr(name, 1)
+			}
+		}
+		turn(a, "transA")
+		turn(b, "transB")
+		d.in(dtype.F32, a...)
+		d.in(dtype.F32, b...)
+		d.maybe("alpha", pick(d, 1, 0.5, -2))
+	})
+	activation := func(d *drawer) {
+		name := pick(d, "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip", "HardSigmoid")
+		d.attr("activation", name)
+		switch name {
+		case "LeakyRelu":
+			d.attr("activation_params", []float32{0.1})
+		case "Clip":
+			d.attr("activation_params", []float32{-1, 2})
+		case "HardSigmoid":
+			d.attr("activation_params", []float32{0.2, 0.5})
+		}
+	}
+	ms("FusedConv", sums, func(d *drawer) {
+		d.conv(dtype.F32, dtype.Invalid)
+		activation(d)
+	})
+	ms("FusedGemm", sums, func(d *drawer) {
+		m, k, n := max(1, d.dim()), max(1, d.dim()), max(1, d.dim())
+		d.in(dtype.F32, m, k)
+		d.in(dtype.F32, k, n)
+		d.optional(0.7, dtype.F32, d.broadcast([]int{m, n})...)
+		d.maybe("alpha", pick(d, 1, 0.5))
+		d.attr("activation", pick(d, "Relu", "Tanh", "Sigmoid", "LeakyRelu"))
+		if d.n.get("activation") == "LeakyRelu" {
+			d.attr("activation_alpha", 0.1)
+		}
+	})
+	ms("Trilu", tolerance{}, func(d *drawer) {
+		d.in(pick(d, dtype.F32, dtype.I64), d.dims(2, 4)...)
+		if d.chance(0.6) {
+			d.with(dtype.I64, []int{}, encodeInts(dtype.I64, int64(d.between(-5, 5))))
+		}
+		d.maybe("upper", d.chance(0.5))
+	})
+	for name, beta := range map[string]bool{"SkipLayerNormalization": true, "SkipSimplifiedLayerNormalization": false} {
+		ms(name, sums, func(d *drawer) {
+			dims := full(d.dims(3, 3))
+			d.in(dtype.F32, dims...)
+			d.in(dtype.F32, dims...)
+			d.in(dtype.F32, dims[2])
+			if beta {
+				d.optional(0.6, dtype.F32, dims[2])
+			}
+			d.optional(0.5, dtype.F32, dims[2])
+			d.maybe("epsilon", pick(d, 1e-5, 1e-3))
+			if d.chance(0.3) {
+				d.outs(4)
+				d.drop(1)
+				d.drop(2)
+			}
+		})
+	}
+	ms("SimplifiedLayerNormalization", sums, func(d *drawer) {
+		dims := full(d.dims(1, 3))
+		d.in(dtype.F32, dims...)
+		d.in(dtype.F32, dims[len(dims)-1])
+		d.maybe("epsilon", 1e-3)
+	})
+	ms("EmbedLayerNormalization", sums, func(d *drawer) {
+		batch, time, hidden, words := d.between(1, 3), d.between(1, 4), d.between(2, 5), d.between(1, 6)
+		ids := func(n int) {
+			list := make([]int64, batch*time)
+			for i := range list {
+				list[i] = int64(d.IntN(n))
+			}
+			d.with(dtype.I32, []int{batch, time}, encodeInts(dtype.I32, list...))
+		}
+		segments := d.chance(0.6)
+		ids(words)
+		if segments {
+			ids(2)
+		} else {
+			d.skip()
+		}
+		d.in(dtype.F32, words, hidden)
+		d.in(dtype.F32, time+d.IntN(2), hidden)
+		if segments {
+			d.in(dtype.F32, 2, hidden)
+		} else {
+			d.skip()
+		}
+		d.in(dtype.F32, hidden)
+		d.in(dtype.F32, hidden)
+		d.attr("epsilon", 1e-3)
+		d.outs(2)
+		d.drop(1)
+		if d.chance(0.5) {
+			d.n.out[1] = "unread"
+		}
+	})
+	contribQuantized(ms, sums, steps)
+	contribAttention(ms, sums)
+}
+
+func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tolerance) {
+	byte8 := func(d *drawer) dtype.DType { return pick(d, dtype.U8, dtype.I8) }
+	quantized := func(d *drawer, dt dtype.DType) {
+		d.scale(dtype.F32)
+		d.in(dt)
+	}
+	ms("QuantizeLinear", tolerance{}, func(d *drawer) {
+		d.in(dtype.F32, d.dims(1, 3)...)
+		quantized(d, pick(d, dtype.U8, dtype.I8, dtype.I16, dtype.U16))
+	})
+	ms("DequantizeLinear", tolerance{}, func(d *drawer) {
+		dt := pick(d, dtype.U8, dtype.I8, dtype.I16, dtype.U16)
+		d.in(dt, d.dims(1, 3)...)
+		quantized(d, dt)
+	})
+	for _, name := range []string{"QLinearAdd", "QLinearMul"} {
+		ms(name, steps, func(d *drawer) {
+			dt, dims := byte8(d), full(d.dims(1, 4))
+			for range 2 {
+				d.in(dt, d.broadcast(dims)...)
+				quantized(d, dt)
+			}
+			quantized(d, dt)
+		})
+	}
+	for _, name := range []string{"QLinearLeakyRelu", "QLinearSigmoid", "QLinearGlobalAveragePool"} {
+		ms(name, steps, func(d *drawer) {
+			dt := byte8(d)
+			d.in(dt, full(d.dims(4, 4))...)
+			quantized(d, dt)
+			quantized(d, dt)
+			if name == "QLinearLeakyRelu" {
+				d.maybe("alpha", pick(d, 0.1, 0.5))
+			}
+			if name == "QLinearGlobalAveragePool" {
+				d.attr("channels_last", 0)
+			}
+		})
+	}
+	ms("QLinearConcat", steps, func(d *drawer) {
+		dt, dims := byte8(d), full(d.dims(1, 3))
+		at, axis := d.axis(len(dims))
+		quantized(d, dt)
+		for range d.between(1, 3) {
+			dims = clone(dims)
+			dims[at] = d.between(1, 4)
+			d.in(dt, dims...)
+			quantized(d, dt)
+		}
+		d.attr("axis", axis)
+	})
+	ms("DynamicQuantizeMatMul", sums, func(d *drawer) {
+		m, k, n, dt := d.between(1, 4), d.between(1, 6), d.between(1, 5), byte8(d)
+		d.in(dtype.F32, m, k)
+		d.in(dt, k, n)
+		if d.chance(0.5) {
+			d.scale(dtype.F32, n)
+			d.optional(0.5, dt, n)
+		} else {
+			d.scale(dtype.F32)
+			d.optional(0.5, dt)
+		}
+		d.optional(0.5, dtype.F32, n)
+	})
+	ms("MatMulIntegerToFloat", sums, func(d *drawer) {
+		a, b := d.product()
+		if len(a) == 1 || len(b) == 1 {
+			a, b = []int{2, 3}, []int{3, 4}
+		}
+		ta, tb, n := byte8(d), byte8(d), b[len(b)-1]
+		d.in(ta, a...)
+		d.in(tb, b...)
+		d.scale(dtype.F32)
+		each := []int{}
+		if len(b) == 2 && d.chance(0.4) {
+			each = []int{n}
+		}
+		d.scale(dtype.F32, each...)
+		d.optional(0.6, ta)
+		d.optional(0.6, tb, each...)
+		d.optional(0.5, dtype.F32, n)
+	})
+	ms("MatMulNBits", tolerance{64, 256, 0, "sums in another order"}, func(d *drawer) {
+		block, n := pick(d, 16, 32), d.between(1, 5)
+		k := block*d.between(1, 2) - pick(d, 0, 0, 5)
+		blocks := (k + block - 1) / block
+		d.in(dtype.F32, append(d.dims(1, 2), k)...)
+		data := make([]byte, n*blocks*block/2)
+		for i := range data {
+			data[i] = byte(d.IntN(256))
+		}
+		d.operand(d.value(dtype.U8, []int{n, blocks, block / 2}, data, true))
+		scales := d.data(dtype.F32, n*blocks)
+		d.operand(d.value(dtype.F32, []int{n * blocks}, scales, true))
+		if d.chance(0.5) {
+			zeros := make([]byte, n*((blocks+1)/2))
+			for i := range zeros {
+				zeros[i] = byte(d.IntN(256))
+			}
+			d.operand(d.value(dtype.U8, []int{len(zeros)}, zeros, true))
+		}
+		d.attr("K", k)
+		d.attr("N", n)
+		d.attr("bits", 4)
+		d.attr("block_size", block)
+	})
+}
+
+func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance) {
+	ms("RotaryEmbedding", tolerance{4, 4, 0, "products are added with one rounding or two"}, func(d *drawer) {
+		batch, heads, time, size, most := d.between(1, 2), d.between(1, 3), d.between(1, 4), 2*d.between(1, 4), 8
+		if d.chance(0.5) {
+			d.in(dtype.F32, batch, heads, time, size)
+		} else {
+			d.in(dtype.F32, batch, time, heads*size)
+		}
+		if d.chance(0.5) {
+			d.with(dtype.I64, []int{1}, encodeInts(dtype.I64, int64(d.IntN(most-time+1))))
+		} else {
+			list := make([]int64, batch*time)
+			for i := range list {
+				list[i] = int64(d.IntN(most))
+			}
+			d.with(dtype.I64, []int{batch, time}, encodeInts(dtype.I64, list...))
+		}
+		d.in(dtype.F32, most, size/2)
+		d.in(dtype.F32, most, size/2)
+		d.maybe("interleaved", d.chance(0.5))
+	})
+	ms("MultiHeadAttention", sums, func(d *drawer) {
+		batch, heads, time, keys, size, vsize := d.between(1, 2), d.between(1, 3), d.between(1, 4), d.between(1, 4), d.between(1, 4), d.between(1, 4)
+		d.in(dtype.F32, batch, time, heads*size)
+		d.in(dtype.F32, batch, keys, heads*size)
+		d.in(dtype.F32, batch, keys, heads*vsize)
+		d.optional(0.4, dtype.F32, heads*(2*size+vsize))
+		if d.chance(0.3) {
+			list := make([]int64, batch*keys)
+			for i := range list {
+				list[i] = int64(d.IntN(2))
+				if i%keys == 0 {
+					list[i] = 1
+				}
+			}
+			d.with(dtype.I32, []int{batch, keys}, encodeInts(dtype.I32, list...))
+		} else {
+			d.skip()
+		}
+		d.optional(0.4, dtype.F32, pick(d, 1, batch), pick(d, 1, heads), time, keys)
+		d.attr("num_heads", heads)
+		if d.chance(0.3) {
+			d.attr("scale", 0.7)
+		}
+		d.maybe("unidirectional", d.chance(0.3))
+	})
+	ms("Attention", sums, func(d *drawer) {
+		batch, time, heads, in := d.between(1, 2), d.between(1, 4), d.between(1, 3), d.between(1, 5)
+		hidden := heads * d.between(1, 4)
+		d.in(dtype.F32, batch, time, in)
+		d.in(dtype.F32, in, 3*hidden)
+		d.in(dtype.F32, 3*hidden)
+		if d.chance(0.4) {
+			list := make([]int64, batch*time)
+			for i := range list {
+				list[i] = int64(d.IntN(2))
+				if i%time == 0 {
+					list[i] = 1
+				}
+			}
+			d.with(dtype.I32, []int{batch, time}, encodeInts(dtype.I32, list...))
+		}
+		d.attr("num_heads", heads)
+		d.maybe("unidirectional", d.chance(0.5))
+	})
+}

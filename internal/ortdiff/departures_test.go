@@ -1,0 +1,270 @@
+package ortdiff_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tenure-go/tenure/dtype"
+)
+
+// departure is a difference that stands: ONNX Runtime does not do what the specification says, or that leaves it open.
+type departure struct {
+	ops  []string
+	why  string
+	when func(m *model, fault string) bool
+}
+
+// node is the one that the model is about.
+func (m *model) node() *node { return m.graph.nodes[0] }
+
+func (n *node) get(name string) any {
+	for _, a := range n.attrs {
+		if a.name == name {
+			return a.value
+		}
+	}
+	return nil
+}
+
+// operand is operand i of the node, nil where it is left out.
+func (m *model) operand(i int) *value {
+	if i >= len(m.node().in) {
+		return nil
+	}
+	for _, v := range m.values {
+		if v.name == m.node().in[i] {
+			return v
+		}
+	}
+	return nil
+}
+
+// anywhere reports whether some element of a float operand is so.
+func (m *model) anywhere(is func(float64) bool) bool {
+	for _, v := range m.values {
+		if !v.dt.IsFloat() {
+			continue
+		}
+		for _, x := range decode(v.dt, v.data) {
+			if is(x.f) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (m *model) hasNaN() bool { return m.anywhere(math.IsNaN) }
+
+func (m *model) hasInf() bool { return m.anywhere(func(f float64) bool { return math.IsInf(f, 0) }) }
+
+func (m *model) isEmpty() bool {
+	for _, v := range m.values {
+		if elements(v.dims) == 0 && len(v.dims) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) of(types ...dtype.DType) bool {
+	for _, dt := range types {
+		for i := range m.node().in {
+			if v := m.operand(i); v != nil && v.dt == dt {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func refusal(fault string) bool { return strings.HasPrefix(fault, "refused") }
+
+var reductions = []string{"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
+	"ReduceSum", "ReduceSumSquare"}
+
+var departures = []departure{
+	{[]string{"ArgMax", "ArgMin", "TopK", "ReduceMax", "ReduceMin"}, "where a NaN stands among numbers is left open; ONNX Runtime goes by where it lies",
+		func(m *model, fault string) bool { return m.hasNaN() && !refusal(fault) }},
+	{[]string{"ScatterElements", "ScatterND"}, "max and min of a NaN are NaN; ONNX Runtime goes by the order of the two",
+		func(m *model, fault string) bool {
+			return m.hasNaN() && (m.node().get("reduction") == "max" || m.node().get("reduction") == "min")
+		}},
+	{[]string{"BlackmanWindow", "HammingWindow", "HannWindow"}, "a symmetric window of one point is a quotient of zeros in the function of the specification",
+		func(m *model, fault string) bool {
+			return m.node().get("periodic") == int64(0) && one(m.operand(0).dt, m.operand(0).data).i == 1
+		}},
+	{[]string{"Clip"}, "without a bound infinities stay, as the function of the specification has it; ONNX Runtime clips to the largest number, now and then",
+		func(m *model, fault string) bool { return m.hasInf() && !refusal(fault) }},
+	{[]string{"Gelu", "HardSwish", "Shrink", "BlackmanWindow", "HammingWindow", "HannWindow", "GroupNormalization", "DFT", "STFT", "Attention"}, "ONNX Runtime computes double precision and integers with constants of single precision, or in it",
+		func(m *model, fault string) bool {
+			return !m.of(dtype.F32, dtype.F16, dtype.BF16) && !refusal(fault)
+		}},
+	{[]string{"LogSoftmax", "Softmax"}, "a sum with an infinity in it is NaN after the maximum is subtracted; ONNX Runtime gives limits",
+		func(m *model, fault string) bool { return m.hasInf() && !refusal(fault) }},
+	{[]string{"MeanVarianceNormalization"}, "a variance that rounds to less than zero has no root; Tenure's does not",
+		func(m *model, fault string) bool { return strings.Contains(fault, "want NaN") }},
+	{[]string{"NonZero"}, "the specification gives a scalar no row, unlike numpy; ONNX Runtime gives one",
+		func(m *model, fault string) bool { return len(m.operand(0).dims) == 0 }},
+	{reductions, "ONNX Runtime gives results of other sizes, or none, where there is nothing to reduce",
+		func(m *model, fault string) bool { return m.isEmpty() }},
+	{[]string{"ReduceLogSumExp", "ReduceLogSum", "ReduceL2", "ReduceMean"}, "ONNX Runtime rounds each part of the function where the elements are integers",
+		func(m *model, fault string) bool {
+			return m.of(dtype.I32, dtype.I64) && !refusal(fault) && !m.of(dtype.F32, dtype.F16, dtype.BF16, dtype.F64)
+		}},
+	{[]string{"Slice"}, "an end of the largest number is the last element, also when going backward; ONNX Runtime takes it as before the first",
+		func(m *model, fault string) bool {
+			return !refusal(fault) && m.operand(4) != nil && strings.Contains(m.operand(2).String(), "2147483647") || m.operand(2) != nil && strings.Contains(m.operand(2).String(), "9223372036854775807")
+		}},
+	{[]string{"AffineGrid"}, "corners that are aligned on an axis of one point are a quotient by zero in the function of the specification",
+		func(m *model, fault string) bool {
+			return m.node().get("align_corners") == int64(1) && slices.ContainsFunc(decode(dtype.I64, m.operand(1).data)[2:], func(x number) bool { return x.i == 1 })
+		}},
+	{[]string{"MaxPool", "AveragePool", "LpPool"}, "with auto_pad SAME the result has one element for each stride; ONNX Runtime forgets the dilations when it pads",
+		func(m *model, fault string) bool {
+			auto, _ := m.node().get("auto_pad").(string)
+			return strings.HasPrefix(auto, "SAME") && dilated(m.node())
+		}},
+	{[]string{"MaxPool", "AveragePool", "LpPool"}, "no window fits; ONNX Runtime gives a result all the same",
+		func(m *model, fault string) bool {
+			return refusal(fault) && strings.Contains(fault, "want at least the window")
+		}},
+	{[]string{"Col2Im"}, "ONNX Runtime reads blocks of other than two axes in another order where they are dilated",
+		func(m *model, fault string) bool { return dilated(m.node()) && len(m.operand(1).data) != 16 }},
+	{[]string{"ConvTranspose"}, "with auto_pad SAME the result has as many elements as strides; ONNX Runtime gives fewer where the kernel is smaller than its stride",
+		func(m *model, fault string) bool {
+			auto, _ := m.node().get("auto_pad").(string)
+			return strings.HasPrefix(auto, "SAME") && m.node().get("strides") != nil && m.node().get("output_shape") == nil
+		}},
+	{[]string{"Dropout"}, "a run that may train is not supported",
+		func(m *model, fault string) bool { return refusal(fault) && strings.Contains(fault, "training_mode") }},
+	{[]string{"Dropout"}, "what is not dropped is true in the mask; before opset 12 ONNX Runtime gives false",
+		func(m *model, fault string) bool { return m.opset < 12 && strings.HasPrefix(fault, "output y1") }},
+	{[]string{"GlobalMaxPool", "MaxPool", "MaxRoiPool", "Hardmax"}, "where a NaN stands among numbers is left open; ONNX Runtime goes by where it lies",
+		func(m *model, fault string) bool { return m.hasNaN() && !refusal(fault) }},
+	{[]string{"MaxRoiPool", "MaxPool", "GlobalMaxPool"}, "the largest of negative infinities is one; ONNX Runtime begins with the least number",
+		func(m *model, fault string) bool { return m.hasInf() && !refusal(fault) }},
+	{[]string{"Gelu"}, "the limit at negative infinity is 0; ONNX Runtime multiplies infinity by 0",
+		func(m *model, fault string) bool {
+			return m.anywhere(func(f float64) bool { return f < -1e4 }) && strings.Contains(fault, "want NaN")
+		}},
+	{[]string{"MatMulInteger", "ConvInteger", "QLinearMatMul", "com.microsoft::MatMulIntegerToFloat", "com.microsoft::FusedMatMul", "MatMul"}, "a sum of nothing is 0; ONNX Runtime leaves its memory as it is",
+		func(m *model, fault string) bool { return m.isEmpty() }},
+	{[]string{"MaxPool", "AveragePool"}, "with auto_pad VALID the formula of ceil_mode rounds nothing up; ONNX Runtime's does",
+		func(m *model, fault string) bool {
+			return m.node().get("auto_pad") == "VALID" && m.node().get("ceil_mode") == int64(1)
+		}},
+	{[]string{"MaxPool", "AveragePool", "LpPool"}, "a kernel smaller than its stride needs no pads with auto_pad SAME; ONNX Runtime begins inside where it pools, though not where it convolves",
+		func(m *model, fault string) bool {
+			auto, _ := m.node().get("auto_pad").(string)
+			return strings.HasPrefix(auto, "SAME") && m.node().get("strides") != nil
+		}},
+	{[]string{"Mod"}, "of integers too the remainder is exact; with fmod ONNX Runtime computes in double precision",
+		func(m *model, fault string) bool {
+			return m.of(dtype.I64, dtype.U64) && m.node().get("fmod") == int64(1)
+		}},
+	{[]string{"Gemm"}, "a product of nothing is 0, and beta counts all the same; ONNX Runtime forgets it",
+		func(m *model, fault string) bool { return m.isEmpty() }},
+	{[]string{"Resize"}, "an axis whose size stays is sampled where the scale is not 1; ONNX Runtime copies it",
+		func(m *model, fault string) bool {
+			return !refusal(fault) && m.operand(m.scalesAt()) != nil && !m.integral()
+		}},
+	{[]string{"Resize"}, "of tf_crop_and_resize the region counts in the size of the result; ONNX Runtime forgets it",
+		func(m *model, fault string) bool {
+			return m.node().get("coordinate_transformation_mode") == "tf_crop_and_resize" && m.operand(2) != nil && len(m.operand(2).data) > 0
+		}},
+	{[]string{"LpPool"}, "with auto_pad VALID the formula of ceil_mode rounds nothing up; ONNX Runtime's does",
+		func(m *model, fault string) bool {
+			return m.node().get("auto_pad") == "VALID" && m.node().get("ceil_mode") == int64(1)
+		}},
+	{[]string{"Resize"}, "of integers the interpolation is cut, as the reference implementation does; ONNX Runtime rounds where it filters",
+		func(m *model, fault string) bool {
+			return m.node().get("antialias") == int64(1) && m.of(dtype.I8, dtype.U8, dtype.I32)
+		}},
+	{[]string{"Resize"}, "ONNX Runtime forgets keep_aspect_ratio_policy where axes are negative",
+		func(m *model, fault string) bool {
+			axes, _ := m.node().get("axes").([]int64)
+			return m.node().get("keep_aspect_ratio_policy") != nil && slices.ContainsFunc(axes, func(a int64) bool { return a < 0 })
+		}},
+	{[]string{"QuantizeLinear", "Cast", "CastLike"}, "without saturation what rounds to more than the largest number of 8 bits is none; ONNX Runtime still saturates what is near",
+		func(m *model, fault string) bool {
+			return m.node().get("saturate") == int64(0) && strings.Contains(fault, "got NaN") && strings.Contains(fault, "448")
+		}},
+	{[]string{"Cast", "CastLike"}, "to integers of 4 bits and less halves go to the even one, as the specification of the types has it; ONNX Runtime sends them away from 0",
+		func(m *model, fault string) bool {
+			return m.anywhere(func(f float64) bool { return math.Abs(f) != math.Trunc(math.Abs(f)) && 2*f == math.Trunc(2*f) })
+		}},
+	{[]string{"Resize"}, "ONNX Runtime copies an axis whose size stays, also where tf_crop_and_resize has a region of it",
+		func(m *model, fault string) bool {
+			return m.node().get("coordinate_transformation_mode") == "tf_crop_and_resize" && m.node().get("mode") != nil
+		}},
+	{[]string{"Resize"}, "aligned corners count the size before it is rounded, as the public case has it; ONNX Runtime counts after",
+		func(m *model, fault string) bool {
+			return m.node().get("coordinate_transformation_mode") == "align_corners" && m.node().get("keep_aspect_ratio_policy") != nil
+		}},
+	{[]string{"Resize"}, "ONNX Runtime places the pixels of integers elsewhere for tf_crop_and_resize",
+		func(m *model, fault string) bool {
+			return m.node().get("coordinate_transformation_mode") == "tf_crop_and_resize" && m.of(dtype.I8, dtype.U8, dtype.I32)
+		}},
+	{[]string{"Pow"}, "a power that no integer is, as NaN, may become any; Tenure's is 0",
+		func(m *model, fault string) bool { return m.operand(0).dt.IsInt() }},
+	{[]string{"Attention"}, "scores that a mask takes out are negative infinities; ONNX Runtime gives the least number",
+		func(m *model, fault string) bool {
+			return strings.Contains(fault, "output y3") && strings.Contains(fault, "got -Inf")
+		}},
+	{[]string{"Attention"}, "a causal mask begins after the past keys; ONNX Runtime lets its end meet that of the keys where queries and new keys differ in number",
+		func(m *model, fault string) bool { return m.node().get("is_causal") == int64(1) && m.operand(4) != nil }},
+	{[]string{"com.microsoft::FusedMatMul"}, "a matrix is transposed also when it meets a vector; ONNX Runtime forgets it",
+		func(m *model, fault string) bool { return len(m.operand(0).dims) == 1 || len(m.operand(1).dims) == 1 }},
+	{[]string{"com.microsoft::FusedGemm"}, "parameters of its activation are not supported",
+		func(m *model, fault string) bool { return refusal(fault) && m.node().get("activation_alpha") != nil }},
+	{[]string{"com.microsoft::MatMulNBits"}, "blocks that are not whole, and zeros of an odd number of them, are not supported",
+		func(m *model, fault string) bool { return refusal(fault) }},
+	{[]string{"com.microsoft::MultiHeadAttention"}, "a causal mask of queries and keys that differ in number is not supported",
+		func(m *model, fault string) bool { return refusal(fault) && m.node().get("unidirectional") == int64(1) }},
+	{[]string{"RNN", "GRU", "LSTM"}, "softplus of large numbers is the number; ONNX Runtime's exponential overflows",
+		func(m *model, fault string) bool {
+			names, _ := m.node().get("activations").([]string)
+			return slices.Contains(names, "Softplus") && strings.Contains(fault, "Inf")
+		}},
+	{[]string{"ReduceLogSumExp"}, "what has a NaN sums to NaN; ONNX Runtime's maximum goes by where it lies",
+		func(m *model, fault string) bool { return m.hasNaN() && !refusal(fault) }},
+	{[]string{"Sign"}, "the sign of a NaN is one, as in numpy; ONNX Runtime gives 0 for halves",
+		func(m *model, fault string) bool { return m.hasNaN() && m.of(dtype.F16, dtype.BF16) }},
+	{[]string{"Resize"}, "before opset 11 nothing says how nearest rounds where one axis grows and another one shrinks: not supported",
+		func(m *model, fault string) bool { return refusal(fault) && m.opset < 11 }},
+}
+
+// dilated reports whether a window has a dilation other than 1.
+func dilated(n *node) bool {
+	switch list := n.get("dilations").(type) {
+	case []int64:
+		return slices.ContainsFunc(list, func(v int64) bool { return v != 1 })
+	}
+	return false
+}
+
+// scalesAt is the operand of Resize that has the scales.
+func (m *model) scalesAt() int {
+	if m.opset < 11 {
+		return 1
+	}
+	return 2
+}
+
+// integral reports whether sizes times scales of Resize are integers on every axis.
+func (m *model) integral() bool {
+	dims := m.operand(0).dims
+	axes, _ := m.node().get("axes").([]int64)
+	for i, s := range decode(dtype.F32, m.operand(m.scalesAt()).data) {
+		at := i
+		if len(axes) > 0 {
+			at = (int(axes[i]) + len(dims)) % len(dims)
+		}
+		if f := float64(dims[at]) * s.f; f != math.Trunc(f) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,19 @@
+// Package ortdiff compares every operator with ONNX Runtime, which its tests run in a Python process beside them. The package
+// itself is empty.
+//
+// A test draws small models of one operator, with attributes, types, shapes and values within what the specification allows,
+// gives each to both, and holds the results together: the same types and shapes, values within the tolerance of the operator
+// (tolerances), NaN in the same places. Tenure runs each model three times, borrowing the inputs, with the inputs given up, and
+// call by call with package eager: these agree bit for bit. Where ONNX Runtime departs from the specification a row of the table
+// departures says how, and the test looks away.
+//
+//	go test ./internal/ortdiff                          # some models of every operator
+//	go test ./internal/ortdiff -models 5000 -v          # more of them
+//	go test ./internal/ortdiff -models 5000 -run TestOperators/Resize -from 17
+//
+// A model that fails is drawn again in smaller sizes until a small one fails too, and is printed as text with the numbers
+// (-from) that draw it again.
+//
+// Tensors belong to the test that makes them. The tests of one process share no state but the Python processes, one per test
+// that runs at a time.
+package ortdiff

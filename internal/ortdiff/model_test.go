@@ -1,0 +1,232 @@
+package ortdiff_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/tenure-go/tenure/dtype"
+)
+
+// value is a tensor with its name: an input of a model, or a constant of it.
+type value struct {
+	name     string
+	dt       dtype.DType
+	dims     []int
+	data     []byte
+	constant bool
+}
+
+// typed is the declaration of a value without bytes: a parameter of a nested graph.
+type typed struct {
+	name string
+	dt   dtype.DType
+	dims []int // nil: the rank is not declared
+}
+
+// attr is an attribute: int64, float32, string, []int64, []float32, []string, *graph or *value.
+type attr struct {
+	name  string
+	value any
+}
+
+type node struct {
+	op, domain string
+	in, out    []string
+	attrs      []attr
+}
+
+// graph is the body of a model, or one nested in a node.
+type graph struct {
+	nodes   []*node
+	params  []typed
+	outputs []typed // of dtype Invalid where nothing is declared
+}
+
+// model is a model with the values of its inputs.
+type model struct {
+	opset  int
+	graph  graph
+	values []*value
+}
+
+// wire is the encoding of a protobuf message under way.
+type wire []byte
+
+func (w wire) varint(num int, v int64) wire {
+	return binary.AppendUvarint(binary.AppendUvarint(w, uint64(num)<<3), uint64(v))
+}
+
+func (w wire) bytes(num int, v []byte) wire {
+	w = binary.AppendUvarint(w, uint64(num)<<3|2)
+	return append(binary.AppendUvarint(w, uint64(len(v))), v...)
+}
+
+func (w wire) text(num int, v string) wire { return w.bytes(num, []byte(v)) }
+
+func (w wire) float(num int, v float32) wire {
+	return binary.LittleEndian.AppendUint32(binary.AppendUvarint(w, uint64(num)<<3|5), math.Float32bits(v))
+}
+
+// irVersion is one that has all the element types and that ONNX Runtime reads.
+const irVersion = 10
+
+func (m *model) encode() []byte {
+	g := m.graph.encode()
+	for _, v := range m.values {
+		if v.constant {
+			g = g.bytes(5, v.encode())
+			continue
+		}
+		g = g.bytes(11, typed{v.name, v.dt, v.dims}.encode())
+	}
+	return wire(nil).varint(1, irVersion).bytes(7, g).bytes(8, wire(nil).varint(2, int64(m.opset))).
+		bytes(8, wire(nil).text(1, contribDomain).varint(2, 1))
+}
+
+func (g *graph) encode() wire {
+	var w wire
+	for _, n := range g.nodes {
+		w = w.bytes(1, n.encode())
+	}
+	w = w.text(2, "main")
+	for _, p := range g.params {
+		w = w.bytes(11, p.encode())
+	}
+	for _, out := range g.outputs {
+		w = w.bytes(12, out.encode())
+	}
+	return w
+}
+
+func (n *node) encode() wire {
+	var w wire
+	for _, name := range n.in {
+		w = w.text(1, name)
+	}
+	for _, name := range n.out {
+		w = w.text(2, name)
+	}
+	w = w.text(3, "node "+strings.Join(n.out, "")).text(4, n.op)
+	for _, a := range n.attrs {
+		w = w.bytes(5, a.encode())
+	}
+	if n.domain != "" {
+		w = w.text(7, n.domain)
+	}
+	return w
+}
+
+func (a attr) encode() wire {
+	w := wire(nil).text(1, a.name)
+	switch v := a.value.(type) {
+	case int64:
+		return w.varint(3, v).varint(20, 2)
+	case float32:
+		return w.float(2, v).varint(20, 1)
+	case string:
+		return w.text(4, v).varint(20, 3)
+	case *value:
+		return w.bytes(5, v.encode()).varint(20, 4)
+	case *graph:
+		return w.bytes(6, v.encode()).varint(20, 5)
+	case []int64:
+		for _, x := range v {
+			w = w.varint(8, x)
+		}
+		return w.varint(20, 7)
+	case []float32:
+		for _, x := range v {
+			w = w.float(7, x)
+		}
+		return w.varint(20, 6)
+	case []string:
+		for _, x := range v {
+			w = w.text(9, x)
+		}
+		return w.varint(20, 8)
+	}
+	panic(fmt.Sprintf("attribute %s: got a %T", a.name, a.value))
+}
+
+func (v *value) encode() wire {
+	var w wire
+	for _, d := range v.dims {
+		w = w.varint(1, int64(d))
+	}
+	return w.varint(2, int64(v.dt.ONNX())).text(8, v.name).bytes(9, v.data)
+}
+
+func (t typed) encode() wire {
+	w := wire(nil).text(1, t.name)
+	if t.dt == dtype.Invalid {
+		return w
+	}
+	tensor := wire(nil).varint(1, int64(t.dt.ONNX()))
+	if t.dims != nil {
+		var shape wire
+		for _, d := range t.dims {
+			var dim wire
+			if d >= 0 {
+				dim = dim.varint(1, int64(d))
+			}
+			shape = shape.bytes(1, dim)
+		}
+		tensor = tensor.bytes(2, shape)
+	}
+	return w.bytes(2, wire(nil).bytes(1, tensor))
+}
+
+// String gives the model as text, with the values of its inputs.
+func (m *model) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "opset %d\n", m.opset)
+	for _, v := range m.values {
+		fmt.Fprintln(&b, v)
+	}
+	b.WriteString(m.graph.String())
+	return b.String()
+}
+
+func (v *value) String() string {
+	kind := "input"
+	if v.constant {
+		kind = "constant"
+	}
+	return fmt.Sprintf("%s %s: %s%v = %s", kind, v.name, v.dt, v.dims, format(v.dt, v.data))
+}
+
+// format gives the first elements of a tensor as numbers.
+func format(dt dtype.DType, data []byte) string {
+	const most = 200
+	numbers := decode(dt, data)
+	if len(numbers) > most {
+		return fmt.Sprintf("%v and %d more", numbers[:most], len(numbers)-most)
+	}
+	return fmt.Sprint(numbers)
+}
+
+func (g *graph) String() string {
+	var b strings.Builder
+	for _, n := range g.nodes {
+		fmt.Fprintf(&b, "%s = %s(%s)", strings.Join(n.out, ", "), n.op, strings.Join(n.in, ", "))
+		for _, a := range n.attrs {
+			switch v := a.value.(type) {
+			case *graph:
+				fmt.Fprintf(&b, " %s={%v\n%s}", a.name, v.params, v)
+			case string:
+				fmt.Fprintf(&b, " %s=%q", a.name, v)
+			default:
+				fmt.Fprintf(&b, " %s=%v", a.name, v)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("return")
+	for _, out := range g.outputs {
+		b.WriteString(" " + out.name)
+	}
+	b.WriteByte('\n')
+	return b.String()
+}

@@ -1,0 +1,227 @@
+package ortdiff_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/onnx"
+)
+
+var (
+	models = flag.Int("models", 30, "models per operator")
+	from   = flag.Int("from", 0, "number of the first model")
+	faults = flag.Int("faults", 3, "models that are printed per operator")
+)
+
+// maxReferenceOpset is the newest opset of which ONNX Runtime has the operators.
+const maxReferenceOpset = 26
+
+// TestOperators compares models of each operator.
+func TestOperators(t *testing.T) {
+	memorytest.Check(t)
+	ref := &reference{python: python(t)}
+	defer ref.stop()
+	total := tally{}
+	for _, s := range onnx.Operators() {
+		draw, ok := generators[s.Name]
+		if !ok {
+			if undrawn[s.Name] == "" {
+				t.Errorf("operator %s has no generator, and undrawn does not say why", s.Name)
+			}
+			continue
+		}
+		t.Run(strings.ReplaceAll(s.Name, "::", "."), func(t *testing.T) {
+			o := &operator{name: s.Name, from: int(s.From), till: int(s.Till), draw: draw, ref: ref, tally: tally{}}
+			o.compare(t)
+			for k, n := range o.tally {
+				total[k] += n
+			}
+		})
+	}
+	t.Log(total)
+}
+
+// tally counts models by what came out.
+type tally map[string]int
+
+func (t tally) String() string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(t)) {
+		parts = append(parts, fmt.Sprintf("%s: %d", k, t[k]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// operator is one operator under comparison.
+type operator struct {
+	name       string
+	from, till int
+	draw       func(*drawer)
+	ref        *reference
+	tally      tally
+}
+
+// compare draws the models of the operator.
+func (o *operator) compare(t *testing.T) {
+	found := map[string]bool{}
+	for i := *from; i < *from+*models; i++ {
+		m := o.model(i, 4)
+		fault, err := o.try(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind := kindOf(fault)
+		if fault == "" || found[kind] {
+			continue
+		}
+		found[kind] = true
+		if len(found) <= *faults {
+			m, fault = o.shrink(m, fault)
+			t.Errorf("%s (-from %d): %s\n%s", o.name, i, fault, m)
+		}
+	}
+	if len(found) > *faults {
+		t.Errorf("%d more kinds of faults", len(found)-*faults)
+	}
+	t.Log(o.name, o.tally)
+	if o.tally["agree"] == 0 && *models >= 30 && !never[o.name] {
+		t.Errorf("got no model of %s that both run, want some", o.name)
+	}
+}
+
+// kindOf is what faults of one kind have in common: their words.
+func kindOf(fault string) string {
+	line, _, _ := strings.Cut(fault, "\n")
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r == '-' {
+			return -1
+		}
+		return r
+	}, line[:min(len(line), 60)])
+}
+
+// model draws model i of the operator.
+func (o *operator) model(i, size int) *model {
+	h := fnv.New64()
+	h.Write([]byte(o.name))
+	d := newDrawer(rand.New(rand.NewPCG(h.Sum64(), uint64(i))), size)
+	d.m.opset = d.between(o.from, min(o.till, maxReferenceOpset))
+	if strings.HasPrefix(o.name, contribDomain) {
+		d.m.opset = d.between(11, 22)
+	}
+	d.mild, d.calm = !slices.Contains(wild, o.name), slices.Contains(calm, o.name)
+	o.draw(d)
+	if domain, _, ok := strings.Cut(o.name, "::"); ok {
+		for _, n := range d.m.graph.nodes {
+			if n.op == o.name[len(domain)+2:] {
+				n.domain = domain
+			}
+		}
+	}
+	return d.m
+}
+
+// try runs a model with both. A fault is "" where they agree, or cannot be compared.
+func (o *operator) try(m *model) (fault string, err error) {
+	file := m.encode()
+	want, err := o.ref.run(file, m.values)
+	var no *refused
+	if err != nil && !errors.As(err, &no) {
+		return "", err
+	}
+	got, ours := m.run(file, tolerances[o.name])
+	var bad *broken
+	switch {
+	case errors.As(ours, &bad):
+		o.tally["broken"]++
+		return bad.text, nil
+	case ours != nil && strings.Contains(ours.Error(), "BUG:"):
+		o.tally["broken"]++
+		return ours.Error(), nil
+	case err != nil && ours != nil:
+		o.tally["both refuse"]++
+		if *verbose {
+			fmt.Printf("BOTH %s\n  ort: %.300s\n  ours: %.300s\n%s\n", o.name, err, ours, m)
+		}
+		return "", nil
+	case err != nil:
+		o.tally["ORT cannot"]++
+		if *verbose {
+			fmt.Printf("ORT CANNOT %s: %.300s\n%s\n", o.name, err, m)
+		}
+		return "", nil
+	case ours != nil:
+		return o.judge(m, "refused: "+ours.Error()), nil
+	}
+	fault = o.differ(m, got, want)
+	if fault == "" {
+		o.tally["agree"]++
+		return "", nil
+	}
+	return o.judge(m, fault), nil
+}
+
+var verbose = flag.Bool("refusals", false, "print the models that ONNX Runtime refuses")
+
+// differ compares all outputs.
+func (o *operator) differ(m *model, got, want map[string]*value) string {
+	tol, ok := tolerances[o.name]
+	if !ok {
+		tol = tolerance{}
+	}
+	for _, out := range m.graph.outputs {
+		w := want[out.name]
+		size := scale(append([]*value{w}, m.values...)...)
+		if diff := tol.apart(got[out.name], w, size); diff != "" {
+			return fmt.Sprintf("output %s: %s", out.name, diff)
+		}
+	}
+	return ""
+}
+
+// judge looks a fault up among the departures.
+func (o *operator) judge(m *model, fault string) string {
+	for i := range departures {
+		if d := &departures[i]; slices.Contains(d.ops, o.name) && d.when(m, fault) {
+			o.tally["departs: "+d.why]++
+			return ""
+		}
+	}
+	o.tally["fault"]++
+	return fault
+}
+
+// shrink looks for a smaller model with a fault of the same kind.
+func (o *operator) shrink(m *model, fault string) (*model, string) {
+	kind, best, bestFault, size := kindOf(fault), m, fault, m.bulk()
+	for i := range 400 {
+		small := o.model(1_000_000+i, 1+i%3)
+		if small.bulk() >= size {
+			continue
+		}
+		if f, err := o.try(small); err == nil && kindOf(f) == kind {
+			best, bestFault, size = small, f, small.bulk()
+		}
+	}
+	return best, bestFault
+}
+
+// bulk is how much there is to look at in a model.
+func (m *model) bulk() int {
+	n := 0
+	for _, v := range m.values {
+		n += 3 + len(v.data)/max(1, v.dt.Size())
+	}
+	for _, x := range m.graph.nodes {
+		n += 2 * len(x.attrs)
+	}
+	return n
+}

@@ -1,0 +1,82 @@
+"""Runs models with ONNX Runtime. Reads requests on standard input and answers on standard output, numbers little endian.
+
+request: u32 length of the model, the model, u32 number of inputs, inputs
+tensor:  u32 length of the name, the name, u32 element type, u32 rank, u64 sizes, u64 length of the data, the data
+answer:  u32 0, u32 number of outputs, outputs; or u32 1 (did not load) or 2 (did not run), u32 length, the error
+"""
+import ctypes
+import struct
+import sys
+
+import onnxruntime
+from onnxruntime.capi import onnxruntime_pybind11_state as binding
+
+CPU = binding.OrtDevice(binding.OrtDevice.cpu(), binding.OrtDevice.default_memory(), 0)
+
+
+class Reader:
+    def __init__(self, file):
+        self.file = file
+
+    def bytes(self, n):
+        data = self.file.read(n)
+        if len(data) < n:
+            sys.exit(0)  # nobody asks any more
+        return data
+
+    def u32(self):
+        return struct.unpack("<I", self.bytes(4))[0]
+
+    def u64(self):
+        return struct.unpack("<Q", self.bytes(8))[0]
+
+    def tensor(self):
+        name = self.bytes(self.u32()).decode()
+        kind = self.u32()
+        dims = [self.u64() for _ in range(self.u32())]
+        data = self.bytes(self.u64())
+        value = binding.OrtValue.ortvalue_from_shape_and_onnx_type(dims, kind, CPU)
+        if data:
+            ctypes.memmove(value.data_ptr(), data, len(data))
+        return name, value
+
+
+def encode(name, value):
+    if not value.is_tensor():
+        raise TypeError("the output is no tensor")
+    dims = value.shape()
+    n = value.tensor_size_in_bytes()
+    data = ctypes.string_at(value.data_ptr(), n) if n else b""
+    head = struct.pack("<I", len(name)) + name.encode() + struct.pack("<II", value.element_type(), len(dims))
+    return head + struct.pack("<%dQ" % (len(dims) + 1), *dims, n) + data
+
+
+def answer(model, inputs, options):
+    stage = 1
+    try:
+        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        stage = 2
+        names = [o.name for o in session.get_outputs()]
+        outputs = list(session._sess.run_with_ort_values(inputs, names, None))
+        return struct.pack("<II", 0, len(names)) + b"".join(encode(*pair) for pair in zip(names, outputs))
+    except Exception as e:  # whatever ONNX Runtime says is the answer
+        text = str(e).encode()
+        return struct.pack("<II", stage, len(text)) + text
+
+
+def main():
+    onnxruntime.set_default_logger_severity(4)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    reader = Reader(sys.stdin.buffer)
+    while True:
+        model = reader.bytes(reader.u32())
+        inputs = dict(reader.tensor() for _ in range(reader.u32()))
+        sys.stdout.buffer.write(answer(model, inputs, options))
+        sys.stdout.buffer.flush()
+
+
+main()
