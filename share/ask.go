@@ -38,7 +38,7 @@ func (p *Peer) question(ctx context.Context, k kind, body func([]byte) []byte) (
 	case <-p.over:
 		return reply{}, fmt.Errorf("%s: %w", p.who(), p.closedErr())
 	case <-ctx.Done():
-		return reply{}, fmt.Errorf("%s has %d questions to answer: %w", p.who(), maxQuestions, context.Cause(ctx))
+		return reply{}, fmt.Errorf("%s has %d questions to answer: %w", p.who(), maxQuestions, ended(ctx))
 	}
 	a := &ask{kind: k, done: make(chan struct{})}
 	p.mu.Lock()
@@ -401,3 +401,11 @@ func (p *Peer) State(ctx context.Context) (*State, error) {
 	}
 	return s, nil
 }
+
+// ended is the error of a context that has ended: the cause that somebody gave, which matches the context's own error as well.
+func ended(ctx context.Context) error { return endedError{context.Cause(ctx), ctx.Err()} }
+
+type endedError struct{ cause, own error }
+
+func (e endedError) Error() string   { return e.cause.Error() }
+func (e endedError) Unwrap() []error { return []error{e.cause, e.own} }

@@ -154,7 +154,7 @@ func waitForLock(ctx context.Context, fd int) error {
 			<-got
 			_ = unix.Close(fd)
 		}()
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 }
 
@@ -177,11 +177,11 @@ func (l *fileLock) removeWithout(folder, name string) {
 	l.unlock()
 }
 
-// socketsOf lists the sockets of the copy of that name.
+// socketsOf lists the sockets of the copy of that name, of all copies if it is empty.
 func socketsOf(folder, name string) (paths []string) {
 	entries, _ := os.ReadDir(folder) // what cannot be read has nobody's socket
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), name+".") && strings.HasSuffix(e.Name(), ".sock") {
+		if (name == "" || strings.HasPrefix(e.Name(), name+".")) && strings.HasSuffix(e.Name(), ".sock") {
 			paths = append(paths, filepath.Join(folder, e.Name()))
 		}
 	}
@@ -216,5 +216,5 @@ func refuses(path string) bool {
 		return false
 	}
 	defer unix.Close(fd)
-	return isStale(unix.Connect(fd, &unix.SockaddrUnix{Name: path}))
+	return isNobody(unix.Connect(fd, &unix.SockaddrUnix{Name: path}))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -44,7 +43,7 @@ func common(ctx context.Context, key Key, size int, label string, fill func([]by
 	c := &copyHeld{folder: folder, name: name, key: key}
 	if !c.find(ctx, size) {
 		if ctx.Err() != nil {
-			return nil, false, context.Cause(ctx)
+			return nil, false, ended(ctx)
 		}
 		if err := c.make(size, fill); err != nil {
 			return nil, false, err
@@ -108,7 +107,7 @@ func (c *copyHeld) make(size int, fill func([]byte) error) error {
 func (c *copyHeld) find(ctx context.Context, size int) bool {
 	for _, path := range socketsOf(c.folder, c.name) {
 		fd, n, err := askHolder(ctx, path, c.key)
-		if isStale(err) {
+		if isNobody(err) {
 			_ = os.Remove(path)
 		}
 		if err != nil {
@@ -177,115 +176,89 @@ func (c *copyHeld) serve() {
 			time.Sleep(10 * time.Millisecond)
 		default:
 			_ = c.answer(conn) // who asked has gone
-			_ = conn.Close()
 		}
 	}
 }
 
 // answer sends the descriptor. It is one packet into an empty queue, so it waits for nobody.
 func (c *copyHeld) answer(conn *net.UnixConn) error {
-	if err := sameUser(conn); err != nil {
+	s, err := wrapSocket(conn)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if _, err := s.sameUser(); err != nil {
 		return err
 	}
 	packet := binary.LittleEndian.AppendUint32(nil, answerMagic)
 	packet = binary.LittleEndian.AppendUint32(packet, 1)
 	packet = append(packet, c.key[:]...)
 	packet = binary.LittleEndian.AppendUint64(packet, uint64(len(c.bytes)))
-	if err := conn.SetDeadline(time.Now().Add(silence)); err != nil {
-		return err
-	}
-	_, _, err := conn.WriteMsgUnix(packet, unix.UnixRights(c.fd), nil)
-	return err
+	return s.send(packet, c.fd, false)
 }
 
-// askHolder gets the descriptor from a holder, and how many bytes it says that there are.
+// askHolder gets the descriptor of the copy from a holder, and how many bytes it says that there are.
 func askHolder(ctx context.Context, path string, key Key) (fd, size int, err error) {
+	h, err := question(ctx, path)
+	if err != nil {
+		return -1, 0, err
+	}
+	if h.key != key {
+		closeDescriptor(h.fd)
+		return -1, 0, fmt.Errorf("got bytes %v, want %v", h.key, key)
+	}
+	return h.fd, h.size, nil
+}
+
+// held is what a holder says of its copy.
+type held struct {
+	pid, fd, size int
+	key           Key
+}
+
+// question asks a holder for its copy. Of one that says nothing, or something else, only the process is known.
+func question(ctx context.Context, path string) (h held, err error) {
 	d := net.Dialer{Timeout: silence}
 	conn, err := d.DialContext(ctx, "unixpacket", path)
 	if err != nil {
-		return -1, 0, err
+		return h, err
 	}
-	defer conn.Close()
-	c := conn.(*net.UnixConn)
-	if err := sameUser(c); err != nil {
-		return -1, 0, err
-	}
-	if err := c.SetDeadline(time.Now().Add(silence)); err != nil {
-		return -1, 0, err
-	}
-	packet, control := make([]byte, answerBytes+1), make([]byte, 256)
-	n, cn, _, _, err := c.ReadMsgUnix(packet, control)
+	s, err := wrapSocket(conn.(*net.UnixConn))
 	if err != nil {
-		return -1, 0, err
+		return h, err
 	}
-	fds := rightsIn(control[:cn])
-	size, err = parseAnswer(packet[:n], key)
-	if err == nil && len(fds) != 1 {
-		err = fmt.Errorf("got %d descriptors, want one", len(fds))
+	defer s.close()
+	if h.pid, err = s.sameUser(); err != nil {
+		return h, err
+	}
+	s.setDeadline(time.Now().Add(silence))
+	packet := make([]byte, answerBytes)
+	n, fd, _, err := s.receive(packet)
+	if err != nil {
+		return h, err
+	}
+	if h.key, h.size, err = parseAnswer(packet[:n]); err == nil && fd < 0 {
+		err = fmt.Errorf("got no descriptor, want one")
 	}
 	if err != nil {
-		for _, fd := range fds {
-			_ = unix.Close(fd)
-		}
-		return -1, 0, err
+		closeDescriptor(fd)
+		return h, err
 	}
-	return fds[0], size, nil
+	h.fd = fd
+	return h, nil
 }
 
-func parseAnswer(p []byte, key Key) (size int, err error) {
+func parseAnswer(p []byte) (key Key, size int, err error) {
 	if len(p) != answerBytes {
-		return 0, fmt.Errorf("got an answer of %d bytes, want %d", len(p), answerBytes)
+		return key, 0, fmt.Errorf("got an answer of %d bytes, want %d", len(p), answerBytes)
 	}
 	if magic, version := binary.LittleEndian.Uint32(p), binary.LittleEndian.Uint32(p[4:]); magic != answerMagic || version != 1 {
-		return 0, fmt.Errorf("got an answer %#x of version %d, want %#x of version 1", magic, version, answerMagic)
+		return key, 0, fmt.Errorf("got an answer %#x of version %d, want %#x of version 1", magic, version, answerMagic)
 	}
-	if got := Key(p[8 : 8+len(key)]); got != key {
-		return 0, fmt.Errorf("got bytes %v, want %v", got, key)
-	}
+	key = Key(p[8 : 8+len(key)])
 	n := binary.LittleEndian.Uint64(p[8+len(key):])
 	if int64(n) < 0 || uint64(int(n)) != n {
-		return 0, fmt.Errorf("got a size of %d bytes, want one that can be mapped", n)
+		return key, 0, fmt.Errorf("got a size of %d bytes, want one that can be mapped", n)
 	}
-	return int(n), nil
-}
-
-// rightsIn returns the descriptors that came with a packet.
-func rightsIn(control []byte) (fds []int) {
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil {
-		return nil
-	}
-	for i := range messages {
-		if more, err := unix.ParseUnixRights(&messages[i]); err == nil {
-			fds = append(fds, more...)
-		}
-	}
-	return fds
-}
-
-// sameUser fails unless the other end of a connection runs as this user.
-func sameUser(c *net.UnixConn) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var cred *unix.Ucred
-	var fault error
-	if err := raw.Control(func(fd uintptr) {
-		cred, fault = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return err
-	}
-	if fault != nil {
-		return fault
-	}
-	if me := os.Geteuid(); int(cred.Uid) != me {
-		return fmt.Errorf("got a process of user %d, want one of user %d", cred.Uid, me)
-	}
-	return nil
-}
-
-// isStale reports whether nobody listens on a socket any more.
-func isStale(err error) bool {
-	return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, fs.ErrNotExist)
+	return key, int(n), nil
 }

@@ -72,18 +72,10 @@ func inodeOf(data []byte) string {
 	return "nowhere"
 }
 
-// counts are the descriptors of this process, and its mappings of common memory.
+// counts are the descriptors of this process, and its mappings of shared memory.
 func counts(t *testing.T) (fds, maps int) {
 	t.Helper()
-	list, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(list), strings.Count(string(text), "memfd:tenure:")
+	return len(ok(os.ReadDir("/proc/self/fd"))(t)), arenaMaps()
 }
 
 func mustCommon(t *testing.T, key Key, want bool) *memory.Buffer {
@@ -143,9 +135,12 @@ func TestCommonChild(t *testing.T) {
 	}
 }
 
-func startChild(t *testing.T) *child {
+func startChild(t *testing.T, where ...func(*exec.Cmd)) *child {
 	t.Helper()
 	c := &child{cmd: exec.Command(os.Args[0], "-test.run=^TestCommonChild$")}
+	for _, f := range where {
+		f(c.cmd)
+	}
 	c.cmd.Env = append(os.Environ(), "TENURE_COMMON_CHILD=1")
 	c.cmd.Stderr = os.Stderr
 	var err error
@@ -186,6 +181,29 @@ func (c *child) ask(t *testing.T, line string) string {
 	t.Helper()
 	c.say(t, line)
 	return c.hear(t)
+}
+
+// stop returns when all threads have stopped: the signal alone is only on its way.
+func (c *child) stop(t *testing.T) {
+	t.Helper()
+	if err := c.cmd.Process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", c.cmd.Process.Pid))
+		running := len(threads) == 0
+		for _, f := range threads {
+			text, _ := os.ReadFile(f)
+			_, state, _ := strings.Cut(string(text), ") ")
+			running = running || !strings.HasPrefix(state, "T")
+		}
+		if !running {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatal("the child does not stop")
+		}
+	}
 }
 
 func (c *child) kill() {
@@ -407,9 +425,7 @@ func TestCommonHolderIsStopped(t *testing.T) {
 	commonDir(t)
 	holder := startChild(t)
 	holder.ask(t, "get stopped")
-	if err := holder.cmd.Process.Signal(unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	holder.stop(t)
 	eventually(t, func() string { // one thread after the other
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", holder.cmd.Process.Pid))
 		for _, task := range tasks {

@@ -19,3 +19,8 @@ func common(context.Context, Key, int, string, func([]byte) error, []Option) (*m
 func commonFolder([]Option) (string, error) {
 	return "", fmt.Errorf("got %s, want Linux: %w", runtime.GOOS, errors.ErrUnsupported)
 }
+
+func listCommon(context.Context, []Option) ([]CommonBytes, error) {
+	_, err := commonFolder(nil)
+	return nil, err
+}

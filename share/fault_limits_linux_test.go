@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/share"
@@ -163,6 +164,65 @@ func budget(t *testing.T, h *host, elsewhere *tensor.Tensor) {
 	mustRelease(t, append(held[1:], elsewhere)...)
 }
 
+// TestLimitUntilUnmapped: an arena that is given back counts against the limit, and as memory of this process, until no peer has
+// it mapped any more; an allocation waits for that.
+func TestLimitUntilUnmapped(t *testing.T) {
+	before, atFirst := figuresNow(t), memory.Stats().Total.Current
+	o, err := share.NewOwner(share.WithLimit(8 << 20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, p := attach(t, o)
+	offered := make(chan error)
+	x := filled(t, o, 3<<20, 1)
+	go func() { offered <- p.Offer(within(t), x) }()
+	lease := r.expect(mOffer)
+	if err := <-offered; err != nil {
+		t.Fatal(err)
+	}
+	mustRelease(t, x)
+	r.send(message(mRelease, 1, 0, lease[:8]))
+
+	_, err = o.Alloc(6 << 20)
+	if !errors.Is(err, tensor.ErrLimit) || !strings.Contains(err.Error(), "got 4194304 bytes in arenas, 4194304 of them given back and still mapped by peers, and want 6291456 more") {
+		t.Errorf("while a peer has 4 of 8 MiB mapped: got %v, want an error that says so", err)
+	}
+	id := r.expect(mRetire)
+	s := o.State()
+	if len(s.Arenas) != 1 || !s.Arenas[0].Retired || s.Arenas[0].Peers != 1 || s.Bytes.Arenas != 4<<20 {
+		t.Errorf("got %+v, want one arena of 4 MiB that is given back and mapped by one peer", s)
+	}
+	if now := memory.Stats().Total.Current; now != atFirst+4<<20 {
+		t.Errorf("got %d bytes more than at first, want the 4 MiB that the peer keeps there", now-atFirst)
+	}
+	beside, err := o.Alloc(3 << 20)
+	if err != nil {
+		t.Fatalf("in the 4 MiB that are left: %v", err)
+	}
+	if err := beside.Release(); err != nil {
+		t.Error(err)
+	}
+
+	room := make(chan error)
+	go func() {
+		b, err := o.Alloc(8 << 20)
+		if err == nil {
+			err = b.Release()
+		}
+		room <- err
+	}()
+	r.send(message(mUnmapped, 0, 0, id))
+	if err := <-room; err != nil {
+		t.Errorf("all of it, when the peer has let go: %v", err)
+	}
+	r.close()
+	if err := o.Close(); err != nil {
+		t.Error(err)
+	}
+	before.wantAgain(t)
+	eventually(t, "the memory is given back", func() bool { return memory.Stats().Total.Current == atFirst })
+}
+
 // TestNoMemoryForASmallCopy: a tensor that must be put into order before it fits into a message, and for which there is no room.
 func TestNoMemoryForASmallCopy(t *testing.T) {
 	h := newHost(t)
@@ -214,6 +274,9 @@ func ownerChild(t *testing.T) {
 
 // TestLimitOfAControlGroup: an owner that takes all that its group may have is told so and not killed, and serves on.
 func TestLimitOfAControlGroup(t *testing.T) {
+	if invariant.Race {
+		t.Skip("the race detector takes memory of its own for what is touched, and nobody can tell how much")
+	}
 	group := memoryGroup(t, groupLimit)
 	c := startChild(t, "owner", func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "TENURE_TEST_GROUP="+group) })
 	dir := c.hear()

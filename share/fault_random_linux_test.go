@@ -67,6 +67,12 @@ func (o *Owner) checkTable() error {
 			delete(refs, b)
 		}
 	}
+	for a := range o.retired {
+		held += int64(len(a.data))
+		if mapped[a] != a.peers || len(a.blocks) > 0 {
+			return fmt.Errorf("retired arena %x: %d peers know it, it says %d, with %d blocks", a.id, mapped[a], a.peers, len(a.blocks))
+		}
+	}
 	if held != o.held || len(refs) != 0 {
 		return fmt.Errorf("arenas of %d bytes, the owner says %d; %d blocks with leases are in no arena", held, o.held, len(refs))
 	}

@@ -115,9 +115,7 @@ func (l *lease) undo() {
 		hold = l.end()
 	}
 	o.mu.Unlock()
-	if hold != nil {
-		release(hold)
-	}
+	release(hold)
 }
 
 // released handles RELEASE.
@@ -134,9 +132,7 @@ func (p *Peer) released(body []byte) error {
 			break
 		}
 		if l := p.row.leases[serial]; l != nil {
-			if hold := l.end(); hold != nil {
-				over = append(over, hold)
-			}
+			over = append(over, l.end())
 		}
 	}
 	p.o.mu.Unlock()
@@ -158,14 +154,10 @@ func (p *Peer) dropRow() {
 	o.mu.Lock()
 	p.row.gone = true
 	for _, l := range p.row.leases {
-		if hold := l.end(); hold != nil {
-			over = append(over, hold)
-		}
+		over = append(over, l.end())
 	}
 	for _, l := range p.row.tickets {
-		if hold := l.end(); hold != nil {
-			over = append(over, hold)
-		}
+		over = append(over, l.end())
 	}
 	for _, m := range p.maps {
 		m.arena.peers--
@@ -176,6 +168,7 @@ func (p *Peer) dropRow() {
 	for _, hold := range over {
 		release(hold)
 	}
+	o.giveBack()
 	crashAt(9)
 }
 
@@ -218,9 +211,7 @@ func (p *Peer) cancel(t Ticket) {
 		hold = l.end()
 	}
 	p.o.mu.Unlock()
-	if hold != nil {
-		release(hold)
-	}
+	release(hold)
 }
 
 // claim answers CLAIM: the ticket becomes a lease of this peer, in one step.

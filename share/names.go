@@ -52,15 +52,19 @@ func checkName(name string) error {
 	return nil
 }
 
-func socketPath(dir, name string) (string, error) {
+// locate returns the directory of the options and the socket of a name in it.
+func locate(name string, opts []Option) (dir, path string, err error) {
+	if dir, err = resolve(opts); err != nil {
+		return "", "", err
+	}
 	if err := checkName(name); err != nil {
-		return "", err
+		return "", "", err
 	}
-	path := filepath.Join(dir, name+".sock")
+	path = filepath.Join(dir, name+".sock")
 	if len(path) > longestPath {
-		return "", fmt.Errorf("got the socket path %s of %d bytes, want at most %d: choose a shorter directory", path, len(path), longestPath)
+		return "", "", fmt.Errorf("got the socket path %s of %d bytes, want at most %d: choose a shorter directory", path, len(path), longestPath)
 	}
-	return path, nil
+	return dir, path, nil
 }
 
 // Listener makes peers of the processes that dial its name.
@@ -91,11 +95,7 @@ func (o *Owner) Listen(name string, opts ...Option) (*Listener, error) {
 }
 
 func (o *Owner) listen(name string, opts []Option) (*Listener, error) {
-	dir, err := resolve(opts)
-	if err != nil {
-		return nil, err
-	}
-	path, err := socketPath(dir, name)
+	dir, path, err := locate(name, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (l *Listener) Accept(ctx context.Context) (*Peer, error) {
 	case <-l.ctx.Done():
 		return nil, fmt.Errorf("share accept: listener %s: %w", l.name, ErrClosed)
 	case <-ctx.Done():
-		return nil, fmt.Errorf("share accept: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("share accept: %w", ended(ctx))
 	}
 }
 
@@ -214,11 +214,7 @@ func (o *Owner) Dial(ctx context.Context, name string, opts ...Option) (*Peer, e
 }
 
 func (o *Owner) dial(ctx context.Context, name string, opts []Option) (*Peer, error) {
-	dir, err := resolve(opts)
-	if err != nil {
-		return nil, err
-	}
-	path, err := socketPath(dir, name)
+	dir, path, err := locate(name, opts)
 	if err != nil {
 		return nil, err
 	}

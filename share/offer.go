@@ -99,9 +99,6 @@ func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c of
 		m.layout = placed.Layout()
 		b = o.blockOf(buf)
 	}
-	if len(peers) == 1 {
-		return peers[0].lend(ctx, x, b, m, buf, c, patienceOf(c))
-	}
 	return o.toAll(peers, func(p *Peer, until patience) error { return p.lend(ctx, x, b, m, buf, c, until) }, c)
 }
 
@@ -117,16 +114,12 @@ const (
 // errNotMapped: the peer has been told of the arena and has not answered yet.
 var errNotMapped = errors.New("has not mapped the arena yet")
 
-func patienceOf(c offering) patience {
-	if c.noWait {
-		return forArena
-	}
-	return forCredit
-}
-
 // toAll gives to each peer, first to those that need not be waited for, then to the others, each of which may take its time.
 func (o *Owner) toAll(peers []*Peer, give func(p *Peer, until patience) error, c offering) error {
-	until := patienceOf(c)
+	until := forCredit
+	if c.noWait {
+		until = forArena
+	}
 	if len(peers) == 1 {
 		return give(peers[0], until)
 	}
@@ -321,6 +314,7 @@ func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 			p.learned(m, refused, err)
 		}
 		o.mu.Unlock()
+		o.giveBack()
 		return nil, false, err
 	}
 	crashAt(2)
@@ -349,6 +343,7 @@ func (p *Peer) learned(m *mapping, state mapState, why error) {
 // answered handles MAPPED and REFUSED.
 func (p *Peer) answered(id uint64, why error) error {
 	o := p.o
+	defer o.giveBack() // a refused one that was retired meanwhile
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m := p.maps[id]
@@ -386,6 +381,7 @@ func (p *Peer) tellRetired(m *mapping) {
 // unmapped handles UNMAPPED.
 func (p *Peer) unmapped(id uint64) error {
 	o := p.o
+	defer o.giveBack()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m := p.maps[id]

@@ -3,19 +3,15 @@ package share
 import (
 	"cmp"
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/tenure-go/tenure/internal/invariant"
-	"github.com/tenure-go/tenure/internal/osmem"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -47,7 +43,10 @@ type Owner struct {
 
 	mu          sync.Mutex // guards everything below, and the rows of the peers
 	arenas      []*arena   // by address
-	held        int64      // bytes of them
+	retired     map[*arena]struct{}
+	wanted      bool          // an allocation waits for room
+	returned    chan struct{} // closed then, and made anew, when bytes have come back
+	held        int64         // bytes of both
 	generation  uint32
 	connections uint64
 	peers       map[*Peer]struct{}
@@ -57,40 +56,10 @@ type Owner struct {
 	closed      bool
 }
 
-// arena is a memfd and the blocks in it.
-type arena struct {
-	id     uint64
-	shm    *osmem.Shared
-	data   []byte
-	buf    *memory.Buffer // what the figures count
-	spans  *spans
-	blocks map[int]*block // by offset
-	large  bool           // for one tensor at a time
-	peers  int            // that have it mapped, or are about to
-}
-
-// block is a part of an arena that is not free.
-type block struct {
-	arena      *arena
-	span       *span
-	bytes      int // that were asked for
-	generation uint32
-	refs       int            // leases and tickets
-	hold       *memory.Buffer // the hold that all of them are; nil while there are none
-	shared     bool           // offered at least once
-}
-
-const (
-	firstArena = 4 << 20
-	lastArena  = 256 << 20
-	largeBytes = 32 << 20 // from here on a tensor has an arena of its own
-	hugePage   = 2 << 20
-)
-
 // OwnerOption configures an owner.
 type OwnerOption func(*Owner) error
 
-// WithLimit bounds the bytes of the owner's arenas. Without it they are bounded by what the system and the process's memory
+// WithLimit bounds the bytes of the owner's arenas, those included that it has given back and that a peer still has mapped. Without it they are bounded by what the system and the process's memory
 // limits (control groups, [memory.SetLimit]) leave.
 func WithLimit(bytes int64) OwnerOption {
 	return func(o *Owner) error {
@@ -127,8 +96,8 @@ func NewOwner(opts ...OwnerOption) (*Owner, error) {
 	if !supported {
 		return nil, fmt.Errorf("share: %w", errUnsupported)
 	}
-	o := &Owner{maxLeases: 1024, maxBytes: math.MaxInt64, peers: map[*Peer]struct{}{}, listeners: map[*Listener]struct{}{},
-		names: map[string]*tensor.Tensor{}, tickets: map[Ticket]*lease{}}
+	o := &Owner{maxLeases: 1024, maxBytes: math.MaxInt64, retired: map[*arena]struct{}{}, returned: make(chan struct{}),
+		peers: map[*Peer]struct{}{}, listeners: map[*Listener]struct{}{}, names: map[string]*tensor.Tensor{}, tickets: map[Ticket]*lease{}}
 	for _, option := range opts {
 		if err := option(o); err != nil {
 			return nil, fmt.Errorf("share: new owner: %w", err)
@@ -136,154 +105,6 @@ func NewOwner(opts ...OwnerOption) (*Owner, error) {
 	}
 	return o, nil
 }
-
-// Alloc returns a buffer in an arena: what is made there with [tensor.Make] is offered without a copy. Its contents are
-// undefined. When there is no room, and no memory for another arena, empty arenas go back and the collector looks for dropped
-// buffers; then it is [tensor.ErrLimit].
-func (o *Owner) Alloc(bytes int) (*memory.Buffer, error) {
-	if bytes < 0 || bytes > math.MaxInt-hugePage {
-		return nil, fmt.Errorf("share: allocate: got %d bytes, want 0 to %d", bytes, math.MaxInt-hugePage)
-	}
-	b, err := o.take(bytes)
-	if err == nil && b == nil {
-		b, err = o.takeNew(bytes)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("share: allocate %d bytes: %w", bytes, err)
-	}
-	crashAt(3)
-	at := b.span.at
-	return memory.Adopt(b.arena.data[at:at+bytes], 0, func() { o.freed(b) }), nil
-}
-
-// take finds room in the arenas; nil if there is none.
-func (o *Owner) take(bytes int) (*block, error) {
-	size := roundUp(bytes)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return nil, fmt.Errorf("the owner is %w", ErrClosed)
-	}
-	var best *arena
-	for _, a := range o.arenas {
-		switch {
-		case a.large != (size >= largeBytes):
-		case !a.large:
-			if s := a.spans.take(size); s != nil {
-				return o.occupy(a, s, bytes), nil
-			}
-		case len(a.blocks) == 0 && a.spans.size >= size && (best == nil || a.spans.size < best.spans.size):
-			best = a
-		}
-	}
-	// One that is much too large waits for a tensor that needs it.
-	if best != nil && best.spans.size/2 <= size {
-		return o.occupy(best, best.spans.take(size), bytes), nil
-	}
-	return nil, nil
-}
-
-func (o *Owner) occupy(a *arena, s *span, bytes int) *block {
-	o.generation++
-	b := &block{arena: a, span: s, bytes: bytes, generation: o.generation}
-	a.blocks[s.at] = b
-	return b
-}
-
-// takeNew makes an arena for the block, and room for the arena if need be.
-func (o *Owner) takeNew(bytes int) (b *block, err error) {
-	o.grow.Lock()
-	defer o.grow.Unlock()
-	o.drain()
-	enough := func() bool {
-		if b, err = o.take(bytes); b != nil || err != nil { // another goroutine, or a release, may have made room
-			return true
-		}
-		if err = o.addArena(bytes); err == nil {
-			b, err = o.take(bytes)
-		}
-		return !errors.Is(err, tensor.ErrLimit)
-	}
-	if enough() || o.Collect() > 0 && enough() {
-		return b, err
-	}
-	memory.CollectUntil(func() bool {
-		o.Collect()
-		return enough()
-	})
-	return b, err
-}
-
-// addArena makes an arena that has room for a block.
-func (o *Owner) addArena(bytes int) error {
-	least := (roundUp(bytes) + hugePage - 1) / hugePage * hugePage
-	o.mu.Lock()
-	held, pooled := o.held, 0
-	for _, a := range o.arenas {
-		if !a.large {
-			pooled += len(a.data)
-		}
-	}
-	o.mu.Unlock()
-	size := least
-	if roundUp(bytes) < largeBytes { // three times what there is: each arena is a descriptor, and a quarter is in use at worst
-		size = max(least, min(max(3*pooled, firstArena), lastArena))
-	}
-	if o.limit > 0 && held+int64(size) > o.limit {
-		size = least
-	}
-	if o.limit > 0 && held+int64(size) > o.limit {
-		return fmt.Errorf("got %d bytes in arenas and want %d more, the owner's limit is %d: %w", held, size, o.limit, tensor.ErrLimit)
-	}
-	a, err := newArena(size)
-	if err != nil && size > least {
-		a, err = newArena(least)
-	}
-	if err != nil {
-		return err
-	}
-	a.large = roundUp(bytes) >= largeBytes
-	o.mu.Lock()
-	if o.closed {
-		o.mu.Unlock()
-		release(a.buf)
-		return fmt.Errorf("the owner is %w", ErrClosed)
-	}
-	o.arenas = append(o.arenas, a)
-	slices.SortFunc(o.arenas, func(a, b *arena) int { return cmp.Compare(addressOf(a.data), addressOf(b.data)) })
-	o.held += int64(len(a.data))
-	o.mu.Unlock()
-	crashAt(1)
-	return nil
-}
-
-func newArena(size int) (*arena, error) {
-	var id [8]byte
-	rand.Read(id[:])
-	a := &arena{id: binary.LittleEndian.Uint64(id[:]) | 1, blocks: map[int]*block{}}
-	shm, err := osmem.NewShared(fmt.Sprintf("tenure:%.8s:%x", instance(), a.id), size)
-	if err != nil {
-		if errors.Is(err, osmem.ErrNoMemory) {
-			err = fmt.Errorf("%w (%w)", err, tensor.ErrLimit)
-		}
-		return nil, err
-	}
-	a.shm, a.data = shm, shm.Bytes()
-	a.buf, err = memory.Own(a.data, memory.Shared, func() {
-		if err := shm.Close(); err != nil {
-			invariant.Failf("share: %v", err)
-		}
-	})
-	if err != nil {
-		shm.Close()
-		return nil, err
-	}
-	a.buf.SetLabel("shared arena")
-	a.spans = newSpans(len(a.data))
-	return a, nil
-}
-
-func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // blockOf returns the block that a buffer is, nil if it lies outside the arenas. The caller holds the buffer. No bytes are
 // nowhere: a slice of none does not say where it was cut.
@@ -315,24 +136,29 @@ func (o *Owner) freed(b *block) {
 	o.mu.Lock()
 	delete(b.arena.blocks, b.span.at)
 	b.arena.spans.release(b.span)
-	var over []*arena
-	if o.closed {
-		over = o.retireEmpty()
+	o.tellReturn()
+	closed := o.closed
+	if closed {
+		o.retireEmpty()
 	}
 	o.mu.Unlock()
-	giveBack(over)
+	if closed {
+		o.giveBack()
+	}
 }
 
 // Collect takes in the releases that have arrived and drains exports that foreign code has ended, then gives empty arenas
-// back to the system and returns their bytes. Blocks come back by themselves, when their last lease ends; this is for the
-// arenas, and for who cannot wait.
+// back to the system and returns their bytes. One that peers have mapped goes when the last of them has let go of it, which a
+// living one does at once; until then it counts against the limit. Blocks come back by themselves, when their last lease ends;
+// this is for the arenas, and for who cannot wait.
 func (o *Owner) Collect() int64 {
 	o.drain()
 	memory.Reclaim()
 	o.mu.Lock()
-	over := o.retireEmpty()
+	bytes := o.retireEmpty()
 	o.mu.Unlock()
-	return giveBack(over)
+	o.giveBack()
+	return bytes
 }
 
 // drain takes in the releases that have arrived.
@@ -345,33 +171,11 @@ func (o *Owner) drain() {
 	}
 }
 
-// retireEmpty takes the arenas without blocks out of the table and tells the peers. The caller has o.mu, and gives them back
-// after it.
-func (o *Owner) retireEmpty() (over []*arena) {
-	o.arenas = slices.DeleteFunc(o.arenas, func(a *arena) bool {
-		if len(a.blocks) > 0 {
-			return false
-		}
-		over = append(over, a)
-		o.held -= int64(len(a.data))
-		for p := range o.peers {
-			p.retire(a)
-		}
-		return true
-	})
-	return over
-}
-
-func giveBack(arenas []*arena) (bytes int64) {
-	for _, a := range arenas {
-		bytes += int64(len(a.data))
-		release(a.buf)
-	}
-	return bytes
-}
-
-// release drops a hold that is ours.
+// release drops a hold that is ours; nil is none.
 func release(b *memory.Buffer) {
+	if b == nil {
+		return
+	}
 	if err := b.Release(); err != nil {
 		invariant.Failf("share: %v", err)
 	}
@@ -409,9 +213,9 @@ func (o *Owner) Close() error {
 	for p := range peers {
 		closing = append(closing, p)
 	}
-	over := o.retireEmpty()
+	o.retireEmpty()
 	o.mu.Unlock()
-	giveBack(over)
+	o.giveBack()
 	for l := range listeners {
 		l.Close()
 	}

@@ -99,12 +99,9 @@ func (o *Owner) connect(ctx context.Context, s *socket, patience time.Duration) 
 }
 
 func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration) (*Peer, error) {
-	pid, uid, err := s.credentials()
+	pid, err := s.sameUser()
 	if err != nil {
 		return nil, err
-	}
-	if uid != os.Geteuid() {
-		return nil, fmt.Errorf("process %d runs as user %d, want %d: %w", pid, uid, os.Geteuid(), ErrRefused)
 	}
 	deadline := time.Now().Add(patience)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
@@ -122,8 +119,8 @@ func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration) (*
 	n, fd, _, err := s.receive(packet)
 	closeDescriptor(fd)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
+		if ctx.Err() != nil {
+			err = ended(ctx)
 		} else if errors.Is(err, io.EOF) {
 			err = fmt.Errorf("process %d hung up: %w", pid, ErrClosed)
 		} else if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -143,7 +140,7 @@ func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration) (*
 		return nil, err
 	}
 	if !stop() {
-		return nil, fmt.Errorf("wait for HELLO: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("wait for HELLO: %w", ended(ctx))
 	}
 	s.setDeadline(time.Time{})
 	return o.newPeer(s, theirs, PeerInfo{PID: pid, Command: commandOf(pid), Instance: theirs.instance})

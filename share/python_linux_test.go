@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -294,6 +296,83 @@ func TestPythonDies(t *testing.T) {
 			mustRelease(t, r.Tensor)
 		}
 	})
+}
+
+// lenderRole serves the name "outlived": it lends a consumer five stamped tensors, of which it lets go, has one more that is
+// only built, and then waits to be killed.
+func lenderRole() error {
+	ctx := context.Background()
+	o, err := NewOwner()
+	if err != nil {
+		return err
+	}
+	l, err := o.Listen("outlived")
+	if err != nil {
+		return err
+	}
+	say("ready")
+	p, err := l.Accept(ctx)
+	if err != nil {
+		return err
+	}
+	for stamp := range uint32(6) {
+		x, err := tensor.Make(o, dtype.U32, shape.MustOf(100_000))
+		if err != nil {
+			return err
+		}
+		w, err := tensor.Write[uint32](x)
+		if err != nil {
+			return err
+		}
+		for i := range w.Data {
+			w.Data[i] = stamp
+		}
+		w.Release()
+		if stamp < 5 {
+			err = errors.Join(p.Offer(ctx, x, Label(strconv.Itoa(int(stamp)))), x.Release())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	say("offered")
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// TestPythonOutlivesGo: the owner is killed while a Python process holds two tensors and three more are on their way.
+func TestPythonOutlivesGo(t *testing.T) {
+	python := pythontest.Interpreter(t, "numpy")
+	dir := filepath.Join(t.TempDir(), "s")
+	owner := startRole(t, "owner", dir, "lender")
+	owner.wants(t, "ready")
+	cmd := exec.Command(python, filepath.Join("testdata", "peer.py"), "outlive")
+	cmd.Env = append(pythontest.Env(".."), "TENURE_SHARE_DIR="+dir)
+	p := startProc(t, "python outlive", cmd)
+	owner.wants(t, "offered")
+	p.wants(t, "holds 0 1")
+	owner.kill()
+	p.order(t, "")
+	for _, line := range []string{
+		"receive GoneError: receive: the other end is gone",
+		"offer GoneError: offer: the other end is gone",
+		"offer in place GoneError: offer: the other end is gone",
+		"ticket GoneError: ticket: the other end is gone",
+		"claim GoneError: claim: the other end is gone",
+		"get GoneError: get 'weights': the other end is gone",
+		"state GoneError: state: the other end is gone",
+		"attach GoneError: attach: nobody listens under 'outlived' in " + dir + ": Connection refused",
+		"holds 0 1 2 3 4 of it in 1 map, closed False",
+		"holds 4 of it in 1 map, closed False", // one view is left
+		"holds nothing of it in 0 maps, 0 sockets, closed True",
+	} {
+		p.wants(t, line)
+	}
+	<-p.ended
+	if p.err != nil {
+		t.Errorf("%s: %v: %s", p.name, p.err, strings.Join(p.said, "\n"))
+	}
+	checkNothingLeft(t, dir)
 }
 
 // TestPythonTickets: a Python consumer's ticket is claimed by a Go process's peer, and the other way round.

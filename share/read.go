@@ -62,14 +62,14 @@ func (p *Peer) await(ctx context.Context, ready <-chan struct{}) error {
 		case <-ready:
 		case <-p.over:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ended(ctx)
 		}
 		return nil
 	case <-ready:
 	case <-p.over:
 	case <-ctx.Done():
 		p.leave()
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 	p.leave()
 	return nil
@@ -102,7 +102,7 @@ func (p *Peer) readFor(ctx context.Context, ready <-chan struct{}) error {
 			return nil
 		case <-ctx.Done():
 			p.reading.parked.Store(false)
-			return context.Cause(ctx)
+			return ended(ctx)
 		default:
 		}
 		if p.reading.failed.Load() || p.full() {

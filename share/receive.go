@@ -173,7 +173,11 @@ func (p *Peer) handle(packet []byte, fd int, lost bool) error {
 	case kindMapped:
 		return p.answered(le.Uint64(body), nil)
 	case kindRefused:
-		return p.answered(le.Uint64(body), refusal(body))
+		why, err := parseRefusal(body)
+		if err != nil {
+			return err
+		}
+		return p.answered(le.Uint64(body), why)
 	case kindRetire:
 		return p.retired(le.Uint64(body))
 	case kindUnmapped:
@@ -191,14 +195,6 @@ func (p *Peer) handle(packet []byte, fd int, lost bool) error {
 		return malformed("got a second HELLO")
 	}
 	return p.handleQuestion(h, body)
-}
-
-func refusal(body []byte) error {
-	text := string(body[16:])
-	if errno := le.Uint32(body[8:]); errno != 0 {
-		return fmt.Errorf("%w: %w %s", ErrRefused, syscall.Errno(errno), text)
-	}
-	return fmt.Errorf("%w: %s", ErrRefused, text)
 }
 
 // mapArena handles ARENA.

@@ -24,7 +24,7 @@ import (
 
 const roleVar = "TENURE_SHARE_ROLE"
 
-var roles = map[string]func() error{"owner": ownerRole, "consumer": consumerRole}
+var roles = map[string]func() error{"owner": ownerRole, "consumer": consumerRole, "lender": lenderRole}
 
 func TestMain(m *testing.M) {
 	role, isRole := roles[os.Getenv(roleVar)]
@@ -106,7 +106,7 @@ func (o *Owner) checkEmpty() error {
 		o.mu.Lock()
 		peers := len(o.peers)
 		o.mu.Unlock()
-		maps, fds := strings.Count(readMaps(), "memfd:tenure"), len(ownDescriptors())
+		maps, fds := arenaMaps(), len(ownDescriptors())
 		if s.Bytes.Used == 0 && len(s.Leases) == 0 && len(s.Arenas) == 0 && peers == 0 && maps == 0 && fds == 0 {
 			return nil
 		}
@@ -116,22 +116,6 @@ func (o *Owner) checkEmpty() error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-}
-
-// ownDescriptors lists the sockets and arenas that this process has open.
-func ownDescriptors() (list []string) {
-	entries, _ := os.ReadDir("/proc/self/fd")
-	for _, e := range entries {
-		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && (strings.HasPrefix(to, "socket:") || strings.Contains(to, "memfd:")) {
-			list = append(list, to)
-		}
-	}
-	return list
-}
-
-func readMaps() string {
-	b, _ := os.ReadFile("/proc/self/maps")
-	return string(b)
 }
 
 // stamper offers tensors whose every element is the number in their label.
@@ -278,9 +262,9 @@ func consumerRole() error {
 	c.claiming.Lock() // a claim that is under way fails now or is checked
 	defer c.claiming.Unlock()
 	deadline := time.Now().Add(5 * time.Second)
-	for strings.Contains(readMaps(), "memfd:tenure") || len(ownDescriptors()) > 0 {
+	for arenaMaps() > 0 || len(ownDescriptors()) > 0 {
 		if time.Now().After(deadline) {
-			say("leak: after the end %d arenas are mapped, descriptors %v are open", strings.Count(readMaps(), "memfd:tenure"), ownDescriptors())
+			say("leak: after the end %d arenas are mapped, descriptors %v are open", arenaMaps(), ownDescriptors())
 			break
 		}
 		time.Sleep(time.Millisecond)

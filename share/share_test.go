@@ -73,27 +73,27 @@ func connected(t testing.TB, oa, ob *Owner) (a, b *Peer) {
 // checkDescriptors fails the test if it leaves descriptors, sooner or later, or maps of arenas.
 func checkDescriptors(t testing.TB) {
 	t.Helper()
-	before := descriptors(t)
+	before := len(ownDescriptors())
 	t.Cleanup(func() {
-		untilTrue(t, "descriptors and maps of arenas are gone", func() bool { return len(descriptors(t)) <= len(before) && arenaMaps(t) == 0 })
+		untilTrue(t, "descriptors and maps of arenas are gone", func() bool { return len(ownDescriptors()) <= before && arenaMaps() == 0 })
 	})
 }
 
-func descriptors(t testing.TB) []string {
-	t.Helper()
-	var list []string
-	for _, e := range ok(os.ReadDir("/proc/self/fd"))(t) {
-		to, err := os.Readlink("/proc/self/fd/" + e.Name())
-		if err == nil && (strings.HasPrefix(to, "socket:") || strings.Contains(to, "memfd:")) {
+// ownDescriptors lists the sockets and arenas that this process has open.
+func ownDescriptors() (list []string) {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && (strings.HasPrefix(to, "socket:") || strings.Contains(to, "memfd:")) {
 			list = append(list, to)
 		}
 	}
 	return list
 }
 
-func arenaMaps(t testing.TB) int {
-	t.Helper()
-	return strings.Count(string(ok(os.ReadFile("/proc/self/maps"))(t)), "memfd:tenure")
+// arenaMaps counts the arenas that this process has mapped.
+func arenaMaps() int {
+	text, _ := os.ReadFile("/proc/self/maps")
+	return strings.Count(string(text), "memfd:tenure")
 }
 
 func untilTrue(t testing.TB, what string, holds func() bool) {
@@ -293,7 +293,7 @@ func TestEmptyTensors(t *testing.T) {
 	mustRelease(t, x, taken)
 }
 
-// TestArenas: tensors share arenas that quadruple what there is, large ones have their own, and both are used again.
+// TestArenas: tensors share arenas that quadruple what there is, within the limit, large ones have their own, and both are used again.
 func TestArenas(t *testing.T) {
 	skipElsewhere(t)
 	memorytest.Check(t)
@@ -334,6 +334,50 @@ func TestArenas(t *testing.T) {
 	mustRelease(t, append(xs, huge)...)
 	if n := o.Collect(); n != 196<<20 {
 		t.Errorf("collect: got %d bytes, want 196 MiB", n)
+	}
+}
+
+// TestArenasAtTheLimit: the last arena has what the limit leaves, and what peers have mapped comes back for whoever needs it.
+func TestArenasAtTheLimit(t *testing.T) {
+	skipElsewhere(t)
+	memorytest.Check(t)
+	checkDescriptors(t)
+	a, b := twoEnds(t, WithLimit(20<<20))
+	// lend makes a tensor, as soon as what was let go of before has come back, and lends it for a moment.
+	lend := func(bytes int) *tensor.Tensor {
+		var x *tensor.Tensor
+		untilTrue(t, "there is room", func() bool {
+			var err error
+			x, err = tensor.Make(a.o, dtype.U8, shape.MustOf(bytes))
+			if err != nil && !errors.Is(err, tensor.ErrLimit) {
+				t.Fatal(err)
+			}
+			return err == nil
+		})
+		if err := a.Offer(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, receive(t, b).Tensor)
+		return x
+	}
+	for round := range 3 {
+		var xs []*tensor.Tensor
+		for range 20 {
+			xs = append(xs, lend(1<<20))
+		}
+		want := 3 // of 4, 12 and 4 MiB
+		if round > 0 {
+			want = 1 // that of the tensor before
+		}
+		if s := a.o.State(); len(s.Arenas) != want || s.Bytes.Arenas != 20<<20 {
+			t.Errorf("20 tensors of 1 MiB, round %d: got %+v, want %d of 20 MiB together", round, s.Arenas, want)
+		}
+		mustRelease(t, xs...)
+		whole := lend(20 << 20)
+		if s := a.o.State(); len(s.Arenas) != 1 || s.Arenas[0].Bytes != 20<<20 {
+			t.Errorf("got %+v, want one arena of 20 MiB", s.Arenas)
+		}
+		mustRelease(t, whole)
 	}
 }
 

@@ -207,14 +207,17 @@ func (s *socket) shutWrite()              { _ = s.c.CloseWrite() }
 func (s *socket) close()                  { _ = s.c.Close() }
 func (s *socket) setDeadline(t time.Time) { _ = s.c.SetDeadline(t) }
 
-// credentials returns who the peer is. The user is checked; the rest is a label.
-func (s *socket) credentials() (pid, uid int, err error) {
+// sameUser returns the number of the peer's process, a label, and fails unless it runs as this user.
+func (s *socket) sameUser() (pid int, err error) {
 	var c *unix.Ucred
 	ctlErr := s.raw.Control(func(fd uintptr) { c, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
 	if err = errors.Join(ctlErr, err); err != nil {
-		return 0, 0, fmt.Errorf("who the peer is: %w", err)
+		return 0, fmt.Errorf("who the peer is: %w", err)
 	}
-	return int(c.Pid), int(c.Uid), nil
+	if me := os.Geteuid(); int(c.Uid) != me {
+		return 0, fmt.Errorf("process %d runs as user %d, want %d: %w", c.Pid, c.Uid, me, ErrRefused)
+	}
+	return int(c.Pid), nil
 }
 
 // commandOf returns the name of a process, "" if it cannot be read.
@@ -247,7 +250,7 @@ func pair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "share"), os.NewFile(uintptr(fds[1]), "share"), nil
 }
 
-// isNobody reports whether a dial failed because nobody listens.
+// isNobody reports whether connecting failed because nobody listens.
 func isNobody(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED)
 }

@@ -24,7 +24,7 @@ func (*socket) awaitEnd()                                        {}
 func (*socket) shutWrite()                                       {}
 func (*socket) close()                                           {}
 func (*socket) setDeadline(time.Time)                            {}
-func (*socket) credentials() (pid, uid int, err error)           { return 0, 0, errUnsupported }
+func (*socket) sameUser() (pid int, err error)                   { return 0, errUnsupported }
 func closeDescriptor(int)                                        {}
 func commandOf(int) string                                       { return "" }
 func bootID() [16]byte                                           { return [16]byte{} }

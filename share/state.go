@@ -62,7 +62,7 @@ type NameState struct {
 	Bytes int    `json:"bytes"`
 }
 
-// Bytes sums up. Limit is 0 without one, Copied what was copied since the start because it lay outside the arenas.
+// Bytes sums up. Limit is 0 without one, Arenas counts those that are given back and still mapped too, Copied what was copied since the start because it lay outside the arenas.
 type Bytes struct {
 	Limit  int64 `json:"limit"`
 	Arenas int64 `json:"arenas"`
@@ -83,8 +83,8 @@ func (o *Owner) State() State {
 	for _, a := range o.arenas {
 		s.addArena(a)
 	}
-	for id, a := range o.retiring() {
-		s.Arenas = append(s.Arenas, ArenaState{ID: idText(id), Bytes: len(a.data), Peers: a.peers, Retired: true})
+	for a := range o.retired {
+		s.Arenas = append(s.Arenas, ArenaState{ID: idText(a.id), Bytes: len(a.data), Peers: a.peers, Retired: true})
 	}
 	s.Leases = o.leases()
 	for name, x := range o.names {
@@ -92,19 +92,6 @@ func (o *Owner) State() State {
 	}
 	slices.SortFunc(s.Names, func(a, b NameState) int { return cmp.Compare(a.Name, b.Name) })
 	return s
-}
-
-// retiring returns the arenas that are given back and that a peer still has mapped.
-func (o *Owner) retiring() map[uint64]*arena {
-	found := map[uint64]*arena{}
-	for p := range o.peers {
-		for id, m := range p.maps {
-			if m.retired {
-				found[id] = m.arena
-			}
-		}
-	}
-	return found
 }
 
 func (s *State) addArena(a *arena) {

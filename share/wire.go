@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -401,8 +403,21 @@ func anySet(b []byte) bool {
 	return false
 }
 
+// parseRefusal returns why an arena was refused, as the body of REFUSED says it.
+func parseRefusal(body []byte) (why error, err error) {
+	if anySet(body[12:16]) || !utf8.Valid(body[16:]) {
+		return nil, malformed("got REFUSED with % x and the reason %q, want zeros and UTF-8", body[12:16], body[16:])
+	}
+	text := string(body[16:])
+	if errno := le.Uint32(body[8:]); errno != 0 {
+		return fmt.Errorf("%w: %w %s", ErrRefused, syscall.Errno(errno), text), nil
+	}
+	return fmt.Errorf("%w: %s", ErrRefused, text), nil
+}
+
 // reason cuts a text to what NO and REFUSED carry, at a whole character.
 func reason(text string) string {
+	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= maxReason {
 		return text
 	}

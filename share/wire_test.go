@@ -4,7 +4,9 @@ import (
 	"errors"
 	"math"
 	"strings"
+	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -201,6 +203,10 @@ func FuzzParse(f *testing.F) {
 			if m, err := parseHello(body); err == nil && m.version == version && string(m.append(nil)) != string(body) && m.maxBytes != math.MaxInt64 {
 				t.Errorf("HELLO %x comes back as %x", body, m.append(nil))
 			}
+		case kindRefused:
+			if why, err := parseRefusal(body); err == nil && !utf8.ValidString(why.Error()) {
+				t.Errorf("REFUSED %x says %q", body, why)
+			}
 		case kindArena:
 			if m, err := parseArena(body); err == nil && string(m.append(nil)) != string(body) {
 				t.Errorf("ARENA %x comes back as %x", body, m.append(nil))
@@ -222,6 +228,38 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestReasons: what one end says of why it refuses arrives as text, or not at all.
+func TestReasons(t *testing.T) {
+	body := func(errno, zero uint32, text string) []byte {
+		b := le.AppendUint64(nil, 7)
+		return append(le.AppendUint32(le.AppendUint32(b, errno), zero), text...)
+	}
+	for _, c := range []struct {
+		body []byte
+		want string
+	}{
+		{body(0, 0, "no room"), "refused: no room"},
+		{body(uint32(syscall.EMFILE), 0, "for π"), "refused: " + syscall.EMFILE.Error() + " for π"},
+		{body(0, 0, ""), "refused: "},
+	} {
+		why, err := parseRefusal(c.body)
+		if err != nil || !errors.Is(why, ErrRefused) || why.Error() != c.want {
+			t.Errorf("%x: got %v, %v, want %q", c.body, why, err, c.want)
+		}
+	}
+	for _, bad := range [][]byte{body(0, 1, "x"), body(0, 0, "caf\xe9"), body(24, 0, "\xff")} {
+		if why, err := parseRefusal(bad); !errors.Is(err, ErrPeer) || !utf8.ValidString(err.Error()) {
+			t.Errorf("%x: got %v, %v, want ErrPeer in UTF-8", bad, why, err)
+		}
+	}
+	for _, text := range []string{"short", "caf\xe9 \xff\xfe", strings.Repeat("π", 150), strings.Repeat("a", 199) + "π", strings.Repeat("a\xff", 150)} {
+		got := reason(text)
+		if len(got) > maxReason || !utf8.ValidString(got) || len(got) < min(len(text), maxReason)-3 {
+			t.Errorf("%q: got %q, want as much of it as fits, in UTF-8", text, got)
+		}
+	}
 }
 
 // TestInlineOffersAreExact: the bytes behind an inline offer are its elements and nothing else.

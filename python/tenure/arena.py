@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import mmap
 import os
 import secrets
 from typing import Dict, List, Optional, Tuple
@@ -36,23 +35,23 @@ class Block:
 
 
 class Arena:
-    """A sealed memfd that this process alone can write."""
+    """A sealed memfd that this process alone can write. One that is `alone` is for a single large block at a time."""
 
-    def __init__(self, instance: bytes, number: int, size: int) -> None:
+    def __init__(self, instance: bytes, number: int, size: int, alone: bool = False) -> None:
         self.id = secrets.randbits(64) or 1
         self.size = size
+        self.alone = alone
         self.used = 0
         self.retired = False
         self.blocks: Dict[int, Block] = {}
         self.peers: Dict[int, bool] = {}
         """Connections that were told of it, and whether they have mapped it."""
         self._free: List[Tuple[int, int]] = [(0, size)]
-        self._generations: Dict[int, int] = {}
+        self._generation = 0
         self.fd = -1
         self.fd = memfd.create(f"tenure:{instance.hex()[:8]}:{number}", size)
-        self.map: Optional[mmap.mmap] = memfd.populate(self.fd, size)
+        self.view = memfd.populate(self.fd, size)
         memfd.seal(self.fd)
-        self.view = memoryview(self.map)
         crash.at(1)
 
     def alloc(self, size: int) -> Optional[Block]:
@@ -65,9 +64,8 @@ class Arena:
                 continue
             pieces = [(start, at - start), (at + room, start + length - at - room)]
             self._free[i : i + 1] = [p for p in pieces if p[1]]
-            generation = self._generations.get(at, 0) + 1
-            self._generations[at] = generation
-            block = Block(self, at, size, room, generation & 0xFFFFFFFF)
+            self._generation += 1
+            block = Block(self, at, size, room, self._generation & 0xFFFFFFFF)
             self.blocks[at] = block
             self.used += room
             crash.at(3)
@@ -94,14 +92,8 @@ class Arena:
             os.close(self.fd)
 
     def end(self) -> None:
-        """Gives the memory back, as far as this process is concerned. No block of it may be left."""
+        """Gives the memory back, as far as this process is concerned. No block of it may be left; who has dug out an array's base keeps the map."""
         self.view.release()
-        if self.map is not None:
-            try:
-                self.map.close()
-            except BufferError:
-                pass  # somebody kept an array's base: the map goes with it
-            self.map = None
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import mmap
+import sys
 from collections import deque
-from typing import TYPE_CHECKING, Deque, Dict, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 from . import crash, memfd, wire
 from .errors import ProtocolError
@@ -22,21 +23,20 @@ _MAPS = 4096
 class Map:
     """An arena of the other end, mapped here. The private map is there only where received tensors are to be written."""
 
-    __slots__ = ("id", "leases", "private", "private_pages", "private_view", "retired", "shared", "size", "view")
+    __slots__ = ("id", "leases", "private", "private_pages", "private_view", "retired", "size", "view")
 
     def __init__(self, arena: wire.Arena, fd: int, private: bool) -> None:
         self.id = arena.id
         self.size = arena.size
         self.retired = False
-        self.shared: Optional[mmap.mmap] = memfd.attach(fd, arena.size)
-        self.view = memoryview(self.shared)
-        self.private: Optional[mmap.mmap] = None
+        self.view = memfd.attach(fd, arena.size)
+        self.private: Optional[memfd.Memory] = None
         self.private_view: Optional[memoryview] = None
         self.private_pages: Dict[int, int] = {}
         """First and last pages of the tensors that are out, by serial."""
         if private:
             self.private = memfd.attach_private(fd, arena.size)
-            self.private_view = memoryview(self.private)
+            self.private_view = self.private.view()
 
     def take_private(self, serial: int, offset: int, size: int) -> Optional[Tuple[memoryview, Tuple[int, int]]]:
         """A writable piece, or None where its first or last page also belongs to another tensor that is out: a page can only be
@@ -54,7 +54,7 @@ class Map:
         """Drops what was written to pages, so that the next tensor there is read as its owner wrote it. Takes no lock."""
         low, high = pages
         if self.private is not None:
-            self.private.madvise(mmap.MADV_DONTNEED, low * mmap.PAGESIZE, min((high + 1) * mmap.PAGESIZE, self.size) - low * mmap.PAGESIZE)
+            self.private.advise(mmap.MADV_DONTNEED, low * mmap.PAGESIZE, min((high + 1) * mmap.PAGESIZE, self.size) - low * mmap.PAGESIZE)
         self.private_pages.pop(low, None)
         self.private_pages.pop(high, None)
 
@@ -62,7 +62,6 @@ class Map:
         """Lets go of the memory. An array whose finaliser has just run is still about to, and whoever has dug out the base of an array
         keeps it; the kernel's map goes with the last of them."""
         self.view.release()
-        self.shared = None
         if self.private_view is not None:
             self.private_view.release()
             self.private = self.private_view = None
@@ -118,8 +117,6 @@ class Intake:
             self._maps[arena.id] = Map(arena, fds[0], self._peer.writable == "cow")
         except OSError as e:
             return e.errno or 0, str(e)
-        except ValueError as e:
-            return 0, str(e)
         return 0, ""
 
     def retire(self, arena_id: int) -> None:
@@ -183,8 +180,11 @@ class Intake:
 
     # --- letting go ---
 
-    def _let_go(self, lease: Lease) -> None:
-        """The finaliser of a lease: its last view is gone. It may run anywhere, so it takes no lock and never waits."""
+    def _let_go(self, lease: Lease, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        """The finaliser of a lease: its last view is gone. It may run anywhere, so it takes no lock and never waits. At the end of the
+        process modules are empty, and the end of the connection says it all."""
+        if finalizing():
+            return
         serial, peer = lease.serial, self._peer
         self.returning[serial] = None
         self.held.pop(serial, None)

@@ -32,9 +32,6 @@ class Prepared(NamedTuple):
     what: Union[Item, Inline]
     keep: Any
 
-    def labelled(self, label: bytes) -> "Prepared":
-        return Prepared(self.what._replace(label=label), self.keep)
-
 
 def inline(item: Item) -> Optional[Inline]:
     """A leased tensor as one that needs no arena, if it is small enough."""

@@ -122,13 +122,13 @@ class Link:
         self._service.lend(self)
         self._parked = False
 
-    def _check(self) -> None:
+    def _check(self, what: str) -> None:
         if self._forked:
-            raise ClosedError("got a peer of the process that this one was forked from, want one of its own")
+            raise ClosedError(f"{what}: got a peer of the process that this one was forked from, want one of its own")
 
     def _wait(self, ready: Callable[[], Optional[T]], timeout: Optional[float], what: str) -> T:
         """What ready returns once that is not None; it is called under the lock, after every packet."""
-        self._check()
+        self._check(what)
         deadline = None if timeout is None else time.monotonic() + timeout
         in_time = True
         with self._lock:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import mmap
 import os
 import sys
-import weakref
-from typing import Any, List
+from typing import Callable, Optional
+
+import numpy as np
 
 from .errors import LimitError, UnsupportedError
 
@@ -28,21 +30,77 @@ def require(what: str) -> None:
         raise UnsupportedError(f"{what}: got system {sys.platform}, want linux")
 
 
-_all: "weakref.WeakSet[mmap.mmap]" = weakref.WeakSet()
-_kept: List[mmap.mmap] = []
+if sys.platform.startswith("linux"):
+    import fcntl
+
+    _libc = ctypes.CDLL(None, use_errno=True)
+    _mmap, _munmap, _madvise = _libc.mmap, _libc.munmap, _libc.madvise
+    _mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64]
+    _mmap.restype = ctypes.c_void_p
+    _munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    _madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+_FAILED = ctypes.c_void_p(-1).value
+_here = object()
+"""Stands for this process; a forked child has another."""
 
 
-def _map(fd: int, size: int, flags: int, prot: int) -> mmap.mmap:
-    options: Any = {"trackfd": False} if sys.version_info >= (3, 13) else {}  # before, every map keeps a descriptor
-    m = mmap.mmap(fd, size, flags, prot, **options)
-    m.madvise(mmap.MADV_DONTFORK)
-    _all.add(m)
-    return m
+class Memory:
+    """A map of a descriptor, which it does not keep: module mmap does, before Python 3.13. It is unmapped when the last view of it is gone,
+    and everything that was made from one.
+
+    numpy knows it by its array interface. An array over it is the one thing that refers to it; arrays are nothing that the collector of
+    cycles looks into, so it never finds the map unused while there is a way to it.
+    """
+
+    __slots__ = ("__array_interface__", "_address", "_process", "_size")
+
+    def __init__(self, fd: int, size: int, flags: int, prot: int) -> None:
+        self._process: Optional[object] = None
+        address = _mmap(None, size, prot, flags, fd, 0)
+        if address == _FAILED:
+            raise _error()
+        self._address: int = address
+        self._size = size
+        self._process = _here
+        self.__array_interface__ = {"version": 3, "typestr": "|u1", "shape": (size,), "data": (address, not prot & mmap.PROT_WRITE)}
+        self.advise(mmap.MADV_DONTFORK)
+
+    def view(self) -> memoryview:
+        """All of it, as bytes."""
+        return np.asarray(self).data
+
+    def advise(self, advice: int, at: int = 0, size: Optional[int] = None) -> None:
+        """Tells the system about a part of it that begins with a page, or about all of it."""
+        while _madvise(self._address + at, self._size if size is None else size, advice) != 0:
+            e = _error()
+            if e.errno != errno.EINTR:
+                raise e
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # In a forked child nothing is mapped there, or something else is. At the end of the process the system does it, and this
+        # module's names are nothing any more.
+        if not finalizing() and self._process is _here:
+            _munmap(self._address, self._size)
+
+
+def _error() -> OSError:
+    code = ctypes.get_errno()
+    return OSError(code, os.strerror(code))
+
+
+def forget() -> None:
+    """In a forked child: nothing of the parent's is mapped, so nothing is to be unmapped."""
+    global _here
+    _here = object()
 
 
 def room() -> int:
-    """Bytes until the memory cgroups of this process are full: beyond them there is no error, only the kernel's kill."""
+    """Bytes until the machine or a memory cgroup of this process is full: beyond that there is no error, only the kernel's kill."""
     least = 1 << 62
+    with contextlib.suppress(OSError, ValueError):
+        with open("/proc/meminfo") as f:
+            least = next((1024 * int(line.split()[1]) for line in f if line.startswith("MemAvailable:")), least)
     try:
         with open("/proc/self/cgroup") as f:
             path = next((line[3:].strip() for line in f if line.startswith("0::")), "")
@@ -82,41 +140,31 @@ def create(name: str, size: int) -> int:
     return fd
 
 
-def populate(fd: int, size: int) -> mmap.mmap:
-    """The writable map of a descriptor, with every page there: no write to it can fail any more."""
+def populate(fd: int, size: int) -> memoryview:
+    """A writable view of a descriptor's memory, with every page there: no write to it can fail any more."""
     left = room()
     if size > left:
-        raise LimitError(f"arena: got {size} bytes, want at most {max(left, 0)}, which are left in this memory cgroup")
-    m = _map(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+        raise LimitError(f"arena: got {size} bytes, want at most {max(left, 0)}, which the machine or a memory cgroup has left")
+    m = Memory(fd, size, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+    if size >= _HUGE:
+        with contextlib.suppress(OSError):  # a kernel without them
+            m.advise(mmap.MADV_HUGEPAGE)
     try:
-        if size >= _HUGE:
-            try:
-                m.madvise(mmap.MADV_HUGEPAGE)
-            except OSError:
-                pass  # a kernel without them
-        try:
-            m.madvise(_MADV_POPULATE_WRITE)
-        except OSError as e:
-            if e.errno != errno.EINVAL:
-                raise LimitError(f"arena: {size} bytes are not to be had: {e}") from None
-            os.posix_fallocate(fd, 0, size)
-    except BaseException:
-        m.close()
-        raise
-    return m
+        m.advise(_MADV_POPULATE_WRITE)
+    except OSError as e:
+        if e.errno != errno.EINVAL:
+            raise LimitError(f"arena: {size} bytes are not to be had: {e}") from None
+        os.posix_fallocate(fd, 0, size)  # before Linux 5.14
+    return m.view()
 
 
 def seal(fd: int) -> None:
     """After this nobody can resize the memory, or get another writable map of it."""
-    import fcntl
-
     fcntl.fcntl(fd, _F_ADD_SEALS, _SEAL_SHRINK | _SEAL_GROW | _SEAL_FUTURE_WRITE | _SEAL_SEAL)
 
 
 def fault(fd: int, size: int) -> str:
     """What is wrong with a received descriptor, which its owner could truncate under its readers; empty if nothing is."""
-    import fcntl
-
     info = os.fstat(fd)
     if info.st_size != size:
         return f"got memory of {info.st_size} bytes, want {size}"
@@ -132,20 +180,11 @@ def fault(fd: int, size: int) -> str:
     return ""
 
 
-def attach(fd: int, size: int) -> mmap.mmap:
-    """A read-only map."""
-    return _map(fd, size, mmap.MAP_SHARED, mmap.PROT_READ)
+def attach(fd: int, size: int) -> memoryview:
+    """A view for reading."""
+    return Memory(fd, size, mmap.MAP_SHARED, mmap.PROT_READ).view()
 
 
-def attach_private(fd: int, size: int) -> mmap.mmap:
-    """A writable map whose changes nobody else sees."""
-    return _map(fd, size, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)
-
-
-def forget() -> None:
-    """In a forked child, where nothing of this is mapped: sees to it that nothing is unmapped either, also at the child's end. The
-    addresses belong to nobody there, and may be anybody's later."""
-    for m in list(_all):
-        _kept.append(m)
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(m))
-    _all.clear()
+def attach_private(fd: int, size: int) -> Memory:
+    """Memory that may be written without anybody else seeing it."""
+    return Memory(fd, size, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)

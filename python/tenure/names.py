@@ -8,6 +8,7 @@ import re
 import select
 import socket
 import stat
+import sys
 import threading
 import time
 from types import TracebackType
@@ -20,6 +21,9 @@ from .peer import HANDSHAKE, Greeting, Peer, connect
 
 if TYPE_CHECKING:
     from .owner import Owner
+
+if sys.platform.startswith("linux"):
+    import fcntl
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _GREETINGS = 256
@@ -67,7 +71,8 @@ def paths(name: str, dir: Optional[str]) -> Tuple[str, str]:
 
 
 def attach(name: str, dir: Optional[str] = None, *, owner: Optional["Owner"] = None, timeout: float = HANDSHAKE, writable: Optional[str] = None) -> Peer:
-    """Connects to who listens under a name."""
+    """Connects to who listens under a name. owner is whose arrays this end offers, one of its own without; timeout bounds, in seconds, the
+    connecting and then the handshake; writable is explained at Peer."""
     memfd.require("attach")
     path, _ = paths(name, dir)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -88,8 +93,6 @@ def attach(name: str, dir: Optional[str] = None, *, owner: Optional["Owner"] = N
 
 def _lock(path: str, name: str) -> int:
     """The lock of a name, as a descriptor; it is held until that is closed."""
-    import fcntl
-
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
+import operator
 import os
 import subprocess
+import sys
+import threading
 import time
 import weakref
 from collections import deque
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple, Type, Union
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterable, List, Optional, Sequence, Tuple, Type, Union
 
 import numpy as np
 
@@ -27,8 +31,11 @@ if TYPE_CHECKING:
 
 _SMALL = 16 << 10
 """Up to so many bytes a copy through the socket costs less than a lease."""
-_FIRST, _MOST = 4 << 20, 64 << 20
-"""Sizes of pooled arenas: each is twice the one before. What needs more than half of the largest has an arena of its own."""
+_FIRST, _MOST = 4 << 20, 256 << 20
+"""Sizes of the first pooled arena and of the largest. Each has three times what there is: an arena is a descriptor, and a quarter of the
+memory is in use at worst."""
+_ALONE = 32 << 20
+"""From here on a block has an arena of its own."""
 _HUGE = 2 << 20
 _PATIENCE = 1.0
 """Seconds for peers to give arenas back before an allocation is refused."""
@@ -78,8 +85,8 @@ class Owner:
         self._listeners: List["Listener"] = []
         self._copied = 0
         self._numbers = 0
-        self._promised = 0
-        """Bytes of arenas that are being made."""
+        self._growing = threading.Lock()
+        """Held while an arena is made, which takes its time."""
         self._closed = False
         self._forked = False
         process.register(self)
@@ -91,13 +98,13 @@ class Owner:
         are free, as soon as no consumer holds them."""
         of = np.dtype(dtype)
         dtypes.from_numpy(of)
-        sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+        try:
+            sizes = tuple(map(operator.index, shape if isinstance(shape, Iterable) else (shape,)))
+        except TypeError:
+            raise TypeError(f"empty: got shape {shape!r}, want an integer or several") from None
         if any(n < 0 for n in sizes):
             raise ValueError(f"empty: got shape {sizes}, want sizes from 0 on")
-        elements = 1
-        for n in sizes:
-            elements *= int(n)
-        _, base = self._alloc(elements * of.itemsize)
+        _, base = self._alloc(math.prod(sizes) * of.itemsize)
         made = np.ndarray(sizes, of, base)
         self._holds[id(base)].made = weakref.ref(made)
         return made
@@ -126,15 +133,18 @@ class Owner:
             peer._lending.offer(prepared, wait, timeout)
 
     def _alloc(self, size: int) -> Tuple[Block, Array]:
-        self._check()
+        self._check("empty")
         block = self._place(size)
         base = bytes_of(block.arena.view[block.offset : block.offset + block.bytes])
         hold = Hold(base, self._on_dropped, block)
         self._holds[hold.key] = hold
         return block, base
 
-    def _on_dropped(self, hold: Hold) -> None:
-        """The finaliser of a block's arrays. It may run anywhere, so it takes no lock: the next call into the owner does the rest."""
+    def _on_dropped(self, hold: Hold, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        """The finaliser of a block's arrays. It may run anywhere, so it takes no lock: the next call into the owner does the rest. At the
+        end of the process there is none, and modules are empty."""
+        if finalizing():
+            return
         if self._holds.get(hold.key) is hold:
             del self._holds[hold.key]
         self._dropped.append(hold)
@@ -147,23 +157,13 @@ class Owner:
             self._table.let_go(self._dropped.popleft().block)
 
     def _place(self, size: int) -> Block:
-        """A block, in what is there, in what comes back, or in a new arena."""
-        for last in (False, True):
-            with self._table.lock:
-                self._drain()
-                block = self._fit(size)
-                if block is not None:
-                    return block
-                room = self._new_size(size)
-                self._promised += room
-            if room:
-                return self._place_in_new(size, room)
-            if not last:
-                self.collect()
-                self._await_unmapped(_PATIENCE)
-        with self._table.lock:
-            have = sum(a.size for a in self._table.arenas.values())
-        raise LimitError(f"empty: got {size} bytes, want them within the owner's limit of {self.limit}, of which arenas have {have}")
+        """A block, in what is there, in a new arena, or in what comes back."""
+        try:
+            return self._fit_or_grow(size)
+        except LimitError:
+            self.collect()
+            self._await_unmapped(_PATIENCE)
+            return self._fit_or_grow(size)
 
     def _await_unmapped(self, seconds: float) -> None:
         """Peers that live answer RETIRE at once, and nothing in these arenas is held."""
@@ -175,39 +175,65 @@ class Owner:
                 if not self._table.changed.wait(max(0.0, deadline - time.monotonic())):
                     return
 
+    def _fit_or_grow(self, size: int) -> Block:
+        block = self._fit(size)
+        if block is not None:
+            return block
+        with self._growing:
+            block = self._fit(size)  # another thread, or a release, may have made room
+            return self._grow(size) if block is None else block
+
     def _fit(self, size: int) -> Optional[Block]:
-        for a in self._table.arenas.values():
-            block = None if a.retired else a.alloc(size)
-            if block is not None:
-                return block
+        alone = size >= _ALONE
+        with self._table.lock:
+            self._drain()
+            for a in self._table.arenas.values():
+                # One that is much too large waits for a block that needs it.
+                if a.retired or a.alone != alone or (alone and a.size > 2 * size):
+                    continue
+                block = a.alloc(size)
+                if block is not None:
+                    return block
         return None
 
-    def _new_size(self, size: int) -> int:
-        """Bytes of a new arena for a block of so many; 0 if it is beyond the limit."""
-        step = _HUGE if size >= _HUGE else memfd.PAGE
-        exact = max(step, -(-size // step) * step)
-        left = self.limit - self._promised - sum(a.size for a in self._table.arenas.values())
-        pooled = min(_MOST, _FIRST << min(len(self._table.arenas), 8))
-        want = max(pooled, exact) if exact <= _MOST // 2 else exact
-        return want if want <= left else exact if exact <= left else 0
-
-    def _place_in_new(self, size: int, room: int) -> Block:
-        """The pages are made outside the lock: that takes its time."""
-        made: Optional[Arena] = None
+    def _grow(self, size: int) -> Block:
+        """A block in a new arena."""
+        want, least = self._new_sizes(size)
+        self._numbers += 1
         try:
-            self._numbers += 1
-            made = Arena(process.instance(), self._numbers, room)
-        except OSError as e:
-            raise LimitError(f"empty: no arena of {room} bytes can be made: {e}") from None
-        finally:
-            with self._table.lock:
-                self._promised -= room
-                block = None
-                if made is not None:
-                    self._table.arenas[made.id] = made
-                    block = made.alloc(size)
+            made = self._make(want, size)
+        except LimitError:
+            if want == least:
+                raise
+            made = self._make(least, size)
+        with self._table.lock:
+            if self._closed:
+                made.end()
+                self._check("empty")
+            self._table.arenas[made.id] = made
+            block = made.alloc(size)
         assert block is not None, "BUG: a new arena is too small for what it is made for"
         return block
+
+    def _new_sizes(self, size: int) -> Tuple[int, int]:
+        """How many bytes an arena for such a block should have, and how many it must."""
+        step = _HUGE if size >= _HUGE else memfd.PAGE
+        least = max(step, -(-size // step) * step)
+        with self._table.lock:
+            have = sum(a.size for a in self._table.arenas.values())
+            pooled = sum(a.size for a in self._table.arenas.values() if not a.alone and not a.retired)
+        left = self.limit - have
+        if least > left:
+            raise LimitError(f"empty: got {size} bytes, want them within the owner's limit of {self.limit}, of which arenas have {have}")
+        if size >= _ALONE:
+            return least, least
+        return max(least, min(max(3 * pooled, _FIRST), _MOST, left // memfd.PAGE * memfd.PAGE)), least
+
+    def _make(self, room: int, size: int) -> Arena:
+        try:
+            return Arena(process.instance(), self._numbers, room, size >= _ALONE)
+        except OSError as e:
+            raise LimitError(f"empty: no arena of {room} bytes can be made: {e}") from None
 
     # --- offers ---
 
@@ -224,7 +250,7 @@ class Owner:
         return None
 
     def _prepare(self, source: Any, label: bytes, copy: bool, what: str) -> Prepared:
-        self._check()
+        self._check(what)
         array: Array = np.asarray(source)
         if array.ndim > wire.MAX_RANK:
             raise ValueError(f"{what}: got rank {array.ndim}, want at most {wire.MAX_RANK}")
@@ -288,7 +314,7 @@ class Owner:
     def collect(self) -> int:
         """Takes in every release that has arrived, and gives arenas without blocks back to the system, which happens when the peers that map
         them have answered. Returns the bytes of these arenas."""
-        self._check()
+        self._check("collect")
         for row in self._rows():
             row.peer._poll()
         return self._retire(used=False)
@@ -339,7 +365,7 @@ class Owner:
                 "bytes": {
                     "limit": self.limit,
                     "arenas": sum(a.size for a in books.arenas.values()),
-                    "used": sum(a.used for a in books.arenas.values()),
+                    "used": sum(b.bytes for a in books.arenas.values() for b in a.blocks.values()),
                     "limbo": sum(b.bytes for a in books.arenas.values() for b in a.blocks.values() if b.state == arena.LIMBO),
                     "copied": self._copied,
                 },
@@ -358,7 +384,7 @@ class Owner:
         """Opens a named socket that consumers connect to; see Listener."""
         from .names import Listener
 
-        self._check()
+        self._check("listen")
         listener = Listener(self, name, dir, writable)
         self._listeners.append(listener)
         return listener
@@ -367,7 +393,7 @@ class Owner:
         """Starts a child process that calls `tenure.parent()`, or Parent of package share, and connects to it. options are Popen's."""
         from .peer import connect, pair
 
-        self._check()
+        self._check("spawn")
         ours, theirs = pair()
         with theirs:
             env = dict(options.pop("env", None) or os.environ)
@@ -391,7 +417,8 @@ class Owner:
         """Says END to all peers and ends the listeners. What peers hold they keep; arrays of this process stay valid while they exist."""
         if self._forked or self._closed:
             return
-        service.the()
+        if self._table.arenas:
+            service.the()  # it frees what the last arrays leave
         self._closed = True
         for listener in self._listeners:
             listener.close()
@@ -420,11 +447,11 @@ class Owner:
     def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException], trace: Optional[TracebackType]) -> None:
         self.close()
 
-    def _check(self) -> None:
+    def _check(self, what: str) -> None:
         if self._forked:
-            raise ClosedError("got the owner of the process that this one was forked from, want one of its own")
+            raise ClosedError(f"{what}: got the owner of the process that this one was forked from, want one of its own")
         if self._closed:
-            raise ClosedError("got an owner that is closed")
+            raise ClosedError(f"{what}: got an owner that is closed")
 
     def _forget(self) -> None:
         """In a forked child: the memory is the parent's, which alone may write it."""

@@ -31,9 +31,12 @@ class Ticket(bytes):
     """16 bytes that stand for a tensor of one owner. Hand them to another process by any channel; its peer claims them once."""
 
     def __new__(cls, data: Union[bytes, str]) -> "Ticket":
-        made = super().__new__(cls, bytes.fromhex(data) if isinstance(data, str) else data)
+        try:
+            made = super().__new__(cls, bytes.fromhex(data) if isinstance(data, str) else data)
+        except ValueError:
+            raise ValueError(f"ticket: got {data!r}, want 32 hexadecimal digits") from None
         if len(made) != 16:
-            raise ValueError(f"Ticket: got {len(made)} bytes, want 16")
+            raise ValueError(f"ticket: got {len(made)} bytes, want 16")
         return made
 
     def __str__(self) -> str:
@@ -123,7 +126,7 @@ class Peer(Link):
         self._lending.offer(self.owner._prepare(array, wire.label(label), copy, "offer"), wait, timeout)
 
     def _check_open(self, what: str) -> None:
-        self._check()
+        self._check(what)
         if self._failure is not None and not self._over:
             kind, text = self._failure
             raise kind(f"{what}: {text}")
@@ -434,7 +437,7 @@ class Greeting:
         sock.setblocking(True)
         self.sock = sock
         self.owner = owner if owner is not None else Owner()
-        self.owner._check()
+        self.owner._check("connect")
         self._writable = writable
         _, user = pidof(sock)
         if user != os.geteuid():

@@ -36,7 +36,6 @@ class Lease(weakref.ref[Array]):
     """Of the private map, where the tensor is writable."""
 
 
-
 class Received:
     """A tensor from another process.
 
@@ -66,6 +65,7 @@ class Received:
 
     @property
     def shape(self) -> Tuple[int, ...]:
+        """Sizes from the outermost dimension on, also where numpy has no such type."""
         return self._form.shape
 
     @property
@@ -91,6 +91,7 @@ class Received:
 
     @property
     def closed(self) -> bool:
+        """Whether this object's hold is given up; arrays that were taken out of it may still be there."""
         return self._base is None
 
     def __enter__(self) -> "Received":
@@ -100,9 +101,9 @@ class Received:
         self.close()
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Array:
-        if copy:
-            return np.array(self.array, dtype=dtype)
-        return np.asarray(self.array, dtype=dtype)
+        if copy is None:
+            return np.asarray(self.array, dtype=dtype)
+        return np.array(self.array, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
         state = "closed" if self._base is None else f"{self._form.dtype.name}{list(self._form.shape)}"

@@ -64,7 +64,7 @@ class Service:
                 pass  # it was closed meanwhile
 
     def lend(self, link: Served) -> None:
-        """The connection has other readers for now."""
+        """The connection is read by threads that call into it, until no call came for a moment."""
         self._lent[link.fileno()] = link
         self._ring()
 

@@ -194,6 +194,7 @@ class Table:
     # --- what LIST answers ---
 
     def leases(self, commands: Dict[int, str]) -> List[Dict[str, Any]]:
+        """Leases and tickets, the oldest first."""
         now = time.monotonic()
 
         def line(row: Row, serial: int, entry: Entry, state: str) -> Dict[str, Any]:
@@ -204,8 +205,9 @@ class Table:
                 "offset": block.offset, "bytes": block.bytes, "label": entry.item.label.decode(), "age_ms": int((now - entry.since) * 1000), "state": state,
             }  # fmt: skip
 
-        held = [line(r, s, e, "held") for r in self.rows.values() for s, e in r.leases.items()]
-        return held + [line(r, 0, e, "ticket") for r in self.rows.values() for e in r.tickets.values()]
+        lines = [line(r, s, e, "held") for r in self.rows.values() for s, e in r.leases.items()]
+        lines += [line(r, 0, e, "ticket") for r in self.rows.values() for e in r.tickets.values()]
+        return sorted(lines, key=lambda x: (-x["age_ms"], x["connection"], x["serial"]))
 
     def blocks(self) -> List[Dict[str, Any]]:
         return [

@@ -48,6 +48,8 @@ _ZERO15 = bytes(15)
 
 
 class Hello(NamedTuple):
+    """What each end says first: who it is, and how many leases and bytes of them it is willing to hold."""
+
     instance: bytes
     boot: bytes
     leases: int
@@ -56,18 +58,24 @@ class Hello(NamedTuple):
 
 
 class Arena(NamedTuple):
+    """What is announced of an arena; its descriptor comes beside it."""
+
     id: int
     size: int
     kind: int = 0
 
 
 class Refused(NamedTuple):
+    """Why an arena was not mapped. errno is 0 where it was no error of the system's."""
+
     id: int
     errno: int
     reason: str
 
 
 class No(NamedTuple):
+    """Why a question is not answered."""
+
     code: int
     reason: str
 

@@ -163,9 +163,6 @@ def offering(other: Raw, size: int = 1 << 20) -> Callable[..., bytes]:
 
     make.arena = a  # type: ignore[attr-defined]
     a.view.release()
-    assert a.map is not None
-    a.map.close()
-    a.map = None
     return make
 
 

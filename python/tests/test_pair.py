@@ -455,6 +455,52 @@ def test_bad_arguments(connect: Connect, owner: tenure.Owner) -> None:
             call()
 
 
+def test_shapes(owner: tenure.Owner) -> None:
+    for shape, want in ((3, (3,)), (np.int64(3), (3,)), ((), ()), ([2, np.uint8(3)], (2, 3)), (np.array([4, 5]), (4, 5)), (range(2), (0, 1))):
+        assert owner.empty(shape, "u1").shape == want  # type: ignore[arg-type]
+    for bad in (2.5, "ab", (2, 2.0), None, np.array(3)):
+        with pytest.raises(TypeError, match="empty: got shape .* want an integer or several"):
+            owner.empty(bad)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="want sizes from 0 on"):
+        owner.empty((2, -1))
+    with pytest.raises(tenure.LimitError):
+        owner.empty((1 << 40, 1 << 40))
+
+
+def test_tickets_as_text() -> None:
+    assert str(tenure.Ticket(bytes(15) + b"\x2a")) == "0" * 30 + "2a" and tenure.Ticket("0" * 30 + "2a") == bytes(15) + b"\x2a"
+    for bad, why in (("0" * 31, "want 32 hexadecimal digits"), ("x" * 32, "want 32 hexadecimal digits"), ("00", "got 1 bytes, want 16"), (b"short", "got 5 bytes, want 16")):
+        with pytest.raises(ValueError, match=f"^ticket: .*{why}"):
+            tenure.Ticket(bad)
+
+
+def test_as_an_argument_of_numpy(connect: Connect, owner: tenure.Owner) -> None:
+    peer, consumer = connect()
+    x = owner.empty(5000, "f4")
+    x[:] = 2
+    peer.offer(x)
+    with consumer.receive(5) as got:
+        assert np.shares_memory(np.asarray(got), got.array) and not np.shares_memory(np.array(got), got.array)
+        assert np.asarray(got, dtype="f8").dtype == "f8" and np.add(got, 1)[7] == 3
+        if int(np.__version__[0]) >= 2:
+            assert np.shares_memory(np.array(got, copy=False), got.array)
+            with pytest.raises(ValueError):
+                np.array(got, dtype="f8", copy=False)
+
+
+def test_leases_in_the_order_of_their_age(connect: Connect, owner: tenure.Owner) -> None:
+    first, one = connect()
+    second, two = connect()
+    held = []
+    for i, (peer, consumer) in enumerate([(second, two), (first, one), (second, two)]):
+        peer.offer(owner.empty(5000), label=str(i))
+        held.append(consumer.receive(5))
+        time.sleep(0.003)  # ages are in milliseconds
+    assert [lease["label"] for lease in owner.outstanding()] == ["0", "1", "2"]
+    state = owner.state()
+    assert state["bytes"]["used"] == 3 * 20_000 == sum(b["bytes"] for b in state["blocks"]) < state["arenas"][0]["used"]
+
+
 def test_dlpack(connect: Connect, owner: tenure.Owner) -> None:
     if tuple(map(int, np.__version__.split(".")[:2])) < (2, 1):
         pytest.skip("this numpy does not export read-only arrays")

@@ -430,7 +430,6 @@ OWNER_STEPS = """
     p.offer(x, label="stamped")
     del x
     sys.stdin.readline()
-    p.get  # the service does the rest
     own.outstanding()
     own.collect()
     time.sleep(5)

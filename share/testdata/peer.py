@@ -1,6 +1,8 @@
 """The Python end of the tests with Go: argv[1] names the part that it plays. It reports in lines; input lines are what to do next."""
 
+import os
 import sys
+import time
 
 import numpy as np
 
@@ -137,6 +139,66 @@ def serve():
         hear()
         say(len(own.outstanding()))
         hear()
+
+
+def outlive():
+    """Holds what an owner lends that is killed meanwhile, and says what each call raises and what is left of what it holds."""
+    peer = tenure.attach("outlived")
+    mine = peer.owner.empty(5000)
+    arrays = [stamped(peer.receive()) for _ in range(2)]
+    say("holds", *(a[0] for a in arrays))
+    hear()
+    kept = [peer.receive(20) for _ in range(3)]  # they were on their way
+    calls = {
+        "receive": lambda: peer.receive(20),
+        "offer": lambda: peer.offer([1.0]),
+        "offer in place": lambda: peer.offer(mine),
+        "ticket": lambda: kept[0].ticket(20),
+        "claim": lambda: peer.claim(bytes(16), 20),
+        "get": lambda: peer.get("weights", 20),
+        "state": lambda: peer.state(20),
+        "attach": lambda: tenure.attach("outlived"),
+    }
+    for name, call in calls.items():
+        try:
+            call()
+            say(name, "is done")
+        except tenure.Error as e:
+            say(name, f"{type(e).__name__}: {e}")
+    del calls, call
+    arrays += [stamped(got) for got in kept]
+    last = arrays[-1][7::3]
+    say("holds", *(stamp(a) for a in arrays), *left(peer))
+    kept.clear()
+    arrays.clear()
+    say("holds", stamp(last), *left(peer))
+    del last
+    deadline = time.monotonic() + 20
+    while not peer.closed and time.monotonic() < deadline:
+        time.sleep(0.001)
+    sockets = sum("socket:" in os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}"))
+    say("holds nothing", "of it in", maps(), f"maps, {sockets} sockets, closed", peer.closed)
+
+
+def stamped(got):
+    if stamp(got.array) != int(got.label) or got.array.flags.writeable:
+        say("violation:", got)
+    return got.array
+
+
+def stamp(array):
+    """What every element is."""
+    return array[0] if (array == array[0]).all() else f"violation: {array}"
+
+
+def maps():
+    """How many arenas of others are mapped."""
+    with open("/proc/self/maps") as f:
+        return sum("/memfd:tenure" in line and "r--s" in line for line in f)
+
+
+def left(peer):
+    return "of it in", maps(), "map, closed", peer.closed
 
 
 if __name__ == "__main__":

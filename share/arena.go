@@ -1,0 +1,314 @@
+package share
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/internal/osmem"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// arena is a memfd and the blocks in it.
+type arena struct {
+	id     uint64
+	shm    *osmem.Shared
+	data   []byte
+	buf    *memory.Buffer // what the figures count
+	spans  *spans
+	blocks map[int]*block // by offset
+	large  bool           // for one tensor at a time
+	peers  int            // that have it mapped, or are about to
+	going  bool           // is being given back
+}
+
+// block is a part of an arena that is not free.
+type block struct {
+	arena      *arena
+	span       *span
+	bytes      int // that were asked for
+	generation uint32
+	refs       int            // leases and tickets
+	hold       *memory.Buffer // the hold that all of them are; nil while there are none
+	shared     bool           // offered at least once
+}
+
+const (
+	firstArena = 4 << 20
+	lastArena  = 256 << 20
+	largeBytes = 32 << 20 // from here on a tensor has an arena of its own
+	hugePage   = 2 << 20
+)
+
+// Alloc returns a buffer in an arena: what is made there with [tensor.Make] is offered without a copy. Its contents are
+// undefined. When there is no room, and no memory for another arena, empty arenas go back and the collector looks for dropped
+// buffers; then it is [tensor.ErrLimit].
+func (o *Owner) Alloc(bytes int) (*memory.Buffer, error) {
+	if bytes < 0 || bytes > math.MaxInt-hugePage {
+		return nil, fmt.Errorf("share: allocate: got %d bytes, want 0 to %d", bytes, math.MaxInt-hugePage)
+	}
+	b, err := o.take(bytes)
+	if err == nil && b == nil {
+		b, err = o.takeNew(bytes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("share: allocate %d bytes: %w", bytes, err)
+	}
+	crashAt(3)
+	at := b.span.at
+	return memory.Adopt(b.arena.data[at:at+bytes], 0, func() { o.freed(b) }), nil
+}
+
+// take finds room in the arenas; nil if there is none.
+func (o *Owner) take(bytes int) (*block, error) {
+	size := roundUp(bytes)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return nil, fmt.Errorf("the owner is %w", ErrClosed)
+	}
+	var best *arena
+	for _, a := range o.arenas {
+		switch {
+		case a.large != (size >= largeBytes):
+		case !a.large:
+			if s := a.spans.take(size); s != nil {
+				return o.occupy(a, s, bytes), nil
+			}
+		case len(a.blocks) == 0 && a.spans.size >= size && (best == nil || a.spans.size < best.spans.size):
+			best = a
+		}
+	}
+	// One that is much too large waits for a tensor that needs it.
+	if best != nil && best.spans.size/2 <= size {
+		return o.occupy(best, best.spans.take(size), bytes), nil
+	}
+	return nil, nil
+}
+
+func (o *Owner) occupy(a *arena, s *span, bytes int) *block {
+	o.generation++
+	b := &block{arena: a, span: s, bytes: bytes, generation: o.generation}
+	a.blocks[s.at] = b
+	return b
+}
+
+// takeNew makes an arena for the block, and room for the arena if need be.
+func (o *Owner) takeNew(bytes int) (b *block, err error) {
+	o.grow.Lock()
+	defer o.grow.Unlock()
+	o.drain()
+	enough := func() bool {
+		if b, err = o.take(bytes); b != nil || err != nil { // another goroutine, or a release, may have made room
+			return true
+		}
+		if err = o.addArena(bytes); err == nil {
+			b, err = o.take(bytes)
+		}
+		return !errors.Is(err, tensor.ErrLimit)
+	}
+	if enough() {
+		return b, err
+	}
+	o.Collect()
+	o.setWanted(true)
+	defer o.setWanted(false)
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
+	defer cancel()
+	for again := true; again; {
+		o.mu.Lock()
+		returned := o.returned // before the look, so that nothing is missed
+		o.mu.Unlock()
+		if enough() {
+			return b, err
+		}
+		again = o.awaitReturn(ctx, returned)
+	}
+	memory.CollectUntil(func() bool {
+		o.Collect()
+		return enough()
+	})
+	return b, err
+}
+
+// addArena makes an arena that has room for a block.
+func (o *Owner) addArena(bytes int) error {
+	least := (roundUp(bytes) + hugePage - 1) / hugePage * hugePage
+	o.mu.Lock()
+	held, pooled, mapped := o.held, 0, int64(0)
+	for _, a := range o.arenas {
+		if !a.large {
+			pooled += len(a.data)
+		}
+	}
+	for a := range o.retired {
+		mapped += int64(len(a.data))
+	}
+	o.mu.Unlock()
+	size := least
+	if roundUp(bytes) < largeBytes { // three times what there is: each arena is a descriptor, and a quarter is in use at worst
+		size = max(least, min(max(3*pooled, firstArena), lastArena))
+	}
+	if o.limit > 0 {
+		left := o.limit - held
+		if int64(least) > left {
+			return fmt.Errorf("got %d bytes in arenas, %d of them given back and still mapped by peers, and want %d more, the owner's limit is %d: %w",
+				held, mapped, least, o.limit, tensor.ErrLimit)
+		}
+		size = int(min(int64(size), left/hugePage*hugePage)) // at least least, which is a multiple too
+	}
+	a, err := newArena(size)
+	if err != nil && size > least {
+		a, err = newArena(least)
+	}
+	if err != nil {
+		return err
+	}
+	a.large = roundUp(bytes) >= largeBytes
+	o.mu.Lock()
+	if o.closed {
+		o.mu.Unlock()
+		release(a.buf)
+		return fmt.Errorf("the owner is %w", ErrClosed)
+	}
+	o.arenas = append(o.arenas, a)
+	slices.SortFunc(o.arenas, func(a, b *arena) int { return cmp.Compare(addressOf(a.data), addressOf(b.data)) })
+	o.held += int64(len(a.data))
+	o.mu.Unlock()
+	crashAt(1)
+	return nil
+}
+
+func newArena(size int) (*arena, error) {
+	var id [8]byte
+	rand.Read(id[:])
+	a := &arena{id: binary.LittleEndian.Uint64(id[:]) | 1, blocks: map[int]*block{}}
+	shm, err := osmem.NewShared(fmt.Sprintf("tenure:%.8s:%x", instance(), a.id), size)
+	if err != nil {
+		if errors.Is(err, osmem.ErrNoMemory) {
+			err = fmt.Errorf("%w (%w)", err, tensor.ErrLimit)
+		}
+		return nil, err
+	}
+	a.shm, a.data = shm, shm.Bytes()
+	a.buf, err = memory.Own(a.data, memory.Shared, func() {
+		if err := shm.Close(); err != nil {
+			invariant.Failf("share: %v", err)
+		}
+	})
+	if err != nil {
+		shm.Close()
+		return nil, err
+	}
+	a.buf.SetLabel("shared arena")
+	a.spans = newSpans(len(a.data))
+	return a, nil
+}
+
+func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
+
+// retireEmpty takes the arenas without blocks out of the table, tells the peers, and returns their bytes. The caller has o.mu,
+// and calls giveBack after it.
+func (o *Owner) retireEmpty() (bytes int64) {
+	o.arenas = slices.DeleteFunc(o.arenas, func(a *arena) bool {
+		if len(a.blocks) > 0 {
+			return false
+		}
+		bytes += int64(len(a.data))
+		o.retired[a] = struct{}{}
+		for p := range o.peers {
+			p.retire(a)
+		}
+		return true
+	})
+	return bytes
+}
+
+// giveBack gives the retired arenas back to the system that no peer has mapped. While one has, the pages are there whatever
+// this process does, so they are counted, here and in the figures of package memory. The caller does not have o.mu.
+func (o *Owner) giveBack() {
+	o.mu.Lock()
+	var over []*arena
+	for a := range o.retired {
+		if a.peers == 0 && !a.going {
+			a.going = true
+			over = append(over, a)
+		}
+	}
+	o.mu.Unlock()
+	if len(over) == 0 {
+		return
+	}
+	for _, a := range over {
+		release(a.buf)
+	}
+	o.mu.Lock()
+	for _, a := range over {
+		delete(o.retired, a)
+		o.held -= int64(len(a.data))
+	}
+	o.tellReturn()
+	o.mu.Unlock()
+}
+
+func (o *Owner) setWanted(is bool) {
+	o.mu.Lock()
+	o.wanted = is
+	o.mu.Unlock()
+}
+
+// tellReturn wakes the allocation that waits for room. The caller has o.mu.
+func (o *Owner) tellReturn() {
+	if o.wanted {
+		close(o.returned)
+		o.returned = make(chan struct{})
+	}
+}
+
+// An allocation that finds no room waits for arenas that peers are to let go of, which living ones do at once, and for a moment
+// for releases that may be on their way.
+const (
+	patient = time.Second
+	moment  = 10 * time.Millisecond
+)
+
+// awaitReturn waits until returned is closed, which happens when bytes have come back; false if none will, or not in time.
+func (o *Owner) awaitReturn(ctx context.Context, returned <-chan struct{}) bool {
+	o.mu.Lock()
+	most := time.Duration(0)
+	switch {
+	case len(o.retired) > 0:
+		most = patient
+	case len(o.peers) > 0:
+		most = moment
+	}
+	holders := slices.Collect(maps.Keys(o.peers))
+	o.mu.Unlock()
+	if most == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	var work sync.WaitGroup
+	for _, p := range holders { // what they say is read by whoever waits for it
+		work.Go(func() { _ = p.await(ctx, returned) })
+	}
+	work.Wait()
+	select {
+	case <-returned:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,91 @@
+package share
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+func listCommon(ctx context.Context, opts []Option) ([]CommonBytes, error) {
+	dir, err := resolve(opts)
+	if err != nil {
+		return nil, err
+	}
+	dir = filepath.Join(dir, "common")
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // nobody ever had any
+	}
+	folder, err := privateFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	removeStale(folder)
+	copies := map[copyID]*CommonBytes{}
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	for _, path := range socketsOf(folder, "") {
+		asking.Go(func() {
+			id, h, err := identify(ctx, path)
+			if isNobody(err) {
+				return // it has ended since
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if copies[id] == nil {
+				copies[id] = &CommonBytes{Key: id.key, Bytes: h.size}
+			}
+			copies[id].add(CommonHolder{PID: h.pid, Command: commandOf(h.pid), Silent: err != nil})
+		})
+	}
+	asking.Wait()
+	return inOrder(copies), context.Cause(ctx)
+}
+
+// copyID tells one copy from another, also one with the same key.
+type copyID struct {
+	key   string
+	inode uint64
+}
+
+// identify asks a holder which copy it has. Of one that does not answer the name of its socket says what there is to know.
+func identify(ctx context.Context, path string) (copyID, held, error) {
+	short, _, _ := strings.Cut(filepath.Base(path), ".")
+	h, err := question(ctx, path)
+	if err != nil {
+		return copyID{key: short}, h, err
+	}
+	defer closeDescriptor(h.fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(h.fd, &st); err != nil {
+		return copyID{key: short}, h, err
+	}
+	h.size = int(st.Size)
+	return copyID{h.key.String(), st.Ino}, h, nil
+}
+
+// add notes a holder, once if it has the copy twice. One in another container has no number here.
+func (c *CommonBytes) add(h CommonHolder) {
+	if h.PID == 0 || !slices.ContainsFunc(c.Holders, func(o CommonHolder) bool { return o.PID == h.PID }) {
+		c.Holders = append(c.Holders, h)
+	}
+}
+
+// inOrder sorts copies by key and holders by number.
+func inOrder(copies map[copyID]*CommonBytes) (list []CommonBytes) {
+	for _, c := range copies {
+		slices.SortFunc(c.Holders, func(a, b CommonHolder) int { return cmp.Compare(a.PID, b.PID) })
+		list = append(list, *c)
+	}
+	slices.SortFunc(list, func(a, b CommonBytes) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Holders[0].PID, b.Holders[0].PID))
+	})
+	return list
+}
