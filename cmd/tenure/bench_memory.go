@@ -28,8 +28,8 @@ func benchCommand() *cobra.Command {
 	var asJSON, operations bool
 	mem := &cobra.Command{
 		Use:   "memory",
-		Short: "Bytes of four networks: copied, released promptly, donated, planned",
-		Long: `memory runs four networks one operation at a time and says how many bytes that
+		Short: "Bytes of five networks: held, released promptly, donated, planned",
+		Long: `memory runs five networks one operation at a time and says how many bytes that
 took, weights aside: with every intermediate held to the end, with each released
 after its last use, with each given up at its last use (so that results lie in
 operands' bytes), with those results from an arena, and from a plan, which is run. The
@@ -60,6 +60,7 @@ bytes as the operators allow.`,
 	mem.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
 	mem.Flags().BoolVar(&operations, "operations", false, "print too what each operation reads, writes and takes when operands are given up")
 	cmd.AddCommand(mem)
+	wantCommand(cmd)
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -17,12 +18,15 @@ func checkCommand() *cobra.Command {
 		Long: `check compiles the model for the shapes that the plan names and proves the
 plan: that every operand holds its value when it is read, that nothing is
 overwritten that is still needed, and that the figures add up. It says the
-first violation and exits with 1 when the plan does not hold.`,
+first violation and exits with 1 when the plan does not hold. A PLAN.json of -
+is standard input.`,
 		Example: `  tenure plan model.onnx --json > plan.json
-  tenure check model.onnx plan.json`,
-		Args: exactly("MODEL", "PLAN.json"),
+  tenure check model.onnx plan.json
+  tenure plan model.onnx --json | tenure check model.onnx -`,
+		Args:              exactly("MODEL", "PLAN.json"),
+		ValidArgsFunction: modelFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := readPlan(args[1])
+			p, err := readPlan(cmd.InOrStdin(), args[1])
 			if err != nil {
 				return err
 			}
@@ -40,13 +44,17 @@ first violation and exits with 1 when the plan does not hold.`,
 	}
 }
 
-func readPlan(path string) (*plan.Plan, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+// readPlan reads a plan from a file, or from standard input under the name "-".
+func readPlan(in io.Reader, path string) (*plan.Plan, error) {
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
 	}
-	defer f.Close()
-	p, err := plan.ReadJSON(f)
+	p, err := plan.ReadJSON(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -1,54 +1,17 @@
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/internal/wholefile"
 	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/tensor/npy"
 )
-
-// writeFile writes a file whole or not at all: what was there stays until
-// the new file is complete.
-func writeFile(path string, write func(io.Writer) error) error {
-	if info, err := os.Stat(path); err == nil && info.Mode()&(fs.ModeDevice|fs.ModeNamedPipe) != 0 {
-		return writeTo(path, os.O_WRONLY, write) // such as /dev/stdout: there is nothing to rename
-	}
-	part := fmt.Sprintf("%s.%d.part", path, os.Getpid())
-	if err := writeTo(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, write); err != nil {
-		_ = os.Remove(part) // the first error is the one to know
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if err := os.Rename(part, path); err != nil {
-		_ = os.Remove(part) // the first error is the one to know
-		return err
-	}
-	return nil
-}
-
-func writeTo(path string, how int, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, how, 0o666)
-	if err != nil {
-		var e *fs.PathError
-		if errors.As(err, &e) {
-			return e.Err // the caller names the file that is wanted
-		}
-		return err
-	}
-	b := bufio.NewWriter(f)
-	err = write(b)
-	if err == nil {
-		err = b.Flush()
-	}
-	return errors.Join(err, f.Close())
-}
 
 // makeFolder makes the folder of --output, before anything runs.
 func makeFolder(path string) error {
@@ -72,7 +35,7 @@ func save(folder, format string, infos []tenure.Info, out tenure.Outputs) ([]str
 			write = func(w io.Writer) error { return onnx.WriteTensor(w, infos[i].Name, x) }
 			files[i] = filepath.Join(folder, fmt.Sprintf("output_%d.pb", i))
 		}
-		if err := writeFile(files[i], write); err != nil {
+		if err := wholefile.Write(files[i], write); err != nil {
 			return nil, err
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,38 +11,6 @@ import (
 
 	"github.com/tenure-go/tenure"
 )
-
-// TestWriteFile replaces a file whole, and leaves it and nothing else where
-// the writing fails.
-func TestWriteFile(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "x")
-	text := func(s string, err error) func(io.Writer) error {
-		return func(w io.Writer) error {
-			_, _ = io.WriteString(w, s)
-			return err
-		}
-	}
-	if err := writeFile(path, text("old", nil)); err != nil {
-		t.Fatal(err)
-	}
-	broken := errors.New("broken")
-	if err := writeFile(path, text("half", broken)); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), path) {
-		t.Errorf("got %v, want an error that names the file and is %v", err, broken)
-	}
-	if got, _ := os.ReadFile(path); string(got) != "old" {
-		t.Errorf("after a write that failed: got %q, want what was there", got)
-	}
-	if err := writeFile(path, text("new", nil)); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := os.ReadFile(path); string(got) != "new" {
-		t.Errorf("got %q, want the new text", got)
-	}
-	if list, _ := os.ReadDir(dir); len(list) != 1 {
-		t.Errorf("got %d files, want no other than the one written", len(list))
-	}
-}
 
 func TestFileNames(t *testing.T) {
 	var infos []tenure.Info

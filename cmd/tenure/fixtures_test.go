@@ -11,6 +11,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/tenure-go/tenure/internal/wholefile"
 	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/tensor"
 	"github.com/tenure-go/tenure/tensor/npy"
@@ -61,7 +62,7 @@ func writeFixtures(dir string) error {
 		"deep.png":    deepPicture,
 		"huge.png":    hugePicture,
 	} {
-		errs = append(errs, writeFile(filepath.Join(dir, name), write))
+		errs = append(errs, wholefile.Write(filepath.Join(dir, name), write))
 	}
 	return errors.Join(errs...)
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -151,7 +153,7 @@ func missing(m *tenure.Model, in map[string]*tensor.Tensor) error {
 func (f *runFlags) readFile(m *tenure.Model, name, path string, in map[string]*tensor.Tensor) ([]given, error) {
 	one := func(t *tensor.Tensor, err error) ([]given, error) {
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, err // with the file's name
 		}
 		return []given{{name, path, t}}, nil
 	}
@@ -160,6 +162,13 @@ func (f *runFlags) readFile(m *tenure.Model, name, path string, in map[string]*t
 	}
 	if _, ok := inputOf(m, name); name != "" && !ok {
 		return nil, fmt.Errorf("%s: the model has no input %q, want one of %s: %w", path, name, inputNames(m), tenure.ErrInput)
+	}
+	if path == "-" {
+		t, err := npy.Read(f.stdin)
+		if err != nil {
+			err = fmt.Errorf("standard input: %w", err)
+		}
+		return one(t, err)
 	}
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".npy":
@@ -182,9 +191,13 @@ func (f *runFlags) readFile(m *tenure.Model, name, path string, in map[string]*t
 			return nil, fmt.Errorf("%s: there is no input for the picture: %w", path, tenure.ErrInput)
 		}
 		name = target
-		return one(f.image.read(path, info))
+		t, err := f.image.read(path, info)
+		if opening := new(fs.PathError); err != nil && !errors.As(err, &opening) {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return one(t, err)
 	default:
-		return nil, usagef("%s: got a file of type %q, want .npy, .npz, .pb, .png or .jpg", path, ext)
+		return nil, usagef("%s: got a file whose name ends in %q, want .npy, .npz, .pb, .png or .jpg, or - for an .npy from standard input", path, ext)
 	}
 }
 
@@ -192,7 +205,7 @@ func (f *runFlags) readFile(m *tenure.Model, name, path string, in map[string]*t
 func readArchive(name, path string) ([]given, error) {
 	entries, err := npy.ReadArchive(path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err // with the file's name
 	}
 	var list []given
 	var names []string

@@ -14,13 +14,14 @@ import (
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/pass"
 	"github.com/tenure-go/tenure/plan"
 )
 
 func inspectCommand() *cobra.Command {
 	var shapes []string
 	var asText, asJSON bool
-	var pass string
+	var after string
 	cmd := &cobra.Command{
 		Use:   "inspect MODEL",
 		Short: "List inputs, outputs, operators, the program's text",
@@ -29,27 +30,28 @@ count, opsets, weights, and what of it is not supported.
 
 --ir prints the program as it was loaded; with --shape for its open dimensions
 it prints the final program of a run, and with --pass NAME the program after
-that pass (fold, views, cse, dce, fuse, outputs, donate).`,
+that pass (` + passNames() + `).`,
 		Example: `  tenure inspect model.onnx
   tenure inspect model.onnx --ir --shape x=1,3,224,224 --pass fuse`,
-		Args: exactly("MODEL"),
+		Args:              exactly("MODEL"),
+		ValidArgsFunction: modelFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sizes, err := parseShapes(shapes)
 			if err != nil {
 				return err
 			}
-			if asText || pass != "" {
+			if asText || after != "" {
 				if asJSON {
 					return usagef("--json: want the list, not --ir or --pass, which print a program's text")
 				}
-				return inspectText(cmd.OutOrStdout(), args[0], sizes, len(shapes) > 0, pass)
+				return inspectText(cmd.OutOrStdout(), args[0], sizes, len(shapes) > 0, after)
 			}
 			return inspect(cmd.OutOrStdout(), args[0], asJSON)
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&asText, "ir", false, "print the program's text")
-	flags.StringVar(&pass, "pass", "", "print the program after the pass `NAME`")
+	flags.StringVar(&after, "pass", "", "print the program after the pass `NAME`")
 	flags.StringArrayVar(&shapes, "shape", nil, "sizes of an input with open dimensions, `NAME=SIZE,SIZE,...` (again for more inputs)")
 	flags.BoolVar(&asJSON, "json", false, "print the list as JSON")
 	return cmd
@@ -163,23 +165,33 @@ func (s *summary) print(w io.Writer) error {
 	return err
 }
 
-func inspectText(w io.Writer, path string, shapes tenure.Shapes, bound bool, pass string) error {
+// passNames lists the passes of a run, each once.
+func passNames() string {
+	var names []string
+	for _, p := range pass.Specialise {
+		if !slices.Contains(names, p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func inspectText(w io.Writer, path string, shapes tenure.Shapes, bound bool, after string) error {
+	if isPass := func(p pass.Pass) bool { return p.Name == after }; after != "" && !slices.ContainsFunc(pass.Specialise, isPass) {
+		return usagef("--pass %s: want one of %s", after, passNames())
+	}
 	m, err := tenure.Load(path)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	if !bound && pass == "" {
+	if !bound && after == "" {
 		_, err := io.WriteString(w, m.Program().String())
 		return err
 	}
 	text := ""
-	var passes []string
 	p, err := m.Specialise(shapes, func(name string, p *ir.Program) error {
-		if !slices.Contains(passes, name) {
-			passes = append(passes, name)
-		}
-		if name == pass {
+		if name == after {
 			text = p.String() // of a pass that runs twice, the last time
 		}
 		return nil
@@ -187,11 +199,8 @@ func inspectText(w io.Writer, path string, shapes tenure.Shapes, bound bool, pas
 	if err != nil {
 		return hintShapes(m, shapes, err)
 	}
-	if pass == "" {
+	if after == "" {
 		text = p.String()
-	}
-	if text == "" {
-		return usagef("--pass %s: want one of %s", pass, strings.Join(passes, ", "))
 	}
 	_, err = io.WriteString(w, text)
 	return err

@@ -6,6 +6,7 @@
 //	tenure check MODEL P   prove a stored plan against a model
 //	tenure inspect MODEL   list inputs, outputs, operators, the program's text
 //	tenure share serve F   lend tensors to other processes; list, get, drop, watch
+//	tenure bench memory    what networks take, held, released, donated, planned
 //
 // It exits with 0 when it did what was asked, 1 when that failed, 2 when it
 // was asked in a way that it does not understand. Reports go to standard
@@ -21,11 +22,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 )
+
+func init() { cobra.EnableCommandSorting = false } // help lists the commands in the order in which one needs them
 
 func main() { os.Exit(Main()) }
 
@@ -76,8 +81,10 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// oneLine keeps an error on the line that scripts read.
-func oneLine(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "\n", "; ") }
+// oneLine keeps an error on the line that scripts read, and what files and other processes have put into it from the terminal.
+func oneLine(s string) string {
+	return clean(strings.NewReplacer("\n", "; ", "\t", " ").Replace(strings.TrimSpace(s)))
+}
 
 func command() *cobra.Command {
 	root := &cobra.Command{
@@ -88,23 +95,77 @@ func command() *cobra.Command {
 Exit codes: 0 done, 1 the run or the check failed, 2 the command line was not understood.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("got command %q, want run, plan, check, inspect, share or bench", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_ = cmd.Help()
-			return usagef("got no command, want run, plan, check, inspect, share or bench")
-		},
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Version:       version(),
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%s: %w", cmd.Name(), err)
+		return usagef("%s%w", prefix(cmd), err)
 	})
 	root.AddCommand(runCommand(), planCommand(), checkCommand(), inspectCommand(), shareCommand(), benchCommand())
+	wantCommand(root)
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	show := help.Run
+	help.Run, help.RunE = nil, func(cmd *cobra.Command, args []string) error {
+		if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+			return usagef("help: got %q, want a command", strings.Join(args, " "))
+		}
+		show(cmd, args)
+		return nil
+	}
 	return root
+}
+
+// wantCommand makes it an error to call cmd, which only has commands of its own, without one of them.
+func wantCommand(cmd *cobra.Command) {
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	want := strings.Join(names, ", ")
+	if i := strings.LastIndex(want, ", "); i >= 0 {
+		want = want[:i] + " or " + want[i+2:]
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usagef("%sgot command %q, want %s", prefix(cmd), args[0], want)
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		_ = cmd.Help()
+		return usagef("%sgot no command, want %s", prefix(cmd), want)
+	}
+}
+
+// prefix is the words of a command, as errors begin with them: none for tenure itself.
+func prefix(cmd *cobra.Command) string {
+	if _, words, ok := strings.Cut(cmd.CommandPath(), " "); ok {
+		return words + ": "
+	}
+	return ""
+}
+
+// version says which build this is: of a version of the module, or of a commit.
+func version() string {
+	v := "unknown"
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v = info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && v == "(devel)" {
+				v = s.Value
+			}
+		}
+	}
+	return fmt.Sprintf("tenure %s, %s %s/%s", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// modelFiles completes the first argument with model files.
+func modelFiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return []string{"onnx"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // exactly wants the arguments that are named.
@@ -113,6 +174,10 @@ func exactly(names ...string) cobra.PositionalArgs {
 		if len(args) == len(names) {
 			return nil
 		}
-		return usagef("%s: got %d arguments, want %s", cmd.Name(), len(args), strings.Join(names, " "))
+		want := strings.Join(names, " ")
+		if want == "" {
+			want = "none"
+		}
+		return usagef("%sgot %s, want %s", prefix(cmd), countText(len(args), "argument", "arguments"), want)
 	}
 }

@@ -5,21 +5,56 @@ import (
 	"context"
 	"debug/elf"
 	"encoding/json"
+	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tenure-go/tenure"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected output in testdata/script")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"tenure": main})
+	testscript.Main(m, map[string]func(){"tenure": main, "serve-model": serveModel})
+}
+
+// serveModel plays a service in scripts: it runs the model of its first argument on the picture of the second, with shared weights, and
+// is ready for the next until it is interrupted.
+func serveModel() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	f := &runFlags{inputs: os.Args[2:]}
+	f.image.scale = 1.0 / 255
+	serve := func() error {
+		m, err := tenure.Load(os.Args[1], tenure.WithSharedWeights())
+		if err != nil {
+			return err
+		}
+		in, err := f.read(m)
+		if err != nil {
+			return err
+		}
+		a, err := f.answer(ctx, m, in)
+		if err != nil {
+			return err
+		}
+		<-ctx.Done()
+		release(in)
+		return errors.Join(a.out.Release(), m.Close())
+	}
+	if err := serve(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // TestScripts runs the command as a person would; each script says what it

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/internal/wholefile"
 	"github.com/tenure-go/tenure/plan"
 )
 
@@ -22,7 +23,8 @@ and why. The plan was proved before it is shown.`,
 		Example: `  tenure plan examples/digits/digits.onnx --shape image=1,1,8,8
   tenure plan model.onnx --json > plan.json
   tenure plan model.onnx --html plan.html`,
-		Args: exactly("MODEL"),
+		Args:              exactly("MODEL"),
+		ValidArgsFunction: modelFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			sizes, err := parseShapes(shapes)
 			if err != nil {
@@ -39,12 +41,12 @@ and why. The plan was proved before it is shown.`,
 				return err
 			}
 			if svg != "" {
-				if err := writeFile(svg, p.WriteSVG); err != nil {
+				if err := wholefile.Write(svg, p.WriteSVG); err != nil {
 					return err
 				}
 			}
 			if html != "" {
-				if err := writeFile(html, p.WriteHTML); err != nil {
+				if err := wholefile.Write(html, p.WriteHTML); err != nil {
 					return err
 				}
 			}

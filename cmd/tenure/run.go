@@ -30,6 +30,7 @@ type runFlags struct {
 	threads    int
 	shared     bool
 	json       bool
+	stdin      io.Reader // the input that is called "-"
 }
 
 func runCommand() *cobra.Command {
@@ -42,8 +43,8 @@ runs the model and prints the answer, with the bytes promised and measured.
 
 Inputs are .npy, .npz, .pb (an ONNX TensorProto, whose own name counts where
 none is given) or a PNG or JPEG picture. A file without a name is for the first
-input that no other file is for. Without inputs the missing ones are listed
-with their types and shapes.
+input that no other file is for; - is an .npy from standard input. Without
+inputs the missing ones are listed with their types and shapes.
 
 A picture is stretched to the input's height and width, transparent parts are
 white, and an input of one channel gets the brightness. Its pixels become
@@ -51,11 +52,13 @@ white, and an input of one channel gets the brightness. Its pixels become
 		Example: `  tenure run examples/digits/digits.onnx --input examples/digits/samples/7.png
   tenure run model.onnx --input tokens=ids.npy --input mask=mask.npy --output answers
   tenure run model.onnx --inputs-from test_data_set_0 --compare`,
-		Args: exactly("MODEL"),
+		Args:              exactly("MODEL"),
+		ValidArgsFunction: modelFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
+			f.stdin = cmd.InOrStdin()
 			return f.run(cmd.Context(), cmd.OutOrStdout(), args[0])
 		},
 	}
@@ -64,13 +67,13 @@ white, and an input of one channel gets the brightness. Its pixels become
 	flags.StringArrayVarP(&f.inputs, "input", "i", nil, "an input, `[NAME=]FILE` (again for more inputs)")
 	flags.StringVar(&f.inputsFrom, "inputs-from", "", "read input_0.pb, input_1.pb, ... of `DIR`, in the order of the model's inputs, where no --input is given")
 	flags.StringVarP(&f.output, "output", "o", "", "save every output into `DIR`")
-	flags.StringVar(&f.format, "format", "npy", "how outputs are saved: npy (NAME.npy) or pb (output_0.pb, ...)")
+	flags.StringVar(&f.format, "format", "npy", "the `FORMAT` in which outputs are saved: npy (NAME.npy) or pb (output_0.pb, ...)")
 	flags.BoolVar(&f.compare, "compare", false, "compare with output_0.pb, ... of --inputs-from; exit with 1 where they differ")
 	flags.Float64Var(&f.rtol, "rtol", 1e-3, "relative tolerance of --compare for floats")
 	flags.Float64Var(&f.atol, "atol", 1e-5, "absolute tolerance of --compare for floats")
 	flags.Float64Var(&f.image.scale, "scale", 1.0/255, "what the pixels of a picture, 0 to 255, are multiplied with")
-	flags.Float64SliceVar(&f.image.mean, "mean", nil, "what is subtracted after that, per channel")
-	flags.Float64SliceVar(&f.image.std, "std", nil, "what the rest is divided by, per channel")
+	flags.Float64SliceVar(&f.image.mean, "mean", nil, "what is subtracted after that, per channel: `NUMBER,...`")
+	flags.Float64SliceVar(&f.image.std, "std", nil, "what the rest is divided by, per channel: `NUMBER,...`")
 	flags.IntVar(&f.top, "top", 5, "how many of the largest elements are printed where an output is one row of floats or a few")
 	flags.IntVar(&f.threads, "threads", 0, "workers (default: one per processor)")
 	flags.BoolVar(&f.shared, "shared-weights", false, "read one copy of the weights with all processes that run the model so (Linux)")

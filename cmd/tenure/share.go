@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenure-go/tenure/internal/wholefile"
 	"github.com/tenure-go/tenure/share"
 )
 
@@ -22,18 +23,9 @@ copying them, and shows who holds what. docs/share.md is the protocol.
 Names are sockets in a directory of the user's own: --dir, else
 $TENURE_SHARE_DIR, else a place below $XDG_RUNTIME_DIR or /run/user. Containers
 that have the directory mounted share with each other and with the host.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("share: got command %q, want serve, list, get, drop or watch", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_ = cmd.Help()
-			return usagef("share: got no command, want serve, list, get, drop or watch")
-		},
 	}
 	cmd.AddCommand(serveCommand(), listCommand(), getCommand(), dropCommand(), watchCommand())
+	wantCommand(cmd)
 	return cmd
 }
 
@@ -123,7 +115,7 @@ func get(ctx context.Context, w io.Writer, p *share.Peer, name, output string) e
 	case "-":
 		err = write(w)
 	default:
-		err = writeFile(output, write)
+		err = wholefile.Write(output, write)
 	}
 	return errors.Join(err, r.Tensor.Release())
 }

@@ -30,21 +30,24 @@ the tensors that it has published, and the leases: which process holds how many
 bytes of it, since when. A lease with the state "ticket" is a ticket that nobody
 has claimed. Bytes in limbo are those whose owner let go while others hold them.
 
+Without a NAME it also lists the weights that processes have in common
+(tenure run --shared-weights), and who has them.
+
 Names whose process was killed are cleared away, and said so once.`,
 		Args: optional("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			owners, err := f.owners(cmd.Context(), args)
+			all, err := f.look(cmd.Context(), args)
 			if err != nil {
 				return err
 			}
 			if asJSON {
 				e := json.NewEncoder(cmd.OutOrStdout())
 				e.SetIndent("", "  ")
-				err = e.Encode(owners)
+				err = e.Encode(all)
 			} else {
-				err = printOwners(cmd.OutOrStdout(), owners, blocks)
+				err = all.print(cmd.OutOrStdout(), blocks)
 			}
-			return errors.Join(err, failures(owners))
+			return errors.Join(err, failures(all.Names))
 		},
 	}
 	f.addDir(cmd)
@@ -59,8 +62,14 @@ func optional(name string) cobra.PositionalArgs {
 		if len(args) <= 1 {
 			return nil
 		}
-		return usagef("%s: got %d arguments, want %s or none", cmd.Name(), len(args), name)
+		return usagef("%sgot %d arguments, want %s or none", prefix(cmd), len(args), name)
 	}
+}
+
+// listing is what there is to see.
+type listing struct {
+	Names  []ownerState        `json:"names"`
+	Common []share.CommonBytes `json:"common"`
 }
 
 // ownerState is what there is to say of a name.
@@ -69,6 +78,17 @@ type ownerState struct {
 	Stale bool         `json:"stale"` // its process was killed; the name is cleared away
 	Error string       `json:"error,omitempty"`
 	State *share.State `json:"state,omitempty"`
+}
+
+// look asks all processes that share something, or the owner behind a name.
+func (f *placeFlags) look(ctx context.Context, args []string) (l listing, err error) {
+	l.Common = []share.CommonBytes{}
+	if l.Names, err = f.owners(ctx, args); err != nil || len(args) > 0 {
+		return l, err
+	}
+	common, err := share.ListCommon(ctx, f.options()...)
+	l.Common = append(l.Common, common...)
+	return l, err
 }
 
 // owners asks all owners, or the named one, for their state.
@@ -125,9 +145,9 @@ func failures(owners []ownerState) error {
 	return fmt.Errorf("%d of %d names did not answer", n, len(owners))
 }
 
-func printOwners(w io.Writer, owners []ownerState, blocks bool) error {
+func (l listing) print(w io.Writer, blocks bool) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for i, o := range owners {
+	for i, o := range l.Names {
 		if i > 0 {
 			fmt.Fprintln(t)
 		}
@@ -140,10 +160,32 @@ func printOwners(w io.Writer, owners []ownerState, blocks bool) error {
 			printState(t, o.Name, o.State, blocks)
 		}
 	}
-	if len(owners) == 0 {
+	for i, c := range l.Common {
+		if i > 0 || len(l.Names) > 0 {
+			fmt.Fprintln(t)
+		}
+		fmt.Fprintf(t, "common %s\n", commonText(c))
+		for _, h := range c.Holders {
+			state := "has"
+			if h.Silent {
+				state = "silent"
+			}
+			fmt.Fprintf(t, "  %s\t%d %s\n", state, h.PID, clean(h.Command))
+		}
+	}
+	if len(l.Names)+len(l.Common) == 0 {
 		fmt.Fprintln(t, "nobody shares anything here")
 	}
 	return t.Flush()
+}
+
+// commonText sums up bytes that processes have in common.
+func commonText(c share.CommonBytes) string {
+	size := plan.FormatBytes(int64(c.Bytes))
+	if c.Bytes == 0 {
+		size = "of a size that nobody answers for"
+	}
+	return fmt.Sprintf("%.16s: %s in %s", c.Key, size, countText(len(c.Holders), "process", "processes"))
 }
 
 func printState(w io.Writer, name string, s *share.State, blocks bool) {

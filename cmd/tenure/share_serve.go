@@ -39,9 +39,9 @@ own. Each is in memory once, however many processes read it.
 When it ends, or is killed, processes that have a tensor keep it.`,
 		Example: `  tenure share serve model.safetensors --name weights
   tenure share get weights embed.weight`,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("serve: got 0 arguments, want FILE...")
+				return usagef("%sgot 0 arguments, want FILE...", prefix(cmd))
 			}
 			return nil
 		},

@@ -91,11 +91,11 @@ func TestShareListsLeases(t *testing.T) {
 		}
 	}
 	got, _ = outputOf(t, 0, "share", "list", "camera", "--json", "--dir", dir)
-	var owners []ownerState
-	if err := json.Unmarshal([]byte(got), &owners); err != nil {
+	var all listing
+	if err := json.Unmarshal([]byte(got), &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(owners) != 1 || owners[0].Name != "camera" || len(owners[0].State.Leases) != 1 || owners[0].State.Leases[0].Bytes != 409600 || owners[0].State.Leases[0].Label != "frame \x1b[31m1" {
+	if owners := all.Names; len(owners) != 1 || owners[0].Name != "camera" || len(owners[0].State.Leases) != 1 || owners[0].State.Leases[0].Bytes != 409600 || owners[0].State.Leases[0].Label != "frame \x1b[31m1" {
 		t.Errorf("got %s, want one lease of 409600 bytes", got)
 	}
 }
@@ -115,7 +115,7 @@ func TestShareListGoesOn(t *testing.T) {
 		t.Fatalf("got %+v, want camera's state and an error of deaf", owners)
 	}
 	var text bytes.Buffer
-	if err := printOwners(&text, owners, false); err != nil {
+	if err := (listing{Names: owners}).print(&text, false); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(text.String(), "\ndeaf: share dial: ") {
@@ -147,13 +147,13 @@ func listenDeaf(t *testing.T, path string) net.Listener {
 
 func TestWatchScreen(t *testing.T) {
 	dir, _ := lent(t)
-	owners, err := (&placeFlags{dir: dir}).owners(t.Context(), nil)
+	all, err := (&placeFlags{dir: dir}).look(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var b bytes.Buffer
-	if err := drawScreen(&b, owners, now, 30, 24); err != nil {
+	if err := drawScreen(&b, all, now, 30, 24); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); !strings.HasPrefix(got, "\x1b[H03:04:05  (interrupt to end)\x1b[K\n") || !strings.HasSuffix(got, "\x1b[J") || strings.Contains(got, "\x1b[31m") {
@@ -165,19 +165,48 @@ func TestWatchScreen(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if err := drawScreen(&b, owners, now, 80, 5); err != nil {
+	if err := drawScreen(&b, all, now, 80, 5); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); strings.Count(got, "\n") != 4 || !strings.Contains(got, "... 2 more lines") {
 		t.Errorf("got %q, want four lines, the last about two more", got)
 	}
 	b.Reset()
-	if err := plainLines(&b, []ownerState{owners[0], {Name: "old", Stale: true}, {Name: "deaf", Error: "no\x1b[2J answer"}}, now); err != nil {
+	if err := plainLines(&b, listing{Names: []ownerState{all.Names[0], {Name: "old", Stale: true}, {Name: "deaf", Error: "no\x1b[2J answer"}}}, now); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
 	if len(lines) != 4 || !strings.HasPrefix(lines[0], "03:04:05 camera: process ") || lines[1] != "03:04:05 old: its process was killed" || lines[2] != "03:04:05 deaf: no?[2J answer" {
 		t.Errorf("got %q, want a line for each", lines)
+	}
+}
+
+// TestCommonInLists: processes that do not answer are shown as such, and none can write to the terminal.
+func TestCommonInLists(t *testing.T) {
+	all := listing{Common: []share.CommonBytes{
+		{Key: strings.Repeat("0123456789abcdef", 4), Bytes: 3 << 20, Holders: []share.CommonHolder{{PID: 7, Command: "a\x1b[31m"}, {PID: 12, Command: "b"}}},
+		{Key: "fedcba9876543210", Holders: []share.CommonHolder{{PID: 9, Command: "c", Silent: true}}},
+	}}
+	var b bytes.Buffer
+	if err := all.print(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	const want = `common 0123456789abcdef: 3.00 MiB in 2 processes
+  has  7 a?[31m
+  has  12 b
+
+common fedcba9876543210: of a size that nobody answers for in 1 process
+  silent  9 c
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &b, want)
+	}
+	b.Reset()
+	if err := plainLines(&b, all, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); !strings.HasPrefix(got, "03:04:05 common 0123456789abcdef: 3.00 MiB in 2 processes\n03:04:05 common fedcba9876543210: ") {
+		t.Errorf("got %q, want a line for each", got)
 	}
 }
 

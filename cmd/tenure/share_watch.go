@@ -21,7 +21,7 @@ func watchCommand() *cobra.Command {
 		Use:   "watch [NAME]",
 		Short: "Show who holds what, again every second",
 		Long: `watch shows what list shows, again every second, until it is interrupted: on a
-terminal in place, else a line for each name.`,
+terminal in place, else a line for each name and for weights in common.`,
 		Args: optional("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if every < 10*time.Millisecond {
@@ -43,12 +43,12 @@ terminal in place, else a line for each name.`,
 func (f *placeFlags) watch(ctx context.Context, w io.Writer, args []string, every time.Duration, count int) error {
 	draw := plainLines
 	if fd := int(os.Stdout.Fd()); w == io.Writer(os.Stdout) && term.IsTerminal(fd) {
-		draw = func(w io.Writer, owners []ownerState, now time.Time) error {
+		draw = func(w io.Writer, all listing, now time.Time) error {
 			width, height, err := term.GetSize(fd)
 			if err != nil {
 				return err
 			}
-			return drawScreen(w, owners, now, width, height)
+			return drawScreen(w, all, now, width, height)
 		}
 	}
 	tick := time.NewTicker(every)
@@ -60,24 +60,24 @@ func (f *placeFlags) watch(ctx context.Context, w io.Writer, args []string, ever
 			case <-tick.C:
 			}
 		}
-		owners, err := f.owners(ctx, args)
+		all, err := f.look(ctx, args)
 		if ctx.Err() != nil {
 			return nil // it was interrupted, as it should be
 		}
 		if err != nil {
 			return err
 		}
-		if err := draw(w, owners, time.Now()); err != nil {
+		if err := draw(w, all, time.Now()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// plainLines prints a line for each name.
-func plainLines(w io.Writer, owners []ownerState, now time.Time) error {
+// plainLines prints a line for each name, and for what processes have in common.
+func plainLines(w io.Writer, all listing, now time.Time) error {
 	var b bytes.Buffer
-	for _, o := range owners {
+	for _, o := range all.Names {
 		text := ""
 		switch {
 		case o.Stale:
@@ -89,15 +89,18 @@ func plainLines(w io.Writer, owners []ownerState, now time.Time) error {
 		}
 		fmt.Fprintf(&b, "%s %s: %s\n", now.Format(time.TimeOnly), o.Name, text)
 	}
+	for _, c := range all.Common {
+		fmt.Fprintf(&b, "%s common %s\n", now.Format(time.TimeOnly), commonText(c))
+	}
 	_, err := w.Write(b.Bytes())
 	return err
 }
 
 // drawScreen prints over what was printed before, no more than fits.
-func drawScreen(w io.Writer, owners []ownerState, now time.Time, width, height int) error {
+func drawScreen(w io.Writer, all listing, now time.Time, width, height int) error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%s  (interrupt to end)\n\n", now.Format(time.TimeOnly))
-	if err := printOwners(&text, owners, false); err != nil {
+	if err := all.print(&text, false); err != nil {
 		return err
 	}
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")

@@ -1,7 +1,9 @@
 // Command frames is a service that hands camera frames of 1920 x 1080 pixels to two Python workers without copying them. One of the
 // workers keeps dying with a frame in its hands; the other one does not notice, and no byte stays behind.
 //
-// The first argument names the Python interpreter (python3), which must have numpy. Run it in the root of the repository, or with
+//	go run ./examples/frames [PYTHON]
+//
+// PYTHON is the interpreter of the workers, python3 by default; it must have numpy. Run it in the root of the repository, or with
 // package tenure installed.
 package main
 
