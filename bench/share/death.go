@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
+	"os/exec"
 	"time"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -49,7 +49,7 @@ func killOne(ctx context.Context, self string, owner *share.Owner) (d death, err
 		return d, err
 	}
 	defer conn.Close()
-	h, err := startHolder(ctx, self, owner, theirs)
+	h, err := startHolder(ctx, exec.CommandContext(ctx, self, consumeHold), owner, theirs)
 	if err != nil {
 		return d, err
 	}
@@ -83,47 +83,4 @@ func killOne(ctx context.Context, self string, owner *share.Owner) (d death, err
 	d.end = (<-ended).Sub(start).Nanoseconds()
 	_ = h.cmd.Wait() // it was killed
 	return d, nil
-}
-
-// shared is what processes have open while tensors are shared.
-type shared struct {
-	tensors                int
-	owner, consumer        int
-	ownerArenas, ownerSock int
-}
-
-// countDescriptors shares many tensors at once.
-func countDescriptors(ctx context.Context, self string, n int) (s shared, err error) {
-	owner, err := share.NewOwner()
-	if err != nil {
-		return s, err
-	}
-	defer owner.Close()
-	socketsBefore, arenasBefore, err := descriptors(os.Getpid())
-	if err != nil {
-		return s, err
-	}
-	h, err := startHolder(ctx, self, owner)
-	if err != nil {
-		return s, err
-	}
-	err = h.hold(n, func() error {
-		x, err := tensor.Make(owner, dtype.U8, shape.MustOf(4096))
-		if err != nil {
-			return err
-		}
-		return errors.Join(h.peer.Offer(ctx, x), x.Release())
-	})
-	if err != nil {
-		return s, err
-	}
-	sockets, arenas, err := descriptors(os.Getpid())
-	if err != nil {
-		return s, err
-	}
-	s.tensors, s.ownerSock, s.ownerArenas = n, sockets-socketsBefore, arenas-arenasBefore
-	s.owner = s.ownerSock + s.ownerArenas
-	sockets, arenas, err = descriptors(h.cmd.Process.Pid)
-	s.consumer = sockets + arenas
-	return s, errors.Join(err, h.in.Close(), h.cmd.Wait())
 }

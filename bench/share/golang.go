@@ -298,9 +298,9 @@ type holder struct {
 	out  *bufio.Reader
 }
 
-// startHolder starts one; files are inherited by it.
-func startHolder(ctx context.Context, self string, owner *share.Owner, files ...*os.File) (*holder, error) {
-	h := &holder{cmd: exec.CommandContext(ctx, self, consumeHold)}
+// startHolder starts one by its command; files are inherited by it.
+func startHolder(ctx context.Context, cmd *exec.Cmd, owner *share.Owner, files ...*os.File) (*holder, error) {
+	h := &holder{cmd: cmd}
 	h.cmd.ExtraFiles = files
 	in, err := h.cmd.StdinPipe()
 	if err != nil {
@@ -325,7 +325,12 @@ func (h *holder) hold(n int, offer func() error) error {
 			return err
 		}
 	}
-	line, err := h.out.ReadString('\n')
+	return readHeld(h.out)
+}
+
+// readHeld waits until a process says that all that it was told of is held.
+func readHeld(out *bufio.Reader) error {
+	line, err := out.ReadString('\n')
 	if err == nil && strings.TrimSpace(line) != "held" {
 		err = fmt.Errorf("got %q, want held", line)
 	}

@@ -120,7 +120,12 @@ func run(ctx context.Context, w io.Writer, o options) error {
 	}
 	r := &report{sizes: o.sizes, paths: paths, steady: map[string]steady{}}
 	if o.many > 0 { // before other paths have sockets of their own
-		if r.descriptors, err = countDescriptors(ctx, self, o.many); err != nil {
+		python := o.python
+		if !slices.ContainsFunc(paths, func(p *path) bool { return p.name == pythonName }) {
+			python = ""
+		}
+		r.many = o.many
+		if r.descriptors, err = countDescriptors(ctx, self, python, o.many); err != nil {
 			return err
 		}
 	}

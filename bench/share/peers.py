@@ -1,13 +1,16 @@
 """Ways from one Python process to another, and the Python end of the one from Go.
 
-peers.py tenure        receives tensors from the process that started it
-peers.py MODE SIZE     is a producer: for each line "COUNT IDLE SECONDS" on standard input it hands so many tensors to a consumer of its
-                       own, at most for so long, and prints how many nanoseconds each took
+peers.py tenure consume  receives tensors from the process that started it
+peers.py tenure hold     reads how many tensors it is to hold, says "held" when it does, and holds them until its input ends
+peers.py tenure lend N   offers so many tensors to a process that holds them, says "held" then, and goes on until its input ends
+peers.py MODE SIZE       is a producer: for each line "COUNT IDLE SECONDS" on standard input it hands so many tensors to a consumer of its
+                         own, at most for so long, and prints how many nanoseconds each took
 """
 
 import json
 import multiprocessing
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +30,31 @@ def consume_tenure():
     for received in tenure.parent(owner):
         touch(received.array)
         received.close()
+
+
+def hold_tenure():
+    import tenure
+
+    peer = tenure.parent(tenure.Owner(leases=1 << 20))
+    held = [peer.receive() for _ in range(int(sys.stdin.readline()))]
+    print("held", flush=True)
+    sys.stdin.read()
+    del held
+
+
+def lend_tenure(count):
+    import tenure
+
+    owner = tenure.Owner()
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    child, peer = owner.spawn([sys.executable, __file__, "tenure", "hold"], **options)
+    print(count, file=child.stdin, flush=True)
+    for _ in range(int(count)):
+        peer.offer(owner.empty(4096, "u1"))
+    print(child.stdout.readline(), end="", flush=True)
+    sys.stdin.read()
+    child.stdin.close()
+    child.wait()
 
 
 def consume_pipe(pipe):
@@ -210,6 +238,6 @@ def timed(hand, count, idle, seconds):
 
 if __name__ == "__main__":
     if sys.argv[1] == "tenure":
-        consume_tenure()
+        {"consume": consume_tenure, "hold": hold_tenure, "lend": lend_tenure}[sys.argv[2]](*sys.argv[3:])
     else:
         produce(sys.argv[1], int(sys.argv[2]))

@@ -14,7 +14,17 @@ import (
 	"time"
 )
 
-const script = "share/peers.py"
+const (
+	script = "share/peers.py"
+	client = "../python" // seen from where the command runs
+)
+
+// clientCommand runs a part of the script that needs the client.
+func clientCommand(ctx context.Context, python, part string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, python, append([]string{script, "tenure", part}, args...)...)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+client+":"+os.Getenv("PYTHONPATH"))
+	return cmd
+}
 
 // allPaths lists the paths that can run here, and why others cannot.
 func allPaths(self string, o options) (paths []*path, missing []string) {
@@ -31,14 +41,11 @@ func allPaths(self string, o options) (paths []*path, missing []string) {
 	if err := has("numpy"); err != nil {
 		return only(paths, o.only), []string{fmt.Sprintf("paths in Python: %s has no numpy (%v)", o.python, err)}
 	}
-	client := filepath.Join("..", "python")
 	if _, err := os.Stat(filepath.Join(client, "tenure")); err != nil {
 		missing = append(missing, pythonName+": "+err.Error())
 	} else {
 		paths = append(paths, &path{name: pythonName, about: "share, in place", start: func(ctx context.Context, size int) (session, error) {
-			cmd := exec.CommandContext(ctx, o.python, script, "tenure")
-			cmd.Env = append(os.Environ(), "PYTHONPATH="+client+":"+os.Getenv("PYTHONPATH"))
-			return startLender(ctx, cmd, size)
+			return startLender(ctx, clientCommand(ctx, o.python, "consume"), size)
 		}})
 	}
 	for _, p := range []struct {

@@ -13,7 +13,8 @@ type report struct {
 	paths       []*path
 	figures     map[string]*figures
 	steady      map[string]steady
-	descriptors shared
+	many        int // tensors that were shared at once to count descriptors
+	descriptors []shared
 	deaths      []death
 }
 
@@ -105,8 +106,8 @@ func (r *report) writeGoals(w io.Writer) {
 			goal(name+", page faults and maps", "0", fmt.Sprintf("%d and %d in %d hand-overs, both processes", st.faults, st.maps, st.handOvers))
 		}
 	}
-	if s := r.descriptors; s.tensors > 0 {
-		goal(fmt.Sprintf("descriptors with %d tensors shared", s.tensors), "<= 4", fmt.Sprintf("%d in the owner (%d sockets, %d arenas), %d in the consumer", s.owner, s.ownerSock, s.ownerArenas, s.consumer))
+	for _, s := range r.descriptors {
+		goal(fmt.Sprintf("descriptors with %d tensors shared, %s", r.many, s.who), "<= 4", fmt.Sprintf("%d: %d sockets, %d arenas", s.sockets+s.arenas, s.sockets, s.arenas))
 	}
 	if len(r.deaths) > 0 {
 		var free, end, more []int64

@@ -26,11 +26,17 @@ import (
 // Serve answers requests with Tenure until it is told to exit or the requests
 // end.
 func Serve(in io.Reader, out io.Writer) error {
+	s := &server{}
+	defer s.close()
+	return Answer(in, out, s.answer)
+}
+
+// Answer answers requests with what a function says until it is told to exit
+// or the requests end.
+func Answer(in io.Reader, out io.Writer, answer func(q Request) (Reply, error)) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
 	answers := json.NewEncoder(out)
-	s := &server{}
-	defer s.close()
 	for lines.Scan() {
 		var q Request
 		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
@@ -39,7 +45,7 @@ func Serve(in io.Reader, out io.Writer) error {
 		if q.Do == "exit" {
 			return nil
 		}
-		r, err := s.answer(q)
+		r, err := answer(q)
 		if err != nil {
 			r = Reply{Error: err.Error()}
 		}
