@@ -89,6 +89,12 @@ func one(s *Scope, c call) (*tensor.Tensor, error) {
 	return t, err
 }
 
+// two is perform for a call with two results.
+func two(s *Scope, c call) (x, y *tensor.Tensor, err error) {
+	err = perform(s, c, func(results []*tensor.Tensor) { x, y = results[0], results[1] })
+	return x, y, err
+}
+
 // many is perform for a call with several results.
 func many(s *Scope, c call) (ts []*tensor.Tensor, err error) {
 	err = perform(s, c, func(results []*tensor.Tensor) { ts = slices.Clone(results) })

@@ -17,7 +17,7 @@
 // an elementwise operation on a given-up view that is dense (a transposed one, say) runs in place all the same. The functions
 // that only relabel (Reshape, Squeeze, Split where parts lie together, ...) make views. A tensor's own methods (Slice, Index,
 // Permute, ...) always do; s.Adopt(x.Slice(...)) makes the view a scope's. Results whose size depends on data (NonZero) are
-// computed into their bound and then cut.
+// computed into their bound and then cut. Functions with two results ([TopK], [Sort]) return both, those with more return a slice.
 //
 // # Two faces
 //

@@ -54,6 +54,45 @@ func ExampleNeg() {
 	// f32[2] [-1. -2.]
 }
 
+// The best answers and their numbers, in one call.
+func ExampleTopK() {
+	scores, err := tensor.Of([]float32{.1, .6, .05, .25}, 4)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer scores.Release()
+	values, indices, err := eager.TopK(scores, 2, -1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer values.Release()
+	defer indices.Release()
+	fmt.Println(values)
+	fmt.Println(indices)
+	// Output:
+	// f32[2] [ 0.6 0.25]
+	// i64[2] [1 3]
+}
+
+// Pictures of one size make a batch.
+func ExampleStack() {
+	a, err := tensor.Of([]uint8{1, 2}, 1, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := tensor.Of([]uint8{3, 4}, 1, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	batch, err := eager.Stack(0, a.Reuse(), b.Reuse()) // a and b are given up
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer batch.Release()
+	fmt.Println(batch.Shape(), a.Alive())
+	// Output: [2,1,2] false
+}
+
 // A builder configures any operator of the table in steps.
 func ExampleOp() {
 	x, err := tensor.Of([]float32{-10, 2}, 2)

@@ -72,10 +72,13 @@ func nary(o *operator, xs []tensor.Operand) call {
 }
 
 func (c *call) operand(i int) tensor.Operand {
-	if i < len(c.few) {
+	switch at := i - len(c.few); {
+	case at < 0:
 		return c.few[i]
+	case at < len(c.more):
+		return c.more[at]
 	}
-	return c.more[i-len(c.few)]
+	return nil // given as numbers
 }
 
 // with sets attributes. Their names and types come from this package's code, so a wrong one is found by the first test that

@@ -164,6 +164,13 @@ func (s *Scope) many(c call) []*tensor.Tensor {
 	return ts
 }
 
+func (s *Scope) two(c call) (x, y *tensor.Tensor) {
+	if ts := s.many(c); ts != nil {
+		return ts[0], ts[1]
+	}
+	return nil, nil
+}
+
 func (s *Scope) failIf(err error) {
 	if err != nil {
 		s.fail(err)

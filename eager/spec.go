@@ -9,14 +9,17 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// This file says which Go arguments the operations take that need more than operands and numbers in order. Each function here
-// becomes a package function and a method of Scope; those of operators without attributes come from the table alone. After a
-// change: go generate ./eager.
+// The files spec*.go say which Go arguments the operations take that need more than operands and numbers in order. Each function
+// there becomes a package function and a method of Scope; those of operators without attributes come from the table alone. After
+// a change: go generate ./eager.
 //
 //go:generate go test -run TestGenerated generated_test.go -update
 
-// calls is a call with several results.
-type calls call
+// calls is a call with several results, pair one with two, which its comment names.
+type (
+	calls call
+	pair  call
+)
 
 var (
 	opCopy            = builtin("copy")
@@ -42,9 +45,6 @@ var (
 	opPad             = builtin("pad")
 	opTile            = builtin("tile")
 	opExpand          = builtin("expand")
-	opTopK            = builtin("top_k")
-	opArgMax          = builtin("arg_max")
-	opArgMin          = builtin("arg_min")
 	opCumSum          = builtin("cum_sum")
 	opClip            = builtin("clip")
 	opCast            = elementwise("cast")
@@ -64,6 +64,17 @@ var (
 	opUnsqueeze       = builtin("unsqueeze")
 	opTranspose       = builtin("transpose")
 	opTrilu           = builtin("trilu")
+	opReduceLogSum    = builtin("reduce_log_sum")
+	opCumProd         = builtin("cum_prod")
+	opFlatten         = builtin("flatten")
+	opSlice           = builtin("slice")
+	opDepthToSpace    = builtin("depth_to_space")
+	opSpaceToDepth    = builtin("space_to_depth")
+	opBitCast         = builtin("bit_cast")
+	opBitShift        = builtin("bit_shift")
+	opIsInf           = builtin("is_inf")
+	opHardmax         = builtin("hardmax")
+	opRange           = builtin("range")
 )
 
 // clone is the elements of x in bytes of their own, in row-major order.
@@ -132,6 +143,24 @@ type GemmOptions struct {
 	TransA, TransB bool
 }
 
+// shiftLeft is the integers x with their bits moved up by y places, broadcast.
+func shiftLeft(x, y tensor.Operand) call { return shift(x, y, "LEFT") }
+
+// shiftRight is the integers x with their bits moved down by y places, broadcast; the sign fills from the left.
+func shiftRight(x, y tensor.Operand) call { return shift(x, y, "RIGHT") }
+
+func shift(x, y tensor.Operand, direction string) call {
+	return binary(opBitShift, x, y).with(op.Attr{Name: "direction", Value: direction})
+}
+
+// isInf is whether x is infinite, of either sign.
+func isInf(x tensor.Operand) call { return unary(opIsInf, x) }
+
+// bitCast is the bytes of x as elements of another type of the same size: a view.
+func bitCast(x tensor.Operand, to dtype.DType) call {
+	return unary(opBitCast, x).with(op.Attr{Name: "to", Value: to})
+}
+
 // gemm is alpha * a * b + beta * c of matrices. c may be nil; given up, it takes the result where the shapes are equal.
 func gemm(a, b, c tensor.Operand, o GemmOptions) call {
 	if o.Alpha == 0 {
@@ -149,6 +178,9 @@ func softmax(x tensor.Operand, axis int) call { return unary(opSoftmax, x).axis(
 
 // logSoftmax is the logarithm of softmax along an axis.
 func logSoftmax(x tensor.Operand, axis int) call { return unary(opLogSoftmax, x).axis(axis) }
+
+// hardmax is 1 at the first largest element along an axis, and 0 elsewhere.
+func hardmax(x tensor.Operand, axis int) call { return unary(opHardmax, x).axis(axis) }
 
 func (c call) axis(axis int) call { return c.with(op.Attr{Name: "axis", Value: int64(axis)}) }
 
@@ -258,13 +290,6 @@ func split(x tensor.Operand, axis int, sizes ...int) calls {
 	return calls(c)
 }
 
-// topK is the k largest elements along an axis in descending order, and their indices.
-func topK(x tensor.Operand, k, axis int) calls {
-	c := unary(opTopK, x).axis(axis).ints(1, []int{1}, k)
-	c.results = 2
-	return calls(c)
-}
-
 // pad is x with value around it: pads is all beginnings and then all ends, negative ones cut.
 func pad(x tensor.Operand, value float64, pads ...int) call {
 	c := unary(opPad, x).ints(1, []int{len(pads)}, pads...)
@@ -284,18 +309,11 @@ func expand(x tensor.Operand, dims ...int) call {
 	return unary(opExpand, x).ints(1, []int{len(dims)}, dims...)
 }
 
-// argMax is the index of the largest element along an axis, as i64; keep leaves the axis with size 1.
-func argMax(x tensor.Operand, axis int, keep bool) call { return unary(opArgMax, x).arg(axis, keep) }
-
-// argMin is the index of the smallest element along an axis, as i64; keep leaves the axis with size 1.
-func argMin(x tensor.Operand, axis int, keep bool) call { return unary(opArgMin, x).arg(axis, keep) }
-
-func (c call) arg(axis int, keep bool) call {
-	return c.with(op.Attr{Name: "axis", Value: int64(axis)}, op.Attr{Name: "keepdims", Value: bit(keep)})
-}
-
 // cumSum is the running sum along an axis.
 func cumSum(x tensor.Operand, axis int) call { return unary(opCumSum, x).ints(1, nil, axis) }
+
+// cumProd is the running product along an axis.
+func cumProd(x tensor.Operand, axis int) call { return unary(opCumProd, x).ints(1, nil, axis) }
 
 // trilu is the part of each matrix on one side of its k-th diagonal, that above where upper is set, and zeros elsewhere.
 func trilu(x tensor.Operand, k int, upper bool) call {
@@ -345,6 +363,11 @@ func reduceL2(x tensor.Operand, axes []int, keep bool) call {
 	return unary(opReduceL2, x).reduce(axes, keep)
 }
 
+// reduceLogSum is the logarithm of the sum along the given axes, or along all; keep leaves them with size 1.
+func reduceLogSum(x tensor.Operand, axes []int, keep bool) call {
+	return unary(opReduceLogSum, x).reduce(axes, keep)
+}
+
 // reduceLogSumExp is the logarithm of the sum of exponentials along the given axes, or along all; keep leaves them with size 1.
 func reduceLogSumExp(x tensor.Operand, axes []int, keep bool) call {
 	return unary(opReduceLogSumExp, x).reduce(axes, keep)
@@ -360,6 +383,9 @@ func reduceSumSquare(x tensor.Operand, axes []int, keep bool) call {
 func reshape(x tensor.Operand, dims ...int) call {
 	return unary(opReshape, x).ints(1, []int{len(dims)}, dims...)
 }
+
+// flatten is x as a matrix: the axes before the given one, and the others. It is a view where x is in row-major order.
+func flatten(x tensor.Operand, axis int) call { return unary(opFlatten, x).axis(axis) }
 
 // squeeze is x without the given axes, which must have size 1; without any, x without all axes of size 1.
 func squeeze(x tensor.Operand, axes ...int) call {
@@ -382,4 +408,38 @@ func transpose(x tensor.Operand, axes ...int) call {
 		return unary(opTranspose, x)
 	}
 	return unary(opTranspose, x).with(op.Attr{Name: "perm", Value: intsOf(axes)})
+}
+
+// flip is x with the order of the elements along the given axes reversed, or along all; at least one must be there.
+func flip(x tensor.Operand, axes ...int) call {
+	c := unary(opSlice, x)
+	if len(axes) == 0 && x != nil && x.Tensor() != nil {
+		for axis := range x.Tensor().Shape().Rank() {
+			axes = append(axes, axis)
+		}
+	}
+	n := []int{len(axes)}
+	last, first, back := fill(len(axes), -1), fill(len(axes), math.MinInt), fill(len(axes), -1)
+	return c.ints(1, n, last...).ints(2, n, first...).ints(3, n, axes...).ints(4, n, back...)
+}
+
+func fill(n, v int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = v
+	}
+	return list
+}
+
+// depthToSpace is x [N,C,H,W] with each block*block channels moved into a block of height and width.
+func depthToSpace(x tensor.Operand, block int) call { return unary(opDepthToSpace, x).block(block) }
+
+// spaceToDepth is x [N,C,H,W] with each block of height and width moved into block*block channels.
+func spaceToDepth(x tensor.Operand, block int) call { return unary(opSpaceToDepth, x).block(block) }
+
+func (c call) block(n int) call { return c.with(op.Attr{Name: "blocksize", Value: int64(n)}) }
+
+// arange is the numbers of type dt from start by step up to, and without, limit, in one dimension.
+func arange(dt dtype.DType, start, limit, step float64) call {
+	return call{op: opRange, results: 1}.number(0, dt, start).number(1, dt, limit).number(2, dt, step)
 }

@@ -117,19 +117,24 @@ func lookups() []operation {
 		{
 			name: "sort f32, rows", operands: all(matrix("unit", dtype.F32)), fresh: "np.sort(x)[:, ::-1]", into: "(np.copyto(out, x), out.sort())",
 			tenure: func(s *eager.Scope, x []*tensor.Tensor) *tensor.Tensor {
-				return s.TopK(x[0], x[0].Shape().Size(1), 1)[0]
+				values, _ := s.TopK(x[0], x[0].Shape().Size(1), 1)
+				return values
 			},
 		},
 		{
 			name: "argsort i64, rows", operands: all(matrix("int", dtype.I64)), fresh: "np.argsort(-x, kind='stable')",
 			tenure: func(s *eager.Scope, x []*tensor.Tensor) *tensor.Tensor {
-				return s.TopK(x[0], x[0].Shape().Size(1), 1)[1]
+				_, indices := s.TopK(x[0], x[0].Shape().Size(1), 1)
+				return indices
 			},
 		},
 		{
 			name: "top 10 f32, rows", operands: all(matrix("unit", dtype.F32)),
-			fresh:  "np.take_along_axis(x, order(x, np.argpartition(-x, 10)[:, :10]), 1)",
-			tenure: func(s *eager.Scope, x []*tensor.Tensor) *tensor.Tensor { return s.TopK(x[0], 10, 1)[0] },
+			fresh: "np.take_along_axis(x, order(x, np.argpartition(-x, 10)[:, :10]), 1)",
+			tenure: func(s *eager.Scope, x []*tensor.Tensor) *tensor.Tensor {
+				values, _ := s.TopK(x[0], 10, 1)
+				return values
+			},
 		},
 		{
 			name: "unique i64", operands: all(vector("int", dtype.I64)), fresh: "np.unique(x, return_index=True, return_inverse=True, return_counts=True)[0]",
