@@ -83,11 +83,7 @@ func TestUserOperator(t *testing.T) {
 		t.Errorf("got the program\n%s\nwant acme.scale in it", m.Program())
 	}
 	x := []float32{-1, 0, 1, 2, 3, -4, 5, 6}
-	out, err := s.Run(t.Context(), tenure.Inputs{"x": of(t, x, 2, 4)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Release()
+	out := run(t, s, tenure.Inputs{"x": of(t, x, 2, 4)})
 	if got, want := values(t, out["y"]), acmeData(x); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -127,11 +123,7 @@ func TestUserOperatorUndeclared(t *testing.T) {
 			def.Alias = alias
 			_, s := acmeModel(t, def)
 			x := []float32{1, -2, 3, -4}
-			out, err := s.Run(t.Context(), tenure.Inputs{"x": of(t, x, 1, 4)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer out.Release()
+			out := run(t, s, tenure.Inputs{"x": of(t, x, 1, 4)})
 			if got, want := values(t, out["y"]), acmeData(x); !slices.Equal(got, want) {
 				t.Errorf("got %v, want %v", got, want)
 			}

@@ -1,12 +1,10 @@
 package tenure_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 
 	"github.com/tenure-go/tenure"
-	"github.com/tenure-go/tenure/tensor"
 )
 
 // TestMatMulNBits multiplies by weights of 4 bits: the lower half of a byte
@@ -27,30 +25,8 @@ func TestMatMulNBits(t *testing.T) {
 	g.nodes = g.nodes.bytes(1, w)
 	g.output("y")
 	file := wire(g.file()).bytes(8, wire(nil).text(1, "com.microsoft").varint(2, 1))
-	m, err := tenure.LoadBytes(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	s, err := m.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	x, err := tensor.Of([]float32{1, 2, 3, 4, 0, 0, 0, 1}, 2, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Release()
-	out, err := s.Run(context.Background(), tenure.Inputs{"x": x})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Release()
-	y, err := tensor.Values[float32](out["y"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := run(t, sessionOf(t, file), tenure.Inputs{"x": of(t, []float32{1, 2, 3, 4, 0, 0, 0, 1}, 2, 4)})
+	y := values(t, out["y"])
 	// Row 0 is 0, 1, 20, 30; row 1 is -2, -2, 0, -4.
 	if want := []float32{2 + 60 + 120, -2 - 4 - 16, 30, -4}; !slices.Equal(y, want) {
 		t.Errorf("got %v, want %v", y, want)

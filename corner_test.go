@@ -8,7 +8,6 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -75,7 +74,6 @@ var corners = map[string]corner{
 }
 
 func TestCorners(t *testing.T) {
-	memorytest.Check(t)
 	for name, c := range corners {
 		t.Run(name, func(t *testing.T) {
 			var g graph
@@ -102,30 +100,8 @@ func TestCorners(t *testing.T) {
 }
 
 func (c corner) run(t *testing.T, file []byte, in, out string) {
-	m, err := tenure.LoadBytes(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	s, err := m.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	x, err := tensor.Of(c.x, c.dims...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Release()
-	got, err := s.Run(context.Background(), tenure.Inputs{in: x})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer got.Release()
-	y, err := tensor.Values[float32](got[out])
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := run(t, sessionOf(t, file), tenure.Inputs{in: of(t, c.x, c.dims...)})
+	y := values(t, got[out])
 	if len(y) != len(c.want) {
 		t.Fatalf("got %v, want %v", y, c.want)
 	}
@@ -139,7 +115,6 @@ func (c corner) run(t *testing.T, file []byte, in, out string) {
 
 // TestUnalignedComplexWeight reads complex numbers where the file has them at each offset: kernels move them as words of 8 bytes.
 func TestUnalignedComplexWeight(t *testing.T) {
-	memorytest.Check(t)
 	const c64Type = 14
 	for skip := range 8 {
 		var g graph
@@ -148,65 +123,34 @@ func TestUnalignedComplexWeight(t *testing.T) {
 		g.input("x", c64Type, 2)
 		g.node("Concat", []string{"x", "w"}, one("y"), attrInt("axis", 0))
 		g.output("y")
-		m, err := tenure.LoadBytes(g.file())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		s, err := m.NewSession()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		s := sessionOf(t, g.file())
 		x, err := tensor.New(dtype.C64, shape.MustOf(2))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer x.Release()
-		out, err := s.Run(context.Background(), tenure.Inputs{"x": x})
-		if err != nil {
-			t.Fatal(err)
-		}
-		out.Release()
+		run(t, s, tenure.Inputs{"x": x})
 	}
 }
 
 // TestAxesOfARun reduces along axes that a run gives, where the sizes of the result do not tell that it needs them.
 func TestAxesOfARun(t *testing.T) {
-	memorytest.Check(t)
 	var g graph
 	g.input("x", f32Type, 2)
 	g.input("axes", i64Type, 1)
 	g.node("ReduceSum", []string{"x", "axes"}, one("y"), attrInt("keepdims", 0))
 	g.output("y")
-	m, err := tenure.LoadBytes(g.file())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	s, err := m.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	x, err := tensor.Of([]float32{1, 2}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Release()
+	s := sessionOf(t, g.file())
+	x := of(t, []float32{1, 2}, 2)
 	for axis, want := range map[int64]error{-1: nil, 0: nil, 3: tenure.ErrShape} {
-		axes, err := tensor.Of([]int64{axis}, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer axes.Release()
+		axes := of(t, []int64{axis}, 1)
 		out, err := s.Run(context.Background(), tenure.Inputs{"x": x, "axes": axes})
 		if !errors.Is(err, want) {
 			t.Errorf("axis %d: got %v, want %v", axis, err, want)
 		}
 		if err == nil {
-			if y, err := tensor.Values[float32](out["y"]); err != nil || y[0] != 3 {
-				t.Errorf("axis %d: got %v, %v, want 3", axis, y, err)
+			if y := values(t, out["y"]); y[0] != 3 {
+				t.Errorf("axis %d: got %v, want 3", axis, y)
 			}
 			out.Release()
 		}

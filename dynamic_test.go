@@ -27,12 +27,7 @@ func picker(t *testing.T) *tenure.Model {
 	g.output("at")
 	g.output("positive")
 	g.output("count")
-	m, err := tenure.LoadBytes(g.file())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.Close() })
-	return m
+	return loadBytes(t, g.file())
 }
 
 // Values whose size depends on data are there for as long as a run needs
@@ -57,15 +52,9 @@ func TestSizesThatDependOnData(t *testing.T) {
 		for i := range count {
 			data[i] = float32(i + 1)
 		}
-		x, err := tensor.Of(data, 20, 100)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := s.Run(context.Background(), tenure.Inputs{"x": x})
-		if err != nil {
-			t.Fatal(err)
-		}
-		positive, _ := tensor.Values[float32](out["positive"])
+		x := of(t, data, 20, 100)
+		out := run(t, s, tenure.Inputs{"x": x})
+		positive := values(t, out["positive"])
 		if !slices.Equal(positive, data[:count]) {
 			t.Fatalf("got %d elements, want the first %d of x", len(positive), count)
 		}
@@ -91,10 +80,7 @@ func TestSizesThatDependOnData(t *testing.T) {
 func TestIntoAnOutputWithoutASize(t *testing.T) {
 	memorytest.Check(t)
 	s := session(t, picker(t))
-	x, _ := tensor.Of(make([]float32, 100), 1, 100)
-	y, _ := tensor.Of(make([]float32, 4), 4)
-	defer x.Release()
-	defer y.Release()
+	x, y := of(t, make([]float32, 100), 1, 100), of(t, make([]float32, 4), 4)
 	_, err := s.Run(context.Background(), tenure.Inputs{"x": x}, tenure.Into("positive", y))
 	if !errors.Is(err, tenure.ErrUnsupported) || !strings.Contains(err.Error(), "depends on data") {
 		t.Fatalf("got %v, want ErrUnsupported that says why", err)
@@ -103,16 +89,13 @@ func TestIntoAnOutputWithoutASize(t *testing.T) {
 
 // The promise counts every run that may be under way.
 func TestPromiseOfConcurrentRuns(t *testing.T) {
+	memorytest.Check(t)
 	var g graph
 	g.input("x", f32Type, "n")
 	g.node("Relu", one("x"), one("y"))
 	g.node("Exp", one("y"), one("z"))
 	g.output("z")
-	m, err := tenure.LoadBytes(g.file())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
+	m := loadBytes(t, g.file())
 	plans := map[int]int64{}
 	for _, n := range []int{1, 3} {
 		p, err := session(t, m, tenure.WithMaxConcurrent(n)).Plan(context.Background(), tenure.Shapes{"x": {1000}})

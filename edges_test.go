@@ -80,28 +80,20 @@ func TestFailedRuns(t *testing.T) {
 	good := of(t, []float32{1, 2, 3}, 3)
 	bad := of(t, []float32{-1, 2, 3}, 3)
 	for range 3 {
-		state, err := tensor.Of([]float32{5, 6, 7}, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": bad})
+		state := of(t, []float32{5, 6, 7}, 3)
+		_, err := s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": bad})
 		if err == nil || errors.Is(err, tenure.ErrPartlyWritten) || !strings.Contains(err.Error(), `node "t"`) {
 			t.Errorf("a step before the first write: got %v, want an error of node t that consumed nothing", err)
 		}
 		if got := values(t, state); got[0] != 5 || got[2] != 7 {
 			t.Errorf("got a state of %v after a run that wrote nothing, want it intact", got)
 		}
-		out, err := s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": good})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := run(t, s, tenure.Inputs{"state": state.Donate(), "x": good})
 		if got := values(t, out["y"]); got[0] != 6 || got[2] != 10 {
 			t.Errorf("got %v, want [6 8 10]", got)
 		}
 		out.Release()
-		if state, err = tensor.Of([]float32{-5, 6, 7}, 3); err != nil {
-			t.Fatal(err)
-		}
+		state = of(t, []float32{-5, 6, 7}, 3)
 		_, err = s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": good})
 		if !errors.Is(err, tenure.ErrPartlyWritten) || !strings.Contains(err.Error(), `node "y"`) {
 			t.Errorf("a step after the first write: got %v, want ErrPartlyWritten of node y", err)
@@ -130,10 +122,7 @@ func TestOperandsTwice(t *testing.T) {
 		"reused and borrowed": func(x *tensor.Tensor) tenure.Inputs { return tenure.Inputs{"state": x.Reuse(), "x": x} },
 		"reused twice":        func(x *tensor.Tensor) tenure.Inputs { return tenure.Inputs{"state": x.Reuse(), "x": x.Reuse()} },
 	} {
-		y, err := tensor.Of([]float32{1, 2, 3}, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
+		y := of(t, []float32{1, 2, 3}, 3)
 		out, err := s.Run(context.Background(), in(y))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -186,16 +175,10 @@ func TestIntoOthers(t *testing.T) {
 func TestNoElements(t *testing.T) {
 	memorytest.Check(t)
 	s := session(t, load(t, "testdata/state.onnx"))
-	x := of(t, nil, 0, 64)
+	x := of(t, []float32{}, 0, 64)
 	for range 2 {
-		state, err := tensor.Of([]float32{}, 0, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": x})
-		if err != nil {
-			t.Fatal(err)
-		}
+		state := of(t, []float32{}, 0, 64)
+		out := run(t, s, tenure.Inputs{"state": state.Donate(), "x": x})
 		if got := values(t, out["y"])[0]; got != 0 || out["next"].Shape().Size(0) != 0 {
 			t.Errorf("got %v and %s, want 0 and no elements", got, out["next"].Shape())
 		}

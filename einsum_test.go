@@ -1,7 +1,6 @@
 package tenure_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,12 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tenure-go/tenure"
-	"github.com/tenure-go/tenure/tensor"
+	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
 // TestEinsum draws equations and holds the runs of their models to a sum over
 // all indices at once. Numbers are small integers, so that sums are exact.
 func TestEinsum(t *testing.T) {
+	memorytest.Check(t)
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := map[rune]int{}
 		for _, l := range "abcdeZ" {
@@ -45,6 +45,7 @@ func TestEinsum(t *testing.T) {
 
 // Forms that are not drawn: no arrow, an ellipsis of several axes.
 func TestEinsumForms(t *testing.T) {
+	memorytest.Check(t)
 	sizes := map[rune]int{'a': 2, 'b': 3, 'c': 4, 'x': 2, 'y': 3}
 	for _, tc := range []struct{ equation, terms, result string }{
 		{"ba,bc", "ba,bc", "ac"}, {"b a", "ba", "ab"}, {"aa", "aa", ""},
@@ -55,8 +56,9 @@ func TestEinsumForms(t *testing.T) {
 	}
 }
 
-func checkEinsum(t rapid.TB, terms []string, result, equation string, sizes map[rune]int, symbolic bool) {
+func checkEinsum(t tester, terms []string, result, equation string, sizes map[rune]int, symbolic bool) {
 	t.Helper()
+	t.Logf("%s of %v", equation, sizes)
 	var g graph
 	var names []string
 	in := tenure.Inputs{}
@@ -74,44 +76,21 @@ func checkEinsum(t rapid.TB, terms []string, result, equation string, sizes map[
 				declared = append(declared, sizes[l])
 			}
 		}
-		values := make([]float32, count)
-		for k := range values {
-			values[k] = float32((k*7+3*i)%5 - 2)
+		numbers := make([]float32, count)
+		for k := range numbers {
+			numbers[k] = float32((k*7+3*i)%5 - 2)
 		}
 		name := fmt.Sprint("x", i)
-		names, data = append(names, name), append(data, values)
+		names, data = append(names, name), append(data, numbers)
 		g.input(name, f32Type, declared...)
-		x, err := tensor.Of(values, dims...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer x.Release()
-		in[name] = x
+		in[name] = of(t, numbers, dims...)
 	}
 	g.node("Einsum", names, []string{"y"}, attrText("equation", equation))
 	g.output("y")
-	m, err := tenure.LoadBytes(g.file())
-	if err != nil {
-		t.Fatalf("%s: %v", equation, err)
-	}
-	defer m.Close()
-	s, err := m.NewSession()
-	if err != nil {
-		t.Fatalf("%s: %v", equation, err)
-	}
-	defer s.Close()
-	out, err := s.Run(context.Background(), in)
-	if err != nil {
-		t.Fatalf("%s: %v", equation, err)
-	}
-	defer out.Release()
-	y, err := tensor.Read[float32](out["y"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer y.Release()
-	if want := einsum(terms, result, sizes, data); !slices.Equal(y.Data, want) {
-		t.Fatalf("%s of %v: got %v, want %v", equation, sizes, y.Data, want)
+	out := run(t, session(t, loadBytes(t, g.file())), in)
+	y := values(t, out["y"])
+	if want := einsum(terms, result, sizes, data); !slices.Equal(y, want) {
+		t.Fatalf("got %v, want %v", y, want)
 	}
 }
 

@@ -115,16 +115,7 @@ func TestModels(t *testing.T) {
 
 func runModel(t *testing.T, name, path string) {
 	memorytest.Check(t)
-	m, err := tenure.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	s, err := m.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := session(t, load(t, path))
 	sets, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "test_data_set_*"))
 	if len(sets) == 0 {
 		t.Fatal("got no data sets")

@@ -207,11 +207,7 @@ func TestOddFiles(t *testing.T) {
 				t.Errorf("got %s: %.500v, want a run", o.stage, o.err)
 				return
 			}
-			m, err := tenure.LoadBytes(g.file())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer m.Close()
+			m := loadBytes(t, g.file())
 			again, err := ir.Parse(m.Program().String(), op.Builtin())
 			if err != nil {
 				t.Fatalf("the program's text is not read back: %v\n%s", err, m.Program())
@@ -449,12 +445,7 @@ func TestPlanTooLarge(t *testing.T) {
 	var g graph
 	g.input("x", f32Type, "n")
 	doubled(&g, "x", 20)
-	m, err := tenure.LoadBytes(g.file())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	s := session(t, m)
+	s := session(t, loadBytes(t, g.file()))
 	x := of(t, ramp(16), 16)
 	for range 2 {
 		if out, err := s.Run(t.Context(), tenure.Inputs{"x": x}); !errors.Is(err, tenure.ErrLimit) {

@@ -70,10 +70,7 @@ func testPackedWeights(t *testing.T, data []byte) {
 	var held int64
 	for _, batch := range []int{1, 5, 1} {
 		x := of(t, ramp(batch*16*16), batch, 16, 4, 4)
-		out, err := s.Run(context.Background(), tenure.Inputs{"x": x})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := run(t, s, tenure.Inputs{"x": x})
 		p, err := s.Plan(context.Background(), tenure.Shapes{"x": {batch, 16, 4, 4}})
 		if err != nil {
 			t.Fatal(err)
@@ -174,10 +171,7 @@ func TestFoldedWeightsAreNotThereTwice(t *testing.T) {
 	}
 	s := session(t, m, tenure.WithThreads(2))
 	x := of(t, ramp(channels*4*4), 1, channels, 4, 4)
-	out, err := s.Run(context.Background(), tenure.Inputs{"x": x})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := run(t, s, tenure.Inputs{"x": x})
 	now := memory.Stats()
 	wantPlain(t, path, x, out[last])
 	if err := out.Release(); err != nil {

@@ -215,10 +215,7 @@ func TestRunIntoASharedArena(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := address(y)
-	out, err := s.Run(t.Context(), tenure.Inputs{"image": x}, tenure.Into("probabilities", y))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := run(t, s, tenure.Inputs{"image": x}, tenure.Into("probabilities", y))
 	want := must(tensor.Float32s(y))
 	r := handOver(t, here, there, y, share.WithoutCopy())
 	if address(y) != at {
@@ -243,10 +240,7 @@ func TestRunIntoASharedArena(t *testing.T) {
 	// Or the session takes the bytes of all outputs from the arena.
 	s2 := must(m.NewSession(tenure.WithOutputsFrom(owner)))
 	defer s2.Close()
-	out, err = s2.Run(t.Context(), tenure.Inputs{"image": x})
-	if err != nil {
-		t.Fatal(err)
-	}
+	out = run(t, s2, tenure.Inputs{"image": x})
 	r = handOver(t, here, there, out["probabilities"], share.WithoutCopy())
 	out.Release()
 	release(t, r)

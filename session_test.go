@@ -20,53 +20,6 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-func load(t testing.TB, name string, opts ...tenure.Option) *tenure.Model {
-	t.Helper()
-	m, err := tenure.Load(name, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.Close() })
-	return m
-}
-
-func session(t testing.TB, m *tenure.Model, opts ...tenure.SessionOption) *tenure.Session {
-	t.Helper()
-	s, err := m.NewSession(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	return s
-}
-
-func of(t testing.TB, data []float32, dims ...int) *tensor.Tensor {
-	t.Helper()
-	x, err := tensor.Of(data, dims...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.Release() })
-	return x
-}
-
-func ramp(n int) []float32 {
-	data := make([]float32, n)
-	for i := range data {
-		data[i] = float32(i%17) / 8
-	}
-	return data
-}
-
-func values(t testing.TB, x *tensor.Tensor) []float32 {
-	t.Helper()
-	v, err := tensor.Values[float32](x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 const digits = "examples/digits/digits.onnx"
 
 // TestPromise compares what the memory package counts at the peak of a run
@@ -85,27 +38,24 @@ func TestPromise(t *testing.T) {
 		}
 		before := memory.Stats().Of(memory.IO).Current
 		x := of(t, ramp(batch*64), batch, 1, 8, 8)
-		for run := 1; run <= 100; run++ {
+		for k := 1; k <= 100; k++ {
 			memory.ResetPeak()
-			out, err := s.Run(context.Background(), tenure.Inputs{"image": x})
-			if err != nil {
-				t.Fatal(err)
-			}
+			out := run(t, s, tenure.Inputs{"image": x})
 			now := memory.Stats()
 			if err := out.Release(); err != nil {
 				t.Fatal(err)
 			}
-			if run > 2 && run < 100 {
+			if k > 2 && k < 100 {
 				continue
 			}
 			got := [3]int64{now.Of(memory.Activations).Peak, now.Of(memory.Scratch).Peak, now.Of(memory.IO).Peak - before}
 			// The slot gives a larger arena back before it takes the new one, so a peak never holds both.
 			want := [3]int64{p.ArenaBytes, p.ScratchBytes, p.IOBytes}
-			if run == 1 && batch == 3 {
+			if k == 1 && batch == 3 {
 				got[0], got[1] = now.Of(memory.Activations).Current, now.Of(memory.Scratch).Current
 			}
 			if got != want {
-				t.Errorf("batch %d, run %d: got arena, scratch, io of %v bytes, want %v", batch, run, got, want)
+				t.Errorf("batch %d, run %d: got arena, scratch, io of %v bytes, want %v", batch, k, got, want)
 			}
 		}
 	}
@@ -116,10 +66,7 @@ func TestDonatedState(t *testing.T) {
 	memorytest.Check(t)
 	s := session(t, load(t, "testdata/state.onnx"))
 	x := of(t, ramp(128), 2, 64)
-	state, err := tensor.Of(make([]float32, 128), 2, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := of(t, make([]float32, 128), 2, 64)
 	address := func(x *tensor.Tensor) *byte {
 		b, err := x.Use()
 		if err != nil {
@@ -130,10 +77,7 @@ func TestDonatedState(t *testing.T) {
 	}
 	first := address(state)
 	for k := 1; k <= 3; k++ {
-		out, err := s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": x})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := run(t, s, tenure.Inputs{"state": state.Donate(), "x": x})
 		if _, err := state.Use(); !errors.Is(err, tenure.ErrDonated) || !strings.Contains(err.Error(), "run") {
 			t.Errorf("use of the donated state: got %v, want ErrDonated that names run", err)
 		}
@@ -162,11 +106,7 @@ func TestReusedState(t *testing.T) {
 	if _, err := s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": x}); !errors.Is(err, tenure.ErrShared) {
 		t.Errorf("donating a shared state: got %v, want ErrShared", err)
 	}
-	out, err := s.Run(context.Background(), tenure.Inputs{"state": state.Reuse(), "x": x})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Release()
+	run(t, s, tenure.Inputs{"state": state.Reuse(), "x": x})
 	if got := values(t, view)[3]; got != 3.0/8 {
 		t.Errorf("the view of a reused input reads %v, want it untouched", got)
 	}
@@ -195,14 +135,7 @@ func TestOutputsAreTheirOwn(t *testing.T) {
 	memorytest.Check(t)
 	s := session(t, load(t, "testdata/alias.onnx"))
 	x := of(t, ramp(8), 8)
-	run := func() tenure.Outputs {
-		out, err := s.Run(context.Background(), tenure.Inputs{"x": x})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
-	}
-	out := run()
+	out := run(t, s, tenure.Inputs{"x": x})
 	for name, y := range out {
 		if !y.IsExclusive() {
 			t.Errorf("output %q: %v", name, y.WhyNotWritable())
@@ -219,7 +152,7 @@ func TestOutputsAreTheirOwn(t *testing.T) {
 	if got := values(t, x)[1]; got != 1.0/8 {
 		t.Errorf("writing the outputs changed the input: got %v", got)
 	}
-	again := run()
+	again := run(t, s, tenure.Inputs{"x": x})
 	if got := values(t, again["weight"])[3]; got != 3 {
 		t.Errorf("writing the outputs changed a weight: got %v, want 3", got)
 	}
@@ -236,11 +169,7 @@ func TestInto(t *testing.T) {
 	memorytest.Check(t)
 	s := session(t, load(t, "testdata/state.onnx"))
 	x, y := of(t, ramp(64), 1, 64), of(t, make([]float32, 64), 1, 64)
-	out, err := s.Run(context.Background(), tenure.Inputs{"state": x, "x": x}, tenure.Into("next", y))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Release()
+	out := run(t, s, tenure.Inputs{"state": x, "x": x}, tenure.Into("next", y))
 	if got := values(t, y)[2]; got != 0.5 || out["next"] != nil {
 		t.Errorf("got %v in the caller's tensor and %v among the outputs, want 0.5 and nothing", got, out["next"])
 	}
@@ -266,11 +195,7 @@ func TestInputErrors(t *testing.T) {
 	x := of(t, ramp(64), 1, 64)
 	wrong := of(t, ramp(128), 2, 64)
 	flat := of(t, ramp(64), 64)
-	ints, err := tensor.Of(make([]int64, 64), 1, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ints.Release()
+	ints := of(t, make([]int64, 64), 1, 64)
 	for name, c := range map[string]struct {
 		in   tenure.Inputs
 		want error
@@ -334,10 +259,7 @@ func TestConcurrentSessions(t *testing.T) {
 	want := map[int][]float32{}
 	for batch := 1; batch <= 4; batch++ {
 		x := of(t, ramp(batch*64), batch, 1, 8, 8)
-		out, err := two.Run(context.Background(), tenure.Inputs{"image": x})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := run(t, two, tenure.Inputs{"image": x})
 		want[batch] = values(t, out["probabilities"])
 		out.Release()
 	}
@@ -497,11 +419,7 @@ func TestWeightsAreReadOnRequest(t *testing.T) {
 func TestWrongType(t *testing.T) {
 	memorytest.Check(t)
 	s := session(t, load(t, "testdata/state.onnx"))
-	x, err := tensor.Of(make([]int16, 64), 1, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Release()
+	x := of(t, make([]int16, 64), 1, 64)
 	for _, planned := range []bool{false, true} {
 		if planned {
 			if _, err := s.Plan(context.Background(), tenure.Shapes{"state": {1, 64}, "x": {1, 64}}); err != nil {
@@ -524,11 +442,7 @@ func TestPlanFor(t *testing.T) {
 	if _, err := s.Plan(ctx, tenure.Shapes{"x": {6}}); !errors.Is(err, tenure.ErrUnsupported) {
 		t.Errorf("plan by shapes: got %v, want ErrUnsupported", err)
 	}
-	sizes, err := tensor.Of([]int64{2, 3}, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sizes.Release()
+	sizes := of(t, []int64{2, 3}, 2)
 	in := tenure.Inputs{"x": of(t, ramp(6), 6), "sizes": sizes}
 	p, err := s.PlanFor(ctx, in)
 	if err != nil {
@@ -537,11 +451,7 @@ func TestPlanFor(t *testing.T) {
 	if want := int64(6*4 + 2*8 + 6*4); p.IOBytes != want {
 		t.Errorf("got %d bytes of inputs and outputs, want %d", p.IOBytes, want)
 	}
-	out, err := s.Run(ctx, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Release()
+	out := run(t, s, in)
 	if got := out["y"].Shape().String(); got != "[2,3]" {
 		t.Errorf("got y of shape %s, want [2,3]", got)
 	}
@@ -562,24 +472,16 @@ func TestWatch(t *testing.T) {
 	for _, c := range p.Body.Calls {
 		want = append(want, c.Op.Name)
 	}
-	out, err := s.Run(context.Background(), in, tenure.Watch(func(c *ir.Call, took time.Duration) {
+	run(t, s, in, tenure.Watch(func(c *ir.Call, took time.Duration) {
 		if got = append(got, c.Op.Name); took < 0 {
 			t.Errorf("%s: got %v, want a time", c.Op.Name, took)
 		}
 	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Release()
 	if len(want) == 0 || !slices.Equal(got, want) {
 		t.Errorf("got calls %v, want %v", got, want)
 	}
 	// The next run is watched by nobody.
-	again, err := s.Run(context.Background(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Release()
+	run(t, s, in)
 	if len(got) != len(want) {
 		t.Errorf("got %d calls after a run without Watch, want %d", len(got), len(want))
 	}
@@ -602,10 +504,7 @@ func TestOutputsFromArena(t *testing.T) {
 	state := of(t, ramp(64), 1, 64)
 	var taken int64
 	for i := range 3 {
-		out, err := s.Run(context.Background(), tenure.Inputs{"state": state, "x": x})
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := run(t, s, tenure.Inputs{"state": state, "x": x})
 		if got := values(t, out["next"])[2]; got != 2*ramp(64)[2] {
 			t.Errorf("run %d: got %v, want %v", i, got, 2*ramp(64)[2])
 		}

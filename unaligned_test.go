@@ -1,7 +1,6 @@
 package tenure_test
 
 import (
-	"context"
 	"encoding/binary"
 	"math"
 	"os"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/memory/memorytest"
-	"github.com/tenure-go/tenure/tensor"
 )
 
 // Weights that lie unaligned in the file are packed from there, whichever way
@@ -37,41 +35,19 @@ func TestUnalignedWeightsArePacked(t *testing.T) {
 			t.Fatal(err)
 		}
 		var want []float32
-		for name, load := range map[string]func() (*tenure.Model, error){
-			"mapped": func() (*tenure.Model, error) { return tenure.Load(path) },
-			"read":   func() (*tenure.Model, error) { return tenure.Load(path, tenure.WithWeights(tenure.Read)) },
-			"bytes":  func() (*tenure.Model, error) { return tenure.LoadBytes(g.file()) },
+		for name, model := range map[string]func(t tester) *tenure.Model{
+			"mapped": func(t tester) *tenure.Model { return load(t, path) },
+			"read":   func(t tester) *tenure.Model { return load(t, path, tenure.WithWeights(tenure.Read)) },
+			"bytes":  func(t tester) *tenure.Model { return loadBytes(t, g.file()) },
 		} {
 			t.Run(name, func(t *testing.T) {
 				memorytest.Check(t)
-				m, err := load()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer m.Close()
-				s, err := m.NewSession()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer s.Close()
+				s := session(t, model(t))
 				data := make([]float32, 2*n)
 				for i := range data {
 					data[i] = float32(i%5) - 2
 				}
-				x, err := tensor.Of(data, 2, n)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer x.Release()
-				out, err := s.Run(context.Background(), tenure.Inputs{"x": x})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer out.Release()
-				got, err := tensor.Values[float32](out["s"])
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := values(t, run(t, s, tenure.Inputs{"x": of(t, data, 2, n)})["s"])
 				if want == nil {
 					want = got
 				}
