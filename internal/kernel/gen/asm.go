@@ -81,7 +81,7 @@ func (p param) size() int {
 	return 8
 }
 
-// function starts a function: its declaration for Go, and its first line. The results begin at a multiple of eight.
+// function starts a function: its declaration for Go, with a doc unless that is empty, and its first line. The results begin at a multiple of eight.
 func (a *assembler) function(name, doc string, in, out []param) {
 	name += a.suffix
 	size := 0
@@ -99,7 +99,10 @@ func (a *assembler) function(name, doc string, in, out []param) {
 		size = (size + 7) / 8 * 8
 		results = " (" + strings.Join(layout(out), ", ") + ")"
 	}
-	fmt.Fprintf(&a.stubs, "\n// %s %s\n//\n//go:noescape\nfunc %s(%s)%s\n", name, doc, name, args, results)
+	if doc != "" {
+		doc = fmt.Sprintf("\n// %s %s\n//\n", name, doc)
+	}
+	fmt.Fprintf(&a.stubs, "%s//go:noescape\nfunc %s(%s)%s\n", doc, name, args, results)
 	fmt.Fprintf(&a.text, "\n// func %s(%s)%s\nTEXT ·%s(SB), NOSPLIT, $0-%d\n", name, args, results, name, size)
 	a.offset = 0
 	a.pins, a.pinned = nil, nil

@@ -47,7 +47,7 @@ func (a *laneWriter) lane(name string, elements, unroll int, steps []int, start 
 		symbol += strings.ToUpper(w[:1]) + w[1:]
 	}
 	in := []param{argN, {"dst", "*byte"}, {"x", "*byte"}, {"y", "*byte"}, {"z", "*byte"}}
-	a.function(symbol, fmt.Sprintf("is %q for n groups of %d elements; n is not 0.", name, elements), in, nil)
+	a.function(symbol, "", in, nil)
 	a.entries = append(a.entries, fmt.Sprintf("%q: {step: %d, run: %s},", name, elements, symbol+a.suffix))
 	a.op("MOVQ %s, CX", a.arg(in[0]))
 	for i, p := range lanePointers {
@@ -148,7 +148,8 @@ func (a *assembler) laneKernels() {
 	w.laneTotals()
 	w.laneMoves()
 	w.laneFunctions()
-	fmt.Fprintf(&a.stubs, "\nvar lanes%s = map[string]lane{\n%s\n}\n", a.suffix, strings.Join(w.entries, "\n"))
+	fmt.Fprintf(&a.stubs, "\n// lanes%s says what each function computes, for groups of how many elements; n counts groups, and is not 0.\n", a.suffix)
+	fmt.Fprintf(&a.stubs, "var lanes%s = map[string]lane{\n%s\n}\n", a.suffix, strings.Join(w.entries, "\n"))
 }
 
 func (a *laneWriter) laneArithmetic() {

@@ -1,5 +1,5 @@
-// Gen writes the assembly of package kernel: for each part, one file of functions per set of vector instructions, and one Go file that
-// declares them. It runs by go generate in that package. It is plain text with names for registers: what the kernels look like is in the
+// Gen writes the assembly of package kernel: for each part, one file of functions per set of vector instructions, and beside it the
+// Go file that declares them. It runs by go generate in that package. It is plain text with names for registers: what the kernels look like is in the
 // files of their part, what an instruction is called on either machine in asm.go, the loop over a row in loop.go.
 package main
 
@@ -47,21 +47,23 @@ func (p part) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	var stubs strings.Builder
 	for _, m := range []*machine{avx512, avx2} {
 		a := &assembler{machine: m}
 		p.kernels(a)
+		file := filepath.Join(dir, p.name+"_"+m.name+"_amd64")
 		text := header + "\n#include \"textflag.h\"\n" + a.text.String() + a.constants()
-		if err := os.WriteFile(filepath.Join(dir, p.name+"_"+m.name+"_amd64.s"), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(file+".s", []byte(text), 0o644); err != nil {
 			return err
 		}
-		stubs.WriteString(a.stubs.String())
+		stubs, err := format.Source([]byte(header + "\npackage kernel\n\n" + a.stubs.String()))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(file+".go", stubs, 0o644); err != nil {
+			return err
+		}
 	}
-	text, err := format.Source([]byte(header + "\npackage kernel\n" + stubs.String()))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, p.name+"_stubs_amd64.go"), text, 0o644)
+	return nil
 }
 
 // header names the sources and their hash, so that a test finds generated files that were forgotten.
