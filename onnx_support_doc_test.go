@@ -19,21 +19,7 @@ import (
 // operator table and the committed results of the conformance test. The header
 // has a hash of this file, its generator.
 func TestONNXSupportDoc(t *testing.T) {
-	const path = "docs/onnx-support.md"
-	want := onnxSupportDoc(t)
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want {
-		t.Errorf("%s is not what the tables say: run go generate .", path)
-	}
+	wantDocument(t, "docs/onnx-support.md", onnxSupportDoc(t))
 }
 
 func onnxSupportDoc(t *testing.T) string {

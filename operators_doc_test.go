@@ -20,11 +20,16 @@ var update = flag.Bool("update", false, "rewrite generated documents")
 // TestOperatorsDoc holds docs/operators.md to the operator table. The header
 // has a hash of this file, its generator.
 func TestOperatorsDoc(t *testing.T) {
-	const path = "docs/operators.md"
 	want, err := operatorsDoc()
 	if err != nil {
 		t.Fatal(err)
 	}
+	wantDocument(t, "docs/operators.md", want)
+}
+
+// wantDocument holds a generated document to what its sources say, or writes it.
+func wantDocument(t *testing.T, path, want string) {
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -36,7 +41,7 @@ func TestOperatorsDoc(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("%s is not what the operator table says: run go generate .", path)
+		t.Errorf("%s is not what the tables say: run go generate .", path)
 	}
 }
 

@@ -117,18 +117,23 @@ var dynamicPrograms = map[string]struct {
 	}`, []string{"m", "k"}},
 }
 
+func wantUnpromised(t *testing.T, p *plan.Plan, want []string) {
+	t.Helper()
+	var got []string
+	for _, u := range p.Unpromised {
+		got = append(got, u.Value)
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("unpromised: got %q, want %q", got, want)
+	}
+}
+
 func TestDynamic(t *testing.T) {
 	for name, c := range dynamicPrograms {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(8) {
 				d := runBoth(t, parse(t, c.text), seed)
-				var got []string
-				for _, u := range d.Unpromised {
-					got = append(got, u.Value)
-				}
-				if !slices.Equal(got, c.unpromised) {
-					t.Fatalf("unpromised: got %q, want %q", got, c.unpromised)
-				}
+				wantUnpromised(t, d, c.unpromised)
 				for _, v := range d.Values {
 					if own := v.Space == plan.SpaceOwn; own && !slices.Contains(c.unpromised, v.Name) {
 						t.Fatalf("%s: got a buffer of its own, want it among the unpromised", v.Name)

@@ -131,13 +131,7 @@ func TestLoop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(6) {
 				d := runBoth(t, parse(t, c.text), seed)
-				var got []string
-				for _, u := range d.Unpromised {
-					got = append(got, u.Value)
-				}
-				if !slices.Equal(got, c.unpromised) {
-					t.Fatalf("unpromised: got %q, want %q", got, c.unpromised)
-				}
+				wantUnpromised(t, d, c.unpromised)
 			}
 		})
 	}

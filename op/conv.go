@@ -142,10 +142,7 @@ func inferConvTranspose(s *Sig) error {
 	if err != nil {
 		return err
 	}
-	if dims == nil {
-		return s.giveAny(0, s.Args[0].DType)
-	}
-	return s.give(0, s.Args[0].DType, dims...)
+	return s.giveKnown(s.Args[0].DType, dims)
 }
 
 // convTranspose is conv for the transposed convolution.

@@ -50,6 +50,14 @@ func (s *Sig) giveAny(i int, dt dtype.DType) error {
 	return nil
 }
 
+// giveKnown sets result 0, whose dimensions are nil where not even its rank is known.
+func (s *Sig) giveKnown(dt dtype.DType, dims []shape.Dim) error {
+	if dims == nil {
+		return s.giveAny(0, dt)
+	}
+	return s.give(0, dt, dims...)
+}
+
 // axisOf counts a negative axis from the end.
 func axisOf(axis int64, rank int) (int, error) {
 	if rank == 0 {

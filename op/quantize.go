@@ -242,17 +242,23 @@ func (s *Sig) wantPerRow(arg, x, back int) error {
 	return s.wantVector(arg, dim, "row of a or column of b")
 }
 
-func inferQLinearMatMul(s *Sig) error {
+// wantQLinear checks the types of x, w and the result's zero, each with its scale.
+func (s *Sig) wantQLinear() error {
 	if err := s.wantEach(bytes8, 0, 3, 7); err != nil {
 		return err
 	}
 	if err := s.wantEach(scales, 1, 4, 6); err != nil {
 		return err
 	}
-	for _, pair := range [][2]int{{2, 0}, {5, 3}} {
-		if err := s.wantLike(pair[0], pair[1]); err != nil {
-			return err
-		}
+	if err := s.wantLike(2, 0); err != nil {
+		return err
+	}
+	return s.wantLike(5, 3)
+}
+
+func inferQLinearMatMul(s *Sig) error {
+	if err := s.wantQLinear(); err != nil {
+		return err
 	}
 	if err := s.giveProduct(s.Args[7].DType, 0, 3); err != nil {
 		return err
@@ -287,16 +293,8 @@ func inferConvInteger(s *Sig) error {
 }
 
 func inferQLinearConv(s *Sig) error {
-	if err := s.wantEach(bytes8, 0, 3, 7); err != nil {
+	if err := s.wantQLinear(); err != nil {
 		return err
-	}
-	if err := s.wantEach(scales, 1, 4, 6); err != nil {
-		return err
-	}
-	for _, pair := range [][2]int{{2, 0}, {5, 3}} {
-		if err := s.wantLike(pair[0], pair[1]); err != nil {
-			return err
-		}
 	}
 	if err := s.want(8, setOf(dtype.I32)); err != nil {
 		return err
@@ -333,8 +331,5 @@ func (s *Sig) giveConv(dt dtype.DType) error {
 	if err != nil {
 		return err
 	}
-	if dims == nil {
-		return s.giveAny(0, dt)
-	}
-	return s.give(0, dt, dims...)
+	return s.giveKnown(dt, dims)
 }

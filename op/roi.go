@@ -196,8 +196,5 @@ func inferDeformConv(s *Sig) error {
 	if err != nil {
 		return err
 	}
-	if dims == nil {
-		return s.giveAny(0, s.Args[0].DType)
-	}
-	return s.give(0, s.Args[0].DType, dims...)
+	return s.giveKnown(s.Args[0].DType, dims)
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"time"
 
 	"github.com/tenure-go/tenure/bench/internal/engine"
 	"github.com/tenure-go/tenure/dtype"
@@ -32,7 +31,7 @@ func (s *server) answer(q engine.Request) (engine.Reply, error) {
 	case "load":
 		return s.load(q)
 	case "run":
-		return s.run(q)
+		return engine.Time(q, func() error { return s.once(nil) })
 	case "outputs":
 		return s.outputs(q)
 	}
@@ -109,25 +108,6 @@ func (s *server) once(seen func(t *tensor.Tensor) error) error {
 		err = seen(t)
 	}
 	return errors.Join(err, scope.Close())
-}
-
-func (s *server) run(q engine.Request) (r engine.Reply, err error) {
-	if err := s.once(nil); err != nil {
-		return r, err
-	}
-	end := time.Now().Add(time.Duration(q.Milliseconds) * time.Millisecond)
-	for len(r.Nanos) < max(q.Runs, 1) {
-		start := time.Now()
-		if err := s.once(nil); err != nil {
-			return r, err
-		}
-		now := time.Now()
-		r.Nanos = append(r.Nanos, int64(now.Sub(start)))
-		if now.After(end) {
-			break
-		}
-	}
-	return r, nil
 }
 
 // outputs writes the result, and says of what type it is.

@@ -93,16 +93,6 @@ func (g *IntGemm) ScratchBytes() int {
 	return n
 }
 
-func (g *IntGemm) offsets(batch int) (a, b int) {
-	for i := len(g.Batch) - 1; i >= 0; i-- {
-		at := batch % g.Batch[i]
-		batch /= g.Batch[i]
-		a += at * g.BatchA[i]
-		b += at * g.BatchB[i]
-	}
-	return a, b
-}
-
 // IntGemmTile computes part t into an int32 result, or with r into the bytes of r's type. The zeros are per row of A and per column of B,
 // or one, or absent. scratch holds at least ScratchBytes.
 func IntGemmTile[A, B Byte](g *IntGemm, t int, dst []byte, a []A, b []B, zeroA, zeroB Numbers, r *Requant, scratch []int32) {
@@ -118,7 +108,7 @@ func plainTile[A, B Byte](g *IntGemm, t int, dst []byte, a []A, b []B, zeroA, ze
 	sums := scratch[:g.N]
 	for row := t * g.rows; row < min((t+1)*g.rows, product(g.Batch)*g.M); row++ {
 		batch, m := row/g.M, row%g.M
-		offA, offB := g.offsets(batch)
+		offA, offB := batchOffsets(batch, g.Batch, g.BatchA, g.BatchB)
 		clear(sums)
 		za, total := int32(one(zeroA, m)), int32(0)
 		for k, v := range a[offA+m*g.K:][:g.K] {

@@ -99,7 +99,7 @@ func (g *IntGemm) panelTile(t int, dst, a, b []byte, zeroA, zeroB Numbers, r *Re
 	col := t % g.colTiles * g.cols
 	row := t / g.colTiles % g.rowTiles * g.rows
 	batch := t / g.colTiles / g.rowTiles
-	offA, offB := g.offsets(batch)
+	offA, offB := batchOffsets(batch, g.Batch, g.BatchA, g.BatchB)
 	w := g.work(scratch)
 	rows, end := min(g.rows, g.M-row), min(col+g.cols, g.N)
 	left, lda := w.rows, g.lda

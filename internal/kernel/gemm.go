@@ -207,7 +207,7 @@ func (g *Gemm) part(batch, row, col int, scratch []float32, args *GemmArgs) {
 	if g.swapped {
 		a, b = b, a
 	}
-	offA, offB := g.batchOffsets(batch)
+	offA, offB := batchOffsets(batch, g.Batch, g.BatchA, g.BatchB)
 	a, b = a[offA:], b[offB:]
 	r := rect{
 		ld: g.LDC, resLD: g.LDC, row: row, col: col, width: g.N,
@@ -230,12 +230,13 @@ func (g *Gemm) part(batch, row, col int, scratch []float32, args *GemmArgs) {
 	}
 }
 
-func (g *Gemm) batchOffsets(batch int) (a, b int) {
-	for i := len(g.Batch) - 1; i >= 0; i-- {
-		at := batch % g.Batch[i]
-		batch /= g.Batch[i]
-		a += at * g.BatchA[i]
-		b += at * g.BatchB[i]
+// batchOffsets are the places of A and B of a product, whose batch axes have these sizes and strides.
+func batchOffsets(batch int, sizes, stridesA, stridesB []int) (a, b int) {
+	for i := len(sizes) - 1; i >= 0; i-- {
+		at := batch % sizes[i]
+		batch /= sizes[i]
+		a += at * stridesA[i]
+		b += at * stridesB[i]
 	}
 	return a, b
 }

@@ -25,13 +25,7 @@ func (g *PlainGemm) Tiles() int { return ceilDiv(product(g.Batch)*g.M, g.rows) }
 func PlainGemmTile[T Number](g *PlainGemm, t int, c, a, b, bias []T) {
 	for r := t * g.rows; r < min((t+1)*g.rows, product(g.Batch)*g.M); r++ {
 		batch, row := r/g.M, r%g.M
-		offA, offB := 0, 0
-		for i := len(g.Batch) - 1; i >= 0; i-- {
-			at := batch % g.Batch[i]
-			batch /= g.Batch[i]
-			offA += at * g.BatchA[i]
-			offB += at * g.BatchB[i]
-		}
+		offA, offB := batchOffsets(batch, g.Batch, g.BatchA, g.BatchB)
 		d := c[r*g.N : (r+1)*g.N]
 		plainBias(g, row, d, bias)
 		plainRow(g, row, d, a[offA:], b[offB:])

@@ -43,12 +43,7 @@ func PlainConvTile[T Float](c *PlainConv, t int, dst, src, weights, bias []T) {
 
 // plainTap adds one tap of the kernel times the plane to a plane of results.
 func plainTap[T Float](w *Window, k int, dst, src []T, f T) {
-	tap := [MaxSpatial]int{k / w.kernel[2] / w.kernel[1], k / w.kernel[2] % w.kernel[1], k % w.kernel[2]}
-	var lo, hi, shift [MaxSpatial]int
-	for i := range MaxSpatial {
-		lo[i], hi[i] = w.inside(i, tap[i])
-		shift[i] = tap[i]*w.dilation[i] - w.padBegin[i]
-	}
+	lo, hi, shift := w.overlap(k)
 	for z := lo[0]; z < hi[0]; z++ {
 		for y := lo[1]; y < hi[1]; y++ {
 			row := dst[(z*w.out[1]+y)*w.out[2]:][:w.out[2]]

@@ -41,12 +41,7 @@ func FoldTile[T Number](f *Fold, t int, dst, src []T) {
 	clear(plane)
 	for k := range w.taps {
 		from := blocks[k*w.outArea:][:w.outArea]
-		tap := [MaxSpatial]int{k / w.kernel[2] / w.kernel[1], k / w.kernel[2] % w.kernel[1], k % w.kernel[2]}
-		var lo, hi, shift [MaxSpatial]int
-		for i := range MaxSpatial {
-			lo[i], hi[i] = w.inside(i, tap[i])
-			shift[i] = tap[i]*w.dilation[i] - w.padBegin[i]
-		}
+		lo, hi, shift := w.overlap(k)
 		for z := lo[0]; z < hi[0]; z++ {
 			for y := lo[1]; y < hi[1]; y++ {
 				row := plane[((z*w.stride[0]+shift[0])*w.in[1]+y*w.stride[1]+shift[1])*w.in[2]:][:w.in[2]]

@@ -96,6 +96,16 @@ func (w *Window) inside(axis, k int) (lo, hi int) {
 	return min(lo, hi), hi
 }
 
+// overlap is inside for tap k of all axes, with the distance of the input's places from those of the outputs times the strides.
+func (w *Window) overlap(k int) (lo, hi, shift [MaxSpatial]int) {
+	tap := [MaxSpatial]int{k / w.kernel[2] / w.kernel[1], k / w.kernel[2] % w.kernel[1], k % w.kernel[2]}
+	for i := range MaxSpatial {
+		lo[i], hi[i] = w.inside(i, tap[i])
+		shift[i] = tap[i]*w.dilation[i] - w.padBegin[i]
+	}
+	return lo, hi, shift
+}
+
 // reach is how many elements of the input the taps of one output span along an axis.
 func (w *Window) reach(axis int) int { return (w.kernel[axis]-1)*w.dilation[axis] + 1 }
 

@@ -96,7 +96,7 @@ func (s *server) answer(q Request) (Reply, error) {
 	case "load":
 		return s.load(q)
 	case "run":
-		return s.run(q)
+		return Time(q, func() error { return s.once(nil) })
 	case "peak":
 		return s.peak(q)
 	case "outputs":
@@ -230,14 +230,15 @@ func (s *server) once(use func(tenure.Outputs) error, opts ...tenure.RunOption) 
 	return out.Release()
 }
 
-func (s *server) run(q Request) (r Reply, err error) {
-	if err := s.once(nil); err != nil {
+// Time answers a request to run: once untimed, then until the time of the request has passed, at most as often as it says.
+func Time(q Request, once func() error) (r Reply, err error) {
+	if err := once(); err != nil {
 		return r, err
 	}
 	end := time.Now().Add(time.Duration(q.Milliseconds) * time.Millisecond)
 	for len(r.Nanos) < max(q.Runs, 1) {
 		start := time.Now()
-		if err := s.once(nil); err != nil {
+		if err := once(); err != nil {
 			return r, err
 		}
 		now := time.Now()
