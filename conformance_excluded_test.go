@@ -22,7 +22,6 @@ func excludedBy(name string) *exclusion {
 }
 
 const (
-	text             = "text: buffers hold no strings"
 	sequences        = "a sequence or optional as an input or output: its length is not known at load"
 	preview          = "a preview domain: its operators may change"
 	training         = "training"
@@ -37,11 +36,6 @@ const (
 // excluded holds the cases that do not pass. A row that names only cases that
 // pass fails the test.
 var excluded = []exclusion{
-	{names: "test_string*", reason: text},
-	{names: "test_strnorm*", reason: text},
-	{names: "test_regex_full_match*", reason: text},
-	{names: "test_equal_string*", reason: text},
-	{names: "test_ai_onnx_ml_label_encoder*", reason: text},
 	{names: "test_ai_onnx_ml_*", reason: trees},
 	{names: "test_identity_sequence", reason: sequences},
 	{names: "test_identity_opt", reason: sequences},

@@ -66,3 +66,22 @@ func ExampleSession_Run_donate() {
 	state.Release()
 	// Output: [1,64] true
 }
+
+// Text goes in and comes out as bytes of one width.
+func ExampleSession_Run_text() {
+	m := must(tenure.Load("testdata/text.onnx"))
+	defer m.Close()
+	s := must(m.NewSession())
+	defer s.Close()
+	x := must(tensor.OfStrings([]string{"Hello", "to", "the", "World"}, 4))
+	defer x.Release()
+	out := must(s.Run(context.Background(), tenure.Inputs{"words": x}))
+	defer out.Release()
+	fmt.Println(m.Inputs()[0])
+	fmt.Printf("%q\n", must(tensor.Strings(out["shouted"])))
+	fmt.Println(must(tensor.Values[bool](out["greets"])))
+	// Output:
+	// words: string[n]
+	// ["hello!" "world!"]
+	// [true false]
+}

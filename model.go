@@ -57,11 +57,25 @@ type Info struct {
 	Name  string
 	DType dtype.DType
 	Shape *shape.Shape // nil when not even the rank is known
+
+	// Text says that the elements are strings, which are bytes here: DType is
+	// U8, and the last dimension of Shape, which the model's file does not have,
+	// is how many bytes each string takes, filled up with zeros. It is the
+	// caller's choice for inputs. [tensor.OfStrings] makes such a tensor, and
+	// [tensor.Strings] reads one.
+	Text bool
 }
 
-// String returns "name: f32[batch,3,224,224]".
-func (i Info) String() string {
-	return i.Name + ": " + op.Type{DType: i.DType, Shape: i.Shape}.String()
+// String returns "name: f32[batch,3,224,224]", or "name: string[batch]" for
+// text.
+func (i Info) String() string { return i.Name + ": " + i.typeText() }
+
+func (i Info) typeText() string {
+	t := op.Type{DType: i.DType, Shape: i.Shape}
+	if i.Text {
+		return t.AsText()
+	}
+	return t.String()
 }
 
 // Load reads a model from an ONNX file. The file is mapped: weights that are
@@ -137,13 +151,13 @@ func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
 		err = exec.CheckKernels(m.program)
 	}
 	var operands []string
-	for _, v := range m.program.Body.Params {
-		m.inputs = append(m.inputs, infoOf(v))
+	for i, v := range m.program.Body.Params {
+		m.inputs = append(m.inputs, infoOf(v, file.Inputs[i].Text))
 		operands = append(operands, fmt.Sprintf("input %q", v.Name))
 	}
 	m.run = tensor.NewOperation("run", operands...)
-	for _, v := range m.program.Body.Results {
-		m.outputs = append(m.outputs, infoOf(v))
+	for i, v := range m.program.Body.Results {
+		m.outputs = append(m.outputs, infoOf(v, file.Outputs[i].Text))
 	}
 	if err == nil {
 		ctx := &pass.Context{Program: m.program, Constants: file.Weights, MaxFold: maxFold, MaxFill: maxFill}
@@ -166,7 +180,9 @@ func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
 	return m, nil
 }
 
-func infoOf(v *ir.Value) Info { return Info{Name: v.Name, DType: v.Type.DType, Shape: v.Type.Shape} }
+func infoOf(v *ir.Value, text bool) Info {
+	return Info{Name: v.Name, DType: v.Type.DType, Shape: v.Type.Shape, Text: text}
+}
 
 // Inputs describes the model's inputs, in the order of the file.
 func (m *Model) Inputs() []Info { return slices.Clone(m.inputs) }
@@ -228,7 +244,8 @@ func (m *Model) holding(what string, f func() error) error {
 	return errors.Join(err, m.release())
 }
 
-// Shapes gives sizes to inputs by name.
+// Shapes gives sizes to inputs by name, those of bytes to text: {2, 8} for two
+// strings of up to 8 bytes.
 type Shapes map[string][]int
 
 // Plan says what a run with inputs of these shapes will take, before any run:

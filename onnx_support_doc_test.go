@@ -36,6 +36,9 @@ take when nobody reads them later (see [operators.md](operators.md)). An operato
 when the model is read: what holds for them holds for it. *Cases* are the public ONNX backend tests whose model has the operator: how
 many pass, of how many.
 
+Strings are bytes of a fixed width, filled up with zeros: string[n] is u8[n,width]. An operator that does not name strings among its types
+refuses them when the model is read.
+
 | operator | opsets | becomes | types | in place | cases |
 |---|---|---|---|---|---|
 `, onnx.MinOpset, onnx.MaxOpset)
@@ -43,6 +46,12 @@ many pass, of how many.
 		becomes, types, place := "others", "", ""
 		if def := op.Builtin().Lookup(s.Operator); def != nil {
 			becomes, types, place = "`"+def.Name+"`", typesOf(t, def), inPlace(def)
+		}
+		switch {
+		case !s.Numbers:
+			types = "strings"
+		case s.Strings:
+			types = strings.TrimPrefix(types+", strings", ", ")
 		}
 		opsets := fmt.Sprintf("%d-%d", s.From, s.Till)
 		if strings.Contains(s.Name, "::") {

@@ -153,8 +153,8 @@ func (r *running) prepare(ctx context.Context) error {
 		t := r.taken.Tensor(i)
 		types[i] = op.Type{DType: t.DType(), Shape: t.Shape()}
 		// A plan is found by shapes alone: element types are held to the model here.
-		if info := m.inputs[i]; types[i].DType != info.DType {
-			return inputError{fmt.Errorf("run: input %q: got %s, want %s: %w", info.Name, types[i], op.Type{DType: info.DType, Shape: info.Shape}, ErrDType)}
+		if err := m.inputs[i].takes(types[i]); err != nil {
+			return inputError{fmt.Errorf("run: %w", err)}
 		}
 		if !t.Layout().IsContiguous() {
 			return fmt.Errorf("run: input %q: got %s, want a contiguous tensor (Contiguous makes one): %w", m.inputs[i].Name, t.Layout(), ErrUnsupported)
@@ -173,6 +173,27 @@ func (r *running) prepare(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// takes returns an error for a value of another element type, and for bytes
+// that cannot be strings.
+func (i Info) takes(t op.Type) error {
+	own := op.Type{DType: i.DType, Shape: i.Shape}
+	if t.DType == i.DType && !i.Text {
+		return nil
+	}
+	wanted, kind := own.String(), ErrDType
+	if i.Text {
+		wanted = fmt.Sprintf("%s as %s (see tensor.OfStrings)", i.typeText(), own)
+	}
+	if t.DType == i.DType {
+		rank := t.Shape.Rank()
+		if rank > 0 && (i.Shape == nil || rank == i.Shape.Rank()) && t.Shape.Size(rank-1) > 0 {
+			return nil
+		}
+		kind = ErrShape
+	}
+	return fmt.Errorf("input %q: got %s, want %s: %w", i.Name, t, wanted, kind)
 }
 
 // run waits for a slot, runs, and hands the results over.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
 )
 
 var controlTable = map[string]operator{
@@ -68,6 +69,9 @@ func (s *scope) nested(g *graphProto, outputs int) ([]*ir.Value, error) {
 		v, err := s.lookup(g.outputs[i].name)
 		if err == nil && v == nil {
 			err = corruptf("it is an absent operand of the function around")
+		}
+		if s.text[v] {
+			err = fmt.Errorf("strings as a result of a nested graph: %w", op.ErrUnsupported)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("output %q: %w", g.outputs[i].name, err)

@@ -3,7 +3,8 @@ package onnx
 import (
 	"fmt"
 
-	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -17,7 +18,7 @@ func (s *scope) compare(g *graphProto) error {
 			if b == nil || b.value == nil || b.value.Type.IsZero() || list[i].typ.kind == "" {
 				continue
 			}
-			if err := s.compareType(&list[i], b.value.Type); err != nil {
+			if err := s.compareType(&list[i], b.value); err != nil {
 				return fmt.Errorf("value %q: %w", list[i].name, err)
 			}
 		}
@@ -25,10 +26,14 @@ func (s *scope) compare(g *graphProto) error {
 	return nil
 }
 
-func (s *scope) compareType(v *valueProto, got op.Type) error {
-	want, err := typeOf(v)
+func (s *scope) compareType(v *valueProto, value *ir.Value) error {
+	got := value.Type
+	want, text, err := typeOf(v, shape.Unknown)
 	if err != nil {
 		return err
+	}
+	if text != s.text[value] {
+		return fmt.Errorf("the nodes give %s, want %s as the file declares: %w", typeText(got, !text), typeText(want, text), tensor.ErrDType)
 	}
 	if want.DType != got.DType {
 		return fmt.Errorf("the nodes give %s, want %s as the file declares: %w", got, want, tensor.ErrDType)

@@ -3,6 +3,8 @@ package onnx
 import (
 	"errors"
 	"fmt"
+
+	"github.com/tenure-go/tenure/shape"
 )
 
 // Description is what a model file declares, whether or not it can be
@@ -76,8 +78,8 @@ func describe(data []byte) (*Description, error) {
 }
 
 func describeValue(v *valueProto) Value {
-	typ, _ := typeOf(v) // what cannot be read stays unknown here and is an error of the import
-	return Value{Name: v.name, Type: typ}
+	typ, text, _ := typeOf(v, shape.Unknown) // what cannot be read stays unknown here and is an error of the import
+	return Value{v.name, typ, text}
 }
 
 func (d *Description) graph(g *graphProto) {

@@ -40,6 +40,12 @@ func liftConstant(n *node) {
 		typ, data = intList(list)
 	} else if list, ok := take[[]float32](n, "value_floats"); ok {
 		typ, data = floatList(list)
+	} else if s, ok := take[string](n, "value_string"); ok {
+		n.textConstant(out, []string{s})
+		return
+	} else if list, ok := take[[]string](n, "value_strings"); ok {
+		n.textConstant(out, list, len(list))
+		return
 	}
 	n.noMoreAttrs()
 	if n.err == nil {
@@ -56,6 +62,10 @@ func liftConstantOfShape(n *node) {
 		return
 	}
 	d, err := t.check()
+	if err == nil && d.text {
+		n.unsupported("attribute \"value\" of strings")
+		return
+	}
 	if err == nil && d.typ.Shape.NumElements() != 1 {
 		err = corruptf("attribute \"value\": got %s, want one element", d.typ)
 	}

@@ -23,6 +23,7 @@ type importer struct {
 	functions  map[functionKey]*functionProto
 	missing    collector
 	taken      map[string]bool      // names of values of the program
+	text       map[*ir.Value]bool   // values that hold strings
 	small      map[string]*ir.Value // constants made by lifting, by their text
 	inlined    int                  // bytes that functions have expanded to
 	maxInlined int
@@ -45,7 +46,7 @@ func (im *importer) run(m *modelProto) (err error) {
 	}
 	im.prog = &ir.Program{Name: name, Body: &ir.Block{}}
 	im.model.Program = im.prog
-	im.taken, im.small = map[string]bool{}, map[string]*ir.Value{}
+	im.taken, im.small, im.text = map[string]bool{}, map[string]*ir.Value{}, map[*ir.Value]bool{}
 	s := &scope{importer: im, opsets: im.model.Opsets, block: im.prog.Body, values: map[string]*binding{}, used: usedNames(m.graph)}
 	// Names of the main graph are kept as they are: a name of a nested graph
 	// that is met first must not take them.
@@ -187,7 +188,7 @@ func (s *scope) inputs(g *graphProto) error {
 		if s.values[in.name] != nil {
 			continue
 		}
-		typ, err := typeOf(in)
+		typ, text, err := typeOf(in, textWidthOf(in.name, g.inputs))
 		switch {
 		case errors.Is(err, op.ErrUnsupported):
 			s.missing.add("", 0, "input of "+in.typ.String(), in.name)
@@ -198,7 +199,10 @@ func (s *scope) inputs(g *graphProto) error {
 		v.Index = len(s.block.Params)
 		s.block.Params = append(s.block.Params, v)
 		s.values[in.name] = &binding{value: v}
-		s.model.Inputs = append(s.model.Inputs, Value{in.name, typ})
+		if text {
+			s.text[v] = true
+		}
+		s.model.Inputs = append(s.model.Inputs, Value{in.name, typ, text})
 	}
 	return nil
 }
@@ -226,17 +230,19 @@ func (s *scope) outputs(g *graphProto) error {
 		}
 		if v.Name != out.name {
 			n := &node{scope: s, name: out.name, proto: &nodeProto{opType: "Identity"}}
-			v = n.emit("identity", []*ir.Value{v}, nil, []string{out.name})[0]
+			same := n.emit("identity", []*ir.Value{v}, nil, []string{out.name})[0]
 			if n.err != nil {
 				return n.err
 			}
+			s.text[same] = s.text[v]
+			v = same
 		}
 		s.block.Results = append(s.block.Results, v)
-		typ, err := typeOf(out)
+		typ, _, err := typeOf(out, shape.Unknown)
 		if err != nil {
 			typ = v.Type // said nothing, or nothing that can be: compare has looked
 		}
-		s.model.Outputs = append(s.model.Outputs, Value{out.name, typ})
+		s.model.Outputs = append(s.model.Outputs, Value{out.name, typ, s.text[v]})
 	}
 	return nil
 }
@@ -293,10 +299,16 @@ func (s *scope) find(name string) (*binding, error) {
 func (s *scope) load(name string, b *binding) error {
 	b.value = s.prog.NewValue(ir.Weight, s.valueName(name), op.Type{})
 	if b.init.err != nil {
-		s.missing.add("", 0, "initializer of element type "+dtype.String.String(), name)
+		s.missing.add("", 0, reason(b.init.err), name)
 		return nil
 	}
 	b.value.Type = b.init.data.typ
+	if b.init.data.text {
+		s.text[b.value] = true
+		if s.inlined += b.init.data.bytes; s.inlined > s.maxInlined {
+			return corruptf("the strings and functions of the model expand to more than %d bytes", s.maxInlined)
+		}
+	}
 	s.prog.Weights = append(s.prog.Weights, b.value)
 	return s.model.Weights.load(b.value.Name, b.init.proto, b.init.data, s.files)
 }
@@ -348,30 +360,37 @@ func (t *typeProto) String() string {
 	return fmt.Sprintf("element type %d", t.elemType)
 }
 
-// typeOf returns the declared type of a value.
-func typeOf(v *valueProto) (op.Type, error) {
+// typeOf returns the declared type of a value, for strings that of their
+// bytes, and whether it is of strings.
+func typeOf(v *valueProto, width shape.Dim) (typ op.Type, text bool, err error) {
 	t := &v.typ
 	if t.kind == "" {
-		return op.Type{}, corruptf("got no type")
+		return op.Type{}, false, corruptf("got no type")
 	}
 	dt, err := dtype.FromONNX(t.elemType)
-	if t.kind != "tensor" || dt == dtype.String {
-		return op.Type{}, fmt.Errorf("%s: %w", t, op.ErrUnsupported)
+	if t.kind != "tensor" {
+		return op.Type{}, false, fmt.Errorf("%s: %w", t, op.ErrUnsupported)
+	}
+	if text = dt == dtype.String; text {
+		dt = dtype.U8
 	}
 	if err != nil || !t.hasShape {
-		return op.Type{DType: dt}, err
+		return op.Type{DType: dt}, text, err
 	}
-	dims := make([]shape.Dim, len(t.dims))
+	dims := make([]shape.Dim, len(t.dims), len(t.dims)+1)
 	for i, d := range t.dims {
 		switch {
 		case !d.sized:
 			dims[i] = shape.Sym(d.symbol)
 		case d.size < -1 || d.size > math.MaxInt64>>5:
-			return op.Type{}, fmt.Errorf("dim %d: got %d, want a size: %w", i, d.size, tensor.ErrShape)
+			return op.Type{}, text, fmt.Errorf("dim %d: got %d, want a size: %w", i, d.size, tensor.ErrShape)
 		case d.size >= 0: // some exporters write -1 for a size that they do not know
 			dims[i] = shape.N(int(d.size))
 		}
 	}
+	if text {
+		dims = append(dims, width)
+	}
 	sh, err := shape.FromDims(dims...)
-	return op.Type{DType: dt, Shape: sh}, err
+	return op.Type{DType: dt, Shape: sh}, text, err
 }

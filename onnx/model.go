@@ -64,6 +64,21 @@ type Model struct {
 type Value struct {
 	Name string
 	Type op.Type
+
+	// Text says that the value holds strings. Then Type is that of their bytes:
+	// its last dimension, which the file does not have, is how many bytes each
+	// string takes, filled up with zeros.
+	Text bool
+}
+
+// String returns "name: f32[batch,3]" or "name: string[batch]".
+func (v Value) String() string { return v.Name + ": " + typeText(v.Type, v.Text) }
+
+func typeText(t op.Type, text bool) string {
+	if text {
+		return t.AsText()
+	}
+	return t.String()
 }
 
 // Load reads the model in the file at path. Unless opts say otherwise the file

@@ -21,7 +21,7 @@ var contrib map[string]operator
 func init() { // not an initialiser: lifting a branch reads the table again
 	operators = merge(
 		elementwiseTable, reduceTable, normTable, convTable, poolingTable, linearTable, quantizeTable, attentionTable, recurrentTable, selectionTable, composedTable,
-		shapeTable, indexingTable, resizeTable, constantTable, controlTable, filterTable, loopTable, sequenceTable, einsumTable, signalTable, gatedTable,
+		shapeTable, indexingTable, resizeTable, constantTable, controlTable, filterTable, loopTable, sequenceTable, einsumTable, signalTable, gatedTable, stringTable,
 	)
 }
 
@@ -81,6 +81,12 @@ func (n *node) lift() {
 		n.unsupported("the operator exists up to opset %d", entry.till)
 	case n.lists != nil && !(domain == "" && takesLists[n.proto.opType]):
 		n.unsupported("a sequence or optional as an operand")
+	case n.readsText():
+		if entry.lift = stringLifts[n.proto.opType]; domain != "" || entry.lift == nil {
+			n.unsupported("strings as an operand")
+			return
+		}
+		entry.lift(n)
 	default:
 		entry.lift(n)
 	}

@@ -12,13 +12,16 @@ type Support struct {
 	Name       string // "Relu", "com.microsoft::Gelu"
 	From, Till int64  // the opsets of its domain
 	Operator   string // the one that it becomes, "" where it is put together from others
+	Numbers    bool   // it takes numbers
+	Strings    bool   // it takes strings
 }
 
 // Operators lists the operators that are read, by name.
 func Operators() []Support {
 	var list []Support
 	for name, o := range operators {
-		s := Support{Name: name, From: max(o.from, MinOpset), Till: MaxOpset}
+		_, textOnly := stringTable[name]
+		s := Support{Name: name, From: max(o.from, MinOpset), Till: MaxOpset, Numbers: !textOnly, Strings: stringLifts[name] != nil}
 		if o.till != 0 {
 			s.Till = o.till
 		}
@@ -28,7 +31,7 @@ func Operators() []Support {
 		list = append(list, s)
 	}
 	for name, o := range contrib {
-		list = append(list, Support{Name: contribDomain + "::" + name, From: o.from, Till: o.from})
+		list = append(list, Support{Name: contribDomain + "::" + name, From: o.from, Till: o.from, Numbers: true})
 	}
 	slices.SortFunc(list, func(a, b Support) int { return cmp.Compare(a.Name, b.Name) })
 	return list

@@ -14,6 +14,7 @@ import (
 // tensorData says where the bytes of a checked tensor are.
 type tensorData struct {
 	typ    op.Type
+	text   bool // strings, which have the type of bytes
 	bytes  int
 	inFile []byte // the bytes as they lie in the file; nil when they must be converted or are outside
 	list   int    // the field that holds them as numbers; 0 for none
@@ -29,12 +30,16 @@ func (t *tensorProto) check() (d tensorData, err error) {
 	if d.typ, err = t.typ(); err != nil {
 		return d, err
 	}
+	d.text = t.dataType == dtype.String.ONNX()
 	if d.bytes, err = d.typ.Bytes(); err != nil {
 		return d, err
 	}
 	lists, err := t.lists()
 	if err != nil {
 		return d, err
+	}
+	if d.text {
+		return d, t.checkText(&d, lists)
 	}
 	if t.external != nil {
 		if t.raw != nil || lists.field != 0 {
@@ -55,14 +60,11 @@ func (t *tensorProto) check() (d tensorData, err error) {
 	return d, d.checkList(lists)
 }
 
-// typ returns the declared type of a tensor.
+// typ returns the declared type of a tensor, that of its bytes for strings.
 func (t *tensorProto) typ() (op.Type, error) {
 	dt, err := dtype.FromONNX(t.dataType)
 	if err != nil {
 		return op.Type{}, err
-	}
-	if dt == dtype.String {
-		return op.Type{}, fmt.Errorf("element type %s: %w", dt, op.ErrUnsupported)
 	}
 	sizes := make([]int, len(t.dims))
 	for i, n := range t.dims {
@@ -70,6 +72,9 @@ func (t *tensorProto) typ() (op.Type, error) {
 			return op.Type{}, fmt.Errorf("dims[%d]: got %d, want 0 or more: %w", i, n, shape.ErrShape)
 		}
 		sizes[i] = int(n)
+	}
+	if dt == dtype.String {
+		return t.textType(sizes)
 	}
 	s, err := shape.Of(sizes...)
 	return op.Type{DType: dt, Shape: s}, err
@@ -184,6 +189,9 @@ func (t *tensorProto) elements(d tensorData) ([]byte, error) {
 
 // convert writes the elements of a typed list to dst, which has d.bytes bytes.
 func (t *tensorProto) convert(d tensorData, dst []byte) error {
+	if d.text {
+		return t.putStrings(d, dst)
+	}
 	at := 0
 	m := t.message()
 	for f := (field{}); m.next(&f); {

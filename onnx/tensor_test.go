@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,7 +124,11 @@ func TestTensorFaults(t *testing.T) {
 	}{
 		{"no type", raw(0, nil), `tensor "t" at offset 0: dtype.FromONNX: got data type code 0`, dtype.ErrDType},
 		{"unknown type", raw(77, nil), "got data type code 77", dtype.ErrDType},
-		{"strings", raw(8, nil, 1), "element type string: not supported", op.ErrUnsupported},
+		{"strings", raw(8, nil, 1), "got 0 elements of data, want 1 strings in string_data", tensor.ErrCorrupt},
+		{"raw strings", raw(8, []byte("ab"), 2), "got strings outside of string_data", tensor.ErrCorrupt},
+		{"long strings", stringTensor(strings.Split("a,bc"+strings.Repeat(",", 1<<13)+strings.Repeat("x", 1<<13), ","), 1<<13+2), "which take 67125248 bytes at the width of the longest", op.ErrUnsupported},
+		{"too many strings", stringTensor([]string{"a", "b"}, 1), "got 2 elements of data, want 1 strings", tensor.ErrCorrupt},
+		{"a NUL", stringTensor([]string{"a", "b\x00"}, 2), "string_data[1]: got a string with a NUL", op.ErrUnsupported},
 		{"missing data", raw(1, nil, 2), "float_data: got 0 numbers, want 2 for f32[2]", tensor.ErrCorrupt},
 		{"long raw", raw(1, make([]byte, 12), 2), "raw_data at offset 9: got 12 bytes, want 8 for f32[2]", tensor.ErrCorrupt},
 		{"short list", listTensor(dtype.I64, int64Data, true, []uint64{1}, 2), "int64_data: got 1 numbers, want 2 for i64[2]", tensor.ErrCorrupt},
@@ -258,5 +263,43 @@ func TestReadTensorFile(t *testing.T) {
 	}
 	if _, _, err := ReadTensorFile(path); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("got %v, want an error that names the file", err)
+	}
+}
+
+// stringTensor encodes a tensor of strings.
+func stringTensor(list []string, dims ...int64) []byte {
+	var w, body wireWriter
+	for _, s := range list {
+		body.bytes(stringData, []byte(s))
+	}
+	encodeTensor(&w, &tensorProto{dims: dims, dataType: dtype.String.ONNX(), name: "t", body: body})
+	return w
+}
+
+// Strings are read as bytes, as wide as the longest; no string is as wide as
+// one byte.
+func TestReadStrings(t *testing.T) {
+	memorytest.Check(t)
+	for _, tc := range []struct {
+		list  []string
+		dims  []int64
+		sizes []int
+	}{
+		{[]string{"a", "", "größe", "\xff"}, []int64{2, 2}, []int{2, 2, 7}},
+		{[]string{"one"}, nil, []int{3}},
+		{[]string{"", ""}, []int64{2}, []int{2, 1}},
+		{nil, []int64{0, 3}, []int{0, 3, 1}},
+	} {
+		x, name, err := ReadTensor(stringTensor(tc.list, tc.dims...))
+		if err != nil {
+			t.Fatalf("%q: %v", tc.list, err)
+		}
+		got, err := tensor.Strings(x)
+		if err != nil || name != "t" || !slices.Equal(got, tc.list) || !slices.Equal(x.Shape().Sizes(), tc.sizes) {
+			t.Errorf("%q: got %q %v named %q (%v), want %v", tc.list, got, x.Shape(), name, err, tc.sizes)
+		}
+		if err := x.Release(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -337,7 +337,8 @@ func (p *textParser) value() valueProto {
 	return v
 }
 
-// tensor is a type and its elements, which go into raw_data.
+// tensor is a type and its elements, which go into raw_data unless they are
+// strings.
 func (p *textParser) tensor() tensorProto {
 	typ := p.typ()
 	dt, err := dtype.FromONNX(typ.elemType)
@@ -347,6 +348,14 @@ func (p *textParser) tensor() tensorProto {
 	t := tensorProto{dataType: typ.elemType, raw: []byte{}}
 	for _, d := range typ.dims {
 		t.dims = append(t.dims, d.size)
+	}
+	if dt == dtype.String {
+		var w wireWriter
+		for p.tok == scanner.String {
+			w.bytes(stringData, []byte(p.str()))
+		}
+		t.raw, t.body = nil, w
+		return t
 	}
 	for p.isNumber() {
 		var v float64

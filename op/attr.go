@@ -140,6 +140,13 @@ func (a Attrs) Floats(name string) []float64 {
 	return v
 }
 
+// Strings returns a string list attribute, nil when it is absent. The list
+// must not be written.
+func (a Attrs) Strings(name string) []string {
+	v, _ := a.Get(name).([]string)
+	return v
+}
+
 // With returns the attributes with one set to value.
 func (a Attrs) With(name string, value any) Attrs {
 	out := make(Attrs, 0, len(a)+1)

@@ -27,6 +27,7 @@ var families = [][]*Def{
 	signalOps,
 	roiOps,
 	ngramOps,
+	textOps,
 	linearAttentionOps,
 	resizeOps,
 	generatorOps,

@@ -253,6 +253,8 @@ func parseAttr(t testing.TB, where string, def *op.Def, name, value string) op.A
 				list, err = append(list, n), e
 			}
 			v = list
+		case op.Strings:
+			v = strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(`[],"`, r) })
 		case op.Floats:
 			list := []float64{}
 			for _, w := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("[],", r) }) {

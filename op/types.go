@@ -20,7 +20,7 @@ func setOf(types ...dtype.DType) dtypes {
 }
 
 // The sets that shape rules name. They follow the type constraints of ONNX;
-// strings are in none of them, because no buffer holds them.
+// strings are in none of them: they are bytes here, u8.
 var (
 	floats    = setOf(dtype.F32, dtype.F64, dtype.F16, dtype.BF16)
 	signed    = setOf(dtype.I8, dtype.I16, dtype.I32, dtype.I64)

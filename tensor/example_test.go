@@ -129,3 +129,15 @@ func ExampleTake() {
 	// u8[3] [2 4 6]
 	// true
 }
+
+// Strings are bytes of one width, with zeros behind the shorter ones.
+func ExampleOfStrings() {
+	x, err := tensor.OfStrings([]string{"one", "three"}, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Release()
+	list, err := tensor.Strings(x)
+	fmt.Printf("%q in %s%s, %v\n", list, x.DType(), x.Shape(), err)
+	// Output: ["one" "three"] in u8[2,5], <nil>
+}

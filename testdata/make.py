@@ -18,9 +18,9 @@ def info(name, dims, kind=F32):
     return helper.make_tensor_value_info(name, kind, dims)
 
 
-def save(name, nodes, inputs, outputs, weights=(), domains=()):
+def save(name, nodes, inputs, outputs, weights=(), domains=(), opset=18):
     graph = helper.make_graph(nodes, name, inputs, outputs, [numpy_helper.from_array(v, k) for k, v in weights])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)] + [helper.make_opsetid(d, 1) for d in domains], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)] + [helper.make_opsetid(d, 1) for d in domains], ir_version=8)
     onnx.checker.check_model(model)
     onnx.save(model, HERE / f"{name}.onnx")
 
@@ -97,4 +97,18 @@ save(
     [info("x", ["n", 4])],
     [info("y", ["n", 4])],
     domains=["acme"],
+)
+
+# Text: words in lower case but for those that say nothing, and which of them are greetings.
+save(
+    "text",
+    [
+        node("StringNormalizer", ["words"], ["kept"], "drop", case_change_action="LOWER", stopwords=["the", "to"]),
+        node("RegexFullMatch", ["kept"], ["greets"], "greets", pattern="hello|hi"),
+        node("StringConcat", ["kept", "mark"], ["shouted"], "shout"),
+    ],
+    [info("words", ["n"], TensorProto.STRING)],
+    [info("shouted", ["m"], TensorProto.STRING), info("greets", ["m"], TensorProto.BOOL)],
+    [("mark", np.array(["!"], dtype=object))],
+    opset=20,
 )

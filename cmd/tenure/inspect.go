@@ -99,10 +99,10 @@ func summarise(path string) (*summary, error) {
 	s := &summary{Model: path, Producer: strings.TrimSpace(d.Producer + " " + d.ProducerVersion), IRVersion: d.IRVersion, Opsets: d.Opsets,
 		Inputs: []string{}, Outputs: []string{}, Operators: d.Operators, Weights: d.Weights, WeightBytes: d.WeightBytes, Unsupported: []string{}, Notes: []string{}}
 	for _, v := range d.Inputs {
-		s.Inputs = append(s.Inputs, v.Name+": "+v.Type.String())
+		s.Inputs = append(s.Inputs, v.String())
 	}
 	for _, v := range d.Outputs {
-		s.Outputs = append(s.Outputs, v.Name+": "+v.Type.String())
+		s.Outputs = append(s.Outputs, v.String())
 	}
 	m, err := tenure.Load(path)
 	var lacks *onnx.UnsupportedError

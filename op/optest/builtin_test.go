@@ -58,7 +58,7 @@ func TestBuiltinOperators(t *testing.T) {
 	for _, family := range []map[string][]optest.Case{
 		elementwiseSamples(), shapeSamples(), movementSamples(), indexingSamples(),
 		reductionSamples(), normalizationSamples(), productSamples(), windowSamples(), otherSamples(),
-		activationSamples(), quantizeSamples(), attentionSamples(), recurrentSamples(), selectionSamples(), gridSamples(), unpoolSamples(), signalSamples(), roiSamples(),
+		activationSamples(), quantizeSamples(), attentionSamples(), recurrentSamples(), selectionSamples(), gridSamples(), unpoolSamples(), signalSamples(), roiSamples(), textSamples(),
 	} {
 		for name, cases := range family {
 			if op.Builtin().Lookup(name) == nil {

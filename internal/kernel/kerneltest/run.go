@@ -38,6 +38,7 @@ var families = []struct {
 	{"unpool", testUnpool},
 	{"fourier", testFourier},
 	{"ngrams", testNGrams},
+	{"text", testText},
 	{"regions", testRegions},
 	{"resize", testResize},
 	{"conv_transpose", testConvTranspose},

@@ -1,0 +1,32 @@
+package optest_test
+
+import (
+	"strings"
+
+	"github.com/tenure-go/tenure/op/optest"
+)
+
+// text holds words of up to width bytes.
+func text(width int, words string, sizes ...int) optest.Operand {
+	var data []uint8
+	for _, word := range strings.Split(words, ",") {
+		data = append(data, append([]byte(word), make([]byte, width-len(word))...)...)
+	}
+	return optest.Of(data, append(sizes, width)...)
+}
+
+func textSamples() map[string][]optest.Case {
+	days := text(9, "Monday,tuesday,,wednesday", 4)
+	many := text(9, strings.TrimSuffix(strings.Repeat("Monday,tuesday,,wednesday,", 500), ","), 4, 500)
+	return map[string][]optest.Case{
+		"string_normalizer": {
+			{Args: args{days}}, {Args: args{days}, Attrs: attr("case_change_action", "LOWER")}, {Args: args{text(9, "a,B", 1, 2)}, Attrs: attr("case_change_action", "UPPER")},
+			{Args: args{days}, Attrs: attr("stopwords", []string{"monday"})}, {Args: args{days}, Attrs: attr("stopwords", []string{"Monday", "tuesday", "", "wednesday"}, "is_case_sensitive", 1)},
+			{Args: args{num(u8, 0, 3)}}, {Args: args{num(u8, 0, 3)}, Attrs: attr("stopwords", []string{"x"})},
+		},
+		"string_concat":    {{Args: args{days, text(3, "abc")}}, {Args: args{many, text(2, "x,yz,,w", 4, 1)}}, {Args: args{num(u8, 0, 3), num(u8, 1, 3)}}},
+		"string_equal":     {{Args: args{days, text(12, "tuesday")}}, {Args: args{many, many}}, {Args: args{num(u8, 0, 3), num(u8, 1, 3)}}},
+		"string_split":     {{Args: args{days}, Attrs: attr("delimiter", "d"), Results: 2}, {Args: args{text(5, "a b, c", 2)}}, {Args: args{many}, Attrs: attr("delimiter", "da", "maxsplit", 1), Results: 2}, {Args: args{num(u8, 0, 3)}, Results: 2}},
+		"regex_full_match": {{Args: args{days}, Attrs: attr("pattern", "(?i).*DAY")}, {Args: args{many}, Attrs: attr("pattern", "[a-z]+|")}, {Args: args{num(u8, 0, 3)}, Attrs: attr("pattern", "")}},
+	}
+}
