@@ -24,7 +24,7 @@ var _ = register(map[string]binder{
 
 var _ = registerPackers(map[string]packer{
 	"matmul": func(c *op.Call, constant func(int) bool) (*Task, error) {
-		return packedProduct(c, productSizes(c, 0, 1), constant)
+		return packedProduct(c, productSizes(c, 0, 1, false), constant)
 	},
 	"gemm": func(c *op.Call, constant func(int) bool) (*Task, error) {
 		return packedProduct(c, gemmSizes(c), constant)
@@ -52,10 +52,11 @@ type product2 struct {
 	act      kernel.Activation
 }
 
-func bindMatMul(c *op.Call) (*Task, error) { return productTask(c, productSizes(c, 0, 1)) }
+func bindMatMul(c *op.Call) (*Task, error) { return productTask(c, productSizes(c, 0, 1, false)) }
 
-// productSizes returns the matrix product of two operands.
-func productSizes(c *op.Call, left, right int) product2 {
+// productSizes returns the matrix product of two operands, the right one with
+// its last two axes swapped first if swap.
+func productSizes(c *op.Call, left, right int, swap bool) product2 {
 	a, b := c.In[left].Shape.Sizes(), c.In[right].Shape.Sizes()
 	if len(a) == 1 {
 		a = []int{1, a[0]}
@@ -63,7 +64,10 @@ func productSizes(c *op.Call, left, right int) product2 {
 	if len(b) == 1 {
 		b = []int{b[0], 1}
 	}
-	p := product2{m: a[len(a)-2], k: a[len(a)-1], n: b[len(b)-1], alpha: 1, beta: 1}
+	p := product2{m: a[len(a)-2], k: a[len(a)-1], n: b[len(b)-1], transB: swap, alpha: 1, beta: 1}
+	if swap {
+		p.n = b[len(b)-2]
+	}
 	outerA, outerB := a[:len(a)-2], b[:len(b)-2]
 	p.batch = c.Out[0].Shape.Sizes()[:max(len(outerA), len(outerB))]
 	p.batchA, p.batchB = broadcastStrides(outerA, p.batch), broadcastStrides(outerB, p.batch)
@@ -103,16 +107,13 @@ func gemmSizes(c *op.Call) product2 {
 }
 
 // fusedSizes returns the matrix product of a fused_matmul and what is fused
-// into it: the axes of a before the last are rows.
+// into it.
 func fusedSizes(c *op.Call) (product2, error) {
 	if c.In[0].DType != dtype.F32 {
 		return product2{}, unsupported(c)
 	}
-	a, y := c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes()
-	p := product2{
-		m: product(a[:len(a)-1]), n: y[len(y)-1], k: a[len(a)-1], alpha: 1, beta: 1,
-		transB: c.Int("transB") != 0, residual: has(c, 3), act: activationOf(c),
-	}
+	p := productSizes(c, 0, 1, c.Int("transB") != 0)
+	p.residual, p.act = has(c, 3), activationOf(c)
 	if has(c, 2) {
 		p.bias = kernel.BiasCol
 	}

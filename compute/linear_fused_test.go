@@ -61,3 +61,30 @@ func TestFusedMatMul(t *testing.T) {
 		expect(t, name+", packed", fused.Out[0], []int{2, 9, 100}, floats(want), 1e-5)
 	}
 }
+
+// TestFusedMatMulOfMatrices multiplies with several matrices, as they lie and
+// transposed: by the call, and by a transpose before a matmul.
+func TestFusedMatMulOfMatrices(t *testing.T) {
+	for _, c := range []struct{ left, right []int }{
+		{[]int{2, 3, 1, 64}, []int{2, 3, 70, 64}},
+		{[]int{2, 3, 4, 64}, []int{3, 70, 64}},
+		{[]int{3, 5, 9}, []int{2, 1, 33, 9}},
+		{[]int{1, 9}, []int{3, 33, 9}},
+		{[]int{3, 7, 9}, []int{3, 1, 9}},
+	} {
+		x, w := random(dtype.F32, 1, -1, 1, c.left...), random(dtype.F32, 2, -1, 1, c.right...)
+		perm := []int64{0, 1, 2, 3}[:len(c.right)]
+		perm[len(perm)-1], perm[len(perm)-2] = perm[len(perm)-2], perm[len(perm)-1]
+		turned := run(t, call(t, "transpose", attrs("perm", perm), 1, w))[0]
+		want := run(t, call(t, "matmul", nil, 1, x, turned))[0]
+		sizes := want.Shape.Sizes()
+		bias, residual := random(dtype.F32, 3, -1, 1, sizes[len(sizes)-1]), random(dtype.F32, 4, -1, 1, sizes...)
+		want = run(t, call(t, "add", nil, 1, want, bias))[0]
+		want = run(t, call(t, "add", nil, 1, want, residual))[0]
+		want = run(t, call(t, "relu", nil, 1, want))[0]
+		for swap, right := range []op.Arg{turned, w} {
+			got := run(t, call(t, "fused_matmul", attrs("activation", "relu", "transB", int64(swap)), 1, x, right, bias, residual))[0]
+			expect(t, fmt.Sprintf("%v times %v, transB %d", c.left, right.Shape, swap), got, sizes, floats(want), 1e-5)
+		}
+	}
+}

@@ -145,7 +145,7 @@ func bytesProduct(c *op.Call, q quantArgs) (*Task, error) {
 }
 
 func intGemmOf(c *op.Call, q quantArgs) *kernel.IntGemm {
-	p := productSizes(c, q.a, q.b)
+	p := productSizes(c, q.a, q.b, false)
 	return &kernel.IntGemm{M: p.m, N: p.n, K: p.k, Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB,
 		SignedA: c.In[q.a].DType == dtype.I8, SignedB: c.In[q.b].DType == dtype.I8}
 }

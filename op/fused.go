@@ -20,8 +20,8 @@ var fusedOps = []*Def{{
 	Alias: Aliases(Rule{Arg: 3, Kind: Accumulate, When: func(s *Sig) bool { return s.Str("pool") == "" }}),
 }, {
 	Name: "fused_matmul",
-	Doc: "a * b + bias + residual, then an activation, with a matrix b that transB transposes first and a bias of one number per column; " +
-		"operands a, b, bias, residual",
+	Doc: "a * b + bias + residual, then an activation: the product of matmul, with the last two axes of b swapped first if transB, " +
+		"and a bias of one number per column; operands a, b, bias, residual",
 	MinArgs: 2, MaxArgs: 4,
 	Attrs: []AttrDef{
 		intAttr("transB", 0),
@@ -48,32 +48,19 @@ func inferFusedMatMul(s *Sig) error {
 	if _, err := s.wantOneOf("activation", "", "relu", "leaky_relu", "sigmoid", "tanh", "clip", "gelu", "gelu_tanh", "silu"); err != nil {
 		return err
 	}
-	if err := s.wantRank(0, 2, -1); err != nil {
+	for i := range 2 {
+		if err := s.wantRank(i, 2, -1); err != nil {
+			return err
+		}
+	}
+	if err := s.giveProduct(s.Args[0].DType, 0, 1, swap); err != nil || s.Results[0].Shape == nil {
 		return err
 	}
-	b, err := s.dimsOf(1, 2)
-	if err != nil {
+	dims := s.Results[0].Shape.Dims()
+	if err := s.wantVector(2, dims[len(dims)-1], "column"); err != nil {
 		return err
 	}
-	if swap {
-		b[0], b[1] = b[1], b[0]
-	}
-	if s.Args[0].Shape == nil {
-		return s.giveAny(0, s.Args[0].DType)
-	}
-	dims := s.Args[0].Shape.Dims()
-	last := len(dims) - 1
-	if _, ok := unify(dims[last], b[0]); !ok {
-		return badShape("got %s and %s, want equal inner sizes instead of %s and %s", s.Args[0], s.Args[1], dims[last], b[0])
-	}
-	dims[last] = b[1]
-	if err := s.wantVector(2, b[1], "column"); err != nil {
-		return err
-	}
-	if err := s.wantDims(3, dims); err != nil {
-		return err
-	}
-	return s.give(0, s.Args[0].DType, dims...)
+	return s.wantDims(3, dims)
 }
 
 func inferFusedConv(s *Sig) error {

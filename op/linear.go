@@ -29,11 +29,12 @@ func inferMatMul(s *Sig) error {
 	if err := s.wantLike(1, 0); err != nil {
 		return err
 	}
-	return s.giveProduct(s.Args[0].DType, 0, 1)
+	return s.giveProduct(s.Args[0].DType, 0, 1, false)
 }
 
-// giveProduct sets result 0 to the matrix product of two operands.
-func (s *Sig) giveProduct(dt dtype.DType, left, right int) error {
+// giveProduct sets result 0 to the matrix product of two operands, the right
+// one with its last two axes swapped first if swap.
+func (s *Sig) giveProduct(dt dtype.DType, left, right int, swap bool) error {
 	a, b := s.Args[left], s.Args[right]
 	for _, i := range [2]int{left, right} {
 		if err := s.wantRank(i, 1, -1); err != nil {
@@ -53,6 +54,9 @@ func (s *Sig) giveProduct(dt dtype.DType, left, right int) error {
 		y = []shape.Dim{y[0], shape.N(1)}
 	}
 	m, n := len(x)-2, len(y)-2
+	if swap {
+		y[n], y[n+1] = y[n+1], y[n]
+	}
 	if _, ok := unify(x[m+1], y[n]); !ok {
 		return badShape("got %s and %s, want equal inner sizes instead of %s and %s", a, b, x[m+1], y[n])
 	}

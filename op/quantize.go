@@ -217,7 +217,7 @@ func inferMatMulInteger(s *Sig) error {
 			return err
 		}
 	}
-	if err := s.giveProduct(dtype.I32, 0, 1); err != nil {
+	if err := s.giveProduct(dtype.I32, 0, 1, false); err != nil {
 		return err
 	}
 	if err := s.wantPerRow(2, 0, 2); err != nil {
@@ -260,7 +260,7 @@ func inferQLinearMatMul(s *Sig) error {
 	if err := s.wantQLinear(); err != nil {
 		return err
 	}
-	if err := s.giveProduct(s.Args[7].DType, 0, 3); err != nil {
+	if err := s.giveProduct(s.Args[7].DType, 0, 3, false); err != nil {
 		return err
 	}
 	for _, p := range [][3]int{{1, 0, 2}, {2, 0, 2}, {4, 3, 1}, {5, 3, 1}} {

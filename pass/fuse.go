@@ -16,16 +16,18 @@ import (
 //   - before it: a per-channel scale and shift by constants and a relu, which
 //     are applied while the convolution packs its input;
 //   - after a product: a bias per column, the addition of a residual of the
-//     same shape, an activation.
+//     same shape, an activation;
+//   - before a product of few rows: the transpose of what stands on its right.
 //
 // Requires: static types, dce (a dead reader would keep a value alive).
 // Guarantees: only values with a single reader disappear, so nothing is
 // computed twice by the program; the fused call stands where the convolution
 // stood. A residual then lives no longer than before. What is scaled before the
-// convolution lives until it, in place of the scaled value of the same size.
+// convolution, or transposed before the product, lives until it, in place of
+// the scaled or transposed value of the same size.
 //
 // What it leaves: whether the residual's bytes take the result (donate).
-var Fuse = Pass{Name: "fuse", Doc: "join convolutions and products with the additions, activations, pools and scales around them", Run: fuse}
+var Fuse = Pass{Name: "fuse", Doc: "join convolutions and products with the additions, activations, pools, scales and transposes around them", Run: fuse}
 
 func fuse(ctx *Context) error {
 	f := &fuser{ctx: ctx, uses: countUses(ctx.Program), users: map[*ir.Value]*ir.Call{},
@@ -70,6 +72,7 @@ func (f *fuser) block(b *ir.Block) {
 		if f.isLinear(c) {
 			f.afterProduct(c, local)
 		}
+		f.beforeProduct(c, local)
 	}
 	for _, c := range b.Calls {
 		if (c.Op.Name == "conv" || c.Op == fusedConvOp) && c.Results[0].Type.DType == dtype.F32 && c.Results[0].Type.IsStatic() && f.err == nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var fusedProductOp = op.Builtin().Lookup("fused_matmul")
@@ -73,6 +74,66 @@ func (f *fuser) fuseBias(c, next *ir.Call) bool {
 	f.users[other] = c
 	f.take(c, next)
 	return true
+}
+
+// fewRows is how many rows a product has at most that reads the rows of a
+// transposed matrix where they lie: adding up along them is as fast then. With
+// more it would copy them into panels, slower than a transpose does it.
+const fewRows = 4
+
+// beforeProduct fuses a transpose of the last two axes of the right operand.
+func (f *fuser) beforeProduct(c *ir.Call, local map[*ir.Call]bool) {
+	if c.Op.Name != "matmul" && (c.Op != fusedProductOp || c.Sig(nil).Int("transB") != 0) {
+		return
+	}
+	r, a, b := c.Results[0].Type, c.Args[0].Value.Type, c.Args[1].Value
+	if r.DType != dtype.F32 || !r.IsStatic() || a.Shape.Rank() < 2 || b.Type.Shape.Rank() < 2 {
+		return
+	}
+	prev := f.onlyFeeds(b, local)
+	if prev == nil || !swapsMatrix(prev) || rowsOf(a.Shape, b.Type.Shape.Rank()) > fewRows {
+		return
+	}
+	fused(c)
+	c.Args[1] = ir.Operand{Value: prev.Args[0].Value}
+	c.Attrs = c.Attrs.With("transB", int64(1))
+	f.users[prev.Args[0].Value] = c
+	f.gone[prev] = true
+}
+
+// swapsMatrix reports whether a call transposes matrices: the last two axes.
+func swapsMatrix(c *ir.Call) bool {
+	if c.Op.Name != "transpose" {
+		return false
+	}
+	perm, rank := c.Sig(nil).Ints("perm"), c.Results[0].Type.Shape.Rank()
+	if len(perm) == 0 {
+		return rank == 2
+	}
+	for i, axis := range perm {
+		want := i
+		if i >= rank-2 {
+			want = 2*rank - 3 - i
+		}
+		if int(axis) != want {
+			return false
+		}
+	}
+	return rank >= 2
+}
+
+// rowsOf is how many rows of a matrix or of several meet one matrix on the
+// right, of which there are several if they have more than two axes.
+func rowsOf(left *shape.Shape, rightRank int) int {
+	sizes := left.Sizes()
+	if rightRank > 2 {
+		sizes = sizes[len(sizes)-2:]
+	}
+	rows := 1
+	for _, n := range sizes[:len(sizes)-1] {
+		rows *= n
+	}
+	return rows
 }
 
 // fuseUnit fuses the activations of transformers.

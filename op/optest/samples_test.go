@@ -172,6 +172,7 @@ func windowSamples() map[string][]optest.Case {
 			{Args: args{num(f32, 130, 300), num(f32, 300, 70), num(f32, 70), num(f32, 130, 70)}, Attrs: attr("activation", "clip", "alpha", -0.5, "beta", 3.0)},
 			{Args: args{num(f32, 1, 300), num(f32, 300, 70), num(f32, 70), num(f32, 1, 70)}, Attrs: attr("activation", "gelu_tanh")},
 			{Args: args{num(f32, 4, 20), num(f32, 20, 1), num(f32, 1), num(f32, 4, 1)}, Attrs: attr("activation", "silu")},
+			{Args: args{num(f32, 2, 1, 3, 7), num(f32, 5, 40, 7), num(f32, 40), num(f32, 2, 5, 3, 40)}, Attrs: attr("transB", 1, "activation", "relu")},
 		},
 		"fused_conv": {{Args: conv[:2]}, {Args: conv[:3], Attrs: attr("activation", "sigmoid")}, {Args: conv, Attrs: attr("pre_relu", 1)}},
 	}
