@@ -3,11 +3,13 @@ package tenure_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/tensor"
@@ -62,6 +64,180 @@ func TestText(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// movedText are operators that move strings: nodes on x, of [2,1,3], and for
+// some on y, of the same sizes.
+var movedText = []struct {
+	op      string
+	in      []string
+	outputs int
+	attrs   []wire
+}{
+	{"Identity", []string{"x"}, 1, nil},
+	{"Reshape", []string{"x", "shape"}, 1, nil},
+	{"Squeeze", []string{"x"}, 1, nil},
+	{"Squeeze", []string{"x", "back"}, 1, nil},
+	{"Unsqueeze", []string{"x", "ends"}, 1, nil},
+	{"Transpose", []string{"x"}, 1, nil},
+	{"Transpose", []string{"x"}, 1, []wire{attrInts("perm", 2, 0, 1)}},
+	{"Concat", []string{"x", "y", "x"}, 1, []wire{attrInt("axis", -1)}},
+	{"Concat", []string{"y", "x"}, 1, []wire{attrInt("axis", 0)}},
+	{"Split", []string{"x"}, 3, []wire{attrInt("axis", -1), attrInt("num_outputs", 3)}},
+	{"Split", []string{"x", "parts"}, 2, []wire{attrInt("axis", 2)}},
+	{"Gather", []string{"x", "picks"}, 1, []wire{attrInt("axis", -1)}},
+	{"Gather", []string{"x", "one"}, 1, nil},
+	{"Slice", []string{"x", "one", "three"}, 1, nil},
+	{"Slice", []string{"x", "three", "one", "back", "back"}, 1, nil},
+	{"Where", []string{"mask", "x", "y"}, 1, nil},
+	{"Where", []string{"mask", "y", "x"}, 1, nil},
+	{"Expand", []string{"x", "more"}, 1, nil},
+	{"Tile", []string{"y", "more"}, 1, nil},
+	{"Shape", []string{"x"}, 1, nil},
+	{"Shape", []string{"x"}, 1, []wire{attrInt("start", -2), attrInt("end", -1)}},
+	{"Size", []string{"y"}, 1, nil},
+}
+
+// Strings move as their numbers do: each node is in the model twice, on
+// strings and on the number that each of them has.
+func TestTextMoves(t *testing.T) {
+	memorytest.Check(t)
+	list := []string{"zero", "", "two", "größe", "4", "fünf", "x", "seven", strings.Repeat("long ", 9), "\xff", "ten", "a b"}
+	numberOf := map[string]int64{}
+	var numbers []int64
+	for i, s := range list {
+		numberOf[s], numbers = int64(i), append(numbers, int64(i))
+	}
+	for _, mv := range movedText {
+		g := &graph{}
+		for _, name := range []string{"x", "y"} {
+			g.input(name, stringType, 2, 1, 3)
+			g.input(name+"#", i64Type, 2, 1, 3)
+		}
+		for name, list := range map[string][]int64{"shape": {-1, 2}, "back": {-2}, "ends": {-1, 0}, "parts": {1, 2}, "picks": {2, 0, -1, 1}, "one": {1}, "three": {3}, "more": {2, 3, 1}} {
+			g.ints(name, list...)
+		}
+		g.weight("mask", boolType, []byte{1, 0, 1}, 3)
+		numbered := slices.Clone(mv.in)
+		for i, name := range mv.in {
+			if name == "x" || name == "y" {
+				numbered[i] += "#"
+			}
+		}
+		var out, outNumbers []string
+		for i := range mv.outputs {
+			out, outNumbers = append(out, fmt.Sprint("out", i)), append(outNumbers, fmt.Sprint("numbers", i))
+			g.output(out[i])
+			g.output(outNumbers[i])
+		}
+		g.node(mv.op, mv.in, out, mv.attrs...)
+		g.node(mv.op, numbered, outNumbers, mv.attrs...)
+		m, err := tenure.LoadBytes(g.file())
+		if err != nil {
+			t.Errorf("%s: %v", mv.op, err)
+			continue
+		}
+		got := runOnce(t, m, tenure.Inputs{"x": ofStrings(t, list[:6], 2, 1, 3), "y": ofStrings(t, list[6:], 2, 1, 3),
+			"x#": ofInts(t, numbers[:6], 2, 1, 3), "y#": ofInts(t, numbers[6:], 2, 1, 3)})
+		for i := range out {
+			if diff := movesDiffer(got[out[i]], got[outNumbers[i]], numberOf); diff != "" {
+				t.Errorf("%s(%s): output %d: %s", mv.op, strings.Join(mv.in, ", "), i, diff)
+			}
+		}
+		if err := errors.Join(got.Release(), m.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// runOnce runs a model in a session of its own.
+func runOnce(t *testing.T, m *tenure.Model, in tenure.Inputs) tenure.Outputs {
+	t.Helper()
+	s, err := m.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	out, err := s.Run(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func ofInts(t testing.TB, data []int64, dims ...int) *tensor.Tensor {
+	t.Helper()
+	x, err := tensor.Of(data, dims...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Release() })
+	return x
+}
+
+// movesDiffer compares strings, or what was computed of their sizes, with
+// numbers.
+func movesDiffer(got, want *tensor.Tensor, numberOf map[string]int64) string {
+	numbers, err := tensor.Values[int64](want)
+	if err != nil {
+		return err.Error()
+	}
+	have, dims := []int64(nil), got.Shape().Sizes()
+	if got.DType() == dtype.I64 {
+		have, err = tensor.Values[int64](got)
+	} else {
+		var list []string
+		list, err = tensor.Strings(got)
+		for _, s := range list {
+			have = append(have, numberOf[s])
+		}
+		dims = dims[:len(dims)-1]
+	}
+	if err != nil || !slices.Equal(have, numbers) || !slices.Equal(dims, want.Shape().Sizes()) {
+		return fmt.Sprintf("got %v %v (%v), want %v %v", have, dims, err, numbers, want.Shape())
+	}
+	return ""
+}
+
+// Strings of which nobody knows how many there are move like others.
+func TestTextOfUnknownSize(t *testing.T) {
+	memorytest.Check(t)
+	g := &graph{}
+	g.input("words", stringType, "n")
+	g.input("others", stringType, 2)
+	g.ints("column", -1, 1)
+	g.ints("picks", 0, -1)
+	g.node("StringNormalizer", []string{"words"}, []string{"kept"}, attrTexts("stopwords", "a", "the"))
+	g.node("Concat", []string{"kept", "others"}, []string{"all"}, attrInt("axis", 0))
+	g.node("Gather", []string{"all", "picks"}, []string{"ends"})
+	g.node("Reshape", []string{"all", "column"}, []string{"rows"})
+	g.node("Equal", []string{"rows", "others"}, []string{"equal"})
+	g.node("Size", []string{"all"}, []string{"size"})
+	for _, name := range []string{"rows", "ends", "equal", "size"} {
+		g.output(name)
+	}
+	m, err := tenure.LoadBytes(g.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	out := runOnce(t, m, tenure.Inputs{"words": ofStrings(t, []string{"the", "word", "A", "longest word"}, 4), "others": ofStrings(t, []string{"x", "word"}, 2)})
+	defer out.Release()
+	rows, err := tensor.Strings(out["rows"])
+	if want := []string{"word", "longest word", "x", "word"}; err != nil || !slices.Equal(rows, want) || !slices.Equal(out["rows"].Shape().Sizes(), []int{4, 1, 12}) {
+		t.Errorf("rows: got %q in %s (%v), want %q", rows, out["rows"].Shape(), err, want)
+	}
+	ends, err := tensor.Strings(out["ends"])
+	if want := []string{"word", "word"}; err != nil || !slices.Equal(ends, want) {
+		t.Errorf("ends: got %q (%v), want %q", ends, err, want)
+	}
+	equal, err := tensor.Values[bool](out["equal"])
+	if want := []bool{false, true, false, false, true, false, false, true}; err != nil || !slices.Equal(equal, want) {
+		t.Errorf("equal: got %v (%v), want %v", equal, err, want)
+	}
+	if n, err := tensor.At[int64](out["size"]); n != 4 || err != nil {
+		t.Errorf("size: got %d (%v), want 4", n, err)
 	}
 }
 

@@ -23,9 +23,10 @@ func (w wire) text(num int, v string) wire { return w.bytes(num, []byte(v)) }
 
 // The numbers of the element types in the ONNX format.
 const (
-	f32Type  = 1
-	i64Type  = 7
-	boolType = 9
+	f32Type    = 1
+	i64Type    = 7
+	stringType = 8
+	boolType   = 9
 )
 
 // graph is a graph under way.
@@ -60,6 +61,14 @@ func attrFloat(name string, v float32) wire {
 
 func attrText(name, v string) wire {
 	return wire(nil).text(1, name).text(4, v).varint(20, 3)
+}
+
+func attrTexts(name string, list ...string) wire {
+	w := wire(nil).text(1, name)
+	for _, v := range list {
+		w = w.text(9, v)
+	}
+	return w.varint(20, 8)
 }
 
 func attrInts(name string, list ...int64) wire {

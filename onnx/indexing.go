@@ -23,10 +23,13 @@ func liftScatter(n *node) { n.finishAs("ScatterElements", n.args) }
 
 // liftSlice makes operands of the bounds that are attributes before opset 10.
 func liftSlice(n *node) {
-	if n.opset >= 10 {
-		plain(n)
-		return
+	if n.opset < 10 {
+		n.boundsOperands()
 	}
+	plain(n)
+}
+
+func (n *node) boundsOperands() {
 	starts, hasStarts := take[[]int64](n, "starts")
 	ends, hasEnds := take[[]int64](n, "ends")
 	axes, hasAxes := take[[]int64](n, "axes")
@@ -34,11 +37,10 @@ func liftSlice(n *node) {
 		n.fail("got %d operands, want 1 and the attributes starts and ends", len(n.args))
 		return
 	}
-	args := []*ir.Value{n.args[0], n.ints(starts), n.ints(ends)}
+	n.args = []*ir.Value{n.args[0], n.ints(starts), n.ints(ends)}
 	if hasAxes {
-		args = append(args, n.ints(axes))
+		n.args = append(n.args, n.ints(axes))
 	}
-	n.finishNewest(args)
 }
 
 // liftTopK makes an operand of the count that is an attribute before opset 10.

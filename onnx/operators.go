@@ -82,11 +82,7 @@ func (n *node) lift() {
 	case n.lists != nil && !(domain == "" && takesLists[n.proto.opType]):
 		n.unsupported("a sequence or optional as an operand")
 	case n.readsText():
-		if entry.lift = stringLifts[n.proto.opType]; domain != "" || entry.lift == nil {
-			n.unsupported("strings as an operand")
-			return
-		}
-		entry.lift(n)
+		n.liftText()
 	default:
 		entry.lift(n)
 	}

@@ -3,9 +3,12 @@ package onnx
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
@@ -26,15 +29,13 @@ var stringTable = map[string]operator{
 
 // stringLifts lift the nodes that read strings, by operator: every other
 // operator refuses them.
-var stringLifts = map[string]func(*node){
-	"Identity": liftSameText,
-	"Equal":    liftEqualText,
-}
+var stringLifts = map[string]func(*node){"Equal": liftEqualText}
 
 func init() {
 	for name, o := range stringTable {
 		stringLifts[name] = o.lift
 	}
+	maps.Copy(stringLifts, textMoves)
 }
 
 // readsText reports whether an operand of the node, or a value of one that is
@@ -55,14 +56,29 @@ func (n *node) readsText() bool {
 	return false
 }
 
-// wantText reports whether all operands hold strings. The node has ended where
-// one does not.
-func (n *node) wantText() bool {
+// liftText lifts a node that reads strings.
+func (n *node) liftText() {
+	lift := stringLifts[n.proto.opType]
+	switch {
+	case domainOf(n.proto.domain) != "" || lift == nil:
+		n.unsupported("strings as an operand")
+	case slices.ContainsFunc(n.args, func(v *ir.Value) bool { return v != nil && v.Type.IsZero() }):
+		n.giveUp()
+	default:
+		lift(n)
+	}
+}
+
+// wantText reports whether operands hold strings: the given ones, else all. The
+// node has ended where one does not.
+func (n *node) wantText(operands ...int) bool {
 	for i, v := range n.args {
 		switch {
 		case n.err != nil:
 			return false
-		case v == nil || n.text[v]:
+		case n.text[v] || len(operands) > 0 && !slices.Contains(operands, i):
+		case v == nil:
+			n.fail("operand %d is absent, want strings", i)
 		case v.Type.IsZero():
 			n.giveUp()
 			return false
@@ -73,10 +89,16 @@ func (n *node) wantText() bool {
 	return n.err == nil
 }
 
-// markText says that output 0 of the node holds strings.
-func (n *node) markText() {
-	if b := n.values[n.proto.outputs[0]]; b != nil && b.value != nil && n.err == nil {
-		n.text[b.value] = true
+// markText says that the outputs of the node hold strings: so many, or all.
+func (n *node) markText(first ...int) {
+	outputs := n.proto.outputs
+	if len(first) > 0 {
+		outputs = outputs[:min(first[0], len(outputs))]
+	}
+	for _, out := range outputs {
+		if b := n.values[out]; b != nil && b.value != nil && n.err == nil {
+			n.text[b.value] = true
+		}
 	}
 }
 
@@ -92,14 +114,8 @@ func liftStrings(n *node) {
 func liftStringsToStrings(n *node) {
 	if n.wantText() {
 		plain(n)
-		n.markText()
+		n.markText(1)
 	}
-}
-
-// liftSameText lifts what does to text as to any other bytes.
-func liftSameText(n *node) {
-	operators[n.proto.opType].lift(n)
-	n.markText()
 }
 
 // liftEqualText compares strings, whose widths may differ.
