@@ -71,7 +71,7 @@ type sessionOptions struct {
 }
 
 func defaultSessionOptions() sessionOptions {
-	return sessionOptions{threads: runtime.GOMAXPROCS(0), maxConcurrent: 1, plans: 8}
+	return sessionOptions{threads: runtime.GOMAXPROCS(0), maxConcurrent: 1, plans: 8, outputs: memory.Process(memory.IO)}
 }
 
 // WithThreads sets how many workers run a step, the caller's goroutine among
@@ -92,12 +92,17 @@ func WithMaxConcurrent(n int) SessionOption {
 func WithPlans(n int) SessionOption { return func(o *sessionOptions) { o.plans = max(n, 1) } }
 
 // WithOutputsFrom makes the session take the bytes of outputs from src, which
-// must outlive its runs. By default each output gets fresh pages from the
-// system, which can cost more than the run; from a [memory.Arena] it gets those
-// of an output that was released before. Outputs that come back in a donated
-// input's bytes, or that are given with [Into], take none.
+// must outlive its runs; nil stands for the default, the memory of the process.
+// There each output of 2 MiB or more gets fresh pages from the system, which can
+// cost more than the run; from a [memory.Arena] it gets those of an output that
+// was released before. Outputs that come back in a donated input's bytes, or
+// that are given with [Into], take none.
 func WithOutputsFrom(src memory.Source) SessionOption {
-	return func(o *sessionOptions) { o.outputs = src }
+	return func(o *sessionOptions) {
+		if o.outputs = src; src == nil {
+			o.outputs = memory.Process(memory.IO)
+		}
+	}
 }
 
 // RunOption configures one run.

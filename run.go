@@ -293,9 +293,6 @@ func (r *running) prepareOutputs() error {
 
 // newOutput makes a tensor for an output that has no bytes yet.
 func (s *Session) newOutput(t op.Type) (*tensor.Tensor, error) {
-	if s.opts.outputs == nil {
-		return tensor.New(t.DType, t.Shape)
-	}
 	return tensor.Make(s.opts.outputs, t.DType, t.Shape)
 }
 

@@ -38,8 +38,10 @@
 //
 // # Memory
 //
-// Results are counted under memory.Activations, copies and working room under memory.Scratch. A scope may take its results
-// from a [memory.Source], such as a memory.Arena.
+// Results are counted under memory.Activations, copies and working room under memory.Scratch. Results of up to 2 MiB come from
+// memory that the process has at hand where one of their size was released just before; larger ones have fresh pages from the system,
+// which cost about as much as writing them. A scope may take its results from a [memory.Source] instead: from a [memory.Arena], a chain
+// of any sizes touches no fresh pages from its second round on.
 //
 // # Concurrency
 //

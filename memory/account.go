@@ -29,6 +29,7 @@ var account struct {
 	handles  counter      // current only
 	system   counter      // current only: anonymous bytes held from the system, slack of small buffers and page ends included
 	limit    atomic.Int64 // 0: none
+	cached   atomic.Int64 // the part of system that waits for further allocations
 	files    atomic.Int64 // the part of Weights that is mapped from files
 	leaks    atomic.Int64
 	leaked   atomic.Int64 // bytes of reported leaks that could not be freed
@@ -92,6 +93,7 @@ type Figures struct {
 	Limit       int64 // 0: no limit
 	Files       int64 // bytes of Weights that are mapped from files, not held from the system
 	System      int64 // bytes held from the system for everything else, with the slack of small buffers and page ends
+	Cached      int64 // the part of System that no buffer has: mappings that wait a moment for the next allocation of their size
 	Handles     int64 // live handles
 	Leaks       int64 // buffers that were dropped without Release since the start
 	LeakedBytes int64 // bytes of those that had to be kept, because a use was still out
@@ -107,6 +109,7 @@ func Stats() Figures {
 		Limit:       account.limit.Load(),
 		Files:       account.files.Load(),
 		System:      account.system.current.Load(),
+		Cached:      account.cached.Load(),
 		Handles:     account.handles.current.Load(),
 		Leaks:       account.leaks.Load(),
 		LeakedBytes: account.leaked.Load(),

@@ -105,7 +105,7 @@ func (p *pool) take(class int, size int64) (*storage, error) {
 		return s, err
 	}
 	// Without the lock: taking memory may free what foreign code let go of, and that may come back to this arena.
-	if s, err = newStorage(int(size), p.purpose); err != nil {
+	if s, _, err = newStorage(int(size), p.purpose); err != nil {
 		p.mu.Lock()
 		p.stats.Class -= size
 		p.stats.Fresh--

@@ -82,37 +82,54 @@ const canaryBytes = 64
 // Alloc returns a buffer of zeroed bytes, aligned to [Alignment], outside the Go heap. The caller holds it.
 // It fails with ErrLimit at the limit of the process or of the system.
 func Alloc(bytes int, p Purpose) (*Buffer, error) {
-	if bytes < 0 || bytes > math.MaxInt-canaryBytes {
-		return nil, fmt.Errorf("memory: allocate for %s: got %d bytes, want 0 to %d", p, bytes, math.MaxInt-canaryBytes)
+	s, fresh, err := newStorage(bytes, p)
+	if err != nil {
+		return nil, err
 	}
-	if p >= noPurpose {
-		return nil, fmt.Errorf("memory: allocate %d bytes: got %s, want a purpose", bytes, p)
+	if !fresh {
+		clear(s.data)
 	}
-	s, err := newStorage(bytes, p)
+	return s.publish(0), nil
+}
+
+// Process returns the memory of the process as a Source: its buffers are those of [Alloc], counted under p, but for somebody who
+// writes every byte, since what lies in them is undefined.
+func Process(p Purpose) Source { return process(p) }
+
+type process Purpose
+
+func (p process) Alloc(bytes int) (*Buffer, error) {
+	s, _, err := newStorage(bytes, Purpose(p))
 	if err != nil {
 		return nil, err
 	}
 	return s.publish(0), nil
 }
 
-// newStorage takes memory and counts it.
-func newStorage(bytes int, p Purpose) (*storage, error) {
+// newStorage takes memory and counts it. fresh says that it is zero.
+func newStorage(bytes int, p Purpose) (s *storage, fresh bool, err error) {
+	if bytes < 0 || bytes > math.MaxInt-canaryBytes {
+		return nil, false, fmt.Errorf("memory: allocate for %s: got %d bytes, want 0 to %d", p, bytes, math.MaxInt-canaryBytes)
+	}
+	if p >= noPurpose {
+		return nil, false, fmt.Errorf("memory: allocate %d bytes: got %s, want a purpose", bytes, p)
+	}
 	r, err := reserveOrCollect(bytes, p)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	s := &storage{purpose: p}
-	if err := s.obtain(bytes); err != nil {
+	s = &storage{purpose: p}
+	if fresh, err = s.obtain(bytes); err != nil {
 		r.cancel()
-		return nil, fmt.Errorf("memory: allocate %d bytes for %s: %w (%w)", bytes, p, err, ErrLimit)
+		return nil, false, fmt.Errorf("memory: allocate %d bytes for %s: %w (%w)", bytes, p, err, ErrLimit)
 	}
 	r.done()
-	return s, nil
+	return s, fresh, nil
 }
 
-func (s *storage) obtain(bytes int) (err error) {
+func (s *storage) obtain(bytes int) (fresh bool, err error) {
 	if bytes == 0 {
-		return nil
+		return true, nil
 	}
 	need := bytes
 	if invariant.Enabled {
@@ -120,18 +137,30 @@ func (s *storage) obtain(bytes int) (err error) {
 	}
 	if need <= maxSlot {
 		if s.raw, s.chunk, err = binOf(need).take(); err != nil {
-			return err
+			return false, err
 		}
 		s.slot = s.chunk.slotOf(s.raw)
-		clear(s.raw[:bytes])
-	} else if s.raw, err = obtain(need + gap(need)); err != nil { // the system's pages are zero
-		return err
+	} else if s.raw, fresh, err = mapping(need + gap(need)); err != nil {
+		return false, err
 	}
 	s.data = s.raw[:bytes:bytes]
 	if invariant.Enabled {
 		invariant.SetCanary(s.raw[bytes : bytes+canaryBytes])
 	}
-	return nil
+	return fresh, nil
+}
+
+// mapping returns a mapping of at least size bytes: one that waits, or a fresh one, whose bytes are zero.
+func mapping(size int) (m []byte, fresh bool, err error) {
+	if size < hugeBytes {
+		if m = cache.take(size); m != nil {
+			return m, false, nil
+		}
+	}
+	if m, err = obtain(size); err != nil && Trim() > 0 {
+		m, err = obtain(size)
+	}
+	return m, true, err
 }
 
 func (c *chunk) slotOf(slot []byte) int {
@@ -374,7 +403,7 @@ func (s *storage) giveBack() {
 		if s.chunk != nil {
 			mustGiveBack(s.chunk.put(s.slot))
 		} else {
-			mustGiveBack(surrender(raw))
+			mustGiveBack(cache.put(raw))
 		}
 	}
 	unreserve(len(data), s.purpose)

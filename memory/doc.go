@@ -11,9 +11,10 @@
 // Bytes may be written only by a holder that is exclusive: the buffer has one holder and no flag (imported, read-only,
 // mapped from a file), and the handle no other use. [Handle.Lock] is the one door to that right.
 //
-// Contents are zero when a buffer is made. Buffers of up to 32 KiB are slots of shared chunks, larger ones are mappings of
-// their own that go back to the system as soon as they are free, with huge pages from 2 MiB on. Every buffer is aligned to
-// [Alignment].
+// Contents are zero when a buffer is made; where every byte is written anyway, [Process] saves the zeroing. Buffers of up to 32 KiB
+// are slots of shared chunks. Larger ones are mappings of their own. From 2 MiB on these have huge pages and go back to the system as
+// soon as they are free; the last few smaller ones, 4 MiB together, wait a quarter of a second for the next allocation of about their
+// size, and [Trim] ends that. Every buffer is aligned to [Alignment].
 //
 // Bytes that somebody else made come in by three doors: [Import] for those that stay theirs, [MapFile] for a file's pages, and
 // [Own] for memory that the caller took from the system and that counts like ours. [Buffer.Freeze] makes bytes constant that
@@ -25,8 +26,9 @@
 // # Figures
 //
 // Off-heap bytes are not part of GOMEMLIMIT or of runtime.MemStats. [Stats] has them, current and peak, by [Purpose]; [Var]
-// publishes them through expvar; [SetLimit] bounds them; [WriteProfile] says which places of the program hold them. They count the bytes that were asked for; Figures.System says what
-// was taken from the system for them.
+// publishes them through expvar; [SetLimit] bounds them; [WriteProfile] says which places of the program hold them. They count
+// the bytes that were asked for; Figures.System says what was taken from the system for them, and Figures.Cached how much of that no
+// buffer has.
 //
 // # Safety net
 //

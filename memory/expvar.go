@@ -24,10 +24,11 @@ func (Var) String() string {
 		Limit       int64            `json:"limit"`
 		Files       int64            `json:"files"`
 		System      int64            `json:"system"`
+		Cached      int64            `json:"cached"`
 		Handles     int64            `json:"handles"`
 		Leaks       int64            `json:"leaks"`
 		LeakedBytes int64            `json:"leaked_bytes"`
-	}{usage(f.Total), map[string]usage{}, f.Limit, f.Files, f.System, f.Handles, f.Leaks, f.LeakedBytes}
+	}{usage(f.Total), map[string]usage{}, f.Limit, f.Files, f.System, f.Cached, f.Handles, f.Leaks, f.LeakedBytes}
 	for _, p := range Purposes() {
 		out.Purposes[p.String()] = usage(f.Of(p))
 	}

@@ -8,9 +8,6 @@ import (
 	"github.com/tenure-go/tenure/internal/osmem"
 )
 
-// hugeBytes is the size of a huge page on the platforms that have them; a smaller mapping has no use for the advice.
-const hugeBytes = 2 << 20
-
 // obtain returns at least size zeroed bytes, aligned to a page, for obtained memory to go back by surrender.
 func obtain(size int) ([]byte, error) {
 	m, err := osmem.Map(size)

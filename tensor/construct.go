@@ -17,13 +17,17 @@ func NewFor(p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	return alloc("new", p, dt, s)
 }
 
-// Make returns a tensor in a buffer of src, for somebody who writes every element: their values are undefined. A nil src is the
-// process's memory, counted under purpose [memory.Activations].
+// Make returns a tensor in a buffer of src, for somebody who writes every element: their values are undefined. A nil src is
+// [memory.Process] with purpose [memory.Activations].
 func Make(src memory.Source, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
-	const op = "make"
 	if src == nil {
-		return alloc(op, memory.Activations, dt, s)
+		src = memory.Process(memory.Activations)
 	}
+	return allocFrom("make", src, dt, s)
+}
+
+// allocFrom makes a tensor whose values are undefined.
+func allocFrom(op string, src memory.Source, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	bytes, err := shape.Bytes(dt, s)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
@@ -35,6 +39,7 @@ func Make(src memory.Source, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	return own(op, buf, dt, shape.RowMajor(s))
 }
 
+// alloc makes a tensor of zeros.
 func alloc(op string, p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	bytes, err := shape.Bytes(dt, s)
 	if err != nil {
@@ -87,7 +92,7 @@ func Full[T dtype.Element](v T, dims ...int) (*Tensor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
-	t, err := alloc(op, memory.IO, dtype.Of[T](), s)
+	t, err := allocFrom(op, memory.Process(memory.IO), dtype.Of[T](), s)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +128,7 @@ func fromBytes(op string, dt dtype.DType, s *shape.Shape, data []byte) (*Tensor,
 	if len(data) != want {
 		return nil, fmt.Errorf("%s: got %d bytes for %s%s, want %d: %w", op, len(data), dt, s, want, ErrShape)
 	}
-	t, err := alloc(op, memory.IO, dt, s)
+	t, err := allocFrom(op, memory.Process(memory.IO), dt, s)
 	if err != nil {
 		return nil, err
 	}

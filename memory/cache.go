@@ -1,0 +1,132 @@
+package memory
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tenure-go/tenure/internal/invariant"
+)
+
+// A mapping of a few hundred kilobytes costs more to make, page by page, than to fill. So the last ones that came back wait for the
+// next allocation of about their size: at most cacheBytes of them together, and none once nothing has been taken for cacheTime.
+// Larger mappings have huge pages, a few faults for the whole, and never wait.
+const (
+	hugeBytes  = 2 << 20 // the size of a huge page on the platforms that have them: from here on mappings ask for them
+	cacheBytes = 4 << 20
+	cacheTime  = 250 * time.Millisecond
+)
+
+// cache is the mappings that wait.
+var cache mappings
+
+type mappings struct {
+	mu      sync.Mutex
+	waiting [][]byte // the one that came back last is the last
+	bytes   int
+	served  bool // one was taken since the timer last looked
+	ticking bool // a timer is set
+}
+
+// take returns a mapping that waits, of at least size bytes and with at most a quarter of slack, nil if there is none. Its contents
+// are undefined.
+func (c *mappings) take(size int) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := len(c.waiting) - 1; i >= 0; i-- {
+		if m := c.waiting[i]; len(m) >= size && len(m)-size <= len(m)/4 {
+			c.waiting = slices.Delete(c.waiting, i, i+1)
+			c.count(-len(m))
+			c.served = true
+			if invariant.Enabled {
+				checkPoison(m)
+			}
+			return m
+		}
+	}
+	return nil
+}
+
+// put makes a mapping wait, in place of those that have waited longest. One that is too large is given back itself.
+func (c *mappings) put(m []byte) error {
+	if len(m) >= hugeBytes {
+		return surrender(m)
+	}
+	c.mu.Lock()
+	n := 0
+	for over := c.bytes + len(m) - cacheBytes; over > 0; n++ {
+		over -= len(c.waiting[n])
+	}
+	gone := c.drop(n)
+	c.waiting = append(c.waiting, m)
+	c.count(len(m))
+	if !c.ticking {
+		c.ticking, c.served = true, false
+		time.AfterFunc(cacheTime, c.tick)
+	}
+	c.mu.Unlock()
+	return surrenderAll(gone)
+}
+
+func (c *mappings) tick() {
+	gone, again := c.sweep()
+	if again {
+		time.AfterFunc(cacheTime, c.tick)
+	}
+	mustGiveBack(surrenderAll(gone))
+}
+
+// sweep takes out everything if nothing was taken since the last time, and says whether anything is left.
+func (c *mappings) sweep() (gone [][]byte, again bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.served {
+		gone = c.drop(len(c.waiting))
+	}
+	c.served, c.ticking = false, len(c.waiting) > 0
+	return gone, c.ticking
+}
+
+// drop takes out the n mappings that have waited longest. The caller has the lock.
+func (c *mappings) drop(n int) [][]byte {
+	gone := slices.Clone(c.waiting[:n])
+	c.waiting = slices.Delete(c.waiting, 0, n)
+	for _, m := range gone {
+		c.count(-len(m))
+	}
+	return gone
+}
+
+func (c *mappings) count(bytes int) {
+	c.bytes += bytes
+	account.cached.Add(int64(bytes))
+}
+
+func surrenderAll(list [][]byte) error {
+	var errs []error
+	for _, m := range list {
+		errs = append(errs, surrender(m))
+	}
+	return errors.Join(errs...)
+}
+
+// checkPoison finds who wrote into bytes after their end.
+func checkPoison(m []byte) {
+	for i, b := range m {
+		if b != invariant.PoisonByte {
+			invariant.Failf("memory: byte %d of a buffer of up to %d bytes was overwritten after the buffer's end", i, len(m))
+		}
+	}
+}
+
+// Trim gives back to the system what waits for further allocations, which [Figures] count as Cached, and returns how many bytes that
+// was. They go back by themselves a moment after the last allocation; this is for who wants them gone now.
+func Trim() int64 {
+	cache.mu.Lock()
+	n := int64(cache.bytes)
+	gone := cache.drop(len(cache.waiting))
+	cache.mu.Unlock()
+	mustGiveBack(surrenderAll(gone))
+	return n
+}
