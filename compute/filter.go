@@ -33,14 +33,18 @@ func bindNonZero(c *op.Call) (*Task, error) {
 	}), nil
 }
 
-// filtered is how compress and unique see operand 0: [outer, rows, inner].
+// filtered is how compress and unique see operand 0: [outer, rows, inner]. Rows without elements have no outer index to go through.
 func filtered(c *op.Call) (outer, rows, inner int) {
 	sizes := c.In[0].Shape.Sizes()
 	if !c.Attrs.Has("axis") {
 		return 1, product(sizes), 1
 	}
 	axis := axisOf(c, len(sizes))
-	return product(sizes[:axis]), sizes[axis], product(sizes[axis+1:])
+	outer, rows, inner = product(sizes[:axis]), sizes[axis], product(sizes[axis+1:])
+	if elements(&c.In[0]) == 0 {
+		outer = 0
+	}
+	return outer, rows, inner
 }
 
 // setRows sets the type of result 0, which is operand 0 with other rows.
@@ -64,6 +68,9 @@ func bindCompress(c *op.Call) (*Task, error) {
 
 func bindUnique(c *op.Call) (*Task, error) {
 	outer, rows, inner := filtered(c)
+	if elements(&c.In[0]) == 0 {
+		return small(func() { uniqueNothing(c, rows) }), nil
+	}
 	spec := &kernel.UniqueSpec{Outer: outer, Rows: rows, Inner: inner, Sorted: c.Int("sorted") != 0}
 	dt := c.In[0].DType
 	words := 3*rows + spec.Scratch(dt)
@@ -84,9 +91,33 @@ func bindUnique(c *op.Call) (*Task, error) {
 	}}, nil
 }
 
+// uniqueNothing is for rows without elements, which are all the same, and may be more than there is memory for lists of them.
+func uniqueNothing(c *op.Call, rows int) {
+	n := min(rows, 1)
+	if wanted(c, 0) {
+		setRows(c, n)
+	}
+	for i, v := range []int{0, 0, rows} {
+		if !wanted(c, i+1) {
+			continue
+		}
+		list := out[int64](c, i+1)
+		if i != 1 {
+			list = list[:n]
+		}
+		for k := range list {
+			list[k] = int64(v)
+		}
+		setSizes(c, i+1, len(list))
+	}
+}
+
 func bindNonMaxSuppression(c *op.Call) (*Task, error) {
 	boxes, scores := c.In[0].Shape.Sizes(), c.In[1].Shape.Sizes()
 	spec := &kernel.Suppression{Batch: boxes[0], Boxes: boxes[1], Classes: scores[1], Centered: c.Int("center_point_box") != 0}
+	if spec.Boxes == 0 {
+		spec.Batch = 0 // nothing is suppressed in any of them
+	}
 	number := func(i int) float32 {
 		if !has(c, i) {
 			return 0

@@ -27,7 +27,7 @@ func (n *Norm) Tiles() int { return (n.Rows + n.perTile() - 1) / n.perTile() }
 func NormTile[T Float](n *Norm, tile int, dst, src, scale, bias, mean, invStd []T) {
 	lo := tile * n.perTile()
 	hi := min(lo+n.perTile(), n.Rows)
-	if d, ok := any(dst).([]float32); ok && n.Channels == 0 && bias != nil && rowsNorm != nil {
+	if d, ok := any(dst).([]float32); ok && n.Channels == 0 && n.Len > 0 && bias != nil && rowsNorm != nil {
 		x, k, b := any(src).([]float32), any(scale).([]float32), any(bias).([]float32)
 		if rowsNorm(n, lo, hi, d, x, k, b, any(mean).([]float32), any(invStd).([]float32), false) {
 			return
@@ -75,8 +75,11 @@ func NormStream(n *Norm, tile int, scratch, dst, src, scale, bias []float32) {
 	streamEnd()
 }
 
-// moments returns the mean and 1/sqrt(variance + epsilon) of a row.
+// moments returns the mean and 1/sqrt(variance + epsilon) of a row, NaN where it has no elements.
 func moments[T Float](x []T, epsilon float64) (mean, inv float64) {
+	if len(x) == 0 {
+		return math.NaN(), math.NaN()
+	}
 	var variance float64
 	if f, ok := any(x).([]float32); ok {
 		mean, variance = rowMoments(f)

@@ -67,6 +67,10 @@ func (r *Reduce) Prepare(kind ReduceKind, sizes []int, reduced []bool) {
 	if len(r.kept) > 0 && r.kept[len(r.kept)-1].stride == 1 {
 		r.width = r.kept[len(r.kept)-1].size
 	}
+	if r.Len == 0 {
+		r.run = axisStep{}
+		return
+	}
 	r.starts = []int{0}
 	if len(gone) > 0 {
 		r.run = gone[0]
@@ -79,9 +83,6 @@ func (r *Reduce) Prepare(kind ReduceKind, sizes []int, reduced []bool) {
 			}
 		}
 		r.starts = next
-	}
-	if r.Len == 0 {
-		r.starts, r.run = nil, axisStep{}
 	}
 }
 
