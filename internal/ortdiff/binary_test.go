@@ -118,7 +118,7 @@ func init() {
 	}
 	generators["Where"] = func(d *drawer) {
 		d.node("Where")
-		dims, dt := d.dims(0, 4), pick(d, all...)
+		dims, dt := d.dims(0, 4), pick(d, moved...)
 		d.in(dtype.Bool, d.broadcast(dims)...)
 		d.in(dt, d.broadcast(dims)...)
 		d.in(dt, d.broadcast(dims)...)

@@ -60,6 +60,9 @@ func (tol tolerance) apart(got, want *value, size float64) string {
 	if bytes.Equal(got.data, want.data) {
 		return ""
 	}
+	if got.dt == dtype.String {
+		return fmt.Sprintf("got other strings\ngot  %s\nwant %s", quoted(got.data), quoted(want.data))
+	}
 	a, b := decode(got.dt, got.data), decode(want.dt, want.data)
 	n := elements(want.dims)
 	for i := range n {

@@ -27,6 +27,12 @@ func (n *node) get(name string) any {
 	return nil
 }
 
+// delimiter is that of a StringSplit.
+func (m *model) delimiter() string {
+	s, _ := m.node().get("delimiter").(string)
+	return s
+}
+
 // operand is operand i of the node, nil where it is left out.
 func (m *model) operand(i int) *value {
 	if i >= len(m.node().in) {
@@ -85,6 +91,34 @@ var reductions = []string{"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumE
 	"ReduceSum", "ReduceSumSquare"}
 
 var departures = []departure{
+	{
+		ops: []string{"StringSplit"},
+		why: "white space is what Unicode says it is; ONNX Runtime splits at spaces only",
+		when: func(m *model, fault string) bool {
+			return m.delimiter() == "" && strings.Contains(quoted(m.operand(0).data), `\t`)
+		},
+	},
+	{
+		ops: []string{"StringSplit"},
+		why: "an empty string has one part, which is empty, between delimiters, as in the reference implementation; in ONNX Runtime it has none",
+		when: func(m *model, fault string) bool {
+			return m.delimiter() != "" && slices.Contains(decodeStrings(m.operand(0).data), "")
+		},
+	},
+	{
+		ops: []string{"Gather"},
+		why: "a slice of strings is gathered whole; ONNX Runtime copies its first string",
+		when: func(m *model, fault string) bool {
+			return m.operand(0).dt == dtype.String && strings.HasPrefix(fault, "output y0: got other strings")
+		},
+	},
+	{
+		ops: []string{"Slice", "Squeeze", "Unsqueeze"},
+		why: "axes of strings must be known when the model is read",
+		when: func(m *model, fault string) bool {
+			return m.operand(0).dt == dtype.String && strings.Contains(fault, "not known at load")
+		},
+	},
 	{[]string{"ArgMax", "ArgMin", "TopK", "ReduceMax", "ReduceMin"}, "where a NaN stands among numbers is left open; ONNX Runtime goes by where it lies",
 		func(m *model, fault string) bool { return m.hasNaN() && !refusal(fault) }},
 	{[]string{"ScatterElements", "ScatterND"}, "max and min of a NaN are NaN; ONNX Runtime goes by the order of the two",

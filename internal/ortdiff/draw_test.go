@@ -98,6 +98,9 @@ var specials = []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0,
 
 // data draws the bytes of n elements.
 func (d *drawer) data(dt dtype.DType, n int) []byte {
+	if dt == dtype.String {
+		return encodeStrings(d.texts(n))
+	}
 	if dt.IsFloat() && dt.Bits() >= 16 || dt.IsComplex() {
 		list := make([]float64, n)
 		for i := range list {

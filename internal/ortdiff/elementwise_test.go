@@ -21,7 +21,7 @@ var unaries = map[string]func(*drawer){
 	"HardSwish": unary(floats, nil), "Reciprocal": unary(floats, nil), "Round": unary(floats, nil), "Ceil": unary(floats, nil),
 	"Floor": unary(floats, nil), "IsNaN": unary(floats, nil), "Abs": unary(numbers, nil), "Neg": unary(signed, nil),
 	"Sign": unary(numbers, nil), "Relu": unary(signed, nil), "Not": unary([]dtype.DType{dtype.Bool}, nil),
-	"BitwiseNot": unary(append(append([]dtype.DType{}, ints...), uints...), nil), "Identity": unary(all, nil), "Size": unary(all, nil),
+	"BitwiseNot": unary(append(append([]dtype.DType{}, ints...), uints...), nil), "Identity": unary(moved, nil), "Size": unary(moved, nil),
 	"Elu": unary(floats, alpha("alpha")), "LeakyRelu": unary(floats, alpha("alpha")), "Celu": unary(floats, alpha("alpha")),
 	"Selu": unary(floats, alpha("alpha", "gamma")), "HardSigmoid": unary(floats, alpha("alpha", "beta")),
 	"ThresholdedRelu": unary(floats, alpha("alpha")), "Swish": unary(floats, alpha("alpha")),
@@ -31,7 +31,7 @@ var unaries = map[string]func(*drawer){
 		d.maybe("detect_negative", d.chance(0.5))
 		d.maybe("detect_positive", d.chance(0.5))
 	}),
-	"Shape": unary(all, func(d *drawer) {
+	"Shape": unary(moved, func(d *drawer) {
 		if d.m.opset >= 15 {
 			d.maybe("start", d.between(-5, 5))
 			d.maybe("end", d.between(-5, 5))

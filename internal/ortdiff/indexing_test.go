@@ -33,7 +33,7 @@ func init() {
 		if d.m.opset < 11 {
 			axis = int64(at)
 		}
-		d.in(pick(d, all...), dims...)
+		d.in(pick(d, moved...), dims...)
 		d.indices(dims[at], d.m.opset >= 11, d.dims(0, 3)...)
 		if axis != 0 || d.chance(0.5) {
 			d.attr("axis", axis)

@@ -155,7 +155,14 @@ func (v *value) encode() wire {
 	for _, d := range v.dims {
 		w = w.varint(1, int64(d))
 	}
-	return w.varint(2, int64(v.dt.ONNX())).text(8, v.name).bytes(9, v.data)
+	w = w.varint(2, int64(v.dt.ONNX())).text(8, v.name)
+	if v.dt == dtype.String {
+		for _, s := range decodeStrings(v.data) {
+			w = w.text(6, s)
+		}
+		return w
+	}
+	return w.bytes(9, v.data)
 }
 
 func (t typed) encode() wire {
@@ -199,6 +206,9 @@ func (v *value) String() string {
 
 // format gives the first elements of a tensor as numbers.
 func format(dt dtype.DType, data []byte) string {
+	if dt == dtype.String {
+		return quoted(data)
+	}
 	const most = 200
 	numbers := decode(dt, data)
 	if len(numbers) > most {

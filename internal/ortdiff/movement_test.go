@@ -8,7 +8,7 @@ func init() {
 	generators["Reshape"] = func(d *drawer) {
 		d.node("Reshape")
 		dims := d.dims(0, 4)
-		d.in(pick(d, all...), dims...)
+		d.in(pick(d, moved...), dims...)
 		target := regroup(d, dims)
 		to := int64s(target)
 		allowZero := d.m.opset >= 14 && d.chance(0.3)
@@ -48,7 +48,7 @@ func init() {
 			axes = append(axes, d.signed(i, len(dims)))
 		}
 		d.Shuffle(len(axes), func(i, j int) { axes[i], axes[j] = axes[j], axes[i] })
-		d.in(pick(d, all...), dims...)
+		d.in(pick(d, moved...), dims...)
 		d.axes(axes, d.chance(0.7) && len(axes) > 0, 13, 11, len(dims))
 		d.outs(1)
 	}
@@ -62,14 +62,14 @@ func init() {
 				axes = append(axes, d.signed(at, len(dims)+n))
 			}
 		}
-		d.in(pick(d, all...), dims...)
+		d.in(pick(d, moved...), dims...)
 		d.axes(axes, true, 13, 11, len(dims)+n)
 		d.outs(1)
 	}
 	generators["Transpose"] = func(d *drawer) {
 		d.node("Transpose")
 		dims := d.dims(0, 5)
-		d.in(pick(d, all...), dims...)
+		d.in(pick(d, moved...), dims...)
 		if d.chance(0.8) && len(dims) > 0 {
 			d.attr("perm", d.Perm(len(dims)))
 		}
@@ -77,7 +77,7 @@ func init() {
 	}
 	generators["Concat"] = func(d *drawer) {
 		d.node("Concat")
-		dims, dt := d.dims(1, 4), pick(d, all...)
+		dims, dt := d.dims(1, 4), pick(d, moved...)
 		at, axis := d.axis(len(dims))
 		if d.m.opset < 11 {
 			axis = int64(at)
@@ -102,14 +102,14 @@ func init() {
 				repeats[i] = 0
 			}
 		}
-		d.in(pick(d, all...), dims...)
+		d.in(pick(d, moved...), dims...)
 		d.ints(repeats...)
 		d.outs(1)
 	}
 	generators["Expand"] = func(d *drawer) {
 		d.node("Expand")
 		dims := d.dims(0, 4)
-		d.in(pick(d, all...), d.broadcast(dims)...)
+		d.in(pick(d, moved...), d.broadcast(dims)...)
 		d.ints(int64s(d.broadcast(dims))...)
 		d.outs(1)
 	}
@@ -245,7 +245,7 @@ func drawSplit(d *drawer) {
 	if !explicit && d.m.opset >= 18 { // the last one may be smaller
 		dims[at] -= d.IntN(int(parts[n-1]))
 	}
-	d.in(pick(d, all...), dims...)
+	d.in(pick(d, moved...), dims...)
 	if axis != 0 || d.chance(0.5) {
 		d.attr("axis", axis)
 	}
@@ -263,7 +263,7 @@ func drawSplit(d *drawer) {
 func drawSlice(d *drawer) {
 	d.node("Slice")
 	dims := d.dims(1, 4)
-	d.in(pick(d, all...), dims...)
+	d.in(pick(d, moved...), dims...)
 	var starts, ends, axes, steps []int64
 	chosen := d.some(len(dims), 0.6)
 	leading := true

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/eager"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/onnx"
@@ -80,6 +81,9 @@ func (v *value) tensor() (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v.dt == dtype.String {
+		return tensor.OfStrings(decodeStrings(v.data), v.dims...)
+	}
 	return tensor.FromBytes(v.dt, s, v.data)
 }
 
@@ -103,12 +107,12 @@ func (m *model) session(s *tenure.Session, pass func(*tensor.Tensor) tensor.Oper
 	}
 	defer results.Release()
 	out := map[string]*value{}
-	for name, t := range results {
-		out[name] = valueOf(name, t)
+	for _, info := range s.Model().Outputs() {
+		out[info.Name] = valueOf(info.Name, results[info.Name], info.Text)
 	}
 	for _, v := range m.values {
 		if x := in[v.name]; x != nil && x.Semantics() == tensor.AlwaysCopy {
-			if data := valueOf(v.name, x.Tensor()).data; !bytes.Equal(data, v.data) {
+			if data := valueOf(v.name, x.Tensor(), v.dt == dtype.String).data; !bytes.Equal(data, v.data) {
 				return nil, &broken{fmt.Sprintf("a borrowed input was written: %s is now %s", v, format(v.dt, data))}
 			}
 		}
@@ -116,7 +120,15 @@ func (m *model) session(s *tenure.Session, pass func(*tensor.Tensor) tensor.Oper
 	return out, nil
 }
 
-func valueOf(name string, t *tensor.Tensor) *value {
+func valueOf(name string, t *tensor.Tensor, text bool) *value {
+	if text {
+		list, err := tensor.Strings(t)
+		if err != nil {
+			panic(err)
+		}
+		dims := t.Shape().Sizes()
+		return &value{name: name, dt: dtype.String, dims: dims[:len(dims)-1], data: encodeStrings(list)}
+	}
 	c, _, err := t.Contiguous()
 	if err != nil {
 		panic(err)
@@ -174,8 +186,8 @@ func (m *model) eager(file []byte) (map[string]*value, error) {
 	}
 	out := map[string]*value{}
 	for i, r := range read.Program.Body.Results {
-		name := read.Outputs[i].Name
-		out[name] = valueOf(name, env[r])
+		declared := read.Outputs[i]
+		out[declared.Name] = valueOf(declared.Name, env[r], declared.Text)
 	}
 	return out, nil
 }

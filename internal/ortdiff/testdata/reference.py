@@ -1,17 +1,38 @@
 """Runs models with ONNX Runtime. Reads requests on standard input and answers on standard output, numbers little endian.
 
 request: u32 length of the model, the model, u32 number of inputs, inputs
-tensor:  u32 length of the name, the name, u32 element type, u32 rank, u64 sizes, u64 length of the data, the data
+tensor:  u32 length of the name, the name, u32 element type, u32 rank, u64 sizes, u64 length of the data, the data (of strings, each behind
+         its length, u32)
 answer:  u32 0, u32 number of outputs, outputs; or u32 1 (did not load) or 2 (did not run), u32 length, the error
 """
 import ctypes
 import struct
 import sys
 
+import numpy
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as binding
 
 CPU = binding.OrtDevice(binding.OrtDevice.cpu(), binding.OrtDevice.default_memory(), 0)
+
+
+STRING = 8
+KINDS = {"float32": 1, "int64": 7, "object": STRING, "bool": 9}
+
+
+def pack(texts):
+    """Each string stands behind its length."""
+    texts = [s.encode() for s in texts.reshape(-1).tolist()]
+    return b"".join(struct.pack("<I", len(s)) + s for s in texts)
+
+
+def strings(data):
+    found = []
+    while data:
+        (n,) = struct.unpack("<I", data[:4])
+        found.append(data[4 : 4 + n].decode())
+        data = data[4 + n :]
+    return found
 
 
 class Reader:
@@ -35,6 +56,8 @@ class Reader:
         kind = self.u32()
         dims = [self.u64() for _ in range(self.u32())]
         data = self.bytes(self.u64())
+        if kind == STRING:
+            return name, numpy.array(strings(data), dtype=object).reshape(dims)
         value = binding.OrtValue.ortvalue_from_shape_and_onnx_type(dims, kind, CPU)
         if data:
             ctypes.memmove(value.data_ptr(), data, len(data))
@@ -42,12 +65,19 @@ class Reader:
 
 
 def encode(name, value):
+    if isinstance(value, numpy.ndarray):
+        kind, dims = KINDS[value.dtype.name], value.shape
+        head = struct.pack("<I", len(name)) + name.encode() + struct.pack("<II", kind, len(dims))
+        data = pack(value) if kind == STRING else value.tobytes()
+        return head + struct.pack("<%dQ" % (len(dims) + 1), *dims, len(data)) + data
     if not value.is_tensor():
         raise TypeError("the output is no tensor")
     dims = value.shape()
+    head = struct.pack("<I", len(name)) + name.encode() + struct.pack("<II", value.element_type(), len(dims))
+    if value.element_type() == STRING:
+        return encode(name, value.numpy())
     n = value.tensor_size_in_bytes()
     data = ctypes.string_at(value.data_ptr(), n) if n else b""
-    head = struct.pack("<I", len(name)) + name.encode() + struct.pack("<II", value.element_type(), len(dims))
     return head + struct.pack("<%dQ" % (len(dims) + 1), *dims, n) + data
 
 
@@ -57,7 +87,11 @@ def answer(model, inputs, options):
         session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         stage = 2
         names = [o.name for o in session.get_outputs()]
-        outputs = list(session._sess.run_with_ort_values(inputs, names, None))
+        if any(isinstance(v, numpy.ndarray) for v in inputs.values()):  # an OrtValue is not made of strings
+            inputs = {k: v if isinstance(v, numpy.ndarray) else v.numpy() for k, v in inputs.items()}
+            outputs = session.run(names, inputs)
+        else:
+            outputs = list(session._sess.run_with_ort_values(inputs, names, None))
         return struct.pack("<II", 0, len(names)) + b"".join(encode(*pair) for pair in zip(names, outputs))
     except Exception as e:  # whatever ONNX Runtime says is the answer
         text = str(e).encode()

@@ -1,0 +1,113 @@
+package ortdiff_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/tenure-go/tenure/dtype"
+)
+
+// moved are the types of what only moves elements: the others, and strings.
+var moved = append([]dtype.DType{dtype.String, dtype.String}, all...)
+
+// A value of strings has as its bytes each string behind its length.
+func encodeStrings(list []string) []byte {
+	var data []byte
+	for _, s := range list {
+		data = append(binary.LittleEndian.AppendUint32(data, uint32(len(s))), s...)
+	}
+	return data
+}
+
+func decodeStrings(data []byte) []string {
+	list := []string{}
+	for len(data) > 0 {
+		n := 4 + int(binary.LittleEndian.Uint32(data))
+		list, data = append(list, string(data[4:n])), data[n:]
+	}
+	return list
+}
+
+// textParts are what strings are made of.
+var textParts = []string{"a", "b", "B", "k", " ", "  ", "\t", "-", ",", "ß", "É", "中", "𐐀", "das", "DAS", "abc"}
+
+func (d *drawer) text() string {
+	s := ""
+	for range d.IntN(5) {
+		s += pick(d, textParts...)
+	}
+	return s
+}
+
+func (d *drawer) texts(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = d.text()
+	}
+	return list
+}
+
+func init() {
+	generators["StringNormalizer"] = func(d *drawer) {
+		d.node("StringNormalizer")
+		dims := d.dims(1, 1)
+		if d.chance(0.4) {
+			dims = append([]int{1}, dims...)
+		}
+		words := d.texts(elements(dims))
+		d.with(dtype.String, dims, encodeStrings(words))
+		d.maybe("case_change_action", pick(d, "NONE", "LOWER", "UPPER"))
+		d.maybe("is_case_sensitive", d.IntN(2))
+		if d.chance(0.9) {
+			d.attr("locale", "C.UTF-8") // one that there is where ONNX Runtime runs
+		}
+		if d.chance(0.7) {
+			stop := append(d.texts(d.between(1, 3)), "das")
+			if len(words) > 0 {
+				stop = append(stop, words[0])
+			}
+			d.attr("stopwords", stop)
+		}
+		d.outs(1)
+	}
+	generators["StringConcat"] = func(d *drawer) {
+		d.node("StringConcat")
+		dims := d.dims(0, 4)
+		d.in(dtype.String, d.broadcast(dims)...)
+		d.in(dtype.String, d.broadcast(dims)...)
+		d.outs(1)
+	}
+	generators["StringSplit"] = func(d *drawer) {
+		d.node("StringSplit")
+		d.in(dtype.String, d.dims(0, 3)...)
+		d.maybe("delimiter", pick(d, "", "-", "a", "ab", "das", "ß"))
+		if d.chance(0.4) {
+			d.attr("maxsplit", d.between(0, 3))
+		}
+		d.outs(2)
+	}
+	generators["RegexFullMatch"] = func(d *drawer) {
+		d.node("RegexFullMatch")
+		d.in(dtype.String, d.dims(0, 4)...)
+		d.attr("pattern", pick(d, "a|ab", "[a-z]*", "(?i)das.*", "", ".+", `\w+`, `\s*`, "[^ab]*", "É?.", "(a|b){1,2}", "ab?.*c"))
+		d.outs(1)
+	}
+	numbers := generators["Equal"]
+	generators["Equal"] = func(d *drawer) {
+		if d.m.opset < 19 || d.chance(0.7) {
+			numbers(d)
+			return
+		}
+		d.node("Equal")
+		dims := d.dims(0, 4)
+		d.in(dtype.String, d.broadcast(dims)...)
+		d.in(dtype.String, d.broadcast(dims)...)
+		d.outs(1)
+	}
+}
+
+// quoted gives strings as text.
+func quoted(data []byte) string {
+	return strings.ReplaceAll(fmt.Sprintf("%q", decodeStrings(data)), "\n", `\n`)
+}
