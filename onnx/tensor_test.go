@@ -298,6 +298,18 @@ func TestReadStrings(t *testing.T) {
 		if err != nil || name != "t" || !slices.Equal(got, tc.list) || !slices.Equal(x.Shape().Sizes(), tc.sizes) {
 			t.Errorf("%q: got %q %v named %q (%v), want %v", tc.list, got, x.Shape(), name, err, tc.sizes)
 		}
+		var b bytes.Buffer
+		if err := WriteStrings(&b, "t", x); err != nil {
+			t.Error(err)
+		}
+		again, _, err := ReadTensor(b.Bytes())
+		if err != nil {
+			t.Fatalf("%q: written and read again: %v", tc.list, err)
+		}
+		if got, err := tensor.Strings(again); err != nil || again.Shape() != x.Shape() || !slices.Equal(got, tc.list) {
+			t.Errorf("%q: written and read again: got %q %v (%v)", tc.list, got, again.Shape(), err)
+		}
+		_ = again.Release()
 		if err := x.Release(); err != nil {
 			t.Error(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -56,29 +57,51 @@ func WriteTensor(w io.Writer, name string, x *tensor.Tensor) error {
 		return fmt.Errorf("onnx: write tensor %q: %w", name, err)
 	}
 	defer use.Release()
-	var head []byte
+	head := tensorHead(name, code, x.Shape().Sizes())
+	head = appendLength(head, 9, len(use.Data))
+	for _, part := range [][]byte{head, use.Data} {
+		if _, err := w.Write(part); err != nil {
+			return fmt.Errorf("onnx: write tensor %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// WriteStrings writes the strings that a tensor holds (see [tensor.OfStrings])
+// as a TensorProto of strings.
+func WriteStrings(w io.Writer, name string, x *tensor.Tensor) error {
+	list, err := tensor.Strings(x)
+	if err != nil {
+		return fmt.Errorf("onnx: write tensor %q: %w", name, err)
+	}
+	sizes := x.Shape().Sizes()
+	data := tensorHead(name, dtype.String.ONNX(), sizes[:len(sizes)-1])
+	for _, s := range list {
+		data = append(appendLength(data, stringData, len(s)), s...)
+	}
+	if _, err := w.Write(data); err != nil {
+		return fmt.Errorf("onnx: write tensor %q: %w", name, err)
+	}
+	return nil
+}
+
+// tensorHead encodes what stands before a tensor's data.
+func tensorHead(name string, code int32, sizes []int) (head []byte) {
 	number := func(field int, v uint64) {
 		head = binary.AppendUvarint(head, uint64(field)<<3|wireVarint)
 		head = binary.AppendUvarint(head, v)
 	}
-	length := func(field, n int) {
-		head = binary.AppendUvarint(head, uint64(field)<<3|wireBytes)
-		head = binary.AppendUvarint(head, uint64(n))
-	}
-	for _, n := range x.Shape().Sizes() {
+	for _, n := range sizes {
 		number(1, uint64(n))
 	}
 	number(2, uint64(code))
 	if name != "" {
-		length(8, len(name))
-		head = append(head, name...)
+		head = append(appendLength(head, 8, len(name)), name...)
 	}
-	length(9, len(use.Data))
-	if _, err := w.Write(head); err != nil {
-		return fmt.Errorf("onnx: write tensor %q: %w", name, err)
-	}
-	if _, err := w.Write(use.Data); err != nil {
-		return fmt.Errorf("onnx: write tensor %q: %w", name, err)
-	}
-	return nil
+	return head
+}
+
+// appendLength begins a field of n bytes.
+func appendLength(b []byte, field, n int) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(field)<<3|wireBytes), uint64(n))
 }

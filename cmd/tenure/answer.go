@@ -36,6 +36,10 @@ func (a *answer) print(w io.Writer) error {
 	var b strings.Builder
 	for _, info := range a.infos {
 		fmt.Fprintf(&b, "%s: ", info.Name)
+		if info.Text {
+			printText(&b, a.out[info.Name])
+			continue
+		}
 		printTensor(&b, a.out[info.Name], a.top)
 	}
 	for _, file := range a.files {
@@ -63,6 +67,30 @@ func sharedNote(shared int64) string {
 		return ""
 	}
 	return ", of which " + plan.FormatBytes(shared) + " are shared"
+}
+
+// typeOf returns the type of an output as people and JSON are told it.
+func typeOf(info tenure.Info, x *tensor.Tensor) (name string, dims []int) {
+	dims = append([]int{}, x.Shape().Sizes()...)
+	if info.Text {
+		return dtype.String.String(), dims[:len(dims)-1]
+	}
+	return x.DType().String(), dims
+}
+
+// printText prints strings, the first ones of many.
+func printText(b *strings.Builder, x *tensor.Tensor) {
+	list, err := tensor.Strings(x)
+	if err != nil {
+		fmt.Fprintln(b, err)
+		return
+	}
+	info := tenure.Info{DType: x.DType(), Shape: x.Shape(), Text: true}
+	_, typ, _ := strings.Cut(info.String(), ": ")
+	fmt.Fprintf(b, "%s %q\n", typ, list[:min(len(list), maxPrinted)])
+	if n := len(list); n > maxPrinted {
+		fmt.Fprintf(b, "  (the first %d of %d)\n", maxPrinted, n)
+	}
 }
 
 // printTensor prints type and shape, and the largest elements of scores, all
@@ -183,8 +211,11 @@ func (a *answer) json() answerJSON {
 		WeightBytes: p.WeightBytes, SharedBytes: a.shared, PromisedBytes: promised(p), MeasuredBytes: a.measured, Seconds: a.took.Seconds()}
 	for i, info := range a.infos {
 		x := a.out[info.Name]
-		o := outputJSON{Name: info.Name, DType: x.DType().String(), Shape: append([]int{}, x.Shape().Sizes()...), Top: topOf(x, a.top)}
-		if x.NumElements() <= maxListed {
+		o := outputJSON{Name: info.Name}
+		o.DType, o.Shape = typeOf(info, x)
+		if info.Text {
+			o.Values = textOf(x)
+		} else if o.Top = topOf(x, a.top); x.NumElements() <= maxListed {
 			o.Values = valuesOf(x)
 		}
 		if a.files != nil {
@@ -193,6 +224,15 @@ func (a *answer) json() answerJSON {
 		j.Outputs = append(j.Outputs, o)
 	}
 	return j
+}
+
+// textOf returns the strings of an output, unless there are too many.
+func textOf(x *tensor.Tensor) any {
+	list, err := tensor.Strings(x)
+	if err != nil || len(list) > maxListed {
+		return nil
+	}
+	return list
 }
 
 // valuesOf returns the elements as JSON holds them exactly, nil for types that

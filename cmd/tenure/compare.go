@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tenure-go/tenure"
@@ -27,7 +28,12 @@ func (f *runFlags) compareAll(m *tenure.Model, out tenure.Outputs) ([]comparison
 		if err != nil {
 			return nil, fmt.Errorf("output %q: %w", info.Name, err)
 		}
-		c, err := compare(out[info.Name], want, f.rtol, f.atol)
+		var c comparison
+		if info.Text {
+			c, err = compareText(out[info.Name], want)
+		} else {
+			c, err = compare(out[info.Name], want, f.rtol, f.atol)
+		}
 		_ = want.Release() // held by nobody else
 		if err != nil {
 			return nil, fmt.Errorf("output %q: %w", info.Name, err)
@@ -70,6 +76,29 @@ func compare(got, want *tensor.Tensor, rtol, atol float64) (comparison, error) {
 		c.Max = max(c.Max, number(d))
 	}
 	return c, nil
+}
+
+// compareText holds two tensors of strings to the same strings, in bytes of
+// whatever width.
+func compareText(got, want *tensor.Tensor) (comparison, error) {
+	a, err := tensor.Strings(got)
+	if err != nil {
+		return comparison{}, err
+	}
+	b, err := tensor.Strings(want)
+	if err != nil {
+		return comparison{}, err
+	}
+	dims := func(x *tensor.Tensor) []int { return x.Shape().Sizes()[:x.Shape().Rank()-1] }
+	if !slices.Equal(dims(got), dims(want)) {
+		return comparison{Max: number(math.Inf(1)), Says: fmt.Sprintf("got strings %v, want %v", dims(got), dims(want))}, nil
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return comparison{Max: number(math.Inf(1)), Says: fmt.Sprintf("element %d: got %q, want %q", i, a[i], b[i])}, nil
+		}
+	}
+	return comparison{Equal: true}, nil
 }
 
 // verdict is the error of a run whose outputs are not what they should be.

@@ -29,10 +29,14 @@ func save(folder, format string, infos []tenure.Info, out tenure.Outputs) ([]str
 	files := make([]string, len(infos))
 	for i, name := range fileNames(infos) {
 		x := out[infos[i].Name]
-		write := func(w io.Writer) error { return npy.Write(w, x) }
+		array, proto := npy.Write, onnx.WriteTensor
+		if infos[i].Text {
+			array, proto = npy.WriteStrings, onnx.WriteStrings
+		}
+		write := func(w io.Writer) error { return array(w, x) }
 		files[i] = filepath.Join(folder, name+".npy")
 		if format == "pb" {
-			write = func(w io.Writer) error { return onnx.WriteTensor(w, infos[i].Name, x) }
+			write = func(w io.Writer) error { return proto(w, infos[i].Name, x) }
 			files[i] = filepath.Join(folder, fmt.Sprintf("output_%d.pb", i))
 		}
 		if err := wholefile.Write(files[i], write); err != nil {

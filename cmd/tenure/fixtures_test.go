@@ -33,6 +33,7 @@ func writeFixtures(dir string) error {
 		func() (*tensor.Tensor, error) { return tensor.Of([]int64{1<<60 + 1, -1}, 2) },
 		func() (*tensor.Tensor, error) { return tensor.Of([]float32{0, 1, 2, 3, 4, 5}, 6) },
 		func() (*tensor.Tensor, error) { return tensor.Of([]int64{2, 3}, 2) },
+		func() (*tensor.Tensor, error) { return tensor.OfStrings([]string{"Hello", "the", "Größe"}, 3) },
 	)
 	if err != nil {
 		return err
@@ -57,6 +58,8 @@ func writeFixtures(dir string) error {
 		"large.npy":   array(large),
 		"pair.npz":    archive(npy.Entry{Name: "first", Tensor: one}, npy.Entry{Name: "second", Tensor: zero}),
 		"reshape.npz": archive(npy.Entry{Name: "sizes", Tensor: sizes}, npy.Entry{Name: "x", Tensor: six}),
+		"words.npy":   func(w io.Writer) error { return npy.WriteStrings(w, tensors[7]) },
+		"words.pb":    func(w io.Writer) error { return onnx.WriteStrings(w, "words", tensors[7]) },
 		"zero.pb":     func(w io.Writer) error { return onnx.WriteTensor(w, "state", zero) },
 		"clear.png":   func(w io.Writer) error { return png.Encode(w, image.NewNRGBA(image.Rect(0, 0, 2, 2))) },
 		"deep.png":    deepPicture,

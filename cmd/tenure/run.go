@@ -44,7 +44,8 @@ runs the model and prints the answer, with the bytes promised and measured.
 Inputs are .npy, .npz, .pb (an ONNX TensorProto, whose own name counts where
 none is given) or a PNG or JPEG picture. A file without a name is for the first
 input that no other file is for; - is an .npy from standard input. Without
-inputs the missing ones are listed with their types and shapes.
+inputs the missing ones are listed with their types and shapes. Text is read
+from arrays of numpy's types S and U.
 
 A picture is stretched to the input's height and width, transparent parts are
 white, and an input of one channel gets the brightness. Its pixels become

@@ -4,8 +4,8 @@
 //
 // Versions 1, 2 and 3 of the format, C and Fortran order, little and big endian: bool, signed and unsigned integers of 8 to
 // 64 bits, floats of 16 to 64 bits, complex of 64 and 128. The result is always contiguous in C order and in the machine's
-// byte order, and every bool is 0 or 1. Strings, dates, records and Python objects are ErrUnsupported: nothing in a file is
-// ever evaluated. A malformed file is ErrCorrupt, and its header is not believed: no more memory is taken than bytes are
+// byte order, and every bool is 0 or 1. Strings, S and U, become text as [tensor.OfStrings] makes it: those of S byte by byte,
+// those of U in UTF-8. Dates, records and Python objects are ErrUnsupported: nothing in a file is ever evaluated. A malformed file is ErrCorrupt, and its header is not believed: no more memory is taken than bytes are
 // really there (twice that for Fortran order, compressed entries and streams).
 //
 // # Writing
@@ -13,7 +13,7 @@
 // The machine's byte order, C order, version 1 (2 if the header is long). Types that numpy has are written as they are, f16
 // among them. Types that numpy lacks are written as the smallest type of numpy's that holds every value exactly: bf16 and
 // the floats of 8 bits and less as float32, integers of less than a byte as int8 or uint8. Reading such a file gives that
-// wider type. Opaque types and complex numbers of half precision are ErrUnsupported.
+// wider type. [WriteStrings] writes text. Opaque types and complex numbers of half precision are ErrUnsupported.
 //
 // # Ownership
 //

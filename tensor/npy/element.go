@@ -21,7 +21,7 @@ var types = map[string]dtype.DType{
 
 // others are the kinds of type that a file may have and we have not.
 var others = map[byte]string{
-	'O': "Python objects", 'S': "byte strings", 'a': "byte strings", 'U': "strings", 'V': "raw records (bfloat16 of ml_dtypes among them)",
+	'O': "Python objects", 'V': "raw records (bfloat16 of ml_dtypes among them)",
 	'M': "dates", 'm': "time spans", 'f': "floats of a size that Go has not", 'c': "complex numbers of a size that Go has not",
 }
 
@@ -34,10 +34,17 @@ var bigEndian = func() int {
 	return 0
 }()
 
-// parseDescr returns the type that descr names, and how many bytes at a time have to be reversed: 0 for none.
-func parseDescr(descr string) (dt dtype.DType, swap int, err error) {
+// element is the type of an array's elements as its file has it.
+type element struct {
+	dt   dtype.DType
+	swap int // how many bytes at a time have to be reversed: 0 for none
+	text int // of strings, how many elements of dt each has
+}
+
+// parseDescr returns the type that descr names.
+func parseDescr(descr string) (e element, err error) {
 	if descr == "" {
-		return dtype.Invalid, 0, fmt.Errorf("npy: got an empty descr: %w", tensor.ErrCorrupt)
+		return e, fmt.Errorf("npy: got an empty descr: %w", tensor.ErrCorrupt)
 	}
 	name, order := descr, byte('=')
 	if c := descr[0]; c == '<' || c == '>' || c == '=' || c == '|' {
@@ -45,24 +52,30 @@ func parseDescr(descr string) (dt dtype.DType, swap int, err error) {
 	}
 	dt, ok := types[name]
 	if !ok {
-		if name != "" && others[name[0]] != "" {
-			return dtype.Invalid, 0, fmt.Errorf("npy: got descr %s, %s, want numbers: %w", strconv.Quote(descr), others[name[0]], tensor.ErrUnsupported)
+		if dt, e.text, err = parseText(name); err != nil {
+			return e, err
 		}
-		return dtype.Invalid, 0, fmt.Errorf("npy: got descr %.40q, want the name of a type: %w", descr, tensor.ErrCorrupt)
+		ok = e.text > 0
 	}
-	if dt.Size() == 1 {
-		return dt, 0, nil
+	if !ok {
+		if name != "" && others[name[0]] != "" {
+			return e, fmt.Errorf("npy: got descr %s, %s, want numbers or strings: %w", strconv.Quote(descr), others[name[0]], tensor.ErrUnsupported)
+		}
+		return e, fmt.Errorf("npy: got descr %.40q, want the name of a type: %w", descr, tensor.ErrCorrupt)
+	}
+	if e.dt = dt; dt.Size() == 1 {
+		return e, nil
 	}
 	if order == '|' {
-		return dtype.Invalid, 0, fmt.Errorf("npy: got descr %q without a byte order, want one for elements of %d bytes: %w", descr, dt.Size(), tensor.ErrCorrupt)
+		return e, fmt.Errorf("npy: got descr %q without a byte order, want one for elements of %d bytes: %w", descr, dt.Size(), tensor.ErrCorrupt)
 	}
 	if order != '=' && order != native[bigEndian] {
-		swap = dt.Size()
+		e.swap = dt.Size()
 		if dt.IsComplex() {
-			swap /= 2
+			e.swap /= 2
 		}
 	}
-	return dt, swap, nil
+	return e, nil
 }
 
 // formatDescr returns the name under which dt is written in the machine's byte order; ok is false for types that numpy

@@ -70,30 +70,38 @@ func read(r io.Reader, size int64) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	dt, swap, err := parseDescr(h.descr)
+	e, err := parseDescr(h.descr)
 	if err != nil {
 		return nil, err
 	}
 	if h.fortran {
 		slices.Reverse(h.dims) // as it lies in the file it is the transposed array in C order
 	}
+	if e.text > 0 {
+		h.dims = append(h.dims, e.text)
+	}
 	s, err := shape.Of(h.dims...)
 	if err != nil {
 		return nil, fmt.Errorf("npy: %w: %w", err, tensor.ErrCorrupt)
 	}
-	want, err := shape.Bytes(dt, s)
+	want, err := shape.Bytes(e.dt, s)
 	if err != nil {
 		return nil, fmt.Errorf("npy: %w: %w", err, tensor.ErrCorrupt)
 	}
-	x, err := readData(counted, dt, s, want, size)
+	x, err := readData(counted, e.dt, s, want, size)
 	if err != nil {
 		return nil, err
 	}
-	if err := normalizeTensor(x, dt, swap); err != nil {
+	if err := normalizeTensor(x, e.dt, e.swap); err != nil {
 		return nil, release(x, err)
 	}
 	if h.fortran && s.Rank() > 1 {
-		return toRowMajor(x)
+		if x, err = toRowMajor(x, e.text > 0); err != nil {
+			return nil, err
+		}
+	}
+	if e.dt == dtype.U32 && e.text > 0 {
+		return encoded(x)
 	}
 	return x, nil
 }
@@ -173,9 +181,16 @@ func normalizeTensor(x *tensor.Tensor, dt dtype.DType, swap int) error {
 	return nil
 }
 
-// toRowMajor gives x up for its transpose, contiguous.
-func toRowMajor(x *tensor.Tensor) (*tensor.Tensor, error) {
-	t, err := x.Donate().Transpose()
+// toRowMajor gives x up for its transpose, contiguous. Strings stay whole.
+func toRowMajor(x *tensor.Tensor, text bool) (*tensor.Tensor, error) {
+	axes := make([]int, x.Shape().Rank())
+	for i := range axes {
+		axes[i] = len(axes) - 1 - i
+	}
+	if text {
+		axes = append(axes[1:], axes[0])
+	}
+	t, err := x.Donate().Permute(axes...)
 	if err != nil {
 		return nil, release(x, fmt.Errorf("npy: %w", err))
 	}

@@ -27,8 +27,6 @@ ARRAYS = {
 }
 UNSUPPORTED = {
     "object": np.array([{}], dtype=object),
-    "string": np.array(["a"]),
-    "bytes": np.array([b"a"]),
     "date": np.array(["2024-01-01"], "M8[D]"),
     "record": np.zeros(1, [("a", "<f4")]),
     "void": np.zeros(1, "V2"),
@@ -46,6 +44,8 @@ for name, a in ARRAYS.items():
     values += "-- %s --\n%s" % (name, text(a))
 for name, a in UNSUPPORTED.items():
     np.save("bad_" + name + ".npy", a)
+np.save("text.npy", np.array([["a", "größe", ""], ["\U00010400", "b c", "d"]], ">U5"))
+np.save("text_fortran.npy", np.asfortranarray(np.array([[b"a", b"bcd", b""], [b"e f", b"\xff", b"g"]])))
 for version in [(1, 0), (2, 0), (3, 0)]:
     with open("version%d.npy" % version[0], "wb") as f:
         fmt.write_array(f, np.array([7, 8], "<i4"), version=version)
