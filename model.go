@@ -61,7 +61,8 @@ type Info struct {
 	// Text says that the elements are strings, which are bytes here: DType is
 	// U8, and the last dimension of Shape, which the model's file does not have,
 	// is how many bytes each string takes, filled up with zeros. It is the
-	// caller's choice for inputs. [tensor.OfStrings] makes such a tensor, and
+	// caller's choice for inputs, and a size that a plan is made for.
+	// [tensor.OfStrings] and [tensor.OfStringsWide] make such tensors, and
 	// [tensor.Strings] reads one.
 	Text bool
 }

@@ -10,6 +10,7 @@ var _ = register(map[string]binder{
 	"string_concat":     bindStringConcat,
 	"string_equal":      bindStringEqual,
 	"string_split":      bindStringSplit,
+	"string_index":      bindStringIndex,
 	"regex_full_match":  bindRegexFullMatch,
 })
 
@@ -107,6 +108,20 @@ func bindStringSplit(c *op.Call) (*Task, error) {
 			setSizes(c, 0, append(append([]int{}, sizes...), parts, width)...)
 		}
 	}), nil
+}
+
+func bindStringIndex(c *op.Call) (*Task, error) {
+	keys := c.Attrs.Strings("keys")
+	places := make(map[string]int64, len(keys))
+	for i, key := range keys {
+		places[key] = int64(i)
+	}
+	sizes, width := textSizes(&c.In[0])
+	tiles, units := groups(product(sizes), 8*width)
+	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
+		lo, hi := units(tile)
+		kernel.IndexText(out[int64](c, 0), textOf(&c.In[0], width), lo, hi, places, int64(len(keys)))
+	}}, nil
 }
 
 func bindRegexFullMatch(c *op.Call) (*Task, error) {

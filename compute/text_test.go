@@ -86,3 +86,9 @@ func TestRegexFullMatch(t *testing.T) {
 	match("", 0, 0, 1, 0, 0, 0)
 	match("^abc$", 1, 0, 0, 0, 0, 0)
 }
+
+func TestStringIndex(t *testing.T) {
+	x := textArg(4, []string{"b", "", "abcd", "c", "B", "a"}, 2, 3)
+	expect(t, "places", eval(t, "string_index", attrs("keys", []string{"a", "b", "", "abc"}), x), []int{2, 3}, []float64{1, 2, 4, 4, 4, 0}, 0)
+	expect(t, "no keys", eval(t, "string_index", attrs("keys", []string{}), x), []int{2, 3}, []float64{0, 0, 0, 0, 0, 0}, 0)
+}

@@ -124,6 +124,7 @@ var unlisted = map[string]string{
 	"string_concat":     "outside of models text is Go's strings: eager.Op",
 	"string_equal":      "outside of models text is Go's strings: eager.Op",
 	"string_split":      "outside of models text is Go's strings: eager.Op",
+	"string_index":      "outside of models text is Go's strings: eager.Op",
 	"regex_full_match":  "outside of models text is Go's strings: eager.Op",
 }
 

@@ -25,7 +25,13 @@ func init() { // not an initialiser: lifting a branch reads the table again
 	)
 }
 
-func init() { contrib = merge(contribTable, contribAttentionTable, contribQuantizeTable) }
+// foreign are the operators of other domains, by domain.
+var foreign map[string]map[string]operator
+
+func init() {
+	contrib = merge(contribTable, contribAttentionTable, contribQuantizeTable)
+	foreign = map[string]map[string]operator{contribDomain: contrib, mlDomain: mlTable}
+}
 
 func merge(tables ...map[string]operator) map[string]operator {
 	all := map[string]operator{}
@@ -63,8 +69,8 @@ func (n *node) lift() {
 		return
 	}
 	entry, ok := operators[n.proto.opType]
-	if domain == contribDomain && !known {
-		entry, ok = contrib[n.proto.opType]
+	if table := foreign[domain]; table != nil && !known {
+		entry, ok = table[n.proto.opType]
 	} else if domain != "" || !ok {
 		entry, ok = since(0), known
 	}

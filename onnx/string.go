@@ -59,8 +59,13 @@ func (n *node) readsText() bool {
 // liftText lifts a node that reads strings.
 func (n *node) liftText() {
 	lift := stringLifts[n.proto.opType]
+	if domain := domainOf(n.proto.domain); domain == mlDomain && n.reg.LookupONNX(n.opName) == nil {
+		lift = mlTable[n.proto.opType].lift
+	} else if domain != "" {
+		lift = nil
+	}
 	switch {
-	case domainOf(n.proto.domain) != "" || lift == nil:
+	case lift == nil:
 		n.unsupported("strings as an operand")
 	case slices.ContainsFunc(n.args, func(v *ir.Value) bool { return v != nil && v.Type.IsZero() }):
 		n.giveUp()
@@ -203,6 +208,13 @@ func (t *tensorProto) putStrings(d tensorData, dst []byte) error {
 // textConstant binds an output to a weight of strings.
 func (n *node) textConstant(out string, list []string, dims ...int) {
 	n.noMoreAttrs()
+	if v := n.textWeight(n.valueName(out), list, dims...); v != nil {
+		n.values[out] = &binding{value: v}
+	}
+}
+
+// textWeight makes a weight of strings.
+func (n *node) textWeight(name string, list []string, dims ...int) *ir.Value {
 	width := 1
 	for _, s := range list {
 		width = max(width, len(s))
@@ -211,14 +223,15 @@ func (n *node) textConstant(out string, list []string, dims ...int) {
 		}
 	}
 	if n.grow(len(list) * width / 64); n.err != nil {
-		return
+		return nil
 	}
 	data := make([]byte, len(list)*width)
 	for i, s := range list {
 		copy(data[i*width:], s)
 	}
-	v := n.weight(n.valueName(out), op.Type{DType: dtype.U8, Shape: shape.MustOf(append(dims, width)...)}, data)
-	if n.err == nil {
-		n.values[out], n.text[v] = &binding{value: v}, true
+	v := n.weight(name, op.Type{DType: dtype.U8, Shape: shape.MustOf(append(dims, width)...)}, data)
+	if v != nil {
+		n.text[v] = true
 	}
+	return v
 }

@@ -33,6 +33,9 @@ func Operators() []Support {
 	for name, o := range contrib {
 		list = append(list, Support{Name: contribDomain + "::" + name, From: o.from, Till: o.from, Numbers: true})
 	}
+	for name, o := range mlTable {
+		list = append(list, Support{Name: mlDomain + "::" + name, From: o.from, Till: o.till, Strings: true})
+	}
 	slices.SortFunc(list, func(a, b Support) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }

@@ -36,6 +36,10 @@ var textOps = []*Def{
 		Infer: inferStringSplit, Bound: boundStringSplit, Alias: Fresh(),
 	},
 	{
+		Name: "string_index", Doc: "the place of each string of x in a list of different ones; how long the list is for a string that is not in it",
+		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{needed("keys", Strings)}, Infer: inferStringIndex, Alias: Fresh(),
+	},
+	{
 		Name: "regex_full_match", ONNX: "RegexFullMatch", Doc: "whether the whole of each string of x is what a pattern of RE2 describes",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{needed("pattern", String)}, Infer: inferRegexFullMatch, Alias: Fresh(),
 	},
@@ -269,6 +273,24 @@ func (s *Sig) stringSplit(parts shape.Dim) error {
 		}
 	}
 	return nil
+}
+
+func inferStringIndex(s *Sig) error {
+	if err := s.wantText(0); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, key := range s.Attrs.Strings("keys") {
+		if seen[key] {
+			return fmt.Errorf("attribute \"keys\": got %.80q twice, want each once: %w", key, ErrUnsupported)
+		}
+		seen[key] = true
+	}
+	dims, ok := s.textDims(0)
+	if !ok {
+		return s.giveAny(0, dtype.I64)
+	}
+	return s.give(0, dtype.I64, dims...)
 }
 
 // FullMatch compiles the pattern of a regex_full_match so that it matches

@@ -14,13 +14,30 @@ import (
 // wide as the longest string, in which each string is its bytes, filled up with zeros. So a string ends before the zeros at its end, and
 // one with a NUL is an error. Bytes that are no UTF-8 are kept. No dims make a scalar of one string.
 func OfStrings(values []string, dims ...int) (*Tensor, error) {
-	const op = "of strings"
 	width := 1
+	for _, v := range values {
+		width = max(width, len(v))
+	}
+	return ofStrings("of strings", width, values, dims)
+}
+
+// OfStringsWide is OfStrings with a width in bytes, 1 or more, that no string may exceed. A model is planned for each width that it meets:
+// a program that runs one on new strings all the time gives them all the same.
+func OfStringsWide(width int, values []string, dims ...int) (*Tensor, error) {
+	return ofStrings("of strings", width, values, dims)
+}
+
+func ofStrings(op string, width int, values []string, dims []int) (*Tensor, error) {
+	if width < 1 {
+		return nil, fmt.Errorf("%s: got a width of %d bytes, want 1 or more: %w", op, width, ErrShape)
+	}
 	for i, v := range values {
 		if at := strings.IndexByte(v, 0); at >= 0 {
 			return nil, fmt.Errorf("%s: got a NUL at byte %d of string %d, want none: %w", op, at, i, ErrUnsupported)
 		}
-		width = max(width, len(v))
+		if len(v) > width {
+			return nil, fmt.Errorf("%s: got %d bytes in string %d, want at most %d: %w", op, len(v), i, width, ErrShape)
+		}
 	}
 	s, err := shape.Of(dims...)
 	if err != nil {

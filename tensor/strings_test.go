@@ -27,6 +27,11 @@ func TestStrings(t *testing.T) {
 		}
 		release(t, x)
 	}
+	wide := ok(OfStringsWide(9, []string{"ab", ""}, 1, 2))(t)
+	if got := ok(Strings(wide))(t); wide.Shape() != shape.MustOf(1, 2, 9) || !slices.Equal(got, []string{"ab", ""}) {
+		t.Errorf("wide: got %q in %s", got, wide.describe())
+	}
+	release(t, wide)
 	x := ok(OfStrings([]string{"ab", "c", "d", "ef"}, 2, 2))(t)
 	y := ok(x.Permute(1, 0, 2))(t)
 	if got := ok(Strings(y))(t); !slices.Equal(got, []string{"ab", "d", "c", "ef"}) {
@@ -44,6 +49,13 @@ func TestStringsFaults(t *testing.T) {
 	}
 	_, err = OfStrings([]string{"a", "b"}, 3)
 	wantErr(t, "too few", err, ErrShape)
+	_, err = OfStringsWide(2, []string{"a", "bcd"}, 2)
+	wantErr(t, "too long", err, ErrShape)
+	if !strings.Contains(err.Error(), "got 3 bytes in string 1, want at most 2") {
+		t.Errorf("too long: got %v", err)
+	}
+	_, err = OfStringsWide(0, nil, 0)
+	wantErr(t, "no width", err, ErrShape)
 	_, err = OfStrings(nil, -1)
 	wantErr(t, "negative", err, ErrShape)
 	scalar, wide, empty := ok(Of([]uint8{1}))(t), ok(Of([]int16{1}, 1))(t), ok(Of([]uint8{}, 3, 0))(t)

@@ -108,6 +108,17 @@ func EqualText(n *Nest, lo, hi int, dst []uint8, a, b Text) {
 	}
 }
 
+// IndexText writes the place of each string from lo to hi, and absent for one that has none.
+func IndexText(dst []int64, src Text, lo, hi int, places map[string]int64, absent int64) {
+	for i := lo; i < hi; i++ {
+		at, ok := places[string(src.At(i))]
+		if !ok {
+			at = absent
+		}
+		dst[i] = at
+	}
+}
+
 // TextSplit says where strings are split.
 type TextSplit struct {
 	Delimiter []byte // empty: white space

@@ -8,7 +8,11 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-const contribDomain = "com.microsoft"
+// Domains other than ONNX's own.
+const (
+	contribDomain = "com.microsoft"
+	mlDomain      = "ai.onnx.ml"
+)
 
 // drawer draws one model. Everything that it draws comes from its random numbers and depends on nothing else.
 type drawer struct {

@@ -82,7 +82,8 @@ func (m *model) encode() []byte {
 		g = g.bytes(11, typed{v.name, v.dt, v.dims}.encode())
 	}
 	return wire(nil).varint(1, irVersion).bytes(7, g).bytes(8, wire(nil).varint(2, int64(m.opset))).
-		bytes(8, wire(nil).text(1, contribDomain).varint(2, 1))
+		bytes(8, wire(nil).text(1, contribDomain).varint(2, 1)).
+		bytes(8, wire(nil).text(1, mlDomain).varint(2, 4))
 }
 
 func (g *graph) encode() wire {

@@ -114,7 +114,7 @@ func (o *operator) model(i, size int) *model {
 	h.Write([]byte(o.name))
 	d := newDrawer(rand.New(rand.NewPCG(h.Sum64(), uint64(i))), size)
 	d.m.opset = d.between(o.from, min(o.till, maxReferenceOpset))
-	if strings.HasPrefix(o.name, contribDomain) {
+	if strings.Contains(o.name, "::") {
 		d.m.opset = d.between(11, 22)
 	}
 	d.mild, d.calm = !slices.Contains(wild, o.name), slices.Contains(calm, o.name)

@@ -3,6 +3,7 @@ package ortdiff_test
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -91,6 +92,35 @@ func init() {
 		d.node("RegexFullMatch")
 		d.in(dtype.String, d.dims(0, 4)...)
 		d.attr("pattern", pick(d, "a|ab", "[a-z]*", "(?i)das.*", "", ".+", `\w+`, `\s*`, "[^ab]*", "É?.", "(a|b){1,2}", "ab?.*c"))
+		d.outs(1)
+	}
+	generators[mlDomain+"::LabelEncoder"] = func(d *drawer) {
+		d.node("LabelEncoder")
+		dims := d.dims(1, 3)
+		words := d.texts(elements(dims))
+		d.with(dtype.String, dims, encodeStrings(words))
+		keys := []string{"a"}
+		for _, w := range words {
+			if !slices.Contains(keys, w) && d.chance(0.6) {
+				keys = append(keys, w)
+			}
+		}
+		d.attr("keys_strings", keys)
+		switch d.IntN(3) {
+		case 0:
+			d.attr("values_int64s", int64s(d.Perm(len(keys))))
+			d.maybe("default_int64", 77)
+		case 1:
+			list := make([]float32, len(keys))
+			for i := range list {
+				list[i] = float32(i) / 2
+			}
+			d.attr("values_floats", list)
+			d.maybe("default_float", 0.75)
+		default:
+			d.attr("values_strings", d.texts(len(keys)))
+			d.maybe("default_string", "other")
+		}
 		d.outs(1)
 	}
 	numbers := generators["Equal"]

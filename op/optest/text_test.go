@@ -27,6 +27,7 @@ func textSamples() map[string][]optest.Case {
 		"string_concat":    {{Args: args{days, text(3, "abc")}}, {Args: args{many, text(2, "x,yz,,w", 4, 1)}}, {Args: args{num(u8, 0, 3), num(u8, 1, 3)}}},
 		"string_equal":     {{Args: args{days, text(12, "tuesday")}}, {Args: args{many, many}}, {Args: args{num(u8, 0, 3), num(u8, 1, 3)}}},
 		"string_split":     {{Args: args{days}, Attrs: attr("delimiter", "d"), Results: 2}, {Args: args{text(5, "a b, c", 2)}}, {Args: args{many}, Attrs: attr("delimiter", "da", "maxsplit", 1), Results: 2}, {Args: args{num(u8, 0, 3)}, Results: 2}},
+		"string_index":     {{Args: args{days}, Attrs: attr("keys", []string{"tuesday", "", "day"})}, {Args: args{many}, Attrs: attr("keys", []string{"Monday"})}, {Args: args{num(u8, 0, 3)}, Attrs: attr("keys", []string{"a"})}},
 		"regex_full_match": {{Args: args{days}, Attrs: attr("pattern", "(?i).*DAY")}, {Args: args{many}, Attrs: attr("pattern", "[a-z]+|")}, {Args: args{num(u8, 0, 3)}, Attrs: attr("pattern", "")}},
 	}
 }

@@ -136,6 +136,25 @@ func testTextPairs(t *testing.T) {
 	}
 	s.check()
 	wantText(t, "concat", dst, joined)
+	places, want := map[string]int64{}, make([]int64, 35)
+	for i, v := range b {
+		if _, ok := places[v]; !ok {
+			places[v] = int64(i)
+		}
+	}
+	for i, v := range a {
+		if want[i] = int64(slices.Index(b, v)); want[i] < 0 {
+			want[i] = 99
+		}
+	}
+	s = newSpace(t)
+	at := out[int64](s, "places", 35)
+	kernel.IndexText(at, textIn(s, r, "a", a), 0, 20, places, 99)
+	kernel.IndexText(at, textIn(s, r, "a", a), 20, 35, places, 99)
+	s.check()
+	if !slices.Equal(at, want) || !slices.Contains(want, 3) || !slices.Contains(want, 99) {
+		t.Fatalf("places: got %v, want %v", at, want)
+	}
 	if !slices.Equal(same, equal) || !slices.Contains(equal, 1) {
 		t.Fatalf("equal: got %v, want %v", same, equal)
 	}
