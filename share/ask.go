@@ -89,7 +89,7 @@ func (p *Peer) answer(request uint32, r reply, more bool) error {
 		over := p.err != nil // then the question was given up by this end, with all others
 		p.mu.Unlock()
 		if r.offered {
-			p.giveUp(r.arrival)
+			p.giveUp(r.arrival.lease)
 		}
 		if over {
 			return nil
@@ -112,7 +112,7 @@ func (p *Peer) answer(request uint32, r reply, more bool) error {
 	if a.abandoned {
 		p.mu.Unlock()
 		if r.offered {
-			p.giveUp(r.arrival)
+			p.giveUp(r.arrival.lease)
 		}
 		return nil
 	}

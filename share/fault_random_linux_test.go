@@ -23,12 +23,12 @@ func (o *Owner) checkTable() error {
 	refs, tickets, mapped := map[*block]int{}, 0, map[*arena]int{}
 	for p := range o.peers {
 		n, bytes := 0, int64(0)
-		count := func(l *lease) error {
+		count := func(l lease) error {
 			n++
 			bytes += int64(l.block.bytes)
 			refs[l.block]++
-			if l.peer != p || l.block.arena.blocks[l.block.span.at] != l.block {
-				return fmt.Errorf("lease %d of connection %d is of another row, or on a block that is free", l.offer.serial, p.info.Connection)
+			if l.block.arena.blocks[l.block.span.at] != l.block {
+				return fmt.Errorf("lease %d of connection %d is on a block that is free", l.offer.serial, p.info.Connection)
 			}
 			return nil
 		}
@@ -39,7 +39,7 @@ func (o *Owner) checkTable() error {
 		}
 		for ticket, l := range p.row.tickets {
 			tickets++
-			if err := count(l); err != nil || ticket != l.ticket || o.tickets[ticket] != l {
+			if err := count(l); err != nil || o.tickets[ticket] != p {
 				return fmt.Errorf("ticket %s is not the one that can be claimed: %v", ticket, err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tenure-go/tenure/memory"
@@ -25,35 +26,55 @@ func ParseTicket(text string) (t Ticket, err error) {
 	return Ticket(b), nil
 }
 
-// lease is a reference to a block in the row of a peer: a serial that the peer was given, or a ticket that it asked for.
+// lease is a reference to a block in the row of a peer: by a serial that the peer was given, or by a ticket that it asked for.
 type lease struct {
-	peer   *Peer
-	block  *block
-	offer  offer // as it was sent; of a ticket, as it will be but for the serial
-	ticket Ticket
-	since  time.Time
+	block *block
+	offer offer // as it was sent; of a ticket, as it will be but for the serial
+	since time.Time
 }
 
-// row is what a peer holds of this process. The owner's mutex guards it.
+// row is what a peer holds of this process. The owner's mutex guards it. A hand-over makes no object in it: leases are values,
+// and the channels of those who wait are used again.
 type row struct {
-	leases  map[uint64]*lease
-	tickets map[Ticket]*lease
-	serial  uint64 // the last one given out
-	bytes   int64  // of leases and tickets
-	gone    bool   // the peer's side is over: no lease may be recorded
-	waiting int    // offers that wait for a change
-	changed chan struct{}
+	leases  map[uint64]lease
+	tickets map[Ticket]lease
+	serial  uint64          // the last one given out
+	bytes   int64           // of leases and tickets
+	gone    bool            // the peer's side is over: no lease may be recorded
+	waiting []chan struct{} // of offers that wait for a change, each with room for a token
+	spare   []chan struct{} // of offers that do not wait any more, without a token
 }
 
-func newRow() row {
-	return row{leases: map[uint64]*lease{}, tickets: map[Ticket]*lease{}, changed: make(chan struct{})}
+func newRow() row { return row{leases: map[uint64]lease{}, tickets: map[Ticket]lease{}} }
+
+// join returns a channel that gets a token at the next change, leave gives it back. The caller of all three has o.mu.
+func (r *row) join() chan struct{} {
+	var changed chan struct{}
+	if n := len(r.spare); n > 0 {
+		changed, r.spare = r.spare[n-1], r.spare[:n-1]
+	} else {
+		changed = make(chan struct{}, 1)
+	}
+	r.waiting = append(r.waiting, changed)
+	return changed
 }
 
-// signal wakes whoever waits for credit or for an answer about an arena. The caller has o.mu.
+func (r *row) leave(changed chan struct{}) {
+	i := slices.Index(r.waiting, changed)
+	r.waiting = slices.Delete(r.waiting, i, i+1)
+	select {
+	case <-changed:
+	default:
+	}
+	r.spare = append(r.spare, changed)
+}
+
+// signal wakes whoever waits for credit or for an answer about an arena.
 func (p *Peer) signal() {
-	if p.row.waiting > 0 {
-		close(p.row.changed)
-		p.row.changed = make(chan struct{})
+	for _, changed := range p.row.waiting {
+		wake(changed)
+	}
+	if len(p.row.waiting) > 0 {
 		p.interrupt()
 	}
 }
@@ -65,11 +86,11 @@ func (p *Peer) credit(bytes int) bool {
 }
 
 // record makes a lease: from here on the block is not reused. The caller has o.mu, acts for a holder of buf, and sends the
-// offer after it has let go of o.mu.
-func (p *Peer) record(b *block, m offer, buf *memory.Buffer) (*lease, error) {
+// offer, which has its serial now, after it has let go of o.mu.
+func (p *Peer) record(b *block, m offer, buf *memory.Buffer) (offer, error) {
 	if b.refs == 0 && !mutated("early reuse") {
 		if err := buf.Retain(); err != nil {
-			return nil, err
+			return m, err
 		}
 		b.hold = buf
 		if !b.shared {
@@ -80,24 +101,32 @@ func (p *Peer) record(b *block, m offer, buf *memory.Buffer) (*lease, error) {
 	b.refs++
 	p.row.serial++
 	m.serial, m.arena, m.offset, m.bytes, m.generation = p.row.serial, b.arena.id, b.span.at, b.bytes, b.generation
-	l := &lease{peer: p, block: b, offer: m, since: time.Now()}
-	p.row.leases[m.serial] = l
+	p.row.leases[m.serial] = lease{block: b, offer: m, since: time.Now()}
 	p.row.bytes += int64(b.bytes)
-	return l, nil
+	return m, nil
 }
 
-// end takes a lease or ticket out of its row and returns the hold to release after o.mu, nil if others are on the block.
-func (l *lease) end() *memory.Buffer {
-	r := &l.peer.row
-	if l.ticket != (Ticket{}) {
-		delete(r.tickets, l.ticket)
-		delete(l.peer.o.tickets, l.ticket)
-	} else {
-		delete(r.leases, l.offer.serial)
+// endLease takes a lease out of the row, if it is there, and returns the hold to release after o.mu, nil if others are on the
+// block. endTicket does so with a ticket.
+func (p *Peer) endLease(serial uint64) *memory.Buffer {
+	l := p.row.leases[serial]
+	if l.block == nil {
+		return nil
 	}
-	r.bytes -= int64(l.block.bytes)
-	l.peer.signal()
-	b := l.block
+	delete(p.row.leases, serial)
+	return p.letGo(l.block)
+}
+
+func (p *Peer) endTicket(t Ticket) *memory.Buffer {
+	b := p.row.tickets[t].block
+	delete(p.row.tickets, t)
+	delete(p.o.tickets, t)
+	return p.letGo(b)
+}
+
+func (p *Peer) letGo(b *block) *memory.Buffer {
+	p.row.bytes -= int64(b.bytes)
+	p.signal()
 	if b.refs--; b.refs > 0 {
 		return nil
 	}
@@ -107,14 +136,10 @@ func (l *lease) end() *memory.Buffer {
 }
 
 // undo ends a lease whose offer could not be sent.
-func (l *lease) undo() {
-	o := l.peer.o
-	var hold *memory.Buffer
-	o.mu.Lock()
-	if l.peer.row.leases[l.offer.serial] == l {
-		hold = l.end()
-	}
-	o.mu.Unlock()
+func (p *Peer) undo(serial uint64) {
+	p.o.mu.Lock()
+	hold := p.endLease(serial)
+	p.o.mu.Unlock()
 	release(hold)
 }
 
@@ -131,8 +156,8 @@ func (p *Peer) released(body []byte) error {
 			err = malformed("got RELEASE of lease %d, the last one given out is %d", serial, p.row.serial)
 			break
 		}
-		if l := p.row.leases[serial]; l != nil {
-			over = append(over, l.end())
+		if hold := p.endLease(serial); hold != nil {
+			over = append(over, hold)
 		}
 	}
 	p.o.mu.Unlock()
@@ -153,11 +178,11 @@ func (p *Peer) dropRow() {
 	o := p.o
 	o.mu.Lock()
 	p.row.gone = true
-	for _, l := range p.row.leases {
-		over = append(over, l.end())
+	for serial := range p.row.leases {
+		over = append(over, p.endLease(serial))
 	}
-	for _, l := range p.row.tickets {
-		over = append(over, l.end())
+	for t := range p.row.tickets {
+		over = append(over, p.endTicket(t))
 	}
 	for _, m := range p.maps {
 		m.arena.peers--
@@ -176,12 +201,12 @@ func (p *Peer) dropRow() {
 func (p *Peer) mint(serial uint64, request uint32) error {
 	o := p.o
 	o.mu.Lock()
-	l := p.row.leases[serial]
+	l, held := p.row.leases[serial]
 	switch {
 	case serial == 0 || serial > p.row.serial:
 		o.mu.Unlock()
 		return malformed("got TICKET for lease %d, the last one given out is %d", serial, p.row.serial)
-	case l == nil:
+	case !held:
 		o.mu.Unlock()
 		p.no(request, noTicket, fmt.Sprintf("lease %d is released", serial))
 		return nil
@@ -190,15 +215,15 @@ func (p *Peer) mint(serial uint64, request uint32) error {
 		p.no(request, noCredit, "the ticket would go over the holder's own credit")
 		return nil
 	}
-	t := &lease{peer: p, block: l.block, offer: l.offer, since: time.Now()}
-	rand.Read(t.ticket[:])
+	var t Ticket
+	rand.Read(t[:])
 	l.block.refs++
-	p.row.tickets[t.ticket] = t
-	o.tickets[t.ticket] = t
+	p.row.tickets[t] = lease{block: l.block, offer: l.offer, since: time.Now()}
+	o.tickets[t] = p
 	p.row.bytes += int64(l.block.bytes)
 	o.mu.Unlock()
 	crashAt(10)
-	p.reply(header{kind: kindTicketed, request: request}, func(b []byte) []byte { return append(b, t.ticket[:]...) })
+	p.reply(header{kind: kindTicketed, request: request}, func(b []byte) []byte { return append(b, t[:]...) })
 	crashAt(11)
 	return nil
 }
@@ -207,8 +232,8 @@ func (p *Peer) mint(serial uint64, request uint32) error {
 func (p *Peer) cancel(t Ticket) {
 	var hold *memory.Buffer
 	p.o.mu.Lock()
-	if l := p.o.tickets[t]; l != nil {
-		hold = l.end()
+	if from := p.o.tickets[t]; from != nil {
+		hold = from.endTicket(t)
 	}
 	p.o.mu.Unlock()
 	release(hold)
@@ -218,13 +243,14 @@ func (p *Peer) cancel(t Ticket) {
 func (p *Peer) claim(t Ticket, request uint32) {
 	o := p.o
 	o.mu.Lock()
-	l := o.tickets[t]
-	if l == nil {
+	from := o.tickets[t]
+	if from == nil {
 		o.mu.Unlock()
 		p.no(request, noTicket, "no such ticket: it was claimed or cancelled, or who asked for it is gone")
 		return
 	}
-	a, hold := l.block.arena, l.block.hold
+	l := from.row.tickets[t]
+	hold := l.block.hold
 	err := hold.Retain() // the ticket may end while the peer maps the arena, and the arena must not end with it
 	o.mu.Unlock()
 	if err != nil {
@@ -232,15 +258,15 @@ func (p *Peer) claim(t Ticket, request uint32) {
 		return
 	}
 	defer release(hold)
-	if err := p.mapped(p.ctx, a); err != nil {
+	if err := p.mapped(p.ctx, l.block.arena); err != nil {
 		p.noBecause(request, err)
 		return
 	}
 	o.mu.Lock()
-	l = o.tickets[t]
-	if l == nil || p.row.gone || l.peer != p && !p.credit(l.block.bytes) { // its own ticket is on the account already
+	from = o.tickets[t]
+	if from == nil || p.row.gone || from != p && !p.credit(l.block.bytes) { // its own ticket is on the account already
 		o.mu.Unlock()
-		if l == nil {
+		if from == nil {
 			p.no(request, noTicket, "the ticket is gone since a moment")
 		} else {
 			p.no(request, noCredit, "the claimer's credit is used up")
@@ -249,7 +275,7 @@ func (p *Peer) claim(t Ticket, request uint32) {
 	}
 	got, err := p.record(l.block, l.offer, l.block.hold)
 	if err == nil {
-		l.end() // the lease is there already: this is never the last reference
+		from.endTicket(t) // the lease is there already: this is never the last reference
 	}
 	o.mu.Unlock()
 	if err != nil {
@@ -257,7 +283,7 @@ func (p *Peer) claim(t Ticket, request uint32) {
 		return
 	}
 	crashAt(12)
-	if err := p.post(header{kind: kindOffer, count: 1, request: request}, got.offer.append); err != nil {
-		got.undo()
+	if err := p.post(header{kind: kindOffer, count: 1, request: request}, got.append); err != nil {
+		p.undo(got.serial)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // OfferOption configures an offer.
-type OfferOption func(*offering)
+type OfferOption func(offering) offering
 
 type offering struct {
 	label   string
@@ -22,14 +22,29 @@ type offering struct {
 }
 
 // Label gives the tensor a text of up to 56 bytes that its receiver reads and that lists of leases show.
-func Label(text string) OfferOption { return func(c *offering) { c.label = text } }
+func Label(text string) OfferOption {
+	return func(c offering) offering {
+		c.label = text
+		return c
+	}
+}
 
 // WithoutCopy makes it an error ([ErrCopy]) if the tensor lies outside of the owner's arenas.
-func WithoutCopy() OfferOption { return func(c *offering) { c.noCopy = true } }
+func WithoutCopy() OfferOption {
+	return func(c offering) offering {
+		c.noCopy = true
+		return c
+	}
+}
 
 // NoWait makes it an error ([ErrNoCredit]) if the peer holds as much as it is willing to, or does not read. An answer about an
 // arena that the peer does not know yet is waited for all the same.
-func NoWait() OfferOption { return func(c *offering) { c.noWait = true } }
+func NoWait() OfferOption {
+	return func(c offering) offering {
+		c.noWait = true
+		return c
+	}
+}
 
 // Offer lends x to the peer: it gets a read-only tensor over the same bytes, which stay as they are until it lets go, whatever
 // becomes of x. From now on nobody writes them. x stays the caller's, who releases it when it likes.
@@ -48,7 +63,7 @@ func (p *Peer) Offer(ctx context.Context, x *tensor.Tensor, opts ...OfferOption)
 func (o *Owner) Offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, opts ...OfferOption) error {
 	var c offering
 	for _, option := range opts {
-		option(&c)
+		c = option(c)
 	}
 	if len(c.label) > maxLabel || !utf8.ValidString(c.label) {
 		return fmt.Errorf("share offer: got the label %q, want at most %d bytes of UTF-8", c.label, maxLabel)
@@ -64,7 +79,24 @@ func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c of
 	if err != nil {
 		return err
 	}
-	defer func() { release(buf) }()
+	if err := o.mayOffer(x, peers); err != nil {
+		release(buf)
+		return err
+	}
+	g := gift{x: x, block: o.blockOf(buf), buf: buf, offering: c,
+		offer: offer{dt: x.DType(), layout: x.Layout(), first: first, label: c.label}}
+	if g.block != nil {
+		defer release(buf)
+		return o.toAll(ctx, peers, g)
+	}
+	release(buf) // the bytes that go are others
+	if c.noCopy && buf.Len() > 0 {
+		return fmt.Errorf("%s%s lies outside of the owner's arenas: %w", x.DType(), x.Shape(), ErrCopy)
+	}
+	return o.offerCopy(ctx, peers, g)
+}
+
+func (o *Owner) mayOffer(x *tensor.Tensor, peers []*Peer) error {
 	if r := x.Shape().Rank(); r > maxRank {
 		return fmt.Errorf("got a tensor of rank %d, want at most %d: %w", r, maxRank, tensor.ErrUnsupported)
 	}
@@ -73,33 +105,39 @@ func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c of
 			return fmt.Errorf("got a peer of another owner: %w", ErrRefused)
 		}
 	}
-	m := offer{dt: x.DType(), layout: x.Layout(), first: first, label: c.label}
-	b := o.blockOf(buf)
-	if b == nil {
-		if c.noCopy && buf.Len() > 0 {
-			return fmt.Errorf("%s%s lies outside of the owner's arenas: %w", m.dt, x.Shape(), ErrCopy)
-		}
-		packed, inline, err := inlined(x, m)
-		if err != nil {
-			return err
-		}
-		if inline != nil {
-			return o.toAll(peers, func(p *Peer, until patience) error { return p.sendInline(ctx, packed, inline, c, until) }, c)
-		}
-		placed, err := x.CopyTo(o)
-		if err != nil {
-			return err
-		}
-		defer placed.Release()
-		o.copied.Add(int64(placed.NumBytes()))
-		release(buf)
-		if buf, m.first, err = placed.Hold(); err != nil {
-			return err
-		}
-		m.layout = placed.Layout()
-		b = o.blockOf(buf)
+	return nil
+}
+
+// offerCopy offers a tensor that lies outside of the arenas: in the message, or as a copy in an arena.
+func (o *Owner) offerCopy(ctx context.Context, peers []*Peer, g gift) (err error) {
+	if g.offer, g.inline, err = inlined(g.x, g.offer); err != nil {
+		return err
 	}
-	return o.toAll(peers, func(p *Peer, until patience) error { return p.lend(ctx, x, b, m, buf, c, until) }, c)
+	if g.inline != nil {
+		return o.toAll(ctx, peers, g)
+	}
+	placed, err := g.x.CopyTo(o)
+	if err != nil {
+		return err
+	}
+	defer placed.Release()
+	o.copied.Add(int64(placed.NumBytes()))
+	if g.buf, g.offer.first, err = placed.Hold(); err != nil {
+		return err
+	}
+	defer release(g.buf)
+	g.block, g.offer.layout = o.blockOf(g.buf), placed.Layout()
+	return o.toAll(ctx, peers, g)
+}
+
+// gift is what each peer of an offer gets.
+type gift struct {
+	x      *tensor.Tensor
+	offer  offer
+	block  *block         // in an arena
+	buf    *memory.Buffer // that the offerer holds
+	inline []byte         // or else the bytes, which go into the message
+	offering
 }
 
 // patience is what an offer waits for.
@@ -115,20 +153,24 @@ const (
 var errNotMapped = errors.New("has not mapped the arena yet")
 
 // toAll gives to each peer, first to those that need not be waited for, then to the others, each of which may take its time.
-func (o *Owner) toAll(peers []*Peer, give func(p *Peer, until patience) error, c offering) error {
+func (o *Owner) toAll(ctx context.Context, peers []*Peer, g gift) error {
 	until := forCredit
-	if c.noWait {
+	if g.noWait {
 		until = forArena
 	}
 	if len(peers) == 1 {
-		return give(peers[0], until)
+		return peers[0].give(ctx, &g, until)
 	}
+	return o.toEach(ctx, peers, g, until)
+}
+
+func (o *Owner) toEach(ctx context.Context, peers []*Peer, g gift, until patience) error {
 	errs := make([]error, len(peers))
 	var work sync.WaitGroup
 	for i, p := range peers {
-		err := give(p, forNothing)
-		if errors.Is(err, errNotMapped) || errors.Is(err, ErrNoCredit) && !c.noWait {
-			work.Go(func() { errs[i] = give(p, until) })
+		err := p.give(ctx, &g, forNothing)
+		if errors.Is(err, errNotMapped) || errors.Is(err, ErrNoCredit) && !g.noWait {
+			work.Go(func() { errs[i] = p.give(ctx, &g, until) })
 			continue
 		}
 		errs[i] = err
@@ -137,8 +179,16 @@ func (o *Owner) toAll(peers []*Peer, give func(p *Peer, until patience) error, c
 	return errors.Join(errs...)
 }
 
+func (p *Peer) give(ctx context.Context, g *gift, until patience) error {
+	if g.inline != nil {
+		return p.sendInline(ctx, g.offer, g.inline, g.offering, until)
+	}
+	return p.lend(ctx, g, until)
+}
+
 // lend records a lease on the block and sends the offer.
-func (p *Peer) lend(ctx context.Context, x *tensor.Tensor, b *block, m offer, buf *memory.Buffer, c offering, until patience) error {
+func (p *Peer) lend(ctx context.Context, g *gift, until patience) error {
+	b := g.block
 	known, ready, err := p.announce(b.arena)
 	if err == nil && !ready {
 		if until == forNothing {
@@ -147,28 +197,28 @@ func (p *Peer) lend(ctx context.Context, x *tensor.Tensor, b *block, m offer, bu
 		err = p.awaitMapped(ctx, known)
 	}
 	if err != nil {
-		if inl, bytes, inErr := inlined(x, m); errors.Is(err, ErrRefused) && inErr == nil && bytes != nil && !c.noCopy {
-			return p.sendInline(ctx, inl, bytes, c, until)
+		if m, bytes, inErr := inlined(g.x, g.offer); errors.Is(err, ErrRefused) && inErr == nil && bytes != nil && !g.noCopy {
+			return p.sendInline(ctx, m, bytes, g.offering, until)
 		}
 		return err
 	}
 	if uint64(b.bytes) > p.theirs.maxBytes {
 		return fmt.Errorf("%s takes at most %d bytes at once, the tensor has %d: %w", p.who(), p.theirs.maxBytes, b.bytes, ErrNoCredit)
 	}
-	var l *lease
+	var m offer
 	err = p.whenFree(ctx, until == forCredit, func() (ok bool, err error) {
 		if !p.credit(b.bytes) {
 			return false, nil
 		}
-		l, err = p.record(b, m, buf)
+		m, err = p.record(b, g.offer, g.buf)
 		return true, err
 	})
 	if err != nil {
 		return err
 	}
 	crashAt(4)
-	if err := p.post(header{kind: kindOffer, count: 1, request: c.request}, l.offer.append); err != nil {
-		l.undo()
+	if err := p.post(header{kind: kindOffer, count: 1, request: g.request}, m.append); err != nil {
+		p.undo(m.serial)
 		return fmt.Errorf("%s: %w", p.who(), err)
 	}
 	crashAt(5)
@@ -196,12 +246,11 @@ func (p *Peer) whenFree(ctx context.Context, wait bool, try func() (done bool, e
 			o.mu.Unlock()
 			return fmt.Errorf("%s holds %d tensors of %d bytes, or does not read: %w", p.who(), n, bytes, ErrNoCredit)
 		}
-		p.row.waiting++
-		changed := p.row.changed
+		changed := p.row.join()
 		o.mu.Unlock()
 		err := p.await(ctx, changed)
 		o.mu.Lock()
-		p.row.waiting--
+		p.row.leave(changed)
 		if err != nil {
 			o.mu.Unlock()
 			return fmt.Errorf("%s: %w", p.who(), err)

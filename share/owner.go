@@ -52,7 +52,7 @@ type Owner struct {
 	peers       map[*Peer]struct{}
 	listeners   map[*Listener]struct{}
 	names       map[string]*tensor.Tensor
-	tickets     map[Ticket]*lease
+	tickets     map[Ticket]*Peer // whose row each is in
 	closed      bool
 }
 
@@ -97,7 +97,7 @@ func NewOwner(opts ...OwnerOption) (*Owner, error) {
 		return nil, fmt.Errorf("share: %w", errUnsupported)
 	}
 	o := &Owner{maxLeases: 1024, maxBytes: math.MaxInt64, retired: map[*arena]struct{}{}, returned: make(chan struct{}),
-		peers: map[*Peer]struct{}{}, listeners: map[*Listener]struct{}{}, names: map[string]*tensor.Tensor{}, tickets: map[Ticket]*lease{}}
+		peers: map[*Peer]struct{}{}, listeners: map[*Listener]struct{}{}, names: map[string]*tensor.Tensor{}, tickets: map[Ticket]*Peer{}}
 	for _, option := range opts {
 		if err := option(o); err != nil {
 			return nil, fmt.Errorf("share: new owner: %w", err)

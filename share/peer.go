@@ -49,8 +49,9 @@ type Peer struct {
 	arrived  chan struct{}
 	room     chan struct{} // there is less in the inbox than before
 	views    map[uint64]*view
-	holding  map[uint64]struct{} // serials of the peer's leases that are not released yet
-	bytes    uint64              // of those
+	holding  map[uint64]*borrowed // the peer's leases that are not released yet, by serial
+	bytes    uint64               // of those
+	spare    []*borrowed
 	asks     map[uint32]*ask
 	lastAsk  uint32
 	sentEnd  bool
@@ -148,7 +149,7 @@ func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration) (*
 
 func (o *Owner) newPeer(s *socket, theirs hello, info PeerInfo) (*Peer, error) {
 	p := &Peer{o: o, s: s, theirs: theirs, info: info, row: newRow(), maps: map[uint64]*mapping{}, arrived: make(chan struct{}, 1), room: make(chan struct{}, 1),
-		views: map[uint64]*view{}, holding: map[uint64]struct{}{}, asks: map[uint32]*ask{}, over: make(chan struct{}), asking: make(chan struct{}, maxQuestions)}
+		views: map[uint64]*view{}, holding: map[uint64]*borrowed{}, asks: map[uint32]*ask{}, over: make(chan struct{}), asking: make(chan struct{}, maxQuestions)}
 	p.reading.init()
 	p.ctx, p.cancelFn = context.WithCancelCause(context.Background())
 	o.mu.Lock()
@@ -206,7 +207,7 @@ func (p *Peer) Close() error {
 	p.inbox, p.inline = nil, 0
 	p.mu.Unlock()
 	for _, a := range waiting {
-		p.giveUp(a)
+		p.giveUp(a.lease)
 	}
 	p.sendEnd()
 	p.settle()

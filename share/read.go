@@ -23,10 +23,12 @@ const quiet = 10 * time.Millisecond
 
 // reading is the right to receive packets, and who waits for it.
 type reading struct {
-	role    chan struct{} // holds a token while nobody reads
-	packet  []byte        // of whoever has the role
-	waiters atomic.Int32  // goroutines in await
-	waits   atomic.Uint64 // calls of await so far
+	role    chan struct{}   // holds a token while nobody reads
+	packet  []byte          // of whoever has the role
+	waiters atomic.Int32    // goroutines in await
+	waits   atomic.Uint64   // calls of await so far
+	watched <-chan struct{} // ends the context whose end interrupts; whoever has the role may change it
+	unwatch func() bool
 	parked  atomic.Bool   // whoever has the role is waiting for a packet, and would be missed elsewhere
 	idle    chan struct{} // wakes the background
 	asleep  atomic.Bool   // the background waits for idle
@@ -87,10 +89,7 @@ var errStepDown = errors.New("reading is for the background")
 
 // readFor reads until ready is. The caller has the role.
 func (p *Peer) readFor(ctx context.Context, ready <-chan struct{}) error {
-	if ctx.Done() != nil {
-		stop := context.AfterFunc(ctx, p.interrupt)
-		defer stop()
-	}
+	p.watch(ctx)
 	for {
 		p.reading.parked.Store(true)
 		select {
@@ -110,6 +109,21 @@ func (p *Peer) readFor(ctx context.Context, ready <-chan struct{}) error {
 			return errStepDown
 		}
 		p.readOne()
+	}
+}
+
+// watch has the end of a context interrupt whoever reads. It stays so until another context is watched, or none: a program
+// waits with the same one again and again, and to watch it costs more than all else that a wait does in this process.
+func (p *Peer) watch(ctx context.Context) {
+	r := &p.reading
+	if r.watched == ctx.Done() {
+		return
+	}
+	if r.watched != nil {
+		r.unwatch()
+	}
+	if r.watched = ctx.Done(); r.watched != nil {
+		r.unwatch = context.AfterFunc(ctx, p.interrupt)
 	}
 }
 
@@ -163,6 +177,7 @@ func (p *Peer) background() {
 	r := &p.reading
 	for {
 		<-r.role
+		p.watch(context.Background())
 		for !r.failed.Load() && r.waiters.Load() == 0 {
 			p.waitForRoom()
 			r.parked.Store(true)

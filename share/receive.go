@@ -31,9 +31,21 @@ type view struct {
 // arrival is a tensor that waits to be received.
 type arrival struct {
 	offer offer
-	view  *view
-	data  []byte // of an inline one
+	lease *borrowed
+	data  []byte // of an inline one, which has no lease
 }
+
+// borrowed is a lease of the peer's that is here, in a tensor or in an arrival. One that has been returned serves a later
+// lease, with the function that returns it: so a hand-over makes neither.
+type borrowed struct {
+	serial uint64
+	bytes  int
+	view   *view
+	giveUp func()
+}
+
+// maxSpare is how many of them wait for later leases.
+const maxSpare = 64
 
 // cost is what an inline tensor takes while it waits, one without elements too.
 func (a *arrival) cost() int { return len(a.data) + 1024 }
@@ -49,7 +61,7 @@ func (p *Peer) Receive(ctx context.Context) (*Received, error) {
 			if p.inbox = p.inbox[1:]; len(p.inbox) == 0 {
 				p.inbox = p.boxes[:0] // from the front again
 			}
-			if a.view == nil {
+			if a.lease == nil {
 				p.inline -= a.cost()
 				wake(p.room)
 			}
@@ -88,10 +100,10 @@ func (p *Peer) deliver(a arrival) (*Received, error) {
 	m := &a.offer
 	r := &Received{Label: m.label, peer: p, serial: m.serial}
 	var err error
-	if a.view == nil {
+	if a.lease == nil {
 		r.Tensor, err = tensor.FromBytes(m.dt, m.layout.Shape(), a.data)
 	} else {
-		buf := memory.Adopt(a.view.data[m.offset:m.offset+m.bytes], memory.Imported|memory.ReadOnly, func() { p.giveUp(a) })
+		buf := memory.Adopt(a.lease.view.data[m.offset:m.offset+m.bytes], memory.Imported|memory.ReadOnly, a.lease.giveUp)
 		buf.SetLabel(m.label)
 		r.Tensor, err = tensor.FromBuffer(buf, m.first, m.dt, m.layout)
 		release(buf) // the tensor has a hold of its own; without one this returns the lease
@@ -103,18 +115,21 @@ func (p *Peer) deliver(a arrival) (*Received, error) {
 	return r, nil
 }
 
-// giveUp returns the lease of an arrival. It does not block: the last release of a tensor may be anywhere.
-func (p *Peer) giveUp(a arrival) {
-	if a.view == nil {
+// giveUp returns a lease; nil is that of an inline tensor. It does not block: the last release of a tensor may be anywhere.
+func (p *Peer) giveUp(l *borrowed) {
+	if l == nil {
 		return
 	}
-	serial := a.offer.serial
 	p.mu.Lock()
-	_, held := p.holding[serial]
+	serial, v := l.serial, l.view
+	held := p.holding[serial] == l
 	delete(p.holding, serial)
-	p.bytes -= uint64(a.offer.bytes)
-	a.view.leases--
-	gone, ending := a.view.leases == 0 && (a.view.retired || p.ended), p.sentEnd || p.ended
+	p.bytes -= uint64(l.bytes)
+	v.leases--
+	gone, ending := v.leases == 0 && (v.retired || p.ended), p.sentEnd || p.ended
+	if l.view = nil; len(p.spare) < maxSpare {
+		p.spare = append(p.spare, l)
+	}
 	p.mu.Unlock()
 	if invariant.Enabled && !held {
 		invariant.Failf("share: lease %d was returned twice", serial)
@@ -303,11 +318,23 @@ func (p *Peer) take(a *arrival) error {
 	case len(p.holding) >= int(p.o.maxLeases) || p.bytes+uint64(m.bytes) > p.o.maxBytes:
 		return malformed("got a tensor of %d bytes over the %d of %d bytes that are here, want at most %d of %d", m.bytes, len(p.holding), p.bytes, p.o.maxLeases, p.o.maxBytes)
 	}
-	p.holding[m.serial] = struct{}{}
+	a.lease = p.borrow()
+	a.lease.serial, a.lease.bytes, a.lease.view = m.serial, m.bytes, v
+	p.holding[m.serial] = a.lease
 	p.bytes += uint64(m.bytes)
 	v.leases++
-	a.view = v
 	return nil
+}
+
+func (p *Peer) borrow() *borrowed {
+	if n := len(p.spare) - 1; n >= 0 {
+		l := p.spare[n]
+		p.spare = p.spare[:n]
+		return l
+	}
+	l := new(borrowed)
+	l.giveUp = func() { p.giveUp(l) }
+	return l
 }
 
 // put gives an arrival to whoever waits for it.
@@ -321,13 +348,13 @@ func (p *Peer) put(a arrival, request uint32) error {
 		if p.inbox = append(p.inbox, a); len(p.inbox) == 1 {
 			p.boxes = p.inbox
 		}
-		if a.view == nil {
+		if a.lease == nil {
 			p.inline += a.cost()
 		}
 	}
 	p.mu.Unlock()
 	if closed {
-		p.giveUp(a)
+		p.giveUp(a.lease)
 		return nil
 	}
 	wake(p.arrived)

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +26,9 @@ var errBusy = errors.New("socket buffer is full")
 type socket struct {
 	c   *net.UnixConn
 	raw syscall.RawConn
-	oob []byte // of the receiver
+
+	receiving receiveState
+	take      func(fd uintptr) bool // receive into what is in receiving, as soon as there is a packet
 
 	sendMu   sync.Mutex
 	sending  sendState
@@ -34,6 +37,12 @@ type socket struct {
 
 type sendState struct {
 	packet, rights []byte
+	err            error
+}
+
+type receiveState struct {
+	packet, oob    []byte
+	n, oobn, flags int
 	err            error
 }
 
@@ -58,7 +67,12 @@ func wrapSocket(c *net.UnixConn) (*socket, error) {
 		c.Close()
 		return nil, err
 	}
-	s := &socket{c: c, raw: raw, oob: make([]byte, unix.CmsgSpace(16*4))}
+	s := &socket{c: c, raw: raw}
+	s.receiving.oob = make([]byte, unix.CmsgSpace(16*4))
+	s.take = func(fd uintptr) bool {
+		s.receiveOnce(fd)
+		return s.receiving.err != unix.EAGAIN
+	}
 	s.try = func(fd uintptr) bool {
 		s.sending.err = s.sendOnce(int(fd))
 		return true
@@ -124,24 +138,63 @@ func (s *socket) send(packet []byte, fd int, wait bool) error {
 // receive reads one packet. fd is the descriptor that came with it, -1 for none; lost says that there was one for which this
 // process had no room. io.EOF is the end of file: the peer's side is over.
 func (s *socket) receive(packet []byte) (n, fd int, lost bool, err error) {
-	n, oobn, flags, _, err := s.c.ReadMsgUnix(packet, s.oob)
+	r := &s.receiving
+	r.packet = packet
+	err = s.receiveNext()
 	if errors.Is(err, unix.ECONNRESET) { // a peer that died with packets unread; said once, before what it sent
-		n, oobn, flags, _, err = s.c.ReadMsgUnix(packet, s.oob)
+		err = s.receiveNext()
 	}
-	fd, fdErr := oneDescriptor(s.oob[:oobn])
+	fd, fdErr := oneDescriptor(r.oob[:r.oobn])
 	switch {
 	case errors.Is(err, io.EOF) && !s.isOver(): // an empty packet reads like the end
 		err = malformed("got an empty packet")
 	case err == nil && fdErr != nil:
 		err = fdErr
-	case err == nil && flags&unix.MSG_TRUNC != 0:
+	case err == nil && r.flags&unix.MSG_TRUNC != 0:
 		err = malformed("got a packet of more than %d bytes", len(packet))
 	}
 	if err != nil {
 		closeDescriptor(fd)
 		return 0, -1, false, err
 	}
-	return n, fd, flags&unix.MSG_CTRUNC != 0, nil
+	return r.n, fd, r.flags&unix.MSG_CTRUNC != 0, nil
+}
+
+func (s *socket) receiveNext() error {
+	r := &s.receiving
+	r.n, r.oobn, r.flags, r.err = 0, 0, 0, nil
+	if err := s.raw.Read(s.take); err != nil {
+		return err
+	}
+	if r.err != nil {
+		return os.NewSyscallError("recvmsg", r.err)
+	}
+	if r.n == 0 {
+		return io.EOF
+	}
+	return nil
+}
+
+// receiveOnce does not block. It does not ask for the name that the other end is bound to: where there is one, package net and
+// unix.Recvmsg would make three objects of it for each packet.
+func (s *socket) receiveOnce(fd uintptr) {
+	r := &s.receiving
+	buf := unix.Iovec{Base: unsafe.SliceData(r.packet)}
+	buf.SetLen(len(r.packet))
+	m := unix.Msghdr{Iov: &buf, Iovlen: 1, Control: unsafe.SliceData(r.oob)}
+	m.SetControllen(len(r.oob))
+	for {
+		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&m)), unix.MSG_CMSG_CLOEXEC)
+		if errno == unix.EINTR {
+			continue
+		}
+		if r.err = nil; errno != 0 {
+			r.err = errno
+			return
+		}
+		r.n, r.oobn, r.flags = int(n), int(m.Controllen), int(m.Flags)
+		return
+	}
 }
 
 // oneDescriptor returns the descriptor in a control message; more than one is malformed, and none of them stays open.

@@ -124,10 +124,10 @@ func (o *Owner) leases() []Lease {
 	now := time.Now()
 	for p := range o.peers {
 		for _, l := range p.row.leases {
-			list = append(list, l.describe(now, "held"))
+			list = append(list, l.describe(p, now, "held"))
 		}
 		for _, l := range p.row.tickets {
-			list = append(list, l.describe(now, "ticket"))
+			list = append(list, l.describe(p, now, "ticket"))
 		}
 	}
 	slices.SortFunc(list, func(a, b Lease) int {
@@ -136,7 +136,7 @@ func (o *Owner) leases() []Lease {
 	return list
 }
 
-func (l *lease) describe(now time.Time, state string) Lease {
-	return Lease{PID: l.peer.info.PID, Command: l.peer.info.Command, Connection: l.peer.info.Connection, Serial: l.offer.serial,
+func (l lease) describe(p *Peer, now time.Time, state string) Lease {
+	return Lease{PID: p.info.PID, Command: p.info.Command, Connection: p.info.Connection, Serial: l.offer.serial,
 		Arena: idText(l.block.arena.id), Offset: l.block.span.at, Bytes: l.block.bytes, Label: l.offer.label, AgeMS: now.Sub(l.since).Milliseconds(), State: state}
 }

@@ -1,0 +1,74 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// watchedContext counts who is to be told of its end.
+type watchedContext struct {
+	context.Context
+	now, ever atomic.Int32
+}
+
+// AfterFunc is what package context calls for contexts that have it.
+func (c *watchedContext) AfterFunc(f func()) func() bool {
+	c.now.Add(1)
+	c.ever.Add(1)
+	stop := context.AfterFunc(c.Context, f)
+	return func() bool {
+		c.now.Add(-1)
+		return stop()
+	}
+}
+
+// Value hides that a context of package context is within, which AfterFunc would be told of instead.
+func (c *watchedContext) Value(any) any { return nil }
+
+// TestWatchedContext: the end of a context ends the wait that is under way with it, and the connection lets go of the context
+// when nobody waits for a while, or somebody does with another.
+func TestWatchedContext(t *testing.T) {
+	a, b := twoEnds(t)
+	x := build(t, a.o, 4)
+	defer mustRelease(t, x)
+	receive := func(ctx context.Context) {
+		t.Helper()
+		if err := a.Offer(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, ok(b.Receive(ctx))(t).Tensor)
+	}
+	// A packet may come before the wait, which then watches nothing.
+	once := &watchedContext{Context: t.Context()}
+	untilTrue(t, "a wait watches its context", func() bool {
+		receive(once)
+		return once.ever.Load() > 0
+	})
+	untilTrue(t, "nobody waits, and the context is let go of", func() bool { return once.now.Load() == 0 })
+
+	inner, cancel := context.WithCancel(t.Context())
+	ctx := &watchedContext{Context: inner}
+	ended := make(chan error)
+	go func() {
+		_, err := b.Receive(ctx)
+		ended <- err
+	}()
+	untilTrue(t, "the wait has begun", func() bool { return ctx.now.Load() == 1 && b.reading.parked.Load() })
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	// The end of a context that is watched still, and over, harms no wait with another.
+	soon, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	if _, err := b.Receive(soon); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want context.DeadlineExceeded", err)
+	}
+	receive(t.Context())
+	if n := ctx.ever.Load(); n != 1 {
+		t.Errorf("a context was watched %d times for one wait, want once", n)
+	}
+}
