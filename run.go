@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/shape"
@@ -82,7 +83,7 @@ func (s *Session) PlanFor(ctx context.Context, in Inputs) (*plan.Plan, error) {
 // taking.
 func (s *Session) prepare(ctx context.Context, in Inputs) (*running, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("run: %w", compute.Ended(ctx))
+		return nil, fmt.Errorf("run: %w", ended.Error(ctx))
 	}
 	operands, err := s.model.operands(in)
 	if err != nil {
@@ -230,7 +231,7 @@ func (r *running) execute(ctx context.Context) error {
 	runner.Watch = r.opts.watch
 	if err := runner.Run(r.session.pool, ctx.Done(), r.inputs, outputs); err != nil {
 		if errors.Is(err, compute.ErrStopped) {
-			return fmt.Errorf("%w: %w", err, compute.Ended(ctx))
+			return fmt.Errorf("%w: %w", err, ended.Error(ctx))
 		}
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -161,7 +162,7 @@ func (s *Session) executable(ctx context.Context, t target) (*exec.Executable, e
 	case s.compiling <- struct{}{}:
 		defer func() { <-s.compiling }()
 	case <-ctx.Done():
-		return nil, fmt.Errorf("waiting for another plan to be made: %w", compute.Ended(ctx))
+		return nil, fmt.Errorf("waiting for another plan to be made: %w", ended.Error(ctx))
 	}
 	if exe := s.find(t); exe != nil {
 		return exe, nil
@@ -197,7 +198,7 @@ func (s *Session) take(ctx context.Context) (*exec.Slot, error) {
 		select {
 		case slot = <-s.slots:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("waiting for one of %d concurrent runs to end: %w", s.opts.maxConcurrent, compute.Ended(ctx))
+			return nil, fmt.Errorf("waiting for one of %d concurrent runs to end: %w", s.opts.maxConcurrent, ended.Error(ctx))
 		}
 	}
 	s.mu.Lock()

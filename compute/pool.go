@@ -1,7 +1,6 @@
 package compute
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -14,17 +13,8 @@ import (
 )
 
 // ErrStopped is the error of a run that was stopped between tiles. Whoever
-// knows the context adds why: see [Ended].
+// knows the context adds why.
 var ErrStopped = errors.New("stopped")
-
-// Ended is the error of a context that has ended: the cause that somebody
-// gave, which matches the context's own error as well.
-func Ended(ctx context.Context) error { return endedError{context.Cause(ctx), ctx.Err()} }
-
-type endedError struct{ cause, own error }
-
-func (e endedError) Error() string   { return e.cause.Error() }
-func (e endedError) Unwrap() []error { return []error{e.cause, e.own} }
 
 const (
 	// maxJobs bounds the runs that share the workers of one pool; further

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure/compute"
+	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
@@ -108,7 +109,7 @@ func (r *runner) runBound(b *bound) error {
 	}
 	err := b.run(r.ctx.Done())
 	if errors.Is(err, compute.ErrStopped) {
-		return fmt.Errorf("%s: %w: %w", r.call.op.def.Name, err, compute.Ended(r.ctx))
+		return fmt.Errorf("%s: %w: %w", r.call.op.def.Name, err, ended.Error(r.ctx))
 	}
 	return err
 }

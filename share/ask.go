@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -38,7 +39,7 @@ func (p *Peer) question(ctx context.Context, k kind, body func([]byte) []byte) (
 	case <-p.over:
 		return reply{}, fmt.Errorf("%s: %w", p.who(), p.closedErr())
 	case <-ctx.Done():
-		return reply{}, fmt.Errorf("%s has %d questions to answer: %w", p.who(), maxQuestions, ended(ctx))
+		return reply{}, fmt.Errorf("%s has %d questions to answer: %w", p.who(), maxQuestions, ended.Error(ctx))
 	}
 	a := &ask{kind: k, done: make(chan struct{})}
 	p.mu.Lock()
@@ -401,11 +402,3 @@ func (p *Peer) State(ctx context.Context) (*State, error) {
 	}
 	return s, nil
 }
-
-// ended is the error of a context that has ended: the cause that somebody gave, which matches the context's own error as well.
-func ended(ctx context.Context) error { return endedError{context.Cause(ctx), ctx.Err()} }
-
-type endedError struct{ cause, own error }
-
-func (e endedError) Error() string   { return e.cause.Error() }
-func (e endedError) Unwrap() []error { return []error{e.cause, e.own} }

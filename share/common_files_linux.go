@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tenure-go/tenure/internal/ended"
 )
 
 // commonFolder returns the folder of locks and sockets of common bytes, and makes it if it is missing.
@@ -154,7 +156,7 @@ func waitForLock(ctx context.Context, fd int) error {
 			<-got
 			_ = unix.Close(fd)
 		}()
-		return ended(ctx)
+		return ended.Error(ctx)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/internal/osmem"
 	"github.com/tenure-go/tenure/memory"
 )
@@ -43,7 +44,7 @@ func common(ctx context.Context, key Key, size int, label string, fill func([]by
 	c := &copyHeld{folder: folder, name: name, key: key}
 	if !c.find(ctx, size) {
 		if ctx.Err() != nil {
-			return nil, false, ended(ctx)
+			return nil, false, ended.Error(ctx)
 		}
 		if err := c.make(size, fill); err != nil {
 			return nil, false, err
@@ -199,7 +200,7 @@ func (c *copyHeld) answer(conn *net.UnixConn) error {
 
 // askHolder gets the descriptor of the copy from a holder, and how many bytes it says that there are.
 func askHolder(ctx context.Context, path string, key Key) (fd, size int, err error) {
-	h, err := question(ctx, path)
+	h, err := requestCopy(ctx, path)
 	if err != nil {
 		return -1, 0, err
 	}
@@ -216,8 +217,8 @@ type held struct {
 	key           Key
 }
 
-// question asks a holder for its copy. Of one that says nothing, or something else, only the process is known.
-func question(ctx context.Context, path string) (h held, err error) {
+// requestCopy asks a holder for its copy. Of one that says nothing, or something else, only the process is known.
+func requestCopy(ctx context.Context, path string) (h held, err error) {
 	d := net.Dialer{Timeout: silence}
 	conn, err := d.DialContext(ctx, "unixpacket", path)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tenure-go/tenure/internal/ended"
 )
 
 func listCommon(ctx context.Context, opts []Option) ([]CommonBytes, error) {
@@ -46,7 +48,10 @@ func listCommon(ctx context.Context, opts []Option) ([]CommonBytes, error) {
 		})
 	}
 	asking.Wait()
-	return inOrder(copies), context.Cause(ctx)
+	if ctx.Err() != nil {
+		return nil, ended.Error(ctx)
+	}
+	return inOrder(copies), nil
 }
 
 // copyID tells one copy from another, also one with the same key.
@@ -58,7 +63,7 @@ type copyID struct {
 // identify asks a holder which copy it has. Of one that does not answer the name of its socket says what there is to know.
 func identify(ctx context.Context, path string) (copyID, held, error) {
 	short, _, _ := strings.Cut(filepath.Base(path), ".")
-	h, err := question(ctx, path)
+	h, err := requestCopy(ctx, path)
 	if err != nil {
 		return copyID{key: short}, h, err
 	}

@@ -72,10 +72,11 @@ func TestListCommon(t *testing.T) {
 		t.Errorf("got %d descriptors and %d mappings, want %d and none", f, m, fds)
 	}
 
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := ListCommon(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the context's end", err)
+	why := errors.New("the list is not wanted any more")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if list, err := ListCommon(ctx); !errors.Is(err, context.Canceled) || !errors.Is(err, why) || list != nil {
+		t.Errorf("got %v, %v, want the context's end and why", list, err)
 	}
 	open := filepath.Join(t.TempDir(), "open")
 	if err := errors.Join(os.Mkdir(open, 0o700), os.Mkdir(filepath.Join(open, "common"), 0o755)); err != nil {

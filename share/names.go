@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tenure-go/tenure/internal/ended"
 )
 
 // Option says where named connections are.
@@ -187,7 +189,7 @@ func (l *Listener) Accept(ctx context.Context) (*Peer, error) {
 	case <-l.ctx.Done():
 		return nil, fmt.Errorf("share accept: listener %s: %w", l.name, ErrClosed)
 	case <-ctx.Done():
-		return nil, fmt.Errorf("share accept: %w", ended(ctx))
+		return nil, fmt.Errorf("share accept: %w", ended.Error(ctx))
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tenure-go/tenure/internal/ended"
 )
 
 // handshakeTime is how long the other end may take to say HELLO, childTime how long a process may that is only being started.
@@ -121,7 +123,7 @@ func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration) (*
 	closeDescriptor(fd)
 	if err != nil {
 		if ctx.Err() != nil {
-			err = ended(ctx)
+			err = ended.Error(ctx)
 		} else if errors.Is(err, io.EOF) {
 			err = fmt.Errorf("process %d hung up: %w", pid, ErrClosed)
 		} else if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -141,7 +143,7 @@ func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration) (*
 		return nil, err
 	}
 	if !stop() {
-		return nil, fmt.Errorf("wait for HELLO: %w", ended(ctx))
+		return nil, fmt.Errorf("wait for HELLO: %w", ended.Error(ctx))
 	}
 	s.setDeadline(time.Time{})
 	return o.newPeer(s, theirs, PeerInfo{PID: pid, Command: commandOf(pid), Instance: theirs.instance})

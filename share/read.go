@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/tenure-go/tenure/internal/ended"
 )
 
 // Packets are read by whoever waits for what they say: a goroutine in Receive, one whose offer waits for credit, one with a
@@ -64,14 +66,14 @@ func (p *Peer) await(ctx context.Context, ready <-chan struct{}) error {
 		case <-ready:
 		case <-p.over:
 		case <-ctx.Done():
-			return ended(ctx)
+			return ended.Error(ctx)
 		}
 		return nil
 	case <-ready:
 	case <-p.over:
 	case <-ctx.Done():
 		p.leave()
-		return ended(ctx)
+		return ended.Error(ctx)
 	}
 	p.leave()
 	return nil
@@ -101,7 +103,7 @@ func (p *Peer) readFor(ctx context.Context, ready <-chan struct{}) error {
 			return nil
 		case <-ctx.Done():
 			p.reading.parked.Store(false)
-			return ended(ctx)
+			return ended.Error(ctx)
 		default:
 		}
 		if p.reading.failed.Load() || p.full() {

@@ -1,0 +1,12 @@
+// Package ended has the error of a context that has ended, in the one form that it has in all packages.
+package ended
+
+import "context"
+
+// Error is the error of a context that has ended: the cause that somebody gave, which matches the context's own error as well.
+func Error(ctx context.Context) error { return bothErrors{context.Cause(ctx), ctx.Err()} }
+
+type bothErrors struct{ cause, own error }
+
+func (e bothErrors) Error() string   { return e.cause.Error() }
+func (e bothErrors) Unwrap() []error { return []error{e.cause, e.own} }
