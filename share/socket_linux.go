@@ -93,12 +93,23 @@ func wrapSocket(c *net.UnixConn) (*socket, error) {
 	return s, nil
 }
 
+// sendRaw and receiveOnce are raw system calls, which Go's scheduler does not hear of: they wait for nothing, and the first call
+// after a pause that it does hear of wakes a thread of the runtime, before the call itself.
+func sendRaw(fd int, packet []byte) error {
+	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(packet))), uintptr(len(packet)),
+		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
 // sendOnce does not block. A packet goes as a whole or not at all.
 func (s *socket) sendOnce(fd int) error {
 	for {
 		var err error
-		if s.sending.rights == nil { // the shorter call, for all packets but those that introduce an arena
-			err = unix.Send(fd, s.sending.packet, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		if s.sending.rights == nil { // all packets but those that introduce an arena
+			err = sendRaw(fd, s.sending.packet)
 		} else {
 			err = unix.Sendmsg(fd, s.sending.packet, s.sending.rights, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		}
@@ -184,7 +195,7 @@ func (s *socket) receiveOnce(fd uintptr) {
 	m := unix.Msghdr{Iov: &buf, Iovlen: 1, Control: unsafe.SliceData(r.oob)}
 	m.SetControllen(len(r.oob))
 	for {
-		n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&m)), unix.MSG_CMSG_CLOEXEC)
+		n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&m)), unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
 		if errno == unix.EINTR {
 			continue
 		}

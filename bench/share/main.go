@@ -234,7 +234,11 @@ func takeTurn(ctx context.Context, r *report, p *path, s session, size, turn int
 }
 
 // steady is what a path does to the memory of both processes when nothing is new any more.
-type steady struct{ handOvers, faults, maps int }
+type steady struct {
+	handOvers int
+	faults    [2]int64 // of the producer and of the consumer
+	maps      int
+}
 
 const (
 	settling = 4 * time.Second // until the heaps of both processes have their size
@@ -255,9 +259,11 @@ func watchMemory(ctx context.Context, p *path, size int) (st steady, err error) 
 	if err != nil {
 		return st, err
 	}
-	before, err := faultsOf(s.processes())
-	if err != nil {
-		return st, err
+	var before []int64
+	for range 2 { // the first look touches pages of its own
+		if before, err = faultsOf(s.processes()); err != nil {
+			return st, err
+		}
 	}
 	all, err := s.turn(ctx, 1<<30, 0, watching)
 	if err != nil {
@@ -267,7 +273,10 @@ func watchMemory(ctx context.Context, p *path, size int) (st steady, err error) 
 	if err != nil {
 		return st, err
 	}
-	st.handOvers, st.faults = len(all), int(after-before)
+	st.handOvers = len(all)
+	for i := range st.faults {
+		st.faults[i] = after[i] - before[i]
+	}
 	now, err := mapsOf(s.processes())
 	for place := range now {
 		if !maps[place] {

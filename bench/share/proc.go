@@ -8,28 +8,30 @@ import (
 	"strings"
 )
 
-// faultsOf counts how often a page was not there when one of the processes touched it.
-func faultsOf(pids []int) (n int64, err error) {
+// faultsOf counts for each process how often a page was not there when it touched it.
+func faultsOf(pids []int) (all []int64, err error) {
 	for _, pid := range pids {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		// The second field is a name in parentheses and may hold spaces.
 		_, rest, _ := strings.Cut(string(stat), ") ")
 		fields := strings.Fields(rest)
 		if len(fields) < 10 {
-			return 0, fmt.Errorf("/proc/%d/stat: got %d fields, want more", pid, len(fields))
+			return nil, fmt.Errorf("/proc/%d/stat: got %d fields, want more", pid, len(fields))
 		}
+		n := int64(0)
 		for _, i := range []int{7, 9} { // minor and major
 			faults, err := strconv.ParseInt(fields[i], 10, 64)
 			if err != nil {
-				return 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
+				return nil, fmt.Errorf("/proc/%d/stat: %w", pid, err)
 			}
 			n += faults
 		}
+		all = append(all, n)
 	}
-	return n, nil
+	return all, nil
 }
 
 // mapsOf lists what shared memory processes have mapped, by process and address.
