@@ -103,7 +103,8 @@ func (r *report) writeGoals(w io.Writer) {
 		goal(name+" / bare round trip, hot", want, r.against(name, func(f *figures) []int64 { return f.hot }))
 		goal(name+" / bare round trip, idle", want, r.against(name, func(f *figures) []int64 { return f.idle }))
 		if st := r.steady[name]; st.handOvers > 0 {
-			goal(name+", page faults and maps", "0", fmt.Sprintf("%d of the producer and %d of the consumer, %d maps, in %d hand-overs", st.faults[0], st.faults[1], st.maps, st.handOvers))
+			goal(name+", page faults and maps", "0", fmt.Sprintf("%d of the producer and %d of the consumer, %d maps, in %d hand-overs",
+				st.faults[0], st.faults[1], st.maps, st.handOvers))
 		}
 	}
 	for _, s := range r.descriptors {

@@ -1,0 +1,142 @@
+package share
+
+import (
+	"context"
+	"fmt"
+)
+
+// mapping is what a peer knows of an arena.
+type mapping struct {
+	arena   *arena
+	state   mapState
+	retired bool
+	why     error // of refused
+}
+
+type mapState uint8
+
+const (
+	announced mapState = iota
+	mapped
+	refused
+)
+
+// mapped makes sure that the peer has the arena mapped: before the first offer in it, it is asked.
+func (p *Peer) mapped(ctx context.Context, a *arena) error {
+	m, ready, err := p.announce(a)
+	if err != nil || ready {
+		return err
+	}
+	return p.awaitMapped(ctx, m)
+}
+
+// announce tells the peer of the arena, unless it knows. ready says that it has it mapped.
+func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
+	o := p.o
+	o.mu.Lock()
+	m = p.maps[a.id]
+	if m != nil && m.state == mapped {
+		o.mu.Unlock()
+		return m, true, nil
+	}
+	if p.row.gone {
+		o.mu.Unlock()
+		return nil, false, fmt.Errorf("%s: %w", p.who(), p.closedErr())
+	}
+	ask := m == nil || m.state == refused
+	if m == nil {
+		m = &mapping{arena: a}
+		p.maps[a.id] = m
+		a.peers++
+	}
+	m.state = announced
+	o.mu.Unlock()
+	if !ask {
+		return m, false, nil
+	}
+	note := arenaNote{id: a.id, size: len(a.data)}
+	if err := p.postWith(header{kind: kindArena}, note.append, a.shm.Fd()); err != nil {
+		err = fmt.Errorf("%s cannot be told of the arena: %w", p.who(), err)
+		o.mu.Lock()
+		if p.maps[a.id] == m { // others wait for the answer to what was not asked
+			p.learned(m, refused, err)
+		}
+		o.mu.Unlock()
+		o.giveBack()
+		return nil, false, err
+	}
+	crashAt(2)
+	return m, false, nil
+}
+
+// awaitMapped waits for the peer's answer about an arena.
+func (p *Peer) awaitMapped(ctx context.Context, m *mapping) error {
+	return p.whenFree(ctx, true, func() (bool, error) {
+		if m.state == refused {
+			return true, m.why
+		}
+		return m.state == mapped, nil
+	})
+}
+
+// learned notes what became of an arena at the peer. The caller has o.mu.
+func (p *Peer) learned(m *mapping, state mapState, why error) {
+	m.state, m.why = state, why
+	p.signal()
+	if m.retired {
+		p.tellRetired(m)
+	}
+}
+
+// answered handles MAPPED and REFUSED.
+func (p *Peer) answered(id uint64, why error) error {
+	o := p.o
+	defer o.giveBack() // a refused one that was retired meanwhile
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m := p.maps[id]
+	if m == nil || m.state != announced {
+		return malformed("got an answer about arena %#x, which was not asked", id)
+	}
+	if why != nil {
+		p.learned(m, refused, fmt.Errorf("%s cannot map the arena: %w", p.who(), why))
+	} else {
+		p.learned(m, mapped, nil)
+	}
+	return nil
+}
+
+// retire tells the peer that an arena is over. The caller has o.mu.
+func (p *Peer) retire(a *arena) {
+	if m := p.maps[a.id]; m != nil {
+		m.retired = true
+		if m.state != announced { // else its answer comes first
+			p.tellRetired(m)
+		}
+	}
+}
+
+func (p *Peer) tellRetired(m *mapping) {
+	if m.state == refused {
+		delete(p.maps, m.arena.id)
+		m.arena.peers--
+		return
+	}
+	p.reply(header{kind: kindRetire}, func(b []byte) []byte { return le.AppendUint64(b, m.arena.id) })
+	crashAt(13)
+}
+
+// unmapped handles UNMAPPED.
+func (p *Peer) unmapped(id uint64) error {
+	o := p.o
+	defer o.giveBack()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m := p.maps[id]
+	if m == nil || m.state != mapped || !m.retired {
+		return malformed("got UNMAPPED for arena %#x, which is not retired", id)
+	}
+	delete(p.maps, id)
+	m.arena.peers--
+	return nil
+}
