@@ -26,20 +26,21 @@ const (
 	// may come back on its caller's processor.
 	spinTime = 200 * time.Microsecond
 
-	// A worker that the system has put on its caller's processor is no help:
-	// it takes from the caller what it does. Where no other processor is idle
-	// it leaves the job, and is not woken again for a while, which doubles each
-	// time that this happens, up to longRest. A wake that finds the same costs
-	// about a hundredth of the first rest.
-	shortRest = 250 * time.Microsecond
-	longRest  = 64 * shortRest
+	// A worker that makes its caller wait in vain, because the system gave its
+	// processor to somebody else, owes it restFactor times as long. With more
+	// debts than patience allows it takes no tile until they have passed: so
+	// that is what it costs, a part in restFactor of the caller's time.
+	restFactor = 20
+	patience   = 5 * time.Millisecond
+	longRest   = time.Second // the most that it rests at a time
 )
 
 // Pool is a fixed set of workers that run the tiles of tasks. The goroutine
 // that calls Run takes part as one more worker and can finish a task alone, so
 // busy or descheduled workers delay a run by the tile that they are in at
-// most. A worker that finds itself on its caller's processor moves to an idle
-// one, or takes no tile.
+// most, and rest after that. A worker that finds itself on its caller's
+// processor, where it would take from the caller what it does, moves to
+// another one, or takes no tile.
 type Pool struct {
 	jobs     [maxJobs]job
 	workers  []worker
@@ -48,14 +49,13 @@ type Pool struct {
 	done     sync.WaitGroup
 	start    time.Time
 	place    func() int  // the processor of who calls it, or -1
-	leave    func() bool // moves who calls it to an idle processor, if there is one
+	leave    func() bool // moves who calls it to another processor, if there is one
 }
 
 type worker struct {
-	crowded atomic.Int64 // how many times in a row it found itself on its caller's processor
-	resting atomic.Int64 // the time of the pool until which it rests
-	parked  atomic.Bool
-	wake    chan struct{} // capacity 1; a token is sent by whoever clears parked
+	owes   atomic.Int64 // the time of the pool until which it owes its callers
+	parked atomic.Bool
+	wake   chan int // capacity 1; whoever clears parked sends the processor of a caller, or -1
 }
 
 // job is a run in progress, in a slot that runs reuse.
@@ -81,9 +81,10 @@ type job struct {
 // same parts of tensors, from one task to the next and from run to run: what
 // a worker has in its caches it shall find there again.
 type portion struct {
-	next atomic.Int64 // tile to claim
-	end  int64
-	_    [48]byte // workers claim without touching each other's cache lines
+	next   atomic.Int64 // tile to claim
+	end    int64
+	inside atomic.Bool // whether its worker is running tiles of the job
+	_      [44]byte    // workers claim without touching each other's cache lines
 }
 
 const (
@@ -104,7 +105,7 @@ func newPool(threads int, place func() int, leave func() bool) *Pool {
 	}
 	p.done.Add(len(p.workers))
 	for i := range p.workers {
-		p.workers[i].wake = make(chan struct{}, 1)
+		p.workers[i].wake = make(chan int, 1)
 		go p.work(i)
 	}
 	return p
@@ -120,7 +121,7 @@ func (p *Pool) Close() {
 		return
 	}
 	for i := range p.workers {
-		p.workers[i].unpark()
+		p.workers[i].unpark(-1)
 	}
 	p.done.Wait()
 }
@@ -195,11 +196,13 @@ func (p *Pool) share(j *job, done <-chan struct{}, t *Task, scratch []byte) bool
 	j.canceled.Store(false)
 	j.panicked.Store(nil)
 	j.divide(t.Tiles)
-	j.place.Store(int64(p.place()))
+	place := p.place()
+	j.place.Store(int64(place))
 	j.state.Store(open)
-	p.rouse(t.Tiles - 1)
+	p.rouse(t.Tiles-1, place)
+	start := time.Now()
 	j.drain(0)
-	j.await()
+	p.await(j, time.Since(start))
 	canceled, panicked := j.canceled.Load(), j.panicked.Load()
 	j.task, j.scratch, j.cancel = nil, nil, nil
 	j.taken.Store(false)
@@ -210,28 +213,38 @@ func (p *Pool) share(j *job, done <-chan struct{}, t *Task, scratch []byte) bool
 }
 
 // rouse wakes parked workers until n have been called on, those that spin and
-// find the job themselves included.
-func (p *Pool) rouse(n int) {
+// find the job themselves included. place is the caller's processor.
+func (p *Pool) rouse(n, place int) {
 	n -= int(p.spinning.Load())
 	for i := range p.workers {
 		if n <= 0 {
 			return
 		}
-		if w := &p.workers[i]; w.crowded.Load() > 0 && int64(time.Since(p.start)) < w.resting.Load() {
-			continue
-		}
-		if p.workers[i].unpark() {
+		if w := &p.workers[i]; w.parked.Load() && !p.rests(w) && w.unpark(place) {
 			n--
 		}
 	}
 }
 
-func (w *worker) unpark() bool {
-	if !w.parked.Load() || !w.parked.CompareAndSwap(true, false) {
+func (w *worker) unpark(place int) bool {
+	if !w.parked.CompareAndSwap(true, false) {
 		return false
 	}
-	w.wake <- struct{}{}
+	w.wake <- place
 	return true
+}
+
+// rests reports whether a worker is to take no tile.
+func (p *Pool) rests(w *worker) bool {
+	owes := w.owes.Load()
+	return owes != 0 && owes-int64(time.Since(p.start)) > int64(restFactor*patience)
+}
+
+// charge notes that a worker made its caller wait in vain.
+func (p *Pool) charge(w *worker, inVain time.Duration) {
+	now := int64(time.Since(p.start))
+	owes := max(w.owes.Load(), now) + int64(restFactor*min(inVain, longRest))
+	w.owes.Store(min(owes, now+int64(restFactor*patience+longRest)))
 }
 
 // join enters the job unless its tiles are all claimed.
@@ -318,10 +331,15 @@ func bugIn(t *Task, r any) string {
 	return fmt.Sprintf("BUG: compute: %s: %v\n%s", nameOf(t.Call), r, debug.Stack())
 }
 
-// await returns when no worker is inside any more.
-func (j *job) await() {
+// await returns when no worker is inside any more. If that takes longer than
+// the caller worked for, it waited in vain.
+func (p *Pool) await(j *job, worked time.Duration) {
+	if j.state.Load() == 0 {
+		return
+	}
+	start := time.Now()
 	if runtime.GOMAXPROCS(0) > 1 {
-		for start := time.Now(); time.Since(start) < spinTime; {
+		for time.Since(start) < spinTime {
 			for range 64 {
 				if j.state.Load() == 0 {
 					return
@@ -329,16 +347,25 @@ func (j *job) await() {
 			}
 		}
 	}
+	late := -1
+	for i := range p.workers {
+		if j.portions[i+1].inside.Load() {
+			late = i
+		}
+	}
 	for {
 		s := j.state.Load()
 		if s == 0 {
-			return
+			break
 		}
 		if j.state.CompareAndSwap(s, s|waiting) {
 			<-j.idle
 			j.state.Store(0)
-			return
+			break
 		}
+	}
+	if inVain := time.Since(start) - worked; inVain > 0 && late >= 0 {
+		p.charge(&p.workers[late], inVain)
 	}
 }
 
@@ -346,37 +373,48 @@ func (j *job) await() {
 func (p *Pool) work(i int) {
 	defer p.done.Done()
 	for !p.closed.Load() {
-		helped, crowded := p.help(i)
-		if crowded || !helped && !p.spin() {
-			p.park(i, crowded)
+		if !p.help(i) && !p.spin(&p.workers[i]) {
+			p.park(&p.workers[i])
 		}
 	}
 }
 
-// help takes part in one job, if any has tiles left, unless this is the
-// processor of the job's caller.
-func (p *Pool) help(i int) (helped, crowded bool) {
+// help takes part in one job, if any has tiles left. On the processor of the
+// job's caller it moves instead.
+func (p *Pool) help(i int) bool {
 	w := &p.workers[i]
+	if p.rests(w) {
+		return false
+	}
 	for k := range p.jobs {
 		j := &p.jobs[(i+k)%maxJobs] // workers start at different jobs
 		if !j.join() {
 			continue
 		}
-		if at := int64(p.place()); at >= 0 && at == j.place.Load() {
+		if p.crowds(int(j.place.Load())) {
 			j.leave()
-			if p.leave() {
-				return false, false
-			}
-			rest := min(shortRest<<min(w.crowded.Add(1)-1, 10), longRest)
-			w.resting.Store(int64(time.Since(p.start) + rest))
-			return false, true
+			return p.move(w)
 		}
-		w.crowded.Store(0)
+		at := &j.portions[i+1].inside
+		at.Store(true)
 		j.drain(i + 1)
+		at.Store(false)
 		j.leave()
-		return true, false
+		return true
 	}
-	return false, false
+	return false
+}
+
+// crowds reports whether who calls it runs on the given processor.
+func (p *Pool) crowds(place int) bool { return place >= 0 && p.place() == place }
+
+// move takes a worker from its processor. If it cannot go it is to rest.
+func (p *Pool) move(w *worker) bool {
+	if p.leave() {
+		return true
+	}
+	p.charge(w, 2*patience)
+	return false
 }
 
 // hasWork reports whether a worker that looks again would find something.
@@ -390,13 +428,16 @@ func (p *Pool) hasWork() bool {
 }
 
 // spin waits for work for a short time.
-func (p *Pool) spin() bool {
+func (p *Pool) spin(w *worker) bool {
 	if runtime.GOMAXPROCS(0) == 1 {
 		return false
 	}
 	p.spinning.Add(1)
 	defer p.spinning.Add(-1)
 	for start := time.Now(); time.Since(start) < spinTime; {
+		if p.rests(w) {
+			return false
+		}
 		for range 16 {
 			if p.hasWork() {
 				return true
@@ -409,11 +450,12 @@ func (p *Pool) spin() bool {
 
 // park waits to be woken. A worker that rests leaves the work that is there to
 // others.
-func (p *Pool) park(i int, rests bool) {
-	w := &p.workers[i]
+func (p *Pool) park(w *worker) {
 	w.parked.Store(true)
-	if (p.closed.Load() || !rests && p.hasWork()) && w.parked.CompareAndSwap(true, false) {
+	if (p.closed.Load() || !p.rests(w) && p.hasWork()) && w.parked.CompareAndSwap(true, false) {
 		return
 	}
-	<-w.wake
+	if p.crowds(<-w.wake) {
+		p.move(w)
+	}
 }

@@ -326,8 +326,110 @@ func TestPoolCrowdedWorkersMove(t *testing.T) {
 	if byWorker.Load() == 0 || moved.Load() != 1 {
 		t.Errorf("got %d tiles run by a worker that moved %d times, want some and once", byWorker.Load(), moved.Load())
 	}
-	if n := p.workers[0].crowded.Load(); n != 0 {
-		t.Errorf("got a worker that was crowded %d times, want 0: it had moved", n)
+	if p.rests(&p.workers[0]) {
+		t.Error("got a worker that rests, want one that helps: it had moved")
+	}
+}
+
+// TestPoolWokenWorkersMove wakes a worker for a job that is over when it comes.
+func TestPoolWokenWorkersMove(t *testing.T) {
+	moved := make(chan bool, 8)
+	p := newPool(2, func() int { return 7 }, func() bool { moved <- true; return true })
+	defer p.Close()
+	w := &p.workers[0]
+	wake := func(place int) {
+		for start := time.Now(); !w.unpark(place); time.Sleep(time.Millisecond) {
+			if time.Since(start) > 10*time.Second {
+				t.Fatal("got a worker that looks for work after 10 s, want one that is parked")
+			}
+		}
+	}
+	for _, place := range []int{-1, 6} {
+		wake(place)
+	}
+	wake(7) // it has parked again, so it stayed where it was
+	select {
+	case <-moved:
+	case <-time.After(10 * time.Second):
+		t.Fatal("got a worker that stays on the processor of the caller that woke it")
+	}
+	if len(moved) > 0 {
+		t.Error("got a worker that moved although the caller was elsewhere")
+	}
+}
+
+// TestPoolLateWorkersRest has a worker stay in a tile for long after its
+// caller has none left.
+func TestPoolLateWorkersRest(t *testing.T) {
+	p := newPool(2, func() int { return -1 }, nil)
+	defer p.Close()
+	w, j := &p.workers[0], &p.jobs[0]
+	scratch := make([]byte, 2*64)
+	task, _ := counting(40)
+	task.Scratch = 64
+	var late, byWorker atomic.Int32
+	var began atomic.Int64
+	task.Tile = func(_ int, part []byte) {
+		if &part[0] == &scratch[0] {
+			time.Sleep(10 * time.Microsecond) // lets the worker come
+			return
+		}
+		byWorker.Add(1)
+		if late.CompareAndSwap(0, 1) {
+			for j.state.Load()&waiting == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(20*time.Millisecond + 2*time.Duration(time.Now().UnixNano()-began.Load()))
+		}
+	}
+	run := func() (tiles int32, rests bool) {
+		byWorker.Store(0)
+		began.Store(time.Now().UnixNano())
+		if err := p.Run(nil, task, scratch); err != nil {
+			t.Fatal(err)
+		}
+		return byWorker.Load(), p.rests(w)
+	}
+	for start := time.Now(); late.Load() == 0 && time.Since(start) < 10*time.Second; {
+		run()
+	}
+	if late.Load() == 0 || w.owes.Load() == 0 {
+		t.Fatalf("got a worker that was late %d times and owes until %d, want once and a time", late.Load(), w.owes.Load())
+	}
+	for range 3 {
+		if tiles, rests := run(); rests && tiles != 0 {
+			t.Errorf("got %d tiles run by a worker that rests, want 0", tiles)
+		}
+	}
+	for start := time.Now(); byWorker.Load() == 0 && time.Since(start) < 10*time.Second; {
+		run()
+	}
+	if byWorker.Load() == 0 {
+		t.Error("no worker helped in 10 s after its rest")
+	}
+}
+
+// TestPoolCharge has a worker make its caller wait, for longer and longer.
+func TestPoolCharge(t *testing.T) {
+	p := newPool(1, nil, nil)
+	var w worker
+	if p.rests(&w) {
+		t.Error("got a worker that rests, want one that owes nothing to help")
+	}
+	p.charge(&w, patience)
+	if p.rests(&w) {
+		t.Errorf("got a worker that rests after %v in vain, want one that helps", patience)
+	}
+	before := w.owes.Load()
+	p.charge(&w, time.Millisecond)
+	if got := time.Duration(w.owes.Load() - before); got < restFactor*time.Millisecond {
+		t.Errorf("got %v more of debts for a millisecond, want %v", got, restFactor*time.Millisecond)
+	}
+	for range 3 {
+		p.charge(&w, time.Hour)
+		if most := time.Since(p.start) + restFactor*patience + longRest; time.Duration(w.owes.Load()) > most || !p.rests(&w) {
+			t.Errorf("got debts until %v and a rest: %t, want %v at most and true", time.Duration(w.owes.Load()), p.rests(&w), most)
+		}
 	}
 }
 

@@ -8,7 +8,7 @@
 // so that one machine can test all kernels it is able to run. A tier above the machine's own changes nothing. A value that is not a tier
 // of the architecture changes nothing either, and [Err] reports it; programs that choose kernels check Err before they start.
 //
-// [Place] tells which processor the caller is on, for code that shares work out, and [Leave] moves it to an idle one.
+// [Place] tells which processor the caller is on, for code that shares work out, and [Leave] moves it to another one.
 //
 // In a race build Level is [Portable]: the race detector does not see into assembly.
 //

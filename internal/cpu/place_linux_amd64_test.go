@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,15 +42,35 @@ func allowed(t *testing.T) string {
 	return strings.TrimSpace(list)
 }
 
-// The thread that reads is one of those that run.
-func TestRunnable(t *testing.T) {
-	if _, err := os.Stat("/proc/loadavg"); err != nil {
-		t.Skip(err)
+// A thread moves whenever another processor is left to it, and stays otherwise.
+func TestLeaveOnlyProcessor(t *testing.T) {
+	runtime.LockOSThread() // for good: the thread ends with the test
+	if !hasRDTSCP() {
+		t.Skip("the processor cannot tell where a thread is")
 	}
-	if n := runnable(); n < 1 || n > 1<<20 {
-		t.Errorf("got %d threads that run, want at least this one", n)
+	before := allowed(t)
+	if got, want := Leave(), runtime.NumCPU() > 1; got != want {
+		t.Errorf("got %t with %d processors, want %t", got, runtime.NumCPU(), want)
 	}
-	if n := testing.AllocsPerRun(20, func() { runnable() }); n != 0 {
-		t.Errorf("got %v allocations, want 0", n)
+	for range 10 {
+		var all, one processors
+		if !all.ask(syscall.SYS_SCHED_GETAFFINITY) {
+			t.Skip("the system does not say where a thread may run")
+		}
+		at := Place()
+		one[at/64] = 1 << (at % 64)
+		if !one.ask(syscall.SYS_SCHED_SETAFFINITY) {
+			t.Fatalf("got no leave to stay on processor %d", at)
+		}
+		only := allowed(t)
+		if Leave() {
+			t.Errorf("got a move from processor %d, the only one allowed", at)
+		}
+		if after := allowed(t); after != only {
+			t.Errorf("got processors %q allowed afterwards, want %q as before", after, only)
+		}
+		if !all.ask(syscall.SYS_SCHED_SETAFFINITY) || allowed(t) != before {
+			t.Fatalf("got processors %q allowed, want %q", allowed(t), before)
+		}
 	}
 }
