@@ -17,6 +17,10 @@
 // it is used. [Session.Plan] gives it before the run; the run takes what the
 // plan says, the first time and the thousandth.
 //
+// [Model.Inputs] and [Model.Outputs] say what a run takes and gives, with
+// symbols for sizes that are open, and [Model.Metadata] what the file says about
+// the model.
+//
 // # Map of the module
 //
 // The memory side: dtype and shape (what a tensor is), memory (buffers and

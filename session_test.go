@@ -164,6 +164,42 @@ func TestOutputsAreTheirOwn(t *testing.T) {
 	again.Release()
 }
 
+// TestIntoTheCallersSlice writes an output, and then a donated state, into slices of the caller's.
+func TestIntoTheCallersSlice(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, "testdata/state.onnx"))
+	done := func(xs ...*tensor.Tensor) {
+		t.Helper()
+		for _, x := range xs {
+			if err := x.Release(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	x, state, next := make([]float32, 64), make([]float32, 64), make([]float32, 64)
+	for i := range x {
+		x[i], state[i] = 1, float32(i)
+	}
+	in := must(tensor.Wrap(x, 1, 64))
+	from := must(tensor.WrapWritable(state, 1, 64))
+	into := must(tensor.WrapWritable(next, 1, 64))
+	out := must(s.Run(context.Background(), tenure.Inputs{"state": from, "x": in}, tenure.Into("next", into)))
+	done(out["y"], into)
+	if next[63] != 64 || state[63] != 63 {
+		t.Errorf("got %v and the state %v, want one more, and the state as it was", next[63], state[63])
+	}
+	out = must(s.Run(context.Background(), tenure.Inputs{"state": from.Donate(), "x": in}))
+	done(out["y"], out["next"])
+	if state[63] != 64 {
+		t.Errorf("got %v in the slice of a donated state, want the next one, 64", state[63])
+	}
+	_, err := s.Run(context.Background(), tenure.Inputs{"state": from, "x": in})
+	if !errors.Is(err, tenure.ErrDonated) {
+		t.Errorf("got %v, want that the state was donated", err)
+	}
+	done(in)
+}
+
 // TestInto writes an output into the caller's tensor.
 func TestInto(t *testing.T) {
 	memorytest.Check(t)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -259,6 +260,9 @@ func TestOf(t *testing.T) {
 		{Of[Float8E5M2](), F8E5M2}, {Of[Float8E5M2FNUZ](), F8E5M2FNUZ}, {Of[Float8E8M0](), F8E8M0},
 		{Of[Float8E3M4](), F8E3M4}, {Of[Float8E4M3](), F8E4M3}, {Of[Float8E4M3B11FNUZ](), F8E4M3B11FNUZ},
 		{Of[celsius](), F32}, {Of[flags](), U16}, {Of[half](), U16},
+		{OfType(reflect.TypeFor[float32]()), F32}, {OfType(reflect.TypeFor[BFloat16]()), BF16}, {OfType(reflect.TypeFor[half]()), U16},
+		{OfType(reflect.TypeFor[int]()), Invalid}, {OfType(reflect.TypeFor[string]()), Invalid}, {OfType(reflect.TypeFor[[]float32]()), Invalid},
+		{OfType(reflect.TypeFor[error]()), Invalid}, {OfType(nil), Invalid},
 	} {
 		if c.got != c.want {
 			t.Errorf("got %v, want %v", c.got, c.want)

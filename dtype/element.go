@@ -12,7 +12,30 @@ type Element interface {
 // caller's `type celsius float32` is F32, and a caller's `type half Float16` is U16, because its format is not known here.
 func Of[T Element]() DType {
 	var zero T
-	switch any(zero).(type) {
+	if d := ownType(zero); d != Invalid {
+		return d
+	}
+	d := byKind[reflect.TypeFor[T]().Kind()]
+	if d == Invalid {
+		panic("BUG: dtype.Of: Element admits " + reflect.TypeFor[T]().String() + ", which has no DType")
+	}
+	return d
+}
+
+// OfType is [Of] for a type that is known only at run time. It is Invalid for one that is no [Element].
+func OfType(t reflect.Type) DType {
+	if t == nil {
+		return Invalid
+	}
+	if d := ownType(reflect.Zero(t).Interface()); d != Invalid {
+		return d
+	}
+	return byKind[t.Kind()]
+}
+
+// ownType is the DType of a float type of this package.
+func ownType(zero any) DType {
+	switch zero.(type) {
 	case Float16:
 		return F16
 	case BFloat16:
@@ -34,11 +57,7 @@ func Of[T Element]() DType {
 	case Float8E4M3B11FNUZ:
 		return F8E4M3B11FNUZ
 	}
-	d := byKind[reflect.TypeFor[T]().Kind()]
-	if d == Invalid {
-		panic("BUG: dtype.Of: Element admits " + reflect.TypeFor[T]().String() + ", which has no DType")
-	}
-	return d
+	return Invalid
 }
 
 var byKind = [...]DType{

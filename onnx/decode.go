@@ -52,6 +52,8 @@ func decodeModel(data []byte) (*modelProto, error) {
 			p.domain = d.str(&f)
 		case 5:
 			p.version = int64(f.number)
+		case 6:
+			p.doc = strings.ToValidUTF8(string(f.body), "\ufffd")
 		case 7:
 			if p.graph != nil {
 				err = errors.New("got a second graph")
@@ -139,6 +141,8 @@ func (d *decoder) graph(in *field) (*graphProto, error) {
 			g.name = d.str(&f)
 		case 5:
 			g.initializers, err = appendMessage(g.initializers, &f, tensorFields, d.tensor)
+		case 10:
+			g.doc = strings.ToValidUTF8(string(f.body), "\ufffd")
 		case 11:
 			g.inputs, err = appendMessage(g.inputs, &f, valueFields, d.value)
 		case 12:

@@ -50,6 +50,11 @@ func encodeModel(m *modelProto) []byte {
 	w.varint(1, m.irVersion)
 	w.text(2, m.producer)
 	w.text(3, m.producerVersion)
+	w.text(4, m.domain)
+	if m.version != 0 {
+		w.varint(5, m.version)
+	}
+	w.text(6, m.doc)
 	if m.graph != nil {
 		writeAll(&w, 7, []graphProto{*m.graph}, encodeGraph)
 	}
@@ -72,6 +77,7 @@ func encodeEntry(w *wireWriter, e *entryProto) {
 func encodeGraph(w *wireWriter, g *graphProto) {
 	writeAll(w, 1, g.nodes, encodeNode)
 	w.text(2, g.name)
+	w.text(10, g.doc)
 	writeAll(w, 5, g.initializers, encodeTensor)
 	writeAll(w, 11, g.inputs, encodeValue)
 	writeAll(w, 12, g.outputs, encodeValue)

@@ -218,11 +218,15 @@ func TestModelInformation(t *testing.T) {
 		output y f32[n,2]
 	`)
 	p.producer, p.producerVersion, p.metadata = "maker", "1.2", []entryProto{{"labels", strings.Repeat("x", 2*maxName)}}
+	p.domain, p.version, p.doc, p.graph.name, p.graph.doc = "com.example", 7, strings.Repeat("d", 2*maxName), "g", "not UTF-8: \xff"
 	m, err := Parse(encodeModel(p), "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
+	if m.Domain != "com.example" || m.Version != 7 || len(m.Doc) != 2*maxName || m.Graph != "g" || m.GraphDoc != "not UTF-8: \ufffd" {
+		t.Errorf("got %q %d, a text of %d bytes, graph %q %q", m.Domain, m.Version, len(m.Doc), m.Graph, m.GraphDoc)
+	}
 	if m.IRVersion != 3 || m.Producer != "maker" || m.ProducerVersion != "1.2" || len(m.Metadata["labels"]) != 2*maxName {
 		t.Errorf("got IR %d, producer %q %q, metadata %d bytes", m.IRVersion, m.Producer, m.ProducerVersion, len(m.Metadata["labels"]))
 	}

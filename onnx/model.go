@@ -57,6 +57,11 @@ type Model struct {
 	Opsets          map[string]int64 // by domain; "" is that of ONNX
 	Producer        string
 	ProducerVersion string
+	Domain          string // whose model it is, such as com.example
+	Version         int64  // of the model, in its domain
+	Doc             string
+	Graph           string // the name of its graph
+	GraphDoc        string
 	Metadata        map[string]string
 }
 
@@ -142,7 +147,13 @@ func parse(data []byte, dir string, w *Weights, opts Options) (*Model, error) {
 		Opsets:          map[string]int64{},
 		Producer:        proto.producer,
 		ProducerVersion: proto.producerVersion,
+		Domain:          proto.domain,
+		Version:         proto.version,
+		Doc:             proto.doc,
 		Metadata:        map[string]string{},
+	}
+	if g := proto.graph; g != nil {
+		m.Graph, m.GraphDoc = g.name, g.doc
 	}
 	for _, e := range proto.metadata {
 		m.Metadata[e.key] = e.value

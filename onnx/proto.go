@@ -10,6 +10,7 @@ type modelProto struct {
 	producerVersion string
 	domain          string
 	version         int64
+	doc             string
 	opsets          []opsetProto
 	graph           *graphProto
 	functions       []functionProto
@@ -25,6 +26,7 @@ type entryProto struct{ key, value string }
 
 type graphProto struct {
 	name         string
+	doc          string
 	nodes        []nodeProto
 	initializers []tensorProto
 	sparse       int // number of sparse initializers
@@ -105,6 +107,7 @@ var (
 		3:  {"producer_version", kindString, false},
 		4:  {"domain", kindString, false},
 		5:  {"model_version", kindVarint, false},
+		6:  {"doc_string", kindBytes, false}, // of any length
 		7:  {"graph", kindMessage, false},
 		8:  {"opset_import", kindMessage, true},
 		14: {"metadata_props", kindMessage, true},
@@ -122,6 +125,7 @@ var (
 		1:  {"node", kindMessage, true},
 		2:  {"name", kindString, false},
 		5:  {"initializer", kindMessage, true},
+		10: {"doc_string", kindBytes, false},
 		11: {"input", kindMessage, true},
 		12: {"output", kindMessage, true},
 		13: {"value_info", kindMessage, true},

@@ -112,11 +112,11 @@ func TestWireLists(t *testing.T) {
 
 func TestDecodeRoundTrip(t *testing.T) {
 	want := &modelProto{
-		irVersion: 8, producer: "p", producerVersion: "1",
+		irVersion: 8, producer: "p", producerVersion: "1", domain: "d", version: 3, doc: "what it is",
 		opsets:   []opsetProto{{"", 16}, {"acme", 2}},
 		metadata: []entryProto{{"k", "v"}},
 		graph: &graphProto{
-			name: "g",
+			name: "g", doc: "what it computes",
 			nodes: []nodeProto{{
 				name: "n", opType: "Op", domain: "acme", overload: "o", inputs: []string{"a", "", "b"}, outputs: []string{"c"},
 				attrs: []attrProto{

@@ -104,14 +104,26 @@ func Full[T dtype.Element](v T, dims ...int) (*Tensor, error) {
 }
 
 // Wrap returns a tensor over the caller's own slice, without a copy. It is never exclusive: operations never write into it.
-// The caller must not write into data while the tensor or a view of it is alive. For a slice that results are to be written
-// into, as with tenure.Into, there is [memory.Adopt] with [FromBuffer].
+// The caller must not write into data while the tensor or a view of it is alive. A slice that results are to be written into
+// takes [WrapWritable].
 func Wrap[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	dt, s, err := typed("wrap", data, dims)
 	if err != nil {
 		return nil, err
 	}
 	return own("wrap", memory.Import(asBytes(data), nil), dt, shape.RowMajor(s))
+}
+
+// WrapWritable is [Wrap] for a slice that is to be written: the tensor is exclusive like one with bytes of its own. It can be
+// written by [Write], take an output of a run (tenure.Into), and be given up to an operation, whose result then lies in data. Until
+// the tensor is released, and whatever its bytes were given up to, the caller neither reads nor writes data itself.
+func WrapWritable[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
+	const op = "wrap writable"
+	dt, s, err := typed(op, data, dims)
+	if err != nil {
+		return nil, err
+	}
+	return own(op, memory.Adopt(asBytes(data), 0, nil), dt, shape.RowMajor(s))
 }
 
 // FromBytes returns a tensor with a copy of data: the elements in row-major order and the machine's byte order, packed if

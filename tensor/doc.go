@@ -9,7 +9,10 @@
 //
 // [Read] and [Write] give access to the elements: they return a [View] with a Go slice that is valid until the view's Release.
 // Until then the view is a use of the tensor. Write needs an exclusive tensor: one holder, no other use, and bytes that are
-// Tenure's own (not imported, not mapped, not weights). [Values], [Float32s] and [At] copy elements out and need no Release.
+// Tenure's own (not imported, not mapped, not weights). [Values], [Float32s], [Nested] and [At] copy elements out and need no
+// Release. Package fmt shows tensors: %v as [Tensor.String] does, %.2f with two places.
+//
+// [Of] and [FromNested] copy a caller's elements in. [Wrap] and [WrapWritable] take the caller's slice itself, to read and to write.
 // Text is bytes of one width, made by [OfStrings] and read by [Strings].
 //
 // An operand is passed in one of three ways. A *Tensor itself is borrowed: it is never written and stays the caller's.

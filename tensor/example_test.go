@@ -88,6 +88,57 @@ func ExampleTensor_Index() {
 	// [2,2] 8
 }
 
+// Results go into the caller's own slice.
+func ExampleWrapWritable() {
+	data := make([]float32, 3)
+	x, err := tensor.WrapWritable(data, 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	w, err := tensor.Write[float32](x) // as an output of a run would: see tenure.Into
+	if err != nil {
+		log.Fatal(err)
+	}
+	copy(w.Data, []float32{1, 2, 3})
+	w.Release()
+	if err := x.Release(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(data) // the caller's again
+	// Output: [1 2 3]
+}
+
+func ExampleNested() {
+	x, err := tensor.FromNested([][]float32{{1, 2, 3}, {4, 5, 6}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Release()
+	turned, err := x.Transpose()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer turned.Release()
+	rows, err := tensor.Nested[[][]float32](turned)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(rows)
+	// Output: [[1 4] [2 5] [3 6]]
+}
+
+func ExampleTensor_Format() {
+	x, err := tensor.Of([]float32{1. / 3, 2. / 3}, 2)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Release()
+	fmt.Printf("%v\n%.2f\n", x, x)
+	// Output:
+	// f32[2] [0.333333 0.666667]
+	// f32[2] [0.33 0.67]
+}
+
 // double is an operation that writes into its operand where it may.
 func double(x tensor.Operand) (*tensor.Tensor, error) {
 	taken, err := tensor.Take("double", x)

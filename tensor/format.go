@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -18,9 +19,39 @@ const (
 
 // String returns type, shape and values in a form for people: small tensors whole, large ones by the first and last elements
 // of each dimension. A dead tensor, and one that is being written, says so in place of the values.
-func (t *Tensor) String() string {
+func (t *Tensor) String() string { return t.text(numbers{}, false) }
+
+// Format shows the tensor under the verbs of package fmt: %v and %s as String does, %+v with all elements, and %f, %e, %g and their
+// like with float elements in that form, such as %.2f.
+func (t *Tensor) Format(f fmt.State, verb rune) {
+	var n numbers
+	switch verb {
+	case 'v', 's':
+	case 'e', 'E', 'f', 'F', 'g', 'G':
+		n = numbers{verb: byte(verb), digits: -1}
+		if verb == 'F' {
+			n.verb = 'f'
+		}
+		if digits, ok := f.Precision(); ok {
+			n.digits = digits
+		}
+	default:
+		_, _ = fmt.Fprintf(f, "%%!%c(%s)", verb, t.name())
+		return
+	}
+	_, _ = io.WriteString(f, t.text(n, f.Flag('+'))) // as package fmt does: its caller has the error
+}
+
+func (t *Tensor) name() string {
 	if t == nil || t.buf == nil {
 		return "tensor(none)"
+	}
+	return t.describe()
+}
+
+func (t *Tensor) text(n numbers, whole bool) string {
+	if t == nil || t.buf == nil {
+		return t.name()
 	}
 	if err := t.use(); err != nil {
 		return t.describe() + " (" + t.lifeless(err) + ")"
@@ -29,8 +60,8 @@ func (t *Tensor) String() string {
 	if t.NumElements() == 0 {
 		return t.describe() + " []"
 	}
-	p := printer{t: t, data: t.bytes(), sizes: t.Shape().Sizes(), strides: t.layout.Strides()}
-	if t.NumElements() > showAll {
+	p := printer{t: t, numbers: n, data: t.bytes(), sizes: t.Shape().Sizes(), strides: t.layout.Strides()}
+	if t.NumElements() > showAll && !whole {
 		p.edges = showEdges
 	}
 	p.collect(0, t.first*8, t.dt.Bits())
@@ -59,6 +90,7 @@ func (t *Tensor) lifeless(err error) string {
 // around.
 type printer struct {
 	t              *Tensor
+	numbers        numbers
 	data           []byte
 	sizes, strides []int
 	edges          int // 0: everything is shown
@@ -79,7 +111,7 @@ func (p *printer) shown(n int, f func(i int)) {
 
 func (p *printer) collect(d, atBit, bits int) {
 	if d == len(p.sizes) {
-		cell := formatElement(p.t.dt, p.data, atBit)
+		cell := p.numbers.element(p.t.dt, p.data, atBit)
 		p.cells = append(p.cells, cell)
 		p.width = max(p.width, len(cell))
 		return
@@ -129,17 +161,23 @@ func load[T any](b []byte) T {
 	return v
 }
 
-func formatElement(dt dtype.DType, data []byte, atBit int) string {
+// numbers is how floats are shown. The zero numbers are those of String.
+type numbers struct {
+	verb   byte
+	digits int
+}
+
+func (n numbers) element(dt dtype.DType, data []byte, atBit int) string {
 	b := data[atBit/8:]
 	switch dt {
 	case dtype.F32:
-		return formatFloat(float64(load[float32](b)), 32)
+		return n.float(float64(load[float32](b)), 32)
 	case dtype.F64:
-		return formatFloat(load[float64](b), 64)
+		return n.float(load[float64](b), 64)
 	case dtype.F16:
-		return formatFloat(float64(load[dtype.Float16](b).Float32()), 32)
+		return n.float(float64(load[dtype.Float16](b).Float32()), 32)
 	case dtype.BF16:
-		return formatFloat(float64(load[dtype.BFloat16](b).Float32()), 32)
+		return n.float(float64(load[dtype.BFloat16](b).Float32()), 32)
 	case dtype.I8:
 		return strconv.Itoa(int(load[int8](b)))
 	case dtype.I16:
@@ -159,27 +197,27 @@ func formatElement(dt dtype.DType, data []byte, atBit int) string {
 	case dtype.Bool:
 		return strconv.FormatBool(b[0] != 0)
 	case dtype.C64:
-		return formatComplex(complex128(load[complex64](b)), 32)
+		return n.complex(complex128(load[complex64](b)), 32)
 	case dtype.C128:
-		return formatComplex(load[complex128](b), 64)
+		return n.complex(load[complex128](b), 64)
 	}
-	return formatSmall(dt, data, atBit)
+	return n.small(dt, data, atBit)
 }
 
-// formatSmall shows elements of types that Go has not: small floats and integers as numbers, everything else as bits.
-func formatSmall(dt dtype.DType, data []byte, atBit int) string {
+// small shows elements of types that Go has not: small floats and integers as numbers, everything else as bits.
+func (n numbers) small(dt dtype.DType, data []byte, atBit int) string {
 	if dt.Bits() <= 8 {
 		pattern := patternAt(dt, data, atBit/dt.Bits())
 		if f := smallFloats[dt]; f != nil {
-			return formatFloat(float64(f(pattern)), 32)
+			return n.float(float64(f(pattern)), 32)
 		}
 		return strconv.Itoa(packedInt(dt, pattern))
 	}
 	return fmt.Sprintf("0x%x", data[atBit/8:atBit/8+dt.Size()])
 }
 
-// formatFloat gives up to 6 significant digits, 9 of f64, and marks whole numbers as floats by a point.
-func formatFloat(f float64, bits int) string {
+// float gives up to 6 significant digits, 9 of f64, unless a verb says otherwise, and then marks whole numbers as floats by a point.
+func (n numbers) float(f float64, bits int) string {
 	switch {
 	case math.IsNaN(f):
 		return "nan"
@@ -187,6 +225,9 @@ func formatFloat(f float64, bits int) string {
 		return "inf"
 	case math.IsInf(f, -1):
 		return "-inf"
+	}
+	if n.verb != 0 {
+		return strconv.FormatFloat(f, n.verb, n.digits, bits)
 	}
 	digits := 6
 	if bits == 64 {
@@ -199,8 +240,8 @@ func formatFloat(f float64, bits int) string {
 	return s
 }
 
-func formatComplex(c complex128, bits int) string {
-	re, im := formatFloat(real(c), bits), formatFloat(imag(c), bits)
+func (n numbers) complex(c complex128, bits int) string {
+	re, im := n.float(real(c), bits), n.float(imag(c), bits)
 	if im[0] != '-' && im[0] != '+' {
 		im = "+" + im
 	}

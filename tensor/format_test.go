@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -113,4 +114,29 @@ func TestStringOfTensorsThatShowNoValues(t *testing.T) {
 	if got, want := (*Tensor)(nil).String(), "tensor(none)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+func TestFormatVerbs(t *testing.T) {
+	memorytest.Check(t)
+	x := ok(Of([]float32{1, -2.5, 1. / 3, float32(math.Inf(1))}, 2, 2))(t)
+	long := ok(Of(counting(1001), 1001))(t)
+	i := ok(Of([]int8{-3}, 1))(t)
+	c := ok(Of([]complex64{1 - 2i}, 1))(t)
+	for _, row := range []struct {
+		format string
+		x      *Tensor
+		want   string
+	}{
+		{"%v", x, x.String()}, {"%s", i, "i8[1] [-3]"}, {"%.2f", x, "f32[2,2]\n[[ 1.00 -2.50]\n [ 0.33   inf]]"}, {"%.1e", i, "i8[1] [-3]"},
+		{"%g", x, "f32[2,2]\n[[         1       -2.5]\n [0.33333334        inf]]"}, {"%.1F", c, "c64[1] [1.0-2.0i]"},
+		{"%d", x, "%!d(f32[2,2])"}, {"%q", nil, "%!q(tensor(none))"}, {"%v", nil, "tensor(none)"},
+	} {
+		if got := fmt.Sprintf(row.format, row.x); got != row.want {
+			t.Errorf("%s: got %q, want %q", row.format, got, row.want)
+		}
+	}
+	if short, all := fmt.Sprint(long), fmt.Sprintf("%+v", long); !strings.Contains(short, "...") || strings.Contains(all, "...") || !strings.Contains(all, " 500 ") {
+		t.Errorf("got %d bytes for a long tensor and %d for all of it, want the middle in the second alone", len(short), len(all))
+	}
+	release(t, x, long, i, c)
 }
