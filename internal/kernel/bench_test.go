@@ -2,6 +2,9 @@ package kernel_test
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -305,4 +308,83 @@ func BenchmarkQuantize(b *testing.B) {
 			}
 		})
 	})
+}
+
+// BenchmarkCompressed reads a large constant B, as it is packed and compressed, for a few rows; and makes the compressed one.
+func BenchmarkCompressed(b *testing.B) {
+	const n, k = 4096, 4096
+	r := rand.New(rand.NewPCG(1, 2))
+	weights := make([]float32, n*k)
+	for i := range weights {
+		weights[i] = float32(r.NormFloat64())
+	}
+	z := kernel.CompressedB{N: n, K: k, TransB: true, Alpha: 1}
+	z.Prepare()
+	scratch, index := make([]float32, z.ScratchFloats()), make([]byte, z.IndexBytes())
+	measure := func() {
+		for part := range z.Parts() {
+			z.Measure(part, index, weights, scratch)
+		}
+	}
+	measure()
+	packed := make([]float32, z.Place(index)/4)
+	data := unsafe.Slice((*byte)(unsafe.Pointer(&packed[0])), 4*len(packed))
+	copy(data, index)
+	pack := func() {
+		for part := range z.Parts() {
+			z.Pack(part, data, weights, scratch)
+		}
+	}
+	pack()
+	timed := func(name string, f func()) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(4 * n * k)
+			for b.Loop() {
+				f()
+			}
+		})
+	}
+	timed("measure", measure)
+	timed("pack", pack)
+	exponents := kernel.Exponents{127, 126, 125, 124, 123, 122, 128, 121}
+	panel := weights[:z.ScratchFloats()]
+	aside := 0
+	for _, v := range panel {
+		if !slices.Contains(exponents[:], byte(math.Float32bits(v)>>23)) {
+			aside++
+		}
+	}
+	block := make([]byte, kernel.CompressedBytes(len(panel), aside))
+	one := func(name string, f func()) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(4 * len(panel)))
+			for b.Loop() {
+				f()
+			}
+		})
+	}
+	one("compress", func() { kernel.CompressFloats(block, exponents, aside, panel) })
+	one("expand", func() { kernel.ExpandFloats(panel, block, exponents, aside) })
+	g := kernel.Gemm{N: n, K: k, TransB: true, Alpha: 1, PackedB: true}
+	panels := make([]float32, g.PackedBFloats())
+	pack = func() { p := g; p.PackB(panels, weights) }
+	timed("pack panels", pack)
+	for _, m := range []int{1, 3, 16, 64, 256} {
+		a, c := make([]float32, m*k), make([]float32, m*n)
+		for _, compressed := range []bool{false, true} {
+			p := g
+			p.M, p.CompressedB = m, compressed
+			p.Prepare()
+			scratch := make([]float32, p.ScratchBytes()/4)
+			args := kernel.GemmArgs{A: a, B: panels, C: c}
+			if compressed {
+				args.B = packed
+			}
+			timed(fmt.Sprintf("rows %d compressed %v", m, compressed), func() {
+				for t := range p.Tiles() {
+					p.Tile(t, scratch, &args)
+				}
+			})
+		}
+	}
 }

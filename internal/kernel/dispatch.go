@@ -25,6 +25,7 @@ func installPortable() {
 	gemmPackPanel = portableGemmPackPanel
 	gemvAxpy = portableGemvAxpy
 	gemvDot = portableGemvDot
+	expandLanes, expandFloats = portableExpandLanes, portableExpandFloats
 	byteNR, byteStep, bytePanel = 0, 0, nil
 	byteGroups, narrowSums = nil, noSums
 	quantizeRow, dequantizeRow = nil, nil

@@ -8,6 +8,7 @@ import "github.com/tenure-go/tenure/internal/cpu"
 // files vector_*_amd64.go hold a part each, and put it behind the dispatch points.
 type assembly struct {
 	gemmCode
+	expandCode
 	convCode
 	rowCode
 	byteCode
@@ -15,8 +16,8 @@ type assembly struct {
 }
 
 var (
-	assembly256 = assembly{gemm256, conv256, rows256, bytes256, laneCode{all: lanes256}}
-	assembly512 = assembly{gemm512, conv512, rows512, bytesOfTier(), laneCode{lanes512, lanes256}}
+	assembly256 = assembly{gemm256, expanding256, conv256, rows256, bytes256, laneCode{all: lanes256}}
+	assembly512 = assembly{gemm512, expanding512, conv512, rows512, bytesOfTier(), laneCode{lanes512, lanes256}}
 )
 
 // machineVariants are those that this architecture adds to the portable one: what the processor has and TENURE_CPU allows.
@@ -34,6 +35,7 @@ func machineVariants() []variant {
 func (v *assembly) install() {
 	installPortable()
 	v.gemmCode.install()
+	v.expandCode.install()
 	v.convCode.install()
 	v.rowCode.install()
 	v.byteCode.install()

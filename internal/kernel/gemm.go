@@ -13,7 +13,8 @@ type Gemm struct {
 	Batch          []int // sizes of the batch axes, outermost first
 	BatchA, BatchB []int // strides of A and B along them, 0 to broadcast; nil if matrices follow each other
 
-	PackedB bool // B is what PackB wrote; it has one matrix, broadcast over the batch
+	PackedB     bool // B is what PackB wrote; it has one matrix, broadcast over the batch
+	CompressedB bool // with PackedB: B is what CompressedB.Pack wrote
 	Epilogue
 
 	batch   int
@@ -169,7 +170,7 @@ func (g *Gemm) scratch() {
 		case g.colTile > g.nr:
 			g.packA = crowdedFloats(g.rowTile, g.block, g.LDA)
 		}
-		if !g.PackedB {
+		if !g.PackedB || g.CompressedB {
 			g.packB = g.nr * g.block
 		}
 	}
@@ -250,6 +251,10 @@ func zeroRect(r *rect, c []float32) {
 // panelPart multiplies rows of A with panels of B, one block of K after the other.
 func (g *Gemm) panelPart(r *rect, scratch []float32, args *GemmArgs, a, b []float32) {
 	from, left := g.fuse(r, args.C, args.Bias, args.Residual)
+	var compressed compressedB
+	if g.CompressedB {
+		compressed = openCompressed(bytesOf(b), g.blocks())
+	}
 	for k := 0; k < g.K; k += g.block {
 		depth := min(g.block, g.K-k)
 		rows, lda := g.rowsOfA(r, scratch[g.packB:], a, k, depth)
@@ -262,6 +267,9 @@ func (g *Gemm) panelPart(r *rect, scratch []float32, args *GemmArgs, a, b []floa
 			}
 			s.relu = s.relu && k+depth == g.K
 			switch {
+			case g.CompressedB:
+				panel := compressed.panel(g.blockAt(k, r.col+j), scratch[:g.nr*depth])
+				gemmAskPanel(r.rows, depth, rows, lda, panel, n, s, g.ahead(r, b, k, j))
 			case g.PackedB && r.rows <= memoryRows: // they read as fast as memory gives
 				gemmPanel(r.rows, depth, rows, lda, b[g.panelAt(k, r.col+j):], n, s)
 			case g.PackedB:
@@ -291,6 +299,9 @@ func (g *Gemm) ahead(r *rect, b []float32, k, j int) ahead {
 	switch {
 	case depth <= 0:
 		return ahead{}
+	case g.CompressedB:
+		next := b[placeAt(bytesOf(b), g.blockAt(k, r.col+j))/4:]
+		return ahead{from: next, ld: g.nr, rows: len(next) / g.nr}
 	case g.PackedB:
 		return ahead{from: b[g.panelAt(k, r.col+j):], ld: g.nr, rows: depth}
 	}

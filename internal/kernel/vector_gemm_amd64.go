@@ -7,6 +7,7 @@ const asmElements = 16 << 10
 type gemmCode struct {
 	nr                       int // two vectors
 	tiles                    []gemmTileFunc
+	asking                   []gemmTileFunc // of a few rows, which ask too
 	packing                  []gemmPackingFunc
 	masks                    bool // parts of a panel can be packed while they are multiplied
 	axpy8, axpy1, dot4, dot1 gemvFunc
@@ -19,8 +20,8 @@ type (
 )
 
 var (
-	gemm256 = gemmCode{nr: 16, tiles: gemmTiles256[:], packing: gemmPacking256[:], axpy8: axpy8x256, axpy1: axpy1x256, dot4: dot4x256, dot1: dot1x256}
-	gemm512 = gemmCode{nr: 32, tiles: gemmTiles512[:], packing: gemmPacking512[:], masks: true, axpy8: axpy8x512, axpy1: axpy1x512, dot4: dot4x512, dot1: dot1x512}
+	gemm256 = gemmCode{nr: 16, tiles: gemmTiles256[:], asking: gemmAsking256[:], packing: gemmPacking256[:], axpy8: axpy8x256, axpy1: axpy1x256, dot4: dot4x256, dot1: dot1x256}
+	gemm512 = gemmCode{nr: 32, tiles: gemmTiles512[:], asking: gemmAsking512[:], packing: gemmPacking512[:], masks: true, axpy8: axpy8x512, axpy1: axpy1x512, dot4: dot4x512, dot1: dot1x512}
 )
 
 func (v *gemmCode) install() {
@@ -56,7 +57,11 @@ func (v *gemmCode) gemmAskPanel(m, depth int, a []float32, lda int, b []float32,
 		rows := ceilDiv(m, tiles)
 		_, _ = a[(rows-1)*lda+depth-1], b[depth*v.nr-1]
 		s.check(rows, nr)
-		v.tiles[rows](depth, &a[0], 4*lda, &b[0], &s.c[0], 4*s.ldc, nr, &next.from[0], 4*next.ld, s.start(), 4*s.ldfrom, s.relu)
+		tile := v.tiles[rows]
+		if rows < len(v.asking) {
+			tile = v.asking[rows]
+		}
+		tile(depth, &a[0], 4*lda, &b[0], &s.c[0], 4*s.ldc, nr, &next.from[0], 4*next.ld, s.start(), 4*s.ldfrom, s.relu)
 		next.skip(depth / 4)
 		if m -= rows; m > 0 {
 			a = a[rows*lda:]

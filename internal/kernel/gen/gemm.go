@@ -17,7 +17,7 @@ const (
 // packedRows is the most rows of a tile that packs while it computes: what the rows leave of the registers holds where B lies.
 const packedRows = 12
 
-// fewRows take all their time to read a panel. They ask for nothing else.
+// fewRows take all their time to read a panel. They ask for nothing else, unless the panel is in a cache already.
 const fewRows = 3
 
 // packAhead is how many rows of B before it packs one a tile asks for it. They may all lie in one set of the first-level cache, which has
@@ -25,8 +25,9 @@ const fewRows = 3
 const packAhead = 32
 
 func (a *assembler) gemmKernels() {
-	a.tiles("gemmTiles", "gemmTileFunc", a.rows, func(rows int) string { return a.gemmTile(rows, false) })
-	a.tiles("gemmPacking", "gemmPackingFunc", min(a.rows, packedRows), func(rows int) string { return a.gemmTile(rows, true) })
+	a.tiles("gemmTiles", "gemmTileFunc", a.rows, func(rows int) string { return a.gemmTile(rows, rows > fewRows, false) })
+	a.tiles("gemmAsking", "gemmTileFunc", fewRows, func(rows int) string { return a.gemmTile(rows, true, false) })
+	a.tiles("gemmPacking", "gemmPackingFunc", min(a.rows, packedRows), func(rows int) string { return a.gemmTile(rows, true, true) })
 	a.axpy(8)
 	a.axpy(1)
 	a.dots(4)
@@ -55,8 +56,9 @@ type tile struct {
 
 func (t *tile) sum(set, row, half int) string { return t.v(2*(set*t.rows+row) + half) }
 
-// gemmTile multiplies rows of A with a packed panel of two vectors' width, or with a part of B that it packs meanwhile.
-func (a *assembler) gemmTile(rows int, pack bool) string {
+// gemmTile multiplies rows of A with a packed panel of two vectors' width, or with a part of B that it packs meanwhile. It may ask for what
+// will be needed.
+func (a *assembler) gemmTile(rows int, ask, pack bool) string {
 	// Few rows have few sums, and an addition waits for the one before it: several sets take turns.
 	t := &tile{assembler: a, rows: rows, sets: 1, pointers: rowPointers[:(rows+2)/3]}
 	for t.sets < 4 && 2*t.sets*rows <= a.rows {
@@ -71,8 +73,11 @@ func (a *assembler) gemmTile(rows int, pack bool) string {
 		t.src, t.ldb, t.next, t.step = "R11", "R14", "R15", "R14"
 	} else {
 		in, regs = append(in, param{"next", "*float32"}, param{"step", "int"}), append(regs, "R14", "R15")
-		if rows > fewRows {
+		if ask {
 			t.next, t.step = "R14", "R15"
+		}
+		if ask && rows <= fewRows {
+			name = "gemmAsking%dx"
 		}
 		doc += "; it may ask for rows from next on, step bytes apart, of the same width"
 	}

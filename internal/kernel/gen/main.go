@@ -24,6 +24,7 @@ type part struct {
 var parts = []part{
 	{"gemm", []string{"gemm.go"}, (*assembler).gemmKernels},
 	{"bytes", []string{"gemm.go", "bytes.go", "moments.go"}, (*assembler).byteKernels},
+	{"expand", []string{"expand.go"}, (*assembler).expandKernels},
 	{"conv", []string{"conv.go", "convtile.go", "convrow.go", "window.go"}, (*assembler).convKernels},
 	{"rows", []string{"rows.go", "functions.go", "softmax.go", "moments.go", "transpose.go", "half.go"}, (*assembler).rowKernels},
 	{"lanes", []string{"lanes.go", "lanecompare.go", "lanecast.go", "lanetotal.go", "lanemove.go", "lanefunction.go"}, (*assembler).laneKernels},

@@ -24,6 +24,7 @@ var families = []struct {
 	{"pad", testPad},
 	{"generate", testGenerate},
 	{"gemm", testGemm},
+	{"compressed floats", testCompressedFloats},
 	{"conv", testConv},
 	{"pool", testPool},
 	{"reduce", testReduce},
