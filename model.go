@@ -135,7 +135,7 @@ func collect(opts []Option) (loadOptions, error) {
 
 // reading says how files are read.
 func (o *loadOptions) reading() onnx.Options {
-	r := onnx.Options{Registry: o.registry, Read: o.read}
+	r := onnx.Options{Registry: o.registry, Read: o.weights == Read}
 	if o.shared != nil {
 		r.Copy = o.shared.file
 	}
@@ -147,6 +147,9 @@ func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
 	err := cpu.Err()
 	if o.shared != nil {
 		m.panels = exec.NewCommonPanels(file.Weights, o.shared.weights)
+	}
+	if o.weights == Compressed {
+		m.panels.Compress()
 	}
 	if err == nil {
 		err = exec.CheckKernels(m.program)

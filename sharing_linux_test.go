@@ -396,6 +396,20 @@ func TestSharedWeightsThatAreRead(t *testing.T) {
 	wantNothingShared(t, dir)
 }
 
+// TestSharedWeightsThatAreCompressed shares them so.
+func TestSharedWeightsThatAreCompressed(t *testing.T) {
+	dir := shareDir(t)
+	path := filepath.Join(t.TempDir(), "compressed.onnx")
+	if err := os.WriteFile(path, compressedModel(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	compareSharing(t, path, []tenure.Option{tenure.WithWeights(tenure.Compressed)}, func(t *testing.T, r *runner, i int) tenure.Inputs {
+		x := of(t, ramp((1+2*i)*300), 1+2*i, 300)
+		return tenure.Inputs{"x": x}
+	}, 2)
+	wantNothingShared(t, dir)
+}
+
 func compareSharing(t *testing.T, path string, opts []tenure.Option, inputs func(t *testing.T, r *runner, i int) tenure.Inputs, n int) {
 	t.Helper()
 	memorytest.Check(t)

@@ -54,7 +54,9 @@ class Server:
                 self.becomes[i["becomes"]] = i["name"]
             del array
         before = resident("VmRSS")
+        start = time.perf_counter_ns()
         self.session = self.ort.InferenceSession(q["model"], options, providers=["CPUExecutionProvider"])
+        took = time.perf_counter_ns() - start
         self.names = q["outputs"]
         self.binding = self.session.io_binding()
         for name, value in self.values.items():
@@ -70,7 +72,7 @@ class Server:
             self.bind()
         arena = "arena on" if options.enable_cpu_mem_arena else "arena off"
         about = f"ONNX Runtime {self.ort.__version__}, inter-op threads 1, default graph optimisation, {arena}"
-        return {"about": about, "before": before, "after": resident("VmRSS")}
+        return {"about": about, "nanos": [took], "before": before, "after": resident("VmRSS")}
 
     def bind(self):
         self.binding.clear_binding_outputs()

@@ -80,7 +80,7 @@ func BenchmarkProduct(b *testing.B) {
 					defer p.Close()
 					own := *c
 					own.In = append([]op.Arg{}, c.In...)
-					task, err := BindConstants(&own, func(i int) bool { return packed && i == 1 })
+					task, err := BindConstants(&own, Constants{Is: func(i int) bool { return packed && i == 1 }})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -17,14 +17,24 @@ type Form struct {
 	Name  string
 	Bytes int
 
+	// Measure returns Bytes where they depend on the operand's bytes; it is nil
+	// where they do not.
+	Measure func(src []byte) int
+
 	// Pack fills dst, Bytes long and zeroed, from the operand's bytes. Unpack
 	// makes the operand's bytes again; it is nil where nothing can.
 	Pack, Unpack func(dst, src []byte)
 }
 
+// Constants are the operands of a call that have the same bytes in every run.
+type Constants struct {
+	Is         func(arg int) bool
+	Compressed bool // the task may want them compressed, without loss
+}
+
 // A packer makes the task of a call some of whose operands are constants. It
 // may give Task.Forms for those.
-type packer func(c *op.Call, constant func(arg int) bool) (*Task, error)
+type packer func(c *op.Call, constants Constants) (*Task, error)
 
 // packers are the binders of operators that read constants in a form of their
 // own.
@@ -40,13 +50,12 @@ func registerPackers(family map[string]packer) bool {
 	return true
 }
 
-// BindConstants binds a call as [Bind] does. The operands for which constant
-// says true have the same bytes in every run, and the task may want them
-// packed: it says so in Task.Forms.
-func BindConstants(c *op.Call, constant func(arg int) bool) (*Task, error) {
+// BindConstants binds a call as [Bind] does. The task may want operands that
+// are constants packed: it says so in Task.Forms.
+func BindConstants(c *op.Call, constants Constants) (*Task, error) {
 	return bindWith(c, func(bind binder) (*Task, error) {
 		if pack := packers[c.Def.Name]; pack != nil && op.Builtin().Lookup(c.Def.Name) == c.Def {
-			return pack(c, constant)
+			return pack(c, constants)
 		}
 		return bind(c)
 	})

@@ -13,9 +13,12 @@ import (
 // packedForms are hashes of what forms make of the same constants: of floats
 // by the level of the processor's instructions, of bytes by the form.
 var packedForms = map[string]string{
-	"portable": "0b672f87d2980461",
-	"avx2":     "dc8bc50ceea3d2c9",
-	"avx512":   "6b69d4ed6c9cad85",
+	"portable":             "0b672f87d2980461",
+	"avx2":                 "dc8bc50ceea3d2c9",
+	"avx512":               "6b69d4ed6c9cad85",
+	"portable, compressed": "7c06d2cb0f33b6e3",
+	"avx2, compressed":     "5a5e793cd78146f5",
+	"avx512, compressed":   "ea7f548715a6a3e3",
 	"panels of i8 of 70x100 in panels of 16 by 2": "659146a54a84e8f3",
 	"panels of u8 of 70x100 in panels of 16 by 2": "866d140c0ab90b16",
 	"panels of i8 of 70x100 in panels of 32 by 4": "70f56112052576cd",
@@ -33,21 +36,24 @@ func TestFormsVersion(t *testing.T) {
 	pads := attrs("pads", []int64{1, 1, 1, 1})
 	got := map[string]string{}
 	for _, c := range []struct {
-		name     string
-		attrs    op.Attrs
-		constant int
-		in       []op.Arg
+		name       string
+		attrs      op.Attrs
+		constant   int
+		in         []op.Arg
+		compressed bool
 	}{
-		{"matmul", nil, 1, []op.Arg{random(dtype.F32, 1, -1, 1, 9, 70), random(dtype.F32, 2, -1, 1, 70, 100)}},
-		{"gemm", attrs("transB", 1), 1, []op.Arg{random(dtype.F32, 1, -1, 1, 9, 70), random(dtype.F32, 3, -1, 1, 100, 70)}},
-		{"gemm", attrs("alpha", 0.5), 1, []op.Arg{random(dtype.F32, 1, -1, 1, 9, 70), random(dtype.F32, 4, -1, 1, 70, 33)}},
-		{"conv", pads, 1, []op.Arg{random(dtype.F32, 1, -1, 1, 1, 20, 7, 7), random(dtype.F32, 5, -1, 1, 70, 20, 3, 3)}},
-		{"conv", pads, 1, []op.Arg{random(dtype.F32, 1, -1, 1, 1, 20, 64, 64), random(dtype.F32, 6, -1, 1, 12, 20, 3, 3)}},
-		{"conv", attrs("group", 2), 1, []op.Arg{random(dtype.F32, 1, -1, 1, 1, 20, 7, 7), random(dtype.F32, 7, -1, 1, 40, 10, 1, 1)}},
-		{"matmul_integer", nil, 1, []op.Arg{random(dtype.U8, 1, 0, 255, 9, 70), random(dtype.I8, 2, -128, 127, 70, 100)}},
-		{"matmul_integer", nil, 1, []op.Arg{random(dtype.I8, 1, -128, 127, 9, 70), random(dtype.U8, 2, 0, 255, 70, 100)}},
+		{"matmul", nil, 1, []op.Arg{random(dtype.F32, 1, -1, 1, 9, 70), random(dtype.F32, 2, -1, 1, 70, 100)}, false},
+		{"gemm", attrs("transB", 1), 1, []op.Arg{random(dtype.F32, 1, -1, 1, 9, 70), random(dtype.F32, 3, -1, 1, 100, 70)}, false},
+		{"gemm", attrs("alpha", 0.5), 1, []op.Arg{random(dtype.F32, 1, -1, 1, 9, 70), random(dtype.F32, 4, -1, 1, 70, 33)}, false},
+		{"conv", pads, 1, []op.Arg{random(dtype.F32, 1, -1, 1, 1, 20, 7, 7), random(dtype.F32, 5, -1, 1, 70, 20, 3, 3)}, false},
+		{"conv", pads, 1, []op.Arg{random(dtype.F32, 1, -1, 1, 1, 20, 64, 64), random(dtype.F32, 6, -1, 1, 12, 20, 3, 3)}, false},
+		{"conv", attrs("group", 2), 1, []op.Arg{random(dtype.F32, 1, -1, 1, 1, 20, 7, 7), random(dtype.F32, 7, -1, 1, 40, 10, 1, 1)}, false},
+		{"matmul_integer", nil, 1, []op.Arg{random(dtype.U8, 1, 0, 255, 9, 70), random(dtype.I8, 2, -128, 127, 70, 100)}, false},
+		{"matmul_integer", nil, 1, []op.Arg{random(dtype.I8, 1, -128, 127, 9, 70), random(dtype.U8, 2, 0, 255, 70, 100)}, false},
+		{"matmul", nil, 1, []op.Arg{random(dtype.F32, 1, -1, 1, 9, 300), random(dtype.F32, 8, -1, 1, 300, 100)}, true},
+		{"gemm", attrs("transB", 1, "alpha", 0.5), 1, []op.Arg{random(dtype.F32, 1, -1, 1, 9, 300), random(dtype.F32, 9, -1, 1, 100, 300)}, true},
 	} {
-		task, err := BindConstants(call(t, c.name, c.attrs, 1, c.in...), func(i int) bool { return i == c.constant })
+		task, err := BindConstants(call(t, c.name, c.attrs, 1, c.in...), Constants{Is: func(i int) bool { return i == c.constant }, Compressed: c.compressed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,11 +61,17 @@ func TestFormsVersion(t *testing.T) {
 		if !ok {
 			continue // these kernels read it as it is
 		}
+		if f.Measure != nil {
+			f.Bytes = f.Measure(c.in[c.constant].Data)
+		}
 		packed := aligned(f.Bytes)
 		f.Pack(packed, c.in[c.constant].Data)
 		key := f.Name
 		if c.in[c.constant].DType == dtype.F32 {
 			key = cpu.Level().String()
+			if c.compressed {
+				key += ", compressed"
+			}
 		}
 		got[key] = fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s%s, %d bytes: %x", got[key], f.Name, f.Bytes, packed)))[:16]
 	}

@@ -23,18 +23,18 @@ var _ = register(map[string]binder{
 })
 
 var _ = registerPackers(map[string]packer{
-	"matmul": func(c *op.Call, constant func(int) bool) (*Task, error) {
-		return packedProduct(c, productSizes(c, 0, 1, false), constant)
+	"matmul": func(c *op.Call, constants Constants) (*Task, error) {
+		return packedProduct(c, productSizes(c, 0, 1, false), constants)
 	},
-	"gemm": func(c *op.Call, constant func(int) bool) (*Task, error) {
-		return packedProduct(c, gemmSizes(c), constant)
+	"gemm": func(c *op.Call, constants Constants) (*Task, error) {
+		return packedProduct(c, gemmSizes(c), constants)
 	},
-	"fused_matmul": func(c *op.Call, constant func(int) bool) (*Task, error) {
+	"fused_matmul": func(c *op.Call, constants Constants) (*Task, error) {
 		p, err := fusedSizes(c)
 		if err != nil {
 			return nil, err
 		}
-		return packedProduct(c, p, constant)
+		return packedProduct(c, p, constants)
 	},
 })
 
@@ -162,14 +162,18 @@ func runGemm(c *op.Call, g *kernel.Gemm) *Task {
 }
 
 // packedProduct reads a constant right matrix in panels.
-func packedProduct(c *op.Call, p product2, constant func(int) bool) (*Task, error) {
+func packedProduct(c *op.Call, p product2, constants Constants) (*Task, error) {
 	// Panels of a few columns are mostly zeros, and take more room than they save time.
-	if c.In[0].DType != dtype.F32 || !constant(1) || elements(&c.In[1]) != p.k*p.n || p.k == 0 || 2*p.n < kernel.PanelWidth() {
+	if c.In[0].DType != dtype.F32 || !constants.Is(1) || elements(&c.In[1]) != p.k*p.n || p.k == 0 || 2*p.n < kernel.PanelWidth() {
 		return productTask(c, p)
 	}
 	g := p.gemm()
 	g.PackedB = true
 	form := panelsForm(*g)
+	if constants.Compressed && form.Bytes >= leastCompressed {
+		g.CompressedB = true
+		form = compressedForm(*g)
+	}
 	g.Prepare()
 	t := runGemm(c, g)
 	t.setForm(1, form)
@@ -188,15 +192,22 @@ func panelsForm(g kernel.Gemm) Form {
 			pack.PackB(view[float32](dst), view[float32](src))
 		},
 	}
-	if g.TransB {
-		f.Name += ", transposed"
-	}
-	if g.Alpha != 1 {
-		f.Name += fmt.Sprintf(", times %g", g.Alpha)
-	} else {
+	f.Name += sourceOf(g)
+	if g.Alpha == 1 {
 		f.Unpack = func(dst, src []byte) { g.UnpackB(view[float32](dst), view[float32](src)) }
 	}
 	return f
+}
+
+// sourceOf says of a form how it is made of a product's right matrix.
+func sourceOf(g kernel.Gemm) (name string) {
+	if g.TransB {
+		name = ", transposed"
+	}
+	if g.Alpha != 1 {
+		name += fmt.Sprintf(", times %g", g.Alpha)
+	}
+	return name
 }
 
 // productOf serves the element types that have no fast kernels.

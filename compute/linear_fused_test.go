@@ -42,7 +42,7 @@ func TestFusedMatMul(t *testing.T) {
 		name := fmt.Sprintf("case %d, activation %q", i, c.activation)
 		expect(t, name, run(t, fused)[0], []int{2, 9, 100}, floats(want), 1e-5)
 
-		task, err := BindConstants(fused, func(i int) bool { return i == 1 })
+		task, err := BindConstants(fused, Constants{Is: func(i int) bool { return i == 1 }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -153,9 +153,9 @@ func intGemmOf(c *op.Call, q quantArgs) *kernel.IntGemm {
 // packedBytes reads a constant right matrix in panels, where there are kernels
 // for them.
 func packedBytes(q quantArgs) packer {
-	return func(c *op.Call, constant func(int) bool) (*Task, error) {
+	return func(c *op.Call, constants Constants) (*Task, error) {
 		g := intGemmOf(c, q)
-		if !kernel.BytePanels() || !constant(q.b) || elements(&c.In[q.b]) != g.K*g.N || g.K*g.N == 0 {
+		if !kernel.BytePanels() || !constants.Is(q.b) || elements(&c.In[q.b]) != g.K*g.N || g.K*g.N == 0 {
 			return bytesProduct(c, q)
 		}
 		g.PackedB = true

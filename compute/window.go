@@ -90,8 +90,8 @@ func plainConv(c *op.Call) (*Task, error) {
 // packedConv reads constant weights in panels where the convolution wants
 // them so.
 func packedConv(plain binder) packer {
-	return func(c *op.Call, constant func(int) bool) (*Task, error) {
-		if c.In[0].DType != dtype.F32 || !constant(1) || elements(&c.Out[0]) == 0 {
+	return func(c *op.Call, constants Constants) (*Task, error) {
+		if c.In[0].DType != dtype.F32 || !constants.Is(1) || elements(&c.Out[0]) == 0 {
 			return plain(c)
 		}
 		k, pre, err := fusedConvOf(c)

@@ -281,7 +281,7 @@ func (e *Executable) bind(k int) (*compute.Task, error) {
 			call.Out[i] = op.Arg{Type: v.Type, Layout: shape.RowMajor(v.Type.Shape)}
 		}
 	}
-	return compute.BindConstants(call, func(i int) bool { return e.mayPack(k, i) })
+	return compute.BindConstants(call, e.constants(k))
 }
 
 // constant returns the bytes of operand i of call k, if it is a constant: its

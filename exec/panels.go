@@ -48,12 +48,14 @@ type Constants interface {
 // executables of a model: what one has packed the others find. It may be used
 // from many goroutines.
 type Panels struct {
-	constants Constants
-	common    Common // nil: they are in memory of this process alone
+	constants  Constants
+	common     Common // nil: they are in memory of this process alone
+	compressed bool
 
-	mu      sync.Mutex
-	packed  map[panel][]byte
-	buffers []*memory.Buffer // that they lie in
+	mu       sync.Mutex
+	packed   map[panel][]byte
+	measured map[panel]int    // sizes that depend on the weight
+	buffers  []*memory.Buffer // that they lie in
 }
 
 // panel names a part of a weight in a form.
@@ -63,7 +65,13 @@ type panel struct {
 }
 
 // NewPanels makes an empty set of panels of the weights in a table.
-func NewPanels(c Constants) *Panels { return &Panels{constants: c, packed: map[panel][]byte{}} }
+func NewPanels(c Constants) *Panels {
+	return &Panels{constants: c, packed: map[panel][]byte{}, measured: map[panel]int{}}
+}
+
+// Compress makes tasks read large constants compressed, without loss, where
+// they can. It comes before the first program is compiled.
+func (p *Panels) Compress() { p.compressed = true }
 
 // NewCommonPanels makes an empty set of panels that lie in common memory, with
 // all other bytes that would have to be made of the table's weights. They go
@@ -149,11 +157,16 @@ func (p *Panels) source(key panel, v *ir.Value) ([]byte, error) {
 	return data[key.offset : key.offset+key.size : key.offset+key.size], nil
 }
 
-// packInto packs bytes at any address. Kernels read whole elements, so where
-// these lie across there is a copy for as long as it takes.
+// packInto packs bytes at any address.
 func (p *Panels) packInto(dst, src []byte, f *compute.Form, v *ir.Value) error {
+	return p.aligned(src, v, func(src []byte) { f.Pack(dst, src) })
+}
+
+// aligned gives bytes at any address to a kernel. Kernels read whole elements,
+// so where these lie across there is a copy for as long as it takes.
+func (p *Panels) aligned(src []byte, v *ir.Value, use func(src []byte)) error {
 	if uintptr(unsafe.Pointer(unsafe.SliceData(src)))%uintptr(max(1, v.Type.DType.Size())) == 0 {
-		f.Pack(dst, src)
+		use(src)
 		return nil
 	}
 	b, err := memory.Alloc(len(src), memory.Weights)
@@ -162,8 +175,35 @@ func (p *Panels) packInto(dst, src []byte, f *compute.Form, v *ir.Value) error {
 	}
 	copy(b.Bytes(), src)
 	err = p.constants.Spare(v, nil) // not there three times
-	f.Pack(dst, b.Bytes())
+	use(b.Bytes())
 	return errors.Join(err, b.Release())
+}
+
+// measure gives a form its size where that depends on the weight's bytes.
+func (p *Panels) measure(key panel, f *compute.Form, v *ir.Value) error {
+	if f.Measure == nil {
+		return nil
+	}
+	p.mu.Lock()
+	size, known := p.measured[key]
+	p.mu.Unlock()
+	if !known {
+		data, err := p.source(key, v)
+		if err == nil {
+			err = p.aligned(data, v, func(src []byte) { size = f.Measure(src) })
+		}
+		if err == nil {
+			err = p.constants.Spare(v, nil) // read again when it is packed
+		}
+		if err != nil {
+			return err
+		}
+		p.mu.Lock()
+		p.measured[key] = size
+		p.mu.Unlock()
+	}
+	f.Bytes = size
+	return nil
 }
 
 // restorer returns the panel from which all bytes of a weight can be made
@@ -244,7 +284,7 @@ func (e *Executable) findPanels() (scratch []int64, err error) {
 	}
 	e.packing.operands = operands
 	e.packing.collect(e.Program)
-	return scratch, nil
+	return scratch, e.packing.measure(e.panels)
 }
 
 // readRaw notes that a weight is read as it is, and reports whether that is
@@ -281,13 +321,29 @@ func (p *packing) collect(program *ir.Program) {
 	}
 }
 
-// mayPack reports whether operand i of call k may be read in a form.
-func (e *Executable) mayPack(k, i int) bool {
-	r := e.refs[k][i]
-	if e.panels == nil || r.space != plan.SpaceWeight || e.packing.raw[r.weight] {
-		return false
+// measure gives the forms their sizes.
+func (p *packing) measure(panels *Panels) error {
+	for _, v := range p.weights {
+		for _, key := range p.of[v] {
+			f := p.forms[key]
+			if err := panels.measure(key, &f, v); err != nil {
+				return err
+			}
+			p.forms[key] = f
+		}
 	}
-	return e.panels.constants.Has(r.weight) // and not a constant of this program alone
+	return nil
+}
+
+// constants are the operands of call k that may be read in a form.
+func (e *Executable) constants(k int) compute.Constants {
+	return compute.Constants{Compressed: e.panels != nil && e.panels.compressed, Is: func(i int) bool {
+		r := e.refs[k][i]
+		if e.panels == nil || r.space != plan.SpaceWeight || e.packing.raw[r.weight] {
+			return false
+		}
+		return e.panels.constants.Has(r.weight) // and not a constant of this program alone
+	}}
 }
 
 // Pack packs the constant operands that tasks read packed, unless an

@@ -32,6 +32,7 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("models", flag.ExitOnError)
 	names := flags.String("models", "", "models to run, by commas; all when empty")
 	threads := flags.String("threads", "1,2", "numbers of threads, by commas")
+	weights := flags.String("weights", "mapped", "how Tenure holds weights, by commas: mapped, compressed")
 	lights := flags.String("light", strings.Join(suite.LightFolders(), ","), "folders with light models, by commas")
 	list := flags.Bool("list", false, "name the models and end")
 	from := flags.Bool("from", false, "the arguments are files written by -json: print their results as one table")
@@ -45,6 +46,13 @@ func run(args []string) error {
 	counts, err := contest.Threads(*threads)
 	if err != nil {
 		return err
+	}
+	var held []string
+	for _, word := range strings.Split(*weights, ",") {
+		if word != "mapped" && word != "compressed" {
+			return fmt.Errorf("-weights: got %q, want mapped, compressed or both", *weights)
+		}
+		held = append(held, word)
 	}
 	all, err := suite.Choose(suite.Models(strings.Split(*lights, ",")), *names)
 	if err != nil {
@@ -63,14 +71,14 @@ func run(args []string) error {
 	defer os.RemoveAll(dir)
 	report := contest.NewReport()
 	for _, m := range all {
-		if err := measure(report, m, dir, counts, o); err != nil {
+		if err := measure(report, m, dir, counts, held, o); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
 	return print(report, *asJSON)
 }
 
-func measure(report *contest.Report, m suite.Model, dir string, threads []int, o contest.Options) error {
+func measure(report *contest.Report, m suite.Model, dir string, threads []int, held []string, o contest.Options) error {
 	dir = filepath.Join(dir, m.Name)
 	job, err := contest.Prepare(m.Name, dir, m.Build, m.Becomes)
 	if err != nil {
@@ -78,12 +86,14 @@ func measure(report *contest.Report, m suite.Model, dir string, threads []int, o
 	}
 	defer os.RemoveAll(dir)
 	for _, n := range threads {
-		row, err := job.Run(n, o)
-		if err != nil {
-			return err
+		for _, o.Weights = range held {
+			row, err := job.Run(n, o)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(os.Stderr, row.Progress())
+			report.Rows = append(report.Rows, row)
 		}
-		fmt.Fprintln(os.Stderr, row.Progress())
-		report.Rows = append(report.Rows, row)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 func planCommand() *cobra.Command {
 	var shapes []string
 	var asJSON bool
-	var svg, html string
+	var svg, html, weights string
 	threads, concurrent := 0, 0
 	cmd := &cobra.Command{
 		Use:   "plan MODEL",
@@ -36,7 +36,11 @@ and why. The plan was proved before it is shown.`,
 			if concurrent < 1 || concurrent > maxConcurrent {
 				return usagef("--max-concurrent: got %d, want 1 to %d", concurrent, maxConcurrent)
 			}
-			p, err := planOf(cmd, args[0], sizes, append(sessionOptions(threads), tenure.WithMaxConcurrent(concurrent)))
+			how, err := weightOptions(weights)
+			if err != nil {
+				return err
+			}
+			p, err := planOf(cmd, args[0], sizes, how, append(sessionOptions(threads), tenure.WithMaxConcurrent(concurrent)))
 			if err != nil {
 				return err
 			}
@@ -65,8 +69,23 @@ and why. The plan was proved before it is shown.`,
 	flags.StringVar(&svg, "svg", "", "draw the plan into `FILE`: time across, address up")
 	flags.StringVar(&html, "html", "", "write the drawing and the figures as a page into `FILE`")
 	flags.IntVar(&threads, "threads", 0, "workers per run (default: one per processor)")
+	addWeights(cmd, &weights)
 	flags.IntVar(&concurrent, "max-concurrent", 1, "runs at a time that the total counts, each with an arena of its own")
 	return cmd
+}
+
+// addWeights adds the flag that says how weights are held.
+func addWeights(cmd *cobra.Command, weights *string) {
+	cmd.Flags().StringVar(weights, "weights", "mapped", "`HOW` weights are held: mapped, read, or compressed (large matrices in about 27 of 32 bits)")
+}
+
+func weightOptions(how string) ([]tenure.Option, error) {
+	for word, w := range map[string]tenure.Weights{"mapped": tenure.Mapped, "read": tenure.Read, "compressed": tenure.Compressed} {
+		if word == how {
+			return []tenure.Option{tenure.WithWeights(w)}, nil
+		}
+	}
+	return nil, usagef("--weights: got %q, want mapped, read or compressed", how)
 }
 
 // maxConcurrent keeps sums of bytes far from overflow.
@@ -89,9 +108,9 @@ func sessionOptions(threads int) []tenure.SessionOption {
 	return nil
 }
 
-func planOf(cmd *cobra.Command, path string, shapes tenure.Shapes, opts []tenure.SessionOption) (*plan.Plan, error) {
+func planOf(cmd *cobra.Command, path string, shapes tenure.Shapes, how []tenure.Option, opts []tenure.SessionOption) (*plan.Plan, error) {
 	defer working("planning")()
-	m, err := tenure.Load(path)
+	m, err := tenure.Load(path, how...)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ type runFlags struct {
 	image      imageFlags
 	top        int
 	threads    int
+	weights    string
 	shared     bool
 	json       bool
 	stdin      io.Reader // the input that is called "-"
@@ -77,6 +78,7 @@ white, and an input of one channel gets the brightness. Its pixels become
 	flags.Float64SliceVar(&f.image.std, "std", nil, "what the rest is divided by, per channel: `NUMBER,...`")
 	flags.IntVar(&f.top, "top", 5, "how many of the largest elements are printed where an output is one row of floats or a few")
 	flags.IntVar(&f.threads, "threads", 0, "workers (default: one per processor)")
+	addWeights(cmd, &f.weights)
 	flags.BoolVar(&f.shared, "shared-weights", false, "read one copy of the weights with all processes that run the model so (Linux)")
 	flags.BoolVar(&f.json, "json", false, "print the answer as JSON, with the values of outputs of up to 1000 elements")
 	return cmd
@@ -97,11 +99,14 @@ func (f *runFlags) check() error {
 }
 
 func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error) {
-	done := working("loading " + filepath.Base(path))
-	var opts []tenure.Option
+	opts, err := weightOptions(f.weights)
+	if err != nil {
+		return err
+	}
 	if f.shared {
 		opts = append(opts, tenure.WithSharedWeights())
 	}
+	done := working("loading " + filepath.Base(path))
 	m, err := tenure.Load(path, opts...)
 	done()
 	if err != nil {

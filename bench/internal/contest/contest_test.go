@@ -163,8 +163,8 @@ func report() *Report {
 	const mib = 1 << 20
 	return &Report{Machine: "test machine", When: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Rows: []Row{
 		{Model: "small", Threads: 1, Difference: 1e-6, Largest: 12.5, Others: 0.25,
-			Tenure: Side{About: "Tenure, arena planned", Nanos: 1_500_000, Runs: 10, Base: 10 * mib, Idle: 12 * mib, Peak: 14 * mib},
-			ORT:    Side{About: "ONNX Runtime 1", Nanos: 1_000_000, Runs: 10, Base: 60 * mib, Idle: 63 * mib, Peak: 68 * mib},
+			Tenure: Side{About: "Tenure, arena planned", Nanos: 1_500_000, Load: 7_000_000, Runs: 10, Base: 10 * mib, Idle: 12 * mib, Peak: 14 * mib},
+			ORT:    Side{About: "ONNX Runtime 1", Nanos: 1_000_000, Load: 30_000_000, Runs: 10, Base: 60 * mib, Idle: 63 * mib, Peak: 68 * mib},
 			Calls: []engine.Call{
 				{Op: "add", Types: "f32[2] -> f32[2]", Nanos: 100_000},
 				{Op: "conv", Types: "f32[1,2,3] -> f32[1]", Nanos: 700_000},

@@ -24,10 +24,12 @@ type Options struct {
 	CPU    string // the highest instruction set that Tenure may use: TENURE_CPU
 	Arena  bool   // ONNX Runtime's memory arena, and one for Tenure's outputs
 	Into   bool   // outputs go into the same bytes on every run, instead of new ones
-	Turns  int    // turns of each engine
-	Millis int    // length of a turn
-	Peak   int    // runs whose peak is taken
-	Calls  bool   // how long each of Tenure's calls took, too
+
+	Weights string // how Tenure holds weights: "mapped" or "compressed"
+	Turns   int    // turns of each engine
+	Millis  int    // length of a turn
+	Peak    int    // runs whose peak is taken
+	Calls   bool   // how long each of Tenure's calls took, too
 
 	Between func() // runs in every turn, after both engines; may be nil
 }
@@ -129,7 +131,7 @@ func fill(in onnxfile.Input) (typ string, data []byte, err error) {
 
 // Run lets Tenure and ONNX Runtime run the model with a number of threads.
 func (j *Job) Run(threads int, o Options) (Row, error) {
-	row := Row{Model: j.name, Threads: threads, CPU: o.CPU, Weights: j.weights}
+	row := Row{Model: j.name, Held: o.Weights, Threads: threads, CPU: o.CPU, Weights: j.weights}
 	before := busy()
 	tenure, err := o.Start("Tenure")
 	if err != nil {
@@ -231,8 +233,11 @@ func (j *Job) load(p Player, threads int, o Options) ([]string, error) {
 
 // Load loads the model into a player.
 func (j *Job) Load(p Player, threads int, o Options) error {
-	r, err := p.Ask(engine.Request{Do: "load", Model: j.file, Threads: threads, Inputs: j.inputs, Outputs: j.outputs, Arena: o.Arena, Into: o.Into})
+	r, err := p.Ask(engine.Request{Do: "load", Model: j.file, Threads: threads, Inputs: j.inputs, Outputs: j.outputs, Arena: o.Arena, Into: o.Into, Weights: o.Weights})
 	p.Side.About, p.Side.Base, p.Side.Loaded = r.About, r.Before, r.After
+	if len(r.Nanos) > 0 {
+		p.Side.Load = r.Nanos[0]
+	}
 	return err
 }
 

@@ -23,6 +23,7 @@ type Side struct {
 	Runs   int    `json:"runs"`   // timed runs
 	Base   int64  `json:"base"`   // libraries and inputs are loaded, the model is not
 	Loaded int64  `json:"loaded"` // the model is loaded
+	Load   int64  `json:"load"`   // nanoseconds that loading took
 	Idle   int64  `json:"idle"`   // just before the first run
 	Peak   int64  `json:"peak"`   // the high-water mark of the first runs
 	turns  []int64
@@ -38,6 +39,7 @@ func (s Side) Grew() int64 { return s.Peak - s.Idle }
 // Row is one model with one number of threads.
 type Row struct {
 	Model   string `json:"model"`
+	Held    string `json:"held,omitempty"` // how Tenure held the weights
 	Threads int    `json:"threads"`
 	CPU     string `json:"cpu,omitempty"` // what Tenure's instruction set was limited to
 	Tenure  Side   `json:"tenure"`
@@ -80,9 +82,17 @@ func Machine() string {
 	return fmt.Sprintf("%s, %d processors, %s/%s", model, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 }
 
+// name is the model, and what is unusual about its row.
+func (r Row) name() string {
+	if r.Held == "compressed" {
+		return r.Model + ", compressed"
+	}
+	return r.Model
+}
+
 // Progress is a row in few words.
 func (r Row) Progress() string {
-	return fmt.Sprintf("%s, %d threads: %.3f ms, %.3f ms, ratio %.2f", r.Model, r.Threads, MS(r.Tenure.Nanos), MS(r.ORT.Nanos), Ratio(r.Tenure.Nanos, r.ORT.Nanos))
+	return fmt.Sprintf("%s, %d threads: %.3f ms, %.3f ms, ratio %.2f", r.name(), r.Threads, MS(r.Tenure.Nanos), MS(r.ORT.Nanos), Ratio(r.Tenure.Nanos, r.ORT.Nanos))
 }
 
 // WriteTable prints the report as a table.
@@ -92,12 +102,12 @@ func (r *Report) WriteTable(out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s, %s\n%s; %s\n\n", r.Machine, r.When.Format(time.RFC3339), r.Rows[0].Tenure.About, r.Rows[0].ORT.About)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "model\tthreads\tTenure ms\tORT ms\tratio\tpeak MiB\tORT\tratio\tgrowth\tORT\tdifference\tof\tothers\t")
+	fmt.Fprintln(t, "model\tthreads\tTenure ms\tORT ms\tratio\tpeak MiB\tORT\tratio\tgrowth\tORT\tload ms\tORT\tdifference\tof\tothers\t")
 	for _, row := range r.Rows {
 		a, b := row.Tenure, row.ORT
-		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.3f\t%.2f\t%.1f\t%.1f\t%.2f\t%.1f\t%.1f\t%.1e\t%.3g\t%.1f\t\n",
-			row.Model, row.Threads, MS(a.Nanos), MS(b.Nanos), Ratio(a.Nanos, b.Nanos),
-			mib(a.Took()), mib(b.Took()), Ratio(a.Took(), b.Took()), mib(a.Grew()), mib(b.Grew()),
+		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.3f\t%.2f\t%.1f\t%.1f\t%.2f\t%.1f\t%.1f\t%.0f\t%.0f\t%.1e\t%.3g\t%.1f\t\n",
+			row.name(), row.Threads, MS(a.Nanos), MS(b.Nanos), Ratio(a.Nanos, b.Nanos),
+			mib(a.Took()), mib(b.Took()), Ratio(a.Took(), b.Took()), mib(a.Grew()), mib(b.Grew()), MS(a.Load), MS(b.Load),
 			row.Difference, row.Largest, row.Others)
 	}
 	if err := t.Flush(); err != nil {
@@ -125,7 +135,7 @@ func (r Row) writeCalls(out io.Writer) error {
 		return nil
 	}
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "\n%s, %d threads\n", r.Model, r.Threads)
+	fmt.Fprintf(t, "\n%s, %d threads\n", r.name(), r.Threads)
 	for _, part := range [][]sum{
 		r.sums(func(c engine.Call) string { return c.Op }),
 		r.sums(func(c engine.Call) string { return c.Op + "  " + c.Types }),

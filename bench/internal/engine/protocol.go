@@ -14,8 +14,9 @@ type Request struct {
 	Threads      int      `json:"threads,omitempty"`
 	Inputs       []Input  `json:"inputs,omitempty"`
 	Outputs      []string `json:"outputs,omitempty"`
-	Arena        bool     `json:"arena,omitempty"` // load: released memory waits for the next run, in an arena
-	Into         bool     `json:"into,omitempty"`  // load: every run writes the outputs into the same bytes
+	Arena        bool     `json:"arena,omitempty"`   // load: released memory waits for the next run, in an arena
+	Into         bool     `json:"into,omitempty"`    // load: every run writes the outputs into the same bytes
+	Weights      string   `json:"weights,omitempty"` // load: how weights are held, "compressed" or as usual (Tenure only)
 	Milliseconds int      `json:"milliseconds,omitempty"`
 	Runs         int      `json:"runs,omitempty"`
 	Dir          string   `json:"dir,omitempty"`
@@ -37,7 +38,7 @@ type Input struct {
 type Reply struct {
 	Error string  `json:"error,omitempty"`
 	About string  `json:"about,omitempty"` // load: the engine and its settings
-	Nanos []int64 `json:"nanos,omitempty"` // run: the time of each run
+	Nanos []int64 `json:"nanos,omitempty"` // run: the time of each run; load: the time of loading
 	// The resident size in bytes: load says it before and after, peak
 	// before the first run and at the mark.
 	Before int64    `json:"before,omitempty"`

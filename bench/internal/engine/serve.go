@@ -119,7 +119,12 @@ func (s *server) load(q Request) (r Reply, err error) {
 	if r.Before, err = Resident("VmRSS"); err != nil {
 		return r, err
 	}
-	if s.model, err = tenure.Load(q.Model); err != nil {
+	start := time.Now()
+	weights, held := tenure.Mapped, "mapped"
+	if q.Weights == "compressed" {
+		weights, held = tenure.Compressed, q.Weights
+	}
+	if s.model, err = tenure.Load(q.Model, tenure.WithWeights(weights)); err != nil {
 		return r, err
 	}
 	opts := []tenure.SessionOption{tenure.WithThreads(q.Threads)}
@@ -136,12 +141,13 @@ func (s *server) load(q Request) (r Reply, err error) {
 	if _, err := s.session.PlanFor(context.Background(), s.operands()); err != nil {
 		return r, err
 	}
+	r.Nanos = []int64{time.Since(start).Nanoseconds()}
 	if q.Into {
 		if err := s.keep(); err != nil {
 			return r, err
 		}
 	}
-	r.About = fmt.Sprintf("Tenure, %s, weights mapped, %s", runtime.Version(), outputs)
+	r.About = fmt.Sprintf("Tenure, %s, weights %s, %s", runtime.Version(), held, outputs)
 	r.After, err = Resident("VmRSS")
 	return r, err
 }
