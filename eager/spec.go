@@ -220,11 +220,14 @@ type Window struct {
 
 func (w Window) attrs() []op.Attr {
 	var attrs []op.Attr
-	for name, list := range map[string][]int{"strides": w.Strides, "pads": w.Pads, "dilations": w.Dilations} {
+	given := func(name string, list []int) {
 		if len(list) > 0 {
 			attrs = append(attrs, op.Attr{Name: name, Value: intsOf(list)})
 		}
 	}
+	given("strides", w.Strides)
+	given("pads", w.Pads)
+	given("dilations", w.Dilations)
 	return attrs
 }
 

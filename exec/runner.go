@@ -231,6 +231,7 @@ func (e *PartError) Step() string {
 	return fmt.Sprintf("step %d, node %q (%s)", e.Call, e.Node, e.Op)
 }
 
+// Error names the step and what went wrong.
 func (e *PartError) Error() string { return e.Step() + ": " + e.Err.Error() }
 
 // Unwrap returns what went wrong.

@@ -25,6 +25,7 @@ type Unsupported struct {
 // maxNamed is how many nodes of one item the error text names.
 const maxNamed = 4
 
+// Error lists everything that is not supported.
 func (e *UnsupportedError) Error() string {
 	items := make([]string, len(e.Items))
 	for i, it := range e.Items {

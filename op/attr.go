@@ -24,6 +24,7 @@ const (
 
 var attrKindNames = [...]string{"", "int", "float", "string", "dtype", "ints", "floats", "strings"}
 
+// String returns the kind as programs and errors write it: "int", "floats".
 func (k AttrKind) String() string { return attrKindNames[k] }
 
 // KindOf returns the kind of an attribute value, 0 for a type no attribute has.

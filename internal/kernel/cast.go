@@ -18,9 +18,10 @@ type CastMode struct {
 const castChunk = 128
 
 // Cast converts elements [lo, hi) of src to the same elements of dst, as ONNX's Cast does: integers wrap; to bool is x != 0; floats round
-// once, to nearest even; floats to integers drop the fraction, or are rounded to nearest even for integers of less than a byte. What is then out of range, which ONNX leaves open, saturates at 32 bits, or 64
-// for a wider type, and keeps its lower bits; below zero an unsigned type saturates as the signed one does. NaN is 0. Where elements of less
-// than a byte are written, lo must start a byte. dst may be src exactly when both types have one size.
+// once, to nearest even; floats to integers drop the fraction, or are rounded to nearest even for integers of less than a byte. What is then
+// out of range, which ONNX leaves open, saturates at 32 bits, or 64 for a wider type, and keeps its lower bits; below zero an unsigned type
+// saturates as the signed one does. NaN is 0. Where elements of less than a byte are written, lo must start a byte. dst may be src exactly
+// when both types have one size.
 func Cast(dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
 	lo += castLane(dst, to, src, from, lo, hi)
 	if lo < hi {

@@ -9,7 +9,8 @@ import (
 )
 
 // lane is a loop over whole groups of elements, in assembly: the places of the result and of up to three operands, which are rows, or one
-// element where the lane says so. The zero lane does nothing. What a lane leaves of a row goes element by element, to the same bits.
+// element where the lane says so. The zero lane does nothing. What a lane leaves of a row goes element by element, to the same bits;
+// only of +0 and -0 a lane takes either for the larger.
 type lane struct {
 	step int // elements of a group
 	run  func(groups int, dst, x, y, z *byte)

@@ -45,6 +45,7 @@ type Bytes struct {
 	Lo, Hi int64
 }
 
+// String names the range and the space, as in "bytes [0,64) of the arena".
 func (b Bytes) String() string {
 	switch b.Space {
 	case plan.SpaceInput, plan.SpaceOutput:
