@@ -6,6 +6,7 @@ import (
 	"log"
 
 	"github.com/tenure-go/tenure/eager"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -91,6 +92,31 @@ func ExampleStack() {
 	defer batch.Release()
 	fmt.Println(batch.Shape(), a.Alive())
 	// Output: [2,1,2] false
+}
+
+// A loop whose results come from an arena takes memory once, whatever their size.
+func ExampleFrom() {
+	arena, err := memory.NewArena(1<<20, memory.Activations)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer arena.Close()
+	x, err := tensor.Full[float32](2, 100, 100)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer x.Release()
+	for range 10 {
+		s := eager.NewScope(eager.From(arena, eager.CopyOut))
+		y := s.Keep(s.ReduceSum(s.Mul(x, x), nil, false)) // copied out of the arena
+		if err := s.Close(); err != nil {
+			log.Fatal(err)
+		}
+		y.Release()
+	}
+	stats := arena.Stats()
+	fmt.Println(stats.Fresh, "taken,", stats.Reused, "reused,", stats.Buffers, "out")
+	// Output: 2 taken, 18 reused, 0 out
 }
 
 // A builder configures any operator of the table in steps.

@@ -10,7 +10,7 @@ import (
 )
 
 // A mapping of a few hundred kilobytes costs more to make, page by page, than to fill. So the last ones that came back wait for the
-// next allocation of about their size: at most cacheBytes of them together, and none once nothing has been taken for cacheTime.
+// next allocation of about their size: at most cacheBytes of them together, and none once none was taken or came back for cacheTime.
 // Larger mappings have huge pages, a few faults for the whole, and never wait.
 const (
 	hugeBytes  = 2 << 20 // the size of a huge page on the platforms that have them: from here on mappings ask for them
@@ -25,7 +25,7 @@ type mappings struct {
 	mu      sync.Mutex
 	waiting [][]byte // the one that came back last is the last
 	bytes   int
-	served  bool // one was taken since the timer last looked
+	touched bool // one was taken or came back since the timer last looked
 	ticking bool // a timer is set
 }
 
@@ -38,7 +38,7 @@ func (c *mappings) take(size int) []byte {
 		if m := c.waiting[i]; len(m) >= size && len(m)-size <= len(m)/4 {
 			c.waiting = slices.Delete(c.waiting, i, i+1)
 			c.count(-len(m))
-			c.served = true
+			c.touched = true
 			if invariant.Enabled {
 				checkPoison(m)
 			}
@@ -61,8 +61,9 @@ func (c *mappings) put(m []byte) error {
 	gone := c.drop(n)
 	c.waiting = append(c.waiting, m)
 	c.count(len(m))
+	c.touched = true // so that it waits at least once from one look to the next
 	if !c.ticking {
-		c.ticking, c.served = true, false
+		c.ticking = true
 		time.AfterFunc(cacheTime, c.tick)
 	}
 	c.mu.Unlock()
@@ -77,14 +78,14 @@ func (c *mappings) tick() {
 	mustGiveBack(surrenderAll(gone))
 }
 
-// sweep takes out everything if nothing was taken since the last time, and says whether anything is left.
+// sweep takes out everything if nothing was taken and nothing came back since the last time, and says whether anything is left.
 func (c *mappings) sweep() (gone [][]byte, again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.served {
+	if !c.touched {
 		gone = c.drop(len(c.waiting))
 	}
-	c.served, c.ticking = false, len(c.waiting) > 0
+	c.touched, c.ticking = false, len(c.waiting) > 0
 	return gone, c.ticking
 }
 

@@ -124,6 +124,9 @@ func TestCacheEndsWhenNothingIsTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if gone, again := c.sweep(); len(gone) != 0 || !again {
+		t.Errorf("after a time in which two came back: got %d that go, and another look %v, want none and one", len(gone), again)
+	}
 	m := c.take(100 << 10)
 	if gone, again := c.sweep(); len(gone) != 0 || !again || !c.ticking {
 		t.Errorf("after a time in which one was taken: got %d that go, and another look %v, want none and one", len(gone), again)

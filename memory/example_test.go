@@ -33,6 +33,20 @@ func ExampleVar() {
 	expvar.Publish("tenure.memory", memory.Var{})
 }
 
+// Small mappings that came back wait a moment for the next of their size, and are counted.
+func ExampleTrim() {
+	memory.Trim()
+	b, err := memory.Process(memory.Scratch).Alloc(1 << 20) // for who writes all of it
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := b.Release(); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(memory.Stats().Cached >= 1<<20, memory.Trim() >= 1<<20, memory.Stats().Cached)
+	// Output: true true 0
+}
+
 // An arena serves the same sizes from what came back.
 func ExampleArena() {
 	arena, err := memory.NewArena(1<<20, memory.Activations)
