@@ -36,6 +36,9 @@ func allocFrom(op string, src memory.Source, dt dtype.DType, s *shape.Shape) (*T
 	if err != nil {
 		return nil, fmt.Errorf("%s %s%s: %w", op, dt, s, err)
 	}
+	if bytes > 0 && dt.Bits() < 8 {
+		buf.Bytes()[bytes-1] = 0 // the bits behind the last element, which nobody writes: they were another's
+	}
 	return own(op, buf, dt, shape.RowMajor(s))
 }
 

@@ -220,3 +220,33 @@ func TestPackedElements(t *testing.T) {
 	wantErr(t, "from the middle of a byte", second(odd.Slice(Range{Start: 1, Stop: End})), ErrUnsupported)
 	release(t, x, row, odd)
 }
+
+// Bits behind the last element are zero, whatever was in the bytes before.
+func TestBitsBehindTheLastElement(t *testing.T) {
+	memorytest.Check(t)
+	arena, err := memory.NewArena(1<<20, memory.IO)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, src := range []memory.Source{memory.Process(memory.IO), arena} {
+		for range 3 { // what was given back comes again
+			full, err := Make(src, dtype.U8, shape.MustOf(2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			copy(full.bytes(), "\xff\xff")
+			release(t, full)
+			x, err := Make(src, dtype.U4, shape.MustOf(3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last := x.bytes()[1]; last != 0 {
+				t.Errorf("got %#x in the last byte, want zeros", last)
+			}
+			release(t, x)
+		}
+	}
+	if err := arena.Close(); err != nil {
+		t.Error(err)
+	}
+}
