@@ -11,9 +11,13 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
+
+// pooled are the operators whose library keeps what it needs in a sync.Pool, which the race detector empties at random.
+var pooled = map[string]bool{"regex_full_match": true}
 
 // bytesOf returns a copy of data as aligned bytes.
 func bytesOf[T any](data []T) []byte {
@@ -234,7 +238,7 @@ func run(t testing.TB, c *op.Call) []op.Arg {
 		checkGuard(t, name+" scratch", scratchGuard)
 		unchanged(what)
 		same(what)
-		if n := fewestAllocs(2, once); n != 0 {
+		if n := fewestAllocs(2, once); n != 0 && !(invariant.Race && pooled[name]) {
 			t.Fatalf("%s (%s): got %v allocations per run, want 0", name, what, n)
 		}
 		same(what + ", again")
