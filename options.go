@@ -41,8 +41,8 @@ const (
 //
 // Compressed takes nothing from the float32 matrices but what their exponents
 // repeat: results are the same, bit by bit. It makes the weights of products
-// that are bound by memory, those of a few rows, smaller by 15 per cent, and
-// loading longer.
+// that are bound by memory, those of a few rows, smaller by 15 per cent,
+// loading longer, and runs as long or up to some tens of per cent longer.
 func WithWeights(w Weights) Option { return func(o *loadOptions) { o.weights = w } }
 
 // WithSharedWeights makes all processes of a user that load the model with this

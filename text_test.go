@@ -138,8 +138,8 @@ func TestTextMoves(t *testing.T) {
 			t.Errorf("%s: %v", mv.op, err)
 			continue
 		}
-		got := runOnce(t, m, tenure.Inputs{"x": ofStrings(t, list[:6], 2, 1, 3), "y": ofStrings(t, list[6:], 2, 1, 3),
-			"x#": ofInts(t, numbers[:6], 2, 1, 3), "y#": ofInts(t, numbers[6:], 2, 1, 3)})
+		got := run(t, session(t, m), tenure.Inputs{"x": ofStrings(t, list[:6], 2, 1, 3), "y": ofStrings(t, list[6:], 2, 1, 3),
+			"x#": of(t, numbers[:6], 2, 1, 3), "y#": of(t, numbers[6:], 2, 1, 3)})
 		for i := range out {
 			if diff := movesDiffer(got[out[i]], got[outNumbers[i]], numberOf); diff != "" {
 				t.Errorf("%s(%s): output %d: %s", mv.op, strings.Join(mv.in, ", "), i, diff)
@@ -149,31 +149,6 @@ func TestTextMoves(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-// runOnce runs a model in a session of its own.
-func runOnce(t *testing.T, m *tenure.Model, in tenure.Inputs) tenure.Outputs {
-	t.Helper()
-	s, err := m.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	out, err := s.Run(context.Background(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
-func ofInts(t testing.TB, data []int64, dims ...int) *tensor.Tensor {
-	t.Helper()
-	x, err := tensor.Of(data, dims...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.Release() })
-	return x
 }
 
 // movesDiffer compares strings, or what was computed of their sizes, with
@@ -222,7 +197,7 @@ func TestTextOfUnknownSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	out := runOnce(t, m, tenure.Inputs{"words": ofStrings(t, []string{"the", "word", "A", "longest word"}, 4), "others": ofStrings(t, []string{"x", "word"}, 2)})
+	out := run(t, session(t, m), tenure.Inputs{"words": ofStrings(t, []string{"the", "word", "A", "longest word"}, 4), "others": ofStrings(t, []string{"x", "word"}, 2)})
 	defer out.Release()
 	rows, err := tensor.Strings(out["rows"])
 	if want := []string{"word", "longest word", "x", "word"}; err != nil || !slices.Equal(rows, want) || !slices.Equal(out["rows"].Shape().Sizes(), []int{4, 1, 12}) {
