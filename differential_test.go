@@ -168,7 +168,7 @@ func (d *randomProgram) count(ctx *pass.Context, e *exec.Executable, seen map[st
 		}
 	})
 	for i, v := range d.program.Body.Results {
-		if b := d.bounds[v]; fused && b.conv && b.off == 0 {
+		if b := d.bounds[v]; fused && b.fusible && b.off == 0 {
 			seen["exact after fusing"]++
 		}
 		if e.OutputInInput(i) >= 0 {
@@ -231,10 +231,10 @@ func (d *randomProgram) compare(t *rapid.T, pool *compute.Pool, seen map[string]
 
 // bound is what is known of a drawn value's elements.
 type bound struct {
-	size float64 // none is larger
-	off  float64 // none may be further from the reference; 0: they are equal
-	frac bool    // they may be no integers, or too large to be added exactly
-	conv bool    // they come from a convolution, and so perhaps from a fused one
+	size    float64 // none is larger
+	off     float64 // none may be further from the reference; 0: they are equal
+	frac    bool    // they may be no integers, or too large to be added exactly
+	fusible bool    // another kernel may have computed them: a fused convolution, or swish for x*sigmoid(x)
 }
 
 func (b bound) differs(want op.Arg, got []byte) string {
@@ -248,7 +248,7 @@ func (b bound) differs(want op.Arg, got []byte) string {
 	size := want.DType.Size()
 	for i := 0; i < len(got); i += size {
 		x, y := floatAt(got[i:i+size]), floatAt(want.Data[i:i+size])
-		if x == y || math.IsNaN(x) && math.IsNaN(y) || b.conv && math.Abs(x-y) <= b.off {
+		if x == y || math.IsNaN(x) && math.IsNaN(y) || b.fusible && math.Abs(x-y) <= b.off {
 			continue
 		}
 		return fmt.Sprintf("element %d: got %v, want %v", i/size, x, y)

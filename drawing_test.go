@@ -166,7 +166,7 @@ func (d *drawer) emitCall(b bound, c *ir.Call, args ...*ir.Value) []*ir.Value {
 	if b.size > exactly {
 		b.frac = true
 	}
-	if b.conv && b.frac {
+	if b.fusible && b.frac {
 		b.off = max(b.off, 1e-5*b.size)
 	}
 	for i, t := range sig.Results {
@@ -219,10 +219,13 @@ func (d *drawer) call(depth int) {
 }
 
 // saturate is the bound of a value between -1 and 1 that is no integer. Where
-// the operand comes from a convolution another kernel may have computed it.
+// the operand is fusible, so is it.
 func saturate(b bound) bound {
-	return bound{size: 1, off: min(b.off, 1), frac: true, conv: b.conv}
+	return bound{size: 1, off: min(b.off, 1), frac: true, fusible: b.fusible}
 }
+
+// saturated tells whether the values may be those of a sigmoid.
+func (b bound) saturated() bool { return b.frac && b.size <= 1 }
 
 func (d *drawer) unary(x *ir.Value) []*ir.Value {
 	b := d.bounds[x]
@@ -250,13 +253,19 @@ func (d *drawer) binary(x *ir.Value) []*ir.Value {
 		x, y = y, x
 	}
 	a, b := d.bounds[x], d.bounds[y]
-	sum := bound{a.size + b.size, a.off + b.off, a.frac || b.frac, a.conv || b.conv}
+	sum := bound{a.size + b.size, a.off + b.off, a.frac || b.frac, a.fusible || b.fusible}
 	switch name := rapid.SampledFrom([]string{"add", "add", "add", "sub", "mul", "max", "min", "sum"}).Draw(d.t, "binary"); name {
 	case "mul":
 		if a.size*b.size > 1<<30 {
 			return nil
 		}
-		return d.emit(bound{a.size * b.size, a.off*b.size + b.off*a.size, sum.frac, sum.conv}, "mul", nil, 1, x, y)
+		if a.saturated() || b.saturated() {
+			if d.looping {
+				return nil
+			}
+			sum.fusible = true // swish rounds once where sigmoid and mul round twice
+		}
+		return d.emit(bound{a.size * b.size, a.off*b.size + b.off*a.size, sum.frac, sum.fusible}, "mul", nil, 1, x, y)
 	default:
 		return d.emit(sum, name, nil, 1, x, y)
 	}
@@ -305,7 +314,7 @@ func (d *drawer) move(x *ir.Value) []*ir.Value {
 	case 6:
 		y := d.like(x, sameType(x))
 		c := d.bounds[y]
-		return d.emit(bound{max(b.size, c.size), max(b.off, c.off), b.frac || c.frac, b.conv || c.conv}, "concat", op.Attrs{attr("axis", int64(axis))}, 1, x, y)
+		return d.emit(bound{max(b.size, c.size), max(b.off, c.off), b.frac || c.frac, b.fusible || c.fusible}, "concat", op.Attrs{attr("axis", int64(axis))}, 1, x, y)
 	case 7:
 		dims := []int64{1, 2, 1, 1, 1, 1}
 		return d.emit(b, "expand", nil, 1, x, d.ints(dims[:d.n(1, 4)]...))
@@ -333,7 +342,7 @@ func (d *drawer) reduce(x *ir.Value) []*ir.Value {
 	axes := d.ints(d.i64(0, max(0, x.Type.Shape.Rank()-1)))
 	switch d.n(0, 3) {
 	case 0:
-		return d.emit(bound{b.size * n, b.off * n, b.frac, b.conv}, "reduce_sum", op.Attrs{attr("keepdims", d.i64(0, 1))}, 1, x, axes)
+		return d.emit(bound{b.size * n, b.off * n, b.frac, b.fusible}, "reduce_sum", op.Attrs{attr("keepdims", d.i64(0, 1))}, 1, x, axes)
 	case 1:
 		return d.emit(b, "reduce_max", op.Attrs{attr("keepdims", d.i64(0, 1))}, 1, x, axes)
 	case 2:
@@ -343,8 +352,8 @@ func (d *drawer) reduce(x *ir.Value) []*ir.Value {
 		if size > 1<<30 {
 			return nil
 		}
-		return d.emit(bound{size, 2 * b.off * b.size * n, b.frac, b.conv}, "matmul", nil, 1, x, d.like(x, func(y *ir.Value) bool {
-			return y.Type.DType == dtype.F32 && y.Type.Shape.Rank() > 0 && d.bounds[y].size <= b.size && d.bounds[y].off <= b.off && !d.bounds[y].frac && !d.bounds[y].conv
+		return d.emit(bound{size, 2 * b.off * b.size * n, b.frac, b.fusible}, "matmul", nil, 1, x, d.like(x, func(y *ir.Value) bool {
+			return y.Type.DType == dtype.F32 && y.Type.Shape.Rank() > 0 && d.bounds[y].size <= b.size && d.bounds[y].off <= b.off && !d.bounds[y].frac && !d.bounds[y].fusible
 		}))
 	}
 }
@@ -352,7 +361,7 @@ func (d *drawer) reduce(x *ir.Value) []*ir.Value {
 // pick draws a chain of values whose size depends on x, and a scalar made of
 // its end.
 func (d *drawer) pick(x *ir.Value) []*ir.Value {
-	if b := d.bounds[x]; b.conv || b.off > 0 {
+	if b := d.bounds[x]; b.fusible || b.off > 0 {
 		return nil
 	}
 	at := d.hidden("non_zero", nil, x)
@@ -422,7 +431,7 @@ func (d *drawer) choose(x *ir.Value) []*ir.Value {
 		return nil
 	}
 	d.visible = d.visible[:len(d.visible)-1]
-	return d.emit(bound{size: max(b.size, c.size), frac: b.frac || c.frac, conv: b.conv || c.conv}, "where", nil, 1, cond[0], x, y)
+	return d.emit(bound{size: max(b.size, c.size), frac: b.frac || c.frac, fusible: b.fusible || c.fusible}, "where", nil, 1, cond[0], x, y)
 }
 
 // network draws what convolutional networks are made of.
@@ -447,7 +456,7 @@ func (d *drawer) network(x *ir.Value) []*ir.Value {
 			return nil
 		}
 		c := s.Size(1)
-		return d.emit(bound{16*b.size + 20, 16 * b.off, b.frac, b.conv}, "batch_normalization", op.Attrs{attr("epsilon", 0.0)}, 1,
+		return d.emit(bound{16*b.size + 20, 16 * b.off, b.frac, b.fusible}, "batch_normalization", op.Attrs{attr("epsilon", 0.0)}, 1,
 			x, d.chosen(c, 1, 2, -1, 4), d.floats(c), d.chosen(c, -2, 0, 1), d.chosen(c, 1, 4, 0.25, 0.0625))
 	case 5, 6:
 		attrs := op.Attrs{attr("kernel_shape", d.list(spatial, 1, 3)), attr("strides", d.list(spatial, 1, 2)), attr("ceil_mode", d.i64(0, 1))}
@@ -544,7 +553,7 @@ func (d *drawer) branch(depth int) []*ir.Value {
 			y := d.like(x, sameType(x))
 			r.Results = append(r.Results, y)
 			b, was := d.bounds[y], bounds[i]
-			bounds[i] = bound{max(b.size, was.size), max(b.off, was.off), b.frac || was.frac, b.conv || was.conv}
+			bounds[i] = bound{max(b.size, was.size), max(b.off, was.off), b.frac || was.frac, b.fusible || was.fusible}
 		}
 		d.visible = d.visible[:visible:visible]
 	}
@@ -563,7 +572,7 @@ func (d *drawer) loop(depth int) []*ir.Value {
 	visible, outer, looping := d.visible, d.block, d.looping
 	var exact []*ir.Value
 	for _, v := range visible {
-		if b := d.bounds[v]; !b.conv && b.off == 0 && v.Type.DType == dtype.F32 {
+		if b := d.bounds[v]; !b.fusible && b.off == 0 && v.Type.DType == dtype.F32 {
 			exact = append(exact, v)
 		}
 	}
