@@ -56,8 +56,9 @@ func (a *assembler) softmaxKernels() {
 	a.expSumColumns()
 }
 
-// expFromPeak sets fnE to exp(fnX-peak), which is 1 at most. With instructions that take a power of two apart and put it together it is
-// 2^(d*log2(e)): the exponent is off by its last place, as the difference d is already.
+// expFromPeak sets fnE to exp(fnX-peak), which is 1 at most, and at the peak itself: no logarithm of a probability is above 0. With
+// instructions that take a power of two apart and put it together it is 2^(d*log2(e)): the exponent is off by its last place, as the
+// difference d is already.
 func (a *assembler) expFromPeak() {
 	a.ps("VSUBPS", smPeak, fnX, fnX)
 	if !a.masks {
@@ -68,8 +69,7 @@ func (a *assembler) expFromPeak() {
 	const fraction = 0x01 // what is above the next integer down
 	a.with("VMULPS", math.Log2E, fnX)
 	a.op("VREDUCEPS $%d, %s, %s", fraction, a.v(fnX), a.v(fnR))
-	a.horner(fnE, fnR, 0.0018775766948238015, 0.00898933969438076, 0.05582631751894951, 0.24015361070632935, 0.6931530833244324,
-		0.9999999403953552)
+	a.horner(fnE, fnR, 0.0018669525161385536, 0.009017480537295341, 0.055799514055252075, 0.2401645928621292, 0.6931512951850891, 1)
 	a.op("VSCALEFPS %s, %s, %s", a.v(fnX), a.v(fnE), a.v(fnE))
 }
 

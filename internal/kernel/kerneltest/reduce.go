@@ -168,6 +168,31 @@ func testSoftmax(t *testing.T) {
 	softmaxCase(t, "all masked", [3]int{1, 3, 1}, false, []float32{-inf, -inf, -inf})
 	softmaxCase(t, "NaN", [3]int{2, 2, 1}, false, []float32{float32(math.NaN()), 0, 1, 2})
 	softmaxCase(t, "far apart", [3]int{1, 3, 1}, true, []float32{3e38, -3e38, 0})
+	softmaxCertain(t)
+}
+
+// softmaxCertain has one element per row that counts: its probability is 1, and the logarithm of that is 0, neither of them nearly.
+func softmaxCertain(t *testing.T) {
+	inf := float32(math.Inf(1))
+	for _, dims := range [][3]int{{3, 1, 1}, {2, 3, 1}, {5, 40, 1}, {1, 1, 70}, {2, 3, 20}} {
+		x := make([]float32, dims[0]*dims[1]*dims[2])
+		want := map[bool][]float32{false: make([]float32, len(x)), true: make([]float32, len(x))}
+		for i := range x {
+			if x[i] = -12.25 + float32(i)/8; i/dims[2]%dims[1] > 0 {
+				x[i], want[true][i] = -inf, -inf
+			} else {
+				want[false][i] = 1
+			}
+		}
+		for log, want := range want {
+			spec := kernel.Softmax{Outer: dims[0], Axis: dims[1], Inner: dims[2], Log: log}
+			scratch, dst := make([]float64, spec.ScratchBytes()/8), make([]float32, len(x))
+			for i := range spec.Tiles() {
+				kernel.SoftmaxTile(&spec, i, scratch, dst, x)
+			}
+			wantEqual(t, dst, want)
+		}
+	}
 }
 
 func softmaxCase(t *testing.T, name string, dims [3]int, log bool, x []float32) {
