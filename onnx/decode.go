@@ -130,7 +130,7 @@ func (d *decoder) graph(in *field) (*graphProto, error) {
 		inputs:       room[valueProto](n[11]),
 		outputs:      room[valueProto](n[12]),
 		values:       room[valueProto](n[13]),
-		sparse:       n[15],
+		sparse:       room[string](n[15]),
 	}
 	for f := (field{}); m.next(&f); {
 		var err error
@@ -149,10 +149,29 @@ func (d *decoder) graph(in *field) (*graphProto, error) {
 			g.outputs, err = appendMessage(g.outputs, &f, valueFields, d.value)
 		case 13:
 			g.values, err = appendMessage(g.values, &f, valueFields, d.value)
+		case 15:
+			g.sparse, err = appendMessage(g.sparse, &f, sparseFields, d.sparseName)
 		}
 		m.fault(&f, err)
 	}
 	return g, m.err
+}
+
+// sparseName decodes of a sparse tensor what it is called.
+func (d *decoder) sparseName(m message, name *string) error {
+	for f := (field{}); m.next(&f); {
+		if f.num != 1 {
+			continue
+		}
+		var values tensorProto
+		in, err := f.message(tensorFields)
+		if err == nil {
+			err = d.tensor(in, &values)
+		}
+		m.fault(&f, err)
+		*name = values.name
+	}
+	return m.err
 }
 
 func (d *decoder) node(m message, n *nodeProto) error {

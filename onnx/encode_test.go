@@ -82,6 +82,14 @@ func encodeGraph(w *wireWriter, g *graphProto) {
 	writeAll(w, 11, g.inputs, encodeValue)
 	writeAll(w, 12, g.outputs, encodeValue)
 	writeAll(w, 13, g.values, encodeValue)
+	writeAll(w, 15, g.sparse, encodeSparse)
+}
+
+// encodeSparse writes a tensor f32[3] with a 7 in the middle.
+func encodeSparse(w *wireWriter, name *string) {
+	writeAll(w, 1, []tensorProto{{name: *name, dims: []int64{1}, dataType: 1, raw: []byte{0, 0, 0xe0, 0x40}}}, encodeTensor)
+	writeAll(w, 2, []tensorProto{{dims: []int64{1}, dataType: 7, raw: []byte{1, 0, 0, 0, 0, 0, 0, 0}}}, encodeTensor)
+	w.varint(3, 3)
 }
 
 func encodeNode(w *wireWriter, n *nodeProto) {

@@ -127,6 +127,9 @@ func (s *scope) reserve(g *graphProto) {
 	for i := range g.initializers {
 		s.taken[g.initializers[i].name] = true
 	}
+	for _, name := range g.sparse {
+		s.taken[name] = true
+	}
 	for i := range g.nodes {
 		for _, name := range g.nodes[i].outputs {
 			s.taken[name] = true
@@ -152,8 +155,11 @@ func (s *scope) graph(g *graphProto) error {
 }
 
 func (s *scope) initializers(g *graphProto) error {
-	if g.sparse > 0 {
-		s.missing.add("", 0, "sparse initializers", g.name)
+	for i, name := range g.sparse {
+		if name == "" {
+			return corruptf("sparse initializer %d has no name", i)
+		}
+		s.values[name] = &binding{init: &initializer{err: fmt.Errorf("sparse initializer: %w", op.ErrUnsupported)}}
 	}
 	for i := range g.initializers {
 		t := &g.initializers[i]
@@ -176,6 +182,7 @@ func (s *scope) initializers(g *graphProto) error {
 // have one are weights, as all were before IR version 4.
 func (s *scope) inputs(g *graphProto) error {
 	seen := map[string]bool{}
+	var fixed []string
 	for i := range g.inputs {
 		in := &g.inputs[i]
 		if in.name == "" {
@@ -186,6 +193,7 @@ func (s *scope) inputs(g *graphProto) error {
 		}
 		seen[in.name] = true
 		if s.values[in.name] != nil {
+			fixed = append(fixed, in.name)
 			continue
 		}
 		typ, text, err := typeOf(in, textWidthOf(in.name, g.inputs))
@@ -203,6 +211,10 @@ func (s *scope) inputs(g *graphProto) error {
 			s.text[v] = true
 		}
 		s.model.Inputs = append(s.model.Inputs, Value{in.name, typ, text})
+	}
+	if len(fixed) > 0 && s.model.IRVersion >= 4 {
+		s.model.Notes = append(s.model.Notes, fmt.Sprintf("values of inputs in the file are weights, which no run replaces: %s",
+			named(fixed)))
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ type graphProto struct {
 	doc          string
 	nodes        []nodeProto
 	initializers []tensorProto
-	sparse       int // number of sparse initializers
+	sparse       []string // names of sparse initializers
 	inputs       []valueProto
 	outputs      []valueProto
 	values       []valueProto
@@ -130,6 +130,11 @@ var (
 		12: {"output", kindMessage, true},
 		13: {"value_info", kindMessage, true},
 		15: {"sparse_initializer", kindMessage, true},
+	}
+	sparseFields = schema{
+		1: {"values", kindMessage, false}, // whose name is that of the whole
+		2: {"indices", kindMessage, false},
+		3: {"dims", kindVarint, true},
 	}
 	nodeFields = schema{
 		1: {"input", kindString, true},

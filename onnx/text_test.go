@@ -18,6 +18,7 @@ import (
 //	opset acme 1
 //	input x f32[2,n]
 //	init w f32[2] 1 2
+//	sparse s                                 // f32[3] with a 7 in the middle
 //	y, _ = Dropout(x, _, w) {seed = 1, list = [1,2], t = f32[1] 5, to = @to, body = graph} as "name"
 //	output y f32[2,n]
 //	value t f32[2]                           // declared types
@@ -135,6 +136,9 @@ func (p *textParser) statements(m *modelProto, g *graphProto, end rune) {
 			t := p.tensor()
 			t.name = name
 			g.initializers = append(g.initializers, t)
+		case "sparse":
+			p.advance()
+			g.sparse = append(g.sparse, p.name())
 		case "graph":
 			p.advance()
 			name := p.name()

@@ -17,7 +17,7 @@ type UnsupportedError struct {
 // Unsupported is one thing that is not supported, and where the model has it.
 type Unsupported struct {
 	Op     string // "Relu", "domain::Type"; "" for a value of the graph
-	Opset  int64  // of the operator's domain
+	Opset  int64  // of the operator's domain, 0 where the model imports none
 	Reason string
 	Nodes  []string // names of nodes or values, in the order of the model
 }
@@ -40,23 +40,34 @@ func (e *UnsupportedError) Unwrap() error { return op.ErrUnsupported }
 // String returns the item on one line.
 func (u Unsupported) String() string {
 	var b strings.Builder
-	if u.Op != "" {
+	switch {
+	case u.Op == "":
+	case u.Opset == 0:
+		fmt.Fprintf(&b, "%s: ", printable(u.Op))
+	default:
 		fmt.Fprintf(&b, "%s (opset %d): ", printable(u.Op), u.Opset)
 	}
 	fmt.Fprintf(&b, "%s (", u.Reason)
 	if n := len(u.Nodes); n > 1 {
 		fmt.Fprintf(&b, "%d times: ", n)
 	}
-	for i, name := range u.Nodes[:min(len(u.Nodes), maxNamed)] {
+	b.WriteString(named(u.Nodes))
+	b.WriteByte(')')
+	return b.String()
+}
+
+// named lists names, the first of many.
+func named(names []string) string {
+	var b strings.Builder
+	for i, name := range names[:min(len(names), maxNamed)] {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		fmt.Fprintf(&b, "%q", name)
 	}
-	if len(u.Nodes) > maxNamed {
+	if len(names) > maxNamed {
 		b.WriteString(", ...")
 	}
-	b.WriteByte(')')
 	return b.String()
 }
 
