@@ -127,6 +127,9 @@ func collect(opts []Option) (loadOptions, error) {
 	for _, f := range opts {
 		f(&o)
 	}
+	if o.weights < Mapped || o.weights > Compressed {
+		return o, fmt.Errorf("weights: got %d, want Mapped, Read or Compressed", o.weights)
+	}
 	if o.shared != nil {
 		return o, o.shared.check()
 	}
@@ -260,9 +263,13 @@ func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) 
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
+	o, err := configure(opts)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
 	var exe *exec.Executable
 	err = m.holding("plan", func() (err error) {
-		if exe, _, err = m.compile(ctx, target{types: types}, configure(opts)); err != nil {
+		if exe, _, err = m.compile(ctx, target{types: types}, o); err != nil {
 			return fmt.Errorf("plan: %w", err)
 		}
 		return nil

@@ -1,6 +1,7 @@
 package tenure
 
 import (
+	"fmt"
 	"runtime"
 	"time"
 
@@ -76,17 +77,35 @@ type sessionOptions struct {
 	outputs       memory.Source
 }
 
-func defaultSessionOptions() sessionOptions {
-	return sessionOptions{threads: runtime.GOMAXPROCS(0), maxConcurrent: 1, plans: 8, outputs: memory.Process(memory.IO)}
+// Every thread of a run has scratch, and every run an arena: these bounds keep
+// sums of their bytes far from overflow.
+const (
+	mostThreads    = 1 << 10
+	mostConcurrent = 1 << 16
+)
+
+func configure(opts []SessionOption) (sessionOptions, error) {
+	o := sessionOptions{threads: min(runtime.GOMAXPROCS(0), mostThreads), maxConcurrent: 1, plans: 8, outputs: memory.Process(memory.IO)}
+	for _, f := range opts {
+		f(&o)
+	}
+	if o.threads > mostThreads {
+		return o, fmt.Errorf("threads: got %d, want at most %d", o.threads, mostThreads)
+	}
+	if o.maxConcurrent > mostConcurrent {
+		return o, fmt.Errorf("concurrent runs: got %d, want at most %d", o.maxConcurrent, mostConcurrent)
+	}
+	return o, nil
 }
 
 // WithThreads sets how many workers run a step, the caller's goroutine among
-// them: at least 1, by default GOMAXPROCS. Results do not depend on it.
+// them: at least 1 and at most 1024, by default GOMAXPROCS. Results do not
+// depend on it.
 func WithThreads(n int) SessionOption { return func(o *sessionOptions) { o.threads = max(n, 1) } }
 
 // WithMaxConcurrent sets how many runs may be under way at once, each with an
-// arena of its own: at least 1, which is the default. Further calls of Run
-// wait.
+// arena of its own: at least 1, which is the default, and at most 65536.
+// Further calls of Run wait.
 func WithMaxConcurrent(n int) SessionOption {
 	return func(o *sessionOptions) { o.maxConcurrent = max(n, 1) }
 }

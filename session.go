@@ -48,20 +48,15 @@ type frozen struct {
 	bytes []byte
 }
 
-func configure(opts []SessionOption) sessionOptions {
-	o := defaultSessionOptions()
-	for _, f := range opts {
-		f(&o)
-	}
-	return o
-}
-
 // NewSession makes a session on the model. The caller closes it.
 func (m *Model) NewSession(opts ...SessionOption) (*Session, error) {
+	o, err := configure(opts)
+	if err != nil {
+		return nil, fmt.Errorf("new session: %w", err)
+	}
 	if err := m.retain("new session"); err != nil {
 		return nil, err
 	}
-	o := configure(opts)
 	s := &Session{model: m, opts: o, pool: compute.NewPool(o.threads), slots: make(chan *exec.Slot, o.maxConcurrent),
 		compiling: make(chan struct{}, 1)}
 	for range o.maxConcurrent {
