@@ -87,7 +87,8 @@ func (f *fuser) beforeProduct(c *ir.Call, local map[*ir.Call]bool) {
 		return
 	}
 	r, a, b := c.Results[0].Type, c.Args[0].Value.Type, c.Args[1].Value
-	if r.DType != dtype.F32 || !r.IsStatic() || a.Shape.Rank() < 2 || b.Type.Shape.Rank() < 2 {
+	// A static result says nothing about the axis that is summed over, which may have a size that depends on data.
+	if r.DType != dtype.F32 || !r.IsStatic() || !a.IsStatic() || a.Shape.Rank() < 2 || b.Type.Shape.Rank() < 2 {
 		return
 	}
 	prev := f.onlyFeeds(b, local)
