@@ -16,6 +16,7 @@ import (
 	"expvar"
 	"fmt"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -47,15 +48,29 @@ func main() {
 	http.Handle("/", s)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	server := &http.Server{Addr: "localhost:8080"}
-	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.Background()) }) // requests that have begun are answered
-	log.Printf("%s: %v -> %v at http://%s", os.Args[1], s.model.Inputs(), s.model.Outputs(), server.Addr)
-	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+	l, err := net.Listen("tcp", "localhost:8080")
+	if err != nil {
 		log.Fatal("serve: ", err)
 	}
-	if err := s.close(); err != nil {
+	log.Printf("%s: %v -> %v at http://%s", os.Args[1], s.model.Inputs(), s.model.Outputs(), l.Addr())
+	if err := errors.Join(serve(ctx, l, http.DefaultServeMux), s.close()); err != nil {
 		log.Fatal("serve: ", err)
 	}
+}
+
+// serve answers until ctx ends, and returns when every request that has begun is answered: until then the handler needs its session.
+func serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	server := &http.Server{Handler: h}
+	answered := make(chan error, 1)
+	context.AfterFunc(ctx, func() {
+		wait, cancel := context.WithTimeout(context.Background(), 2*patience)
+		defer cancel()
+		answered <- server.Shutdown(wait)
+	})
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-answered // Serve does not wait for it
 }
 
 // service is an http.Handler over a model with one input.
@@ -102,9 +117,14 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, err := s.run(ctx, numbers)
 	switch {
 	case err == nil:
+		body, err := json.Marshal(answer) // before the header is sent: JSON has no NaN
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			log.Print("serve: ", err) // the header is sent already
+		if _, err := w.Write(body); err != nil {
+			log.Print("serve: ", err)
 		}
 	case errors.Is(err, tenure.ErrInput), errors.Is(err, tenure.ErrShape):
 		http.Error(w, err.Error(), http.StatusBadRequest)

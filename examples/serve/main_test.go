@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
@@ -78,6 +82,64 @@ func TestClientsThatGo(t *testing.T) {
 	cancel()
 	if _, err := s.run(gone, make([]float32, 64)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+// TestAnswersWithoutJSON sends numbers at which the model overflows: the answer is an error, and not nothing.
+func TestAnswersWithoutJSON(t *testing.T) {
+	memorytest.Check(t)
+	w := post(start(t), "["+strings.Repeat("3e38,-3e38,", 31)+"3e38,3e38]")
+	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "unsupported value: NaN") {
+		t.Errorf("got code %d and %q, want 500 and the value that JSON does not have", w.Code, w.Body)
+	}
+}
+
+// TestEndOfService ends the service while a request is under way.
+func TestEndOfService(t *testing.T) {
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	begun, release, ended := make(chan bool), make(chan bool), make(chan error, 1)
+	go func() {
+		ended <- serve(ctx, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			close(begun)
+			<-release
+			_, _ = io.WriteString(w, "an answer")
+		}))
+	}()
+	body := make(chan string, 1)
+	go func() {
+		r, err := http.Get("http://" + l.Addr().String())
+		if err != nil {
+			body <- err.Error()
+			return
+		}
+		defer r.Body.Close()
+		data, err := io.ReadAll(r.Body)
+		body <- fmt.Sprint(string(data), err)
+	}()
+	<-begun
+	stop()
+	for refused := false; !refused; { // the listener is closed when the end has begun
+		c, err := net.Dial("tcp", l.Addr().String())
+		if refused = err != nil; !refused {
+			c.Close()
+		}
+	}
+	select {
+	case err := <-ended:
+		close(release)
+		t.Fatalf("got an end (%v), want one after the request is answered", err)
+	case <-time.After(20 * time.Millisecond): // in which a wrong end would come
+	}
+	close(release)
+	if got := <-body; got != "an answer<nil>" {
+		t.Errorf("got %q, want the answer", got)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 
