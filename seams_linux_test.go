@@ -57,7 +57,7 @@ func newOwner(t *testing.T) *share.Owner {
 	return o
 }
 
-func lent(t *testing.T, o *share.Owner, n int) *tensor.Tensor {
+func lent(t *testing.T, o *share.Owner, n int, first float32) *tensor.Tensor {
 	t.Helper()
 	x, err := tensor.Make(o, dtype.F32, shape.MustOf(n))
 	if err != nil {
@@ -68,7 +68,7 @@ func lent(t *testing.T, o *share.Owner, n int) *tensor.Tensor {
 		t.Fatal(err)
 	}
 	for i := range w.Data {
-		w.Data[i] = float32(i)
+		w.Data[i] = first + float32(i)
 	}
 	w.Release()
 	return x
@@ -109,7 +109,7 @@ func untilFree(t *testing.T, o *share.Owner, want bool) {
 func TestReceivedThenExported(t *testing.T) {
 	owner, here, there := ends(t)
 	for _, exportFirst := range []bool{true, false} {
-		x := lent(t, owner, 100)
+		x := lent(t, owner, 100, 0)
 		r := handOver(t, here, there, x)
 		release(t, x)
 		m, err := dlpack.Export(r)
@@ -140,6 +140,54 @@ func TestReceivedThenExported(t *testing.T) {
 		}
 		release(t, last)
 		untilFree(t, owner, true)
+	}
+}
+
+// TestReceivedIntoThenExported: what a library still has of a tensor keeps it from being used again, and the struct that the library
+// sees is never that of the tensor before.
+func TestReceivedIntoThenExported(t *testing.T) {
+	owner, here, there := ends(t)
+	var r share.Received
+	receive := func(first float32) {
+		t.Helper()
+		x := lent(t, owner, 100, first)
+		if err := here.Offer(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+		release(t, x)
+		if err := there.ReceiveInto(t.Context(), &r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var before *tensor.Tensor
+	for i := range 6 {
+		receive(float32(i))
+		if held := i%2 == 1; held == (r.Tensor == before) && i > 0 {
+			t.Errorf("round %d: got the same tensor %v, want %v", i, r.Tensor == before, !held)
+		}
+		before = r.Tensor
+		m, err := dlpack.Export(r.Tensor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := dlpack.Import(m, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release(t, r.Tensor)
+		if i%2 == 0 { // the library has it while the next one comes
+			defer func() {
+				if got := must(tensor.Float32s(back)); got[0] != float32(i) || got[99] != float32(i+99) {
+					t.Errorf("the library's tensor %d: got %v and %v, want %d and on", i, got[0], got[99], i)
+				}
+				release(t, back)
+			}()
+			continue
+		}
+		if got := must(tensor.Float32s(back)); got[0] != float32(i) || got[99] != float32(i+99) {
+			t.Errorf("the library's tensor %d: got %v and %v, want %d and on", i, got[0], got[99], i)
+		}
+		release(t, back)
 	}
 }
 
@@ -250,7 +298,7 @@ func TestRunIntoASharedArena(t *testing.T) {
 // TestOfferedThenDonated: what was offered is never written again, not even after every lease is back.
 func TestOfferedThenDonated(t *testing.T) {
 	owner, here, there := ends(t)
-	x := lent(t, owner, 1000)
+	x := lent(t, owner, 1000, 0)
 	r := handOver(t, here, there, x)
 	for _, back := range []bool{false, true} {
 		if back {
@@ -278,7 +326,7 @@ func TestOfferedThenDonated(t *testing.T) {
 		t.Errorf("got %v, want -7", got[7])
 	}
 	release(t, y)
-	w := lent(t, owner, 10)
+	w := lent(t, owner, 10, 0)
 	view, err := tensor.Write[float32](w)
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ type storage struct {
 	giveUp  func()   // how bytes that others took go back; nil for ours and for imported ones that nobody wants back
 	pool    *pool    // the arena that data is from, nil for none
 	whole   *storage // the memory of the class that it is a part of, then
-	purpose Purpose
+	renewal *renewal // of a buffer that can serve again, nil for the others
 	label   string
 	id      uint64
 	net     runtime.Cleanup
@@ -44,6 +44,8 @@ type storage struct {
 
 	mu    sync.Mutex // guards first and the chain of records
 	first uint32     // the handles on this buffer
+
+	purpose Purpose // here it fills a gap
 
 	before, after *storage // neighbours among the live buffers
 }
@@ -360,7 +362,9 @@ func (s *storage) drop() bool {
 }
 
 func (s *storage) free() {
-	s.net.Stop()
+	if s.renewal == nil {
+		s.net.Stop()
+	}
 	live.remove(s)
 	switch {
 	case s.pool != nil:
@@ -368,9 +372,13 @@ func (s *storage) free() {
 		s.data = nil
 		s.pool.put(s, len(data))
 	case s.purpose == noPurpose:
-		s.data = nil
-		if s.giveUp != nil {
-			s.giveUp()
+		giveUp := s.giveUp
+		s.data, s.giveUp = nil, nil
+		if giveUp != nil {
+			giveUp()
+		}
+		if s.renewal != nil {
+			s.vacated()
 		}
 	case s.giveUp != nil: // of Own
 		n := len(s.data)

@@ -60,6 +60,7 @@ func OnLeak(hook func(Leak)) (old func(Leak)) {
 // and a hold without a handle gives no sign of its reader: those bytes stay, until the last use ends. Handles that were given
 // up and that only foreign code still uses are as they should be.
 func (s *storage) dropped() {
+	s.unpark()
 	info, held := s.info()
 	if !held {
 		return

@@ -103,9 +103,11 @@ func (b *Buffer) Info() BufferInfo {
 func (s *storage) info() (info BufferInfo, ok bool) {
 	state := s.state.Load()
 	info = BufferInfo{
-		ID: s.id, Bytes: s.size, Purpose: s.purpose, Label: s.label,
-		Flags: Flags(state &^ holdersMask), Holders: int(state & holdersMask), Handles: s.handles(), Site: s.site.String(),
+		Bytes: s.size, Purpose: s.purpose, Flags: Flags(state &^ holdersMask), Holders: int(state & holdersMask), Handles: s.handles(),
 	}
+	s.mu.Lock() // somebody may renew it
+	defer s.mu.Unlock()
+	info.ID, info.Label, info.Site = s.id, s.label, s.site.String()
 	return info, info.Holders > 0
 }
 
@@ -133,6 +135,9 @@ func (s *storage) chain(r *record) {
 		recordAt(s.first).prev = r.index
 	}
 	s.first = r.index
+	if s.renewal != nil && s.renewal.record == 0 {
+		s.renewal.record = r.index
+	}
 }
 
 func (s *storage) unchain(r *record) {

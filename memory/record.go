@@ -153,8 +153,8 @@ func (r *record) retire() {
 	}
 	gen := w & genMask
 	r.word.Store(gen + genUnit | stateFree)
-	if gen+genUnit != genMask {
-		putRecord(r) // a record in its last generation is never used again: the next would be the first
+	if gen+genUnit != genMask && !s.park(r) { // a record in its last generation is never used again: the next would be the first
+		putRecord(r)
 	}
 	s.drop()
 	if attached != nil {

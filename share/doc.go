@@ -32,7 +32,8 @@
 // but that of the socket. If the owner dies, what consumers hold stays as it was: the kernel keeps the pages for them.
 //
 // A received tensor is never exclusive. Its views and exports (DLPack) keep the lease too. Closing a connection takes nothing
-// away from anybody: it lives on until what is out has come back.
+// away from anybody: it lives on until what is out has come back. A consumer that is done with each tensor before it receives the
+// next saves the collector all work by [Peer.ReceiveInto].
 //
 // Empty arenas stay for the next tensors. [Owner.Collect] gives them back, and so does an allocation that finds no room.
 //

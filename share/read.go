@@ -27,6 +27,7 @@ const quiet = 10 * time.Millisecond
 type reading struct {
 	role    chan struct{}   // holds a token while nobody reads
 	packet  []byte          // of whoever has the role
+	label   string          // of the last offer, so likely that of the next one
 	waiters atomic.Int32    // goroutines in await
 	waits   atomic.Uint64   // calls of await so far
 	watched <-chan struct{} // ends the context whose end interrupts; whoever has the role may change it

@@ -1,7 +1,6 @@
 package share
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,17 +8,7 @@ import (
 
 	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/internal/osmem"
-	"github.com/tenure-go/tenure/memory"
-	"github.com/tenure-go/tenure/tensor"
 )
-
-// Received is a tensor from another process. Releasing the tensor, and all views and exports of it, returns the lease.
-type Received struct {
-	Tensor *tensor.Tensor // read-only; the caller's to release
-	Label  string
-	peer   *Peer
-	serial uint64 // 0: it came inside the message
-}
 
 // view is an arena of the peer's, mapped here for reading.
 type view struct {
@@ -50,69 +39,12 @@ const maxSpare = 64
 // cost is what an inline tensor takes while it waits, one without elements too.
 func (a *arrival) cost() int { return len(a.data) + 1024 }
 
-// Receive returns the next tensor that the peer offers, and waits for it until ctx ends. After the peer's orderly end it is
-// [io.EOF]. What was offered before an end or a death still comes.
-func (p *Peer) Receive(ctx context.Context) (*Received, error) {
-	for {
-		p.mu.Lock()
-		if len(p.inbox) > 0 {
-			a := p.inbox[0]
-			p.inbox[0] = arrival{}
-			if p.inbox = p.inbox[1:]; len(p.inbox) == 0 {
-				p.inbox = p.boxes[:0] // from the front again
-			}
-			if a.lease == nil {
-				p.inline -= a.cost()
-				wake(p.room)
-			}
-			if len(p.inbox) > 0 {
-				wake(p.arrived) // for another receiver
-			}
-			p.mu.Unlock()
-			return p.deliver(a)
-		}
-		err := p.err
-		p.mu.Unlock()
-		if err != nil {
-			wake(p.arrived)
-			if errors.Is(err, io.EOF) {
-				return nil, io.EOF
-			}
-			return nil, fmt.Errorf("share receive: %w", err)
-		}
-		if err := p.await(ctx, p.arrived); err != nil {
-			return nil, fmt.Errorf("share receive: %w", err)
-		}
-	}
-}
-
 // wake leaves a token in a channel of capacity 1.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// deliver makes a tensor of an arrival.
-func (p *Peer) deliver(a arrival) (*Received, error) {
-	crashAt(26)
-	m := &a.offer
-	r := &Received{Label: m.label, peer: p, serial: m.serial}
-	var err error
-	if a.lease == nil {
-		r.Tensor, err = tensor.FromBytes(m.dt, m.layout.Shape(), a.data)
-	} else {
-		buf := memory.Adopt(a.lease.view.data[m.offset:m.offset+m.bytes], memory.Imported|memory.ReadOnly, a.lease.giveUp)
-		buf.SetLabel(m.label)
-		r.Tensor, err = tensor.FromBuffer(buf, m.first, m.dt, m.layout)
-		release(buf) // the tensor has a hold of its own; without one this returns the lease
-	}
-	if err != nil {
-		return nil, fmt.Errorf("share receive: %w", err)
-	}
-	crashAt(27)
-	return r, nil
 }
 
 // giveUp returns a lease; nil is that of an inline tensor. It does not block: the last release of a tensor may be anywhere.
@@ -280,10 +212,11 @@ func (p *Peer) offered(h header, body []byte) error {
 		return malformed("got %d offers for one question", h.count)
 	}
 	for i := range h.count {
-		m, err := parseOffer(body[i*offerBytes:])
+		m, err := parseOffer(body[i*offerBytes:], p.reading.label)
 		if err != nil {
 			return err
 		}
+		p.reading.label = m.label
 		data := body[h.count*offerBytes:]
 		if m.serial != 0 && len(data) != 0 || m.serial == 0 && (h.count != 1 || len(data) != m.bytes) {
 			return malformed("got %d bytes behind %d offers", len(data), h.count)

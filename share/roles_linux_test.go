@@ -189,7 +189,11 @@ func (s *stamper) runUntil(stop <-chan struct{}) error {
 // offer builds one tensor and offers it to all.
 func (s *stamper) offer() error {
 	s.stamp++
-	x, err := tensor.Make(s.o, dtype.U32, shape.MustOf(1+s.random.IntN(1<<14)))
+	n := 1 << 12 // often, so that what a consumer receives into is like what it had
+	if s.random.IntN(2) == 0 {
+		n = 1 + s.random.IntN(1<<14)
+	}
+	x, err := tensor.Make(s.o, dtype.U32, shape.MustOf(n))
 	if errors.Is(err, tensor.ErrLimit) { // consumers hold it all; some of them may be stopped in the middle of dying
 		time.Sleep(time.Millisecond)
 		return nil
@@ -277,6 +281,7 @@ type checker struct {
 	random   *rand.Rand
 	forward  bool
 	held     []*Received
+	spare    []*Received // to receive into
 	claiming sync.Mutex
 }
 
@@ -294,6 +299,7 @@ func (c *checker) take(ctx context.Context, r *Received) {
 		i := c.random.IntN(len(c.held))
 		check(c.held[i], "before its release")
 		_ = c.held[i].Tensor.Release()
+		c.spare = append(c.spare, c.held[i])
 		c.held = append(c.held[:i], c.held[i+1:]...)
 	}
 }
@@ -305,7 +311,15 @@ func (c *checker) receive(ctx context.Context) (*Received, error) {
 		ctx, cancel = context.WithTimeout(ctx, 2*time.Millisecond)
 		defer cancel()
 	}
-	return c.p.Receive(ctx)
+	if len(c.spare) == 0 || c.random.IntN(4) == 0 {
+		return c.p.Receive(ctx)
+	}
+	r := c.spare[len(c.spare)-1]
+	if err := c.p.ReceiveInto(ctx, r); err != nil {
+		return nil, err
+	}
+	c.spare = c.spare[:len(c.spare)-1]
+	return r, nil
 }
 
 func (c *checker) releaseAll(when string) {

@@ -299,8 +299,8 @@ func appendDims(b []byte, dims []int) []byte {
 }
 
 // parseOffer reads one tensor and holds it to its own bounds: every element within its block. Whether the block is within an
-// arena only the connection knows.
-func parseOffer(b []byte) (m offer, err error) {
+// arena only the connection knows. A label that is the likely one makes no object.
+func parseOffer(b []byte, likely string) (m offer, err error) {
 	m.serial, m.arena = le.Uint64(b), le.Uint64(b[8:])
 	offset, size, first := le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[48:])
 	m.generation = le.Uint32(b[32:])
@@ -334,7 +334,7 @@ func parseOffer(b []byte) (m offer, err error) {
 	if err := m.checkPlace(); err != nil {
 		return m, err
 	}
-	m.label, err = parseLabel(b[192:248])
+	m.label, err = parseLabel(b[192:248], likely)
 	return m, err
 }
 
@@ -383,13 +383,16 @@ func (m *offer) checkPlace() error {
 	return nil
 }
 
-func parseLabel(b []byte) (string, error) {
+func parseLabel(b []byte, likely string) (string, error) {
 	end := bytes.IndexByte(b, 0)
 	if end < 0 {
 		end = len(b)
 	}
 	if anySet(b[end:]) || !utf8.Valid(b[:end]) {
 		return "", malformed("got an offer with the label %q, want UTF-8 padded with zeros", b)
+	}
+	if string(b[:end]) == likely {
+		return likely, nil
 	}
 	return string(b[:end]), nil
 }

@@ -31,7 +31,7 @@ func TestOfferGoesThrough(t *testing.T) {
 		if len(b) != offerBytes {
 			t.Fatalf("an offer takes %d bytes, want %d", len(b), offerBytes)
 		}
-		got, err := parseOffer(b)
+		got, err := parseOffer(b, "")
 		if err != nil || got != m {
 			t.Errorf("got %+v, %v, want %+v", got, err, m)
 		}
@@ -73,7 +73,7 @@ func TestMalformedOffers(t *testing.T) {
 		m := someOffer(t)
 		b := m.append(nil)
 		copy(b[c.at:], c.bytes)
-		if _, err := parseOffer(b); !errors.Is(err, ErrPeer) || !strings.Contains(err.Error(), c.want) {
+		if _, err := parseOffer(b, ""); !errors.Is(err, ErrPeer) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want ErrPeer with %q", name, err, c.want)
 		}
 	}
@@ -161,7 +161,7 @@ func TestOffersReachNothingBeyondTheirBlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := offer{serial: 1, arena: 1, dt: dtype.I16, layout: l, bytes: rapid.IntRange(0, 200).Draw(t, "bytes"), first: rapid.IntRange(0, 200).Draw(t, "first")}
-		_, err = parseOffer(m.append(nil))
+		_, err = parseOffer(m.append(nil), "")
 		low, high := math.MaxInt, math.MinInt
 		reach(sizes, strides, m.first/1, &low, &high)
 		inside := high == math.MinInt || low >= 0 && high+2 <= m.bytes
@@ -214,7 +214,7 @@ func FuzzParse(f *testing.F) {
 		case kindOffer:
 			for i := range h.count {
 				b := body[i*offerBytes : (i+1)*offerBytes]
-				m, err := parseOffer(b)
+				m, err := parseOffer(b, "")
 				if err != nil {
 					continue
 				}
@@ -265,12 +265,12 @@ func TestReasons(t *testing.T) {
 // TestInlineOffersAreExact: the bytes behind an inline offer are its elements and nothing else.
 func TestInlineOffersAreExact(t *testing.T) {
 	m := offer{dt: dtype.U16, layout: shape.RowMajor(shape.MustOf(2, 3)), bytes: 12}
-	if _, err := parseOffer(m.append(nil)); err != nil {
+	if _, err := parseOffer(m.append(nil), ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, wrong := range []offer{{bytes: 14, first: 2}, {bytes: 14}, {bytes: 10}} {
 		wrong.dt, wrong.layout = m.dt, m.layout
-		if _, err := parseOffer(wrong.append(nil)); !errors.Is(err, ErrPeer) || !strings.Contains(err.Error(), "inline offer") {
+		if _, err := parseOffer(wrong.append(nil), ""); !errors.Is(err, ErrPeer) || !strings.Contains(err.Error(), "inline offer") {
 			t.Errorf("from byte %d of %d on: got %v, want ErrPeer with \"inline offer\"", wrong.first, wrong.bytes, err)
 		}
 	}

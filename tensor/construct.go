@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -174,6 +175,24 @@ func FromBuffer(buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout)
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
 	return t, nil
+}
+
+// Renew gives a tensor that has ended other bytes, where they are like those that it had: the same type and layout, from the same
+// offset on in a buffer of as many bytes. It is for a tensor that [FromBuffer] made of a buffer of [memory.AdoptRenewable], which
+// see; the tensor's hold is the only one. It makes no object. Where it is not possible, because somebody still holds the bytes
+// that the tensor had or because they were others, the tensor stays as it is and Renew returns false.
+func (t *Tensor) Renew(data []byte, label string, release func(), offset int, dt dtype.DType, l *shape.Layout) bool {
+	if t == nil || t.buf == nil || t.dt != dt || t.layout != l || t.start+t.first != offset || t.Alive() || t.buf.Holders() > 0 {
+		return false
+	}
+	// What belongs to the life that is over goes before the next one begins.
+	t.fate.Store(nil)
+	atomic.StorePointer(&t.shown, nil)
+	h, ok := t.buf.Renew(t.h, data, label, release)
+	if ok {
+		t.h = h
+	}
+	return ok
 }
 
 func typed[T dtype.Element](op string, data []T, dims []int) (dtype.DType, *shape.Shape, error) {

@@ -45,11 +45,10 @@ func (t *Tensor) Export(kind ExportKind) (shown unsafe.Pointer, err error) {
 // TryExport is Export for reading at its least cost: it returns nil if Show keeps nothing yet, or if the export is not possible
 // at once.
 func (t *Tensor) TryExport() (shown unsafe.Pointer) {
-	// What is shown stays while the handle lives, and the export proves that it does: the order of the two does not matter.
-	if p := atomic.LoadPointer(&t.shown); p != nil && t.h.TryExport() {
-		return p
+	if atomic.LoadPointer(&t.shown) == nil || !t.h.TryExport() {
+		return nil
 	}
-	return nil
+	return atomic.LoadPointer(&t.shown) // again: a stale pointer to a tensor may see it renewed in between
 }
 
 // EndExport ends an export from Go.

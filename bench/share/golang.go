@@ -236,9 +236,9 @@ func receiveAll() error {
 	if err != nil {
 		return err
 	}
+	var r share.Received
 	for {
-		r, err := peer.Receive(ctx)
-		if errors.Is(err, io.EOF) {
+		if err := peer.ReceiveInto(ctx, &r); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err

@@ -1,0 +1,134 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// Received is a tensor from another process. Releasing the tensor, and all views and exports of it, returns the lease.
+type Received struct {
+	Tensor *tensor.Tensor // read-only; the caller's to release
+	Label  string
+	peer   *Peer
+	serial uint64         // 0: it came inside the message
+	again  *tensor.Tensor // what ReceiveInto made, for its next call
+}
+
+// Receive returns the next tensor that the peer offers, and waits for it until ctx ends. After the peer's orderly end it is
+// [io.EOF]. What was offered before an end or a death still comes.
+func (p *Peer) Receive(ctx context.Context) (*Received, error) {
+	a, err := p.next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.deliver(a)
+}
+
+// ReceiveInto is [Peer.Receive] into r, a Received of before or a zero one, for a program that lets go of each tensor before it
+// receives the next: where they are of the same type, layout and size it makes no object, so that the collector never has to run.
+//
+// Everything that r had is made anew in place, the Tensor too: a pointer to it that was kept from before must not be used any more,
+// it is now one to the new tensor. Nothing that somebody holds is touched. While the tensor of before was not released, or a view,
+// an export or a hold of it is out, its bytes and its objects stay what they are, and r gets new ones. On an error r is as it was.
+func (p *Peer) ReceiveInto(ctx context.Context, r *Received) error {
+	if r == nil {
+		return errors.New("share receive: got no Received, want one to receive into")
+	}
+	a, err := p.next(ctx)
+	if err != nil {
+		return err
+	}
+	return p.deliverInto(a, r)
+}
+
+// next takes the next arrival out of the inbox.
+func (p *Peer) next(ctx context.Context) (arrival, error) {
+	for {
+		p.mu.Lock()
+		if len(p.inbox) > 0 {
+			a := p.inbox[0]
+			p.inbox[0] = arrival{}
+			if p.inbox = p.inbox[1:]; len(p.inbox) == 0 {
+				p.inbox = p.boxes[:0] // from the front again
+			}
+			if a.lease == nil {
+				p.inline -= a.cost()
+				wake(p.room)
+			}
+			if len(p.inbox) > 0 {
+				wake(p.arrived) // for another receiver
+			}
+			p.mu.Unlock()
+			return a, nil
+		}
+		err := p.err
+		p.mu.Unlock()
+		if err != nil {
+			wake(p.arrived)
+			if errors.Is(err, io.EOF) {
+				return arrival{}, io.EOF
+			}
+			return arrival{}, fmt.Errorf("share receive: %w", err)
+		}
+		if err := p.await(ctx, p.arrived); err != nil {
+			return arrival{}, fmt.Errorf("share receive: %w", err)
+		}
+	}
+}
+
+// deliver makes a tensor of an arrival.
+func (p *Peer) deliver(a arrival) (*Received, error) {
+	crashAt(26)
+	t, err := a.tensor(memory.Adopt)
+	if err != nil {
+		return nil, err
+	}
+	crashAt(27)
+	return &Received{Tensor: t, Label: a.offer.label, peer: p, serial: a.offer.serial}, nil
+}
+
+// deliverInto is deliver with the tensor of before, if nobody holds it and this one is like it.
+func (p *Peer) deliverInto(a arrival, r *Received) error {
+	crashAt(26)
+	m := &a.offer
+	t, again := r.again, r.again
+	if a.lease == nil || !t.Renew(a.bytes(), m.label, a.lease.giveUp, m.first, m.dt, m.layout) {
+		var err error
+		if t, err = a.tensor(memory.AdoptRenewable); err != nil {
+			return err
+		}
+		if a.lease != nil {
+			again = t
+		}
+	}
+	crashAt(27)
+	*r = Received{Tensor: t, Label: m.label, peer: p, serial: m.serial, again: again}
+	return nil
+}
+
+// bytes returns what a lease is on.
+func (a *arrival) bytes() []byte {
+	return a.lease.view.data[a.offer.offset : a.offer.offset+a.offer.bytes]
+}
+
+// tensor makes one of an arrival, by adopt of its bytes unless they came in the message.
+func (a *arrival) tensor(adopt func([]byte, memory.Flags, func()) *memory.Buffer) (t *tensor.Tensor, err error) {
+	m := &a.offer
+	if a.lease == nil {
+		t, err = tensor.FromBytes(m.dt, m.layout.Shape(), a.data)
+	} else {
+		buf := adopt(a.bytes(), memory.Imported|memory.ReadOnly, a.lease.giveUp)
+		buf.SetLabel(m.label)
+		t, err = tensor.FromBuffer(buf, m.first, m.dt, m.layout)
+		release(buf) // the tensor has a hold of its own; without one this returns the lease
+	}
+	if err != nil {
+		return nil, fmt.Errorf("share receive: %w", err)
+	}
+	return t, nil
+}
