@@ -103,6 +103,9 @@ Exit codes: 0 done, 1 the run or the check failed, 2 the command line was not un
 	})
 	root.AddCommand(runCommand(), planCommand(), checkCommand(), inspectCommand(), shareCommand(), benchCommand())
 	wantCommand(root)
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"})
+	wantCommand(completion)
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
 	show := help.Run
