@@ -178,8 +178,11 @@ func (g *generator) fromTable(def *op.Def) {
 	default:
 		return
 	}
-	if def.Name == "where" {
+	switch def.Name {
+	case "where":
 		args, list = "condition, x, y tensor.Operand", "ternary("+v+", condition, x, y)"
+	case "prelu":
+		args, list = "x, slope tensor.Operand", "binary("+v+", x, slope)"
 	}
 	if attrs.Len() > 0 {
 		list += ".with(" + strings.TrimSuffix(attrs.String(), ",") + ")"

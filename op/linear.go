@@ -7,7 +7,7 @@ import (
 
 var linearOps = []*Def{
 	{
-		Name: "matmul", ONNX: "MatMul", Doc: "matrix product under the rule of numpy: the last two axes are matrices, those before broadcast",
+		Name: "matmul", ONNX: "MatMul", Doc: "the matrix product under the rule of numpy: the last two axes are matrices, those before broadcast",
 		MinArgs: 2, MaxArgs: 2, Infer: inferMatMul, Alias: Fresh(),
 	},
 	{

@@ -32,12 +32,12 @@ var quantizeOps = []*Def{
 		MinArgs: 1, MaxArgs: 1, MinResults: 3, MaxResults: 3, Infer: inferDynamicQuantize, Alias: Fresh(),
 	},
 	{
-		Name: "matmul_integer", ONNX: "MatMulInteger", Doc: "matrix product of (a - a zero) and (b - b zero) in i32; operands a, b, a zero, b zero",
+		Name: "matmul_integer", ONNX: "MatMulInteger", Doc: "the matrix product of (a - a zero) and (b - b zero) in i32; operands a, b, a zero, b zero",
 		MinArgs: 2, MaxArgs: 4, Infer: inferMatMulInteger, Alias: Fresh(),
 	},
 	{
 		Name: "qlinear_matmul", ONNX: "QLinearMatMul",
-		Doc:     "matrix product of quantised a and b, quantised; operands a, b and the result's each with its scale and zero",
+		Doc:     "the matrix product of quantised a and b, quantised; operands a, b and the result's each with its scale and zero",
 		MinArgs: 8, MaxArgs: 8, Infer: inferQLinearMatMul, Alias: Fresh(),
 	},
 	{
