@@ -1,6 +1,7 @@
 package share
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,8 +25,10 @@ import (
 // listens on nothing. Its empty files stay, and the next one to make something removes them.
 
 const (
-	// silence is how long a holder may take to answer. One that is stopped does not.
+	// silence is how long a holder may take to answer. One that is stopped does not. One that has work to do and has not got to it,
+	// because the machine stands still or is overloaded, may take stretch times as long: the other way out is a second copy.
 	silence = time.Second
+	stretch = 10
 
 	answerMagic = 'T' | 'N'<<8 | 'C'<<16 | 'B'<<24
 	answerBytes = 4 + 4 + len(Key{}) + 8 // magic, version, key, size
@@ -232,9 +236,8 @@ func requestCopy(ctx context.Context, path string) (h held, err error) {
 	if h.pid, err = s.sameUser(); err != nil {
 		return h, err
 	}
-	s.setDeadline(time.Now().Add(silence))
 	packet := make([]byte, answerBytes)
-	n, fd, _, err := s.receive(packet)
+	n, fd, err := s.awaitAnswer(ctx, packet, h.pid)
 	if err != nil {
 		return h, err
 	}
@@ -247,6 +250,28 @@ func requestCopy(ctx context.Context, path string) (h held, err error) {
 	}
 	h.fd = fd
 	return h, nil
+}
+
+// awaitAnswer receives the answer of a holder. It waits by halves: where this process was the one that stood still, the second finds
+// what arrived meanwhile.
+func (s *socket) awaitAnswer(ctx context.Context, packet []byte, pid int) (n, fd int, err error) {
+	for half := 1; ; half++ {
+		s.setDeadline(time.Now().Add(silence / 2))
+		n, fd, _, err = s.receive(packet)
+		if !errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil || half == 2*stretch || half > 1 && !isAtWork(pid) {
+			return n, fd, err
+		}
+	}
+}
+
+// isAtWork reports whether a thread of a process runs or waits for a processor.
+func isAtWork(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	return slices.ContainsFunc(threads, func(path string) bool {
+		text, _ := os.ReadFile(path) // of one that has ended there is none
+		i := bytes.LastIndexByte(text, ')')
+		return i >= 0 && bytes.HasPrefix(text[i:], []byte(") R"))
+	})
 }
 
 func parseAnswer(p []byte) (key Key, size int, err error) {

@@ -290,7 +290,7 @@ func TestCommonMakerIsKilled(t *testing.T) {
 func eventually(t *testing.T, check func() string) {
 	t.Helper()
 	fault := check()
-	for end := time.Now().Add(5 * time.Second); fault != "" && time.Now().Before(end); fault = check() {
+	for end := time.Now().Add(30 * time.Second); fault != "" && time.Now().Before(end); fault = check() {
 		time.Sleep(time.Millisecond)
 	}
 	if fault != "" {
@@ -418,6 +418,42 @@ func TestCommonBadHolders(t *testing.T) {
 			<-served
 		})
 	}
+}
+
+// A holder that is at work is waited for, for longer than one that is stopped. This process is both the holder and at work.
+func TestCommonHolderIsSlow(t *testing.T) {
+	memorytest.Check(t)
+	dir := commonDir(t)
+	key := keyOf("slow")
+	if _, err := commonFolder(nil); err != nil {
+		t.Fatal(err)
+	}
+	shm, err := osmem.NewShared("tenure:test", commonSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer shm.Close()
+	_ = fillFor(key)(shm.Bytes()[:commonSize])
+	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: filepath.Join(dir, key.String()[:16]+".0-0.sock"), Net: "unixpacket"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := &copyHeld{key: key, bytes: shm.Bytes(), fd: shm.Fd()}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		for {
+			conn, err := l.AcceptUnix()
+			if err != nil {
+				return
+			}
+			time.Sleep(2 * silence)
+			_ = holder.answer(conn)
+		}
+	}()
+	mustFree(t, mustCommon(t, key, false))
+	_ = l.Close()
+	<-served
 }
 
 // A holder that is stopped does not keep others from work.

@@ -116,10 +116,15 @@ func TestKillMatrix(t *testing.T) {
 	}
 }
 
-// TestKillMatrixNotices breaks the protocol in the two ways that matter and wants the scenes to notice.
+// TestKillMatrixNotices breaks the protocol in the two ways that matter and wants the scenes to notice, one of a few: whether bytes
+// that are used too early are looked at in that moment is chance. There are no tickets, of which the first to be claimed would end an
+// owner that has forgotten who holds what.
 func TestKillMatrixNotices(t *testing.T) {
 	for mutation, want := range map[string]string{"early reuse": "violation", "no reclaim": "leak"} {
-		wrong := cell{victim: "consumer", step: 27, consumers: 1, start: startRole, env: []string{"TENURE_MUTATION=" + mutation}}.run(t)
+		var wrong []string
+		for tries := 0; tries < 10 && !strings.Contains(strings.Join(wrong, "\n"), "says "+want); tries++ {
+			wrong = cell{victim: "consumer", step: 27, consumers: 1, start: startRole, env: []string{"TENURE_MUTATION=" + mutation, "TENURE_SHARE_FORWARD=0"}}.run(t)
+		}
 		if !strings.Contains(strings.Join(wrong, "\n"), "says "+want) {
 			t.Errorf("%s: no %s was noticed, only %q", mutation, want, wrong)
 		}
