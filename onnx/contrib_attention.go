@@ -121,8 +121,8 @@ func liftMultiHead(n *node) {
 		n.fail("num_heads: got %d, want 1 or more", heads)
 		return
 	}
-	if isCausal(attrs) && n.arg(6) == nil && q.Type.Shape.Dim(1) != k.Type.Shape.Dim(1) {
-		// Its mask ends where the keys end, that of ONNX begins where they begin.
+	if isCausal(attrs) && q.Type.Shape.Dim(1) != k.Type.Shape.Dim(1) {
+		// Its mask ends where the keys end, that of ONNX begins where the past ones end.
 		n.unsupported("unidirectional with queries %s and keys %s, want as many of both", q.Type, k.Type)
 		return
 	}

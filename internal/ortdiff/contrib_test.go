@@ -283,28 +283,37 @@ func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance)
 	})
 	ms("MultiHeadAttention", sums, func(d *drawer) {
 		batch, heads, time, keys, size, vsize := d.between(1, 2), d.between(1, 3), d.between(1, 4), d.between(1, 4), d.between(1, 4), d.between(1, 4)
+		past, outs := 0, 1
+		if d.chance(0.4) {
+			past, outs, vsize = d.between(1, 3), 3, size
+		}
 		d.in(dtype.F32, batch, time, heads*size)
 		d.in(dtype.F32, batch, keys, heads*size)
 		d.in(dtype.F32, batch, keys, heads*vsize)
 		d.optional(0.4, dtype.F32, heads*(2*size+vsize))
 		if d.chance(0.3) {
-			list := make([]int64, batch*keys)
+			list := make([]int64, batch*(keys+past))
 			for i := range list {
 				list[i] = int64(d.IntN(2))
-				if i%keys == 0 {
+				if i%(keys+past) == 0 {
 					list[i] = 1
 				}
 			}
-			d.with(dtype.I32, []int{batch, keys}, encodeInts(dtype.I32, list...))
+			d.with(dtype.I32, []int{batch, keys + past}, encodeInts(dtype.I32, list...))
 		} else {
 			d.skip()
 		}
-		d.optional(0.4, dtype.F32, pick(d, 1, batch), pick(d, 1, heads), time, keys)
+		d.optional(0.4, dtype.F32, pick(d, 1, batch), pick(d, 1, heads), time, keys+past)
+		if past > 0 {
+			d.in(dtype.F32, batch, heads, past, size)
+			d.in(dtype.F32, batch, heads, past, size)
+		}
 		d.attr("num_heads", heads)
 		if d.chance(0.3) {
 			d.attr("scale", 0.7)
 		}
 		d.maybe("unidirectional", d.chance(0.3))
+		d.outs(outs)
 	})
 	ms("Attention", sums, func(d *drawer) {
 		batch, time, heads, in := d.between(1, 2), d.between(1, 4), d.between(1, 3), d.between(1, 5)
