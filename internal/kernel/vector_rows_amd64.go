@@ -27,10 +27,10 @@ type rowCode struct {
 	softmaxNext, softmaxNextStream func(n int, dst, temp, x, next *float32, s float32) float32
 	expOnlySum                     func(n int, x *float32, s float32) float32
 	expSumColumns                  func(n int, dst, x, peak, sum *float32)
-	deviations                     func(n int, x *float32, s float32) (sum, squares float32)
+	deviations, deviationsAhead    func(n int, x *float32, s float32) (sum, squares float32)
 	normScale                      func(n int, dst, x, y *float32, s, t float32)
 	normBias, normBiasStream       func(n int, dst, x, y, z *float32, s, t float32)
-	normNext, normNextStream       func(n int, dst, x, y, z, next *float32, s, t, about float32) (sum, squares float32)
+	normNext                       func(n int, dst, x, y, z, next *float32, s, t, about float32) (sum, squares float32)
 	stream                         rowFunc
 	fence                          func()
 	transpose                      func(n int, dst, src *uint32, dstStep, srcStep int)
@@ -53,7 +53,7 @@ var rows256 = rowCode{
 	log: log256, sigmoid: sigmoid256, silu: silu256, tanh: tanh256, erf: erf256, gelu: gelu256,
 	geluTanh: geluTanh256, softplus: softplus256, mish: mish256, sum: sum256, squares: squares256, max: max256,
 	min: min256, softmaxRow: softmaxRow256, softmaxNext: softmaxNext256, softmaxNextStream: softmaxNextStream256, expSum: expSum256, expOnlySum: expOnlySum256, expSumColumns: expSumColumns256,
-	deviations: deviations256, normScale: normScale256, normBias: normBias256, normBiasStream: normBiasStream256, normNext: normNext256, normNextStream: normNextStream256, stream: stream256, fence: fence256, transpose: transpose256,
+	deviations: deviations256, deviationsAhead: deviationsAhead256, normScale: normScale256, normBias: normBias256, normBiasStream: normBiasStream256, normNext: normNext256, stream: stream256, fence: fence256, transpose: transpose256,
 	streamed: map[UnaryOp]rowFunc{
 		Exp: expStream256, Log: logStream256, Sigmoid: sigmoidStream256, Silu: siluStream256, Tanh: tanhStream256,
 		Erf: erfStream256, Gelu: geluStream256, GeluTanh: geluTanhStream256, Softplus: softplusStream256, Mish: mishStream256,
@@ -70,7 +70,7 @@ var rows512 = rowCode{
 	log: log512, sigmoid: sigmoid512, silu: silu512, tanh: tanh512, erf: erf512, gelu: gelu512,
 	geluTanh: geluTanh512, softplus: softplus512, mish: mish512, sum: sum512, squares: squares512, max: max512,
 	min: min512, softmaxRow: softmaxRow512, softmaxNext: softmaxNext512, softmaxNextStream: softmaxNextStream512, expSum: expSum512, expOnlySum: expOnlySum512, expSumColumns: expSumColumns512,
-	deviations: deviations512, normScale: normScale512, normBias: normBias512, normBiasStream: normBiasStream512, normNext: normNext512, normNextStream: normNextStream512, stream: stream256, fence: fence256, transpose: transpose512,
+	deviations: deviations512, deviationsAhead: deviationsAhead512, normScale: normScale512, normBias: normBias512, normBiasStream: normBiasStream512, normNext: normNext512, stream: stream256, fence: fence256, transpose: transpose512,
 	streamed: map[UnaryOp]rowFunc{
 		Exp: expStream512, Log: logStream512, Sigmoid: sigmoidStream512, Silu: siluStream512, Tanh: tanhStream512,
 		Erf: erfStream512, Gelu: geluStream512, GeluTanh: geluTanhStream512, Softplus: softplusStream512, Mish: mishStream512,

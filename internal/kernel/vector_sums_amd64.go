@@ -103,63 +103,66 @@ func momentsAbout(pivot float32, off, squares, count float64) (mean, variance fl
 	return float64(pivot) + off, max(0, squares/count-off*off)
 }
 
-// Rows of so many elements, in tensors of so many that they come from memory, are normalised one after the other: the next row would take
-// the place in the first cache of what is still read and written.
-const (
-	aloneRow    = 640
-	aloneTensor = 8 << 20
-)
+// farElements is the number of elements from which on rows are likely to come from memory.
+const farElements = 8 << 20
 
-// normRows takes the moments of each row while it writes the one before it.
 func (v *rowCode) normRows(n *Norm, lo, hi int, dst, src, scale, bias, mean, invStd []float32, stream bool) bool {
 	if n.Len == 0 || n.Len > sumElements || stream && !v.isWhole(dst, n.Len) {
 		return false
 	}
-	if n.Len >= aloneRow && n.Rows*n.Len >= aloneTensor {
-		if stream {
-			v.normStream(n, lo, hi, dst, src, scale, bias)
-		}
-		return stream
-	}
 	dst, src, scale, bias = dst[:hi*n.Len], src[:hi*n.Len], scale[:n.Len], bias[:n.Len]
-	f := v.normNext
-	if stream {
-		f = v.normNextStream
+	if !stream && n.Rows*n.Len < farElements {
+		v.normNear(n, lo, hi, dst, src, scale, bias, mean, invStd)
+		return true
 	}
-	var m, variance float64
-	for row := lo; row < hi; row++ {
-		x := src[row*n.Len:][:n.Len]
-		if row == lo {
-			m, variance = v.moments(x)
-		}
-		inv := 1 / math.Sqrt(variance+n.Epsilon)
-		if mean != nil {
-			mean[row] = float32(m)
-		}
-		if invStd != nil {
-			invStd[row] = float32(inv)
-		}
-		next := x // of the last row: its moments are not used
-		if row+1 < hi {
-			next = src[(row+1)*n.Len:][:n.Len]
-		}
-		about := pivot(next)
-		off, squares := f(n.Len, &dst[row*n.Len], &x[0], &scale[0], &bias[0], &next[0], float32(m), float32(inv), about)
-		m, variance = momentsAbout(about, float64(off), float64(squares), float64(n.Len))
-		if row+1 < hi {
-			m, variance = v.retry(next, about, m, variance)
-		}
-	}
+	v.normFar(n, lo, hi, dst, src, scale, bias, mean, invStd, stream)
 	return true
 }
 
-// normStream takes the moments of a row and then writes it past the caches.
-func (v *rowCode) normStream(n *Norm, lo, hi int, dst, src, scale, bias []float32) {
-	dst, src, scale, bias = dst[:hi*n.Len], src[:hi*n.Len], scale[:n.Len], bias[:n.Len]
-	for at := lo * n.Len; at < hi*n.Len; at += n.Len {
-		mean, variance := v.moments(src[at:][:n.Len])
+func noteMoments(row int, mean, invStd []float32, m, inv float64) {
+	if mean != nil {
+		mean[row] = float32(m)
+	}
+	if invStd != nil {
+		invStd[row] = float32(inv)
+	}
+}
+
+// normFar takes the moments of a row that comes from memory in a pass that asks for a later row: it writes nothing, so that memory reads
+// in that time and writes in the other pass.
+func (v *rowCode) normFar(n *Norm, lo, hi int, dst, src, scale, bias, mean, invStd []float32, stream bool) {
+	normalise := v.normBias
+	if stream {
+		normalise = v.normBiasStream
+	}
+	for row := lo; row < hi; row++ {
+		x := src[row*n.Len:][:n.Len]
+		about := pivot(x)
+		off, squares := v.deviationsAhead(n.Len, &x[0], about)
+		m, variance := momentsAbout(about, float64(off), float64(squares), float64(n.Len))
+		m, variance = v.retry(x, about, m, variance)
 		inv := 1 / math.Sqrt(variance+n.Epsilon)
-		v.normBiasStream(n.Len, &dst[at], &src[at], &scale[0], &bias[0], float32(mean), float32(inv))
+		noteMoments(row, mean, invStd, m, inv)
+		normalise(n.Len, &dst[row*n.Len], &x[0], &scale[0], &bias[0], float32(m), float32(inv))
+	}
+}
+
+// normNear takes the moments of a row that the caches hold while it writes the one before it.
+func (v *rowCode) normNear(n *Norm, lo, hi int, dst, src, scale, bias, mean, invStd []float32) {
+	m, variance := v.moments(src[lo*n.Len:][:n.Len])
+	for row := lo; row < hi; row++ {
+		inv := 1 / math.Sqrt(variance+n.Epsilon)
+		noteMoments(row, mean, invStd, m, inv)
+		to, x := &dst[row*n.Len], &src[row*n.Len]
+		if row+1 == hi {
+			v.normBias(n.Len, to, x, &scale[0], &bias[0], float32(m), float32(inv))
+			break
+		}
+		next := src[(row+1)*n.Len:][:n.Len]
+		about := pivot(next)
+		off, squares := v.normNext(n.Len, to, x, &scale[0], &bias[0], &next[0], float32(m), float32(inv), about)
+		m, variance = momentsAbout(about, float64(off), float64(squares), float64(n.Len))
+		m, variance = v.retry(next, about, m, variance)
 	}
 }
 

@@ -34,7 +34,11 @@ func (a *assembler) rowFunction(name, doc string, in []param, sides int, stream 
 	}
 	a.pin(body)
 	a.sides = sides
+	ahead := a.twoPages()
+	turn := 0
 	a.rowLoop([]string{"DI", "SI"}, 2, func(at func(string) string, tail bool) {
+		a.fetchAhead(at("SI"), ahead, turn, tail)
+		turn++
 		a.load(at("SI"), fnX, false, tail)
 		body()
 		a.storeTo(stream, fnX, at("DI"), tail)

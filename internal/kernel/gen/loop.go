@@ -63,10 +63,26 @@ func (a *assembler) sideBySide(n int, body func(side int)) {
 	a.shift = 0
 	a.text.Reset()
 	a.text.WriteString(before)
-	for line := range sides[0] {
+	for line := range sides[0] { // the first may have more than the others: what it asks for ahead
 		for _, s := range sides {
-			a.text.WriteString(s[line])
+			if line < len(s) {
+				a.text.WriteString(s[line])
+			}
 		}
+	}
+}
+
+// twoPages is how far ahead loops over long rows ask memory: what the processor asks for itself ends with a page. It sets a register for
+// fetchAhead.
+func (a *assembler) twoPages() (ahead string) {
+	a.op("MOVQ $8192, R11")
+	return "R11"
+}
+
+// fetchAhead asks memory for what lies as many bytes ahead as a register says, if one is named. Lines are 64 bytes.
+func (a *assembler) fetchAhead(at, ahead string, turn int, tail bool) {
+	if ahead != "" && !tail && turn*a.bytes()%64 == 0 {
+		a.op("PREFETCHT0 %s(%s*1)", at, ahead)
 	}
 }
 

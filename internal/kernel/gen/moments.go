@@ -3,28 +3,94 @@ package main
 // momentKernels are the sums that a normalisation takes, in float32: rows are handed over in pieces, and the pieces' sums added up in
 // float64. Four sums run side by side.
 func (a *assembler) momentKernels() {
-	const sums, x, about = 4, 8, 9 // the sums of squares behind the sums
-	sum, squares := param{"sum", "float32"}, param{"squares", "float32"}
-	a.function("deviations", "are the sums of x[i]-s and of its square.", []param{argN, argX, argS}, []param{sum, squares})
-	a.op("MOVQ %s, CX", a.arg(argN))
-	a.op("MOVQ %s, SI", a.arg(argX))
-	a.op("VBROADCASTSS %s, %s", a.arg(argS), a.v(about))
-	a.clear(0, 2*sums)
+	const doc = "are the sums of x[i]-s and of its square"
+	a.deviations("deviations", doc+".", func() string { return "" })
+	// A row and a page ahead: at less, what memory was asked for has not arrived when short rows come to it.
+	const doc2 = doc + "; it asks memory for what comes after the next row."
+	ahead := func() string {
+		a.op("LEAQ 4096(CX*4), R11")
+		return "R11"
+	}
+	if a.masks {
+		a.deviationsByHalves("deviationsAhead", doc2, ahead)
+	} else {
+		a.deviations("deviationsAhead", doc2, ahead)
+	}
+}
+
+// Vectors of the sums: those of squares lie behind those of distances.
+const (
+	devSums  = 4
+	devX     = 2 * devSums
+	devAbout = devX + 2
+)
+
+func (a *assembler) deviations(name, doc string, ahead func() string) {
+	distance := a.beginDeviations(name, doc, ahead)
+	a.clear(0, 2*devSums)
 	turn := 0
-	a.rowLoop([]string{"SI"}, sums, func(at func(string) string, tail bool) {
-		a.load(at("SI"), x, false, tail)
-		a.ps("VSUBPS", about, x, x)
+	a.rowLoop([]string{"SI"}, devSums, func(at func(string) string, tail bool) {
+		a.fetchAhead(at("SI"), distance, turn, tail)
+		a.load(at("SI"), devX, false, tail)
+		a.ps("VSUBPS", devAbout, devX, devX)
 		if tail {
-			a.dropTail(x)
+			a.dropTail(devX)
 		}
-		a.ps("VADDPS", x, turn%sums, turn%sums)
-		a.ps("VFMADD231PS", x, x, sums+turn%sums)
+		a.ps("VADDPS", devX, turn%devSums, turn%devSums)
+		a.ps("VFMADD231PS", devX, devX, devSums+turn%devSums)
 		turn++
 	})
-	a.foldFour(0, x)
-	a.foldFour(sums, x)
-	a.op("VMOVSS X0, %s", a.result(sum))
-	a.op("VMOVSS X%d, %s", sums, a.arg(squares))
+	a.endDeviations()
+}
+
+// deviationsByHalves reads half a vector at a time, which is faster from memory; the sums have the lanes that they have in deviations.
+func (a *assembler) deviationsByHalves(name, doc string, ahead func() string) {
+	const high = 16 // the upper halves of the sums
+	distance := a.beginDeviations(name, doc, ahead)
+	a.op("LEAQ %d(SI), DX", a.bytes()/2)
+	a.clear(0, 2*devSums)
+	a.clear(high, 2*devSums)
+	turn := 0
+	a.rowLoop([]string{"SI", "DX"}, devSums, func(at func(string) string, tail bool) {
+		if tail {
+			a.load(at("SI"), devX, false, true)
+			a.ps("VSUBPS", devAbout, devX, devX)
+			a.dropTail(devX)
+			a.op("VEXTRACTF64X4 $1, %s, %s", a.v(devX), a.h(devX+1))
+		} else {
+			a.fetchAhead(at("SI"), distance, turn, tail)
+			a.load(at("SI"), devX, true, false)
+			a.load(at("DX"), devX+1, true, false)
+			for half := range 2 {
+				a.op("VSUBPS %s, %s, %s", a.h(devAbout), a.h(devX+half), a.h(devX+half))
+			}
+		}
+		for half := range 2 {
+			x, sum, squares := a.h(devX+half), a.h(half*high+turn%devSums), a.h(half*high+devSums+turn%devSums)
+			a.op("VADDPS %s, %s, %s", x, sum, sum)
+			a.op("VFMADD231PS %s, %s, %s", x, x, squares)
+		}
+		turn++
+	})
+	for i := range 2 * devSums {
+		a.op("VINSERTF64X4 $1, %s, %s, %s", a.h(high+i), a.v(i), a.v(i))
+	}
+	a.endDeviations()
+}
+
+func (a *assembler) beginDeviations(name, doc string, ahead func() string) (distance string) {
+	a.function(name, doc, []param{argN, argX, argS}, []param{{"sum", "float32"}, {"squares", "float32"}})
+	a.op("MOVQ %s, CX", a.arg(argN))
+	a.op("MOVQ %s, SI", a.arg(argX))
+	a.op("VBROADCASTSS %s, %s", a.arg(argS), a.v(devAbout))
+	return ahead()
+}
+
+func (a *assembler) endDeviations() {
+	a.foldFour(0, devX)
+	a.foldFour(devSums, devX)
+	a.op("VMOVSS X0, %s", a.result(param{"sum", "float32"}))
+	a.op("VMOVSS X%d, %s", devSums, a.arg(param{"squares", "float32"}))
 	a.ret()
 }
 

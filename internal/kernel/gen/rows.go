@@ -35,7 +35,13 @@ func (a *assembler) elementwise(name, doc string, in []param, f func(x, y, s, t,
 			a.op("VBROADCASTSS %s, %s", at, a.v(vecT))
 		}
 	}
+	ahead, turn := "", 0
+	if !a.masks && !two { // with masks this is the code for short rows; two rows at once keep memory busy
+		ahead = a.twoPages()
+	}
 	a.rowLoop(pointers, 4, func(at func(string) string, tail bool) {
+		a.fetchAhead(at("SI"), ahead, turn, tail)
+		turn++
 		a.load(at("SI"), vecX, false, tail)
 		if two {
 			a.load(at("DX"), vecY, false, tail)
@@ -157,8 +163,7 @@ func (a *assembler) normKernels() {
 	})
 	a.normBias("normBias", false)
 	a.normBias("normBiasStream", true)
-	a.normNext("normNext", false)
-	a.normNext("normNextStream", true)
+	a.normNext()
 }
 
 // normBias normalises a row that the caches hold.
@@ -185,34 +190,22 @@ func (a *assembler) normBias(name string, stream bool) {
 	a.ret()
 }
 
-// normNext normalises a row that the caches hold while the next one comes from memory, so that memory is read and written all the time.
-// Where the next row's pivot is made of comes from memory first.
-func (a *assembler) normNext(name string, stream bool) {
+// normNext normalises a row while it takes the moments of the next, for rows that the caches hold: one pass instead of two.
+func (a *assembler) normNext() {
 	const next, about, sums, squares = vecFree + 1, vecFree + 2, vecFree + 3, vecFree + 7
 	sum, square := param{"sum", "float32"}, param{"squares", "float32"}
 	in := []param{argN, argDst, argX, argY, {"z", "*float32"}, {"next", "*float32"}, argS, argT, {"about", "float32"}}
-	a.function(name, "is (x[i] - s) * t * y[i] + z[i]; the sums are those of next[i]-about and of its square.", in, []param{sum, square})
+	a.function("normNext", "is (x[i] - s) * t * y[i] + z[i]; the sums are those of next[i]-about and of its square.", in, []param{sum, square})
 	for i, reg := range []string{"CX", "DI", "SI", "DX", "R8", "R9"} {
 		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
 	}
 	for i, v := range []int{vecS, vecT, about} {
 		a.op("VBROADCASTSS %s, %s", a.arg(in[6+i]), a.v(v))
 	}
-	a.op("MOVQ CX, AX")
-	a.op("ANDQ $-4, AX") // bytes of a quarter
-	a.op("LEAQ (R9)(CX*4), R10")
-	for range 4 {
-		a.op("PREFETCHT0 (R10)")
-		a.op("ADDQ AX, R10")
-	}
-	a.op("MOVQ $2048, R11") // bytes that are asked for ahead: those that are loaded follow one another, but writing is in the way
 	a.clear(sums, 8)
 	x, y, z, s, t := a.v(vecX), a.v(vecY), a.v(vecFree), a.v(vecS), a.v(vecT)
 	turn := 0
 	a.rowLoop([]string{"DI", "SI", "DX", "R8", "R9"}, 4, func(at func(string) string, tail bool) {
-		if stream {
-			a.fetchAhead(at("R9"), "R11", turn, tail)
-		}
 		a.load(at("R9"), next, false, tail)
 		a.load(at("SI"), vecX, false, tail)
 		a.load(at("DX"), vecY, false, tail)
@@ -224,7 +217,7 @@ func (a *assembler) normNext(name string, stream bool) {
 		a.op("VSUBPS %s, %s, %s", s, x, x)
 		a.op("VMULPS %s, %s, %s", t, x, x)
 		a.op("VFMADD213PS %s, %s, %s", z, y, x)
-		a.storeTo(stream, vecX, at("DI"), tail)
+		a.store(vecX, at("DI"), false, tail)
 		a.ps("VADDPS", next, sums+turn%4, sums+turn%4)
 		a.ps("VFMADD231PS", next, next, squares+turn%4)
 		turn++

@@ -1,9 +1,6 @@
 package main
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // Vectors of the softmax kernels beyond those of exp.
 const (
@@ -73,7 +70,7 @@ func (a *assembler) expFromPeak() {
 	a.op("VSCALEFPS %s, %s, %s", a.v(fnX), a.v(fnE), a.v(fnE))
 }
 
-// expSumLoop leaves the sum in the first lane of smSum. It asks for what lies a row further, whose distance the register ahead has.
+// expSumLoop leaves the sum in the first lane of smSum. It asks memory for what lies as far ahead as the register ahead says.
 func (a *assembler) expSumLoop(keep bool, ahead string) {
 	pointers := []string{"SI", "DI"}
 	if !keep {
@@ -159,7 +156,8 @@ func (a *assembler) softmaxRow() {
 }
 
 // softmaxNext is the last two passes over a row whose largest element is known. What it is still to write passes by while it looks for the
-// largest element of the next row but one, which memory was asked for in the pass before: that one computes, and leaves memory alone.
+// largest element of the next row but one. The pass before computes, and leaves memory alone: so it asks memory for what comes after that row,
+// two pages further: at less it has not arrived when short rows come to it.
 func (a *assembler) softmaxNext(name string, stream bool) {
 	const peaks, x = 4, 4
 	top := param{"top", "float32"}
@@ -169,7 +167,7 @@ func (a *assembler) softmaxNext(name string, stream bool) {
 		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
 	}
 	a.op("VBROADCASTSS %s, %s", a.arg(in[5]), a.v(smPeak))
-	a.op("LEAQ (R8*8), R11")
+	a.op("LEAQ 8192(R8*8), R11")
 	a.op("MOVQ R8, CX")
 	a.op("MOVQ R10, DI")
 	a.expSumLoop(true, "R11")
@@ -220,11 +218,4 @@ func (a *assembler) expSumColumns() {
 		a.store(smSum, at("R8"), false, tail)
 	})
 	a.ret()
-}
-
-// fetchAhead asks for the next row while this one is computed, or memory would be idle until then. Lines are 64 bytes.
-func (a *assembler) fetchAhead(at, ahead string, turn int, tail bool) {
-	if ahead != "" && !tail && turn*a.bytes()%64 == 0 {
-		a.op(fmt.Sprintf("PREFETCHT0 %s(%s*1)", at, ahead))
-	}
 }
