@@ -76,10 +76,20 @@ func init() {
 	})
 	ms("FusedGemm", sums, func(d *drawer) {
 		m, k, n := max(1, d.dim()), max(1, d.dim()), max(1, d.dim())
-		d.in(dtype.F32, m, k)
-		d.in(dtype.F32, k, n)
+		a, b := []int{m, k}, []int{k, n}
+		if d.chance(0.3) {
+			a = []int{k, m}
+			d.attr("transA", 1)
+		}
+		if d.chance(0.3) {
+			b = []int{n, k}
+			d.attr("transB", 1)
+		}
+		d.in(dtype.F32, a...)
+		d.in(dtype.F32, b...)
 		d.optional(0.7, dtype.F32, d.broadcast([]int{m, n})...)
 		d.maybe("alpha", pick(d, 1, 0.5))
+		d.maybe("beta", pick(d, 1, 0.5))
 		d.attr("activation", pick(d, "Relu", "Tanh", "Sigmoid", "LeakyRelu"))
 		if d.n.get("activation") == "LeakyRelu" {
 			d.attr("activation_alpha", 0.1)
@@ -252,7 +262,11 @@ func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tol
 				zeros[i] = byte(d.IntN(256))
 			}
 			d.operand(d.value(dtype.U8, []int{len(zeros)}, zeros, true))
+		} else {
+			d.skip()
 		}
+		d.skip()
+		d.optional(0.3, dtype.F32, n)
 		d.attr("K", k)
 		d.attr("N", n)
 		d.attr("bits", 4)
@@ -277,8 +291,16 @@ func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance)
 			}
 			d.with(dtype.I64, []int{batch, time}, encodeInts(dtype.I64, list...))
 		}
-		d.in(dtype.F32, most, size/2)
-		d.in(dtype.F32, most, size/2)
+		turned := size
+		if d.chance(0.3) {
+			turned = 2 * d.between(1, size/2)
+			d.attr("rotary_embedding_dim", turned)
+		}
+		if turned != size || d.chance(0.5) {
+			d.attr("num_heads", heads)
+		}
+		d.in(dtype.F32, most, turned/2)
+		d.in(dtype.F32, most, turned/2)
 		d.maybe("interleaved", d.chance(0.5))
 	})
 	ms("MultiHeadAttention", sums, func(d *drawer) {
@@ -312,15 +334,23 @@ func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance)
 		if d.chance(0.3) {
 			d.attr("scale", 0.7)
 		}
+		if d.chance(0.3) {
+			d.attr("mask_filter_value", pick(d, -5.0, -1000))
+		}
 		d.maybe("unidirectional", d.chance(0.3))
 		d.outs(outs)
 	})
 	ms("Attention", sums, func(d *drawer) {
 		batch, time, heads, in := d.between(1, 2), d.between(1, 4), d.between(1, 3), d.between(1, 5)
 		hidden := heads * d.between(1, 4)
+		values := hidden
+		if d.chance(0.3) {
+			values = heads * d.between(1, 4)
+			d.attr("qkv_hidden_sizes", []int{hidden, hidden, values})
+		}
 		d.in(dtype.F32, batch, time, in)
-		d.in(dtype.F32, in, 3*hidden)
-		d.in(dtype.F32, 3*hidden)
+		d.in(dtype.F32, in, 2*hidden+values)
+		d.in(dtype.F32, 2*hidden+values)
 		if d.chance(0.4) {
 			list := make([]int64, batch*time)
 			for i := range list {
@@ -330,8 +360,18 @@ func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance)
 				}
 			}
 			d.with(dtype.I32, []int{batch, time}, encodeInts(dtype.I32, list...))
+		} else {
+			d.skip()
 		}
+		d.skip()
+		d.optional(0.3, dtype.F32, pick(d, 1, batch), pick(d, 1, heads), time, time)
 		d.attr("num_heads", heads)
+		if d.chance(0.3) {
+			d.attr("scale", 0.7)
+		}
+		if d.chance(0.3) {
+			d.attr("mask_filter_value", pick(d, -5.0, -1000))
+		}
 		d.maybe("unidirectional", d.chance(0.5))
 	})
 }

@@ -7,7 +7,11 @@ func init() {
 	epsilon := func(d *drawer) { d.maybe("epsilon", pick(d, 1e-5, 1e-3, 0.1)) }
 	generators["BatchNormalization"] = func(d *drawer) {
 		d.node("BatchNormalization")
-		dt, dims := pick(d, floats...), d.dims(2, 5)
+		dt, dims, outs := pick(d, floats...), d.dims(2, 5), 1
+		if d.m.opset >= 14 && d.chance(0.3) {
+			dims, outs = full(dims), 3
+			d.attr("training_mode", 1)
+		}
 		d.in(dt, dims...)
 		for range 3 {
 			d.in(dt, dims[1])
@@ -21,7 +25,7 @@ func init() {
 		if d.m.opset < 9 && d.chance(0.3) {
 			d.attr("spatial", 1)
 		}
-		d.outs(1)
+		d.outs(outs)
 	}
 	generators["InstanceNormalization"] = func(d *drawer) {
 		d.node("InstanceNormalization")

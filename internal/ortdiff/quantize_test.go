@@ -166,6 +166,9 @@ func drawQuantize(d *drawer, quantize bool) {
 	} else if quantize && d.m.opset >= 21 {
 		d.attr("output_dtype", int(q.ONNX()))
 	}
+	if !quantize && d.m.opset >= 23 && d.chance(0.3) {
+		d.attr("output_dtype", int(pick(d, dtype.F32, dtype.F16).ONNX()))
+	}
 	if len(scales) > 0 && (at != 1 || d.chance(0.5)) {
 		d.attr("axis", d.signed(at, len(dims)))
 	}

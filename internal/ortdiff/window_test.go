@@ -336,6 +336,7 @@ func drawDeformConv(d *drawer) {
 	d.optional(0.5, dt, out)
 	d.optional(0.5, dt, batch, deform*k, area[0], area[1])
 	d.moves(strides, dilations)
+	d.maybe("kernel_shape", kernel)
 	d.attr("pads", pads)
 	d.attr("group", group)
 	d.attr("offset_group", deform)
