@@ -4,18 +4,12 @@ package main
 // float64. Four sums run side by side.
 func (a *assembler) momentKernels() {
 	const doc = "are the sums of x[i]-s and of its square"
-	a.deviations("deviations", doc+".", func() string { return "" })
-	// A row and a page ahead: at less, what memory was asked for has not arrived when short rows come to it.
-	const doc2 = doc + "; it asks memory for what comes after the next row."
-	ahead := func() string {
-		a.op("LEAQ 4096(CX*4), R11")
-		return "R11"
-	}
+	a.deviations("deviations", doc+".", false)
+	far := a.deviations
 	if a.masks {
-		a.deviationsByHalves("deviationsAhead", doc2, ahead)
-	} else {
-		a.deviations("deviationsAhead", doc2, ahead)
+		far = a.deviationsByHalves
 	}
+	far("deviationsAhead", doc+"; it asks memory for what comes after the next row.", true)
 }
 
 // Vectors of the sums: those of squares lie behind those of distances.
@@ -25,7 +19,7 @@ const (
 	devAbout = devX + 2
 )
 
-func (a *assembler) deviations(name, doc string, ahead func() string) {
+func (a *assembler) deviations(name, doc string, ahead bool) {
 	distance := a.beginDeviations(name, doc, ahead)
 	a.clear(0, 2*devSums)
 	turn := 0
@@ -44,7 +38,7 @@ func (a *assembler) deviations(name, doc string, ahead func() string) {
 }
 
 // deviationsByHalves reads half a vector at a time, which is faster from memory; the sums have the lanes that they have in deviations.
-func (a *assembler) deviationsByHalves(name, doc string, ahead func() string) {
+func (a *assembler) deviationsByHalves(name, doc string, ahead bool) {
 	const high = 16 // the upper halves of the sums
 	distance := a.beginDeviations(name, doc, ahead)
 	a.op("LEAQ %d(SI), DX", a.bytes()/2)
@@ -78,12 +72,16 @@ func (a *assembler) deviationsByHalves(name, doc string, ahead func() string) {
 	a.endDeviations()
 }
 
-func (a *assembler) beginDeviations(name, doc string, ahead func() string) (distance string) {
+func (a *assembler) beginDeviations(name, doc string, ahead bool) (distance string) {
 	a.function(name, doc, []param{argN, argX, argS}, []param{{"sum", "float32"}, {"squares", "float32"}})
 	a.op("MOVQ %s, CX", a.arg(argN))
 	a.op("MOVQ %s, SI", a.arg(argX))
 	a.op("VBROADCASTSS %s, %s", a.arg(argS), a.v(devAbout))
-	return ahead()
+	if !ahead {
+		return ""
+	}
+	a.op("LEAQ 4096(CX*4), R11") // a row and a page: at less, what was asked for has not come when short rows need it
+	return "R11"
 }
 
 func (a *assembler) endDeviations() {
