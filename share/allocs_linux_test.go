@@ -61,13 +61,13 @@ func TestAllocationsOfHandOver(t *testing.T) {
 					v.Release()
 					mustRelease(t, r.Tensor)
 				}
-				const runs = 5000
+				const runs, others = 5000, 20 // others in this process make some too: the runtime, when it starts a thread
 				handOver()
 				got := objects(runs, handOver)
-				for tries := 0; got > runs*want && tries < 10; tries++ { // it counts what others in this process make too
+				for tries := 0; got > runs*want+others && tries < 10; tries++ {
 					got = min(got, objects(runs, handOver))
 				}
-				if got != runs*want {
+				if got < runs*want || got > runs*want+others {
 					t.Errorf("got %d objects in %d hand-overs, want %d", got, runs, runs*want)
 				}
 			})

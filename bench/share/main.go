@@ -259,9 +259,14 @@ func watchMemory(ctx context.Context, p *path, size int) (st steady, err error) 
 	if err != nil {
 		return st, err
 	}
-	var before []int64
+	look, err := openFaults(s.processes())
+	if err != nil {
+		return st, err
+	}
+	defer func() { err = errors.Join(err, look.close()) }()
+	var before, after [2]int64
 	for range 2 { // the first look touches pages of its own
-		if before, err = faultsOf(s.processes()); err != nil {
+		if err := look.read(before[:]); err != nil {
 			return st, err
 		}
 	}
@@ -269,8 +274,7 @@ func watchMemory(ctx context.Context, p *path, size int) (st steady, err error) 
 	if err != nil {
 		return st, err
 	}
-	after, err := faultsOf(s.processes())
-	if err != nil {
+	if err := look.read(after[:]); err != nil {
 		return st, err
 	}
 	st.handOvers = len(all)

@@ -141,24 +141,40 @@ func TestDescriptorsAndDeaths(t *testing.T) {
 
 func TestMemoryIsSeen(t *testing.T) {
 	skipElsewhere(t)
-	pids := []int{os.Getpid()}
-	before, err := faultsOf(pids)
+	look, err := openFaults([]int{os.Getpid()})
 	if err != nil {
 		t.Fatal(err)
+	}
+	defer look.close()
+	var before, after [1]int64
+	if err := look.read(before[:]); err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		if err := look.read(after[:]); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("a look makes %v objects, want none: they are its own faults", n)
 	}
 	fresh := make([]byte, 16<<20)
 	for i := 0; i < len(fresh); i += 4096 {
 		fresh[i] = 1
 	}
-	after, err := faultsOf(pids)
-	if err != nil {
+	if err := look.read(after[:]); err != nil {
 		t.Fatal(err)
 	}
 	if after[0] <= before[0] {
 		t.Errorf("got %d faults before 16 MiB were touched and %d after, want more", before[0], after[0])
 	}
-	if _, err := faultsOf([]int{-1}); err == nil {
+	if _, err := openFaults([]int{-1}); err == nil {
 		t.Error("got no error for a process that is not there, want one")
+	}
+	if n, err := faultsIn([]byte("7 (a) b) S 1 2 3 4 -1 6 700 8 90 10 11")); n != 790 || err != nil {
+		t.Errorf("got %d, %v, want 700 minor faults and 90 major ones", n, err)
+	}
+	if _, err := faultsIn([]byte("7 (a) S 1 2")); err == nil {
+		t.Error("got no error for a line that is cut off, want one")
 	}
 	s, err := allShare(t)
 	if err != nil {

@@ -1,37 +1,74 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 )
 
-// faultsOf counts for each process how often a page was not there when it touched it.
-func faultsOf(pids []int) (all []int64, err error) {
+// faults counts how often pages were not there when processes touched them. A look makes no objects: the process that looks is one of
+// those that are looked at.
+type faults struct {
+	stats []*os.File
+	text  []byte
+}
+
+func openFaults(pids []int) (*faults, error) {
+	f := &faults{text: make([]byte, 4096)}
 	for _, pid := range pids {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		stat, err := os.Open(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, f.close())
 		}
-		// The second field is a name in parentheses and may hold spaces.
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		fields := strings.Fields(rest)
-		if len(fields) < 10 {
-			return nil, fmt.Errorf("/proc/%d/stat: got %d fields, want more", pid, len(fields))
-		}
-		n := int64(0)
-		for _, i := range []int{7, 9} { // minor and major
-			faults, err := strconv.ParseInt(fields[i], 10, 64)
-			if err != nil {
-				return nil, fmt.Errorf("/proc/%d/stat: %w", pid, err)
-			}
-			n += faults
-		}
-		all = append(all, n)
+		f.stats = append(f.stats, stat)
 	}
-	return all, nil
+	return f, nil
+}
+
+// read writes the count of each process since its start.
+func (f *faults) read(counts []int64) error {
+	for i, stat := range f.stats {
+		n, err := stat.ReadAt(f.text, 0)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if counts[i], err = faultsIn(f.text[:n]); err != nil {
+			return fmt.Errorf("%s: %w", stat.Name(), err)
+		}
+	}
+	return nil
+}
+
+func (f *faults) close() (err error) {
+	for _, stat := range f.stats {
+		err = errors.Join(err, stat.Close())
+	}
+	return err
+}
+
+// faultsIn adds the minor and the major ones of /proc/PID/stat, the eighth and the tenth field behind the name, which stands in
+// parentheses and may hold spaces.
+func faultsIn(stat []byte) (sum int64, err error) {
+	field, n := 0, int64(0)
+	for _, c := range stat[bytes.LastIndexByte(stat, ')')+1:] {
+		switch {
+		case c == ' ':
+			if field == 8 || field == 10 {
+				sum += n
+			}
+			field, n = field+1, 0
+		case c >= '0' && c <= '9':
+			n = n*10 + int64(c-'0')
+		}
+	}
+	if field < 11 {
+		return 0, fmt.Errorf("got %d fields, want more", field)
+	}
+	return sum, nil
 }
 
 // mapsOf lists what shared memory processes have mapped, by process and address.
