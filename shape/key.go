@@ -14,16 +14,11 @@ const maxPacked = 8
 // Both are spread over all bits by multipliers of this process alone; tables
 // go by the upper ones.
 type keys struct {
-	packs  [maxPacked + 1]pack // of paths of so many words
+	widths [maxPacked + 1]uint // bits of a word where a key has so many
+	limits [maxPacked + 1]uint // words below it fit
 	scale  uint64
 	spread uint64
 	scales [maxLevels + 1]uint64 // of hashes
-}
-
-// pack is how so many words make an exact key.
-type pack struct {
-	limit  uint // words below it fit
-	scales [maxPacked]uint64
 }
 
 func (k *keys) open() {
@@ -31,13 +26,10 @@ func (k *keys) open() {
 	for i := range k.scales {
 		k.scales[i] = rand.Uint64() | 1
 	}
-	k.packs[0].limit = 1
+	k.limits[0] = 1
 	for n := 1; n <= maxPacked; n++ {
-		width := 63 / n
-		k.packs[n].limit = 1 << width
-		for i := range n {
-			k.packs[n].scales[i] = k.scale << (1 + i*width)
-		}
+		k.widths[n] = width(n)
+		k.limits[n] = 1 << width(n)
 	}
 }
 
@@ -49,22 +41,49 @@ func (k *keys) of(words []int) uint64 {
 	return k.hash(words)
 }
 
+// width is the bits of a word where a key has so many.
+func width(words int) uint { return 63 / uint(words) }
+
 // exact returns the exact key of a path, if it has one.
 func (k *keys) exact(words []int) (key uint64, ok bool) {
 	if len(words) > maxPacked {
 		return 0, false
 	}
-	// It is the product of the words side by side, with a 1 behind them, and the
-	// scale. The sum of their own products is the same and comes sooner.
-	p := &k.packs[len(words)]
-	key, all := k.scale, 0
-	for i, w := range words {
-		key += uint64(w) * p.scales[i]
-		all |= w
+	packed, all := k.pack(words)
+	return k.scatter(packed), k.fit(all, len(words))
+}
+
+// pack returns the words of a path side by side, and in one.
+func (k *keys) pack(words []int) (packed, all int) {
+	width := k.widths[len(words)]
+	for _, w := range words {
+		packed, all = packed<<(width&63)|w, all|w
 	}
+	return packed, all
+}
+
+// pack2, pack3 and pack4 are pack for so many words without its loop, which
+// would take as long as the rest of a lookup.
+func pack2(w *[2]int) (packed, all int) { return w[0]<<width(2) | w[1], w[0] | w[1] }
+
+func pack3(w *[3]int) (packed, all int) {
+	return w[0]<<(2*width(3)) | w[1]<<width(3) | w[2], w[0] | w[1] | w[2]
+}
+
+func pack4(w *[4]int) (packed, all int) {
+	return w[0]<<(3*width(4)) | w[1]<<(2*width(4)) | w[2]<<width(4) | w[3], w[0] | w[1] | w[2] | w[3]
+}
+
+// fit reports whether so many words that have these bits fit a key.
+func (k *keys) fit(all, words int) bool { return uint(all) < k.limits[words] }
+
+// scatter makes a key of the words side by side: the product of them, with a 1
+// behind them, and the scale.
+func (k *keys) scatter(packed int) uint64 {
+	key := (uint64(packed)<<1 | 1) * k.scale
 	// This can be undone, too: different words have different keys.
 	key ^= key >> 32 &^ 1
-	return key * k.spread, uint(all) < p.limit
+	return key * k.spread
 }
 
 // hash returns the key of a path that has no exact one.

@@ -33,25 +33,14 @@ type Shape struct {
 // Of returns the shape with the given sizes; Of() is the scalar. It fails on
 // a negative size and on an element count beyond 2^58.
 func Of(sizes ...int) (*Shape, error) {
-	// What is interned is legal: a hit needs no check.
-	if s := global.static(sizes); s != nil {
-		return s, nil
-	}
-	elements, err := count(sizes)
-	if err != nil {
-		return nil, err
-	}
-	return global.newStatic(sizes, elements)
+	return global.static(sizes, true)
 }
 
 // Lookup returns the interned shape with the given sizes, or nil when nobody
 // has made it or nothing reaches it any more. It creates nothing.
 func Lookup(sizes ...int) *Shape {
-	if s := global.static(sizes); s != nil {
-		return s
-	}
-	// It may have moved meanwhile.
-	return global.shapes.lookup(sizes, global.shapes.keys.of(sizes), isStatic(sizes))
+	s, _ := global.static(sizes, false)
+	return s
 }
 
 // MustOf is [Of] for tests and package variables; it panics on an error.

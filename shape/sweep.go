@@ -97,7 +97,7 @@ func (t *trie[T]) sweepAll(p phase) (d dead) {
 func (t *trie[T]) sweepNode(n *node[T], p phase) dead {
 	d := t.sweepValues(n, p)
 	empty := false
-	for _, k := range n.kids.Load().all(nil) {
+	for _, k := range n.kids.Load().kids {
 		d.add(t.sweepNode(k.node, p))
 		empty = empty || k.node.isEmpty()
 	}
@@ -108,7 +108,7 @@ func (t *trie[T]) sweepNode(n *node[T], p phase) dead {
 }
 
 func (n *node[T]) isEmpty() bool {
-	return n.kids.Load() == nil && n.held.Load() == nil && n.weak.Load() == nil
+	return len(n.kids.Load().kids) == 0 && n.held.Load() == nil && n.weak.Load() == nil
 }
 
 // tested says which values of a node a sweep holds weakly.
@@ -217,12 +217,12 @@ func (t *trie[T]) prune(n *node[T]) {
 	n.Lock()
 	defer n.Unlock()
 	var left []kid[T]
-	for _, k := range n.kids.Load().all(nil) {
+	for _, k := range n.kids.Load().kids {
 		if !t.remove(k.node) {
 			left = append(left, k)
 		}
 	}
-	n.kids.Store(newKids(left, t.spread))
+	t.setKids(n, left)
 	t.settle(n)
 }
 

@@ -2,6 +2,7 @@ package shape
 
 import (
 	"math/bits"
+	"slices"
 	"sync/atomic"
 	"unsafe"
 	"weak"
@@ -42,7 +43,7 @@ func newHeld[T any](leaves []leaf[T], wide bool) *heldTable[T] {
 		return nil
 	}
 	t := &heldTable[T]{room: n + n/4 + 1}
-	slots := t.room * 10 / 9
+	slots := t.room * 7 / 5
 	if wide && n < wideMost {
 		slots = t.room * 2
 	}
@@ -87,23 +88,21 @@ func after(block, blocks int) int {
 	return block
 }
 
-// laneOf returns the lane of a block that has the key if any has. It does not
-// branch on which it is, which nobody could predict.
+// laneOf returns the lane of a block that has the key if just one has. It does
+// not branch on which it is, which nobody could predict: the compiler makes a
+// branch of what chooses an address, but not of bits.
 func laneOf(key uint64, keys *[lanes]atomic.Uint64) int {
-	lane := 0
-	if keys[1].Load() == key {
-		lane = 1
-	}
-	if keys[2].Load() == key {
-		lane = 2
-	}
-	if keys[3].Load() == key {
-		lane = 3
-	}
-	return lane
+	return bit(keys[1].Load() == key) | bit(keys[2].Load() == key)<<1 | bit(keys[3].Load() == key)*3
 }
 
-// find returns a value with the key, or nil: of an exact key there is no other.
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// find returns the value with the key if there is just one, as of an exact key.
 func (t *heldTable[T]) find(key uint64) *T {
 	if t == nil {
 		return nil
@@ -307,58 +306,43 @@ func (t *weakTable[T]) len() int {
 	return t.used
 }
 
-// kidTable finds a node's children by the next word of the path. It is
-// immutable; nil is the table of a node without children.
+// kidTable finds a node's children by the class of the next word of the path.
+// It is immutable. A class without a child leads back to the node, so that a
+// search has no miss to branch on, which nobody could predict.
 type kidTable[T any] struct {
-	slots []kid[T] // a power of two, at least one empty
-	shift uint8
-	scale uint64
-	n     int
+	slots []*node[T] // of each class, or of all when there are no children
+	mask  uint64
+	kids  []kid[T] // the same in a row
 }
 
+// kid is the child for a class of words.
 type kid[T any] struct {
-	word int
-	node *node[T]
+	class int
+	node  *node[T]
 }
 
-// newKids returns a table of kids with different words. Scale is odd.
-func newKids[T any](kids []kid[T], scale uint64) *kidTable[T] {
+// classOf returns the class of a word, given the odd multiplier that spreads
+// them. Words below classes seldom share one, and those that do share a child.
+func classOf(word int, spread uint64) uint64 { return uint64(word) * spread >> (64 - classBits) }
+
+// newKids returns the table of a node with kids of different classes.
+func newKids[T any](owner *node[T], kids []kid[T]) *kidTable[T] {
+	n := classes
 	if len(kids) == 0 {
-		return nil
+		n = 1
 	}
-	log := bits.Len(uint(len(kids) * 4 / 3))
-	t := &kidTable[T]{slots: make([]kid[T], 1<<log), shift: uint8(64 - log), scale: scale, n: len(kids)}
+	t := &kidTable[T]{slots: make([]*node[T], n), mask: uint64(n - 1), kids: slices.Clip(kids)}
+	for i := range t.slots {
+		t.slots[i] = owner
+	}
 	for _, k := range kids {
-		i := uint64(k.word) * scale >> t.shift
-		for t.slots[i].node != nil {
-			i = (i + 1) & uint64(len(t.slots)-1)
-		}
-		t.slots[i] = k
+		t.slots[k.class] = k.node
 	}
 	return t
 }
 
-func (t *kidTable[T]) get(word int) *node[T] {
-	for i := uint64(word) * t.scale >> t.shift; ; i++ {
-		k := &t.slots[i&uint64(len(t.slots)-1)]
-		if k.word == word || k.node == nil {
-			return k.node
-		}
-	}
-}
-
-// all appends the kids to into.
-func (t *kidTable[T]) all(into []kid[T]) []kid[T] {
-	if t == nil {
-		return into
-	}
-	for _, k := range t.slots {
-		if k.node != nil {
-			into = append(into, k)
-		}
-	}
-	return into
-}
+// next returns the child for a class, or the table's node when there is none.
+func (t *kidTable[T]) next(class uint64) *node[T] { return t.slots[class&t.mask] }
 
 // Bytes that tables take, for the statistics.
 
@@ -377,8 +361,5 @@ func (t *weakTable[T]) bytes() int {
 }
 
 func (t *kidTable[T]) bytes() int {
-	if t == nil {
-		return 0
-	}
-	return int(unsafe.Sizeof(*t)) + len(t.slots)*int(unsafe.Sizeof(kid[T]{}))
+	return int(unsafe.Sizeof(*t)) + len(t.slots)*int(unsafe.Sizeof(t)) + len(t.kids)*int(unsafe.Sizeof(kid[T]{}))
 }

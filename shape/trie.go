@@ -13,14 +13,17 @@ const (
 	crowd     = 16384 // values that a node takes before some move down
 	young     = 4     // so many times as many if they are held weakly: most die soon
 	worth     = 16    // one part in so many of a crowd is worth a child
+
+	classBits = 8
+	classes   = 1 << classBits // of words
 )
 
 // trie interns values of type T under paths of words: the rank chooses a
-// root, each level below it branches on one word. Values sit in the tables of
-// the node that their path leads to; when a node has become crowded, those of
-// its values that share their next word with enough others move down into a
-// child. So prefixes are stored once, and paths are no longer than
-// the crowd demands.
+// root, each level below it branches on the class of one word, which few words
+// share. Values sit in the tables of the node that their path leads to; when a
+// node has become crowded, those of its values that share their next class with
+// enough others move down into a child. So prefixes are stored once, and paths
+// are no longer than the crowd demands.
 //
 // Readers take no lock and write nothing: they load the children of a node,
 // then the values it holds strongly, then those it holds weakly. Whoever
@@ -38,7 +41,7 @@ type trie[T any] struct {
 		_ [64]byte // stripes do not share cache lines, wherever the first one starts
 	}
 	keys   keys
-	spread uint64 // odd multiplier that spreads children, of this process alone
+	spread uint64 // odd multiplier that spreads words over classes, of this process alone
 
 	account *account
 	crowd   int              // as the constant, but for tests
@@ -49,13 +52,15 @@ type trie[T any] struct {
 	found   int              // dead witnesses since all values were tested
 }
 
-// node is one prefix.
+// node is the paths that begin alike: with words of the same classes.
 type node[T any] struct {
 	kids  atomic.Pointer[kidTable[T]]
 	held  atomic.Pointer[heldTable[T]]
 	weak  atomic.Pointer[weakTable[T]]
-	path  uint64 // hash of the prefix
+	path  uint64        // hash of the classes
+	depth atomic.Uint32 // of a root: levels below it
 	level uint8
+	rank  uint8    // which root it is below
 	_     [64]byte // what readers load does not share a cache line with what changes
 
 	sync.Mutex     // guards the tables and all below
@@ -72,7 +77,9 @@ func (t *trie[T]) open(a *account, words func(*T) []int, size func(*T) int) {
 	t.account, t.words, t.size, t.spread = a, words, size, rand.Uint64()|1
 	t.keys.open()
 	for rank := range t.roots {
-		t.roots[rank].path = (uint64(rank) + 1) * t.spread
+		n := &t.roots[rank]
+		n.path, n.rank = (uint64(rank)+1)*t.spread, uint8(rank)
+		t.setKids(n, nil)
 	}
 	t.setCrowd(crowd)
 }
@@ -88,34 +95,21 @@ func (t *trie[T]) setCrowd(n int) {
 // find returns the node where a path ends at present.
 func (t *trie[T]) find(words []int) *node[T] {
 	n := &t.roots[min(len(words), maxLevels)]
-	if n.kids.Load() == nil {
-		return n
-	}
-	return n.descend(words)
+	return n.descend(words, t.spread)
 }
 
-func (n *node[T]) descend(words []int) *node[T] {
-	for _, w := range words {
-		kids := n.kids.Load()
-		if kids == nil {
-			return n
-		}
-		kid := kids.get(w)
-		if kid == nil {
-			return n
-		}
-		n = kid
+// descend takes as many steps from a root as there are levels below it: those
+// behind the end of the path stay there.
+func (n *node[T]) descend(words []int, spread uint64) *node[T] {
+	for range n.depth.Load() {
+		n = n.kids.Load().next(classOf(words[n.level], spread))
 	}
 	return n
 }
 
-// next returns the child that a path through n leads to, nil when it ends in n.
-func (n *node[T]) next(words []int) *node[T] {
-	kids := n.kids.Load()
-	if kids == nil || int(n.level) >= len(words) {
-		return nil
-	}
-	return kids.get(words[n.level])
+// isEnd reports whether a path through n ends there.
+func (n *node[T]) isEnd(words []int, spread uint64) bool {
+	return int(n.level) >= len(words) || n.kids.Load().next(classOf(words[n.level], spread)) == n
 }
 
 // search returns the node's value that is the same, or nil.
@@ -140,7 +134,7 @@ func (t *trie[T]) lock(words []int) *node[T] {
 	for {
 		n := t.find(words)
 		n.Lock()
-		if !n.gone && n.next(words) == nil {
+		if !n.gone && n.isEnd(words, t.spread) {
 			return n
 		}
 		n.Unlock()
@@ -212,9 +206,13 @@ func (t *trie[T]) sizes(leaves []leaf[T]) (sum int) {
 
 // settle brings the statistics up to what the node has now.
 func (t *trie[T]) settle(n *node[T]) {
-	bytes := n.heldBytes + n.weakBytes + n.kids.Load().bytes() + n.held.Load().bytes() + n.weak.Load().bytes()
+	bytes := n.heldBytes + n.weakBytes + n.held.Load().bytes() + n.weak.Load().bytes()
 	if n.level > 0 && !n.gone {
 		bytes += int(unsafe.Sizeof(*n))
+	}
+	// A root, like its table without children, is there from the start.
+	if kids := n.kids.Load(); n.level > 0 && !n.gone || len(kids.kids) > 0 {
+		bytes += kids.bytes()
 	}
 	t.account.grow(bytes - n.bytes)
 	n.bytes = bytes
@@ -227,27 +225,27 @@ func (t *trie[T]) burst(n *node[T]) {
 	t.account.drop(d.all)
 	n.lost.add(d)
 	all := group[T]{held: n.held.Load().leaves(nil), weak: live}
-	kids := n.kids.Load().all(nil)
+	kids := n.kids.Load().kids
 	stay := all
 	if groups := t.split(int(n.level), &all); groups != nil {
 		stay = group[T]{}
-		for word, g := range groups {
+		for class, g := range groups {
 			if g.len() < t.crowd/worth {
 				stay.held, stay.weak = append(stay.held, g.held...), append(stay.weak, g.weak...)
 				continue
 			}
-			kids = append(kids, kid[T]{word, t.newNode(n, word, g)})
+			kids = append(kids, kid[T]{class, t.newNode(n, class, g)})
 		}
 	}
 	t.fill(n, &stay, kids)
 }
 
-// group is values of a node, such as those that share their next word.
+// group is values of a node, such as those whose next words are of one class.
 type group[T any] struct{ held, weak []leaf[T] }
 
 func (g *group[T]) len() int { return len(g.held) + len(g.weak) }
 
-// split sorts values by their word at the level; nil when they end there.
+// split sorts values by the class of their word at the level; nil when they end there.
 func (t *trie[T]) split(level int, all *group[T]) map[int]*group[T] {
 	groups := map[int]*group[T]{}
 	of := func(l leaf[T]) *group[T] {
@@ -255,10 +253,11 @@ func (t *trie[T]) split(level int, all *group[T]) map[int]*group[T] {
 		if level >= len(words) || level >= maxLevels {
 			return nil
 		}
-		g := groups[words[level]]
+		class := int(classOf(words[level], t.spread))
+		g := groups[class]
 		if g == nil {
 			g = &group[T]{}
-			groups[words[level]] = g
+			groups[class] = g
 		}
 		return g
 	}
@@ -280,8 +279,8 @@ func (t *trie[T]) split(level int, all *group[T]) map[int]*group[T] {
 }
 
 // newNode returns the child of n with the values of g.
-func (t *trie[T]) newNode(n *node[T], word int, g *group[T]) *node[T] {
-	kid := &node[T]{path: (n.path ^ uint64(word)) * t.spread, level: n.level + 1}
+func (t *trie[T]) newNode(n *node[T], class int, g *group[T]) *node[T] {
+	kid := &node[T]{path: (n.path ^ uint64(class)) * t.spread, level: n.level + 1, rank: n.rank}
 	t.fill(kid, g, nil)
 	if len(g.held) > t.crowd || len(g.weak) > young*t.crowd {
 		t.burst(kid)
@@ -289,10 +288,24 @@ func (t *trie[T]) newNode(n *node[T], word int, g *group[T]) *node[T] {
 	return kid
 }
 
+// setKids gives a node its children. The depth comes before them and goes after
+// them, so that who sees them goes as far.
+func (t *trie[T]) setKids(n *node[T], kids []kid[T]) {
+	root := &t.roots[n.rank]
+	if deep := uint32(n.level) + 1; len(kids) > 0 {
+		for old := root.depth.Load(); deep > old && !root.depth.CompareAndSwap(old, deep); old = root.depth.Load() {
+		}
+	}
+	n.kids.Store(newKids(n, kids))
+	if n == root && len(kids) == 0 {
+		n.depth.Store(0)
+	}
+}
+
 // fill gives a node its values and children.
 func (t *trie[T]) fill(n *node[T], g *group[T], kids []kid[T]) {
 	n.crowd = max(t.crowd, 2*g.len())
-	n.kids.Store(newKids(kids, t.spread))
+	t.setKids(n, kids)
 	n.weak.Store(newWeak(g.weak, 0))
 	n.held.Store(newHeld(g.held, n.level == 0))
 	n.heldBytes, n.weakBytes = t.sizes(g.held), t.sizes(g.weak)
