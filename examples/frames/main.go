@@ -143,10 +143,15 @@ func (w *worker) keep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := cmd.Start(); err != nil {
+		err = cmd.Start()
+		cmd.ExtraFiles[0].Close() // else its death would not be heard of
+		if err != nil {
+			ours.Close()
+			if ctx.Err() != nil { // it was to start when all was over
+				return nil
+			}
 			return err
 		}
-		cmd.ExtraFiles[0].Close() // else its death would not be heard of
 		peer, err := w.owner.Attach(ctx, ours)
 		if err == nil {
 			w.set(peer)
