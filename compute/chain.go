@@ -72,11 +72,19 @@ func chainTask(c *op.Call, chain *kernel.Chain) (*Task, bool) {
 	large := 4*n >= streamBytes
 	return &Task{Tiles: chain.Tiles(), Scratch: 4 * chain.ScratchFloats(), Tile: func(tile int, scratch []byte) {
 		var operands [kernel.MaxChainOperands][]float32
-		stream := large
 		for i := range c.In {
 			operands[i] = in[float32](c, i)
-			stream = stream && !sameBytes(c.In[i].Data, c.Out[0].Data)
 		}
-		chain.Tile(tile, view[float32](scratch[:4*chain.ScratchFloats()]), out[float32](c, 0), operands[:len(c.In)], stream)
+		chain.Tile(tile, view[float32](scratch[:4*chain.ScratchFloats()]), out[float32](c, 0), operands[:len(c.In)], large && !isInPlace(c))
 	}}, true
+}
+
+// isInPlace reports whether the result lies in an operand's bytes.
+func isInPlace(c *op.Call) bool {
+	for i := range c.In {
+		if sameBytes(c.In[i].Data, c.Out[0].Data) {
+			return true
+		}
+	}
+	return false
 }

@@ -228,15 +228,24 @@ func binaryTask(c *op.Call, f kernel.BinaryOp) (*Task, error) {
 	t := &Task{Tiles: nest.Tiles()}
 	switch dt {
 	case dtype.F32:
-		if 4*nest.Elements() >= streamBytes {
-			one := &kernel.Chain{Steps: []kernel.ChainStep{{IsBinary: true, Binary: f, A: 0, B: 1}}}
-			if t, ok := chainTask(c, one); ok {
-				return t, nil
-			}
-		}
 		t.Tile = func(tile int, _ []byte) {
 			lo, hi := nest.Range(tile)
 			kernel.BinaryF32(f, nest, lo, hi, out[float32](c, 0), in[float32](c, 0), in[float32](c, 1))
+		}
+		if 4*nest.Elements() < streamBytes {
+			return t, nil
+		}
+		one := &kernel.Chain{Steps: []kernel.ChainStep{{IsBinary: true, Binary: f, A: 0, B: 1}}}
+		if streamed, ok := chainTask(c, one); ok { // it works piece by piece, which in place takes longer
+			plain := t.Tile
+			t.Scratch = streamed.Scratch
+			t.Tile = func(tile int, scratch []byte) {
+				if isInPlace(c) {
+					plain(tile, scratch)
+				} else {
+					streamed.Tile(tile, scratch)
+				}
+			}
 		}
 		return t, nil
 	case dtype.F64:

@@ -84,3 +84,18 @@ func TestConcatOfMixedSizes(t *testing.T) {
 		}
 	}
 }
+
+// Results that no cache holds are written past the caches, and in the operand's bytes otherwise: run does both.
+func TestBinaryOfLargeTensors(t *testing.T) {
+	const rows, width = 1 << 10, 8<<10 + 3 // more than streamBytes, and no whole number of tiles
+	x := arg(values[float32](1, rows*width, -1, 1), rows, width)
+	for _, other := range []op.Arg{arg(values[float32](2, rows*width, -1, 1), rows, width), arg(values[float32](3, width, -1, 1), width), scalar(float32(0.25))} {
+		got := run(t, call(t, "sub", nil, 1, x, other))[0]
+		a, b, d := view[float32](x.Data), view[float32](other.Data), view[float32](got.Data)
+		for i := range d {
+			if want := a[i] - b[i%len(b)]; d[i] != want {
+				t.Fatalf("operand of shape %s, element %d: got %v, want %v", other.Shape, i, d[i], want)
+			}
+		}
+	}
+}
