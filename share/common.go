@@ -64,8 +64,9 @@ type CommonHolder struct {
 }
 
 // ListCommon lists what the user's processes have in common, by key. It asks each holder, which takes a second for those that are
-// stopped and up to ten for those that do not answer although they are at work, and clears away what killed ones left. Which copy a silent holder has is not known, so those of a key are listed by
-// themselves. Bytes that are there twice, because nobody answered when they were asked for, are listed twice.
+// stopped and up to ten for those that do not answer although they are at work, and clears away what killed ones left. Which copy
+// a silent holder has is not known, so those of a key are listed by themselves. Bytes that are there twice, because nobody answered
+// when they were asked for, are listed twice.
 func ListCommon(ctx context.Context, opts ...Option) ([]CommonBytes, error) {
 	list, err := listCommon(ctx, opts)
 	if err != nil {

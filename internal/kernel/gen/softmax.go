@@ -156,8 +156,8 @@ func (a *assembler) softmaxRow() {
 }
 
 // softmaxNext is the last two passes over a row whose largest element is known. What it is still to write passes by while it looks for the
-// largest element of the next row but one. The pass before computes, and leaves memory alone: so it asks memory for what comes after that row,
-// two pages further: at less it has not arrived when short rows come to it.
+// largest element of the next row but one. The pass before computes, and leaves memory alone: so it asks memory for what lies two pages
+// behind that row. At less it has not arrived when short rows come to it.
 func (a *assembler) softmaxNext(name string, stream bool) {
 	const peaks, x = 4, 4
 	top := param{"top", "float32"}
