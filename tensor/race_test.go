@@ -12,8 +12,8 @@ import (
 
 const raceChild = "TENURE_RACE_CHILD"
 
-// TestRaceOnTensorBytes is two halves: in the child process it writes the same element of a tensor from two goroutines at
-// once.
+// TestRaceOnTensorBytes is two halves: in the child process it writes the same elements of a tensor from two goroutines at
+// once, in opposite order: of two writes in the very same moment the detector may see neither.
 func TestRaceOnTensorBytes(t *testing.T) {
 	kind := os.Getenv(raceChild)
 	if kind == "" {
@@ -22,14 +22,14 @@ func TestRaceOnTensorBytes(t *testing.T) {
 		}
 		return
 	}
-	n := 8
+	n, last := 8, 8
 	if kind == "large" {
 		n = 1 << 20
 	}
 	x := ok(Of(make([]float32, n), n))(t)
 	var wg, both sync.WaitGroup
 	both.Add(2)
-	for range 2 {
+	for backwards := range 2 {
 		wg.Go(func() {
 			if kind == "ordered" { // the lock orders the writers, and the detector must see that too
 				for {
@@ -42,8 +42,13 @@ func TestRaceOnTensorBytes(t *testing.T) {
 			}
 			v := ok(Read[float32](x))(t)
 			both.Done()
-			both.Wait()   // taking and ending uses orders goroutines: the writes must lie between
-			v.Data[n-1]++ // wrong: a view from Read must not be written
+			both.Wait() // taking and ending uses orders goroutines: the writes must lie between
+			for i := range last {
+				if backwards == 1 {
+					i = last - 1 - i
+				}
+				v.Data[n-1-i]++ // wrong: a view from Read must not be written
+			}
 			v.Release()
 		})
 	}
