@@ -15,9 +15,10 @@ const softmaxGrain = 8 << 10
 
 // rowsPerTile is how many rows a tile has. Among many rows it has more: at a tile's beginning the memory is asked for nothing.
 func rowsPerTile(rows, length int) int {
+	const tiles = 256 // enough for threads to end together
 	grain := softmaxGrain
 	if rows*length >= 1<<20 {
-		grain = rangeElements
+		grain = max(rangeElements, rows*length/tiles)
 	}
 	return max(1, grain/max(length, 1))
 }

@@ -24,7 +24,7 @@ type rowCode struct {
 	min                            func(n int, x *float32, s float32) float32
 	softmaxRow                     rowFunc
 	expSum                         func(n int, dst, x *float32, s float32) float32
-	softmaxNext, softmaxNextStream func(n int, dst, temp, x, next *float32, s float32) float32
+	softmaxNext, softmaxNextStream func(n int, dst, from, to, x, later *float32, s, t float32) (top, sum float32)
 	expOnlySum                     func(n int, x *float32, s float32) float32
 	expSumColumns                  func(n int, dst, x, peak, sum *float32)
 	deviations, deviationsAhead    func(n int, x *float32, s float32) (sum, squares float32)

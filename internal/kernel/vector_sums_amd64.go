@@ -202,33 +202,44 @@ func (v *rowCode) softmax(dst, src []float32, log bool) {
 	v.expScale.run(dst, src, peak, float32(1/sum))
 }
 
-// softmaxRows looks for the largest element of a row two rows before its turn, so that nothing waits for it. temp, if any, takes a row.
+// softmaxRows writes a row while it takes the exponentials of the next, and looks for the largest element of a row two rows before those
+// are taken, so that nothing waits for it. temp, if any, takes a row.
 func (v *rowCode) softmaxRows(n int, dst, temp, src []float32) bool {
 	stream := temp != nil
-	if n == 0 || n > sumElements || stream && !v.isWhole(dst, n) {
+	if n == 0 || len(dst) == 0 || n > sumElements || stream && !v.isWhole(dst, n) {
 		return false
 	}
 	src = src[:len(dst)]
-	f := v.softmaxNext
+	next := v.softmaxNext
 	if stream {
-		f = v.softmaxNextStream
+		next, temp = v.softmaxNextStream, temp[:n]
 	}
-	var peaks [2]float32 // of this row and the next
+	exponentials := func(at int) []float32 { // of a row
+		if stream {
+			return temp
+		}
+		return dst[at : at+n]
+	}
+	var peaks [3]float32 // of the next row and those after it
 	for i := range min(len(peaks), len(dst)/n) {
 		peaks[i] = v.max(n, &src[i*n], lowest)
 	}
-	for at := 0; at < len(dst); at += n {
+	from := exponentials(0)
+	sum := v.expSum(n, &from[0], &src[0], peaks[0])
+	for at := n; at < len(dst); at += n {
 		later := at + 2*n
 		if later >= len(dst) {
 			later = at // whose largest element is not used
 		}
-		to := dst[at : at+n]
-		if stream {
-			temp = temp[:n]
-		} else {
-			temp = to
-		}
-		peaks = [2]float32{peaks[1], f(n, &to[0], &temp[0], &src[at], &src[later], peaks[0])}
+		to := exponentials(at)
+		var top float32
+		top, sum = next(n, &dst[at-n], &from[0], &to[0], &src[at], &src[later], peaks[1], 1/sum)
+		from, peaks = to, [3]float32{peaks[1], peaks[2], top}
+	}
+	last := dst[len(dst)-n:]
+	v.mulScalar.run(from, from, 1/sum)
+	if stream {
+		v.streamRow(last, from)
 	}
 	return true
 }

@@ -79,10 +79,20 @@ func (a *assembler) twoPages() (ahead string) {
 	return "R11"
 }
 
-// fetchAhead asks memory for what lies as many bytes ahead as a register says, if one is named. Lines are 64 bytes.
+// fetchAhead asks memory for what lies as many bytes ahead as a register says, if one is named.
 func (a *assembler) fetchAhead(at, ahead string, turn int, tail bool) {
-	if ahead != "" && !tail && turn*a.bytes()%64 == 0 {
-		a.op("PREFETCHT0 %s(%s*1)", at, ahead)
+	a.fetch("PREFETCHT0", at, ahead, turn, tail)
+}
+
+// fetchFar is fetchAhead for what is not needed soon, and not for long.
+func (a *assembler) fetchFar(at, ahead string, turn int, tail bool) {
+	a.fetch("PREFETCHNTA", at, ahead, turn, tail)
+}
+
+func (a *assembler) fetch(instruction, at, ahead string, turn int, tail bool) {
+	const line = 64
+	if ahead != "" && !tail && turn*a.bytes()%line == 0 {
+		a.op("%s %s(%s*1)", instruction, at, ahead)
 	}
 }
 

@@ -7,7 +7,10 @@ const (
 	smPeak = fnW + 1 + iota
 	smScale
 	smSum
-	smSums = 2
+	smPeaks = smSum + smSums // of a later row
+	smFrom  = fnP
+	smLater = fnU
+	smSums  = 2
 )
 
 // softmaxKernels are whole rows for short ones, and the parts of long ones.
@@ -54,8 +57,9 @@ func (a *assembler) softmaxKernels() {
 }
 
 // expFromPeak sets fnE to exp(fnX-peak), which is 1 at most, and at the peak itself: no logarithm of a probability is above 0. With
-// instructions that take a power of two apart and put it together it is 2^(d*log2(e)): the exponent is off by its last place, as the
-// difference d is already.
+// instructions that look numbers up it is 2^(i/32) * 2^r, the first by its last bits from a table and by the others from the exponent, the
+// second, of a number no larger than 1/64, as 1 + r*p. That is off by 2 units in the last place, and by what the difference and log2(e) are rounded by, and
+// 0 where it is no normal number.
 func (a *assembler) expFromPeak() {
 	a.ps("VSUBPS", smPeak, fnX, fnX)
 	if !a.masks {
@@ -63,12 +67,34 @@ func (a *assembler) expFromPeak() {
 		a.exp(fnX)
 		return
 	}
-	const fraction = 0x01 // what is above the next integer down
-	a.with("VMULPS", math.Log2E, fnX)
-	a.op("VREDUCEPS $%d, %s, %s", fraction, a.v(fnX), a.v(fnR))
-	a.horner(fnE, fnR, 0.0018669525161385536, 0.009017480537295341, 0.055799514055252075, 0.2401645928621292, 0.6931512951850891, 1)
-	a.op("VSCALEFPS %s, %s, %s", a.v(fnX), a.v(fnE), a.v(fnE))
+	const (
+		leastNormal = -87.33
+		roundBias   = 0x1.8p18 // adding it rounds to a multiple of 1/32, and leaves that in the last bits
+	)
+	a.op("VCMPPS $%d, %s, %s, %s", notLess, a.f32(leastNormal), a.v(fnX), testMask)
+	a.constantTo(roundBias, fnN)
+	a.op("VFMADD231PS %s, %s, %s", a.f32(math.Log2E), a.v(fnX), a.v(fnN))
+	a.op("VSUBPS %s, %s, %s", a.f32(roundBias), a.v(fnN), a.v(fnR))
+	a.op("VFMSUB231PS %s, %s, %s", a.f32(math.Log2E), a.v(fnX), a.v(fnR))
+	a.op("VPSLLD $%d, %s, %s", partsShift, a.v(fnN), a.v(fnE))
+	a.lookup(partTable, fnN, fnN)
+	a.op("VPADDD %s, %s, %s", a.v(fnE), a.v(fnN), a.v(fnN))
+	a.horner(fnE, fnR, 0.24022866785526276, 0.6931573748588562)
+	a.ps("VMULPS", fnN, fnR, fnR)
+	a.op("VFMADD213PS.Z %s, %s, %s, %s", a.v(fnN), a.v(fnR), testMask, a.v(fnE))
 }
+
+// partsShift moves the integer of a number of 32nds to the exponent.
+const partsShift = 23 - 5
+
+// partTable has 2^(i/32), less what the last bits of i add when they are shifted with the others.
+var partTable = func() (t lookup) {
+	for i := range t {
+		part := math.Float32bits(float32(math.Exp2(float64(i) / float64(len(t)))))
+		t[i] = math.Float32frombits(part - uint32(i)<<partsShift)
+	}
+	return t
+}()
 
 // expSumLoop leaves the sum in the first lane of smSum. It asks memory for what lies as far ahead as the register ahead says.
 func (a *assembler) expSumLoop(keep bool, ahead string) {
@@ -155,48 +181,52 @@ func (a *assembler) softmaxRow() {
 	a.ret()
 }
 
-// softmaxNext is the last two passes over a row whose largest element is known. What it is still to write passes by while it looks for the
-// largest element of the next row but one. The pass before computes, and leaves memory alone: so it asks memory for what lies two pages
-// behind that row. At less it has not arrived when short rows come to it.
+// softmaxNext works on three rows at once, so that the memory and all parts of the processor are busy all the time: it writes the quotients
+// of one, takes the exponentials of the next, and looks for the largest element of the one two behind that. It asks memory for what lies
+// two pages behind that one: at less it has not arrived when short rows come to it. Before that it asks for what lies much further, as for
+// something of no use to the last cache, which two threads fill with what they have written.
 func (a *assembler) softmaxNext(name string, stream bool) {
-	const peaks, x = 4, 4
-	top := param{"top", "float32"}
-	in := []param{argN, argDst, {"temp", "*float32"}, argX, {"next", "*float32"}, argS}
-	a.function(name, "is exp(x[i]-s) / sum(exp(x[j]-s)), by way of temp, which may be dst; top is the largest of next[i]. n is not 0.", in, []param{top})
-	for i, reg := range []string{"R8", "R9", "R10", "SI", "R12"} {
+	top, sum := param{"top", "float32"}, param{"sum", "float32"}
+	in := []param{argN, argDst, {"from", "*float32"}, {"to", "*float32"}, argX, {"later", "*float32"}, argS, argT}
+	a.function(name, "is dst[i] = from[i]*t and to[i] = exp(x[i]-s), whose sum is sum; top is the largest of later[i]. n is not 0, and to may be from.",
+		in, []param{top, sum})
+	for i, reg := range []string{"CX", "R9", "R10", "DI", "SI", "R12"} {
 		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
 	}
-	a.op("VBROADCASTSS %s, %s", a.arg(in[5]), a.v(smPeak))
-	a.op("LEAQ 8192(R8*8), R11")
-	a.op("MOVQ R8, CX")
-	a.op("MOVQ R10, DI")
-	a.expSumLoop(true, "R11")
-	a.constantTo(1, smScale)
-	a.op("VDIVSS X%d, X%d, X%d", smSum, smScale, smScale)
-	a.op("VBROADCASTSS X%d, %s", smScale, a.v(smScale))
-	for i := range peaks {
-		a.op("VBROADCASTSS (R12), %s", a.v(i))
+	a.op("VBROADCASTSS %s, %s", a.arg(in[6]), a.v(smPeak))
+	a.op("VBROADCASTSS %s, %s", a.arg(in[7]), a.v(smScale))
+	a.op("LEAQ 8192(CX*8), R11")
+	a.op("LEAQ 49152(CX*8), R13")
+	for i := range smSums {
+		a.op("VXORPS %s, %s, %s", a.v(smSum+i), a.v(smSum+i), a.v(smSum+i))
+		a.op("VBROADCASTSS (R12), %s", a.v(smPeaks+i))
 	}
-	a.op("MOVQ R8, CX")
+	a.pin(a.expFromPeak)
 	turn := 0
-	a.rowLoop([]string{"R9", "R10", "R12"}, peaks, func(at func(string) string, tail bool) {
-		a.load(at("R12"), x, false, tail)
+	a.rowLoop([]string{"SI", "R10", "R9", "DI", "R12"}, smSums, func(at func(string) string, tail bool) {
+		a.fetchAhead(at("SI"), "R11", turn, tail)
+		a.fetchFar(at("SI"), "R13", turn, tail)
+		a.load(at("SI"), fnX, false, tail)
+		a.expFromPeak()
+		a.load(at("R10"), smFrom, false, tail)
+		a.ps("VMULPS", smScale, smFrom, smFrom)
+		a.storeTo(stream, smFrom, at("R9"), tail)
+		a.store(fnE, at("DI"), false, tail)
+		a.load(at("R12"), smLater, false, tail)
 		if tail {
-			a.fillTail(0, x)
+			a.dropTail(fnE)
+			a.fillTail(smPeaks, smLater)
 		}
-		a.op("VMAXPS %s, %s, %s", a.v(turn%peaks), a.v(x), a.v(turn%peaks))
-		a.load(at("R10"), x+1, false, tail)
-		a.ps("VMULPS", smScale, x+1, x+1)
-		a.storeTo(stream, x+1, at("R9"), tail)
-		if !tail {
-			turn++
-		}
+		a.ps("VADDPS", fnE, smSum+turn%smSums, smSum+turn%smSums)
+		a.ps("VMAXPS", smPeaks+turn%smSums, smLater, smPeaks+turn%smSums)
+		turn++
 	})
-	for _, p := range [][2]int{{1, 0}, {3, 2}, {2, 0}} {
-		a.pickLanes("VMAXPS", p[0], p[1])
-	}
-	a.foldLanes("VMAXPS", 0, x)
-	a.op("VMOVSS X0, %s", a.result(top))
+	a.ps("VADDPS", smSum+1, smSum, smSum)
+	a.pickLanes("VMAXPS", smPeaks+1, smPeaks)
+	a.foldLanes("VADDPS", smSum, fnX)
+	a.foldLanes("VMAXPS", smPeaks, fnX)
+	a.op("VMOVSS X%d, %s", smPeaks, a.result(top))
+	a.op("VMOVSS X%d, %s", smSum, a.arg(sum))
 	a.ret()
 }
 

@@ -168,6 +168,19 @@ func testSoftmax(t *testing.T) {
 	softmaxCase(t, "all masked", [3]int{1, 3, 1}, false, []float32{-inf, -inf, -inf})
 	softmaxCase(t, "NaN", [3]int{2, 2, 1}, false, []float32{float32(math.NaN()), 0, 1, 2})
 	softmaxCase(t, "far apart", [3]int{1, 3, 1}, true, []float32{3e38, -3e38, 0})
+	for n := 1; n <= 40; n++ { // what lies beyond a row is larger than all of it
+		softmaxCase(t, fmt.Sprint("low ", n), [3]int{9, n, 1}, false, ref.Map(uniform(r, 9*n), func(v float32) float32 { return v - 1000 }))
+	}
+	for _, dims := range [][3]int{{512, 3, 1}, {3, 512, 1}, {1, 512, 3}} {
+		far := make([]float32, dims[0]*dims[1]*dims[2])
+		for i := range far { // down to where no float32 is left, and to where numbers are no longer exact
+			far[i] = 1000 - float32(i)*(120.0/1536)
+			if i%7 == 0 {
+				far[i] = -float32(i) * 1e6
+			}
+		}
+		softmaxCase(t, fmt.Sprint("far down ", dims), dims, false, far)
+	}
 	softmaxCertain(t)
 }
 
@@ -218,6 +231,7 @@ func softmaxCase(t *testing.T, name string, dims [3]int, log bool, x []float32) 
 	for i, w := range ref.Softmax(f64s(x), dims[0], dims[1], dims[2], log) {
 		// An element's distance from the largest one is rounded to float32 before it is an exponent.
 		near := math.Abs(float64(dst[i])-w) <= w*(1e-6-0x1p-23*math.Log(w)) || log && math.Abs(float64(dst[i])-w) <= 1e-5
+		near = near || !log && dst[i] == 0 && w < 0x1.1p-126 // what is no normal number may be 0
 		if !sameValue(dst[i], w, 8) && !near {
 			t.Fatalf("%s: element %d: got %v, want %v", name, i, dst[i], w)
 		}
