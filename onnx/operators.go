@@ -29,7 +29,7 @@ func init() { // not an initialiser: lifting a branch reads the table again
 var foreign map[string]map[string]operator
 
 func init() {
-	contrib = merge(contribTable, contribAttentionTable, contribQuantizeTable)
+	contrib = merge(contribTable, contribAttentionTable, groupQueryTable, contribQuantizeTable)
 	foreign = map[string]map[string]operator{contribDomain: contrib, mlDomain: mlTable}
 }
 
