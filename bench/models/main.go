@@ -32,7 +32,7 @@ func run(args []string) error {
 	flags := flag.NewFlagSet("models", flag.ExitOnError)
 	names := flags.String("models", "", "models to run, by commas; all when empty")
 	threads := flags.String("threads", "1,2", "numbers of threads, by commas")
-	weights := flags.String("weights", "mapped", "how Tenure holds weights, by commas: mapped, compressed")
+	weights := flags.String("weights", "mapped,compressed", "how Tenure holds weights, by commas: mapped, compressed")
 	lights := flags.String("light", strings.Join(suite.LightFolders(), ","), "folders with light models, by commas")
 	list := flags.Bool("list", false, "name the models and end")
 	from := flags.Bool("from", false, "the arguments are files written by -json: print their results as one table")
