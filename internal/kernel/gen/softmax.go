@@ -58,8 +58,8 @@ func (a *assembler) softmaxKernels() {
 
 // expFromPeak sets fnE to exp(fnX-peak), which is 1 at most, and at the peak itself: no logarithm of a probability is above 0. With
 // instructions that look numbers up it is 2^(i/32) * 2^r, the first by its last bits from a table and by the others from the exponent, the
-// second, of a number no larger than 1/64, as 1 + r*p. That is off by 2 units in the last place, and by what the difference and log2(e) are rounded by, and
-// 0 where it is no normal number.
+// second, of a number no larger than 1/64, as 1 + r*p. That is off by 2 units in the last place, and by what the difference and log2(e) are
+// rounded by, and 0 where it is no normal number.
 func (a *assembler) expFromPeak() {
 	a.ps("VSUBPS", smPeak, fnX, fnX)
 	if !a.masks {

@@ -168,6 +168,15 @@ func testSoftmax(t *testing.T) {
 	softmaxCase(t, "all masked", [3]int{1, 3, 1}, false, []float32{-inf, -inf, -inf})
 	softmaxCase(t, "NaN", [3]int{2, 2, 1}, false, []float32{float32(math.NaN()), 0, 1, 2})
 	softmaxCase(t, "far apart", [3]int{1, 3, 1}, true, []float32{3e38, -3e38, 0})
+	for _, odd := range [][3]float32{{-inf, -inf, -inf}, {inf, 1, -inf}, {float32(math.NaN()), 5, 1}, {inf, inf, float32(math.NaN())}, {-inf, 1, 2}} {
+		for row := range 7 { // among others
+			x := ref.Map(uniform(r, 7*21), func(v float32) float32 { return v - 20 })
+			for i := range 21 {
+				x[21*row+i] = odd[i%3]
+			}
+			softmaxCase(t, fmt.Sprint("row ", row, " of ", odd), [3]int{7, 21, 1}, false, x)
+		}
+	}
 	for n := 1; n <= 40; n++ { // what lies beyond a row is larger than all of it
 		softmaxCase(t, fmt.Sprint("low ", n), [3]int{9, n, 1}, false, ref.Map(uniform(r, 9*n), func(v float32) float32 { return v - 1000 }))
 	}
