@@ -1,11 +1,32 @@
 package tenure_test
 
 import (
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/tensor"
 )
+
+// contribFile is a model of one node of ONNX Runtime's own.
+func (g *graph) contribFile(opType string, in, out []string, attrs ...wire) []byte {
+	w := wire(nil)
+	for _, name := range in {
+		w = w.text(1, name)
+	}
+	for _, name := range out {
+		w = w.text(2, name)
+		g.output(name)
+	}
+	w = w.text(3, "node").text(4, opType).text(7, "com.microsoft")
+	for _, a := range attrs {
+		w = w.bytes(5, a)
+	}
+	g.nodes = g.nodes.bytes(1, w)
+	return wire(g.file()).bytes(8, wire(nil).text(1, "com.microsoft").varint(2, 1))
+}
 
 // TestMatMulNBits multiplies by weights of 4 bits: the lower half of a byte
 // comes first, and 8 stands for 0.
@@ -14,21 +35,94 @@ func TestMatMulNBits(t *testing.T) {
 	g.input("x", f32Type, "n", 4)
 	g.weight("w", 2, []byte{0x98, 0xba, 0x77, 0x08}, 2, 2, 1) // rows 0 1 | 2 3 and -1 -1 | 0 -8
 	g.floats("scales", 1, 10, 2, 0.5)
-	w := wire(nil)
-	for _, in := range []string{"x", "w", "scales"} {
-		w = w.text(1, in)
-	}
-	w = w.text(2, "y").text(3, "product").text(4, "MatMulNBits").text(7, "com.microsoft")
-	for name, v := range map[string]int64{"K": 4, "N": 2, "bits": 4, "block_size": 2} {
-		w = w.bytes(5, attrInt(name, v))
-	}
-	g.nodes = g.nodes.bytes(1, w)
-	g.output("y")
-	file := wire(g.file()).bytes(8, wire(nil).text(1, "com.microsoft").varint(2, 1))
+	file := g.contribFile("MatMulNBits", []string{"x", "w", "scales"}, []string{"y"},
+		attrInt("K", 4), attrInt("N", 2), attrInt("bits", 4), attrInt("block_size", 2))
 	out := run(t, sessionOf(t, file), tenure.Inputs{"x": of(t, []float32{1, 2, 3, 4, 0, 0, 0, 1}, 2, 4)})
 	y := values(t, out["y"])
 	// Row 0 is 0, 1, 20, 30; row 1 is -2, -2, 0, -4.
 	if want := []float32{2 + 60 + 120, -2 - 4 - 16, 30, -4}; !slices.Equal(y, want) {
 		t.Errorf("got %v, want %v", y, want)
+	}
+}
+
+// attentionFile is an Attention of one head of one number, whose scores are 0:
+// the result is the mean of the keys that count.
+func attentionFile(dims []any, mask []any) []byte {
+	var g graph
+	g.input("x", f32Type, dims...)
+	g.input("mask", i32Type, mask...)
+	g.weight("w", f32Type, []byte{8: 0, 10: 0x80, 0x3f}, 1, 3) // 0, 0 and 1
+	return g.contribFile("Attention", []string{"x", "w", "", "mask"}, []string{"y"}, attrInt("num_heads", 1))
+}
+
+// TestAttentionMask reads masks whose sizes are not known when the model is
+// read.
+func TestAttentionMask(t *testing.T) {
+	x := of(t, []float32{1, 2, 3, 4, 5, 6}, 2, 3, 1)
+	for _, c := range []struct {
+		dims, mask []any
+		value      *tensor.Tensor
+		want       []float32
+	}{
+		{[]any{"batch", "time", 1}, []any{"batch"}, of(t, []int32{2, 1}, 2), []float32{1.5, 1.5, 1.5, 4, 4, 4}},
+		{[]any{2, "time", 1}, []any{4}, of(t, []int32{2, 3, 0, 1}, 4), []float32{1.5, 1.5, 1.5, 5.5, 5.5, 5.5}},
+		{[]any{2, "time", 1}, []any{8}, of(t, []int32{2, 0, 0, 1, 2, 3, 4, 5}, 8), []float32{1.5, 1.5, 1.5, 5, 5, 5}},
+		{[]any{"batch", "time", 1}, []any{"batch", "time"}, of(t, []int32{1, 0, 1, 0, 0, 0}, 2, 3), []float32{2, 2, 2, 5, 5, 5}},
+		{
+			[]any{"batch", "time", 1}, []any{"batch", "time", "keys"},
+			of(t, []int32{1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1}, 2, 3, 3), []float32{1, 2, 3, 4.5, 5, 5},
+		},
+	} {
+		out := run(t, sessionOf(t, attentionFile(c.dims, c.mask)), tenure.Inputs{"x": x, "mask": c.value})
+		if got := values(t, out["y"]); !slices.Equal(got, c.want) {
+			t.Errorf("mask %v of %v: got %v, want %v", c.mask, c.dims, got, c.want)
+		}
+	}
+}
+
+// TestAttentionMaskIsRefused reads masks of which nobody knows what they mean,
+// or that fit no sample.
+func TestAttentionMaskIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		dims, mask []any
+		want       string
+	}{
+		{[]any{"batch", "time", 1}, []any{"other"}, "not known at load whether it has one number per sample"},
+		{[]any{"batch", "time", 1}, []any{4}, "not known at load whether it has one number per sample"},
+		{[]any{"batch", "time", 1}, []any{"batch", 1, "most", "most"}, "want 1 to 3 dimensions"},
+		{[]any{2, 3, 1}, []any{3}, "want one or two numbers for each"},
+		{[]any{2, 3, 1}, []any{2, 4}, "want [2 3]"},
+		{[]any{2, 3, 1}, []any{2, 1, 3}, "want [2 3 3]"},
+		{[]any{2, 3, 4, 1}, []any{2}, "want 3 dimensions"},
+	} {
+		m, err := tenure.LoadBytes(attentionFile(c.dims, c.mask))
+		if err == nil {
+			m.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, tenure.ErrUnsupported) && !errors.Is(err, tenure.ErrShape) {
+			t.Errorf("mask %v of %v: got %v, want %q", c.mask, c.dims, err, c.want)
+		}
+	}
+}
+
+// TestAttentionPast decodes: each step has the keys and values of the steps
+// before it, of which sizes are not known when the model is read.
+func TestAttentionPast(t *testing.T) {
+	var g graph
+	g.input("x", f32Type, "batch", "time", 1)
+	g.input("past", f32Type, 2, "batch", 1, "before", 1)
+	g.weight("w", f32Type, []byte{8: 0, 10: 0x80, 0x3f}, 1, 3)
+	s := sessionOf(t, g.contribFile("Attention", []string{"x", "w", "", "", "past"}, []string{"y", "present"},
+		attrInt("num_heads", 1), attrInt("unidirectional", 1)))
+	past := of(t, []float32{0, 5}, 2, 1, 1, 1, 1)
+	for _, step := range []struct{ x, y, present []float32 }{
+		{[]float32{1}, []float32{3}, []float32{0, 0, 5, 1}},
+		{[]float32{6, 8}, []float32{4, 5}, []float32{0, 0, 0, 0, 5, 1, 6, 8}},
+	} {
+		out := run(t, s, tenure.Inputs{"x": of(t, step.x, 1, len(step.x), 1), "past": past})
+		past = out["present"]
+		if y, present := values(t, out["y"]), values(t, past); !slices.Equal(y, step.y) || !slices.Equal(present, step.present) {
+			t.Errorf("got %v and %v, want %v and %v", y, present, step.y, step.present)
+		}
 	}
 }

@@ -24,6 +24,7 @@ func (w wire) text(num int, v string) wire { return w.bytes(num, []byte(v)) }
 // The numbers of the element types in the ONNX format.
 const (
 	f32Type    = 1
+	i32Type    = 6
 	i64Type    = 7
 	stringType = 8
 	boolType   = 9

@@ -249,7 +249,7 @@ func liftSkipNorm(n *node) {
 }
 
 // liftEmbedNorm normalises the sum of the embeddings of words, positions and
-// segments.
+// segments. Output 1 says how many ones a mask has per sample.
 func liftEmbedNorm(n *node) {
 	epsilon := op.Attr{Name: "epsilon", Value: float64(takeOr(n, "epsilon", float32(1e-12)))}
 	n.ignore("mask_index_type")
@@ -267,9 +267,6 @@ func liftEmbedNorm(n *node) {
 		n.fail("operand 4, 5 or 6 is absent, want a value")
 		return
 	}
-	if n.wanted(1) && n.arg(7) != nil {
-		n.unsupported("output 1, the lengths of a mask")
-	}
 	sum := n.call("gather", []*ir.Value{words, ids})
 	if positions != nil {
 		sum = n.add(sum, n.call("gather", []*ir.Value{places, positions}))
@@ -282,7 +279,10 @@ func liftEmbedNorm(n *node) {
 		sum = n.add(sum, n.call("gather", []*ir.Value{segmentTable, segments}))
 	}
 	n.output(2, "identity", []*ir.Value{sum})
-	if n.wanted(1) {
+	if mask := n.arg(7); mask != nil && n.wanted(1) {
+		ones := n.call("cast", []*ir.Value{n.with("equal", mask, 1, mask.Type.DType)}, op.Attr{Name: "to", Value: dtype.I32})
+		n.output(1, "reduce_sum", []*ir.Value{ones, n.ints([]int64{1})}, intAttr("keepdims", 0))
+	} else if n.wanted(1) {
 		batch := n.call("shape", []*ir.Value{ids}, intAttr("end", 1))
 		n.output(1, "constant_of_shape", []*ir.Value{batch}, op.Attr{Name: "dtype", Value: dtype.I32})
 	}

@@ -1,13 +1,10 @@
 package onnx
 
 import (
-	"slices"
-
-	"math"
-
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var contribAttentionTable = map[string]operator{
@@ -56,103 +53,178 @@ func liftContribRotary(n *node) {
 	n.finish("rotary_embedding", []*ir.Value{x, n.args[2], n.args[3], positions}, append(attrs, intAttr("num_heads", heads))...)
 }
 
-// headAttrs are the attributes that both attentions share.
-func (n *node) headAttrs() (attrs []op.Attr, heads int64, filter float64) {
-	heads = takeOr(n, "num_heads", int64(0))
-	filter = float64(takeOr(n, "mask_filter_value", float32(-10000)))
-	attrs = []op.Attr{intAttr("q_num_heads", heads), intAttr("kv_num_heads", heads), intAttr("is_causal", takeOr(n, "unidirectional", int64(0)))}
+// contribAttention is an attention of ONNX Runtime's while it is put together.
+type contribAttention struct {
+	heads        int64
+	filter       float64 // what the score of a masked key has added
+	isCausal     bool
+	attrs        []op.Attr
+	q, k, v      *ir.Value // [batch, length, heads * size], or all of them [batch, heads, length, size]
+	pastK, pastV *ir.Value
+	mask, bias   *ir.Value // which keys count, and what is added to the scores
+	places       *ir.Value // 0, 1, ... of the keys, past ones too, once somebody asked
+}
+
+// contribAttention takes the attributes that both attentions share.
+func (n *node) contribAttention() *contribAttention {
+	a := &contribAttention{heads: takeOr(n, "num_heads", int64(0)), isCausal: takeOr(n, "unidirectional", int64(0)) != 0}
+	a.filter = float64(takeOr(n, "mask_filter_value", float32(-10000)))
+	a.attrs = []op.Attr{intAttr("q_num_heads", a.heads), intAttr("kv_num_heads", a.heads)}
 	if scale := takeOr(n, "scale", float32(0)); scale != 0 {
-		attrs = append(attrs, op.Attr{Name: "scale", Value: float64(scale)})
+		a.attrs = append(a.attrs, op.Attr{Name: "scale", Value: float64(scale)})
 	}
-	return attrs, heads, filter
-}
-
-// keyMask makes a mask to be added of one number per sample and key, 0 where
-// the key is to be left out.
-func (n *node) keyMask(mask *ir.Value, dt dtype.DType, filter float64) *ir.Value {
-	if sh := mask.Type.Shape; sh == nil || sh.Rank() != 2 {
-		n.unsupported("a mask of %s, want one number per sample and key", mask.Type)
-		return nil
+	if a.heads < 1 || a.heads > 1<<20 {
+		n.fail("num_heads: got %d, want 1 to %d", a.heads, 1<<20)
 	}
-	keep := n.call("cast", []*ir.Value{mask}, op.Attr{Name: "to", Value: dt})
-	out := n.with("mul", n.call("sub", []*ir.Value{n.scalar(dt, 1), keep}), math.Max(filter, lowest(dt)), dt)
-	return n.call("unsqueeze", []*ir.Value{out, n.ints([]int64{1, 2})})
-}
-
-// lowest is about the lowest number of a float type.
-func lowest(dt dtype.DType) float64 {
-	if dt == dtype.F16 {
-		return -65504
-	}
-	return -3e38
+	return a
 }
 
 // liftMultiHead is an attention over q, k and v that are there already.
 func liftMultiHead(n *node) {
-	attrs, heads, filter := n.headAttrs()
+	a := n.contribAttention()
 	n.noMoreAttrs()
-	if !n.operands(1, 8) {
+	if !n.operands(1, 10) {
 		return
 	}
-	q, k, v := n.args[0], n.arg(1), n.arg(2)
-	if k == nil || v == nil {
-		n.unsupported("packed q, k and v")
+	if n.arg(8) != nil || n.arg(9) != nil {
+		n.unsupported("past keys in a buffer that present ones share")
+	}
+	if n.wanted(3) {
+		n.unsupported("output 3")
+	}
+	a.pastK, a.pastV, a.mask, a.bias = n.arg(6), n.arg(7), n.arg(4), n.arg(5)
+	n.operandsOf(a)
+	if n.err != nil {
 		return
 	}
-	for i := range 3 {
-		if rank, known := n.rank(i); !known || rank != 3 {
-			n.unsupported("operand %d of %s, want 3 dimensions", i, n.args[i].Type)
-			return
-		}
-	}
-	if bias := n.arg(3); bias != nil {
-		size, ok1 := n.lastSize(q)
-		valueSize, ok2 := n.lastSize(v)
-		if !ok1 || !ok2 {
-			return
-		}
-		parts := n.split(bias, 0, size, size, valueSize)
-		if n.err != nil {
-			return
-		}
-		q, k, v = n.add(q, parts[0]), n.add(k, parts[1]), n.add(v, parts[2])
-	}
-	if heads < 1 {
-		n.fail("num_heads: got %d, want 1 or more", heads)
+	if length := a.keyAxis(); a.isCausal && a.q.Type.Shape.Dim(length) != a.k.Type.Shape.Dim(length) {
+		// The last query of ONNX Runtime's sees all keys, however many there are.
+		n.unsupported("unidirectional with queries %s and keys %s, want as many of both", a.q.Type, a.k.Type)
 		return
 	}
-	if isCausal(attrs) && q.Type.Shape.Dim(1) != k.Type.Shape.Dim(1) {
-		// Its mask ends where the keys end, that of ONNX begins where the past ones end.
-		n.unsupported("unidirectional with queries %s and keys %s, want as many of both", q.Type, k.Type)
-		return
-	}
-	mask := n.arg(5)
-	if padding := n.arg(4); padding != nil {
-		own := n.keyMask(padding, q.Type.DType, filter)
-		if n.err != nil {
-			return
-		}
-		mask = n.add(own, mask)
-	}
-	n.attend([]*ir.Value{q, k, v, mask, n.arg(6), n.arg(7)}, attrs)
-}
-
-// attend emits the attention: outputs 1 and 2 are the keys and values so far.
-func (n *node) attend(args []*ir.Value, attrs []op.Attr) {
-	outputs := []string{n.proto.outputs[0], "", ""}
-	for i := 1; i < len(n.proto.outputs); i++ {
-		switch {
-		case !n.wanted(i):
-		case i > 2 || args[4] == nil:
-			n.unsupported("output %d without past keys", i)
-		default:
+	outputs := []string{n.proto.outputs[0]}
+	for i := 1; i < len(n.proto.outputs) && (n.wanted(1) || n.wanted(2)); i++ {
+		outputs = append(outputs, "")
+		if n.wanted(i) {
 			outputs[i] = n.proto.outputs[i]
 		}
 	}
-	if outputs[2] == "" && outputs[1] == "" {
-		outputs = outputs[:1]
+	n.bind(outputs, func(names []string) []*ir.Value { return n.attend(a, names) })
+}
+
+// operandsOf sets q, k and v, which are operands in one of four forms, with
+// their bias added.
+func (n *node) operandsOf(a *contribAttention) {
+	var rank [3]int // 0 for an operand that is absent
+	for i := range rank {
+		if r, known := n.rank(i); known {
+			rank[i] = r
+		} else if n.arg(i) != nil {
+			n.unsupported("operand %d of %s, whose rank is not known at load", i, n.args[i].Type)
+			return
+		}
 	}
-	n.bind(outputs, func(names []string) []*ir.Value { return n.emit("attention", args, attrs, names) })
+	a.q, a.k, a.v = n.args[0], n.arg(1), n.arg(2)
+	added := 3 // how many of them the bias is for
+	switch rank {
+	case [3]int{3, 3, 3}:
+	case [3]int{3, 4, 4}:
+		added = 1
+	case [3]int{5, 0, 0}:
+		if parts := n.unpack(0, 3, a.heads); n.err == nil {
+			a.q, a.k, a.v = parts[0], parts[1], parts[2]
+		}
+	case [3]int{3, 5, 0}:
+		if n.arg(3) != nil {
+			n.unsupported("a bias of packed keys and values")
+		}
+		if parts := n.unpack(1, 2, a.heads); n.err == nil {
+			a.k, a.v = parts[0], parts[1]
+		}
+	default:
+		n.unsupported("operands of %v dimensions (0: absent), want 3, 3 and 3, or 3, 4 and 4, or 5 alone, or 3 and 5", rank)
+	}
+	if n.err == nil && (rank[0] != 3 || rank[1] != 3) && (a.pastK != nil || a.pastV != nil) {
+		n.unsupported("past keys with operands of %v dimensions", rank)
+	}
+	if bias := n.arg(3); bias != nil && n.err == nil {
+		n.addBias(a, bias, added)
+	}
+	if n.err == nil && added == 1 {
+		a.q = n.headsFirst(a)
+	}
+}
+
+// addBias adds the parts of a bias: that of q alone, or of all three.
+func (n *node) addBias(a *contribAttention, bias *ir.Value, count int) {
+	size, ok := n.lastSize(a.q)
+	all, known := n.lastSize(bias)
+	if !ok || !known {
+		return
+	}
+	if all < 2*size {
+		n.fail("operand 3: got %s, want 2 * %d numbers for q and k, and those for v: %w", bias.Type, size, shape.ErrShape)
+		return
+	}
+	parts := n.split(bias, 0, size, size, all-2*size)
+	for i, x := range []**ir.Value{&a.q, &a.k, &a.v}[:count] {
+		if n.err == nil {
+			*x = n.add(*x, parts[i])
+		}
+	}
+}
+
+// unpack takes operand i [batch, length, heads, count, size] apart, as
+// [batch, length, heads * size] each.
+func (n *node) unpack(i, count int, heads int64) []*ir.Value {
+	x := n.args[i]
+	var sizes [3]int64
+	for j := range sizes {
+		size, known := x.Type.Shape.Dim(2 + j).Size()
+		if !known {
+			n.unsupported("operand %d of %s, whose heads are not known at load", i, x.Type)
+			return nil
+		}
+		sizes[j] = int64(size)
+	}
+	if sizes[0] != heads || sizes[1] != int64(count) {
+		n.fail("operand %d: got %s, want %d heads of %d rows: %w", i, x.Type, heads, count, shape.ErrShape)
+		return nil
+	}
+	var parts []*ir.Value
+	for _, part := range n.split(x, 3, []int64{1, 1, 1}[:count]...) {
+		parts = append(parts, n.call("reshape", []*ir.Value{part, n.ints([]int64{0, 0, heads * sizes[2]})}))
+	}
+	return parts
+}
+
+// headsFirst returns q as [batch, heads, length, size], as the keys are.
+func (n *node) headsFirst(a *contribAttention) *ir.Value {
+	width, ok := n.lastSize(a.q)
+	if !ok || !n.wantDivides("last size of q", width, a.heads) {
+		return nil
+	}
+	q := n.call("reshape", []*ir.Value{a.q, n.ints([]int64{0, 0, a.heads, width / a.heads})})
+	return n.call("transpose", []*ir.Value{q}, intsAttr("perm", []int64{0, 2, 1, 3}))
+}
+
+// keyAxis is the axis of the keys that counts them.
+func (a *contribAttention) keyAxis() int { return a.k.Type.Shape.Rank() - 2 }
+
+// attend emits the attention. Its results are [batch, length, heads * size],
+// and where names ask for them the keys and values so far.
+func (n *node) attend(a *contribAttention, names []string) []*ir.Value {
+	mask := n.scoreMask(a)
+	args := []*ir.Value{a.q, a.k, a.v, mask, a.pastK, a.pastV}
+	if n.err != nil || a.k.Type.Shape.Rank() == 3 {
+		return n.emit("attention", args, a.attrs, names)
+	}
+	size, _ := n.lastSize(a.v)
+	own := n.fresh(names[0] + ".heads")
+	results := n.emit("attention", args, a.attrs, append([]string{own}, names[1:]...))
+	y := n.call("transpose", results[:1], intsAttr("perm", []int64{0, 2, 1, 3}))
+	y = n.emit("reshape", []*ir.Value{y, n.ints([]int64{0, 0, a.heads * size})}, nil, names[:1])[0]
+	return append([]*ir.Value{y}, results[1:]...)
 }
 
 // split cuts a value along an axis.
@@ -166,23 +238,18 @@ func (n *node) split(x *ir.Value, axis int64, sizes ...int64) []*ir.Value {
 
 // liftContribAttention makes q, k and v of x by one product.
 func liftContribAttention(n *node) {
-	attrs, heads, filter := n.headAttrs()
+	a := n.contribAttention()
 	sizes := takeOr(n, "qkv_hidden_sizes", []int64(nil))
 	if takeOr(n, "do_rotary", int64(0)) != 0 || takeOr(n, "past_present_share_buffer", int64(0)) != 0 {
 		n.unsupported("do_rotary or past_present_share_buffer 1")
 	}
 	n.ignore("rotary_embedding_dim")
 	n.noMoreAttrs()
-	if !n.operands(2, 6) {
-		return
-	}
-	if n.arg(4) != nil || n.wanted(1) {
-		n.unsupported("past keys")
+	if !n.operands(2, 7) {
 		return
 	}
 	all, ok := n.lastSize(n.args[1])
-	if !ok || heads < 1 {
-		n.fail("num_heads: got %d, want 1 or more", heads)
+	if !ok {
 		return
 	}
 	if len(sizes) == 0 {
@@ -196,20 +263,41 @@ func liftContribAttention(n *node) {
 		return
 	}
 	product := n.add(n.call("matmul", n.args[:2]), n.arg(2))
+	if rank, known := n.rank(0); !known || rank != 3 {
+		n.unsupported("operand 0 of %s, want 3 dimensions", n.args[0].Type)
+	}
 	parts := n.split(product, -1, sizes...)
-	mask := n.arg(5)
-	if own := n.arg(3); own != nil && n.err == nil {
-		m := n.keyMask(own, n.args[0].Type.DType, filter)
-		if n.err != nil {
-			return
-		}
-		mask = n.add(m, mask)
+	a.q, a.k, a.v, a.mask, a.bias = parts[0], parts[1], parts[2], n.arg(3), n.arg(5)
+	if past := n.arg(4); past != nil {
+		pasts := n.split(past, 0, 1, 1)
+		a.pastK, a.pastV = n.squeezed(pasts[0]), n.squeezed(pasts[1])
 	}
 	if n.err == nil {
-		n.attend([]*ir.Value{parts[0], parts[1], parts[2], mask, nil, nil}, attrs)
+		n.attendWithPresent(a)
 	}
 }
 
-func isCausal(attrs []op.Attr) bool {
-	return slices.ContainsFunc(attrs, func(a op.Attr) bool { return a.Name == "is_causal" && a.Value == int64(1) })
+func (n *node) squeezed(x *ir.Value) *ir.Value {
+	return n.call("squeeze", []*ir.Value{x, n.ints([]int64{0})})
+}
+
+// attendWithPresent ends the node with an attention, and perhaps with its keys
+// and values so far as one value.
+func (n *node) attendWithPresent(a *contribAttention) {
+	names := make([]string, 1)
+	if n.wanted(1) {
+		base := n.path + n.proto.outputs[1]
+		names = append(names, n.fresh(base+".keys"), n.fresh(base+".values"))
+	}
+	var results []*ir.Value
+	n.bind(n.proto.outputs[:1], func(own []string) []*ir.Value {
+		names[0] = own[0]
+		results = n.attend(a, names)
+		return results[:1]
+	})
+	if len(results) == 3 && n.err == nil {
+		front := n.ints([]int64{0})
+		keys, values := n.call("unsqueeze", []*ir.Value{results[1], front}), n.call("unsqueeze", []*ir.Value{results[2], front})
+		n.output(1, "concat", []*ir.Value{keys, values}, intAttr("axis", 0))
+	}
 }

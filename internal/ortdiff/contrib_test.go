@@ -151,10 +151,15 @@ func init() {
 		}
 		d.in(dtype.F32, hidden)
 		d.in(dtype.F32, hidden)
+		if d.chance(0.5) {
+			d.with(dtype.I32, []int{batch, time}, d.flags(batch*time))
+		}
 		d.attr("epsilon", 1e-3)
 		d.outs(2)
-		d.drop(1)
 		if d.chance(0.5) {
+			d.drop(1)
+		} else if d.chance(0.5) {
+			d.drop(1)
 			d.n.out[1] = "unread"
 		}
 	})
@@ -271,107 +276,5 @@ func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tol
 		d.attr("N", n)
 		d.attr("bits", 4)
 		d.attr("block_size", block)
-	})
-}
-
-func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance) {
-	ms("RotaryEmbedding", tolerance{4, 4, 0, "products are added with one rounding or two"}, func(d *drawer) {
-		batch, heads, time, size, most := d.between(1, 2), d.between(1, 3), d.between(1, 4), 2*d.between(1, 4), 8
-		if d.chance(0.5) {
-			d.in(dtype.F32, batch, heads, time, size)
-		} else {
-			d.in(dtype.F32, batch, time, heads*size)
-		}
-		if d.chance(0.5) {
-			d.with(dtype.I64, []int{1}, encodeInts(dtype.I64, int64(d.IntN(most-time+1))))
-		} else {
-			list := make([]int64, batch*time)
-			for i := range list {
-				list[i] = int64(d.IntN(most))
-			}
-			d.with(dtype.I64, []int{batch, time}, encodeInts(dtype.I64, list...))
-		}
-		turned := size
-		if d.chance(0.3) {
-			turned = 2 * d.between(1, size/2)
-			d.attr("rotary_embedding_dim", turned)
-		}
-		if turned != size || d.chance(0.5) {
-			d.attr("num_heads", heads)
-		}
-		d.in(dtype.F32, most, turned/2)
-		d.in(dtype.F32, most, turned/2)
-		d.maybe("interleaved", d.chance(0.5))
-	})
-	ms("MultiHeadAttention", sums, func(d *drawer) {
-		batch, heads, time, keys, size, vsize := d.between(1, 2), d.between(1, 3), d.between(1, 4), d.between(1, 4), d.between(1, 4), d.between(1, 4)
-		past, outs := 0, 1
-		if d.chance(0.4) {
-			past, outs, vsize = d.between(1, 3), 3, size
-		}
-		d.in(dtype.F32, batch, time, heads*size)
-		d.in(dtype.F32, batch, keys, heads*size)
-		d.in(dtype.F32, batch, keys, heads*vsize)
-		d.optional(0.4, dtype.F32, heads*(2*size+vsize))
-		if d.chance(0.3) {
-			list := make([]int64, batch*(keys+past))
-			for i := range list {
-				list[i] = int64(d.IntN(2))
-				if i%(keys+past) == 0 {
-					list[i] = 1
-				}
-			}
-			d.with(dtype.I32, []int{batch, keys + past}, encodeInts(dtype.I32, list...))
-		} else {
-			d.skip()
-		}
-		d.optional(0.4, dtype.F32, pick(d, 1, batch), pick(d, 1, heads), time, keys+past)
-		if past > 0 {
-			d.in(dtype.F32, batch, heads, past, size)
-			d.in(dtype.F32, batch, heads, past, size)
-		}
-		d.attr("num_heads", heads)
-		if d.chance(0.3) {
-			d.attr("scale", 0.7)
-		}
-		if d.chance(0.3) {
-			d.attr("mask_filter_value", pick(d, -5.0, -1000))
-		}
-		d.maybe("unidirectional", d.chance(0.3))
-		d.outs(outs)
-	})
-	ms("Attention", sums, func(d *drawer) {
-		batch, time, heads, in := d.between(1, 2), d.between(1, 4), d.between(1, 3), d.between(1, 5)
-		hidden := heads * d.between(1, 4)
-		values := hidden
-		if d.chance(0.3) {
-			values = heads * d.between(1, 4)
-			d.attr("qkv_hidden_sizes", []int{hidden, hidden, values})
-		}
-		d.in(dtype.F32, batch, time, in)
-		d.in(dtype.F32, in, 2*hidden+values)
-		d.in(dtype.F32, 2*hidden+values)
-		if d.chance(0.4) {
-			list := make([]int64, batch*time)
-			for i := range list {
-				list[i] = int64(d.IntN(2))
-				if i%time == 0 {
-					list[i] = 1
-				}
-			}
-			d.with(dtype.I32, []int{batch, time}, encodeInts(dtype.I32, list...))
-		} else {
-			d.skip()
-		}
-		d.skip()
-		d.optional(0.3, dtype.F32, pick(d, 1, batch), pick(d, 1, heads), time, time)
-		d.attr("num_heads", heads)
-		if d.chance(0.3) {
-			d.attr("scale", 0.7)
-		}
-		if d.chance(0.3) {
-			d.attr("mask_filter_value", pick(d, -5.0, -1000))
-		}
-		d.maybe("unidirectional", d.chance(0.5))
 	})
 }
