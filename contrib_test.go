@@ -2,11 +2,15 @@ package tenure_test
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -123,6 +127,41 @@ func TestAttentionPast(t *testing.T) {
 		past = out["present"]
 		if y, present := values(t, out["y"]), values(t, past); !slices.Equal(y, step.y) || !slices.Equal(present, step.present) {
 			t.Errorf("got %v and %v, want %v and %v", y, present, step.y, step.present)
+		}
+	}
+}
+
+// TestMatMulNBitsMemory multiplies by bytes that stay where they lie in the
+// file: neither loading nor a session copies them.
+func TestMatMulNBitsMemory(t *testing.T) {
+	memorytest.Check(t)
+	const rows, k, block = 512, 1024, 128
+	for _, bits := range []int64{4, 8} {
+		var g graph
+		g.input("x", f32Type, 1, k)
+		packed := make([]byte, rows*k*bits/8)
+		for i := range packed {
+			packed[i] = byte(i)
+		}
+		g.weight("w", 2, packed, rows, k/block, block*bits/8)
+		g.floats("scales", slices.Repeat([]float32{1}, rows*k/block)...)
+		path := filepath.Join(t.TempDir(), "model.onnx")
+		if err := os.WriteFile(path, g.contribFile("MatMulNBits", []string{"x", "w", "scales"}, []string{"y"},
+			attrInt("K", k), attrInt("N", rows), attrInt("bits", bits), attrInt("block_size", block)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		before := memory.Stats().Of(memory.Weights).Current
+		s := session(t, load(t, path))
+		took := memory.Stats().Of(memory.Weights).Current - before
+		x := make([]float32, k)
+		x[1] = 1
+		out := run(t, s, tenure.Inputs{"x": of(t, x, 1, k)})
+		if most := int64(len(packed)) * 5 / 4; took > most {
+			t.Errorf("%d bits: got %d bytes of weights with the file's, want at most %d for %d of them", bits, took, most, len(packed))
+		}
+		want := map[int64]float32{4: 0 - 8, 8: 1 - 128}[bits] // the second element of every row
+		if y := values(t, out["y"]); slices.Min(y) != want || slices.Max(y) != want {
+			t.Errorf("%d bits: got %v to %v, want %v", bits, slices.Min(y), slices.Max(y), want)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/shape"
 )
 
 var contribQuantizeTable = map[string]operator{
@@ -114,77 +113,4 @@ func (n *node) integerProduct(a, b, aScale, bScale, aZero, bZero, bias *ir.Value
 		return
 	}
 	n.finish("add", []*ir.Value{n.call("mul", []*ir.Value{y, scale}), bias})
-}
-
-// liftMatMulNBits multiplies by weights of 4 bits in blocks, which are taken
-// apart when the model is read: [N, blocks, block/2] bytes are [N, K] elements.
-func liftMatMulNBits(n *node) {
-	k, rows := takeOr(n, "K", int64(0)), takeOr(n, "N", int64(0))
-	bits, block := takeOr(n, "bits", int64(4)), takeOr(n, "block_size", int64(0))
-	n.ignore("accuracy_level")
-	n.noMoreAttrs()
-	if !n.operands(3, 6) {
-		return
-	}
-	if bits != 4 || n.arg(4) != nil {
-		n.unsupported("bits %d, or groups by index", bits)
-		return
-	}
-	if k < 1 || rows < 1 || block < 2 || k > 1<<40 || rows > 1<<40 || !n.wantDivides("K", k, block) {
-		n.fail("got K %d, N %d and block_size %d, want 1 or more", k, rows, block)
-		return
-	}
-	blocks := k / block
-	weights := n.nibbles(1, rows, k)
-	scale := n.call("reshape", []*ir.Value{n.args[2], n.ints([]int64{rows, blocks})})
-	var zero *ir.Value
-	if z := n.arg(3); z != nil && z.Type.DType == dtype.U8 {
-		if blocks%2 != 0 {
-			n.unsupported("packed zeros of %d blocks", blocks)
-			return
-		}
-		zero = n.nibbles(3, rows, blocks)
-	} else if z != nil {
-		n.unsupported("zeros of %s", z.Type)
-		return
-	}
-	if n.err != nil {
-		return
-	}
-	if zero == nil {
-		middle := make([]byte, (rows*blocks+1)/2)
-		for i := range middle {
-			middle[i] = 0x88
-		}
-		if rows*blocks%2 != 0 {
-			middle[len(middle)-1] = 0x08
-		}
-		zero = n.weight(n.fresh(n.name+".zeros"), op.Type{DType: dtype.U4, Shape: shape.MustOf(int(rows), int(blocks))}, middle)
-	}
-	b := n.call("dequantize_linear", []*ir.Value{weights, scale, zero}, intAttr("axis", 1), intAttr("block_size", block))
-	b = n.call("transpose", []*ir.Value{b})
-	if bias := n.arg(5); bias != nil {
-		n.finish("add", []*ir.Value{n.call("matmul", []*ir.Value{n.args[0], b}), bias})
-		return
-	}
-	n.finish("matmul", []*ir.Value{n.args[0], b})
-}
-
-// nibbles is the weight of operand i, whose bytes hold two elements each, as
-// [rows, cols] of them. The lower half of a byte comes first, as in ours.
-func (n *node) nibbles(i int, rows, cols int64) *ir.Value {
-	v := n.args[i]
-	data, known := n.model.Weights.Bytes(v)
-	if n.err != nil {
-		return nil
-	}
-	if !known {
-		n.unsupported("operand %d that is not known at load", i)
-		return nil
-	}
-	if v.Type.DType != dtype.U8 || cols%2 != 0 || int64(len(data)) != rows*cols/2 {
-		n.fail("operand %d: got %s, want %d by %d elements of 4 bits in bytes: %w", i, v.Type, rows, cols, shape.ErrShape)
-		return nil
-	}
-	return n.weight(n.fresh(v.Name+".u4"), op.Type{DType: dtype.U4, Shape: shape.MustOf(int(rows), int(cols))}, data)
 }

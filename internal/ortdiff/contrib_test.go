@@ -250,31 +250,33 @@ func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tol
 		d.optional(0.5, dtype.F32, n)
 	})
 	ms("MatMulNBits", tolerance{64, 256, 0, "sums in another order"}, func(d *drawer) {
-		block, n := pick(d, 16, 32), d.between(1, 5)
-		k := block*d.between(1, 2) - pick(d, 0, 0, 5)
+		block, n, bits := pick(d, 16, 32), d.between(1, 5), pick(d, 2, 4, 4, 8, 8)
+		k := block*d.between(1, 3) - pick(d, 0, 0, 5, 6, 8)
 		blocks := (k + block - 1) / block
-		d.in(dtype.F32, append(d.dims(1, 2), k)...)
-		data := make([]byte, n*blocks*block/2)
-		for i := range data {
-			data[i] = byte(d.IntN(256))
-		}
-		d.operand(d.value(dtype.U8, []int{n, blocks, block / 2}, data, true))
-		scales := d.data(dtype.F32, n*blocks)
-		d.operand(d.value(dtype.F32, []int{n * blocks}, scales, true))
-		if d.chance(0.5) {
-			zeros := make([]byte, n*((blocks+1)/2))
-			for i := range zeros {
-				zeros[i] = byte(d.IntN(256))
+		packed := func(n int) []byte {
+			data := make([]byte, n)
+			for i := range data {
+				data[i] = byte(d.IntN(256))
 			}
-			d.operand(d.value(dtype.U8, []int{len(zeros)}, zeros, true))
-		} else {
+			return data
+		}
+		d.in(dtype.F32, append(d.dims(1, 2), k)...)
+		d.operand(d.value(dtype.U8, []int{n, blocks, block * bits / 8}, packed(n*blocks*block*bits/8), true))
+		each := pick(d, []int{n * blocks}, []int{n, blocks})
+		d.operand(d.value(dtype.F32, each, d.data(dtype.F32, n*blocks), true))
+		switch row := (blocks*bits + 7) / 8; {
+		case d.chance(0.3):
 			d.skip()
+		case bits < 8 && d.chance(0.4):
+			d.operand(d.value(dtype.F32, each, d.data(dtype.F32, n*blocks), d.chance(0.5)))
+		default:
+			d.operand(d.value(dtype.U8, pick(d, []int{n * row}, []int{n, row}), packed(n*row), true))
 		}
 		d.skip()
 		d.optional(0.3, dtype.F32, n)
 		d.attr("K", k)
 		d.attr("N", n)
-		d.attr("bits", 4)
+		d.attr("bits", bits)
 		d.attr("block_size", block)
 	})
 }

@@ -253,8 +253,6 @@ var departures = []departure{
 		func(m *model, fault string) bool { return len(m.operand(0).dims) == 1 || len(m.operand(1).dims) == 1 }},
 	{[]string{"com.microsoft::FusedGemm"}, "parameters of its activation are not supported",
 		func(m *model, fault string) bool { return refusal(fault) && m.node().get("activation_alpha") != nil }},
-	{[]string{"com.microsoft::MatMulNBits"}, "blocks that are not whole, and zeros of an odd number of them, are not supported",
-		func(m *model, fault string) bool { return refusal(fault) }},
 	{[]string{"com.microsoft::MultiHeadAttention"}, "a causal mask of queries and keys that differ in number is not supported",
 		func(m *model, fault string) bool { return refusal(fault) && m.node().get("unidirectional") == int64(1) }},
 	{[]string{"Softplus"}, "softplus of large numbers is the number; ONNX Runtime's exponential overflows",
