@@ -22,7 +22,7 @@ type value struct {
 type typed struct {
 	name string
 	dt   dtype.DType
-	dims []int // nil: the rank is not declared
+	dims []int // nil: the rank is not declared; -1 is a size that is not known, less a symbol
 }
 
 // attr is an attribute: int64, float32, string, []int64, []float32, []string, *graph or *value.
@@ -176,8 +176,11 @@ func (t typed) encode() wire {
 		var shape wire
 		for _, d := range t.dims {
 			var dim wire
-			if d >= 0 {
+			switch {
+			case d >= 0:
 				dim = dim.varint(1, int64(d))
+			case d < -1:
+				dim = dim.text(2, fmt.Sprint("n", -d))
 			}
 			shape = shape.bytes(1, dim)
 		}
