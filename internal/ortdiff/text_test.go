@@ -3,6 +3,7 @@ package ortdiff_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -96,6 +97,10 @@ func init() {
 	}
 	generators[mlDomain+"::LabelEncoder"] = func(d *drawer) {
 		d.node("LabelEncoder")
+		if d.chance(0.5) {
+			d.numberLabels()
+			return
+		}
 		dims := d.dims(1, 3)
 		words := d.texts(elements(dims))
 		d.with(dtype.String, dims, encodeStrings(words))
@@ -106,21 +111,7 @@ func init() {
 			}
 		}
 		d.attr("keys_strings", keys)
-		switch d.IntN(3) {
-		case 0:
-			d.attr("values_int64s", int64s(d.Perm(len(keys))))
-			d.maybe("default_int64", 77)
-		case 1:
-			list := make([]float32, len(keys))
-			for i := range list {
-				list[i] = float32(i) / 2
-			}
-			d.attr("values_floats", list)
-			d.maybe("default_float", 0.75)
-		default:
-			d.attr("values_strings", d.texts(len(keys)))
-			d.maybe("default_string", "other")
-		}
+		d.labels(len(keys))
 		d.outs(1)
 	}
 	numbers := generators["Equal"]
@@ -140,4 +131,74 @@ func init() {
 // quoted gives strings as text.
 func quoted(data []byte) string {
 	return strings.ReplaceAll(fmt.Sprintf("%q", decodeStrings(data)), "\n", `\n`)
+}
+
+// labels draws what belongs to so many keys, and to everything else.
+func (d *drawer) labels(count int) {
+	switch d.IntN(3) {
+	case 0:
+		d.attr("values_int64s", int64s(d.Perm(count)))
+		d.maybe("default_int64", 77)
+	case 1:
+		list := make([]float32, count)
+		for i := range list {
+			list[i] = float32(i) / 2
+		}
+		d.attr("values_floats", list)
+		d.maybe("default_float", 0.75)
+	default:
+		d.attr("values_strings", d.texts(count))
+		d.maybe("default_string", "other")
+	}
+}
+
+// numberLabels draws a LabelEncoder of numbers, among them NaN and both zeros.
+func (d *drawer) numberLabels() {
+	d.mild = true
+	dims, count := d.dims(0, 3), d.between(1, 5)
+	dt := pick(d, dtype.I64, dtype.F32, dtype.F64)
+	var data, keys []byte
+	if dt == dtype.I64 {
+		list := make([]int64, count)
+		for i := range list {
+			list[i] = int64(d.between(-3, 3))
+		}
+		data, keys = d.data(dt, elements(dims)), encodeInts(dt, list...)
+	} else {
+		some := func(n int) []byte {
+			list := make([]float64, n)
+			for i := range list {
+				list[i] = pick(d, math.NaN(), 0, math.Copysign(0, -1), 1.5, -2, 1e30)
+			}
+			return encodeFloats(dt, list...)
+		}
+		data, keys = some(elements(dims)), some(count)
+	}
+	d.with(dt, dims, data)
+	list := decode(dt, keys)
+	switch {
+	case dt == dtype.F64 || d.chance(0.3):
+		d.attr("keys_tensor", &value{name: "keys", dt: dt, dims: []int{count}, data: keys})
+	case dt == dtype.I64:
+		ints := make([]int64, count)
+		for i := range ints {
+			ints[i] = list[i].i
+		}
+		d.attr("keys_int64s", ints)
+	default:
+		floats := make([]float32, count)
+		for i := range floats {
+			floats[i] = float32(list[i].f)
+		}
+		d.attr("keys_floats", floats)
+	}
+	if dt != dtype.F64 && d.chance(0.7) {
+		d.labels(count)
+	} else {
+		d.attr("values_tensor", &value{name: "values", dt: dtype.F64, dims: []int{count}, data: d.data(dtype.F64, count)})
+		if d.chance(0.5) {
+			d.attr("default_tensor", &value{name: "default", dt: dtype.F64, dims: []int{1}, data: d.data(dtype.F64, 1)})
+		}
+	}
+	d.outs(1)
 }
