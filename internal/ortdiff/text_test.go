@@ -168,7 +168,7 @@ func (d *drawer) numberLabels() {
 		some := func(n int) []byte {
 			list := make([]float64, n)
 			for i := range list {
-				list[i] = pick(d, math.NaN(), 0, math.Copysign(0, -1), 1.5, -2, 1e30)
+				list[i] = pick(d, math.NaN(), math.NaN(), 0, math.Copysign(0, -1), 1.5, -2, 1e30)
 			}
 			return encodeFloats(dt, list...)
 		}
