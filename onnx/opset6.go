@@ -26,10 +26,19 @@ func liftBinary(n *node) {
 	plain(n)
 }
 
-// liftPRelu lifts slopes per channel.
+// liftPRelu lifts slopes per channel, and gives x the axes of a slope that has
+// more of them: a slope [1] of a scalar makes [1] of it, as ONNX Runtime does.
 func liftPRelu(n *node) {
-	if rank, known := n.rank(0); n.opset < 7 && known && rank > 1 {
+	rank, known := n.rank(0)
+	if n.opset < 7 && known && rank > 1 {
 		n.alignFrom(1, rank)
+	}
+	if own, sloped := n.rank(1); n.opset >= 7 && known && sloped && own > rank {
+		axes := make([]int64, own-rank)
+		for i := range axes {
+			axes[i] = int64(i)
+		}
+		n.args = []*ir.Value{n.call("unsqueeze", []*ir.Value{n.args[0], n.ints(axes)}), n.args[1]}
 	}
 	plain(n)
 }

@@ -94,17 +94,18 @@ func padded(d shape.Dim, begin, end int, mode string) (shape.Dim, error) {
 	if !ok {
 		return shape.Unknown, nil
 	}
-	left := n + min(begin, 0) + min(end, 0) // what is not taken away
+	size := n + begin + end
+	left := n + min(begin, 0) + min(end, 0) // what is not taken away; below 0, some of what is added is
 	added := max(begin, end)
 	switch {
-	case left < 0:
+	case size < 0 || left < 0 && mode != "constant":
 		return d, badShape("pads: got %d and %d for a size of %d, want no more taken away than there is", begin, end, n)
 	case mode != "constant" && added > 0 && left == 0:
 		return d, badShape("pads: got %d and %d for a size of %d, want an element to take values from in mode %q", begin, end, n, mode)
 	case mode == "reflect" && added > 0 && added >= left:
 		return d, badShape("pads: got %d and %d for a size of %d, want less than the size in mode %q", begin, end, n, mode)
 	}
-	return shape.N(left + max(begin, 0) + max(end, 0)), nil
+	return shape.N(size), nil
 }
 
 func padsNothing(s *Sig) bool {

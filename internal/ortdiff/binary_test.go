@@ -97,7 +97,7 @@ func init() {
 	}
 	generators["PRelu"] = func(d *drawer) {
 		d.node("PRelu")
-		dt, dims := pick(d, wide...), d.dims(1, 4)
+		dt, dims := pick(d, wide...), d.dims(min(1, max(0, 8-d.m.opset)), 4)
 		d.in(dt, dims...)
 		slope := clone(dims)
 		for i := range slope {
@@ -110,8 +110,10 @@ func init() {
 			slope = []int{pick(d, 1, dims[1])}
 		case d.m.opset < 7:
 			slope = []int{1}
+		case d.chance(0.2):
+			slope = append(slices.Repeat([]int{1}, d.between(1, 2)), slope...)
 		default:
-			slope = slope[d.IntN(len(slope)):]
+			slope = slope[d.IntN(len(slope)+1):]
 		}
 		d.in(dt, slope...)
 		d.outs(1)

@@ -356,6 +356,10 @@ func drawPad(d *drawer) {
 			}
 			pads[i+k*len(chosen)] = int64(p)
 		}
+		if mode == "constant" && d.chance(0.1) { // all is taken away, and some of what the other side adds
+			k := d.IntN(2)
+			pads[i+k*len(chosen)], pads[i+(1-k)*len(chosen)] = int64(-dims[at]-d.between(0, 2)), int64(d.between(1, 4))
+		}
 	}
 	if mode != "constant" || d.chance(0.5) {
 		d.attr("mode", mode)
