@@ -208,7 +208,7 @@ func (f *folder) call(c *ir.Call, sig *op.Sig) (call *op.Call, worth bool, err e
 		in += int64(len(data))
 	}
 	for i, t := range sig.Results {
-		if t.IsZero() {
+		if c.Results[i] == nil {
 			continue
 		}
 		if !t.IsStatic() {
