@@ -45,18 +45,46 @@ func (a *Attention) at(batch, heads, head, length, size int) (start, step int) {
 	return (batch*heads + head) * length * size, size
 }
 
-// AttentionTile computes one tile.
+// seen is the range of keys that is not hidden from a query, whatever the mask says.
+func (a *Attention) seen(lengths []int64, batch, query int) (lo, hi int) {
+	length, place := a.total(), query+a.Past
+	if lengths != nil {
+		length = int(lengths[batch])
+		place = query + length - a.Queries
+	}
+	lo, hi = 0, length
+	if a.Causal {
+		hi = min(hi, place+1)
+	}
+	if a.Right >= 0 {
+		hi = min(hi, place+a.Right+1)
+	}
+	if a.Left >= 0 {
+		lo = max(lo, place-a.Left)
+	}
+	hi = max(hi, 0)
+	return min(lo, hi), hi
+}
+
+// AttentionTile computes one tile. The keys that are hidden from a query are not read, unless Scores gets their products.
 func AttentionTile[T Float](a *Attention, tile int, g *AttentionArgs[T], scratch []T) {
-	scores := scratch[:a.total()]
 	for r := tile * a.perTile(); r < min((tile+1)*a.perTile(), a.Batch*a.Heads*a.Queries); r++ {
 		query, head, batch := r%a.Queries, r/a.Queries%a.Heads, r/a.Queries/a.Heads
 		group := head / (a.Heads / a.Groups)
+		lo, hi := a.seen(g.Lengths, batch, query)
+		from, to := lo, hi
+		if g.Scores != nil {
+			from, to = 0, a.total()
+		}
+		split := min(max(a.Past, from), to) // past keys are before it
+		scores := scratch[:to-from]
+		past, rest := scores[:split-from], scores[split-from:]
 		start, step := a.at(batch, a.Heads, head, a.Queries, a.Size)
 		q := g.Q[start+query*step:][:a.Size]
 		clear(scores)
-		dots(scores[:a.Past], q, g.PastK, (batch*a.Groups+group)*a.Past*a.Size, a.Size)
+		dots(past, q, g.PastK, ((batch*a.Groups+group)*a.Past+from)*a.Size, a.Size)
 		at, ld := a.at(batch, a.Groups, group, a.Keys, a.Size)
-		dots(scores[a.Past:], q, g.K, at, ld)
+		dots(rest, q, g.K, at+(split-a.Past)*ld, ld)
 		output := func(stage int) {
 			if g.Scores != nil && a.Output == stage {
 				copy(g.Scores[r*len(scores):], scores)
@@ -72,7 +100,7 @@ func AttentionTile[T Float](a *Attention, tile int, g *AttentionArgs[T], scratch
 			}
 		}
 		output(1)
-		open := attentionMask(a, g, scores, batch, head, query)
+		open := attentionMask(a, g, scores, from, lo, hi, batch*a.Mask[0]+head*a.Mask[1]+query*a.Mask[2])
 		output(2)
 		if open {
 			softmaxKeys(scores)
@@ -83,25 +111,21 @@ func AttentionTile[T Float](a *Attention, tile int, g *AttentionArgs[T], scratch
 		start, step = a.at(batch, a.Heads, head, a.Queries, a.ValueSize)
 		y := g.Y[start+query*step:][:a.ValueSize]
 		clear(y)
-		weighted(y, scores[:a.Past], g.PastV, (batch*a.Groups+group)*a.Past*a.ValueSize, a.ValueSize)
+		weighted(y, past, g.PastV, ((batch*a.Groups+group)*a.Past+from)*a.ValueSize, a.ValueSize)
 		at, ld = a.at(batch, a.Groups, group, a.Keys, a.ValueSize)
-		weighted(y, scores[a.Past:], g.V, at, ld)
+		weighted(y, rest, g.V, at+(split-a.Past)*ld, ld)
 	}
 }
 
-// attentionMask adds what masks a row of scores, and tells whether a key is left.
-func attentionMask[T Float](a *Attention, g *AttentionArgs[T], scores []T, batch, head, query int) (open bool) {
-	length, offset := len(scores), a.Past
-	if g.Lengths != nil {
-		length = int(g.Lengths[batch])
-		offset = length - a.Queries
-	}
-	place := query + offset
-	row := batch*a.Mask[0] + head*a.Mask[1] + query*a.Mask[2]
+// attentionMask adds what masks the scores of keys from on, of which [lo, hi) are seen, and tells whether a key is left. The row of the mask
+// is where it starts.
+func attentionMask[T Float](a *Attention, g *AttentionArgs[T], scores []T, from, lo, hi, row int) (open bool) {
 	masked := T(math.Inf(-1))
-	for key := range scores {
-		bias := T(0)
+	for i := range scores {
+		key, bias := from+i, T(0)
 		switch {
+		case key < lo || key >= hi:
+			bias = masked
 		case g.Bias == nil && g.Allow == nil:
 		case key >= a.MaskKeys:
 			bias = masked
@@ -110,10 +134,7 @@ func attentionMask[T Float](a *Attention, g *AttentionArgs[T], scores []T, batch
 		case g.Allow[row+key] == 0:
 			bias = masked
 		}
-		if key >= length || a.Causal && key > place || a.Left >= 0 && key < place-a.Left || a.Right >= 0 && key > place+a.Right {
-			bias = masked
-		}
-		scores[key] += bias
+		scores[i] += bias
 		open = open || bias != masked
 	}
 	return open

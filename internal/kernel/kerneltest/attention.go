@@ -2,6 +2,7 @@ package kerneltest
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
@@ -17,12 +18,19 @@ func testAttention(t *testing.T) {
 	window.Left, window.Right, window.Causal = 2, 1, false
 	alone.Past, alone.Queries, alone.Keys, alone.Size = 0, 40, 37, 33
 	for _, a := range []kernel.Attention{base, packed, masked, causal, window, alone} {
-		attention(t, a)
+		attention(t, a, nil)
+	}
+	behind, narrow := causal, causal
+	behind.Past, behind.Keys, narrow.Packed, narrow.Left = 0, 9, false, 2
+	for _, a := range []kernel.Attention{base, behind, narrow, masked} {
+		attention(t, a, []int64{8, 3})
+		attention(t, a, []int64{0, 9})
 	}
 	t.Run("rotary", testRotary)
 }
 
-func attention(t *testing.T, a kernel.Attention) {
+// attention compares a call with the reference. Keys behind the lengths, if there are some, are NaN: nobody may read them.
+func attention(t *testing.T, a kernel.Attention, lengths []int64) {
 	t.Helper()
 	r := newRand(80)
 	q, k, v := uniform(r, a.Batch*a.Heads*a.Queries*a.Size), uniform(r, a.Batch*a.Groups*a.Keys*a.Size), uniform(r, a.Batch*a.Groups*a.Keys*a.ValueSize)
@@ -30,7 +38,8 @@ func attention(t *testing.T, a kernel.Attention) {
 	total := a.Past + a.Keys
 	s := newSpace(t)
 	args := kernel.AttentionArgs[float32]{
-		Q: in(s, "q", q), K: in(s, "k", k), V: in(s, "v", v), PastK: in(s, "past k", pk), PastV: in(s, "past v", pv),
+		Q: in(s, "q", q), K: in(s, "k", spoilt(a, k, lengths, a.Past)), V: in(s, "v", spoilt(a, v, lengths, a.Past)), Lengths: lengths,
+		PastK: in(s, "past k", spoilt(a, pk, lengths, 0)), PastV: in(s, "past v", spoilt(a, pv, lengths, 0)),
 		Y: out[float32](s, "y", a.Batch*a.Heads*a.Queries*a.ValueSize),
 	}
 	var bias []float32
@@ -61,8 +70,12 @@ func attention(t *testing.T, a kernel.Attention) {
 			} else {
 				keys, values = append(keys, row(k, b, a.Groups, g, a.Keys, j-a.Past, a.Size)), append(values, row(v, b, a.Groups, g, a.Keys, j-a.Past, a.ValueSize))
 			}
-			place := i + a.Past
-			hidden := a.Causal && j > place || a.Left >= 0 && j < place-a.Left || a.Right >= 0 && j > place+a.Right || bias != nil && j >= a.MaskKeys
+			place, length := i+a.Past, total
+			if lengths != nil {
+				length = int(lengths[b])
+				place = i + length - a.Queries
+			}
+			hidden := j >= length || a.Causal && j > place || a.Left >= 0 && j < place-a.Left || a.Right >= 0 && j > place+a.Right || bias != nil && j >= a.MaskKeys
 			if hidden {
 				biases[j] = math.Inf(-1)
 			} else if bias != nil {
@@ -77,6 +90,27 @@ func attention(t *testing.T, a kernel.Attention) {
 			}
 		}
 	})
+}
+
+// spoilt is keys or values whose first place is the given one, 0 for past ones, with NaN behind the lengths.
+func spoilt(a kernel.Attention, x []float32, lengths []int64, first int) []float32 {
+	x = slices.Clone(x)
+	rows, packed := a.Keys, a.Packed
+	if first == 0 && a.Past > 0 {
+		rows, packed = a.Past, false
+	}
+	for at := range x {
+		sample := at / (len(x) / a.Batch)
+		row := at / (len(x) / a.Batch / a.Groups / rows)
+		place := first + row%rows
+		if packed {
+			place = first + row/a.Groups%rows
+		}
+		if lengths != nil && place >= int(lengths[sample]) {
+			x[at] = float32(math.NaN())
+		}
+	}
+	return x
 }
 
 func testRotary(t *testing.T) {
