@@ -248,6 +248,12 @@ func liftContribAttention(n *node) {
 	if !n.operands(2, 7) {
 		return
 	}
+	for i, want := range []int{3, 2} {
+		if rank, known := n.rank(i); !known || rank != want {
+			n.unsupported("operand %d of %s, want %d dimensions", i, n.args[i].Type, want)
+			return
+		}
+	}
 	all, ok := n.lastSize(n.args[1])
 	if !ok {
 		return
@@ -263,9 +269,6 @@ func liftContribAttention(n *node) {
 		return
 	}
 	product := n.add(n.call("matmul", n.args[:2]), n.arg(2))
-	if rank, known := n.rank(0); !known || rank != 3 {
-		n.unsupported("operand 0 of %s, want 3 dimensions", n.args[0].Type)
-	}
 	parts := n.split(product, -1, sizes...)
 	a.q, a.k, a.v, a.mask, a.bias = parts[0], parts[1], parts[2], n.arg(3), n.arg(5)
 	if past := n.arg(4); past != nil {
