@@ -13,7 +13,7 @@ var normTable = map[string]operator{
 
 	"BatchNormalization":    lifted(0, liftBatchNorm),
 	"InstanceNormalization": since(0),
-	"LayerNormalization":    since(17),
+	"LayerNormalization":    since(0),  // ONNX has it from opset 17 on, ONNX Runtime writes it into older models too
 	"GroupNormalization":    since(21), // that of opset 18 is deprecated: its scale and bias are per group
 }
 
