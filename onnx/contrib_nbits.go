@@ -13,11 +13,11 @@ import (
 // of which the last one is filled up. The lower bits of a byte come first, as
 // in our types.
 type nbits struct {
-	dt                  dtype.DType
-	bits                int64
-	rows, k             int64
-	block, blocks       int64
-	weights, scale, out *ir.Value
+	dt            dtype.DType
+	bits          int64
+	rows, k       int64
+	block, blocks int64
+	scale, out    *ir.Value
 }
 
 // liftMatMulNBits multiplies by weights of 2, 4 or 8 bits in blocks:
