@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenure-go/tenure/internal/filekind"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -23,6 +24,43 @@ func (d *decoder) str(f *field) string {
 	s := string(f.body)
 	d.names[s] = s
 	return s
+}
+
+// readModel decodes a whole file, and says of one that is no model what it is.
+func readModel(data []byte) (*modelProto, error) {
+	p, err := decodeModel(data)
+	if err == nil && p.graph != nil {
+		return p, nil
+	}
+	if words := filekind.Of(data).Got("an ONNX model"); words != "" {
+		return nil, corruptf("%s", words)
+	}
+	if err == nil {
+		return nil, corruptf("got no graph: this is no ONNX model")
+	}
+	if length, left, short := cutOff(data); short {
+		return nil, corruptf("got %d of a graph's %d bytes, want all of them: the file ends early, as after a download that was cut off", left, length)
+	}
+	return nil, err
+}
+
+// cutOff reports whether the file ends within its graph: how long that is, and
+// how many bytes of it are there.
+func cutOff(data []byte) (length uint64, left int, short bool) {
+	const graph = 7<<3 | 2 // the field's number and wire type
+	m := message{fields: modelFields, data: data}
+	for f := (field{}); m.next(&f); {
+	}
+	if m.err == nil {
+		return 0, 0, false
+	}
+	m.pos = m.start
+	if tag, err := m.varint(); err != nil || tag != graph {
+		return 0, 0, false
+	}
+	length, err := m.varint()
+	left = len(data) - m.pos
+	return length, left, err == nil && length > uint64(left)
 }
 
 // decodeModel decodes a whole file.

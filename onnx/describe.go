@@ -45,12 +45,9 @@ func DescribeBytes(data []byte) (*Description, error) {
 }
 
 func describe(data []byte) (*Description, error) {
-	m, err := decodeModel(data)
+	m, err := readModel(data)
 	if err != nil {
 		return nil, err
-	}
-	if m.graph == nil {
-		return nil, corruptf("got no graph: this is no ONNX model")
 	}
 	d := &Description{Producer: m.producer, ProducerVersion: m.producerVersion, IRVersion: m.irVersion,
 		Opsets: map[string]int64{}, Operators: map[string]int{}}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tenure-go/tenure/internal/filekind"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -74,10 +75,17 @@ func (f *files) read(entries []entryProto, size int) ([]byte, error) {
 		if data, err = f.open(l.path); err != nil {
 			return nil, err
 		}
+		if filekind.IsPointer(data) { // its bytes would pass for those of a small weight
+			return nil, corruptf("%q: %s", l.path, filekind.Of(data).Got("the weights of the model"))
+		}
 		f.opened[l.path] = data
 	}
 	if int64(size) > int64(len(data))-l.offset {
-		return nil, corruptf("%q: got %d bytes at offset %d, want them inside the file's %d", l.path, size, l.offset, len(data))
+		what := filekind.Of(data).Got("the weights of the model")
+		if what != "" {
+			what = ": " + what
+		}
+		return nil, corruptf("%q: got %d bytes at offset %d, want them inside the file's %d%s", l.path, size, l.offset, len(data), what)
 	}
 	return data[l.offset : l.offset+int64(size)], nil
 }

@@ -31,9 +31,6 @@ type importer struct {
 
 // run imports the graph of the file into im.model.
 func (im *importer) run(m *modelProto) (err error) {
-	if m.graph == nil {
-		return corruptf("got no graph: this is no ONNX model")
-	}
 	if im.model.Opsets, err = opsetsOf(m.opsets); err != nil {
 		return err
 	}

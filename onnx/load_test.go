@@ -140,8 +140,8 @@ func TestLoadFaults(t *testing.T) {
 	}{
 		{filepath.Join(dir, "none.onnx"), "none.onnx", os.ErrNotExist},
 		{dir, "want a regular file", nil},
-		{empty, "got no graph: this is no ONNX model", tensor.ErrCorrupt},
-		{text, "text.onnx: ", tensor.ErrCorrupt},
+		{empty, "empty.onnx: got an empty file, want an ONNX model: download it again", tensor.ErrCorrupt},
+		{text, "text.onnx: got a text, want an ONNX model", tensor.ErrCorrupt},
 	} {
 		m, err := Load(tc.path, Options{})
 		if err == nil {
@@ -152,6 +152,51 @@ func TestLoadFaults(t *testing.T) {
 		if !strings.HasPrefix(err.Error(), "onnx: ") || !strings.Contains(err.Error(), tc.want) || tc.kind != nil && !errors.Is(err, tc.kind) {
 			t.Errorf("%s: got %v, want %q of kind %v", tc.path, err, tc.want, tc.kind)
 		}
+	}
+}
+
+// TestWrongFiles loads what lies in place of models: the error says what it
+// is, from every door.
+func TestWrongFiles(t *testing.T) {
+	memorytest.Check(t)
+	whole := modelText(t, "opset 13\ninput x f32[4]\ny = Relu(x)\noutput y f32[4]")
+	if _, _, short := cutOff(whole); short {
+		t.Error("a whole model is said to be cut off")
+	}
+	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1234567\n"
+	for _, tc := range []struct{ name, data, want string }{
+		{"pointer", pointer, `got a Git LFS pointer to a file of 1234567 bytes, want an ONNX model: fetch the file itself with "git lfs pull"`},
+		{"page", "<!doctype html>\n<title>Sign in</title>", "got an HTML page, want an ONNX model: "},
+		{"json", `{"a": 1}`, "got a JSON text, want an ONNX model"},
+		{"gzip", "\x1f\x8b\x08\x00\x00", "got a gzip archive, want an ONNX model: unpack it first"},
+		{"pickle", "\x80\x02}.", "got a Python pickle, such as a PyTorch checkpoint, want an ONNX model: export"},
+		{"utf-16", "\xff\xfeh\x00i\x00", "got text in UTF-16, want an ONNX model"},
+		{"tflite", "\x1c\x00\x00\x00TFL3", "got a TensorFlow Lite model, want an ONNX model"},
+		{"safetensors", "\x02\x00\x00\x00\x00\x00\x00\x00{}", "got a safetensors file"},
+		{"zeros", strings.Repeat("\x00", 4096), "got a file of zeros"},
+		{"cut off", string(whole[:len(whole)-20]), "of a graph's "},
+	} {
+		path := filepath.Join(t.TempDir(), "m.onnx")
+		if err := os.WriteFile(path, []byte(tc.data), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		_, load := Load(path, Options{})
+		_, copied := Load(path, Options{Read: true})
+		_, files := LoadFS(os.DirFS(filepath.Dir(path)), "m.onnx", Options{})
+		_, parse := Parse([]byte(tc.data), "", Options{})
+		_, describe := Describe(path)
+		for door, err := range map[string]error{"Load": load, "copied": copied, "LoadFS": files, "Parse": parse, "Describe": describe} {
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !errors.Is(err, tensor.ErrCorrupt) {
+				t.Errorf("%s: %s: got %v, want %q of kind ErrCorrupt", tc.name, door, err, tc.want)
+			}
+		}
+	}
+	path := filepath.Join(t.TempDir(), "input_0.pb")
+	if err := os.WriteFile(path, []byte(pointer), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := ReadTensorFile(path); err == nil || !strings.Contains(err.Error(), "input_0.pb: onnx: got a Git LFS pointer to a file of 1234567 bytes, want a TensorProto") || !errors.Is(err, tensor.ErrCorrupt) {
+		t.Errorf("a tensor: got %v, want a Git LFS pointer of kind ErrCorrupt", err)
 	}
 }
 
@@ -383,12 +428,16 @@ func TestExternalDataFaults(t *testing.T) {
 		{"length", place("location", "w.bin", "length", "39"), "got a length of 39 bytes, want 40", tensor.ErrCorrupt},
 		{"offset beyond", place("location", "w.bin", "offset", "101"), "got 40 bytes at offset 101, want them inside the file's 100", tensor.ErrCorrupt},
 		{"end beyond", place("location", "w.bin", "offset", "61"), "got 40 bytes at offset 61, want them inside the file's 100", tensor.ErrCorrupt},
+		{"pointer", place("location", "pointer.bin"), `"pointer.bin": got a Git LFS pointer to a file of 40 bytes, want the weights of the model: fetch`, tensor.ErrCorrupt},
+		{"page", place("location", "page.bin"), "want them inside the file's 15: got an HTML page, want the weights of the model", tensor.ErrCorrupt},
 		{"huge offset", place("location", "w.bin", "offset", "9223372036854775807"), "want them inside the file's 100", tensor.ErrCorrupt},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := writeModel(t, externalModel(t, dtype.F32, 10, tc.place))
 			dir := filepath.Dir(path)
-			if err := errors.Join(os.Mkdir(filepath.Join(dir, "sub"), 0o777), os.WriteFile(filepath.Join(dir, "w.bin"), make([]byte, 100), 0o666)); err != nil {
+			if err := errors.Join(os.Mkdir(filepath.Join(dir, "sub"), 0o777), os.WriteFile(filepath.Join(dir, "w.bin"), make([]byte, 100), 0o666),
+				os.WriteFile(filepath.Join(dir, "pointer.bin"), []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 40\n"), 0o666),
+				os.WriteFile(filepath.Join(dir, "page.bin"), []byte("<!DOCTYPE html>"), 0o666)); err != nil {
 				t.Fatal(err)
 			}
 			if strings.HasPrefix(tc.name, "link") {

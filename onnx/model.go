@@ -88,6 +88,8 @@ func typeText(t op.Type, text bool) string {
 
 // Load reads the model in the file at path. Unless opts say otherwise the file
 // is mapped, not read: then it must not be truncated while the model is in use.
+// The error of a file that is no model, such as a Git LFS pointer, a page of
+// HTML or an archive, says what it is; it wraps [tensor.ErrCorrupt].
 func Load(path string, opts Options) (*Model, error) {
 	buf, err := mapFile(path, opts.copier())
 	if err != nil {
@@ -134,7 +136,7 @@ func Parse(data []byte, dir string, opts Options) (*Model, error) {
 
 // parse takes over w: it closes it unless the model gets it.
 func parse(data []byte, dir string, w *Weights, opts Options) (*Model, error) {
-	proto, err := decodeModel(data)
+	proto, err := readModel(data)
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -152,9 +154,7 @@ func parse(data []byte, dir string, w *Weights, opts Options) (*Model, error) {
 		Doc:             proto.doc,
 		Metadata:        map[string]string{},
 	}
-	if g := proto.graph; g != nil {
-		m.Graph, m.GraphDoc = g.name, g.doc
-	}
+	m.Graph, m.GraphDoc = proto.graph.name, proto.graph.doc
 	for _, e := range proto.metadata {
 		m.Metadata[e.key] = e.value
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/filekind"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -40,10 +41,13 @@ func ReadTensorFile(path string) (x *tensor.Tensor, name string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("onnx: read tensor: %w", err)
 	}
-	if x, name, err = ReadTensor(data); err != nil {
-		return nil, "", fmt.Errorf("%s: %w", path, err)
+	if x, name, err = ReadTensor(data); err == nil {
+		return x, name, nil
 	}
-	return x, name, nil
+	if words := filekind.Of(data).Got("a TensorProto"); words != "" {
+		err = fmt.Errorf("onnx: %w", corruptf("%s", words))
+	}
+	return nil, "", fmt.Errorf("%s: %w", path, err)
 }
 
 // WriteTensor writes a tensor as a TensorProto with raw_data.
