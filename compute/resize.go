@@ -1,6 +1,8 @@
 package compute
 
 import (
+	"slices"
+
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/op"
@@ -37,12 +39,16 @@ func bindResize(c *op.Call) (*Task, error) {
 		Transform: c.Str("coordinate_transformation_mode"), CubicA: c.Float("cubic_coeff_a"),
 		Antialias: c.Int("antialias") != 0, ExcludeOutside: c.Int("exclude_outside") != 0,
 	}
+	// What keeps its sizes is a copy, whatever scale they are rounded from: ONNX Runtime and PyTorch have it so.
+	region := mode.Transform == "tf_crop_and_resize"
+	same := !region && slices.Equal(c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes())
 	taps := make([]kernel.ResizeTaps, len(axes))
 	for i, a := range axes {
 		if err := checkTable(i, max(a.In, a.Out)); err != nil {
 			return nil, err
 		}
-		if a.In == a.Out && a.Scale == 1 && a.Lo == 0 && a.Hi == 1 || a.In == 0 {
+		keep := same || a.In == 0 || a.In == a.Out && (a.Scale == 1 && a.Lo == 0 && a.Hi == 1 || mode.Antialias && !region)
+		if keep {
 			taps[i] = keepTaps(a.Out)
 			continue
 		}

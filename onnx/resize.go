@@ -1,10 +1,6 @@
 package onnx
 
 import (
-	"encoding/binary"
-	"math"
-
-	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 )
@@ -34,6 +30,10 @@ func liftResize(n *node) {
 	if mode := n.attrIndex("coordinate_transformation_mode"); mode < 0 || n.attrs[mode].value != "tf_crop_and_resize" {
 		args[1] = nil
 	}
+	if rounding := n.attrIndex("nearest_mode"); rounding >= 0 && n.attrs[rounding].value == "inward" {
+		n.fail("nearest_mode: got %q, which is none of ONNX's", "inward")
+		return
+	}
 	n.finishNewest(args)
 }
 
@@ -52,7 +52,7 @@ func liftUpsample(n *node) {
 }
 
 // resizeOld emits the resize of before opset 11: element i comes from i/scale,
-// rounded down, or up where scales make x smaller.
+// rounded down, or up along the axes that a scale makes smaller.
 func (n *node) resizeOld(scales *ir.Value) {
 	mode := takeOr(n, "mode", "nearest")
 	n.noMoreAttrs()
@@ -65,34 +65,9 @@ func (n *node) resizeOld(scales *ir.Value) {
 		{Name: "coordinate_transformation_mode", Value: "asymmetric"},
 	}
 	if mode == "nearest" {
-		attrs = append(attrs, op.Attr{Name: "nearest_mode", Value: n.oldRounding(scales)})
+		attrs = append(attrs, op.Attr{Name: "nearest_mode", Value: "inward"})
 	}
 	n.finish("resize", []*ir.Value{n.args[0], nil, scales}, attrs...)
-}
-
-func (n *node) oldRounding(scales *ir.Value) string {
-	if n.opset < 10 { // Upsample makes nothing smaller
-		return "floor"
-	}
-	data, known := n.model.Weights.Bytes(scales)
-	if !known || scales.Type.DType != dtype.F32 {
-		if !scales.Type.IsZero() {
-			n.unsupported("mode nearest before opset 11 with scales that are not constant")
-		}
-		return "floor"
-	}
-	larger, smaller := false, false
-	for ; len(data) >= 4; data = data[4:] {
-		s := math.Float32frombits(binary.LittleEndian.Uint32(data))
-		larger, smaller = larger || s > 1, smaller || s < 1
-	}
-	switch {
-	case larger && smaller:
-		n.unsupported("mode nearest before opset 11 with scales above and below 1")
-	case smaller:
-		return "ceil"
-	}
-	return "floor"
 }
 
 // liftGridSample renames the modes of before opset 20.

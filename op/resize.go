@@ -95,7 +95,7 @@ func (s *Sig) resizeModes() error {
 	}
 	for _, attr := range [][]string{
 		{"mode", "nearest", "linear", "cubic"},
-		{"nearest_mode", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"},
+		{"nearest_mode", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "inward"},
 		{"keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller"},
 		{"coordinate_transformation_mode", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"},
 	} {
@@ -191,11 +191,13 @@ func (s *Sig) regionOf(n int) (roi []float64, cropped, ok bool, err error) {
 
 // dim is the dimension of the result. The product is made in single
 // precision: a scale is a float32 that was made as out / in, and must give out
-// again.
+// again. The region of interest does not count in it: ONNX's text has it as a
+// factor, but its shape inference, its reference implementation and ONNX
+// Runtime do not.
 func (sp resizeSpan) dim(d shape.Dim) (shape.Dim, error) {
 	n, sized := d.Size()
 	switch {
-	case !sp.named, sp.scale == 1 && sp.lo == 0 && sp.hi == 1:
+	case !sp.named, sp.scale == 1:
 		return d, nil
 	case sp.scale == 0:
 		if sized && n == 0 {
@@ -205,7 +207,7 @@ func (sp resizeSpan) dim(d shape.Dim) (shape.Dim, error) {
 	case !sized:
 		return shape.Unknown, nil
 	}
-	out := math.Floor(float64(float32(n) * float32(sp.hi-sp.lo) * float32(sp.scale)))
+	out := math.Floor(float64(float32(n) * float32(sp.scale)))
 	if !(out >= 0 && out <= maxSize) {
 		return d, badShape("got size %d with scale %v, want a size of 0 to 2^58", n, sp.scale)
 	}

@@ -30,34 +30,35 @@ type ResizeSpan struct {
 }
 
 // coordinate returns where result i lies between the elements. The formulas
-// are those of ONNX's Resize.
-func (m *ResizeMode) coordinate(i int, a ResizeSpan) float64 {
-	x, in := float64(i), float64(a.In)
+// are those of ONNX's Resize, in which the length of the result is the number
+// of its elements: Scale * In may have a fraction.
+func coordinate[T Float](m *ResizeMode, i int, a ResizeSpan) T {
+	x, in, scale := T(i), T(a.In), T(a.Scale)
 	switch m.Transform {
 	case "align_corners":
-		if width := a.Scale * in; width != 1 {
-			return x * (in - 1) / (width - 1)
+		if a.Out <= 1 {
+			return 0
 		}
-		return 0
+		return x * (in - 1) / T(a.Out-1)
 	case "asymmetric":
-		return x / a.Scale
+		return x / scale
 	case "tf_crop_and_resize":
 		if a.Out > 1 {
-			return a.Lo*(in-1) + x*(a.Hi-a.Lo)*(in-1)/float64(a.Out-1)
+			return T(T(a.Lo)*(in-1)) + x*(T(a.Hi)-T(a.Lo))*(in-1)/T(a.Out-1)
 		}
-		return (a.Lo + a.Hi) * (in - 1) / 2
+		return T((a.Lo + a.Hi) * float64(a.In-1) / 2)
 	case "tf_half_pixel_for_nn":
-		return (x + 0.5) / a.Scale
+		return (x + 0.5) / scale
 	case "pytorch_half_pixel":
 		if a.Out <= 1 {
 			return 0
 		}
 	case "half_pixel_symmetric":
-		// Where the size was rounded, both ends lose the same.
-		shrink := float64(a.Out) / (a.Scale * in)
-		return in/2*(1-shrink) + (x+0.5)/a.Scale - 0.5
+		// Where the size was rounded, both ends lose the same. The middle meets the middle: no error may move it off a tie.
+		shrink := float64(a.Out) / (a.Scale * float64(a.In))
+		return T(float64(a.In)/2*(1-shrink) + (float64(i)+0.5)/a.Scale - 0.5)
 	}
-	return (x+0.5)/a.Scale - 0.5
+	return (x+0.5)/scale - 0.5
 }
 
 // Taps makes the table of one axis.
@@ -77,7 +78,11 @@ func (m *ResizeMode) Taps(a ResizeSpan) ResizeTaps {
 	}
 	t := ResizeTaps{Width: width, Index: make([]int, a.Out*width), Weight: make([]float64, a.Out*width)}
 	for i := range a.Out {
-		x := m.coordinate(i, a)
+		x := coordinate[float64](m, i, a)
+		if !m.Linear && !m.Cubic && max(a.In, a.Out) < 1<<24 {
+			// A scale of 1.3 is one in single precision: only in it do its products meet the ties between elements that are meant.
+			x = float64(coordinate[float32](m, i, a))
+		}
 		index, weight := t.Index[i*width:(i+1)*width], t.Weight[i*width:(i+1)*width]
 		switch {
 		case m.Transform == "tf_crop_and_resize" && (x < 0 || x > float64(a.In-1)):
@@ -85,14 +90,19 @@ func (m *ResizeMode) Taps(a ResizeSpan) ResizeTaps {
 		case m.Linear || m.Cubic:
 			m.weigh(index, weight, x, first, squeeze, a.In)
 		default:
-			index[0], weight[0] = min(max(m.nearest(x), 0), a.In-1), 1
+			index[0], weight[0] = min(max(m.nearest(x, a.Scale), 0), a.In-1), 1
 		}
 	}
 	return t
 }
 
-func (m *ResizeMode) nearest(x float64) int {
+func (m *ResizeMode) nearest(x, scale float64) int {
 	switch m.Nearest {
+	case "inward": // as before opset 11
+		if scale < 1 {
+			return int(math.Ceil(x))
+		}
+		return int(math.Floor(x))
 	case "round_prefer_ceil":
 		return int(math.Floor(x + 0.5))
 	case "floor":

@@ -200,26 +200,9 @@ var departures = []departure{
 		}},
 	{[]string{"Gemm"}, "a product of nothing is 0, and beta counts all the same; ONNX Runtime forgets it",
 		func(m *model, fault string) bool { return m.isEmpty() }},
-	{[]string{"Resize"}, "an axis whose size stays is sampled where the scale is not 1; ONNX Runtime copies it",
-		func(m *model, fault string) bool {
-			return !refusal(fault) && m.operand(m.scalesAt()) != nil && !m.integral()
-		}},
-	{[]string{"Resize"}, "of tf_crop_and_resize the region counts in the size of the result; ONNX Runtime forgets it",
-		func(m *model, fault string) bool {
-			return m.node().get("coordinate_transformation_mode") == "tf_crop_and_resize" && m.operand(2) != nil && len(m.operand(2).data) > 0
-		}},
 	{[]string{"LpPool"}, "with auto_pad VALID the formula of ceil_mode rounds nothing up; ONNX Runtime's does",
 		func(m *model, fault string) bool {
 			return m.node().get("auto_pad") == "VALID" && m.node().get("ceil_mode") == int64(1)
-		}},
-	{[]string{"Resize"}, "of integers the interpolation is cut, as the reference implementation does; ONNX Runtime rounds where it filters",
-		func(m *model, fault string) bool {
-			return m.node().get("antialias") == int64(1) && m.of(dtype.I8, dtype.U8, dtype.I32)
-		}},
-	{[]string{"Resize"}, "ONNX Runtime forgets keep_aspect_ratio_policy where axes are negative",
-		func(m *model, fault string) bool {
-			axes, _ := m.node().get("axes").([]int64)
-			return m.node().get("keep_aspect_ratio_policy") != nil && slices.ContainsFunc(axes, func(a int64) bool { return a < 0 })
 		}},
 	{[]string{"QuantizeLinear", "Cast", "CastLike"}, "without saturation what rounds to more than the largest number of 8 bits is none; ONNX Runtime still saturates what is near",
 		func(m *model, fault string) bool {
@@ -228,18 +211,6 @@ var departures = []departure{
 	{[]string{"Cast", "CastLike"}, "to integers of 4 bits and less halves go to the even one, as the specification of the types has it; ONNX Runtime sends them away from 0",
 		func(m *model, fault string) bool {
 			return m.anywhere(func(f float64) bool { return math.Abs(f) != math.Trunc(math.Abs(f)) && 2*f == math.Trunc(2*f) })
-		}},
-	{[]string{"Resize"}, "ONNX Runtime copies an axis whose size stays, also where tf_crop_and_resize has a region of it",
-		func(m *model, fault string) bool {
-			return m.node().get("coordinate_transformation_mode") == "tf_crop_and_resize" && m.node().get("mode") != nil
-		}},
-	{[]string{"Resize"}, "aligned corners count the size before it is rounded, as the public case has it; ONNX Runtime counts after",
-		func(m *model, fault string) bool {
-			return m.node().get("coordinate_transformation_mode") == "align_corners" && m.node().get("keep_aspect_ratio_policy") != nil
-		}},
-	{[]string{"Resize"}, "ONNX Runtime places the pixels of integers elsewhere for tf_crop_and_resize",
-		func(m *model, fault string) bool {
-			return m.node().get("coordinate_transformation_mode") == "tf_crop_and_resize" && m.of(dtype.I8, dtype.U8, dtype.I32)
 		}},
 	{[]string{"Pow"}, "a power that no integer is, as NaN, may become any; Tenure's is 0",
 		func(m *model, fault string) bool { return m.operand(0).dt.IsInt() }},
@@ -270,8 +241,26 @@ var departures = []departure{
 		func(m *model, fault string) bool { return m.hasNaN() && !refusal(fault) }},
 	{[]string{"Sign"}, "the sign of a NaN is one, as in numpy; ONNX Runtime gives 0 for halves",
 		func(m *model, fault string) bool { return m.hasNaN() && m.of(dtype.F16, dtype.BF16) }},
-	{[]string{"Resize"}, "before opset 11 nothing says how nearest rounds where one axis grows and another one shrinks: not supported",
-		func(m *model, fault string) bool { return refusal(fault) && m.opset < 11 }},
+	{[]string{"Resize"}, "tf_crop_and_resize samples its region also where the size stays; ONNX Runtime copies such an axis",
+		func(m *model, fault string) bool {
+			return m.node().get("coordinate_transformation_mode") == "tf_crop_and_resize" && !refusal(fault) && m.keepsSize()
+		}},
+	{[]string{"Resize"}, "integers that are filtered are cut once, as in the reference implementation; ONNX Runtime rounds them after each axis, and takes negative ones of 8 bits as 0",
+		func(m *model, fault string) bool {
+			return m.node().get("antialias") == int64(1) && m.of(dtype.I8, dtype.U8, dtype.I32) && !refusal(fault)
+		}},
+	{[]string{"Resize"}, "at a tie of nearest, asymmetric and symmetric coordinates are quotients in single precision; ONNX Runtime rounds some otherwise",
+		func(m *model, fault string) bool {
+			transform := m.node().get("coordinate_transformation_mode")
+			mode := m.node().get("mode")
+			return (transform == "asymmetric" || transform == "half_pixel_symmetric") && (mode == nil || mode == "nearest") && !refusal(fault) && m.tied()
+		}},
+	{[]string{"Resize"}, "keep_aspect_ratio_policy counts with negative axes too; ONNX Runtime forgets it",
+		func(m *model, fault string) bool {
+			axes, _ := m.node().get("axes").([]int64)
+			policy := m.node().get("keep_aspect_ratio_policy")
+			return policy != nil && policy != "stretch" && slices.ContainsFunc(axes, func(a int64) bool { return a < 0 })
+		}},
 }
 
 // dilated reports whether a window has a dilation other than 1.
@@ -283,26 +272,51 @@ func dilated(n *node) bool {
 	return false
 }
 
-// scalesAt is the operand of Resize that has the scales.
-func (m *model) scalesAt() int {
-	if m.opset < 11 {
-		return 1
+// resized is what a Resize does along the axes that its operands name: their sizes, and what is given for them, a scale or a size.
+func (m *model) resized(each func(in int, scale float64, out int)) {
+	dims := m.operand(0).dims
+	axes, named := m.node().get("axes").([]int64)
+	size := func(i int) int {
+		if named {
+			return dims[(int(axes[i])+len(dims))%len(dims)]
+		}
+		return dims[i]
 	}
-	return 2
+	if sizes := m.operand(3); sizes != nil {
+		for i, x := range decode(sizes.dt, sizes.data) {
+			each(size(i), float64(x.i)/float64(size(i)), int(x.i))
+		}
+		return
+	}
+	scales := m.operand(2)
+	if m.opset < 11 {
+		scales = m.operand(1)
+	}
+	for i, x := range decode(dtype.F32, scales.data) {
+		each(size(i), x.f, int(float32(size(i))*float32(x.f)))
+	}
 }
 
-// integral reports whether sizes times scales of Resize are integers on every axis.
-func (m *model) integral() bool {
-	dims := m.operand(0).dims
-	axes, _ := m.node().get("axes").([]int64)
-	for i, s := range decode(dtype.F32, m.operand(m.scalesAt()).data) {
-		at := i
-		if len(axes) > 0 {
-			at = (int(axes[i]) + len(dims)) % len(dims)
-		}
-		if f := float64(dims[at]) * s.f; f != math.Trunc(f) {
-			return false
-		}
-	}
-	return true
+// keepsSize reports whether an axis of a Resize keeps its size.
+func (m *model) keepsSize() bool {
+	keeps := false
+	m.resized(func(in int, _ float64, out int) { keeps = keeps || in == out })
+	return keeps
+}
+
+// tied reports whether a result of a nearest Resize lies so near to the middle between two elements, or to an element where it rounds
+// up or down, that a rounding error decides.
+func (m *model) tied() bool {
+	tie := false
+	m.resized(func(in int, _ float64, _ int) {
+		m.resized(func(_ int, scale float64, _ int) { // of any axis, since a policy takes one for all
+			out := math.Round(float64(in) * scale)
+			for x := range int(out) + 1 {
+				at := 2 * float64(x) / scale
+				centred := (2*float64(x)+1-out)/scale + float64(in) - 1
+				tie = tie || math.Abs(at-math.Round(at)) < 1e-5 || math.Abs(centred-math.Round(centred)) < 1e-5
+			}
+		})
+	})
+	return tie
 }

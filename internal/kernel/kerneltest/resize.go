@@ -11,7 +11,7 @@ import (
 
 var (
 	resizeTransforms = []string{"half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "half_pixel_symmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn"}
-	resizeRoundings  = []string{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}
+	resizeRoundings  = []string{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "inward"}
 )
 
 func testResize(t *testing.T) {

@@ -68,6 +68,8 @@ func TestResize(t *testing.T) {
 	wantFloats(t, "linear", up.Run([]float64{1, 2}), 1, 1.25, 1.75, 2)
 	up.Transform = "align_corners"
 	wantFloats(t, "corners", up.Run([]float64{1, 2}), 1, 4.0/3, 5.0/3, 2)
+	more := ref.Resize{In: []int{5}, Out: []int{7}, Scale: []float64{1.5}, Mode: "linear", Transform: "align_corners"} // figures of ONNX Runtime
+	wantFloats(t, "corners of a fraction", more.Run([]float64{1, 4, 9, 16, 25}), 1, 3, 17.0/3, 9, 41.0/3, 19, 25)
 	up.Mode, up.Transform, up.Nearest = "nearest", "asymmetric", "floor"
 	wantFloats(t, "nearest", up.Run([]float64{1, 2}), 1, 1, 2, 2)
 }

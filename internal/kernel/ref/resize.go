@@ -19,13 +19,12 @@ type Resize struct {
 // coordinate is where result i of an axis lies between the elements.
 func (r Resize) coordinate(axis, i int) float64 {
 	x, scale, in, out := float64(i), r.Scale[axis], float64(r.In[axis]), float64(r.Out[axis])
-	length := scale * in // the size that the scale asks for; out is its integer part
 	switch r.Transform {
-	case "align_corners":
-		if length == 1 {
+	case "align_corners": // the first and the last element keep their places
+		if out == 1 {
 			return 0
 		}
-		return x * (in - 1) / (length - 1)
+		return x / (out - 1) * (in - 1)
 	case "asymmetric":
 		return x / scale
 	case "tf_half_pixel_for_nn":
@@ -36,6 +35,7 @@ func (r Resize) coordinate(axis, i int) float64 {
 		}
 		return (x+0.5)/scale - 0.5
 	case "half_pixel_symmetric":
+		length := scale * in // the size that the scale asks for; out is its integer part
 		return in/2*(1-out/length) + (x+0.5)/scale - 0.5
 	case "tf_crop_and_resize":
 		if out > 1 {
@@ -51,7 +51,8 @@ func (r Resize) taps(axis, i int) map[int]float64 {
 	x, n := r.coordinate(axis, i), r.In[axis]
 	clamp := func(k int) int { return max(0, min(n-1, k)) }
 	if r.Mode == "nearest" {
-		return map[int]float64{clamp(r.round(x)): 1}
+		x = float64(float32(x)) // a scale that has been rounded may miss a tie
+		return map[int]float64{clamp(r.round(x, r.Scale[axis])): 1}
 	}
 	stretch := 1.0
 	if r.Antialias && r.Scale[axis] < 1 {
@@ -73,8 +74,15 @@ func (r Resize) taps(axis, i int) map[int]float64 {
 	return taps
 }
 
-func (r Resize) round(x float64) int {
-	switch r.Nearest {
+func (r Resize) round(x, scale float64) int {
+	rounding := r.Nearest
+	if rounding == "inward" { // as before opset 11
+		rounding = "floor"
+		if scale < 1 {
+			rounding = "ceil"
+		}
+	}
+	switch rounding {
 	case "floor":
 		return int(math.Floor(x))
 	case "ceil":
