@@ -15,6 +15,8 @@ import (
 type ask struct {
 	kind      kind
 	text      []byte // of an answer in parts
+	charged   int64  // for it
+	tooMuch   error  // there is no room for it
 	reply     reply  // once done is closed
 	done      chan struct{}
 	abandoned bool // nobody waits any more; the answer is still due
@@ -98,7 +100,8 @@ func (p *Peer) answer(request uint32, r reply, more bool) error {
 		return malformed("got an answer to question %d, which is none of its kind", request)
 	}
 	if r.text != nil {
-		if a.text = append(a.text, r.text...); len(a.text) > maxState {
+		a.add(p.account, r.text)
+		if len(a.text) > maxState {
 			p.mu.Unlock()
 			return malformed("got an answer of more than %d bytes", maxState)
 		}
@@ -106,8 +109,9 @@ func (p *Peer) answer(request uint32, r reply, more bool) error {
 			p.mu.Unlock()
 			return nil
 		}
-		r.text = a.text
+		r.text, r.err = a.text, a.tooMuch
 	}
+	a.settle(p.account)
 	delete(p.asks, request)
 	<-p.asking
 	if a.abandoned {
@@ -121,6 +125,27 @@ func (p *Peer) answer(request uint32, r reply, more bool) error {
 	close(a.done)
 	p.mu.Unlock()
 	return nil
+}
+
+// add keeps a part of a text, unless the budget has no room for it or an earlier one.
+func (a *ask) add(of *account, part []byte) {
+	if a.tooMuch != nil {
+		return
+	}
+	if a.tooMuch = house().charge(of, memoryBytes, int64(len(part))); a.tooMuch != nil {
+		a.text = []byte{}
+		return
+	}
+	a.charged += int64(len(part))
+	a.text = append(a.text, part...)
+}
+
+// settle ends the charge for the text: it is complete, and whoever asked has it.
+func (a *ask) settle(of *account) {
+	if a.charged > 0 {
+		house().giveBack(of, memoryBytes, a.charged)
+		a.charged = 0
+	}
 }
 
 // takes reports whether r can answer the question.
@@ -142,6 +167,7 @@ func (p *Peer) failAsks() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, a := range p.asks {
+		a.settle(p.account)
 		a.reply = reply{err: err}
 		close(a.done)
 	}
@@ -170,10 +196,11 @@ func (p *Peer) handleQuestion(h header, body []byte) error {
 		}
 		return p.answer(h.request, reply{err: noError(le.Uint32(body), string(body[4:]))}, false)
 	case kindClaim:
-		go p.claim(Ticket(body), h.request) // beside the reader, as all that may have to wait
+		t := Ticket(body) // the packet is the next one's soon
+		p.serve(h, func() { p.claim(t, h.request) })
 		return nil
 	case kindList:
-		go p.list(h.request)
+		p.serve(h, func() { p.list(h.request) })
 		return nil
 	}
 	name := string(body)
@@ -181,12 +208,34 @@ func (p *Peer) handleQuestion(h header, body []byte) error {
 		return malformed("got %s of %q, want a name in UTF-8", h.kind, name)
 	}
 	if h.kind == kindGet {
-		go p.get(name, h.request)
+		p.serve(h, func() { p.get(name, h.request) })
 	} else {
-		go p.dropName(name, h.request)
+		p.serve(h, func() { p.dropName(name, h.request) })
 	}
 	return nil
 }
+
+// serve answers a question beside the reader, as all that may have to wait, if the budget has room for it.
+func (p *Peer) serve(h header, answer func()) {
+	cost := int64(questionBytes)
+	if h.kind == kindList {
+		cost = listBytes
+	}
+	if err := house().charge(p.account, memoryBytes, cost); err != nil {
+		p.no(h.request, noMemory, err.Error())
+		return
+	}
+	go func() {
+		defer house().giveBack(p.account, memoryBytes, cost)
+		answer()
+	}()
+}
+
+// What an answer that is being made takes: a stack and a packet, and for LIST the text of a page.
+const (
+	questionBytes = 16 << 10
+	listBytes     = 256 << 10
+)
 
 // no answers a question with a refusal.
 func (p *Peer) no(request uint32, code uint32, why string) {

@@ -120,6 +120,7 @@ func (c *copyHeld) find(ctx context.Context, size int) bool {
 		}
 		if n >= size {
 			if c.bytes, err = osmem.MapShared(fd, n); err == nil {
+				osmem.Populate(c.bytes) // all of it is there to be read
 				c.fd = fd
 				return true
 			}

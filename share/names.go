@@ -168,7 +168,7 @@ func (l *Listener) greet(c *net.UnixConn) {
 		return
 	}
 	// A connection that fails here says so to its maker by ending; nobody on this side asked for it.
-	p, err := l.o.connect(l.ctx, s, handshakeTime)
+	p, err := l.o.connect(l.ctx, s, handshakeTime, true)
 	if err != nil {
 		return
 	}
@@ -233,7 +233,7 @@ func (o *Owner) dial(ctx context.Context, name string, opts []Option) (*Peer, er
 	if err != nil {
 		return nil, err
 	}
-	return o.connect(ctx, s, handshakeTime)
+	return o.connect(ctx, s, handshakeTime, false)
 }
 
 // Dial is [Owner.Dial] for a program that has no owner yet; what it then offers back lies in arenas of a new one, which

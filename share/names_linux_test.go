@@ -211,3 +211,33 @@ func TestKilledListener(t *testing.T) {
 	}
 	checkNothingLeft(t, dir)
 }
+
+// TestFolderBelowASetgidParent: a bit that the folder inherits gives nobody a right. What others may do is what counts.
+func TestFolderBelowASetgidParent(t *testing.T) {
+	skipElsewhere(t)
+	checkDescriptors(t)
+	o := ok(NewOwner())(t)
+	defer o.Close()
+	parent := t.TempDir()
+	if err := os.Chmod(parent, 0o770|os.ModeSetgid); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(parent, "s")
+	l, err := o.Listen("setgid", InDir(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := ok(os.Stat(dir))(t).Mode(); mode&os.ModeSetgid == 0 {
+		t.Skipf("got a folder with mode %v, want one that has inherited the bit", mode)
+	}
+	if p := ok(Dial(t.Context(), "setgid", InDir(dir)))(t); p.o.Close() != nil {
+		t.Error("the dialler's owner cannot be closed")
+	}
+	l.Close()
+	if err := os.Chmod(dir, 0o710|os.ModeSetgid); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.Listen("setgid", InDir(dir)); !errors.Is(err, ErrRefused) {
+		t.Errorf("a folder that the group may enter: got %v, want ErrRefused", err)
+	}
+}

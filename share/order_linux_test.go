@@ -142,7 +142,7 @@ func TestSilentEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer theirs.Close()
-	_, err = ok(NewOwner())(t).connect(t.Context(), ok(newSocket(ours))(t), 10*time.Millisecond)
+	_, err = ok(NewOwner())(t).connect(t.Context(), ok(newSocket(ours))(t), 10*time.Millisecond, false)
 	want := fmt.Sprintf("process %d said nothing for 10ms", os.Getpid())
 	if !errors.Is(err, os.ErrDeadlineExceeded) || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -25,10 +24,13 @@ const (
 // Peer is a connection to another process: tensors can be offered to it and received from it. Its methods may be called from
 // any goroutine.
 type Peer struct {
-	o      *Owner
-	s      *socket
-	info   PeerInfo
-	theirs hello
+	o       *Owner
+	s       *socket
+	info    PeerInfo
+	theirs  hello
+	account *account // of the peer's process
+	bounded bool     // the connection counts against the budget, because the other end has made it
+	closing sync.Once
 
 	// What the peer holds of ours. The owner's mutex guards it.
 	row  row
@@ -38,8 +40,10 @@ type Peer struct {
 	outMu   sync.Mutex
 	scratch []byte
 	queue   []queued
-	queued  int  // bytes
-	endSent bool // no offer may follow
+	queued  int // bytes, but for releases: those are as many as this end's credits at most
+	outRoom reserve
+	unsaid  atomic.Int32 // releases in the queue
+	endSent bool         // no offer may follow
 	shut    bool
 
 	reading reading
@@ -48,6 +52,7 @@ type Peer struct {
 	inbox    []arrival
 	boxes    []arrival // where the inbox began
 	inline   int       // cost of the inline tensors in the inbox
+	inRoom   reserve   // for them
 	arrived  chan struct{}
 	room     chan struct{} // there is less in the inbox than before
 	views    map[uint64]*view
@@ -77,22 +82,15 @@ type PeerInfo struct {
 	Connection uint64 // counts up with every connection of the owner
 }
 
-// queued is a packet that waits for the other end to read.
-type queued struct {
-	packet []byte
-	fd     int // a descriptor of the queue's own, -1 for none
-}
-
 const (
 	maxQueued    = 4 << 20  // bytes of answers that wait, before a peer that asks and does not read is dropped
 	maxInlineBox = 16 << 20 // cost of inline tensors that wait to be received, before nothing more is read
 	maxQuestions = 64       // that one end may have open at once
-	maxViews     = 4096     // arenas of a peer at once: the system bounds the mappings of a process
 )
 
-// connect greets the other end and starts to read. It takes s over.
-func (o *Owner) connect(ctx context.Context, s *socket, patience time.Duration) (*Peer, error) {
-	p, err := o.greet(ctx, s, patience)
+// connect greets the other end and starts to read. It takes s over. bounded says that the other end has made the connection.
+func (o *Owner) connect(ctx context.Context, s *socket, patience time.Duration, bounded bool) (*Peer, error) {
+	p, err := o.greet(ctx, s, patience, bounded)
 	if err != nil {
 		s.close()
 		return nil, err
@@ -101,7 +99,7 @@ func (o *Owner) connect(ctx context.Context, s *socket, patience time.Duration) 
 	return p, nil
 }
 
-func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration) (*Peer, error) {
+func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration, bounded bool) (*Peer, error) {
 	pid, err := s.sameUser()
 	if err != nil {
 		return nil, err
@@ -146,23 +144,55 @@ func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration) (*
 		return nil, fmt.Errorf("wait for HELLO: %w", ended.Error(ctx))
 	}
 	s.setDeadline(time.Time{})
-	return o.newPeer(s, theirs, PeerInfo{PID: pid, Command: commandOf(pid), Instance: theirs.instance})
+	return o.newPeer(s, theirs, PeerInfo{PID: pid, Command: commandOf(pid), Instance: theirs.instance}, bounded)
 }
 
-func (o *Owner) newPeer(s *socket, theirs hello, info PeerInfo) (*Peer, error) {
-	p := &Peer{o: o, s: s, theirs: theirs, info: info, row: newRow(), maps: map[uint64]*mapping{}, arrived: make(chan struct{}, 1), room: make(chan struct{}, 1),
+func (o *Owner) newPeer(s *socket, theirs hello, info PeerInfo, bounded bool) (*Peer, error) {
+	p := &Peer{o: o, s: s, theirs: theirs, info: info, bounded: bounded, row: newRow(), maps: map[uint64]*mapping{}, arrived: make(chan struct{}, 1), room: make(chan struct{}, 1),
 		views: map[uint64]*view{}, holding: map[uint64]*borrowed{}, asks: map[uint32]*ask{}, over: make(chan struct{}), asking: make(chan struct{}, maxQuestions)}
 	p.reading.init()
 	p.ctx, p.cancelFn = context.WithCancelCause(context.Background())
+	if err := p.openAccount(); err != nil {
+		return nil, err
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
+		p.closeAccount()
 		return nil, fmt.Errorf("the owner is %w", ErrClosed)
 	}
 	o.connections++
 	p.info.Connection = o.connections
 	o.peers[p] = struct{}{}
 	return p, nil
+}
+
+// openAccount charges the connection to the peer's process, closeAccount ends that.
+func (p *Peer) openAccount() error {
+	p.account = house().open(processOf(p.info.PID, p.info.Instance))
+	if !p.bounded {
+		return nil
+	}
+	err := house().charge(p.account, connections, 1)
+	if err != nil {
+		house().close(p.account)
+	}
+	return err
+}
+
+func (p *Peer) closeAccount() {
+	if p.bounded {
+		house().giveBack(p.account, connections, 1)
+	}
+	house().close(p.account)
+}
+
+// closeSocket ends the connection for good.
+func (p *Peer) closeSocket() {
+	p.closing.Do(func() {
+		p.s.close()
+		p.closeAccount()
+	})
 }
 
 // Info says who the peer is.
@@ -207,6 +237,7 @@ func (p *Peer) Close() error {
 	p.closed = true
 	waiting := p.inbox
 	p.inbox, p.inline = nil, 0
+	p.inRoom.empty(p.account)
 	p.mu.Unlock()
 	for _, a := range waiting {
 		p.giveUp(a.lease)
@@ -248,92 +279,8 @@ func (p *Peer) settle() {
 	}
 	p.outMu.Unlock()
 	if ended {
-		p.s.close()
+		p.closeSocket()
 	}
-}
-
-// post sends a message without blocking. An error means that the connection is over.
-func (p *Peer) post(h header, body func([]byte) []byte) error { return p.postWith(h, body, -1) }
-
-func (p *Peer) postWith(h header, body func([]byte) []byte, fd int) error {
-	p.outMu.Lock()
-	defer p.outMu.Unlock()
-	if p.shut || p.endSent && h.kind == kindOffer {
-		return fmt.Errorf("the connection is %w", ErrClosed)
-	}
-	p.endSent = p.endSent || h.kind == kindEnd
-	if h.endsQuestion() { // before the peer can know, and ask the next one
-		p.open.Add(-1)
-	}
-	p.scratch = h.append(p.scratch[:0])
-	if body != nil {
-		p.scratch = body(p.scratch)
-	}
-	if len(p.queue) == 0 {
-		err := p.s.send(p.scratch, fd, false)
-		if !errors.Is(err, errBusy) {
-			return err
-		}
-	}
-	if p.queued > maxQueued {
-		return errBusy
-	}
-	q := queued{packet: slices.Clone(p.scratch), fd: -1}
-	if fd >= 0 { // its owner may close it before the packet goes
-		dup, err := duplicate(fd)
-		if err != nil {
-			return err
-		}
-		q.fd = dup
-	}
-	if p.queue = append(p.queue, q); len(p.queue) == 1 {
-		go p.flush()
-	}
-	p.queued += len(q.packet)
-	if p.queued > maxQueued {
-		go p.poison(malformed("got questions and no reader: %d bytes of answers wait", p.queued))
-	}
-	return nil
-}
-
-// reply is post for what the reader and releases have to say. A peer to which nothing can be sent is gone, and whatever it did
-// not hear the end of file says: the reader must get there, past all that the peer sent before.
-func (p *Peer) reply(h header, body func([]byte) []byte) { _ = p.post(h, body) }
-
-// congested reports whether packets wait for the other end to read.
-func (p *Peer) congested() bool {
-	p.outMu.Lock()
-	defer p.outMu.Unlock()
-	return len(p.queue) > 0
-}
-
-// flush sends the queue until it is empty. There is one at a time: it ends in the step that leaves the queue empty, and the
-// next packet that finds the socket full starts another.
-func (p *Peer) flush() {
-	for left := true; left; {
-		p.outMu.Lock()
-		q := p.queue[0]
-		p.outMu.Unlock()
-		err := p.s.send(q.packet, q.fd, true)
-		p.outMu.Lock()
-		closeDescriptor(q.fd)
-		p.queue = p.queue[1:]
-		p.queued -= len(q.packet)
-		if err != nil { // the reader learns it too, and ends the connection
-			for _, q := range p.queue {
-				closeDescriptor(q.fd)
-			}
-			p.queue = nil
-		}
-		if left = len(p.queue) > 0; !left {
-			p.queue, p.queued = nil, 0
-		}
-		p.outMu.Unlock()
-	}
-	p.o.mu.Lock()
-	p.signal()
-	p.o.mu.Unlock()
-	p.settle()
 }
 
 func (p *Peer) who() string { return fmt.Sprintf("process %d (%s)", p.info.PID, p.info.Command) }
@@ -345,7 +292,7 @@ func (p *Peer) end() {
 	p.ended = true
 	p.mu.Unlock()
 	if p.s.hungUp() { // nobody is left who could hear of releases
-		p.s.close()
+		p.closeSocket()
 	}
 	p.sendEnd()
 	p.o.mu.Lock()
@@ -398,7 +345,7 @@ func (o *Owner) Attach(ctx context.Context, f *os.File) (*Peer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("share attach: %w", err)
 	}
-	p, err := o.connect(ctx, s, childTime)
+	p, err := o.connect(ctx, s, childTime, false)
 	if err != nil {
 		return nil, fmt.Errorf("share attach: %w", err)
 	}

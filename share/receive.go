@@ -2,7 +2,6 @@ package share
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"syscall"
 
@@ -12,9 +11,29 @@ import (
 
 // view is an arena of the peer's, mapped here for reading.
 type view struct {
+	file    *mappedFile
 	data    []byte
 	leases  int // tensors in it that are here
 	retired bool
+	filled  []uint64 // a bit for each tableBytes of which the page tables are filled; of whoever reads
+}
+
+// tableBytes is what one page of page tables describes.
+const tableBytes = 2 << 20
+
+// fill fills the page tables of a block the first time that one is offered there: by then the bytes are wanted, and what an
+// owner announces and never offers costs nothing.
+func (v *view) fill(offset, bytes int) {
+	for at := offset / tableBytes; at*tableBytes < offset+bytes; at++ {
+		word, bit := &v.filled[at/64], uint64(1)<<(at%64)
+		switch {
+		case *word == 1<<64-1:
+			at |= 63
+		case *word&bit == 0:
+			*word |= bit
+			osmem.Populate(v.data[at*tableBytes : min((at+1)*tableBytes, len(v.data))])
+		}
+	}
 }
 
 // arrival is a tensor that waits to be received.
@@ -81,20 +100,20 @@ func (p *Peer) giveUp(l *borrowed) {
 func (p *Peer) unmapIdle() {
 	type gone struct {
 		id   uint64
-		data []byte
+		file *mappedFile
 	}
 	var list []gone
 	p.mu.Lock()
 	for id, v := range p.views {
 		if v.leases == 0 && (v.retired || p.ended) {
-			list = append(list, gone{id, v.data})
+			list = append(list, gone{id, v.file})
 			delete(p.views, id)
 		}
 	}
 	p.mu.Unlock()
 	for _, g := range list {
 		crashAt(30)
-		if err := osmem.Unmap(g.data); err != nil {
+		if err := house().unmapFile(p.account, g.file); err != nil {
 			invariant.Failf("share: %v", err)
 		}
 		crashAt(31)
@@ -152,22 +171,19 @@ func (p *Peer) mapArena(body []byte, fd int, lost bool) error {
 	}
 	p.mu.Lock()
 	_, known := p.views[note.id]
-	n := len(p.views)
 	p.mu.Unlock()
-	var data []byte
+	var file *mappedFile
 	switch {
 	case known:
 		return malformed("got arena %#x twice", note.id)
 	case err != nil: // of a kind to come
-	case n >= maxViews:
-		err = fmt.Errorf("got %d arenas, want at most %d at once", n+1, maxViews)
 	case lost:
 		err = syscall.EMFILE
 	case fd < 0:
 		return malformed("got ARENA without a descriptor")
 	default:
 		crashAt(23)
-		data, err = osmem.MapShared(fd, note.size)
+		file, err = house().mapFile(p.account, fd, note.size)
 	}
 	if err != nil {
 		var errno syscall.Errno
@@ -181,7 +197,7 @@ func (p *Peer) mapArena(body []byte, fd int, lost bool) error {
 		return nil
 	}
 	p.mu.Lock()
-	p.views[note.id] = &view{data: data}
+	p.views[note.id] = &view{file: file, data: file.data, filled: make([]uint64, (note.size+64*tableBytes-1)/(64*tableBytes))}
 	p.mu.Unlock()
 	crashAt(24)
 	p.reply(header{kind: kindMapped}, func(b []byte) []byte { return le.AppendUint64(b, note.id) })
@@ -226,6 +242,8 @@ func (p *Peer) offered(h header, body []byte) error {
 			a.data = append([]byte{}, data...)
 		} else if err := p.take(&a); err != nil {
 			return err
+		} else {
+			a.lease.view.fill(m.offset, m.bytes)
 		}
 		if err := p.put(a, h.request); err != nil {
 			return err
@@ -248,7 +266,7 @@ func (p *Peer) take(a *arrival) error {
 		return malformed("got an offer of %d bytes at %d of an arena of %d", m.bytes, m.offset, len(v.data))
 	case again:
 		return malformed("got lease %d twice", m.serial)
-	case len(p.holding) >= int(p.o.maxLeases) || p.bytes+uint64(m.bytes) > p.o.maxBytes:
+	case len(p.holding)+int(p.unsaid.Load()) >= int(p.o.maxLeases) || p.bytes+uint64(m.bytes) > p.o.maxBytes:
 		return malformed("got a tensor of %d bytes over the %d of %d bytes that are here, want at most %d of %d", m.bytes, len(p.holding), p.bytes, p.o.maxLeases, p.o.maxBytes)
 	}
 	a.lease = p.borrow()
@@ -294,11 +312,11 @@ func (p *Peer) put(a arrival, request uint32) error {
 	return nil
 }
 
-// full reports whether too many bytes of inline tensors wait to be received.
+// full reports whether too many bytes of inline tensors wait to be received, here or in all connections of the peer's process.
 func (p *Peer) full() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.inline > maxInlineBox
+	return p.inline > maxInlineBox || !p.inRoom.fits(p.account, p.inline)
 }
 
 // waitForRoom waits while the inbox is full. It goes on when the peer's side is over: what it holds must come back then.

@@ -57,7 +57,9 @@ func (p *Peer) next(ctx context.Context) (arrival, error) {
 				p.inbox = p.boxes[:0] // from the front again
 			}
 			if a.lease == nil {
-				p.inline -= a.cost()
+				if p.inline -= a.cost(); p.inline == 0 {
+					p.inRoom.empty(p.account)
+				}
 				wake(p.room)
 			}
 			if len(p.inbox) > 0 {

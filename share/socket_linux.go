@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -364,4 +365,18 @@ func (s *socket) hungUp() bool {
 		hup = err == nil && p[0].Revents&unix.POLLHUP != 0
 	})
 	return hup
+}
+
+// systemLimits returns how many descriptors and how many mappings this process may have.
+func systemLimits() (descriptors, maps int) {
+	descriptors, maps = 1024, 65530
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil {
+		descriptors = int(min(limit.Cur, 1<<30))
+	}
+	text, err := os.ReadFile("/proc/sys/vm/max_map_count")
+	if n, numErr := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && numErr == nil {
+		maps = n
+	}
+	return descriptors, maps
 }

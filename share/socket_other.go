@@ -36,6 +36,7 @@ func (*socket) awaitEndUntil() (<-chan struct{}, func())         { return nil, n
 func (*socket) interrupt()                                       {}
 func (*socket) resume()                                          {}
 func (*socket) hungUp() bool                                     { return true }
+func systemLimits() (descriptors, maps int)                      { return 1024, 1024 }
 
 // fileLock is a lock on a file, which ends with its process.
 type fileLock struct{}

@@ -76,4 +76,15 @@ func (s *Shared) Close() error { return s.close() }
 //
 // It trusts nothing that came with the descriptor: what is not memory of exactly that size, all of it there and sealed
 // against shrinking and writing, is refused, because reading it could end this process or make it pay for the pages.
+//
+// The page tables are empty: each page costs its first reader a fault, unless Populate comes before.
 func MapShared(fd, size int) ([]byte, error) { return mapShared(fd, size) }
+
+// Populate fills the page tables of part of a mapping from MapShared, so that the first reads take no faults. It is advice.
+func Populate(m []byte) { populateView(m) }
+
+// FileID tells one shared memory from another for as long as somebody has it mapped or open, whichever descriptors it comes by.
+type FileID struct{ Device, Inode uint64 }
+
+// SharedID returns which shared memory a descriptor is of.
+func SharedID(fd int) (FileID, error) { return sharedID(fd) }

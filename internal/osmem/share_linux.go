@@ -144,7 +144,8 @@ func (s *Shared) finish() error {
 	if _, err := unix.MmapPtr(s.fd, 0, at, uintptr(len(s.bytes)), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
 		return fmt.Errorf("osmem: finish shared memory of %d bytes: %w", len(s.bytes), err)
 	}
-	prepareView(s.bytes)
+	adviseView(s.bytes)
+	populateView(s.bytes)
 	return nil
 }
 
@@ -168,15 +169,31 @@ func mapShared(fd, size int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("osmem: map shared memory of %d bytes (descriptor %d): %w", size, fd, err)
 	}
-	prepareView(m)
+	adviseView(m)
 	return m, nil
 }
 
-// prepareView fills the page tables of a read-only mapping, so that the first reads take no faults.
-func prepareView(m []byte) {
+func adviseView(m []byte) {
 	_ = unix.Madvise(m, unix.MADV_DONTFORK)
 	_ = unix.Madvise(m, unix.MADV_HUGEPAGE)
-	_ = unix.Madvise(m, unix.MADV_POPULATE_READ)
+}
+
+func populateView(m []byte) {
+	if len(m) == 0 {
+		return
+	}
+	page := uintptr(PageSize())
+	first := unsafe.Pointer(unsafe.SliceData(m))
+	before := uintptr(first) % page
+	_ = unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(first, -int(before))), uintptr(len(m))+before), unix.MADV_POPULATE_READ)
+}
+
+func sharedID(fd int) (FileID, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return FileID{}, fmt.Errorf("osmem: shared memory (descriptor %d): %w", fd, err)
+	}
+	return FileID{Device: uint64(st.Dev), Inode: st.Ino}, nil
 }
 
 // trustworthy fails unless every load from a mapping of fd must succeed for ever, at nobody's cost.

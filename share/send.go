@@ -1,0 +1,141 @@
+package share
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// queued is a packet that waits for the other end to read.
+type queued struct {
+	packet []byte
+	fd     int // a descriptor of the queue's own, -1 for none
+}
+
+func (q *queued) kind() kind { return kind(q.packet[0]) }
+
+// post sends a message without blocking. An error means that the connection is over.
+func (p *Peer) post(h header, body func([]byte) []byte) error { return p.postWith(h, body, -1) }
+
+func (p *Peer) postWith(h header, body func([]byte) []byte, fd int) error {
+	p.outMu.Lock()
+	defer p.outMu.Unlock()
+	if p.shut || p.endSent && h.kind == kindOffer {
+		return fmt.Errorf("the connection is %w", ErrClosed)
+	}
+	p.endSent = p.endSent || h.kind == kindEnd
+	if h.endsQuestion() { // before the peer can know, and ask the next one
+		p.open.Add(-1)
+	}
+	p.scratch = h.append(p.scratch[:0])
+	if body != nil {
+		p.scratch = body(p.scratch)
+	}
+	if len(p.queue) == 0 {
+		err := p.s.send(p.scratch, fd, false)
+		if !errors.Is(err, errBusy) {
+			return err
+		}
+	}
+	return p.enqueue(h, fd)
+}
+
+// enqueue keeps the packet in scratch until the other end reads. The caller has outMu.
+func (p *Peer) enqueue(h header, fd int) error {
+	if h.kind == kindRelease {
+		p.unsaid.Add(int32(h.count))
+		if p.joinReleases(h) {
+			return nil
+		}
+	} else if !p.outRoom.fits(p.account, p.queued+len(p.scratch)) {
+		go p.poison(malformed("got questions and no reader: %d bytes of answers wait, and no more have room", p.queued))
+		return errBusy
+	} else if p.queued > maxQueued {
+		return errBusy
+	}
+	q := queued{packet: slices.Clone(p.scratch), fd: -1}
+	if fd >= 0 { // its owner may close it before the packet goes
+		dup, err := duplicate(fd)
+		if err != nil {
+			return err
+		}
+		q.fd = dup
+	}
+	if p.queue = append(p.queue, q); len(p.queue) == 1 {
+		go p.flush()
+	}
+	if h.kind == kindRelease {
+		return nil
+	}
+	p.queued += len(q.packet)
+	if p.queued > maxQueued {
+		go p.poison(malformed("got questions and no reader: %d bytes of answers wait", p.queued))
+	}
+	return nil
+}
+
+// joinReleases adds the RELEASE in scratch to the one that waits as the last packet, if there is one with room. What is first
+// in the queue is being sent.
+func (p *Peer) joinReleases(h header) bool {
+	n := len(p.queue)
+	if n < 2 || p.queue[n-1].kind() != kindRelease {
+		return false
+	}
+	last := &p.queue[n-1]
+	count := int(le.Uint16(last.packet[2:]))
+	if count+h.count > maxReleases {
+		return false
+	}
+	last.packet = append(last.packet, p.scratch[headBytes:]...)
+	le.PutUint16(last.packet[2:], uint16(count+h.count))
+	return true
+}
+
+// reply is post for what the reader and releases have to say. A peer to which nothing can be sent is gone, and whatever it did
+// not hear the end of file says: the reader must get there, past all that the peer sent before.
+func (p *Peer) reply(h header, body func([]byte) []byte) { _ = p.post(h, body) }
+
+// congested reports whether packets wait for the other end to read.
+func (p *Peer) congested() bool {
+	p.outMu.Lock()
+	defer p.outMu.Unlock()
+	return len(p.queue) > 0
+}
+
+// flush sends the queue until it is empty. There is one at a time: it ends in the step that leaves the queue empty, and the
+// next packet that finds the socket full starts another.
+func (p *Peer) flush() {
+	for left := true; left; {
+		p.outMu.Lock()
+		q := p.queue[0]
+		p.outMu.Unlock()
+		err := p.s.send(q.packet, q.fd, true)
+		p.outMu.Lock()
+		p.unqueue(1)
+		if err != nil { // the reader learns it too, and ends the connection
+			p.unqueue(len(p.queue))
+		}
+		left = len(p.queue) > 0
+		p.outMu.Unlock()
+	}
+	p.o.mu.Lock()
+	p.signal()
+	p.o.mu.Unlock()
+	p.settle()
+}
+
+// unqueue takes the first n packets out of the queue. The caller has outMu.
+func (p *Peer) unqueue(n int) {
+	for _, q := range p.queue[:n] {
+		closeDescriptor(q.fd)
+		if q.kind() == kindRelease {
+			p.unsaid.Add(-int32(le.Uint16(q.packet[2:])))
+		} else {
+			p.queued -= len(q.packet)
+		}
+	}
+	if p.queue = p.queue[n:]; len(p.queue) == 0 {
+		p.queue = nil
+		p.outRoom.empty(p.account)
+	}
+}
