@@ -27,7 +27,7 @@ var account struct {
 	purposes [numPurposes]counter
 	total    counter
 	handles  counter      // current only
-	system   counter      // current only: anonymous bytes held from the system, slack of small buffers and page ends included
+	system   counter      // current only: anonymous bytes held from the system, chunks of small buffers, page ends and records included
 	limit    atomic.Int64 // 0: none
 	cached   atomic.Int64 // the part of system that waits for further allocations
 	files    atomic.Int64 // the part of Weights that is mapped from files
@@ -92,8 +92,8 @@ type Figures struct {
 	ByPurpose   [numPurposes]Usage
 	Limit       int64 // 0: no limit
 	Files       int64 // bytes of Weights that are mapped from files, not held from the system
-	System      int64 // bytes held from the system for everything else, with the slack of small buffers and page ends
-	Cached      int64 // the part of System that no buffer has: mappings that wait a moment for the next allocation of their size
+	System      int64 // bytes held from the system for everything else, with the chunks of small buffers, page ends and handles' records
+	Cached      int64 // the part of System that is mappings which wait a moment for the next allocation of their size
 	Handles     int64 // live handles
 	Leaks       int64 // buffers that were dropped without Release since the start
 	LeakedBytes int64 // bytes of those that had to be kept, because a use was still out

@@ -138,7 +138,11 @@ func (s *storage) obtain(bytes int) (fresh bool, err error) {
 		need += canaryBytes
 	}
 	if need <= maxSlot {
-		if s.raw, s.chunk, err = binOf(need).take(); err != nil {
+		b := binOf(need)
+		if s.raw, s.chunk, err = b.take(); err != nil && Trim() > 0 {
+			s.raw, s.chunk, err = b.take()
+		}
+		if err != nil {
 			return false, err
 		}
 		s.slot = s.chunk.slotOf(s.raw)

@@ -4,18 +4,16 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
 // A mapping of a few hundred kilobytes costs more to make, page by page, than to fill. So the last ones that came back wait for the
-// next allocation of about their size: at most cacheBytes of them together, and none once none was taken or came back for cacheTime.
+// next allocation of about their size: at most cacheBytes of them together, and none once none was taken or came back for idleTime.
 // Larger mappings have huge pages, a few faults for the whole, and never wait.
 const (
 	hugeBytes  = 2 << 20 // the size of a huge page on the platforms that have them: from here on mappings ask for them
 	cacheBytes = 4 << 20
-	cacheTime  = 250 * time.Millisecond
 )
 
 // cache is the mappings that wait.
@@ -25,8 +23,7 @@ type mappings struct {
 	mu      sync.Mutex
 	waiting [][]byte // the one that came back last is the last
 	bytes   int
-	touched bool // one was taken or came back since the timer last looked
-	ticking bool // a timer is set
+	touched bool // one was taken or came back since the last look
 }
 
 // take returns a mapping that waits, of at least size bytes and with at most a quarter of slack, nil if there is none. Its contents
@@ -62,20 +59,9 @@ func (c *mappings) put(m []byte) error {
 	c.waiting = append(c.waiting, m)
 	c.count(len(m))
 	c.touched = true // so that it waits at least once from one look to the next
-	if !c.ticking {
-		c.ticking = true
-		time.AfterFunc(cacheTime, c.tick)
-	}
 	c.mu.Unlock()
+	lookLater()
 	return surrenderAll(gone)
-}
-
-func (c *mappings) tick() {
-	gone, again := c.sweep()
-	if again {
-		time.AfterFunc(cacheTime, c.tick)
-	}
-	mustGiveBack(surrenderAll(gone))
 }
 
 // sweep takes out everything if nothing was taken and nothing came back since the last time, and says whether anything is left.
@@ -85,8 +71,8 @@ func (c *mappings) sweep() (gone [][]byte, again bool) {
 	if !c.touched {
 		gone = c.drop(len(c.waiting))
 	}
-	c.touched, c.ticking = false, len(c.waiting) > 0
-	return gone, c.ticking
+	c.touched = false
+	return gone, len(c.waiting) > 0
 }
 
 // drop takes out the n mappings that have waited longest. The caller has the lock.
@@ -119,15 +105,4 @@ func checkPoison(m []byte) {
 			invariant.Failf("memory: byte %d of a buffer of up to %d bytes was overwritten after the buffer's end", i, len(m))
 		}
 	}
-}
-
-// Trim gives back to the system what waits for further allocations, which [Figures] count as Cached, and returns how many bytes that
-// was. They go back by themselves a moment after the last allocation; this is for who wants them gone now.
-func Trim() int64 {
-	cache.mu.Lock()
-	n := int64(cache.bytes)
-	gone := cache.drop(len(cache.waiting))
-	cache.mu.Unlock()
-	mustGiveBack(surrenderAll(gone))
-	return n
 }

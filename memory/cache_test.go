@@ -23,9 +23,9 @@ func mustObtain(t *testing.T, size int) []byte {
 	return m
 }
 
-// idle is a cache of a test's own, on which no timer is set.
+// idle is a cache of a test's own, at which nobody else looks.
 func idle(t *testing.T) *mappings {
-	c := &mappings{ticking: true}
+	c := &mappings{}
 	t.Cleanup(func() {
 		if err := surrenderAll(c.drop(len(c.waiting))); err != nil {
 			t.Error(err)
@@ -128,11 +128,11 @@ func TestCacheEndsWhenNothingIsTaken(t *testing.T) {
 		t.Errorf("after a time in which two came back: got %d that go, and another look %v, want none and one", len(gone), again)
 	}
 	m := c.take(100 << 10)
-	if gone, again := c.sweep(); len(gone) != 0 || !again || !c.ticking {
+	if gone, again := c.sweep(); len(gone) != 0 || !again {
 		t.Errorf("after a time in which one was taken: got %d that go, and another look %v, want none and one", len(gone), again)
 	}
 	gone, again := c.sweep()
-	if len(gone) != 1 || again || c.ticking || c.bytes != 0 {
+	if len(gone) != 1 || again || c.bytes != 0 {
 		t.Errorf("after a time in which none was taken: got %d that go, and another look %v, want the one that waits and none", len(gone), again)
 	}
 	if err := surrenderAll(append(gone, m)); err != nil {

@@ -16,6 +16,12 @@
 // soon as they are free; the last few smaller ones, 4 MiB together, wait a quarter of a second for the next allocation of about their
 // size, and [Trim] ends that. Every buffer is aligned to [Alignment].
 //
+// A chunk of small buffers has 64 KiB, or 32 slots if that is more. It stays while a buffer is in it. One empty chunk of each of the 32
+// slot sizes, 7.1 MiB together, waits in the same way; any other goes back at once. What stays for good are the records of handles: 64
+// bytes for each handle, in slabs of 64 KiB, of the most that were ever alive at once. A stale handle, or foreign code that ends a use
+// late, may read its record at any time and must find the generation there, so neither the slabs nor their pages go back. New handles
+// use the records of old ones. After Trim in a process without buffers, Figures.System is the bytes of those slabs.
+//
 // Bytes that somebody else made come in by three doors: [Import] for those that stay theirs, [MapFile] for a file's pages, and
 // [Own] for memory that the caller took from the system and that counts like ours. [Buffer.Freeze] makes bytes constant that
 // were writable so far.
@@ -27,8 +33,8 @@
 //
 // Off-heap bytes are not part of GOMEMLIMIT or of runtime.MemStats. [Stats] has them, current and peak, by [Purpose]; [Var]
 // publishes them through expvar; [SetLimit] bounds them; [WriteProfile] says which places of the program hold them. They count
-// the bytes that were asked for; Figures.System says what was taken from the system for them, and Figures.Cached how much of that no
-// buffer has.
+// the bytes that were asked for; Figures.System says what was taken from the system for them, and Figures.Cached how much of that
+// waits as mappings.
 //
 // # Safety net
 //

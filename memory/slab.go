@@ -23,6 +23,7 @@ type bin struct {
 	mu      sync.Mutex
 	slot    int
 	partial []*chunk // chunks with a free slot
+	spare   *chunk   // the chunk that was the last to wait empty; it may be in use again
 	_       [64]byte // bins are locked by different cores
 }
 
@@ -32,7 +33,8 @@ type chunk struct {
 	free  []uint64 // a bit per slot
 	nfree int
 	slots int
-	pos   int // in bin.partial, -1 if no slot is free
+	pos   int  // in bin.partial, -1 if no slot is free
+	idle  bool // it is the spare, and was at the last look, without a use in between
 }
 
 var bins = newBins()
@@ -71,10 +73,10 @@ func chunkBytes(slot int) int { return max(64<<10, 32*slot) }
 // take returns a free slot with its old contents, in full slot size, and the chunk it came from.
 func (b *bin) take() ([]byte, *chunk, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	if len(b.partial) == 0 {
 		c, err := b.grow()
 		if err != nil {
+			b.mu.Unlock()
 			return nil, nil, err
 		}
 		b.link(c)
@@ -89,6 +91,7 @@ func (b *bin) take() ([]byte, *chunk, error) {
 		if c.nfree--; c.nfree == 0 {
 			b.unlink(c)
 		}
+		b.mu.Unlock()
 		at := (w*64 + i) * b.slot
 		return c.mem[at : at+b.slot : at+b.slot], c, nil
 	}
@@ -109,8 +112,8 @@ func (b *bin) grow() (*chunk, error) {
 	return c, nil
 }
 
-// put gives a slot back. A chunk that becomes empty goes back to the system unless it is the only one of its bin with room:
-// one spare keeps a program that allocates and frees a single buffer from asking the system each time.
+// put gives a slot back. A chunk that becomes empty goes back to the system unless it is the only one of its bin with room: that one
+// waits for the next look, so that a program that allocates and frees a single buffer does not ask the system each time.
 func (c *chunk) put(slot int) error {
 	b := c.bin
 	b.mu.Lock()
@@ -121,15 +124,45 @@ func (c *chunk) put(slot int) error {
 	if c.nfree++; c.nfree == 1 {
 		b.link(c)
 	}
-	spare := c.nfree == c.slots && len(b.partial) > 1
-	if spare {
-		b.unlink(c)
+	if c.nfree < c.slots {
+		b.mu.Unlock()
+		return nil
 	}
+	if len(b.partial) > 1 {
+		gone := b.remove(c)
+		b.mu.Unlock()
+		return surrender(gone)
+	}
+	b.spare, c.idle = c, false
 	b.mu.Unlock()
-	if spare {
-		return surrender(c.mem)
-	}
+	lookLater()
 	return nil
+}
+
+// sweep takes the spare chunk out, if there is one and, unless it is wanted now, nothing was taken from it since the last look. It
+// says whether one is left. A bin has no other empty chunk: the spare has room, so that any other that becomes empty goes at once.
+func (b *bin) sweep(now bool) (gone []byte, again bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.spare
+	if c == nil || c.nfree < c.slots {
+		b.spare = nil // what was taken from comes back by put
+		return nil, false
+	}
+	if now || c.idle {
+		return b.remove(c), false
+	}
+	c.idle = true
+	return nil, true
+}
+
+// remove takes an empty chunk out of the bin and returns its memory. The caller has the lock.
+func (b *bin) remove(c *chunk) []byte {
+	if b.spare == c {
+		b.spare = nil
+	}
+	b.unlink(c)
+	return c.mem
 }
 
 func (b *bin) link(c *chunk) {

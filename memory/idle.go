@@ -1,0 +1,56 @@
+package memory
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// idleTime is how long memory waits for the next allocation at least, and about half of how long at most.
+const idleTime = 250 * time.Millisecond
+
+// looking says that a look is due.
+var looking atomic.Bool
+
+// lookLater sees to it that what has just begun to wait is looked at. It is called after that can be seen.
+func lookLater() {
+	if !looking.Load() && looking.CompareAndSwap(false, true) {
+		time.AfterFunc(idleTime, look)
+	}
+}
+
+// look gives back what was not used since the last look, and looks again later if anything still waits.
+func look() {
+	looking.Store(false) // first: what begins to wait behind the place that this look has reached asks for another one
+	gone, again := cache.sweep()
+	for i := range bins {
+		m, left := bins[i].sweep(false)
+		if m != nil {
+			gone = append(gone, m)
+		}
+		again = again || left
+	}
+	if again {
+		lookLater()
+	}
+	mustGiveBack(surrenderAll(gone))
+}
+
+// Trim gives back to the system what waits for further allocations: the mappings that [Figures] count as Cached, and the chunks of
+// small buffers that have become empty. It returns how many bytes that was. They go back by themselves a moment after the last
+// allocation; this is for who wants them gone now. A chunk with a buffer in it stays, and so do the records of handles.
+func Trim() int64 {
+	cache.mu.Lock()
+	gone := cache.drop(len(cache.waiting))
+	cache.mu.Unlock()
+	for i := range bins {
+		if m, _ := bins[i].sweep(true); m != nil {
+			gone = append(gone, m)
+		}
+	}
+	n := int64(0)
+	for _, m := range gone {
+		n += int64(len(m))
+	}
+	mustGiveBack(surrenderAll(gone))
+	return n
+}
