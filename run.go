@@ -240,6 +240,7 @@ func (r *running) execute(ctx context.Context) error {
 
 // takeDynamic takes the outputs whose size depended on data.
 func (r *running) takeDynamic(runner *exec.Runner) error {
+	defer runner.DropDynamic() // what an error leaves there
 	for i, v := range r.exe.Program.Body.Results {
 		if v.Type.IsStatic() {
 			continue

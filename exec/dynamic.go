@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/plan"
 )
 
@@ -30,8 +31,8 @@ func (l *lowering) placeDynamic(k, r int, v *ir.Value) error {
 }
 
 // endDynamic sets when the buffers of a block's dynamic values are given
-// back: after the call of that block in which they are used last. One that
-// the block returns becomes the result of the call around it.
+// back: after the call of that block in which they are used last, and those
+// that the block returns when the results of the call around it hold them too.
 func (l *lowering) endDynamic(b *ir.Block) {
 	last := map[*ir.Value]*ir.Call{}
 	for _, c := range b.Calls {
@@ -54,7 +55,9 @@ func (l *lowering) endDynamic(b *ir.Block) {
 			continue
 		}
 		l.ends[v] = max(l.ends[v], plan.Time(2*l.lastInside(c)+2))
-		if !slices.Contains(b.Results, v) {
+		if slices.Contains(b.Results, v) {
+			l.left[b] = append(l.left[b], l.dynamic[v])
+		} else {
 			l.freed[c] = append(l.freed[c], l.dynamic[v])
 		}
 	}
@@ -110,16 +113,66 @@ func reasonOf(c *ir.Call) string {
 
 // collectDynamic notes what a runner has to know of dynamic values.
 func (e *Executable) collectDynamic(l *lowering) {
-	e.dynamic = len(l.dynamic)
-	for k, c := range l.calls {
-		e.late = append(e.late, l.isLate(k))
-		e.freed = append(e.freed, l.freed[c])
-	}
+	e.dynamic = len(l.dynamic) + l.spares()
+	e.isOutput, e.forOutput = make([]bool, e.dynamic), make([]bool, e.dynamic)
 	for _, v := range l.program.Body.Results {
 		n, ok := l.dynamic[v]
 		if !ok {
 			n = -1
+		} else {
+			e.isOutput[n], e.forOutput[n] = true, true
 		}
 		e.outDynamic = append(e.outDynamic, n)
+	}
+	for k, c := range l.calls {
+		e.late = append(e.late, l.isLate(k))
+		e.freed = append(e.freed, l.freed[c])
+		var left [][]int
+		for _, region := range c.Regions {
+			left = append(left, l.left[region])
+			l.forOutputs(e, c, region)
+		}
+		e.left = append(e.left, left)
+	}
+}
+
+// spares returns how many dynamic values a loop carries at most: so many spare
+// ones hold them between two rounds.
+func (l *lowering) spares() (n int) {
+	for _, c := range l.calls {
+		if !c.Op.Loop {
+			continue
+		}
+		carried := 0
+		for _, p := range c.Regions[0].Params {
+			if _, ok := l.dynamic[p]; ok {
+				carried++
+			}
+		}
+		n = max(n, carried)
+	}
+	return n
+}
+
+// purposeOf returns what the buffers of a dynamic value are for.
+func (e *Executable) purposeOf(n int) memory.Purpose {
+	if e.forOutput[n] {
+		return memory.IO
+	}
+	return memory.Activations
+}
+
+// forOutputs marks what a region gives to a call's results that are outputs.
+func (l *lowering) forOutputs(e *Executable, c *ir.Call, region *ir.Block) {
+	given := region.Results
+	if c.Op.Loop {
+		given = given[1:]
+	}
+	for i, v := range c.Results {
+		to, ok := l.dynamic[v]
+		from, dynamic := l.dynamic[given[i]]
+		if v != nil && ok && dynamic && e.forOutput[to] {
+			e.forOutput[from] = true
+		}
 	}
 }

@@ -44,18 +44,32 @@ func bytesFor(t op.Type, r *rand.Rand) []byte {
 	return data
 }
 
+// weightsFor makes the weights that are named by their values.
+func weightsFor(p *ir.Program) ir.WeightMap {
+	weights := ir.WeightMap{}
+	for _, w := range p.Weights {
+		v, named := map[string]int{"zero": 0, "axis": 0, "one": 1, "three": 3, "last": 1 << 20}[w.Name]
+		if n, ok := strings.CutPrefix(w.Name, "i64_"); ok { // a list of one integer
+			v, _ = strconv.Atoi(n)
+			named = true
+		}
+		if named {
+			weights[w.Name] = binary.LittleEndian.AppendUint64(nil, uint64(v))
+		}
+	}
+	return weights
+}
+
 // runBoth runs a program as planned and by the reference interpreter, and
 // compares the results bit by bit.
 func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
 	t.Helper()
 	memorytest.Check(t)
 	r := rand.New(rand.NewPCG(seed, 1))
-	weights := ir.WeightMap{}
+	weights := weightsFor(p)
 	for _, w := range p.Weights {
-		weights[w.Name] = bytesFor(w.Type, r)
-		if n, ok := strings.CutPrefix(w.Name, "i64_"); ok { // a list of one integer, named by its value
-			v, _ := strconv.Atoi(n)
-			binary.LittleEndian.PutUint64(weights[w.Name], uint64(v))
+		if weights[w.Name] == nil {
+			weights[w.Name] = bytesFor(w.Type, r)
 		}
 	}
 	if err := ir.Infer(p, ir.Known(weights)); err != nil {
@@ -102,11 +116,20 @@ func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
 			if v.Type.IsStatic() {
 				continue
 			}
-			if buf, typ := runner.TakeDynamic(i); buf != nil {
-				n, _ := typ.Bytes()
-				outputs[i] = bytes.Clone(buf.Bytes()[:n])
-				buf.Release()
+			buf, typ := runner.TakeDynamic(i)
+			if n, err := typ.Bytes(); err != nil || (buf == nil) != (n == 0) {
+				t.Fatalf("output %d: got %s, %v", i, typ, err)
 			}
+			if buf != nil {
+				n, _ := typ.Bytes()
+				if outputs[i] = bytes.Clone(buf.Bytes()[:n]); buf.Holders() != 1 {
+					t.Fatalf("output %d: got %d holders of its buffer, want 1", i, buf.Holders())
+				}
+				defer buf.Release()
+			}
+		}
+		if n := exec.Leftover(); n != 0 {
+			t.Fatalf("got %d holds left over, want none", n)
 		}
 		for i := range want {
 			if string(outputs[i]) != string(want[i]) {

@@ -59,7 +59,10 @@ type Executable struct {
 	dynamic    int        // number of values whose size depends on data
 	outDynamic []int      // per result: its number among them, or -1
 	late       []bool     // per call: it is bound when it runs
+	isOutput   []bool     // per dynamic value: it is a result
+	forOutput  []bool     // per dynamic value: its buffer is meant for a result
 	freed      [][]int    // per call: dynamic values whose own buffers are given back after it
+	left       [][][]int  // per call and region: those that are given back when the region has ended
 	gives      [][][]gift // per call and region: what the region returns
 	loops      []*loop    // per call that is one
 }
@@ -101,6 +104,7 @@ func Compile(ctx context.Context, p *ir.Program, weights ir.Weights, o Options) 
 		return nil, err
 	}
 	e.emit(p.Body, l)
+	e.emitOwn(l)
 	e.findTaken(l)
 	scratch, err := e.findPanels()
 	if err != nil {

@@ -11,95 +11,44 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// held is a value whose size depends on data, while a run has it: its type
-// now, and its bytes, in the arena or in a buffer that the run holds.
-type held struct {
-	typ  op.Type
-	data []byte
-	buf  *memory.Buffer // nil in the arena, and for no bytes
+// one returns the byte of a condition, or the bytes of a count, that lies at
+// the given place: one element, which a value whose size depends on data may
+// turn out not to be.
+func (r *Runner) one(what string, at ref, placed []byte) ([]byte, error) {
+	if at.dynamic < 0 {
+		return placed, nil
+	}
+	h := &r.dynamic[at.dynamic]
+	if h.typ().Shape.NumElements() != 1 {
+		return nil, fmt.Errorf("%s: got %s when it runs, want one element: %w", what, h.typ(), shape.ErrShape)
+	}
+	return h.bytes(), nil
 }
 
-// drop gives up the hold.
-func (h *held) drop() {
-	if h.buf != nil {
-		_ = h.buf.Release() // held since it was set
+// pass makes a dynamic value the one that lies somewhere: what has a place is
+// copied, a buffer is held by both.
+func (r *Runner) pass(to int, from ref, placed []byte, typ op.Type) error {
+	if from.dynamic >= 0 {
+		return r.dynamic[to].share(&r.dynamic[from.dynamic])
 	}
-	*h = held{}
+	return r.dynamic[to].copy(typ, placed)
 }
 
-// fill makes h hold a new buffer, and nothing else any more.
-func (h *held) fill(t op.Type, p memory.Purpose) error {
-	h.drop()
-	n, err := t.Bytes()
-	if err != nil {
-		return err
-	}
-	h.typ = t
-	if n == 0 {
-		return nil
-	}
-	if h.buf, err = memory.Alloc(n, p); err != nil {
-		return err
-	}
-	h.data = h.buf.Bytes()
-	return nil
-}
-
-// cut leaves the bytes of a smaller type. A buffer of which less than half is
-// left is exchanged for one of the right size: it would pin the rest.
-func (h *held) cut(t op.Type) error {
-	n, err := t.Bytes()
-	if err != nil || n > len(h.data) {
-		return fmt.Errorf("BUG: exec: got %s of a kernel, want at most %d bytes", t, len(h.data))
-	}
-	whole := *h
-	h.typ, h.data = t, h.data[:n:n]
-	if h.buf == nil || n >= whole.buf.Len()/2 {
-		return nil
-	}
-	*h = held{}
-	defer whole.drop()
-	if err := h.fill(t, whole.buf.Purpose()); err != nil {
-		return err
-	}
-	copy(h.data, whole.data)
-	return nil
-}
-
-// TakeDynamic hands over result i of the run that has just ended, whose size
-// depends on data: the caller holds the buffer, which is nil for no bytes.
-func (r *Runner) TakeDynamic(i int) (*memory.Buffer, op.Type) {
-	h := &r.dynamic[r.exe.outDynamic[i]]
-	buf, typ := h.buf, h.typ
-	*h = held{}
-	return buf, typ
-}
-
-// condition returns the byte that decides an `if`.
-func (r *Runner) condition(k int) []byte {
-	if n := r.exe.refs[k][0].dynamic; n >= 0 {
-		return r.dynamic[n].data
-	}
-	return r.conds[k]
-}
-
-// give makes what a region returns the result of the call around it.
-func (r *Runner) give(g gift, data []byte) error {
-	to, typ := &r.dynamic[g.to], g.typ
-	if g.dynamic >= 0 {
-		from := &r.dynamic[g.dynamic]
-		if from.buf != nil {
-			to.drop()
-			*to, *from = *from, held{}
-			return nil
+// give makes what a region returns the results of the call around it.
+func (r *Runner) give(k, region int) error {
+	for i, g := range r.exe.gives[k][region] {
+		if err := r.pass(g.to, g.ref, r.gives[k][region][i], g.typ); err != nil {
+			return err
 		}
-		typ, data = from.typ, from.data
 	}
-	if err := to.fill(typ, memory.Activations); err != nil {
-		return err
-	}
-	copy(to.data, data)
 	return nil
+}
+
+// drop gives up values.
+func (r *Runner) drop(list []int) {
+	for _, n := range list {
+		r.dynamic[n].drop()
+	}
 }
 
 // lateCall makes the call of a step that is bound when it runs, with the
@@ -172,7 +121,7 @@ func (r *Runner) lateTypes(k int) (*op.Call, []op.Type, error) {
 	for i := range call.In {
 		if at := r.exe.refs[k][i]; at.dynamic >= 0 {
 			h := &r.dynamic[at.dynamic]
-			call.In[i] = op.Arg{Type: h.typ, Layout: shape.RowMajor(h.typ.Shape), Data: h.data}
+			call.In[i] = op.Arg{Type: h.typ(), Layout: shape.RowMajor(h.typ().Shape), Data: h.bytes()}
 		}
 		sig.Args[i] = call.In[i].Type
 	}
@@ -192,10 +141,10 @@ func (r *Runner) lateTypes(k int) (*op.Call, []op.Type, error) {
 	return call, types, err
 }
 
-// lateResults gives the results their bytes. It reports whether the call has
-// one result and that is a view, so that nothing is left to compute.
+// lateResults gives the results their bytes. It reports whether all of them
+// are views, so that nothing is left to compute.
 func (r *Runner) lateResults(k int, call *op.Call, types []op.Type) (viewed bool, err error) {
-	wanted := 0
+	wanted, views := 0, 0
 	for i, at := range r.exe.refs[k][len(call.In):] {
 		out := &call.Out[i]
 		if types[i].IsZero() {
@@ -208,64 +157,73 @@ func (r *Runner) lateResults(k int, call *op.Call, types []op.Type) (viewed bool
 			}
 			continue
 		}
-		h := &r.dynamic[at.dynamic]
-		if at.space == plan.SpaceArena {
-			n, err := types[i].Bytes()
-			if err != nil || int64(n) > at.size {
-				return false, fmt.Errorf("BUG: exec: %s: result %d: got %s, want at most %d bytes", call.Def.Name, i, types[i], at.size)
-			}
-			*h = held{typ: types[i], data: out.Data[:n:n]}
-		} else if kind := r.inOperand(k, call, i, h); kind == op.View {
-			viewed = true
-		} else if kind == 0 {
-			if err := h.fill(types[i], purposeOf(at)); err != nil {
-				return false, err
-			}
+		kind, err := r.lateResult(k, call, i, types[i])
+		if err != nil {
+			return false, err
 		}
-		*out = op.Arg{Type: types[i], Layout: shape.RowMajor(types[i].Shape), Data: h.data}
+		if kind == op.View {
+			views++
+		}
+		*out = op.Arg{Type: types[i], Layout: shape.RowMajor(types[i].Shape), Data: r.dynamic[at.dynamic].bytes()}
 	}
-	return viewed && wanted == 1, nil
+	return views == wanted, nil
 }
 
-func purposeOf(at ref) memory.Purpose {
-	if at.space == plan.SpaceOutput {
-		return memory.IO
+// lateResult gives a result without a size its bytes: those that the plan has
+// for it, those of an operand, in the way that it returns, or a buffer.
+func (r *Runner) lateResult(k int, call *op.Call, i int, t op.Type) (op.AliasKind, error) {
+	at := r.exe.refs[k][len(call.In)+i]
+	h := &r.dynamic[at.dynamic]
+	if at.space == plan.SpaceArena {
+		n, err := t.Bytes()
+		if err != nil || int64(n) > at.size {
+			panic(fmt.Sprintf("BUG: exec: %s: result %d: got %s, want at most %d bytes", call.Def.Name, i, t, at.size))
+		}
+		h.place(t, r.late[k].Out[i].Data[:n:n])
+		return 0, nil
 	}
-	return memory.Activations
+	arg, kind, offset := r.operandFor(k, call, i)
+	if kind == 0 {
+		return 0, h.set(t)
+	}
+	return kind, h.view(&r.dynamic[r.exe.refs[k][arg].dynamic], t, offset)
 }
 
-// inOperand puts result i into the bytes of an operand in a buffer of its own,
-// as a view of it or in its place, and returns how; 0 when it may not. Other
-// calls may hold the same buffer: only its last holder's last use may
-// overwrite it, and an output shares with nobody.
-func (r *Runner) inOperand(k int, call *op.Call, result int, h *held) op.AliasKind {
+// operandFor finds an operand with a buffer in which result i may lie, as a
+// view of it or in its place: kind is 0 when there is none. Other values may
+// hold the same buffer: only its last holder's last use may overwrite it, and
+// an output takes only what it need not share.
+func (r *Runner) operandFor(k int, call *op.Call, i int) (arg int, kind op.AliasKind, offset int) {
 	if !call.IsStatic() {
-		return 0
+		return -1, 0, 0
 	}
 	refs := r.exe.refs[k]
-	for i, at := range refs[:len(call.In)] {
-		kind, offset := call.AliasOf(i, result)
-		if kind == 0 || at.dynamic < 0 || r.dynamic[at.dynamic].buf == nil {
+	isOutput := refs[len(call.In)+i].space == plan.SpaceOutput
+	for arg, at := range refs[:len(call.In)] {
+		kind, offset := call.AliasOf(arg, i)
+		if kind == 0 || at.dynamic < 0 || !r.dynamic[at.dynamic].hasBuffer() {
 			continue
 		}
-		from := r.dynamic[at.dynamic]
-		once := !slices.ContainsFunc(refs[:i], func(o ref) bool { return o.dynamic == at.dynamic }) &&
-			!slices.ContainsFunc(refs[i+1:len(call.In)], func(o ref) bool { return o.dynamic == at.dynamic })
-		last := once && slices.Contains(r.exe.freed[k], at.dynamic) && from.buf.Holders() == 1 && len(from.data) == from.buf.Len()
-		n, err := call.Results[result].Bytes()
-		if err != nil || offset+n > len(from.data) {
+		from := &r.dynamic[at.dynamic]
+		n, err := call.Results[i].Bytes()
+		if err != nil || offset+n > len(from.bytes()) {
 			continue
 		}
-		if kind == op.View && refs[len(call.In)+result].space == plan.SpaceOutput {
-			last = last && n == len(from.data)
-		} else if kind == op.View {
-			last = true
+		if kind == op.View && !isOutput || r.isLastUse(k, arg) && from.mayOverwrite() && n == len(from.bytes()) {
+			return arg, kind, offset
 		}
-		if !last || from.buf.Retain() != nil {
-			continue
-		}
-		*h = held{typ: call.Results[result], data: from.data[offset : offset+n : offset+n], buf: from.buf}
-		return kind
 	}
-	return 0
+	return -1, 0, 0
+}
+
+// isLastUse reports whether operand arg of call k is given up after the call
+// and is no other operand of it.
+func (r *Runner) isLastUse(k, arg int) bool {
+	c, n := r.exe.calls[k], r.exe.refs[k][arg].dynamic
+	for i, at := range r.exe.refs[k][:len(c.Args)] {
+		if i != arg && at.dynamic == n {
+			return false
+		}
+	}
+	return slices.Contains(r.exe.freed[k], n)
 }

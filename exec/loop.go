@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/ir"
-	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/shape"
@@ -48,7 +48,7 @@ func (l *lowering) placeLoop(k int, c *ir.Call) error {
 			if err := l.placeDynamic(k, i, v); err != nil {
 				return err
 			}
-		case i < carried:
+		case i < carried && region.Params[ir.LoopArgs+i].Type.IsStatic():
 			p := region.Params[ir.LoopArgs+i]
 			if p.Type != v.Type {
 				return fmt.Errorf("BUG: exec: %s is carried as %s", v, p.Type)
@@ -145,12 +145,14 @@ type loop struct {
 	next         ref // the condition that the region gives
 	carry        []carry
 	stacks       []stack
+	idle         bool // no step of a round asks whether the run is to stop
 }
 
 // carry is one value that a loop carries.
 type carry struct {
 	from, at, next, result ref     // operand, parameter, result of the region and of the call
-	first, then            op.Type // of the operand and the region's result
+	first, then, last      op.Type // of the operand, the region's result and the call's
+	spare                  int     // of a dynamic value: the number of one that holds what the region gives
 }
 
 // stack is one result that has a part from every round.
@@ -179,11 +181,19 @@ func (l *lowering) loop(c *ir.Call, at func(*ir.Value) (ref, error)) (*loop, err
 	region := c.Regions[0]
 	p := &loop{limit: find(arg(0)), runs: find(arg(1)), round: find(region.Params[ir.LoopRound]),
 		again: find(region.Params[ir.LoopRuns]), next: find(region.Results[0])}
-	carried := len(region.Params) - ir.LoopArgs
+	carried, spare := len(region.Params)-ir.LoopArgs, len(l.dynamic)
 	for i, y := range region.Results[1:] {
 		if i < carried {
 			from := arg(ir.LoopArgs + i)
-			p.carry = append(p.carry, carry{find(from), find(region.Params[ir.LoopArgs+i]), find(y), find(c.Results[i]), from.Type, y.Type})
+			v := carry{from: find(from), at: find(region.Params[ir.LoopArgs+i]), next: find(y), result: find(c.Results[i]), first: from.Type, then: y.Type}
+			if c.Results[i] != nil {
+				v.last = c.Results[i].Type
+			}
+			if v.at.dynamic >= 0 {
+				v.spare = spare
+				spare++
+			}
+			p.carry = append(p.carry, v)
 			continue
 		}
 		p.stacks = append(p.stacks, stack{find(y), find(c.Results[i]), y.Type, c.Results[i] != nil})
@@ -195,15 +205,17 @@ func (l *lowering) loop(c *ir.Call, at func(*ir.Value) (ref, error)) (*loop, err
 type looping struct {
 	*loop
 	limitData, runsData, roundData, againData, nextData []byte
-	carryData                                           []struct{ from, at, next []byte }
+	carryData                                           []struct{ from, at, next, result []byte }
 	stackData                                           []struct{ part, result []byte }
+	parts                                               []op.Type // per stack: what the first round gave
 
 	count, most int64
 }
 
 // newLooping points a loop of the runner to its bytes.
 func (r *Runner) newLooping(p *loop) *looping {
-	s := &looping{loop: p, carryData: make([]struct{ from, at, next []byte }, len(p.carry)), stackData: make([]struct{ part, result []byte }, len(p.stacks))}
+	s := &looping{loop: p, carryData: make([]struct{ from, at, next, result []byte }, len(p.carry)),
+		stackData: make([]struct{ part, result []byte }, len(p.stacks)), parts: make([]op.Type, len(p.stacks))}
 	r.pointRaw(&s.limitData, p.limit)
 	r.pointRaw(&s.runsData, p.runs)
 	r.pointRaw(&s.roundData, p.round)
@@ -214,6 +226,7 @@ func (r *Runner) newLooping(p *loop) *looping {
 		r.pointRaw(&d.from, c.from)
 		r.pointRaw(&d.at, c.at)
 		r.pointRaw(&d.next, c.next)
+		r.pointRaw(&d.result, c.result)
 	}
 	for i, c := range p.stacks {
 		d := &s.stackData[i]
@@ -227,7 +240,7 @@ func (r *Runner) newLooping(p *loop) *looping {
 // they are elsewhere in each round.
 func (r *Runner) bytesOf(at ref, placed []byte) []byte {
 	if at.dynamic >= 0 {
-		return r.dynamic[at.dynamic].data
+		return r.dynamic[at.dynamic].bytes()
 	}
 	return placed
 }
@@ -236,18 +249,30 @@ func (r *Runner) bytesOf(at ref, placed []byte) []byte {
 func (r *Runner) enter(s *looping) (bool, error) {
 	s.count, s.most = 0, math.MaxInt64
 	if s.limit.space != "" {
-		s.most = int64(binary.LittleEndian.Uint64(r.bytesOf(s.limit, s.limitData)))
+		limit, err := r.one("the limit", s.limit, s.limitData)
+		if err != nil {
+			return false, err
+		}
+		s.most = int64(binary.LittleEndian.Uint64(limit))
 	}
-	runs := s.runs.space == "" || r.bytesOf(s.runs, s.runsData)[0] != 0
+	runs := true
+	if s.runs.space != "" {
+		holds, err := r.one("the condition", s.runs, s.runsData)
+		if err != nil {
+			return false, err
+		}
+		runs = holds[0] != 0
+	}
 	for i, c := range s.carry {
 		d := &s.carryData[i]
-		if err := r.carryTo(c.at, d.at, c.from, d.from, c.first, false); err != nil {
+		if c.at.dynamic < 0 {
+			copy(d.at, d.from) // of one size: their types are equal
+		} else if err := r.pass(c.at.dynamic, c.from, d.from, c.first); err != nil {
 			return false, err
 		}
 	}
 	for i, c := range s.stacks {
 		if c.wanted && c.result.dynamic >= 0 {
-			r.dynamic[c.result.dynamic].drop()
 			if err := r.startStack(s, i); err != nil {
 				return false, err
 			}
@@ -268,8 +293,20 @@ func (r *Runner) nextRound(s *looping) bool {
 
 // again ends a round and reports whether another one follows. What the round
 // gave is taken before anything is overwritten.
-func (r *Runner) again(s *looping) (bool, error) {
-	runs := r.bytesOf(s.next, s.nextData)[0] != 0
+func (r *Runner) again(done <-chan struct{}, k int) (bool, error) {
+	s := r.loops[k]
+	if s.idle {
+		select {
+		case <-done:
+			return false, compute.ErrStopped
+		default:
+		}
+	}
+	holds, err := r.one("the condition", s.next, s.nextData)
+	if err != nil {
+		return false, err
+	}
+	runs := holds[0] != 0
 	for i, c := range s.stacks {
 		if !c.wanted {
 			continue
@@ -281,86 +318,69 @@ func (r *Runner) again(s *looping) (bool, error) {
 			return false, err
 		}
 	}
-	for i, c := range s.carry {
-		d := &s.carryData[i]
-		if err := r.carryTo(c.at, d.at, c.next, d.next, c.then, true); err != nil {
-			return false, err
-		}
+	if err := r.carryOn(s); err != nil {
+		return false, err
 	}
+	r.drop(r.exe.left[k][0])
 	s.count++
 	return runs && r.nextRound(s), nil
 }
 
+// carryOn puts what a round gave where the loop carries it. Dynamic values
+// pass through spare ones: the region may give what another one carries.
+func (r *Runner) carryOn(s *looping) error {
+	for i, c := range s.carry {
+		d := &s.carryData[i]
+		if c.at.dynamic < 0 {
+			copy(d.at, d.next) // of one size: their types are equal
+		} else if err := r.pass(c.spare, c.next, d.next, c.then); err != nil {
+			return err
+		}
+	}
+	for _, c := range s.carry {
+		if c.at.dynamic >= 0 {
+			if err := r.dynamic[c.at.dynamic].move(&r.dynamic[c.spare]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // leave gives what was carried in buffers of its own to the call's results.
 func (r *Runner) leave(s *looping) error {
-	for _, c := range s.carry {
+	for i, c := range s.carry {
 		if c.at.dynamic < 0 {
 			continue
 		}
 		from := &r.dynamic[c.at.dynamic]
-		if c.result.dynamic < 0 {
-			from.drop()
-			continue
-		}
-		to := &r.dynamic[c.result.dynamic]
-		to.drop()
-		*to, *from = *from, held{}
-	}
-	for i, c := range s.stacks {
-		if !c.wanted || c.result.dynamic < 0 {
-			continue
-		}
-		if err := r.endStack(s, i); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// carryTo puts a value where the loop carries it. A buffer of the value's own
-// moves, or is held by both where the value lives on.
-func (r *Runner) carryTo(at ref, placed []byte, from ref, data []byte, typ op.Type, move bool) error {
-	if at.dynamic < 0 {
-		copy(placed, r.bytesOf(from, data)) // of one size: their types are equal
-		return nil
-	}
-	to := &r.dynamic[at.dynamic]
-	if from.dynamic >= 0 {
-		h := &r.dynamic[from.dynamic]
 		switch {
-		case h.buf != nil && move:
-			to.drop()
-			*to, *h = *h, held{}
-			return nil
-		case h.buf != nil:
-			if err := h.buf.Retain(); err != nil {
+		case c.result.dynamic >= 0:
+			if err := r.dynamic[c.result.dynamic].move(from); err != nil {
 				return err
 			}
-			to.drop()
-			*to = *h
-			return nil
+		case c.result.space != "" && from.typ() != c.last:
+			return fmt.Errorf("loop: result %d: got %s, want %s: %w", i, from.typ(), c.last, shape.ErrShape)
+		default:
+			copy(s.carryData[i].result, from.bytes()) // none where it is not wanted
+			from.drop()
 		}
-		typ, data = h.typ, h.data
 	}
-	if err := to.fill(typ, memory.Activations); err != nil {
-		return err
+	for i, c := range s.stacks {
+		if c.wanted && c.result.dynamic >= 0 {
+			if err := r.endStack(s, i); err != nil {
+				return err
+			}
+		}
 	}
-	copy(to.data, data)
 	return nil
-}
-
-// partType is the type of what a round stacks, now.
-func (r *Runner) partType(c stack) op.Type {
-	if c.part.dynamic >= 0 {
-		return r.dynamic[c.part.dynamic].typ
-	}
-	return c.typ
 }
 
 // startStack makes room for as many rounds as are known to come.
 func (r *Runner) startStack(s *looping, i int) error {
 	const mostAhead = 1 << 10 // a limit may be far above what the condition lets through
 	c := s.stacks[i]
+	r.dynamic[c.result.dynamic].drop()
 	if !c.typ.IsStatic() {
 		return nil
 	}
@@ -368,57 +388,42 @@ func (r *Runner) startStack(s *looping, i int) error {
 	if err != nil {
 		return err
 	}
-	return r.dynamic[c.result.dynamic].fill(t, purposeOf(c.result))
+	return r.dynamic[c.result.dynamic].set(t)
 }
 
-// push adds a part to a stack, whose buffer grows twofold.
+// push adds a part to a stack, whose buffer grows twofold. Its type is that of
+// the buffer until the loop ends.
 func (r *Runner) push(s *looping, i int, part []byte) error {
 	c := s.stacks[i]
-	typ, h := r.partType(c), &r.dynamic[c.result.dynamic]
-	if s.count > 0 && len(h.typ.Shape.Sizes()) > 0 {
-		if before, err := stackOf(typ, h.typ.Shape.Size(0)); err != nil || before != h.typ {
-			return fmt.Errorf("loop: got %s from round %d, want a part of %s as from those before: %w", typ, s.count, h.typ, shape.ErrShape)
-		}
+	typ, h := c.typ, &r.dynamic[c.result.dynamic]
+	if c.part.dynamic >= 0 {
+		typ = r.dynamic[c.part.dynamic].typ()
+	}
+	if s.count == 0 {
+		s.parts[i] = typ
+	} else if typ != s.parts[i] {
+		return fmt.Errorf("loop: got %s from round %d, want a part of %s as from those before: %w", typ, s.count, s.parts[i], shape.ErrShape)
 	}
 	at := int(s.count) * len(part)
-	if need := at + len(part); need > len(h.data) {
+	if at+len(part) > len(h.bytes()) {
 		t, err := stackOf(typ, int(max(2*s.count, 8)))
 		if err != nil {
 			return err
 		}
-		old := *h
-		*h = held{}
-		defer old.drop()
-		if err := h.fill(t, purposeOf(c.result)); err != nil {
+		if err := h.grow(t, at); err != nil {
 			return err
 		}
-		copy(h.data, old.data[:at])
-	} else if s.count == 0 {
-		t, err := stackOf(typ, 0)
-		if len(part) > 0 {
-			t, err = stackOf(typ, len(h.data)/len(part))
-		}
-		if err != nil {
-			return err
-		}
-		h.typ = t
 	}
-	copy(h.data[at:], part)
+	copy(h.bytes()[at:], part)
 	return nil
 }
 
 // endStack leaves the rounds that there were.
 func (r *Runner) endStack(s *looping, i int) error {
 	c := s.stacks[i]
-	h := &r.dynamic[c.result.dynamic]
 	typ := c.typ
 	if s.count > 0 {
-		sizes := h.typ.Shape.Dims()[1:]
-		sh, err := shape.FromDims(sizes...)
-		if err != nil {
-			return err
-		}
-		typ = op.Type{DType: c.typ.DType, Shape: sh}
+		typ = s.parts[i]
 	} else if typ.Shape == nil {
 		return fmt.Errorf("loop: got no round that gives a value of type %s, want one or a known rank: %w", typ, op.ErrUnsupported)
 	}
@@ -426,7 +431,7 @@ func (r *Runner) endStack(s *looping, i int) error {
 	if err != nil {
 		return err
 	}
-	return h.cut(t)
+	return r.dynamic[c.result.dynamic].cut(t)
 }
 
 // stackOf is the type of so many parts. Sizes that are not known are 0.

@@ -41,6 +41,7 @@ type lowering struct {
 	ends     map[*ir.Value]plan.Time
 	dynamic  map[*ir.Value]int    // values whose size depends on data, numbered
 	freed    map[*ir.Call][]int   // dynamic values whose own buffers are given back after the call
+	left     map[*ir.Block][]int  // dynamic values whose own buffers are given back at the end of the region
 	loopOf   map[*ir.Value]int    // parameters of a loop's region: its call
 	carriers map[*class]int       // classes of what loops carry: their calls
 	carried  map[*ir.Value]*class // what a loop's region carries on: the class it ends in
@@ -53,7 +54,7 @@ type lowering struct {
 func lower(p *ir.Program, known func(*ir.Value) ([]byte, bool)) (*lowering, error) {
 	l := &lowering{program: p, known: known, index: map[*ir.Call]int{}, places: map[*ir.Value]place{},
 		yields: map[*ir.Value]*class{}, ends: map[*ir.Value]plan.Time{}, dynamic: map[*ir.Value]int{},
-		freed: map[*ir.Call][]int{}, loopOf: map[*ir.Value]int{}, carriers: map[*class]int{}, carried: map[*ir.Value]*class{}, outputs: map[*ir.Value]bool{}}
+		freed: map[*ir.Call][]int{}, left: map[*ir.Block][]int{}, loopOf: map[*ir.Value]int{}, carriers: map[*class]int{}, carried: map[*ir.Value]*class{}, outputs: map[*ir.Value]bool{}}
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
 		l.index[c] = len(l.calls)
 		l.calls = append(l.calls, c)

@@ -3,7 +3,6 @@ package exec
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tenure-go/tenure/compute"
@@ -15,8 +14,8 @@ import (
 // instr is one instruction of the step loop.
 type instr struct {
 	kind   instrKind
-	call   int // for run and branch
-	target int // where branch goes on when the condition is false, and jump always
+	call   int // for all but jump
+	target int // where branch goes on when the condition is false, and jump always; a number for give, vacate and own
 }
 
 type instrKind uint8
@@ -25,11 +24,13 @@ const (
 	run instrKind = iota
 	branch
 	jump
-	give  // what region target of the call returns becomes the call's results
-	free  // the own buffers whose last use was the call
-	enter // begin a loop; target is where its end is
-	again // end a round; target is where the next one begins
-	leave // end a loop
+	give   // what region target of the call returns becomes the call's results
+	vacate // the own buffers that region target of the call has left
+	free   // the own buffers whose last use was the call
+	own    // dynamic value target, a result of the program, gets bytes that nobody shares
+	enter  // begin a loop; target is where its end is
+	again  // end a round; target is where the next one begins
+	leave  // end a loop
 )
 
 // emit appends the instructions of a block. Views that were placed as views
@@ -42,6 +43,7 @@ func (e *Executable) emit(b *ir.Block, l *lowering) {
 			at := len(e.code)
 			e.code = append(e.code, instr{kind: enter, call: k})
 			e.emit(c.Regions[0], l)
+			e.loops[k].idle = !e.asksIn(at + 1)
 			e.code = append(e.code, instr{kind: again, call: k, target: at + 1})
 			e.code[at].target = len(e.code)
 			e.code = append(e.code, instr{kind: leave, call: k})
@@ -65,9 +67,36 @@ func (e *Executable) emit(b *ir.Block, l *lowering) {
 	}
 }
 
+// asksIn reports whether one of the instructions from at on certainly asks
+// whether the run is to stop, as tasks do.
+func (e *Executable) asksIn(at int) bool {
+	for _, in := range e.code[at:] {
+		switch {
+		case in.kind == run && !e.late[in.call]:
+			return true
+		case in.kind == branch || in.kind == enter:
+			return false // what follows may be passed over
+		}
+	}
+	return false
+}
+
 func (e *Executable) emitGive(k, region int) {
 	if len(e.gives[k][region]) > 0 {
 		e.code = append(e.code, instr{kind: give, call: k, target: region})
+	}
+	if len(e.left[k][region]) > 0 {
+		e.code = append(e.code, instr{kind: vacate, call: k, target: region})
+	}
+}
+
+// emitOwn makes the dynamic results of the program own their bytes: views and
+// what loops and branches pass on may be in a buffer with others.
+func (e *Executable) emitOwn(l *lowering) {
+	for i, v := range l.program.Body.Results {
+		if n := e.outDynamic[i]; n >= 0 {
+			e.code = append(e.code, instr{kind: own, call: l.index[v.Def], target: n})
+		}
 	}
 }
 
@@ -107,8 +136,9 @@ type Runner struct {
 
 	loops   []*looping    // per call that is one
 	gives   [][2][][]byte // per call and region: the bytes of what has a place
-	dynamic []held        // per value whose size depends on data
 	late    []*op.Call    // per call that is bound when it runs: operands and results that have a place
+	dynamic []held        // per value whose size depends on data, then a spare one per value that a loop carries
+	holds   int           // how many of them have a buffer
 
 	// Watch, where it is not nil, is told of every call after it ran, on the
 	// goroutine of Run.
@@ -134,6 +164,9 @@ func (e *Executable) NewRunner() (*Runner, error) {
 	}
 	r := &Runner{exe: e, tasks: make([]*compute.Task, len(e.calls)), conds: make([][]byte, len(e.calls)),
 		loops: make([]*looping, len(e.calls)), gives: make([][2][][]byte, len(e.calls)), dynamic: make([]held, e.dynamic), late: make([]*op.Call, len(e.calls))}
+	for n := range r.dynamic {
+		r.dynamic[n].count(&r.holds, e.purposeOf(n))
+	}
 	for _, in := range e.code {
 		switch in.kind {
 		case run:
@@ -240,9 +273,12 @@ func (e *PartError) Unwrap() error { return e.Err }
 // Run executes the program over the given bytes: one slice per parameter and
 // one per result. The slice of a result that comes back in a donated
 // parameter's bytes is ignored, and that of a result whose size depends on
-// data: after a run without error the caller takes it with [Runner.TakeDynamic]. A closed done stops the run between steps and
-// between tiles of a step. An error is a [PartError]. Run allocates nothing
-// unless it fails, or sizes depend on data.
+// data: after a run without error the caller takes it with [Runner.TakeDynamic],
+// and ends with [Runner.DropDynamic] where it does not take all of them. A closed
+// done stops the run between steps and between tiles of a step. An error is a
+// [PartError]. However Run ends, by an error or a panic too, it holds no buffer
+// but those results. Run allocates nothing unless it fails, or sizes depend on
+// data.
 func (r *Runner) Run(pool *compute.Pool, done <-chan struct{}, inputs, outputs [][]byte) error {
 	for _, o := range r.inputs {
 		*o.data = inputs[o.ref.arg][o.ref.offset : o.ref.offset+o.ref.size]
@@ -250,12 +286,14 @@ func (r *Runner) Run(pool *compute.Pool, done <-chan struct{}, inputs, outputs [
 	for _, o := range r.outputs {
 		*o.data = outputs[o.ref.arg][o.ref.offset : o.ref.offset+o.ref.size]
 	}
-	err := r.run(pool, done)
-	for i := range r.dynamic {
-		if err != nil || !slices.Contains(r.exe.outDynamic, i) {
-			r.dynamic[i].drop()
-		}
+	if len(r.dynamic) == 0 {
+		return r.run(pool, done)
 	}
+	r.DropDynamic()
+	succeeded := false
+	defer func() { r.endRun(succeeded) }()
+	err := r.run(pool, done)
+	succeeded = err == nil
 	return err
 }
 
@@ -271,11 +309,15 @@ func (r *Runner) run(pool *compute.Pool, done <-chan struct{}) error {
 				return r.exe.partError(in.call, wrote, err)
 			}
 		case branch:
-			if r.condition(in.call)[0] == 0 {
+			holds, err := r.one("the condition", r.exe.refs[in.call][0], r.conds[in.call])
+			if err != nil {
+				return r.exe.partError(in.call, wrote, err)
+			}
+			if holds[0] == 0 {
 				pc = in.target
 			}
 		case enter, again, leave:
-			taken, err := r.loop(in)
+			taken, err := r.loop(done, in)
 			if err != nil {
 				return r.exe.partError(in.call, wrote, err)
 			}
@@ -283,14 +325,16 @@ func (r *Runner) run(pool *compute.Pool, done <-chan struct{}) error {
 				pc = in.target
 			}
 		case give:
-			for i, g := range r.exe.gives[in.call][in.target] {
-				if err := r.give(g, r.gives[in.call][in.target][i]); err != nil {
-					return r.exe.partError(in.call, wrote, err)
-				}
+			if err := r.give(in.call, in.target); err != nil {
+				return r.exe.partError(in.call, wrote, err)
 			}
+		case vacate:
+			r.drop(r.exe.left[in.call][in.target])
 		case free:
-			for _, n := range r.exe.freed[in.call] {
-				r.dynamic[n].drop()
+			r.drop(r.exe.freed[in.call])
+		case own:
+			if err := r.dynamic[in.target].own(); err != nil {
+				return r.exe.partError(in.call, wrote, err)
 			}
 		case jump:
 			pc = in.target
@@ -324,14 +368,14 @@ func (e *Executable) partError(k int, wrote bool, err error) error {
 
 // loop runs an instruction of a loop and reports whether to go on at its
 // target.
-func (r *Runner) loop(in instr) (bool, error) {
+func (r *Runner) loop(done <-chan struct{}, in instr) (bool, error) {
 	s := r.loops[in.call]
 	switch in.kind {
 	case enter:
 		runs, err := r.enter(s)
 		return !runs, err
 	case again:
-		return r.again(s)
+		return r.again(done, in.call)
 	}
 	return false, r.leave(s)
 }

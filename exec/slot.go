@@ -56,6 +56,7 @@ func (s *Slot) Keep(epoch int, kept func(*Executable) bool) {
 		if kept(e) {
 			continue
 		}
+		s.runners[e].DropDynamic()
 		delete(s.runners, e)
 		if s.attached != nil && s.attached.exe == e {
 			s.attached = nil
@@ -65,6 +66,9 @@ func (s *Slot) Keep(epoch int, kept func(*Executable) bool) {
 
 // Release gives the slot's memory back.
 func (s *Slot) Release() error {
+	for _, r := range s.runners {
+		r.DropDynamic()
+	}
 	s.attached, s.runners = nil, nil
 	return errors.Join(resize(&s.arena, 0, memory.Activations), resize(&s.scratch, 0, memory.Scratch))
 }

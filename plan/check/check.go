@@ -30,15 +30,23 @@ type checker struct {
 	known  func(*ir.Value) ([]byte, bool)
 	calls  []*ir.Call // in preorder
 	sigs   []*op.Sig
-	blocks []*ir.Block        // that the call is in
-	index  map[*ir.Call]int   // of each call in calls
-	inLoop map[*ir.Value]bool // parameters of loops' regions
-	stepOf []int              // per call, once it has run
+	blocks []*ir.Block       // that the call is in
+	index  map[*ir.Call]int  // of each call in calls
+	loopOf map[*ir.Value]int // parameters of loops' regions: the call
+	stepOf []int             // per call, once it has run
 
 	memory contents
 	step   int // that runs; -1 before and after
 	next   int // step to run next
 	impure int // the impure call that ran last
+
+	loops []span // those that the step is in, the outermost first
+}
+
+// span is the step of a loop's call, and when its last step ends.
+type span struct {
+	step int
+	end  plan.Time
 }
 
 // value is a value of the program, its place, and what was found out about it.
@@ -66,13 +74,14 @@ func (c *checker) check(weights ir.Weights) *Violation {
 		c.blocks = append(c.blocks, b)
 		c.sigs = append(c.sigs, call.Sig(known))
 	})
-	c.inLoop, c.index = map[*ir.Value]bool{}, map[*ir.Call]int{}
+	c.loopOf, c.index = map[*ir.Value]int{}, map[*ir.Call]int{}
 	for k, call := range c.calls {
 		c.index[call] = k
-		for _, region := range call.Regions {
-			for _, v := range region.Params {
-				c.inLoop[v] = call.Op.Loop
-			}
+		if !call.Op.Loop {
+			continue
+		}
+		for _, v := range call.Regions[0].Params {
+			c.loopOf[v] = k
 		}
 	}
 	c.stepOf = make([]int, len(c.calls))

@@ -17,8 +17,10 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 	if fault := c.loopPlaces(k, call, carried); fault != nil {
 		return fault
 	}
+	c.loops = append(c.loops, span{c.stepOf[k], plan.Time(2 * (c.next + callsIn(region)))})
+	defer func() { c.loops = c.loops[:len(c.loops)-1] }()
 	for i, v := range call.Results {
-		if v != nil && i >= carried { // filled from the first round on
+		if v != nil && c.isFilled(call, i) { // from the first round on
 			x := c.values[v]
 			x.content = content{root: v}
 			c.memory.set(x.place, x.content)
@@ -54,7 +56,7 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 			continue
 		}
 		x := c.values[v]
-		if i >= carried {
+		if c.isFilled(call, i) {
 			if bad, held, found := c.memory.differ(x.place, x.content); found {
 				return c.holds(Branch, x, bad, held)
 			}
@@ -64,6 +66,27 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 		c.memory.set(x.place, x.content)
 	}
 	return nil
+}
+
+// callsIn counts the calls of a block and of the regions in it.
+func callsIn(b *ir.Block) int {
+	n := len(b.Calls)
+	for _, call := range b.Calls {
+		for _, region := range call.Regions {
+			n += callsIn(region)
+		}
+	}
+	return n
+}
+
+// isFilled reports whether result i of a loop has a place that the run fills
+// while the loop goes on or when it ends: not the one in which it is carried.
+func (c *checker) isFilled(call *ir.Call, i int) bool {
+	if i >= len(call.Args)-ir.LoopArgs {
+		return true
+	}
+	p := c.values[call.Regions[0].Params[ir.LoopArgs+i]]
+	return p.unsized && !c.values[call.Results[i]].unsized
 }
 
 // loopPlaces proves that what a loop takes and gives lies in bytes of its own,
@@ -98,7 +121,7 @@ func (c *checker) loopPlaces(k int, call *ir.Call, carried int) *Violation {
 			continue
 		}
 		x := c.values[v]
-		if i < carried && !x.unsized {
+		if !x.unsized && !c.isFilled(call, i) {
 			if p := c.values[region.Params[ir.LoopArgs+i]]; x.place != p.place {
 				return c.fault(Branch, x, x.place.String(), fmt.Sprintf("the place of %s, %s, in which the loop carries it", p, p.place))
 			}
@@ -131,6 +154,9 @@ func (c *checker) carriedOn(call *ir.Call, carried int) *Violation {
 		}
 		for j, p := range region.Params[ir.LoopArgs:] {
 			x := c.values[p]
+			if x.unsized {
+				continue // it is held, not copied
+			}
 			if overlap(x.place, y.place) && (j != i-1 || x.place != y.place) {
 				return c.fault(Alias, y, fmt.Sprintf("bytes in which the loop carries %s", x), "others, or all of those in which it is carried itself").in(y.place)
 			}

@@ -10,7 +10,7 @@ import (
 // measure finds the bytes of a value: those of its type, or those that the
 // operator bounds it by where it lies in the arena.
 func (c *checker) measure(x *value, space plan.Space) error {
-	carried := x.Kind == ir.Param && c.inLoop[x.Value]
+	_, carried := c.loopOf[x.Value]
 	if x.Type.IsStatic() || x.Kind != ir.Result && !carried {
 		n, err := x.Type.Bytes()
 		x.size = int64(n)
@@ -76,10 +76,32 @@ func (c *checker) unpromised() *Violation {
 }
 
 // isGivenBack proves that a buffer whose size depends on data is still there
-// when step c.next-1 ends.
+// when step c.next-1 ends, and when the loops end that read it again in every
+// round.
 func (c *checker) isGivenBack(rule Rule, x *value) *Violation {
-	if x.unsized && x.place.Space == plan.SpaceOwn && x.given < plan.Time(2*c.next) {
-		return c.fault(rule, x, fmt.Sprintf("its buffer given back at %d", x.given), fmt.Sprintf("it kept to the end of the step, %d", 2*c.next))
+	if !x.unsized || x.place.Space != plan.SpaceOwn {
+		return nil
+	}
+	need, what := plan.Time(2*c.next), "step"
+	for _, loop := range c.loops {
+		if c.madeAt(x) <= loop.step && loop.end > need {
+			need, what = loop.end, "loop"
+		}
+	}
+	if x.given < need {
+		return c.fault(rule, x, fmt.Sprintf("its buffer given back at %d", x.given), fmt.Sprintf("it kept to the end of the %s, %d", what, need))
 	}
 	return nil
+}
+
+// madeAt returns the step of the call that gives x, as a result or to its
+// region.
+func (c *checker) madeAt(x *value) int {
+	if k, ok := c.loopOf[x.Value]; ok {
+		return c.stepOf[k]
+	}
+	if x.Def == nil {
+		return -1
+	}
+	return c.stepOf[c.index[x.Def]]
 }

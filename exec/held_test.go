@@ -1,0 +1,258 @@
+package exec
+
+import (
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+func u8(n int) op.Type { return op.Type{DType: dtype.U8, Shape: shape.MustOf(n)} }
+
+// holding makes n values that count their holds in one place. At the end of
+// the test the count must be 0 once all are dropped.
+func holding(t *testing.T, n int) (list []*held, holds *int) {
+	t.Helper()
+	memorytest.Check(t)
+	holds = new(int)
+	for range n {
+		h := new(held)
+		h.count(holds, memory.Activations)
+		list = append(list, h)
+	}
+	t.Cleanup(func() {
+		for _, h := range list {
+			h.drop()
+		}
+		if *holds != 0 {
+			t.Errorf("got %d holds after all values were dropped, want 0", *holds)
+		}
+	})
+	return list, holds
+}
+
+// filled gives h a value of n bytes: first, first+1 and so on.
+func filled(t *testing.T, h *held, n int, first byte) {
+	t.Helper()
+	if err := h.set(u8(n)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range h.bytes() {
+		h.bytes()[i] = first + byte(i)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHeldDropsWhatWasThere gives a value that has a buffer another one, in
+// every way that there is.
+func TestHeldDropsWhatWasThere(t *testing.T) {
+	arena := []byte{7, 8, 9}
+	for name, give := range map[string]func(h, other *held) error{
+		"set":                func(h, _ *held) error { return h.set(u8(3)) },
+		"set to no bytes":    func(h, _ *held) error { return h.set(u8(0)) },
+		"place":              func(h, _ *held) error { h.place(u8(3), arena); return nil },
+		"copy":               func(h, _ *held) error { return h.copy(u8(3), arena) },
+		"view":               func(h, other *held) error { return h.view(other, u8(3), 1) },
+		"view of no bytes":   func(h, other *held) error { return h.view(other, u8(0), 1) },
+		"share":              func(h, other *held) error { return h.share(other) },
+		"share of the arena": func(h, other *held) error { other.place(u8(3), arena); return h.share(other) },
+		"move":               func(h, other *held) error { return h.move(other) },
+		"grow":               func(h, _ *held) error { return h.grow(u8(200), 3) },
+		"cut":                func(h, _ *held) error { return h.cut(u8(3)) },
+		"cut to no bytes":    func(h, _ *held) error { return h.cut(u8(0)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, holds := holding(t, 2)
+			filled(t, list[0], 100, 0)
+			filled(t, list[1], 10, 50)
+			before := list[0].base
+			must(t, give(list[0], list[1]))
+			if list[0].base == before || before.Holders() != 0 {
+				t.Errorf("got %d holders of the buffer that was there, want none", before.Holders())
+			}
+			want := 0
+			for _, h := range list {
+				if h.hasBuffer() {
+					want++
+				}
+			}
+			if *holds != want {
+				t.Errorf("got %d holds counted, want %d", *holds, want)
+			}
+		})
+	}
+}
+
+func TestHeldKeepsOffsets(t *testing.T) {
+	list, _ := holding(t, 4)
+	filled(t, list[0], 16, 0)
+	must(t, list[1].view(list[0], u8(8), 4))
+	must(t, list[2].share(list[1]))
+	must(t, list[1].view(list[1], u8(2), 3)) // of itself
+	list[0].drop()
+	must(t, list[3].move(list[2]))
+	if got := list[1].bytes(); !slices.Equal(got, []byte{7, 8}) {
+		t.Errorf("a view of a view: got % x, want 07 08", got)
+	}
+	if got := list[3].bytes(); !slices.Equal(got, []byte{4, 5, 6, 7, 8, 9, 10, 11}) {
+		t.Errorf("shared, then moved: got % x, want bytes 4 to 11", got)
+	}
+	must(t, list[3].share(list[3]))
+	must(t, list[3].move(list[3]))
+	for i, want := range map[int]byte{1: 7, 3: 4} { // with their first byte
+		n := len(list[i].bytes())
+		must(t, list[i].own())
+		buf, typ := list[i].take()
+		if typ != u8(n) || buf.Len() != n || buf.Holders() != 1 || buf.Bytes()[0] != want {
+			t.Errorf("taken: got %s, %d bytes, %d holders, % x", typ, buf.Len(), buf.Holders(), buf.Bytes())
+		}
+		must(t, buf.Release())
+		if buf, typ := list[i].take(); buf != nil || !typ.IsZero() {
+			t.Errorf("taken twice: got %s, want nothing", typ)
+		}
+	}
+}
+
+// What is all of its buffer and alone in it is taken as it is.
+func TestHeldOwnsWithoutACopy(t *testing.T) {
+	list, _ := holding(t, 2)
+	filled(t, list[0], 16, 0)
+	buf := list[0].base
+	must(t, list[0].own())
+	if list[0].base != buf {
+		t.Error("alone: got another buffer, want the same")
+	}
+	must(t, list[1].share(list[0]))
+	must(t, list[1].own())
+	must(t, list[0].own())
+	if list[0].base != buf || list[1].base == buf {
+		t.Error("shared: want the first to own to get a copy, and the other the buffer")
+	}
+}
+
+// An allocation that fails leaves no value and no hold.
+func TestHeldFailsEmpty(t *testing.T) {
+	list, holds := holding(t, 2)
+	filled(t, list[0], 64, 0)
+	must(t, list[1].view(list[0], u8(8), 8))
+	list[0].drop()
+	defer memory.SetLimit(memory.SetLimit(1))
+	for _, c := range []struct {
+		name string
+		give func(h *held) error
+	}{
+		{"own", func(h *held) error { return h.own() }},
+		{"set", func(h *held) error { return h.set(u8(3)) }},
+		{"copy", func(h *held) error { return h.copy(u8(2), []byte{1, 2}) }},
+		{"grow", func(h *held) error { return h.grow(u8(70), 0) }},
+	} {
+		if err := c.give(list[1]); !errors.Is(err, memory.ErrLimit) {
+			t.Fatalf("%s: got %v, want ErrLimit", c.name, err)
+		}
+		if list[1].hasBuffer() || len(list[1].bytes()) != 0 || *holds != 0 {
+			t.Fatalf("%s: got a value and %d holds, want none", c.name, *holds)
+		}
+	}
+}
+
+// A hold that is left when a run ends is counted, and a panic in the
+// invariant build.
+func TestLeftoverIsSeen(t *testing.T) {
+	memorytest.Check(t)
+	r := &Runner{exe: &Executable{isOutput: []bool{true, false}}, dynamic: make([]held, 2)}
+	for i := range r.dynamic {
+		r.dynamic[i].count(&r.holds, memory.Activations)
+		filled(t, &r.dynamic[i], 8, 0)
+	}
+	defer leftover.Store(leftover.Load())
+	before := Leftover()
+	func() {
+		defer func() {
+			if got := recover(); (got != nil) != invariant.Enabled {
+				t.Errorf("got panic %v, want one in the invariant build", got)
+			}
+		}()
+		r.endRun(true)
+	}()
+	if got := Leftover() - before; got != 1 {
+		t.Errorf("got %d left over, want 1", got)
+	}
+	if !r.dynamic[0].hasBuffer() || r.dynamic[1].hasBuffer() {
+		t.Error("want the output to stay and the other value to be dropped")
+	}
+	before = Leftover()
+	r.endRun(false)
+	if r.holds != 0 || Leftover() != before {
+		t.Errorf("after a failure: got %d holds and %d left over, want 0: a failure ends anywhere", r.holds, Leftover()-before)
+	}
+}
+
+// TestHeldAlone holds the package to passing on values by their methods: the
+// fields are named in one file, values stand in the runner's list alone, and
+// holds on buffers are taken and given up in few other places.
+func TestHeldAlone(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		f, err := parser.ParseFile(set, file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			fault := ""
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				switch n.Sel.Name {
+				case "span", "base", "is":
+					fault = "the field " + n.Sel.Name + " of a held value"
+				case "Retain":
+					fault = "Retain"
+				}
+			case *ast.ValueSpec:
+				if id, ok := n.Type.(*ast.Ident); ok && id.Name == "held" {
+					fault = "a variable of type held"
+				}
+			case *ast.CompositeLit:
+				if id, ok := n.Type.(*ast.Ident); ok && id.Name == "held" {
+					fault = "a literal of type held"
+				}
+			}
+			if fault == "" {
+				return true
+			}
+			if file == "held.go" {
+				seen++
+				return true
+			}
+			t.Errorf("%s: got %s, want that in held.go only", set.Position(n.Pos()), fault)
+			return true
+		})
+	}
+	if seen == 0 {
+		t.Error("got none of what held.go alone may do: the names in this test are out of date")
+	}
+}
