@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterable, List, Op
 
 import numpy as np
 
-from . import arena, crash, dtypes, memfd, process, service, wire
+from . import arena, crash, dlpack, dtypes, memfd, process, service, wire
 from .arena import Arena, Block
 from .errors import ClosedError, Error, LimitError
 from .lending import Inline, Prepared
@@ -105,7 +105,7 @@ class Owner:
         if any(n < 0 for n in sizes):
             raise ValueError(f"empty: got shape {sizes}, want sizes from 0 on")
         _, base = self._alloc(math.prod(sizes) * of.itemsize)
-        made = np.ndarray(sizes, of, base)
+        made = dlpack.kind_of(of)(sizes, of, base)
         self._holds[id(base)].made = weakref.ref(made)
         return made
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Optional, Tuple, Type
 
 import numpy as np
 
-from . import dtypes, wire
+from . import dlpack, dtypes, wire
 from .errors import ClosedError, Error
 
 if TYPE_CHECKING:
@@ -40,8 +40,11 @@ class Received:
     """A tensor from another process.
 
     `array` is a numpy array over the owner's memory: no byte is copied, and it is read-only unless it was received with `writable`.
-    The lease goes back to the owner when the last array, view or memoryview over it is gone, and this object with them. `close`, or the end
-    of a `with`, gives up this object's own hold; arrays that were taken out of it stay valid for as long as they exist.
+    Libraries that speak DLPack (torch, JAX, tvm-ffi) take it as it is: `torch.from_dlpack(received)`. Where the consumer can be told that
+    memory is read-only (DLPack 1.0) nothing is copied, with any element type; the others get a copy.
+
+    The lease goes back to the owner when the last array, view, memoryview or DLPack consumer of it is gone, and this object with them.
+    `release`, or the end of a `with`, gives up this object's own hold; what was taken out of it stays valid for as long as it exists.
     """
 
     __slots__ = ("_array", "_base", "_form", "label", "peer", "serial")
@@ -85,13 +88,21 @@ class Received:
         """Asks the owner for a ticket, with which any other peer of the same owner gets this tensor."""
         return self.peer.ticket(self, timeout)
 
+    def release(self) -> bool:
+        """Gives up this object's hold, and says whether that was the last one, so that the bytes have gone back. If not, they go back with
+        the last array, view or DLPack consumer that was made of it. Twice is once; the object cannot be used after it."""
+        base, self._base, self._array = self._base, None, None
+        watch = None if base is None else weakref.ref(base)
+        del base
+        return watch is None or watch() is None
+
     def close(self) -> None:
-        """Gives up this object's hold. Twice is once."""
-        self._base = self._array = None
+        """As release."""
+        self.release()
 
     @property
     def closed(self) -> bool:
-        """Whether this object's hold is given up; arrays that were taken out of it may still be there."""
+        """Whether this object was released; arrays that were taken out of it may still be there."""
         return self._base is None
 
     def __enter__(self) -> "Received":
@@ -105,13 +116,22 @@ class Received:
             return np.asarray(self.array, dtype=dtype)
         return np.array(self.array, dtype=dtype, copy=copy)
 
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+        asked = dlpack.request(stream, max_version, dl_device, copy)
+        of = self.dtype
+        own = None if of.numpy is None or of.numpy.isbuiltin != 1 else of.numpy
+        return dlpack.lend(self.raw if own is None else self._view(own), of, self.shape, asked)
+
+    def __dlpack_device__(self) -> Tuple[int, int]:
+        return dlpack.HOST
+
     def __repr__(self) -> str:
-        state = "closed" if self._base is None else f"{self._form.dtype.name}{list(self._form.shape)}"
+        state = "released" if self._base is None else f"{self._form.dtype.name}{list(self._form.shape)}"
         return f"<tenure.Received {self.label!r} {state}>"
 
     def _held(self) -> Array:
         if self._base is None:
-            raise ClosedError("received: got a tensor that is closed, want one that is held")
+            raise ClosedError("received: got a tensor that is released, want one that is held")
         return self._base
 
     def _own(self) -> None:
@@ -121,7 +141,7 @@ class Received:
     def _make(self) -> Array:
         base, form = self._held(), self._form
         if form.dtype.packed:
-            return dtypes.unpack(base[form.first : form.end], form.dtype, form.shape)
+            return dtypes.unpack(base[form.first : form.end], form.dtype, form.shape).view(dlpack.Lendable)
         of = form.dtype.numpy
         if of is None:
             raise form.dtype.missing()
@@ -129,10 +149,11 @@ class Received:
 
     def _view(self, of: np.dtype[Any]) -> Array:
         form, base = self._form, self._held()
+        kind = dlpack.kind_of(of)
         if form.elements == 0:
-            return np.ndarray(form.shape, of, base)
+            return kind(form.shape, of, base)
         try:
-            return np.ndarray(form.shape, of, base, form.first, form.strides)
+            return kind(form.shape, of, base, form.first, form.strides)
         except (ValueError, OverflowError) as e:
             raise Error(f"array: got shape {form.shape}, want one that numpy can hold: {e}") from None
 
