@@ -52,18 +52,23 @@ func writeFixtures(dir string) error {
 	}
 	var errs []error
 	for name, write := range map[string]func(io.Writer) error{
-		"x.npy":       array(one),
-		"f64.npy":     array(double),
-		"cube.npy":    array(cube),
-		"large.npy":   array(large),
-		"pair.npz":    archive(npy.Entry{Name: "first", Tensor: one}, npy.Entry{Name: "second", Tensor: zero}),
-		"reshape.npz": archive(npy.Entry{Name: "sizes", Tensor: sizes}, npy.Entry{Name: "x", Tensor: six}),
-		"words.npy":   func(w io.Writer) error { return npy.WriteStrings(w, tensors[7]) },
-		"words.pb":    func(w io.Writer) error { return onnx.WriteStrings(w, "words", tensors[7]) },
-		"zero.pb":     func(w io.Writer) error { return onnx.WriteTensor(w, "state", zero) },
-		"clear.png":   func(w io.Writer) error { return png.Encode(w, image.NewNRGBA(image.Rect(0, 0, 2, 2))) },
-		"deep.png":    deepPicture,
-		"huge.png":    hugePicture,
+		"x.npy":        array(one),
+		"f64.npy":      array(double),
+		"cube.npy":     array(cube),
+		"large.npy":    array(large),
+		"pair.npz":     archive(npy.Entry{Name: "first", Tensor: one}, npy.Entry{Name: "second", Tensor: zero}),
+		"reshape.npz":  archive(npy.Entry{Name: "sizes", Tensor: sizes}, npy.Entry{Name: "x", Tensor: six}),
+		"words.npy":    func(w io.Writer) error { return npy.WriteStrings(w, tensors[7]) },
+		"words.pb":     func(w io.Writer) error { return onnx.WriteStrings(w, "words", tensors[7]) },
+		"zero.pb":      func(w io.Writer) error { return onnx.WriteTensor(w, "state", zero) },
+		"clear.png":    func(w io.Writer) error { return png.Encode(w, image.NewNRGBA(image.Rect(0, 0, 2, 2))) },
+		"deep.png":     deepPicture,
+		"huge.png":     hugePicture,
+		"decoder.onnx": decoder,
+		"loose.onnx":   loose,
+		"u8.onnx":      castModel(elemU8, 1, 1, 1, 1),
+		"sizes.onnx": writeModel([]testNode{{"Neg", []string{"n"}, []string{"a"}, 0}, {"Neg", []string{"m"}, []string{"b"}, 0}},
+			[]port{{"n", elemF32, []any{"n"}}, {"m", elemF32, []any{"n", 2}}}, []port{{"a", elemF32, []any{"n"}}, {"b", elemF32, []any{"n", 2}}}),
 	} {
 		errs = append(errs, wholefile.Write(filepath.Join(dir, name), write))
 	}

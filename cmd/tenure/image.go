@@ -25,10 +25,18 @@ const maxPixels = 1 << 26
 // imageFlags say how pixels become numbers: (pixel*scale - mean) / std.
 type imageFlags struct {
 	scale     float64
+	scaled    bool // --scale was given
 	mean, std []float64
+	used      bool // a picture was read
 }
 
+// told reports whether the flags say anything.
+func (f *imageFlags) told() bool { return f.scaled || len(f.mean)+len(f.std) > 0 }
+
 func (f *imageFlags) check() error {
+	if f.scaled && f.scale == 0 {
+		return usagef("--scale: got 0, want a number that leaves something of the picture")
+	}
 	for _, s := range f.std {
 		if s == 0 {
 			return usagef("--std: got 0, want numbers to divide by")
@@ -42,6 +50,42 @@ func (f *imageFlags) check() error {
 	return nil
 }
 
+// scaleFor returns what the pixels are multiplied with for an input.
+func (f *imageFlags) scaleFor(info tenure.Info) (float64, error) {
+	dt := info.DType
+	_, holds := limits[dt]
+	switch {
+	case info.Text || !holds:
+		return 0, fmt.Errorf("input %s: got a picture, want an input of f16, bf16, f32, f64 or integers of 8 bits and more: %w", info, tenure.ErrDType)
+	case f.scaled:
+		return f.scale, nil
+	case dt.IsFloat():
+		return 1.0 / 255, nil
+	case dt == dtype.I8:
+		return 0, usagef("input %s: got a picture, whose pixels of 0 to 255 i8 does not hold; want --scale, such as --scale 1 --mean 128", info)
+	case f.told():
+		return 0, usagef("--mean, --std: input %s gets the pixels 0 to 255 as they are; want --scale too where it shall not, such as --scale 1", info)
+	}
+	return 1, nil
+}
+
+// checkChannels wants one number of --mean and --std, or one per channel.
+func (f *imageFlags) checkChannels(info tenure.Info, channels int) error {
+	want := "1"
+	if channels > 1 {
+		want = fmt.Sprintf("1 or %d", channels)
+	}
+	for _, flag := range []struct {
+		name string
+		list []float64
+	}{{"--mean", f.mean}, {"--std", f.std}} {
+		if n := len(flag.list); n > 1 && n != channels {
+			return usagef("%s: got %s, want %s: input %s has %s", flag.name, countText(n, "number", "numbers"), want, info, countText(channels, "channel", "channels"))
+		}
+	}
+	return nil
+}
+
 // frame is where the pixels go in an input: [N,C,H,W] or [N,H,W,C], or either
 // without N.
 type frame struct {
@@ -50,24 +94,24 @@ type frame struct {
 	last                    bool // channels are the last dimension
 }
 
-// read decodes a picture into a tensor for the input.
-func (f *imageFlags) read(path string, info tenure.Info) (*tensor.Tensor, error) {
+// read decodes a picture into a tensor for the input, of which more may be
+// known than what the model declares.
+func (f *imageFlags) read(path string, info tenure.Info, declared *shape.Shape) (*tensor.Tensor, error) {
 	img, err := decode(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.DType != dtype.F32 && info.DType != dtype.U8 {
-		return nil, fmt.Errorf("input %s: got a picture, want an input of f32 or u8: %w", info, tenure.ErrDType)
-	}
-	fr, err := frameOf(info, img.Bounds())
+	f.used = true
+	scale, err := f.scaleFor(info)
 	if err != nil {
 		return nil, err
 	}
-	if n := len(f.mean); n > 1 && n != fr.channels {
-		return nil, usagef("--mean: got %d numbers, want 1 or %d", n, fr.channels)
+	fr, err := frameOf(info, declared, img.Bounds())
+	if err != nil {
+		return nil, err
 	}
-	if n := len(f.std); n > 1 && n != fr.channels {
-		return nil, usagef("--std: got %d numbers, want 1 or %d", n, fr.channels)
+	if err := f.checkChannels(info, fr.channels); err != nil {
+		return nil, err
 	}
 	// Transparent parts are white, as on a page; 16 bits keep what 16-bit pictures hold.
 	scaled := image.NewRGBA64(image.Rect(0, 0, fr.width, fr.height))
@@ -81,9 +125,9 @@ func (f *imageFlags) read(path string, info tenure.Info) (*tensor.Tensor, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.fill(t, fr, scaled); err != nil {
+	if err := f.fill(t, fr, scaled, scale); err != nil {
 		_ = t.Release() // the first error is the one to know
-		return nil, err
+		return nil, fmt.Errorf("input %s: %w", info, err)
 	}
 	return t, nil
 }
@@ -109,8 +153,9 @@ func decode(path string) (image.Image, error) {
 }
 
 // frameOf matches the input's dimensions; an open batch is 1, an open height
-// or width is the picture's.
-func frameOf(info tenure.Info, b image.Rectangle) (frame, error) {
+// or width is the picture's. Where the declared dimensions say which one is
+// the channels', a height or width that is given later does not change it.
+func frameOf(info tenure.Info, declared *shape.Shape, b image.Rectangle) (frame, error) {
 	wrong := fmt.Errorf("input %s: got a picture, want an input [N,C,H,W] or [N,H,W,C] with 1 or 3 channels: %w", info, tenure.ErrShape)
 	if info.Shape == nil || info.Shape.Rank() < 3 || info.Shape.Rank() > 4 {
 		return frame{}, wrong
@@ -122,7 +167,10 @@ func frameOf(info tenure.Info, b image.Rectangle) (frame, error) {
 		}
 		return open
 	}
-	isColour := func(i int) bool { n, ok := info.Shape.Dim(i).Size(); return ok && (n == 1 || n == 3) }
+	isColour := func(i int) bool { n, ok := declared.Dim(i).Size(); return ok && (n == 1 || n == 3) }
+	if declared == nil || declared.Rank() != rank || !isColour(rank-3) && !isColour(rank-1) {
+		declared = info.Shape
+	}
 	var fr frame
 	switch c := rank - 3; {
 	case isColour(c):
@@ -140,13 +188,17 @@ func frameOf(info tenure.Info, b image.Rectangle) (frame, error) {
 		}
 		fr.shape = append([]int{1}, fr.shape...)
 	}
-	if fr.height == 0 || fr.width == 0 || int64(fr.height)*int64(fr.width) > maxPixels {
+	if fr.height == 0 || fr.width == 0 {
 		return frame{}, wrong
+	}
+	if fr.height > maxPixels/fr.width {
+		return frame{}, fmt.Errorf("input %s: got %dx%d pixels to fill, want at most %d: %w", info, fr.width, fr.height, maxPixels, tenure.ErrLimit)
 	}
 	return fr, nil
 }
 
-func (f *imageFlags) fill(t *tensor.Tensor, fr frame, img *image.RGBA64) error {
+// fill writes the pixels of img, which has the frame's size.
+func (f *imageFlags) fill(t *tensor.Tensor, fr frame, img *image.RGBA64, scale float64) error {
 	put, end, err := writer(t)
 	if err != nil {
 		return err
@@ -173,19 +225,82 @@ func (f *imageFlags) fill(t *tensor.Tensor, fr frame, img *image.RGBA64) error {
 				if fr.last {
 					i = (y*fr.width+x)*fr.channels + c
 				}
-				put(i, (rgb[c]*f.scale-at(f.mean, c, 0))/at(f.std, c, 1))
+				v := (rgb[c]*scale - at(f.mean, c, 0)) / at(f.std, c, 1)
+				if !put(i, v) {
+					return usagef("--scale, --mean, --std: got %.6g of a pixel of %.6g, want what %s holds, %.6g to %.6g",
+						v, rgb[c], t.DType(), limits[t.DType()].low, limits[t.DType()].high)
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// writer gives element-wise access to a new tensor of f32 or u8.
-func writer(t *tensor.Tensor) (put func(i int, v float64), end func(), err error) {
-	if t.DType() == dtype.U8 {
-		v, err := tensor.Write[uint8](t)
-		return func(i int, x float64) { v.Data[i] = uint8(min(max(x+0.5, 0), 255)) }, func() { v.Release() }, err
+// limits are the numbers that an input for pictures holds.
+var limits = map[dtype.DType]struct{ low, high float64 }{
+	dtype.F16:  {-65504, 65504},
+	dtype.BF16: {-0x1.fep127, 0x1.fep127},
+	dtype.F32:  {-math.MaxFloat32, math.MaxFloat32},
+	dtype.F64:  {-math.MaxFloat64, math.MaxFloat64},
+	dtype.U8:   {0, math.MaxUint8},
+	dtype.U16:  {0, math.MaxUint16},
+	dtype.U32:  {0, math.MaxUint32},
+	dtype.U64:  {0, 1 << 53}, // every whole number up to here is a float64
+	dtype.I8:   {math.MinInt8, math.MaxInt8},
+	dtype.I16:  {math.MinInt16, math.MaxInt16},
+	dtype.I32:  {math.MinInt32, math.MaxInt32},
+	dtype.I64:  {-1 << 53, 1 << 53},
+}
+
+// writer gives element-wise access to a new tensor. put reports false of a
+// number that the type does not hold.
+func writer(t *tensor.Tensor) (put func(i int, v float64) bool, end func(), err error) {
+	switch t.DType() {
+	case dtype.F16:
+		return elements(t, func(v float64) dtype.Float16 { return dtype.Float16FromFloat32(dtype.RoundToOdd(v)) })
+	case dtype.BF16:
+		return elements(t, func(v float64) dtype.BFloat16 { return dtype.BFloat16FromFloat32(dtype.RoundToOdd(v)) })
+	case dtype.F32:
+		return elements(t, func(v float64) float32 { return float32(v) })
+	case dtype.F64:
+		return elements(t, func(v float64) float64 { return v })
+	case dtype.U8:
+		return elements(t, func(v float64) uint8 { return uint8(v) })
+	case dtype.U16:
+		return elements(t, func(v float64) uint16 { return uint16(v) })
+	case dtype.U32:
+		return elements(t, func(v float64) uint32 { return uint32(v) })
+	case dtype.U64:
+		return elements(t, func(v float64) uint64 { return uint64(v) })
+	case dtype.I8:
+		return elements(t, func(v float64) int8 { return int8(v) })
+	case dtype.I16:
+		return elements(t, func(v float64) int16 { return int16(v) })
+	case dtype.I32:
+		return elements(t, func(v float64) int32 { return int32(v) })
+	case dtype.I64:
+		return elements(t, func(v float64) int64 { return int64(v) })
 	}
-	v, err := tensor.Write[float32](t)
-	return func(i int, x float64) { v.Data[i] = float32(x) }, func() { v.Release() }, err
+	panic("BUG: tenure: a picture for elements of " + t.DType().String())
+}
+
+// elements is writer for one Go type. Numbers for integers are rounded before
+// they are looked at and converted.
+func elements[T dtype.Element](t *tensor.Tensor, convert func(float64) T) (put func(i int, v float64) bool, end func(), err error) {
+	view, err := tensor.Write[T](t)
+	if err != nil {
+		return nil, nil, err
+	}
+	limit, whole := limits[t.DType()], !t.DType().IsFloat()
+	put = func(i int, v float64) bool {
+		if whole {
+			v = math.Round(v)
+		}
+		if !(limit.low <= v && v <= limit.high) {
+			return false
+		}
+		view.Data[i] = convert(v)
+		return true
+	}
+	return put, func() { view.Release() }, nil
 }

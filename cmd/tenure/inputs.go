@@ -26,13 +26,13 @@ type given struct {
 // read reads the inputs from the files that the flags name; --inputs-from
 // serves those that no --input is for. The caller releases what it returns,
 // also with an error.
-func (f *runFlags) read(m *tenure.Model) (in map[string]*tensor.Tensor, err error) {
+func (f *runFlags) read(m *tenure.Model, b *bound) (in map[string]*tensor.Tensor, err error) {
 	in = map[string]*tensor.Tensor{}
 	var open []given
 	defer func() { releaseAll(open) }() // those that found no input
 	for _, arg := range f.inputs {
 		name, path := splitInput(m, arg)
-		list, err := f.readFile(m, name, path, in)
+		list, err := f.readFile(m, b, name, path, in)
 		if err != nil {
 			return in, err
 		}
@@ -54,8 +54,14 @@ func (f *runFlags) read(m *tenure.Model) (in map[string]*tensor.Tensor, err erro
 		}
 		in[g.name], open = g.t, open[1:]
 	}
+	if f.image.told() && !f.image.used {
+		return in, usagef("--scale, --mean, --std: got no picture among the inputs, want one: they are for pixels")
+	}
 	if f.inputsFrom == "" {
-		return in, missing(m, in)
+		if err := missing(m, in); err != nil {
+			return in, err
+		}
+		return in, b.agree(in)
 	}
 	for i, info := range m.Inputs() {
 		if in[info.Name] != nil {
@@ -67,7 +73,18 @@ func (f *runFlags) read(m *tenure.Model) (in map[string]*tensor.Tensor, err erro
 		}
 		in[info.Name] = x
 	}
-	return in, nil
+	return in, b.agree(in)
+}
+
+// agree wants what --shape says of the tensors that were read.
+func (b *bound) agree(in map[string]*tensor.Tensor) error {
+	for _, info := range b.inputs {
+		sizes, ok := b.shapes[info.Name]
+		if x := in[info.Name]; ok && x != nil && !slices.Equal(x.Shape().Sizes(), sizes) {
+			return fmt.Errorf("input %q: got %s%s, want sizes %v as --shape has them: %w", info.Name, x.DType(), x.Shape(), sizes, tenure.ErrShape)
+		}
+	}
+	return nil
 }
 
 func releaseAll(list []given) {
@@ -150,7 +167,7 @@ func missing(m *tenure.Model, in map[string]*tensor.Tensor) error {
 
 // readFile reads the tensors of one file. in holds the inputs that have a
 // value, for a picture without a name.
-func (f *runFlags) readFile(m *tenure.Model, name, path string, in map[string]*tensor.Tensor) ([]given, error) {
+func (f *runFlags) readFile(m *tenure.Model, b *bound, name, path string, in map[string]*tensor.Tensor) ([]given, error) {
 	one := func(t *tensor.Tensor, err error) ([]given, error) {
 		if err != nil {
 			return nil, err // with the file's name
@@ -191,7 +208,12 @@ func (f *runFlags) readFile(m *tenure.Model, name, path string, in map[string]*t
 			return nil, fmt.Errorf("%s: there is no input for the picture: %w", path, tenure.ErrInput)
 		}
 		name = target
-		t, err := f.image.read(path, info)
+		var err error
+		declared := info.Shape
+		if info.Shape, err = b.shapeOf(info); err != nil {
+			return nil, err
+		}
+		t, err := f.image.read(path, info, declared)
 		if opening := new(fs.PathError); err != nil && !errors.As(err, &opening) {
 			err = fmt.Errorf("%s: %w", path, err)
 		}

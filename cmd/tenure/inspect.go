@@ -12,10 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/pass"
 	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/shape"
 )
 
 func inspectCommand() *cobra.Command {
@@ -30,9 +32,19 @@ count, opsets, weights, and what of it is not supported.
 
 --ir prints the program as it was loaded; with --shape for its open dimensions
 it prints the final program of a run, and with --pass NAME the program after
-that pass (` + passNames() + `).`,
+that pass (` + passNames() + `).
+
+` + aboutShapes + `
+
+--json prints one object. Its fields stay, and new ones may be added:
+  model, producer, ir_version, opsets (domain to version),
+  inputs, outputs: lists of {name, dtype, shape}; shape is a list with a number
+    for a size, a string for a symbol and null for an unknown size, or null
+    where not even the rank is known,
+  operators (name to count), weights (their number), weight_bytes,
+  unsupported, notes: lists of texts.`,
 		Example: `  tenure inspect model.onnx
-  tenure inspect model.onnx --ir --shape x=1,3,224,224 --pass fuse`,
+  tenure inspect model.onnx --ir --shape batch=1 --pass fuse`,
 		Args:              exactly("MODEL"),
 		ValidArgsFunction: modelFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +56,10 @@ that pass (` + passNames() + `).`,
 				if asJSON {
 					return usagef("--json: want the list, not --ir or --pass, which print a program's text")
 				}
-				return inspectText(cmd.OutOrStdout(), args[0], sizes, len(shapes) > 0, after)
+				return inspectText(cmd.OutOrStdout(), args[0], sizes, after)
+			}
+			if len(sizes) > 0 {
+				return usagef("--shape: want --ir or --pass with it: the list is of what the file declares")
 			}
 			return inspect(cmd.OutOrStdout(), args[0], asJSON)
 		},
@@ -52,7 +67,7 @@ that pass (` + passNames() + `).`,
 	flags := cmd.Flags()
 	flags.BoolVar(&asText, "ir", false, "print the program's text")
 	flags.StringVar(&after, "pass", "", "print the program after the pass `NAME`")
-	flags.StringArrayVar(&shapes, "shape", nil, "sizes of an input with open dimensions, `NAME=SIZE,SIZE,...` (again for more inputs)")
+	flags.StringArrayVar(&shapes, "shape", nil, shapeHelp)
 	flags.BoolVar(&asJSON, "json", false, "print the list as JSON")
 	return cmd
 }
@@ -63,13 +78,51 @@ type summary struct {
 	Producer    string           `json:"producer"`
 	IRVersion   int64            `json:"ir_version"`
 	Opsets      map[string]int64 `json:"opsets"`
-	Inputs      []string         `json:"inputs"`
-	Outputs     []string         `json:"outputs"`
+	Inputs      []declared       `json:"inputs"`
+	Outputs     []declared       `json:"outputs"`
 	Operators   map[string]int   `json:"operators"`
 	Weights     int              `json:"weights"`
 	WeightBytes int64            `json:"weight_bytes"`
 	Unsupported []string         `json:"unsupported"`
 	Notes       []string         `json:"notes"`
+}
+
+// declared is an input or output as the file declares it.
+type declared struct {
+	Name  string `json:"name"`
+	DType string `json:"dtype"`
+	Shape []any  `json:"shape"` // sizes, symbols, nil for an unknown size; nil for an unknown rank
+
+	text string // all of it, for people
+}
+
+func declaredOf(v onnx.Value) declared {
+	d := declared{Name: v.Name, DType: v.Type.DType.String(), text: v.String()}
+	if v.Text {
+		d.DType = dtype.String.String()
+	}
+	if v.Type.Shape == nil {
+		return d
+	}
+	d.Shape = []any{}
+	for _, dim := range v.Type.Shape.Dims() {
+		d.Shape = append(d.Shape, sizeOf(dim))
+	}
+	if v.Text {
+		d.Shape = d.Shape[:len(d.Shape)-1] // the file does not have the width in bytes
+	}
+	return d
+}
+
+// sizeOf returns a number, a symbol, or nil for an unknown size.
+func sizeOf(d shape.Dim) any {
+	if n, ok := d.Size(); ok {
+		return n
+	}
+	if symbol, ok := d.Symbol(); ok {
+		return symbol
+	}
+	return nil
 }
 
 func inspect(w io.Writer, path string, asJSON bool) error {
@@ -97,12 +150,12 @@ func summarise(path string) (*summary, error) {
 		return nil, err
 	}
 	s := &summary{Model: path, Producer: strings.TrimSpace(d.Producer + " " + d.ProducerVersion), IRVersion: d.IRVersion, Opsets: d.Opsets,
-		Inputs: []string{}, Outputs: []string{}, Operators: d.Operators, Weights: d.Weights, WeightBytes: d.WeightBytes, Unsupported: []string{}, Notes: []string{}}
+		Inputs: []declared{}, Outputs: []declared{}, Operators: d.Operators, Weights: d.Weights, WeightBytes: d.WeightBytes, Unsupported: []string{}, Notes: []string{}}
 	for _, v := range d.Inputs {
-		s.Inputs = append(s.Inputs, v.String())
+		s.Inputs = append(s.Inputs, declaredOf(v))
 	}
 	for _, v := range d.Outputs {
-		s.Outputs = append(s.Outputs, v.String())
+		s.Outputs = append(s.Outputs, declaredOf(v))
 	}
 	m, err := tenure.Load(path)
 	var lacks *onnx.UnsupportedError
@@ -143,8 +196,8 @@ func (s *summary) print(w io.Writer) error {
 			fmt.Fprintf(&b, "%-10s %s\n", title, item)
 		}
 	}
-	list("inputs", s.Inputs)
-	list("outputs", s.Outputs)
+	list("inputs", texts(s.Inputs))
+	list("outputs", texts(s.Outputs))
 	fmt.Fprintf(&b, "%-10s %d, %s\n", "weights", s.Weights, plan.FormatBytes(s.WeightBytes))
 	names := slices.SortedFunc(maps.Keys(s.Operators), func(x, y string) int {
 		if d := s.Operators[y] - s.Operators[x]; d != 0 {
@@ -165,6 +218,13 @@ func (s *summary) print(w io.Writer) error {
 	return err
 }
 
+func texts(list []declared) (all []string) {
+	for _, d := range list {
+		all = append(all, d.text)
+	}
+	return all
+}
+
 // passNames lists the passes of a run, each once.
 func passNames() string {
 	var names []string
@@ -176,7 +236,7 @@ func passNames() string {
 	return strings.Join(names, ", ")
 }
 
-func inspectText(w io.Writer, path string, shapes tenure.Shapes, bound bool, after string) error {
+func inspectText(w io.Writer, path string, given sizes, after string) error {
 	if isPass := func(p pass.Pass) bool { return p.Name == after }; after != "" && !slices.ContainsFunc(pass.Specialise, isPass) {
 		return usagef("--pass %s: want one of %s", after, passNames())
 	}
@@ -185,19 +245,23 @@ func inspectText(w io.Writer, path string, shapes tenure.Shapes, bound bool, aft
 		return err
 	}
 	defer m.Close()
-	if !bound && after == "" {
+	if len(given) == 0 && after == "" {
 		_, err := io.WriteString(w, m.Program().String())
 		return err
 	}
+	b, err := given.bind(m)
+	if err != nil {
+		return err
+	}
 	text := ""
-	p, err := m.Specialise(shapes, func(name string, p *ir.Program) error {
+	p, err := m.Specialise(b.shapes, func(name string, p *ir.Program) error {
 		if name == after {
 			text = p.String() // of a pass that runs twice, the last time
 		}
 		return nil
 	})
 	if err != nil {
-		return hintShapes(m, shapes, err)
+		return b.hint(err)
 	}
 	if after == "" {
 		text = p.String()

@@ -70,7 +70,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var hint hintError
 	if errors.As(err, &hint) {
 		for _, line := range hint.hints {
-			fmt.Fprintf(stderr, "  %s\n", line)
+			fmt.Fprintf(stderr, "  %s\n", oneLine(line))
 		}
 	}
 	var usage usageError

@@ -33,13 +33,16 @@ func serveModel() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	f := &runFlags{inputs: os.Args[2:]}
-	f.image.scale = 1.0 / 255
 	serve := func() error {
 		m, err := tenure.Load(os.Args[1], tenure.WithSharedWeights())
 		if err != nil {
 			return err
 		}
-		in, err := f.read(m)
+		b, err := f.sizes.bind(m)
+		if err != nil {
+			return err
+		}
+		in, err := f.read(m, b)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"github.com/tenure-go/tenure"
@@ -19,8 +22,11 @@ func planCommand() *cobra.Command {
 		Long: `plan compiles a model for one set of input shapes and says what a run takes:
 weights, arena, scratch, inputs and outputs, the lower bound of the arena, the
 step at the peak and who is live there, what was put in place, what was not
-and why. The plan was proved before it is shown.`,
+and why. The plan was proved before it is shown.
+
+` + aboutShapes,
 		Example: `  tenure plan examples/digits/digits.onnx --shape image=1,1,8,8
+  tenure plan decoder.onnx --shape batch=1 --shape sequence=16
   tenure plan model.onnx --json > plan.json
   tenure plan model.onnx --html plan.html`,
 		Args:              exactly("MODEL"),
@@ -44,15 +50,21 @@ and why. The plan was proved before it is shown.`,
 			if err != nil {
 				return err
 			}
-			if svg != "" {
-				if err := wholefile.Write(svg, p.WriteSVG); err != nil {
-					return err
-				}
+			notes := cmd.OutOrStdout()
+			if asJSON {
+				notes = cmd.ErrOrStderr()
 			}
-			if html != "" {
-				if err := wholefile.Write(html, p.WriteHTML); err != nil {
+			for _, drawing := range []struct {
+				path  string
+				write func(io.Writer) error
+			}{{svg, p.WriteSVG}, {html, p.WriteHTML}} {
+				if drawing.path == "" {
+					continue
+				}
+				if err := wholefile.Write(drawing.path, drawing.write); err != nil {
 					return err
 				}
+				fmt.Fprintf(notes, "wrote %s\n", clean(drawing.path))
 			}
 			switch {
 			case asJSON:
@@ -64,7 +76,7 @@ and why. The plan was proved before it is shown.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&shapes, "shape", nil, "sizes of an input with open dimensions, `NAME=SIZE,SIZE,...` (again for more inputs)")
+	flags.StringArrayVar(&shapes, "shape", nil, shapeHelp)
 	flags.BoolVar(&asJSON, "json", false, "print the whole plan as JSON, for tenure check")
 	flags.StringVar(&svg, "svg", "", "draw the plan into `FILE`: time across, address up")
 	flags.StringVar(&html, "html", "", "write the drawing and the figures as a page into `FILE`")
@@ -108,13 +120,17 @@ func sessionOptions(threads int) []tenure.SessionOption {
 	return nil
 }
 
-func planOf(cmd *cobra.Command, path string, shapes tenure.Shapes, how []tenure.Option, opts []tenure.SessionOption) (*plan.Plan, error) {
+func planOf(cmd *cobra.Command, path string, given sizes, how []tenure.Option, opts []tenure.SessionOption) (*plan.Plan, error) {
 	defer working("planning")()
 	m, err := tenure.Load(path, how...)
 	if err != nil {
 		return nil, err
 	}
 	defer m.Close()
-	p, err := m.Plan(cmd.Context(), shapes, opts...)
-	return p, hintShapes(m, shapes, err)
+	b, err := given.bind(m)
+	if err != nil {
+		return nil, err
+	}
+	p, err := m.Plan(cmd.Context(), b.shapes, opts...)
+	return p, b.hint(err)
 }

@@ -25,6 +25,7 @@ type runFlags struct {
 	format     string
 	compare    bool
 	rtol, atol float64
+	shapes     []string
 	image      imageFlags
 	top        int
 	threads    int
@@ -32,6 +33,7 @@ type runFlags struct {
 	shared     bool
 	json       bool
 	stdin      io.Reader // the input that is called "-"
+	sizes      sizes     // what shapes say
 }
 
 func runCommand() *cobra.Command {
@@ -48,16 +50,26 @@ input that no other file is for; - is an .npy from standard input. Without
 inputs the missing ones are listed with their types and shapes. Text is read
 from arrays of numpy's types S and U.
 
-A picture is stretched to the input's height and width, transparent parts are
-white, and an input of one channel gets the brightness. Its pixels become
-(pixel * scale - mean) / std, in the order RGB.`,
+A picture is stretched to the input's height and width, or keeps its own where
+these are open and --shape gives them no size. Transparent parts are white, an
+input of one channel gets the brightness, one of three red, green and blue;
+how a camera was held (EXIF) is not looked at. Pixels are 0 to 255, with
+fractions where the picture has 16 bits or was stretched. An input of floats
+(f16, bf16, f32, f64) gets (pixel * scale - mean) / std, with a scale of 1/255
+unless --scale says otherwise. An input of integers gets the pixels as they
+are, rounded; with --scale it gets the result of the formula, rounded, and one
+that its type does not hold is an error. i8 does not hold pixels: it wants
+--scale, such as --scale 1 --mean 128.
+
+--shape gives sizes to open dimensions, for pictures; other files have to have
+them. ` + aboutShapes,
 		Example: `  tenure run examples/digits/digits.onnx --input examples/digits/samples/7.png
   tenure run model.onnx --input tokens=ids.npy --input mask=mask.npy --output answers
   tenure run model.onnx --inputs-from test_data_set_0 --compare`,
 		Args:              exactly("MODEL"),
 		ValidArgsFunction: modelFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
+			if err := f.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
 			f.stdin = cmd.InOrStdin()
@@ -73,7 +85,8 @@ white, and an input of one channel gets the brightness. Its pixels become
 	flags.BoolVar(&f.compare, "compare", false, "compare with output_0.pb, ... of --inputs-from; exit with 1 where they differ")
 	flags.Float64Var(&f.rtol, "rtol", 1e-3, "relative tolerance of --compare for floats")
 	flags.Float64Var(&f.atol, "atol", 1e-5, "absolute tolerance of --compare for floats")
-	flags.Float64Var(&f.image.scale, "scale", 1.0/255, "what the pixels of a picture, 0 to 255, are multiplied with")
+	flags.StringArrayVar(&f.shapes, "shape", nil, shapeHelp)
+	flags.Float64Var(&f.image.scale, "scale", 0, "what the pixels of a picture, 0 to 255, are multiplied with (default: 1/255 for inputs of floats)")
 	flags.Float64SliceVar(&f.image.mean, "mean", nil, "what is subtracted after that, per channel: `NUMBER,...`")
 	flags.Float64SliceVar(&f.image.std, "std", nil, "what the rest is divided by, per channel: `NUMBER,...`")
 	flags.IntVar(&f.top, "top", 5, "how many of the largest elements are printed where an output is one row of floats or a few")
@@ -84,8 +97,16 @@ white, and an input of one channel gets the brightness. Its pixels become
 	return cmd
 }
 
-func (f *runFlags) check() error {
+func (f *runFlags) check(told func(flag string) bool) (err error) {
+	if f.sizes, err = parseShapes(f.shapes); err != nil {
+		return err
+	}
+	f.image.scaled = told("scale")
 	switch {
+	case told("format") && f.output == "":
+		return usagef("--format: want --output, the folder in which outputs are saved")
+	case (told("rtol") || told("atol")) && !f.compare:
+		return usagef("--rtol, --atol: want --compare, which they are for")
 	case f.format != "npy" && f.format != "pb":
 		return usagef("--format: got %q, want npy or pb", f.format)
 	case f.compare && f.inputsFrom == "":
@@ -113,7 +134,11 @@ func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error
 		return err
 	}
 	defer m.Close()
-	in, err := f.read(m)
+	b, err := f.sizes.bind(m)
+	if err != nil {
+		return err
+	}
+	in, err := f.read(m, b)
 	defer release(in)
 	if err != nil {
 		return err

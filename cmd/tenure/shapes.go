@@ -3,15 +3,32 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/shape"
 )
 
+const shapeHelp = "sizes of an input, `NAME=SIZE,SIZE,...`, or of a symbolic dimension wherever it occurs, NAME=SIZE (again for more)"
+
+// aboutShapes is the part of help that explains --shape.
+const aboutShapes = `--shape batch=1 gives a symbolic dimension its size in all inputs, --shape
+x=1,3,224,224 an input its shape, and with it sizes to the symbols in it. A
+name of both is the input's where there are as many sizes as it has dimensions,
+else the symbol's. A dimension that is called "a + b" is the sum where a and b
+have sizes and it has none of its own.`
+
+// sizes is what --shape says, by name: which names are inputs and which are
+// dimensions is the model's.
+type sizes map[string][]int
+
 // parseShapes reads --shape name=1,3,224,224; a scalar is name= .
-func parseShapes(flags []string) (tenure.Shapes, error) {
-	shapes := tenure.Shapes{}
+func parseShapes(flags []string) (sizes, error) {
+	all := sizes{}
 	for _, f := range flags {
 		i := strings.LastIndex(f, "=")
 		if i <= 0 {
@@ -29,32 +46,184 @@ func parseShapes(flags []string) (tenure.Shapes, error) {
 			}
 			dims = append(dims, n)
 		}
-		if _, twice := shapes[name]; twice {
+		if _, twice := all[name]; twice {
 			return nil, usagef("--shape %s: %q is given twice", f, name)
 		}
-		shapes[name] = dims
+		all[name] = dims
 	}
-	return shapes, nil
+	return all, nil
 }
 
-// hintShapes adds to the error of a plan the inputs whose sizes are open.
-func hintShapes(m *tenure.Model, given tenure.Shapes, err error) error {
+// bound is what is known of the sizes of a model's inputs.
+type bound struct {
+	inputs []tenure.Info
+	shapes tenure.Shapes // of inputs
+	dims   map[string]int
+}
+
+// bind finds what the names of --shape are in a model, and completes the
+// shapes of inputs whose symbols all have sizes.
+func (given sizes) bind(m *tenure.Model) (*bound, error) {
+	b := &bound{inputs: m.Inputs(), shapes: tenure.Shapes{}, dims: map[string]int{}}
+	symbols := symbolsOf(b.inputs)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		dims := given[name]
+		input, isInput := inputOf(m, name)
+		isSymbol := slices.Contains(symbols, name)
+		switch {
+		case isInput && (!isSymbol || len(dims) != 1 || input.Shape == nil || input.Shape.Rank() == 1):
+			b.shapes[name] = dims
+		case !isSymbol:
+			known := "want an input: " + inputNames(m)
+			if len(symbols) > 0 {
+				known += "; or a symbolic dimension: " + strings.Join(symbols, ", ")
+			}
+			return nil, fmt.Errorf("--shape: got %q, %s: %w", name, known, tenure.ErrInput)
+		case len(dims) != 1:
+			return nil, fmt.Errorf("--shape: got %s for the symbolic dimension %q, want one: %w", countText(len(dims), "size", "sizes"), name, tenure.ErrInput)
+		default:
+			b.dims[name] = dims[0]
+		}
+	}
+	if err := b.learn(); err != nil {
+		return nil, err
+	}
+	for _, info := range b.inputs {
+		s, err := b.shapeOf(info)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := b.shapes[info.Name]; !ok && s != nil && s != info.Shape && s.IsStatic() {
+			b.shapes[info.Name] = s.Sizes()
+		}
+	}
+	return b, nil
+}
+
+// learn takes the sizes of symbols from the shapes of inputs that have them.
+func (b *bound) learn() error {
+	for _, info := range b.inputs {
+		sizes, ok := b.shapes[info.Name]
+		if !ok || info.Shape == nil || info.Shape.Rank() != len(sizes) {
+			continue // where the rank is wrong, planning says so
+		}
+		for i, n := range sizes {
+			symbol, ok := info.Shape.Dim(i).Symbol()
+			if !ok {
+				continue
+			}
+			if known, ok := b.dims[symbol]; ok && known != n {
+				return fmt.Errorf("--shape: input %s: got %s = %d, want %d as elsewhere: %w", info, symbol, n, known, tenure.ErrInput)
+			}
+			b.dims[symbol] = n
+		}
+	}
+	return nil
+}
+
+// shapeOf returns an input's shape as far as it is known, nil for one whose
+// rank is not.
+func (b *bound) shapeOf(info tenure.Info) (*shape.Shape, error) {
+	if sizes, ok := b.shapes[info.Name]; ok {
+		s, err := shape.Of(sizes...)
+		if err != nil {
+			return nil, fmt.Errorf("--shape: input %q: %w", info.Name, err)
+		}
+		return s, nil
+	}
+	if info.Shape == nil {
+		return nil, nil
+	}
+	dims := slices.Clone(info.Shape.Dims())
+	for i, d := range dims {
+		if symbol, ok := d.Symbol(); ok {
+			if n, ok := b.size(symbol); ok {
+				dims[i] = shape.N(n)
+			}
+		}
+	}
+	s, err := shape.FromDims(dims...)
+	if err != nil {
+		return nil, fmt.Errorf("--shape: input %s: %w", info, err)
+	}
+	return s, nil
+}
+
+// size returns the size of a symbolic dimension: its own, or the sum that its
+// name says, as exporters write it.
+func (b *bound) size(symbol string) (int, bool) {
+	if n, ok := b.dims[symbol]; ok {
+		return n, true
+	}
+	terms, sum := strings.Split(symbol, "+"), 0
+	for _, term := range terms {
+		term = strings.TrimSpace(term)
+		n, ok := b.dims[term]
+		if !ok {
+			var err error
+			n, err = strconv.Atoi(term)
+			ok = err == nil && n >= 0
+		}
+		if !ok || len(terms) == 1 || n > math.MaxInt-sum {
+			return 0, false
+		}
+		sum += n
+	}
+	return sum, true
+}
+
+// symbolsOf lists the symbolic dimensions of inputs, each once.
+func symbolsOf(inputs []tenure.Info) []string {
+	var list []string
+	for _, info := range inputs {
+		if info.Shape == nil {
+			continue
+		}
+		for _, d := range info.Shape.Dims() {
+			if symbol, ok := d.Symbol(); ok && !slices.Contains(list, symbol) {
+				list = append(list, symbol)
+			}
+		}
+	}
+	return list
+}
+
+// hint adds to the error of a plan what --shape has to say yet.
+func (b *bound) hint(err error) error {
 	if !errors.Is(err, tenure.ErrInput) {
 		return err
 	}
 	var hints []string
-	for _, info := range m.Inputs() {
-		if _, ok := given[info.Name]; ok || info.Shape != nil && info.Shape.IsStatic() {
+	for _, info := range b.inputs {
+		s, bad := b.shapeOf(info)
+		if bad != nil || s != nil && s.IsStatic() {
+			continue
+		}
+		if open := symbolsOf([]tenure.Info{{Shape: s}}); s != nil && slices.IndexFunc(s.Dims(), isUnknown) < 0 {
+			for _, symbol := range open {
+				hints = append(hints, fmt.Sprintf("--shape %s=SIZE", quoteWord(symbol)))
+			}
 			continue
 		}
 		sizes := "SIZE,..."
-		if info.Shape != nil {
-			sizes = strings.Trim(info.Shape.String(), "[]")
+		if s != nil {
+			sizes = strings.Trim(s.String(), "[]")
 		}
-		hints = append(hints, fmt.Sprintf("--shape %s=%s", info.Name, sizes))
+		hints = append(hints, fmt.Sprintf("--shape %s=%s", quoteWord(info.Name), sizes))
 	}
-	if len(hints) > 0 {
-		hints = append(hints, "with numbers for the open sizes")
+	return hintError{err, slices.Compact(slices.Sorted(slices.Values(hints)))}
+}
+
+func isUnknown(d shape.Dim) bool {
+	_, sized := d.Size()
+	_, named := d.Symbol()
+	return !sized && !named
+}
+
+// quoteWord writes a word as a shell takes it.
+func quoteWord(s string) string {
+	if strings.ContainsAny(s, " \t'\"\\$`*?[]()&;|<>#!~{}") {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 	}
-	return hintError{err, hints}
+	return s
 }
