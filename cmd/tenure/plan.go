@@ -54,17 +54,11 @@ and why. The plan was proved before it is shown.
 			if asJSON {
 				notes = cmd.ErrOrStderr()
 			}
-			for _, drawing := range []struct {
-				path  string
-				write func(io.Writer) error
-			}{{svg, p.WriteSVG}, {html, p.WriteHTML}} {
-				if drawing.path == "" {
-					continue
-				}
-				if err := wholefile.Write(drawing.path, drawing.write); err != nil {
-					return err
-				}
-				fmt.Fprintf(notes, "wrote %s\n", clean(drawing.path))
+			if err := writeDrawing(notes, svg, p.WriteSVG); err != nil {
+				return err
+			}
+			if err := writeDrawing(notes, html, p.WriteHTML); err != nil {
+				return err
 			}
 			switch {
 			case asJSON:
@@ -84,6 +78,18 @@ and why. The plan was proved before it is shown.
 	addWeights(cmd, &weights)
 	flags.IntVar(&concurrent, "max-concurrent", 1, "runs at a time that the total counts, each with an arena of its own")
 	return cmd
+}
+
+// writeDrawing writes a drawing into a file, if there is to be one, and says so.
+func writeDrawing(notes io.Writer, path string, write func(io.Writer) error) error {
+	if path == "" {
+		return nil
+	}
+	if err := wholefile.Write(path, write); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(notes, "wrote %s\n", clean(path))
+	return err
 }
 
 // addWeights adds the flag that says how weights are held.
