@@ -157,7 +157,7 @@ func TestIntoOthers(t *testing.T) {
 		"a donated input":             {tenure.Inputs{"state": state.Donate(), "x": x}, []tenure.RunOption{tenure.Into("next", state)}, tenure.ErrUnsupported},
 		"an input that is reused":     {tenure.Inputs{"state": x, "x": state.Reuse()}, []tenure.RunOption{tenure.Into("next", state)}, nil},
 		"twice":                       {tenure.Inputs{"state": x, "x": x}, []tenure.RunOption{tenure.Into("next", state), tenure.Into("next", state)}, tenure.ErrInput},
-		"a tensor that is transposed": {tenure.Inputs{"state": x, "x": x}, []tenure.RunOption{tenure.Into("next", turned)}, tenure.ErrUnsupported},
+		"a tensor that is transposed": {tenure.Inputs{"state": x, "x": x}, []tenure.RunOption{tenure.Into("next", turned)}, tenure.ErrLayout},
 	} {
 		out, err := s.Run(context.Background(), c.in, c.into...)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {

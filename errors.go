@@ -12,6 +12,9 @@ import (
 var (
 	ErrShape         = tensor.ErrShape         // a shape or size that does not fit
 	ErrDType         = tensor.ErrDType         // an element type that does not fit
+	ErrNoTensor      = tensor.ErrNoTensor      // a nil or zero Tensor
+	ErrLayout        = tensor.ErrLayout        // elements that do not lie as needed: a copy does
+	ErrNotReusable   = tensor.ErrNotReusable   // a donated tensor whose bytes cannot take a result
 	ErrUnsupported   = op.ErrUnsupported       // an operator, form or use that is not supported
 	ErrDonated       = tensor.ErrDonated       // a tensor that was given up
 	ErrReleased      = tensor.ErrReleased      // a tensor whose bytes went back

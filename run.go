@@ -158,7 +158,7 @@ func (r *running) prepare(ctx context.Context) error {
 			return inputError{fmt.Errorf("run: %w", err)}
 		}
 		if !t.Layout().IsContiguous() {
-			return fmt.Errorf("run: input %q: got %s, want a contiguous tensor (Contiguous makes one): %w", m.inputs[i].Name, t.Layout(), ErrUnsupported)
+			return fmt.Errorf("run: input %q: got %s, want a contiguous tensor (Contiguous makes one): %w", m.inputs[i].Name, t.Layout(), ErrLayout)
 		}
 		r.inputs[i], _ = r.taken.Bytes(i)
 		r.donated[i] = r.operands[i].Semantics() != tensor.AlwaysCopy && r.taken.InPlace(i)
@@ -170,7 +170,7 @@ func (r *running) prepare(ctx context.Context) error {
 	r.exe = exe
 	for i, o := range r.operands {
 		if o.Semantics() == tensor.DonateInput && !exe.TakesInput(i) {
-			return fmt.Errorf("run: input %q is donated, but %s: %w", m.inputs[i].Name, exe.WhyNotTaken(i), ErrUnsupported)
+			return fmt.Errorf("run: input %q is donated, but %s: %w", m.inputs[i].Name, exe.WhyNotTaken(i), ErrNotReusable)
 		}
 	}
 	return nil
@@ -303,7 +303,7 @@ func (r *running) lend(i int, into intoOption, want op.Type) error {
 	o := &r.outputs[i]
 	switch {
 	case into.t == nil:
-		return fmt.Errorf("got no tensor: %w", ErrInput)
+		return fmt.Errorf("got %w: %w", ErrNoTensor, ErrInput)
 	case o.t != nil:
 		return fmt.Errorf("the output is given twice: %w", ErrInput)
 	case !want.IsStatic():
@@ -319,13 +319,13 @@ func (r *running) lend(i int, into intoOption, want op.Type) error {
 		return fmt.Errorf("got %s, want %s: %w", got, want, kind)
 	}
 	if l := into.t.Layout(); !l.IsContiguous() {
-		return fmt.Errorf("got %s, want a contiguous tensor: %w", l, ErrUnsupported)
+		return fmt.Errorf("got %s, want a contiguous tensor: %w", l, ErrLayout)
 	}
-	bytes, err := into.t.Lock()
-	if err != nil {
+	var err error
+	if o.bytes, err = into.t.Lock(); err != nil {
 		return err
 	}
-	o.t, o.bytes, o.lent = into.t, bytes, true
+	o.t, o.lent = into.t, true
 	return nil
 }
 

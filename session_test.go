@@ -122,7 +122,7 @@ func TestUselessDonation(t *testing.T) {
 	s := session(t, load(t, "testdata/long.onnx"))
 	x := of(t, ramp(64), 8, 8)
 	_, err := s.Run(context.Background(), tenure.Inputs{"x": x.Donate()})
-	if !errors.Is(err, tenure.ErrUnsupported) || !strings.Contains(err.Error(), `"x" is donated`) {
+	if !errors.Is(err, tenure.ErrNotReusable) || !strings.Contains(err.Error(), `"x" is donated`) {
 		t.Errorf("got %v, want ErrUnsupported that names x", err)
 	}
 	if got := values(t, x)[1]; got != 1.0/8 {

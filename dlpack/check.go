@@ -41,7 +41,7 @@ func describe(d *DLTensor, flags Flags, nullStrides bool) (described, error) {
 		return none, err
 	}
 	if dt.Size() == 0 && !l.IsContiguous() {
-		return none, fmt.Errorf("got layout %s of %s, want a contiguous one, because its elements are packed: %w", l, dt, tensor.ErrUnsupported)
+		return none, fmt.Errorf("got layout %s of %s, want a contiguous one, because its elements are packed: %w", l, dt, tensor.ErrLayout)
 	}
 	data, first, err := d.span(dt, l)
 	if err != nil {
@@ -142,7 +142,7 @@ func (d *DLTensor) span(dt dtype.DType, l *shape.Layout) (data []byte, first int
 		return nil, 0, fmt.Errorf("got %s%s from byte %d behind address %#x on, want it within the address space: %w", dt, l, d.ByteOffset, d.Data, tensor.ErrCorrupt)
 	}
 	if align := alignment(dt); at%align != 0 {
-		return nil, 0, fmt.Errorf("got elements of %s at address %#x, want a multiple of %d: %w", dt, at, align, tensor.ErrUnsupported)
+		return nil, 0, fmt.Errorf("got elements of %s at address %#x, want a multiple of %d: %w", dt, at, align, tensor.ErrLayout)
 	}
 	return unsafe.Slice((*byte)(pointer(at-uintptr(first))), size), first, nil
 }

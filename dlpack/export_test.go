@@ -299,11 +299,11 @@ func TestExportedIsNotExclusive(t *testing.T) {
 func TestExportRefuses(t *testing.T) {
 	memorytest.Check(t)
 	_, err := Export(nil)
-	wantErr(t, "no tensor", err, tensor.ErrReleased, "got no tensor")
+	wantErr(t, "no tensor", err, tensor.ErrNoTensor, "got no tensor")
 	x := counting(t)
 	v := ok(x.Broadcast(2, 2, 3))(t)
 	_, err = ExportWritable(v)
-	wantErr(t, "overlapping", err, tensor.ErrShape, "no two elements share a byte")
+	wantErr(t, "overlapping", err, tensor.ErrLayout, "no two elements share a byte")
 	_, err = ExportWritable(x)
 	wantErr(t, "shared", err, tensor.ErrShared, "2 holders")
 	release(t, v)

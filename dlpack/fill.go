@@ -12,7 +12,7 @@ import (
 // heap and must not be written.
 func Fill(dst *DLTensor, t *tensor.Tensor) error {
 	if t == nil {
-		return fmt.Errorf("dlpack fill: got no tensor: %w", tensor.ErrReleased)
+		return fmt.Errorf("dlpack fill: got %w", tensor.ErrNoTensor)
 	}
 	code, bits, lanes, ok := t.DType().DLPack()
 	if !ok {

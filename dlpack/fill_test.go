@@ -29,7 +29,7 @@ func TestFill(t *testing.T) {
 	}
 	release(t, v)
 	wantErr(t, "released", Fill(&d, v), tensor.ErrReleased, "already released")
-	wantErr(t, "no tensor", Fill(&d, nil), tensor.ErrReleased, "got no tensor")
+	wantErr(t, "no tensor", Fill(&d, nil), tensor.ErrNoTensor, "got no tensor")
 	w := ok(tensor.Write[float32](x))(t)
 	wantErr(t, "while it is written", Fill(&d, x), tensor.ErrWriting, "being written")
 	w.Release()

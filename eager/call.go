@@ -166,7 +166,7 @@ func (r *runner) begin() error {
 			r.list = append(r.list, o)
 			r.strict = r.strict || sem == tensor.DonateInput
 		} else if i < c.op.def.MinArgs && !c.isConstant(i) {
-			return fmt.Errorf("%s: operand %d: got no tensor: %w", c.op.def.Name, i, tensor.ErrReleased)
+			return fmt.Errorf("%s: operand %d: got %w", c.op.def.Name, i, tensor.ErrNoTensor)
 		}
 		r.claims, r.given = append(r.claims, at), append(r.given, sem)
 	}

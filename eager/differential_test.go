@@ -412,7 +412,7 @@ func (p *program) failed(name string, vars []*variable, err, wantErr error) {
 		p.errorf("%s: %v", name, err)
 	case wantErr != nil:
 		p.totals.alike.Add(1)
-	case errors.Is(err, tensor.ErrShared), errors.Is(err, tensor.ErrShape), errors.Is(err, tensor.ErrDType), errors.Is(err, tensor.ErrUnsupported):
+	case errors.Is(err, tensor.ErrShared), errors.Is(err, tensor.ErrNotReusable), errors.Is(err, tensor.ErrLayout):
 		p.totals.refused.Add(1)
 	default:
 		p.errorf("%s: %v", name, err)

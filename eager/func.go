@@ -119,11 +119,11 @@ func (f *Func) check(operands []tensor.Operand) error {
 	}
 	for i, o := range operands {
 		if o == nil || o.Tensor() == nil {
-			return fmt.Errorf("%s: operand %d: got no tensor: %w", name, i, tensor.ErrReleased)
+			return fmt.Errorf("%s: operand %d: got %w", name, i, tensor.ErrNoTensor)
 		}
 		switch sem := o.Semantics(); {
 		case sem != tensor.AlwaysCopy && !f.consumes[i]:
-			return fmt.Errorf("%s: operand %d: got a tensor to %s, want one to borrow: the operation does not consume it: %w", name, i, sem, tensor.ErrUnsupported)
+			return fmt.Errorf("%s: operand %d: got a tensor to %s, want one to borrow: the operation does not consume it: %w", name, i, sem, tensor.ErrNotReusable)
 		case sem == tensor.DonateInput:
 			if err := o.Tensor().WhyNotDonatable(); err != nil {
 				return fmt.Errorf("%s: operand %d: %w", name, i, err)

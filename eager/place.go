@@ -119,29 +119,29 @@ func (r *runner) checkDonations(s *signature, shown int) error {
 // unusable says why no result lies in the bytes of operand i, which was donated.
 func (r *runner) unusable(s *signature, i, shown int) error {
 	x, result := r.args[i], s.results[0]
-	fail := func(kind error, format string, args ...any) error {
+	fail := func(format string, args ...any) error {
 		return fmt.Errorf("%s: operand %d, %s, is donated, but its bytes cannot be the result's: %s: %w",
-			s.op.Name, i, x, fmt.Sprintf(format, args...), kind)
+			s.op.Name, i, x, fmt.Sprintf(format, args...), tensor.ErrNotReusable)
 	}
 	t := r.taken.Tensor(r.claims[i])
 	if !declares(s.op, i) {
-		return fail(op.ErrUnsupported, "no result of %s lies over this operand", s.op.Name)
+		return fail("no result of %s lies over this operand", s.op.Name)
 	}
 	switch {
 	case shown >= 0 && shown != i:
-		return fail(tensor.ErrShared, "the result lies in operand %d", shown)
+		return fail("the result lies in operand %d", shown)
 	case !t.Layout().IsContiguous():
-		return fail(tensor.ErrShape, "got layout %s, want row-major order", t.Layout())
+		return fail("got layout %s, want row-major order", t.Layout())
 	case r.gathered[i] != nil:
-		return fail(op.ErrUnsupported, "its elements are not aligned")
+		return fail("its elements are not aligned")
 	case x.Shape != result.Shape && !permutes(s.op, i) && !r.fits(s, i, 0):
-		return fail(tensor.ErrShape, "the result is %s, want the operand's shape", result)
+		return fail("the result is %s, want the operand's shape", result)
 	case x.DType.Bits() != result.DType.Bits():
-		return fail(tensor.ErrDType, "the result is %s, want elements of the same width", result)
+		return fail("the result is %s, want elements of the same width", result)
 	case r.fits(s, i, 0):
-		return fail(tensor.ErrShared, "the result lies in operand %d, which is given up too (pass one of them with Reuse)", r.places[0].arg)
+		return fail("the result lies in operand %d, which is given up too (pass one of them with Reuse)", r.places[0].arg)
 	}
-	return fail(op.ErrUnsupported, "this call of %s writes no result over it", s.op.Name)
+	return fail("this call of %s writes no result over it", s.op.Name)
 }
 
 // permutes reports whether the operator puts some calls' operand i in another order in place.

@@ -205,7 +205,7 @@ func (s *Scope) Adopt(t *tensor.Tensor, err error) *tensor.Tensor {
 		return nil
 	}
 	if err == nil && t == nil {
-		err = fmt.Errorf("adopt: got no tensor: %w", tensor.ErrReleased)
+		err = fmt.Errorf("adopt: got %w", tensor.ErrNoTensor)
 	}
 	return s.own(t, err)
 }

@@ -117,7 +117,7 @@ func TestKeepAndAdoptRefuse(t *testing.T) {
 	if s.Adopt(nil, nil) != nil {
 		t.Error("adopted nothing")
 	}
-	wantErr(t, "adopt", s.Err(), tensor.ErrReleased)
+	wantErr(t, "adopt", s.Err(), tensor.ErrNoTensor)
 
 	s = eager.NewScope()
 	cause := errors.New("no tensor today")

@@ -53,11 +53,11 @@ func TestStack(t *testing.T) {
 	shaped(t, "stack of a view, listed twice", z, err, "[2,2,2]", 1, 3, 1, 3, 2, 4, 2, 4)
 
 	wantErr(t, "nothing", second(eager.Stack(0)), tensor.ErrShape, "stack: got no operands")
-	wantErr(t, "no tensor", second(eager.Stack(0, x, nil)), tensor.ErrReleased, "stack: operand 1")
+	wantErr(t, "no tensor", second(eager.Stack(0, x, nil)), tensor.ErrNoTensor, "stack: operand 1")
 	wantErr(t, "another shape", second(eager.Stack(0, x, turned)), tensor.ErrShape, "operand 1: got f32[2,2], want f32[3]")
 	wantErr(t, "another type", second(eager.Stack(0, one, wide)), tensor.ErrDType, "got i64[], want i32[]")
 	wantErr(t, "an axis too far", second(eager.Stack(2, x, y)), tensor.ErrShape, "got axis 2", "want -2 to 1")
-	wantErr(t, "a donation", second(eager.Stack(0, x.Donate(), y)), tensor.ErrUnsupported, "stack: operand 0, f32[3], is donated")
+	wantErr(t, "a donation", second(eager.Stack(0, x.Donate(), y)), tensor.ErrNotReusable, "stack: operand 0, f32[3], is donated")
 	if !x.Alive() {
 		t.Error("the refused call has consumed an operand")
 	}

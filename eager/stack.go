@@ -45,7 +45,7 @@ func stack(s *Scope, axis int, xs []tensor.Operand) (*tensor.Tensor, error) {
 		case t.DType() != first.DType() || t.Shape() != first.Shape():
 			return nil, fmt.Errorf("stack: operand %d: got %s%s, want %s%s as operand 0: %w", i, t.DType(), t.Shape(), first.DType(), first.Shape(), kind)
 		case x.Semantics() == tensor.DonateInput:
-			return nil, fmt.Errorf("stack: operand %d, %s%s, is donated, but no result of stack lies over an operand: %w", i, t.DType(), t.Shape(), tensor.ErrUnsupported)
+			return nil, fmt.Errorf("stack: operand %d, %s%s, is donated, but no result of stack lies over an operand: %w", i, t.DType(), t.Shape(), tensor.ErrNotReusable)
 		}
 	}
 	rank := first.Shape().Rank()

@@ -166,7 +166,7 @@ func TestOperatorOfAUser(t *testing.T) {
 	}
 	silent := *def
 	silent.Name, silent.Alias = "acme.silent", op.Alias{}
-	wantErr(t, "undeclared", second(eager.Call(&silent).On(y).Donate().Run()), tensor.ErrUnsupported, "acme.silent: operand 0")
+	wantErr(t, "undeclared", second(eager.Call(&silent).On(y).Donate().Run()), tensor.ErrNotReusable, "acme.silent: operand 0")
 	z := ok(eager.Call(&silent).On(y).InPlaceIfPossible().Run())(t)
 	if address(z) == at {
 		t.Error("an operator that declares nothing was put in place")
@@ -207,13 +207,13 @@ func TestFuncConsumesWhatItDeclares(t *testing.T) {
 		t.Error("the donated operand was not computed in")
 	}
 	wantErr(t, "donated", x.Release(), tensor.ErrDonated)
-	wantErr(t, "not consumed", second(f.Call(zs[0], k.Donate())), tensor.ErrUnsupported, "scale: operand 1", "does not consume")
+	wantErr(t, "not consumed", second(f.Call(zs[0], k.Donate())), tensor.ErrNotReusable, "scale: operand 1", "does not consume")
 	view := ok(zs[0].View())(t)
 	wantErr(t, "shared", second(f.Call(zs[0].Donate(), k)), tensor.ErrShared, "scale: operand 0", "2 holders")
 	wantErr(t, "twice", second(f.Call(zs[0].Reuse(), zs[0])), tensor.ErrShared, "listed again")
 	err = second(f.Call(k))
 	wantErr(t, "count", err, err, "got 1 operands, want 2")
-	wantErr(t, "nil", second(f.Call(k, nil)), tensor.ErrReleased, "operand 1")
+	wantErr(t, "nil", second(f.Call(k, nil)), tensor.ErrNoTensor, "operand 1")
 
 	s := eager.NewScope()
 	in, err := f.CallIn(s, zs[0].Reuse(), k)

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/tenure-go/tenure/internal/invariant"
 )
@@ -122,6 +123,11 @@ func (h Handle) lock(unit uint64) error {
 
 // Unlock ends what Lock took.
 func (h Handle) Unlock() { h.end(writing | useUnit) }
+
+// Turns returns a count that whoever has the lock may use to tell turns of writers apart: it notes the count before it writes,
+// and ends its turn by changing the count it noted to the next one, which succeeds once. The count belongs to the record behind
+// the handle: it only grows, also from one handle to the next, and may be read for as long as the process lives.
+func (h Handle) Turns() *atomic.Uint64 { return &h.rec.turns }
 
 func (h Handle) end(what uint64) {
 	w := h.rec.word.Add(-what)

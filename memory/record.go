@@ -21,7 +21,8 @@ type record struct {
 	free  atomic.Uint32 // the next record of the list it is on: of the free ones, or of those that foreign code let go of
 	next  uint32        // neighbours in the chain of its buffer's handles, under storage.mu
 	prev  uint32
-	_     [64 - 24]byte
+	turns atomic.Uint64 // see Handle.Turns
+	_     [64 - 32]byte
 }
 
 // The word of a record, from the lowest bit: 18 bits of uses, 16 bits of exports (uses that foreign code ends), 1 bit "a

@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -10,87 +11,133 @@ import (
 
 // View is the elements of a contiguous tensor as a Go slice in row-major order, and a use of the tensor until its Release.
 // Data must not be kept longer, and not be written if the view is from Read.
+//
+// A View must not be copied: go vet reports copies. A copy is the same use: whichever is released first ends it, once, and Data
+// of the others must not be touched any more.
 type View[T dtype.Element] struct {
 	Data []T
-	use  Bytes
+	_    noCopy
+	turn turn
 }
 
-// Release ends the use. A second call on the same View does nothing; a View must not be copied.
+// Release ends the use, from whatever goroutine. Once the use has ended it does nothing: a second call, or a call on a copy.
 func (v *View[T]) Release() {
 	v.Data = nil
-	v.use.Release()
+	v.turn.end()
 }
 
-// Read returns a view of x for reading. It fails with ErrDType unless T is x's element type, with ErrShape unless x is
-// contiguous, and with ErrWriting while a writer has x.
-func Read[T dtype.Element](x *Tensor) (View[T], error) { return view[T]("read", x, false) }
+// Read returns a view of x for reading. It fails with ErrDType unless T is x's element type, with ErrLayout unless x is
+// contiguous and its elements are aligned, and with ErrWriting while a writer has x.
+func Read[T dtype.Element](x *Tensor) (View[T], error) {
+	return view[T]("read", x, new(atomic.Uint64)) // here, where it is compiled into the caller: on its stack
+}
 
 // Write returns a view of x for writing. While it is out every other access to x fails with ErrWriting. It fails with
 // ErrShared unless x is exclusive, and like Read.
-func Write[T dtype.Element](x *Tensor) (View[T], error) { return view[T]("write", x, true) }
+func Write[T dtype.Element](x *Tensor) (View[T], error) { return view[T]("write", x, nil) }
 
-func view[T dtype.Element](op string, x *Tensor, write bool) (View[T], error) {
-	if x != nil && x.dt != dtype.Of[T]() {
+func view[T dtype.Element](op string, x *Tensor, readers *atomic.Uint64) (View[T], error) {
+	if x == nil || x.buf == nil {
+		return View[T]{}, errNil(op, x)
+	}
+	if x.dt != dtype.Of[T]() {
 		return View[T]{}, fmt.Errorf("%s: got %s, want elements of %s: %w", op, x.describe(), dtype.Of[T](), ErrDType)
 	}
-	use, err := x.access(op, write)
+	data, use, err := x.access(op, readers)
 	if err != nil {
 		return View[T]{}, err
 	}
 	var zero T
-	if p := unsafe.Pointer(unsafe.SliceData(use.Data)); uintptr(p)%unsafe.Alignof(zero) == 0 {
-		return View[T]{Data: unsafe.Slice((*T)(p), len(use.Data)/int(unsafe.Sizeof(zero))), use: use}, nil
+	if p := unsafe.Pointer(unsafe.SliceData(data)); uintptr(p)%unsafe.Alignof(zero) == 0 {
+		return View[T]{Data: unsafe.Slice((*T)(p), len(data)/int(unsafe.Sizeof(zero))), turn: use}, nil
 	}
-	use.Release()
+	use.end()
 	return View[T]{}, fmt.Errorf("%s: got %s at an address that is no multiple of %d, want aligned elements (copy it): %w",
-		op, x.describe(), unsafe.Alignof(zero), ErrUnsupported)
+		op, x.describe(), unsafe.Alignof(zero), ErrLayout)
 }
 
-// Bytes is a use of a contiguous tensor and its bytes. Data must not be kept after Release.
+// Bytes is a use of a contiguous tensor and its bytes. Data must not be kept after Release. Like a [View] it must not be copied.
 type Bytes struct {
-	Data  []byte
-	t     *Tensor
-	write bool
+	Data []byte
+	_    noCopy
+	turn turn
 }
 
-// Release ends the use. A second call on the same Bytes does nothing; a Bytes must not be copied.
+// Release ends the use, as [View.Release] does.
 func (b *Bytes) Release() {
-	t := b.t
+	b.Data = nil
+	b.turn.end()
+}
+
+// Use returns the bytes of a contiguous tensor of any element type for reading, as Read does.
+func (t *Tensor) Use() (Bytes, error) {
+	return t.lend("use", new(atomic.Uint64)) // as in Read
+}
+
+// Lock returns the bytes of a contiguous exclusive tensor of any element type for writing, as Write does.
+func (t *Tensor) Lock() (Bytes, error) { return t.lend("lock", nil) }
+
+func (t *Tensor) lend(op string, readers *atomic.Uint64) (Bytes, error) {
+	if t == nil || t.buf == nil {
+		return Bytes{}, errNil(op, t)
+	}
+	data, use, err := t.access(op, readers)
+	return Bytes{Data: data, turn: use}, err
+}
+
+// access takes a use for reading, which readers will count, or the lock if readers is nil.
+func (t *Tensor) access(op string, readers *atomic.Uint64) ([]byte, turn, error) {
+	if !t.layout.IsContiguous() {
+		return nil, turn{}, fmt.Errorf("%s: got %s%s, want a contiguous layout (see Contiguous): %w", op, t.dt, t.layout, ErrLayout)
+	}
+	var err error
+	if readers == nil {
+		err = t.h.Lock()
+	} else {
+		err = t.use()
+	}
+	if err != nil {
+		return nil, turn{}, t.refusal(op, err)
+	}
+	use := turn{t: t, count: readers}
+	if readers == nil {
+		use.count, use.write = t.h.Turns(), true
+		use.number = use.count.Load()
+	}
+	return t.bytes(), use, nil
+}
+
+// turn is one use of a tensor. Every copy of it knows the same count, which lies outside of them all: the one that moves it on
+// from the turn's number ends the use. A writer is alone, so writers share the count of the handle; readers are not, so
+// each has a count of its own.
+type turn struct {
+	t      *Tensor
+	count  *atomic.Uint64
+	number uint64
+	write  bool
+}
+
+func (u *turn) end() {
+	t := u.t
 	if t == nil {
 		return
 	}
-	b.Data, b.t = nil, nil
-	if b.write {
+	u.t = nil
+	if !u.count.CompareAndSwap(u.number, u.number+1) {
+		return // a copy was first
+	}
+	if u.write {
 		t.unlock()
 	} else {
 		t.endUse()
 	}
 }
 
-// Use returns the bytes of a contiguous tensor of any element type for reading, as Read does.
-func (t *Tensor) Use() (Bytes, error) { return t.access("use", false) }
+// noCopy makes go vet (copylocks) report copies of what has a field of it.
+type noCopy struct{}
 
-// Lock returns the bytes of a contiguous exclusive tensor of any element type for writing, as Write does.
-func (t *Tensor) Lock() (Bytes, error) { return t.access("lock", true) }
-
-func (t *Tensor) access(op string, write bool) (Bytes, error) {
-	if t == nil || t.buf == nil {
-		return Bytes{}, errNil(op)
-	}
-	if !t.layout.IsContiguous() {
-		return Bytes{}, fmt.Errorf("%s: got %s%s, want a contiguous layout (see Contiguous): %w", op, t.dt, t.layout, ErrShape)
-	}
-	var err error
-	if write {
-		err = t.h.Lock()
-	} else {
-		err = t.use()
-	}
-	if err != nil {
-		return Bytes{}, t.refusal(op, err)
-	}
-	return Bytes{Data: t.bytes(), t: t, write: write}, nil
-}
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 // bytes returns what the layout spans. The caller has a use, or is the only one who knows the tensor.
 func (t *Tensor) bytes() []byte {
@@ -112,7 +159,7 @@ func (t *Tensor) UnsafeBytes() (data []byte, first int) {
 func Values[T dtype.Element](x *Tensor) ([]T, error) {
 	const op = "values"
 	if x == nil || x.buf == nil {
-		return nil, errNil(op)
+		return nil, errNil(op, x)
 	}
 	if x.dt != dtype.Of[T]() {
 		return nil, fmt.Errorf("%s: got %s, want elements of %s: %w", op, x.describe(), dtype.Of[T](), ErrDType)
@@ -135,7 +182,7 @@ func At[T dtype.Element](x *Tensor, places ...int) (T, error) {
 	const op = "at"
 	var v T
 	if x == nil || x.buf == nil {
-		return v, errNil(op)
+		return v, errNil(op, x)
 	}
 	if x.dt != dtype.Of[T]() {
 		return v, fmt.Errorf("%s: got %s, want elements of %s: %w", op, x.describe(), dtype.Of[T](), ErrDType)

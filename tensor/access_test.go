@@ -77,24 +77,24 @@ func TestAccessErrors(t *testing.T) {
 		{"other type", second(Read[float64](x)), ErrDType, "read: got f32[2,2], want elements of f64", ""},
 		{"write other type", second(Write[int32](x)), ErrDType, "write: got f32[2,2], want elements of i32", ""},
 		{"values of other type", second(Values[int32](x)), ErrDType, "i32", ""},
-		{"transposed", second(Read[float32](y)), ErrShape, "contiguous", "[1 2]"},
-		{"transposed bytes", second(y.Use()), ErrShape, "contiguous", ""},
-		{"transposed lock", second(y.Lock()), ErrShape, "contiguous", ""},
-		{"nil", second(Read[float32](nil)), ErrReleased, "no tensor", ""},
-		{"nil values", second(Values[float32](nil)), ErrReleased, "no tensor", ""},
-		{"nil release", (*Tensor)(nil).Release(), ErrReleased, "no tensor", ""},
-		{"zero release", (&Tensor{}).Release(), ErrReleased, "no tensor", ""},
-		{"zero view", second((&Tensor{}).View()), ErrReleased, "no tensor", ""},
-		{"nil view", second((*Tensor)(nil).Reshape(1)), ErrReleased, "no tensor", ""},
-		{"zero", second((&Tensor{}).Use()), ErrReleased, "no tensor", ""},
-		{"nil operand", second(Take("add", x, nil)), ErrReleased, "add: operand 1", ""},
-		{"nil tensor operand", second(Take("add", x, (*Tensor)(nil).Donate())), ErrReleased, "add: operand 1", ""},
+		{"transposed", second(Read[float32](y)), ErrLayout, "contiguous", "[1 2]"},
+		{"transposed bytes", second(y.Use()), ErrLayout, "contiguous", ""},
+		{"transposed lock", second(y.Lock()), ErrLayout, "contiguous", ""},
+		{"nil", second(Read[float32](nil)), ErrNoTensor, "no tensor", ""},
+		{"nil values", second(Values[float32](nil)), ErrNoTensor, "no tensor", ""},
+		{"nil release", (*Tensor)(nil).Release(), ErrNoTensor, "no tensor", ""},
+		{"zero release", (&Tensor{}).Release(), ErrNoTensor, "no tensor", ""},
+		{"zero view", second((&Tensor{}).View()), ErrNoTensor, "no tensor", ""},
+		{"nil view", second((*Tensor)(nil).Reshape(1)), ErrNoTensor, "no tensor", ""},
+		{"zero", second((&Tensor{}).Use()), ErrNoTensor, "no tensor", ""},
+		{"nil operand", second(Take("add", x, nil)), ErrNoTensor, "add: operand 1", ""},
+		{"nil tensor operand", second(Take("add", x, (*Tensor)(nil).Donate())), ErrNoTensor, "add: operand 1", ""},
 	} {
 		if !errors.Is(c.err, c.kind) || !strings.Contains(c.err.Error(), c.text) || !strings.Contains(c.err.Error(), c.also) {
 			t.Errorf("%s: got %v, want kind %q and texts %q, %q", c.name, c.err, c.kind, c.text, c.also)
 		}
 	}
-	wantErr(t, "why a nil tensor", (*Tensor)(nil).WhyNotWritable(), ErrReleased)
+	wantErr(t, "why a nil tensor", (*Tensor)(nil).WhyNotWritable(), ErrNoTensor)
 	release(t, x, y)
 	if data, _ := x.UnsafeBytes(); data != nil {
 		t.Error("unsafe bytes of a released tensor: got some")
@@ -141,7 +141,7 @@ func TestAt(t *testing.T) {
 		{second(At[int32](x, 0, 1, 2)), ErrShape, "want at most 2"},
 		{second(At[int32](x, 2, 0)), ErrShape, "at: axis 0: got place 2, want it within size 2"},
 		{second(At[float32](x, 0, 0)), ErrDType, "got i32[2,3], want elements of f32"},
-		{second(At[float32](nil)), ErrReleased, "at: got no tensor"},
+		{second(At[float32](nil)), ErrNoTensor, "at: got no tensor"},
 	} {
 		if !errors.Is(c.err, c.kind) || !strings.Contains(c.err.Error(), c.text) {
 			t.Errorf("got %v, want kind %q and text %q", c.err, c.kind, c.text)

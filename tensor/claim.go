@@ -50,7 +50,7 @@ func (c *claim) view(op string, to relayout) error {
 	}
 	bits := skip * c.t.dt.Bits()
 	if bits%8 != 0 {
-		return fmt.Errorf("%s: got a view that begins at element %d of %s, want one that begins at a whole byte: %w", op, skip, c.t.describe(), ErrUnsupported)
+		return fmt.Errorf("%s: got a view that begins at element %d of %s, want one that begins at a whole byte: %w", op, skip, c.t.describe(), ErrLayout)
 	}
 	return c.hold(op, c.t.start+c.t.first+bits/8, c.t.dt, l)
 }

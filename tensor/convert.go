@@ -40,7 +40,7 @@ func Float64s(x *Tensor) ([]float64, error) { return floats[float64]("float64s",
 
 func floats[F float32 | float64](op string, x *Tensor) ([]F, error) {
 	if x == nil || x.buf == nil {
-		return nil, errNil(op)
+		return nil, errNil(op, x)
 	}
 	small := smallFloats[x.dt]
 	if small == nil && !x.dt.IsInt() && x.dt != dtype.Bool && (!x.dt.IsFloat() || x.dt.Size() < 2) {

@@ -48,7 +48,7 @@ func TestFloat32s(t *testing.T) {
 	}
 	release(t, x)
 	wantErr(t, "released", second(Float32s(x)), ErrReleased)
-	wantErr(t, "none", second(Float32s(nil)), ErrReleased)
+	wantErr(t, "none", second(Float32s(nil)), ErrNoTensor)
 	for _, dt := range []dtype.DType{dtype.C64, dtype.C32, dtype.Opaque} {
 		c := ok(New(dt, shape.MustOf(1)))(t)
 		wantErr(t, dt.String(), second(Float32s(c)), ErrDType)

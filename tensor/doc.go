@@ -26,7 +26,7 @@
 // # Concurrency
 //
 // All methods and functions may be called from any goroutine. Release of a tensor that another goroutine uses ends the
-// tensor now and frees the bytes when that use ends. A View, a [Bytes] and a [Taken] belong to one goroutine.
+// tensor now and frees the bytes when that use ends. A View, a [Bytes] and a [Taken] belong to one goroutine, and are not copied.
 //
 // # Errors
 //

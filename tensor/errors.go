@@ -11,7 +11,7 @@ import (
 
 // The kinds of error of the whole module. Test for them with errors.Is.
 var (
-	ErrShape    = shape.ErrShape     // a shape or layout does not fit
+	ErrShape    = shape.ErrShape     // a shape, size or place does not fit
 	ErrDType    = dtype.ErrDType     // an element type does not fit
 	ErrLimit    = memory.ErrLimit    // no memory left under the limit, or none left at all
 	ErrReleased = memory.ErrReleased // the tensor was released
@@ -22,6 +22,14 @@ var (
 	ErrPartlyWritten = errors.New("failed after the first write") // donated and reused operands are dead
 	ErrUnsupported   = dtype.ErrUnsupported                       // legal, but not supported
 	ErrCorrupt       = errors.New("corrupt data")
+	// ErrNoTensor: a nil *Tensor, such as a map has for a name that it does not know, or a zero Tensor.
+	ErrNoTensor = errors.New("no tensor")
+	// ErrLayout: the elements do not lie as needed: with gaps, in another order, two in one byte, or at an unaligned address.
+	// A copy does.
+	ErrLayout = errors.New("layout does not fit")
+	// ErrNotReusable: a tensor was given up to an operation that cannot put a result in its bytes. Reuse lets the operation
+	// take other bytes.
+	ErrNotReusable = errors.New("bytes cannot be reused")
 )
 
 // refusal words the error with which a handle refused op.

@@ -26,7 +26,7 @@ const (
 // Export is for packages that describe tensors to other languages. Programs use package dlpack.
 func (t *Tensor) Export(kind ExportKind) (shown unsafe.Pointer, err error) {
 	if t == nil || t.buf == nil {
-		return nil, errNil("export")
+		return nil, errNil("export", t)
 	}
 	switch {
 	case kind == ReadOnlyExport:

@@ -8,7 +8,7 @@ import "github.com/tenure-go/tenure/memory"
 func (t *Tensor) Contiguous() (c *Tensor, copied bool, err error) {
 	const op = "contiguous"
 	if t == nil || t.buf == nil {
-		return nil, false, errNil(op)
+		return nil, false, errNil(op, t)
 	}
 	if t.layout.IsContiguous() {
 		c, err = t.derive(op, AlwaysCopy, same)
@@ -31,7 +31,7 @@ func (t *Tensor) CopyTo(src memory.Source) (*Tensor, error) {
 func (t *Tensor) copied(make func() (*Tensor, error)) (*Tensor, error) {
 	const op = "copy"
 	if t == nil || t.buf == nil {
-		return nil, errNil(op)
+		return nil, errNil(op, t)
 	}
 	if err := t.use(); err != nil {
 		return nil, t.refusal(op, err)

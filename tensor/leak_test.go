@@ -56,7 +56,7 @@ func TestViewKeepsItsTensor(t *testing.T) {
 	if got := memory.Stats().Leaks; got != before || v.Data[2] != 3 {
 		t.Errorf("got %d leaks more and data %v, want none and 1 2 3", got-before, v.Data)
 	}
-	y := v.use.t
+	y := v.turn.t
 	v.Release()
 	release(t, y)
 }

@@ -50,7 +50,7 @@ func Nested[S any](x *Tensor) (S, error) {
 	const op = "nested"
 	var nested S
 	if x == nil || x.buf == nil {
-		return nested, errNil(op)
+		return nested, errNil(op, x)
 	}
 	to := reflect.TypeFor[S]()
 	dt, rank := nestedType(to)

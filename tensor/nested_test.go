@@ -88,7 +88,7 @@ func TestNestedRefuses(t *testing.T) {
 		"another type":     {second(Nested[[][]float32](x)), ErrDType, "[][]float32"},
 		"arrays":           {second(Nested[[][1]int32](x)), ErrDType, "[][1]int32"},
 		"an interface":     {second(Nested[any](x)), ErrDType, "interface"},
-		"no tensor at all": {second(Nested[[]int32](nil)), ErrReleased, "nested"},
+		"no tensor at all": {second(Nested[[]int32](nil)), ErrNoTensor, "nested"},
 	} {
 		wantErr(t, what, c.err, c.kind)
 		if !strings.Contains(fmt.Sprint(c.err), c.text) {

@@ -21,7 +21,7 @@ func (t *Tensor) IsExclusive() bool {
 func (t *Tensor) WhyNotWritable() error {
 	const op = "write"
 	if t == nil || t.buf == nil {
-		return errNil(op)
+		return errNil(op, t)
 	}
 	if err := t.h.Err(); err != nil {
 		return t.refusal(op, err)
@@ -60,7 +60,7 @@ func (t *Tensor) WhyNotDonatable() error {
 // [0,...,0] begins. It fails with ErrShared unless the tensor is exclusive; then it stays as it was.
 func (t *Tensor) TakeBuffer() (buf *memory.Buffer, offset int, err error) {
 	if t == nil || t.buf == nil {
-		return nil, 0, errNil(takeBuffer.name)
+		return nil, 0, errNil(takeBuffer.name, t)
 	}
 	c := claim{t: t, sem: DonateInput}
 	if err := c.acquire(); err != nil {
@@ -82,7 +82,7 @@ var takeBuffer = NewOperation("take buffer")
 func (t *Tensor) Hold() (buf *memory.Buffer, offset int, err error) {
 	const op = "hold"
 	if t == nil || t.buf == nil {
-		return nil, 0, errNil(op)
+		return nil, 0, errNil(op, t)
 	}
 	if err := t.use(); err != nil {
 		return nil, 0, t.refusal(op, err)

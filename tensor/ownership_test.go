@@ -29,7 +29,7 @@ func TestWhyNotDonatable(t *testing.T) {
 	check("viewed", x, ErrShared, "2 holders")
 	release(t, x)
 	check("released", x, ErrReleased, "released")
-	check("a small rest", view, ErrShape, "pin the rest")
+	check("a small rest", view, ErrNotReusable, "pin the rest")
 	if !view.IsExclusive() {
 		t.Error("a small rest may be written by its owner")
 	}
@@ -38,7 +38,7 @@ func TestWhyNotDonatable(t *testing.T) {
 	row := ok(vector(t, 1, 2).Donate().Reshape(1, 2))(t)
 	wide := ok(row.Broadcast(3, 2))(t)
 	release(t, row)
-	check("broadcast", wide, ErrShape, "share a byte")
+	check("broadcast", wide, ErrLayout, "share a byte")
 	release(t, wide)
 
 	borrowed := ok(Wrap([]int32{1, 2}, 2))(t)
@@ -52,7 +52,7 @@ func TestWhyNotDonatable(t *testing.T) {
 	check("exported", y, ErrShared, "1 export is out")
 	y.h.EndExport()
 	release(t, y)
-	check("nil", nil, ErrReleased, "no tensor")
+	check("nil", nil, ErrNoTensor, "no tensor")
 }
 
 // One clone that came and went must not forbid reuse for ever.
@@ -101,7 +101,7 @@ func TestTakeBuffer(t *testing.T) {
 		t.Errorf("a tensor of the buffer: %v", y.WhyNotWritable())
 	}
 	release(t, y)
-	if _, _, err := (*Tensor)(nil).TakeBuffer(); !errors.Is(err, ErrReleased) {
+	if _, _, err := (*Tensor)(nil).TakeBuffer(); !errors.Is(err, ErrNoTensor) {
 		t.Errorf("nil: got %v", err)
 	}
 }

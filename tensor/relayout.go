@@ -128,7 +128,7 @@ func reshaped(dims []int) relayout {
 			return nil, 0, fmt.Errorf("%s: got shape %s with %d elements for %s, want %d: %w", op, s, s.NumElements(), from, from.NumElements(), ErrShape)
 		}
 		if !l.IsContiguous() {
-			return nil, 0, fmt.Errorf("%s: got %s, want a contiguous layout (see Contiguous): %w", op, l, ErrShape)
+			return nil, 0, fmt.Errorf("%s: got %s, want a contiguous layout (see Contiguous): %w", op, l, ErrLayout)
 		}
 		return shape.RowMajor(s), 0, nil
 	}

@@ -65,7 +65,7 @@ func ofStrings(op string, width int, values []string, dims []int) (*Tensor, erro
 func Strings(x *Tensor) ([]string, error) {
 	const op = "strings"
 	if x == nil || x.buf == nil {
-		return nil, errNil(op)
+		return nil, errNil(op, x)
 	}
 	rank := x.Shape().Rank()
 	if x.dt != dtype.U8 {

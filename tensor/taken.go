@@ -79,11 +79,15 @@ func (k *Taken) Begin(op *Operation, operands ...Operand) error {
 	}
 	k.op, k.claims = op, k.few[:0]
 	for i, o := range operands {
-		if o == nil || o.Tensor() == nil || o.Tensor().buf == nil {
-			k.Clear()
-			return errNil(op.name + ": " + op.operand(i))
+		var t *Tensor
+		if o != nil {
+			t = o.Tensor()
 		}
-		k.claims = append(k.claims, claim{t: o.Tensor(), sem: o.Semantics()})
+		if t == nil || t.buf == nil {
+			k.Clear()
+			return errNil(op.name+": "+op.operand(i), t)
+		}
+		k.claims = append(k.claims, claim{t: t, sem: o.Semantics()})
 	}
 	if err := k.checkTwice(); err != nil {
 		return err
@@ -144,7 +148,7 @@ func (t *Tensor) whyNoPlace(op string) error {
 		return t.overlapError(op)
 	case t.pins():
 		return fmt.Errorf("%s: %s is a view of %d bytes of a buffer of %d, want at least half (in place it would pin the rest): %w",
-			op, t.describe(), t.size, t.buf.Len(), ErrShape)
+			op, t.describe(), t.size, t.buf.Len(), ErrNotReusable)
 	}
 	return nil
 }

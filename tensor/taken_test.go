@@ -154,8 +154,8 @@ func TestDonationOfARestIsRefused(t *testing.T) {
 		t.Errorf("moved view: %v", rest.WhyNotWritable())
 	}
 	_, err := negate(rest.Donate())
-	if !errors.Is(err, ErrShape) || !strings.Contains(err.Error(), "view of 8 bytes of a buffer of 20") {
-		t.Errorf("got %v, want ErrShape with both sizes", err)
+	if !errors.Is(err, ErrNotReusable) || !strings.Contains(err.Error(), "view of 8 bytes of a buffer of 20") {
+		t.Errorf("got %v, want ErrNotReusable with both sizes", err)
 	}
 	at := address(rest)
 	y := ok(negate(rest.Reuse()))(t)
@@ -180,8 +180,8 @@ func TestDonationOfOverlappingElementsIsRefused(t *testing.T) {
 	if wide.IsExclusive() {
 		t.Error("a broadcast is exclusive")
 	}
-	wantErr(t, "why", wide.WhyNotWritable(), ErrShape)
-	wantErr(t, "donate", second(Take("negate", wide.Donate())), ErrShape)
+	wantErr(t, "why", wide.WhyNotWritable(), ErrLayout)
+	wantErr(t, "donate", second(Take("negate", wide.Donate())), ErrLayout)
 	k := ok(Take("negate", wide.Reuse()))(t)
 	if k.InPlace(0) {
 		t.Error("a broadcast may be overwritten")
@@ -435,7 +435,7 @@ func TestOperationNamesItsOperands(t *testing.T) {
 		{[]Operand{x, w.Donate()}, "join: right: i32[1]: bytes are shared: the bytes are imported"},
 		{[]Operand{w.Donate()}, "join: left: i32[1]: bytes are shared: the bytes are imported"},
 		{[]Operand{x.Donate(), x}, "join: i32[2] is donated as left and listed again as right, want it listed once: bytes are shared"},
-		{[]Operand{x, nil}, "join: right: got no tensor: already released"},
+		{[]Operand{x, nil}, "join: right: got no tensor: the *Tensor is nil"},
 		{[]Operand{x, x, w.Donate()}, "join: operand 2: i32[1]: bytes are shared: the bytes are imported"},
 	} {
 		if err := new(Taken).Begin(op, c.operands...); err == nil || err.Error() != c.want {

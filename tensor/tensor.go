@@ -32,7 +32,7 @@ func place(op string, dt dtype.DType, l *shape.Layout, offset, room int) (start,
 	each := dt.Size()
 	if each == 0 { // packed: elements have no byte of their own, so they must lie one after the other
 		if !l.IsContiguous() {
-			return 0, 0, 0, fmt.Errorf("%s: got layout %s of %s, want a contiguous one, because its elements are packed: %w", op, l, dt, ErrUnsupported)
+			return 0, 0, 0, fmt.Errorf("%s: got layout %s of %s, want a contiguous one, because its elements are packed: %w", op, l, dt, ErrLayout)
 		}
 		size, err = dt.ByteLen(l.Shape().NumElements())
 		if err != nil {
@@ -77,7 +77,7 @@ func (t *Tensor) NumBytes() int { return t.size }
 // is ErrReleased, a call after a donation ErrDonated.
 func (t *Tensor) Release() error {
 	if t == nil || t.buf == nil {
-		return errNil("release")
+		return errNil("release", t)
 	}
 	err := t.h.Release()
 	runtime.KeepAlive(t)
@@ -110,7 +110,13 @@ func (t *Tensor) Holders() int {
 }
 
 func (t *Tensor) overlapError(op string) error {
-	return fmt.Errorf("%s: got %s%s, want a layout in which no two elements share a byte: %w", op, t.dt, t.layout, ErrShape)
+	return fmt.Errorf("%s: got %s%s, want a layout in which no two elements share a byte: %w", op, t.dt, t.layout, ErrLayout)
 }
 
-func errNil(op string) error { return fmt.Errorf("%s: got no tensor: %w", op, ErrReleased) }
+// errNil is the error of an operation that got a tensor without bytes.
+func errNil(op string, t *Tensor) error {
+	if t == nil {
+		return fmt.Errorf("%s: got %w: the *Tensor is nil", op, ErrNoTensor)
+	}
+	return fmt.Errorf("%s: got %w: it is the zero Tensor, want one that a function made", op, ErrNoTensor)
+}

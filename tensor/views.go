@@ -125,7 +125,7 @@ func (r Reused) Unsqueeze(axes ...int) (*Tensor, error) {
 // derive makes the view of t that to describes and, if t is given up, ends t.
 func (t *Tensor) derive(op string, sem CopySemantics, to relayout) (*Tensor, error) {
 	if t == nil || t.buf == nil {
-		return nil, errNil(op)
+		return nil, errNil(op, t)
 	}
 	c := claim{t: t, sem: sem}
 	if err := c.acquire(); err != nil {

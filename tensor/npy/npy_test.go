@@ -347,7 +347,7 @@ func TestWriteWidensWhatNumpyLacks(t *testing.T) {
 	x := ok(tensor.Of([]float32{1}))(t)
 	_ = x.Release()
 	wantError(t, "released", Write(io.Discard, x), tensor.ErrReleased, "npy: write")
-	wantError(t, "none", Write(io.Discard, nil), tensor.ErrReleased, "no tensor")
+	wantError(t, "none", Write(io.Discard, nil), tensor.ErrNoTensor, "no tensor")
 }
 
 func TestWriteOfAView(t *testing.T) {

@@ -66,7 +66,7 @@ func encoded(x *tensor.Tensor) (*tensor.Tensor, error) {
 // WriteStrings writes the strings that x holds (see [tensor.OfStrings]) as one array of numpy's byte strings, S: bytes as they are.
 func WriteStrings(w io.Writer, x *tensor.Tensor) error {
 	if x == nil {
-		return fmt.Errorf("npy: write: got no tensor: %w", tensor.ErrReleased)
+		return fmt.Errorf("npy: write: got %w", tensor.ErrNoTensor)
 	}
 	sizes := x.Shape().Sizes()
 	rank := len(sizes)

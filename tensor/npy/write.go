@@ -14,7 +14,7 @@ import (
 // Write writes x as one array.
 func Write(w io.Writer, x *tensor.Tensor) error {
 	if x == nil {
-		return fmt.Errorf("npy: write: got no tensor: %w", tensor.ErrReleased)
+		return fmt.Errorf("npy: write: got %w", tensor.ErrNoTensor)
 	}
 	descr, ok := formatDescr(x.DType())
 	if !ok {

@@ -304,7 +304,7 @@ func TestWriteRefuses(t *testing.T) {
 		{ErrName, []Entry{{"x", x}, {"x", x}}},
 		{ErrName, []Entry{{"__metadata__", x}}},
 		{ErrName, []Entry{{"\xff", x}}},
-		{tensor.ErrReleased, []Entry{{"x", nil}}},
+		{tensor.ErrNoTensor, []Entry{{"x", nil}}},
 		{tensor.ErrUnsupported, []Entry{{"c", c}}},
 	} {
 		var out bytes.Buffer

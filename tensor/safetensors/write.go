@@ -85,7 +85,7 @@ func (e Entry) check() error {
 	case !utf8.ValidString(e.Name):
 		return fmt.Errorf("safetensors: write: got the name %q, want UTF-8: %w", e.Name, ErrName)
 	case e.Tensor == nil:
-		return fmt.Errorf("safetensors: write: %q: got no tensor: %w", e.Name, tensor.ErrReleased)
+		return fmt.Errorf("safetensors: write: %q: got %w", e.Name, tensor.ErrNoTensor)
 	case names[e.Tensor.DType()] == "":
 		return fmt.Errorf("safetensors: write: %q: got elements of %s, want a type that the format has: %w", e.Name, e.Tensor.DType(), tensor.ErrUnsupported)
 	}
