@@ -5,7 +5,10 @@ from __future__ import annotations
 import bisect
 import os
 import secrets
-from typing import Dict, List, Optional, Tuple
+import weakref
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
 
 from . import crash, memfd, wire
 
@@ -19,9 +22,10 @@ def _up(n: int, step: int) -> int:
 
 
 class Block:
-    """Bytes of one tensor. `refs` counts the leases and tickets on it, `held` says whether the owner still has it."""
+    """Bytes of one tensor. `refs` counts the leases and tickets on it, `held` says whether the owner still has it, and `hold` leads to the
+    array that it has."""
 
-    __slots__ = ("arena", "bytes", "generation", "held", "offset", "refs", "room", "state")
+    __slots__ = ("arena", "bytes", "generation", "held", "hold", "offset", "refs", "room", "state")
 
     def __init__(self, arena: "Arena", offset: int, size: int, room: int, generation: int) -> None:
         self.arena = arena
@@ -31,6 +35,7 @@ class Block:
         self.generation = generation
         self.refs = 0
         self.held = True
+        self.hold: Optional["weakref.ref[np.ndarray[Any, Any]]"] = None
         self.state = OWNED
 
 
@@ -46,11 +51,14 @@ class Arena:
         self.blocks: Dict[int, Block] = {}
         self.peers: Dict[int, bool] = {}
         """Connections that were told of it, and whether they have mapped it."""
+        self._starts: List[int] = []
+        """Offsets of the blocks, in order."""
         self._free: List[Tuple[int, int]] = [(0, size)]
         self._generation = 0
         self.fd = -1
         self.fd = memfd.create(f"tenure:{instance.hex()[:8]}:{number}", size)
         self.view = memfd.populate(self.fd, size)
+        self.address: int = np.asarray(self.view).__array_interface__["data"][0]
         memfd.seal(self.fd)
         crash.at(1)
 
@@ -67,15 +75,23 @@ class Arena:
             self._generation += 1
             block = Block(self, at, size, room, self._generation & 0xFFFFFFFF)
             self.blocks[at] = block
+            bisect.insort(self._starts, at)
             self.used += room
             crash.at(3)
             return block
         return None
 
+    def at(self, address: int) -> Optional[Block]:
+        """The block at an address of this process, if there is one."""
+        i = bisect.bisect(self._starts, address - self.address)
+        block = self.blocks[self._starts[i - 1]] if i else None
+        return block if block is not None and address - self.address < block.offset + block.bytes else None
+
     def free(self, block: Block) -> None:
         """Gives a block's room back."""
         block.state = FREE
         del self.blocks[block.offset]
+        del self._starts[bisect.bisect_left(self._starts, block.offset)]
         self.used -= block.room
         start, length = block.offset, block.room
         i = bisect.bisect(self._free, (start, 0))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterable, List, Op
 
 import numpy as np
 
-from . import arena, crash, dlpack, dtypes, memfd, process, service, wire
+from . import arena, crash, dlpack, dtypes, foreign, memfd, process, service, wire
 from .arena import Arena, Block
 from .errors import ClosedError, Error, LimitError
 from .lending import Inline, Prepared
@@ -116,10 +116,16 @@ class Owner:
         return made
 
     def copy(self, source: Any) -> Array:
-        """A writable copy of an array in shared memory, which can then be offered to many without another copy. Counted in the state."""
-        source = np.asarray(source)
-        made = self.empty(source.shape, source.dtype.newbyteorder("="))
-        made[...] = source
+        """A writable copy of an array of any library in shared memory, which can then be offered to many without another copy. Counted in the
+        state."""
+        given = foreign.given(source, "copy")
+        if given.dtype.numpy is None:
+            raise given.dtype.missing()
+        made = self.empty(given.shape, given.dtype.numpy)
+        if given.packed:
+            made[...] = dtypes.unpack(given.array, given.dtype, given.shape)
+        else:
+            made.view(given.array.dtype.newbyteorder("="))[...] = given.array
         with self._table.lock:
             self._copied += made.nbytes
         return made
@@ -138,6 +144,7 @@ class Owner:
         base = bytes_of(block.arena.view[block.offset : block.offset + block.bytes])
         hold = Hold(base, self._on_dropped, block)
         self._holds[hold.key] = hold
+        block.hold = hold
         return block, base
 
     def _on_dropped(self, hold: Hold, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
@@ -154,7 +161,9 @@ class Owner:
     def _drain(self) -> None:
         """Under the lock."""
         while self._dropped:
-            self._table.let_go(self._dropped.popleft().block)
+            block = self._dropped.popleft().block
+            block.hold = None
+            self._table.let_go(block)
 
     def _place(self, size: int) -> Block:
         """A block, in what is there, in a new arena, or in what comes back."""
@@ -238,6 +247,7 @@ class Owner:
     # --- offers ---
 
     def _find(self, array: Array) -> Optional[Hold]:
+        """The hold of the block that an array lies in. Other libraries' views of it lead nowhere, so their address is what tells."""
         base: Any = array
         while isinstance(base, (np.ndarray, memoryview)):
             if isinstance(base, memoryview):
@@ -247,49 +257,58 @@ class Owner:
             if hold is not None and hold() is base:
                 return hold
             base = base.base
+        return None if base is None or isinstance(base, memfd.Memory) else self._find_at(array)
+
+    def _find_at(self, array: Array) -> Optional[Hold]:
+        if not array.size:
+            return None
+        low, high = foreign.bounds(array.shape, array.strides, array.itemsize)
+        at = array.__array_interface__["data"][0] + low
+        with self._table.lock:
+            for a in self._table.arenas.values():
+                if a.address <= at < a.address + a.size:
+                    block = a.at(at)
+                    hold = None if block is None else block.hold
+                    if isinstance(hold, Hold) and at + high - low <= hold.address + hold.block.bytes and hold() is not None:
+                        return hold
         return None
 
     def _prepare(self, source: Any, label: bytes, copy: bool, what: str) -> Prepared:
         self._check(what)
-        array: Array = np.asarray(source)
-        if array.ndim > wire.MAX_RANK:
-            raise ValueError(f"{what}: got rank {array.ndim}, want at most {wire.MAX_RANK}")
-        of = dtypes.from_numpy(array.dtype.newbyteorder("="))
-        hold = None if of.packed or not array.dtype.isnative else self._find(array)
-        if hold is not None and array.size and not any(s % array.itemsize for s in array.strides):
-            return self._in_place(array, of, hold, label)
+        array, of, shape, packed = given = foreign.given(source, what)
+        if len(shape) > wire.MAX_RANK:
+            raise ValueError(f"{what}: got rank {len(shape)}, want at most {wire.MAX_RANK}")
+        hold = None if of.packed != packed or not array.dtype.isnative else self._find(array)
+        kept = None if hold is None else hold()
+        if hold is not None and kept is not None and array.size and not any(s % array.itemsize for s in array.strides):
+            return self._in_place(given, hold, kept, label)
         if not copy and array.size:  # no bytes lie nowhere
             raise Error(f"{what}: got an array outside this owner's memory, want one made by empty or copy")
-        rows = wire.rows(array.shape)
-        packed = of.packed
-        size = dtypes.packed_size(array.size, of.bits) if packed else array.nbytes
-        if size <= _SMALL:
-            data = dtypes.pack(array, of).tobytes() if packed else array.astype(array.dtype.newbyteorder("="), copy=False).tobytes()
-            return Prepared(Inline(wire.form(of, True, 0, array.shape, rows), label, data), None)
-        block, base = self._alloc(size)
-        if packed:
-            base[:] = dtypes.pack(array, of)
-        else:
-            np.ndarray(array.shape, of.numpy, base)[...] = array
+        if of.packed and not packed:
+            array, packed = dtypes.pack(array, of), True
+        if array.nbytes <= _SMALL:
+            data = array.astype(array.dtype.newbyteorder("="), copy=False).tobytes()
+            return Prepared(Inline(wire.form(of, True, 0, shape, wire.rows(shape)), label, data), None)
+        block, base = self._alloc(array.nbytes)
+        np.ndarray(array.shape, array.dtype.newbyteorder("="), base)[...] = array
         base.flags.writeable = False
         with self._table.lock:
-            self._copied += size
-        return Prepared(Item(block, wire.form(of, False, 0, array.shape, rows), label), base)
+            self._copied += array.nbytes
+        return Prepared(Item(block, wire.form(of, False, 0, shape, wire.rows(shape)), label), base)
 
-    def _in_place(self, array: Array, of: dtypes.DType, hold: Hold, label: bytes) -> Prepared:
+    def _in_place(self, given: foreign.Given, hold: Hold, kept: Array, label: bytes) -> Prepared:
+        array, of, shape, packed = given
         base: Any = array
         while isinstance(base, np.ndarray):  # what was offered is nobody's to write any more
             base.flags.writeable = False
             base = base.base
-        kept = hold()
-        if kept is not None:
-            kept.flags.writeable = False
+        kept.flags.writeable = False
         made = None if hold.made is None else hold.made()
         if made is not None:
             made.flags.writeable = False
         first = array.__array_interface__["data"][0] - hold.address
-        strides = tuple(s // array.itemsize for s in array.strides)
-        return Prepared(Item(hold.block, wire.form(of, False, first, array.shape, strides), label), kept)
+        strides = wire.rows(shape) if packed else tuple(s // array.itemsize for s in array.strides)
+        return Prepared(Item(hold.block, wire.form(of, False, first, shape, strides), label), kept)
 
     # --- names ---
 

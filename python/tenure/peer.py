@@ -120,8 +120,9 @@ class Peer(Link):
     # --- offering ---
 
     def offer(self, array: Any, label: str = "", *, wait: bool = True, timeout: Optional[float] = None, copy: bool = True) -> None:
-        """Offers an array. One made by `Owner.empty` goes as it lies, and is read-only from then on; any other is copied into shared memory
-        (or, up to 16 KiB, into the message), which copy=False makes an error. Without credit it waits, or raises CreditError."""
+        """Offers an array of numpy or of any library that speaks DLPack. One that lies in memory of `Owner.empty`, also a view that another
+        library has of it, goes as it lies, and nobody may write it from then on; any other is copied into shared memory (or, up to 16 KiB,
+        into the message), which copy=False makes an error. Without credit it waits, or raises CreditError."""
         self._check_open("offer")
         self._lending.offer(self.owner._prepare(array, wire.label(label), copy, "offer"), wait, timeout)
 
