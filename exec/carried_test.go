@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/plan/check"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -185,6 +188,16 @@ var passedOn = map[string]string{
 		%e = add(%d, %b)
 		return %a, %b, %e
 	}`,
+	"a stack of no rounds has the sizes that are declared": `func @f(%x: f32[4,6]) -> (i64[?,?,?], i64[?,?], i64[?]) {
+		HEAD
+		%s, %k = loop(@i64_0, _) (%i: i64[], %c: bool[]) {
+			%c2 = copy(%c)
+			return %c2, %m, %v
+		} {parts = [2, 5, 3, 1, -1]}
+		%z = shape(%s)
+		%zz = concat(%z, @one) {axis = 0}
+		return %s, %k, %zz
+	}`,
 	"a size in the last of many loops": `func @f(%x: f32[3]) -> (f32[3]) {
 		weight @i64_1: i64[]
 		weight @three: i64[1]
@@ -231,6 +244,62 @@ func TestPassedOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(6) {
 				runBoth(t, parse(t, strings.Replace(text, "HEAD", heads, 1)), seed)
+			}
+		})
+	}
+}
+
+// What a plan says of values without a size is proved in loops too.
+func TestPassedOnIsProved(t *testing.T) {
+	const text = `func @f(%x: f32[4,6]) -> (i64[?], f32[3]) {
+		HEAD
+		%o = neg(%v)
+		%r, %s = loop(@i64_2, _, %v, @w) (%i: i64[], %c: bool[], %a: i64[?], %b: f32[?]) {
+			%c2 = copy(%c)
+			%d = add(%a, %o)
+			%e = neg(%d)
+			%g = neg(%b)
+			%h: f32[3] = reshape(%g, @three)
+			return %c2, %e, %h
+		}
+		%u = neg(%s)
+		return %r, %u
+	}`
+	head := strings.Replace(heads, "%n =", "weight @w: f32[3]\nweight @three: i64[1]\n%n =", 1)
+	for _, c := range []struct {
+		name string
+		want check.Rule // "" for a plan that holds
+		harm func(d *plan.Plan, at func(string) *plan.Value)
+	}{
+		{"as made", "", func(*plan.Plan, func(string) *plan.Value) {}},
+		{"what stands outside is given back in a round", check.Read, func(d *plan.Plan, at func(string) *plan.Value) {
+			at("o").End -= 2 // its reader in the round has ended; the next round reads it again
+		}},
+		{"what is carried is given back in a round", check.Read, func(d *plan.Plan, at func(string) *plan.Value) { at("a").End -= 2 }},
+		{"what a round carries on is given back before the round ends", check.Branch, func(d *plan.Plan, at func(string) *plan.Value) {
+			at("e").End = at("e").Start + 1
+		}},
+		{"a result over what a round computes", check.Branch, func(d *plan.Plan, at func(string) *plan.Value) {
+			at("s").Offset = at("c2").Offset
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := parse(t, strings.Replace(text, "HEAD", head, 1))
+			weights := weightsFor(p)
+			weights["w"] = make([]byte, 12)
+			exe, err := exec.Compile(context.Background(), p, weights, exec.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := *exe.Plan
+			d.Values = slices.Clone(d.Values)
+			c.harm(&d, func(name string) *plan.Value {
+				return &d.Values[slices.IndexFunc(d.Values, func(v plan.Value) bool { return v.Name == name })]
+			})
+			var fault *check.Violation
+			err = check.Check(p, &d, weights)
+			if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &fault) || fault.Rule != c.want) {
+				t.Fatalf("got %v, want a violation of rule %q", err, c.want)
 			}
 		})
 	}

@@ -140,6 +140,7 @@ func readIn(b *ir.Block, v *ir.Value) bool {
 
 // loop is where everything lies that a loop takes, carries and gives.
 type loop struct {
+	call         *ir.Call
 	limit, runs  ref // operands; space "" for an absent one
 	round, again ref // parameters
 	next         ref // the condition that the region gives
@@ -179,7 +180,7 @@ func (l *lowering) loop(c *ir.Call, at func(*ir.Value) (ref, error)) (*loop, err
 		return nil
 	}
 	region := c.Regions[0]
-	p := &loop{limit: find(arg(0)), runs: find(arg(1)), round: find(region.Params[ir.LoopRound]),
+	p := &loop{call: c, limit: find(arg(0)), runs: find(arg(1)), round: find(region.Params[ir.LoopRound]),
 		again: find(region.Params[ir.LoopRuns]), next: find(region.Results[0])}
 	carried, spare := len(region.Params)-ir.LoopArgs, len(l.dynamic)
 	for i, y := range region.Results[1:] {
@@ -421,11 +422,12 @@ func (r *Runner) push(s *looping, i int, part []byte) error {
 // endStack leaves the rounds that there were.
 func (r *Runner) endStack(s *looping, i int) error {
 	c := s.stacks[i]
-	typ := c.typ
-	if s.count > 0 {
-		typ = s.parts[i]
-	} else if typ.Shape == nil {
-		return fmt.Errorf("loop: got no round that gives a value of type %s, want one or a known rank: %w", typ, op.ErrUnsupported)
+	typ := s.parts[i]
+	if s.count == 0 {
+		var err error
+		if typ, err = s.call.EmptyPart(i); err != nil {
+			return err
+		}
 	}
 	t, err := stackOf(typ, int(s.count))
 	if err != nil {
@@ -434,13 +436,8 @@ func (r *Runner) endStack(s *looping, i int) error {
 	return r.dynamic[c.result.dynamic].cut(t)
 }
 
-// stackOf is the type of so many parts. Sizes that are not known are 0.
+// stackOf is the type of so many parts.
 func stackOf(part op.Type, rounds int) (op.Type, error) {
-	sizes := []int{rounds}
-	for _, d := range part.Shape.Dims() {
-		n, _ := d.Size()
-		sizes = append(sizes, n)
-	}
-	sh, err := shape.Of(sizes...)
+	sh, err := shape.Of(append([]int{rounds}, part.Shape.Sizes()...)...)
 	return op.Type{DType: part.DType, Shape: sh}, err
 }

@@ -153,11 +153,12 @@ func (f *frame) call(c *Call) error {
 func (f *frame) results(c *Call, in []op.Arg) ([]op.Arg, error) {
 	switch {
 	case c.Op.Branch:
+		if err := wantOne(c, in[0]); err != nil {
+			return nil, err
+		}
 		region := 1
-		for _, b := range in[0].Data {
-			if b != 0 {
-				region = 0
-			}
+		if in[0].Data[0] != 0 {
+			region = 0
 		}
 		return f.block(c.Regions[region])
 	case c.Op.Loop:
@@ -178,8 +179,21 @@ func (f *frame) results(c *Call, in []op.Arg) ([]op.Arg, error) {
 	return call.Out, nil
 }
 
+// wantOne checks that a condition or a limit that is not absent is one element.
+func wantOne(c *Call, x op.Arg) error {
+	if !x.IsZero() && x.Shape.NumElements() != 1 {
+		return fmt.Errorf("ir: %s: got %s as the condition or the limit, want one element: %w", c.where(), x.Type, shape.ErrShape)
+	}
+	return nil
+}
+
 // loop runs the region of a loop round by round.
 func (f *frame) loop(c *Call, in []op.Arg) ([]op.Arg, error) {
+	for _, x := range in[:min(LoopArgs, len(in))] {
+		if err := wantOne(c, x); err != nil {
+			return nil, err
+		}
+	}
 	region, carried := c.Regions[0], in[min(LoopArgs, len(in)):]
 	limit, runs := int64(math.MaxInt64), true
 	if len(in) > 0 && !in[0].IsZero() {
@@ -203,6 +217,9 @@ func (f *frame) loop(c *Call, in []op.Arg) ([]op.Arg, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := wantOne(c, out[0]); err != nil {
+			return nil, err
+		}
 		runs, carried = out[0].Data[0] != 0, out[1:1+len(carried)]
 		for i := range stacks {
 			stacks[i] = append(stacks[i], out[1+len(carried)+i])
@@ -213,7 +230,7 @@ func (f *frame) loop(c *Call, in []op.Arg) ([]op.Arg, error) {
 		results = append(results, newArg(x.Type, bytes.Clone(x.Data)))
 	}
 	for i, parts := range stacks {
-		x, err := stack(region.Results[1+len(carried)+i].Type, parts)
+		x, err := stack(c, i, parts)
 		if err != nil {
 			return nil, fmt.Errorf("ir: %s: %w", c.where(), err)
 		}
@@ -222,21 +239,18 @@ func (f *frame) loop(c *Call, in []op.Arg) ([]op.Arg, error) {
 	return results, nil
 }
 
-// stack joins what the rounds of a loop gave. Without a round, sizes that are
-// not known are 0.
-func stack(t op.Type, parts []op.Arg) (op.Arg, error) {
+// stack joins what the rounds of a loop gave.
+func stack(c *Call, i int, parts []op.Arg) (op.Arg, error) {
+	var t op.Type
 	if len(parts) > 0 {
 		t = parts[0].Type
+	} else {
+		var err error
+		if t, err = c.EmptyPart(i); err != nil {
+			return op.Arg{}, err
+		}
 	}
-	if t.Shape == nil {
-		return op.Arg{}, fmt.Errorf("got no round that gives a value of type %s, want one or a known rank: %w", t, op.ErrUnsupported)
-	}
-	sizes := []int{len(parts)}
-	for _, d := range t.Shape.Dims() {
-		n, _ := d.Size()
-		sizes = append(sizes, n)
-	}
-	s, err := shape.Of(sizes...)
+	s, err := shape.Of(append([]int{len(parts)}, t.Shape.Sizes()...)...)
 	if err != nil {
 		return op.Arg{}, err
 	}

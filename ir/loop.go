@@ -57,6 +57,41 @@ func (c *Call) loopArity() error {
 	return nil
 }
 
+// EmptyPart returns the type of the parts of a loop's stack i when no round
+// gave one: what is known of the region's result and, where that is nothing,
+// what the loop declares. Sizes that are not known either way are 0; a rank
+// that is not known is an error.
+func (c *Call) EmptyPart(i int) (op.Type, error) {
+	carried := max(0, len(c.Args)-LoopArgs)
+	t := c.Regions[0].Results[1+carried+i].Type
+	parts, err := op.LoopParts(c.Attrs.Ints("parts"), len(c.Results)-carried)
+	if err != nil {
+		return op.Type{}, err
+	}
+	declared := parts[i]
+	if t.Shape == nil && declared == nil {
+		return op.Type{}, fmt.Errorf("got no round that gives a value of type %s, want one or a known rank: %w", t, op.ErrUnsupported)
+	}
+	rank := len(declared)
+	if t.Shape != nil {
+		rank = t.Shape.Rank()
+	}
+	sizes := make([]int, rank)
+	for axis := range sizes {
+		if len(declared) == rank {
+			sizes[axis] = int(max(0, declared[axis]))
+		}
+		if t.Shape == nil {
+			continue
+		}
+		if n, ok := t.Shape.Dim(axis).Size(); ok {
+			sizes[axis] = n
+		}
+	}
+	s, err := shape.Of(sizes...)
+	return op.Type{DType: t.DType, Shape: s}, err
+}
+
 // deepLoops is how many loops inside each other are inferred round by round:
 // each may double the work.
 const deepLoops = 3

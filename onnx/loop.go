@@ -108,12 +108,41 @@ func (n *node) finishLoop(r *round, args []*ir.Value, results int) []*ir.Value {
 	}
 	outputs := make([]string, results)
 	copy(outputs, n.proto.outputs)
+	parts := r.parts(results - max(0, len(args)-ir.LoopArgs))
 	var values []*ir.Value
 	n.bind(outputs, func(names []string) []*ir.Value {
-		values = n.emit("loop", args, nil, names, r.block)
+		values = n.emit("loop", args, parts, names, r.block)
 		return values
 	})
 	return values
+}
+
+// parts says what the body declares of its last outputs, which are stacked: it
+// decides the shape of a stack of no rounds where nothing else does.
+func (r *round) parts(stacks int) op.Attrs {
+	var list []int64
+	wanted, first := false, len(r.body.outputs)-max(stacks, 0)
+	for i := range r.body.outputs[first:] {
+		t, _, err := typeOf(&r.body.outputs[first+i], shape.Unknown)
+		if err != nil || t.Shape == nil {
+			list = append(list, -1) // nothing, or what is compared elsewhere
+			continue
+		}
+		given := r.block.Results[len(r.block.Results)-stacks+i]
+		wanted = wanted || !given.Type.IsStatic()
+		list = append(list, int64(t.Shape.Rank()))
+		for axis := range t.Shape.Rank() {
+			size, ok := t.Shape.Dim(axis).Size()
+			if !ok {
+				size = -1
+			}
+			list = append(list, int64(size))
+		}
+	}
+	if !wanted {
+		return nil
+	}
+	return op.Attrs{{Name: "parts", Value: list}}
 }
 
 // scan is what the attributes of a Scan say.
@@ -225,7 +254,7 @@ func (n *node) finishScan(s *scan, r *round, args []*ir.Value) {
 			names[i] = n.valueName(out)
 		}
 	}
-	values := n.emit("loop", args, nil, names, r.block)
+	values := n.emit("loop", args, r.parts(len(names)-s.states), names, r.block)
 	for i, v := range values {
 		if v == nil || n.err != nil {
 			continue

@@ -13,7 +13,7 @@ var controlOps = []*Def{{
 	Infer: inferIf, Alias: Fresh(),
 }, {
 	Name: "loop", ONNX: "Loop", Doc: "what a region, run at most so many times and while its condition holds, carries to the end, and stacks of what else each round gives",
-	MaxArgs: Variadic, MaxResults: Variadic, Regions: 1, Loop: true,
+	MaxArgs: Variadic, MaxResults: Variadic, Regions: 1, Loop: true, Attrs: []AttrDef{intsAttr("parts")},
 	Infer: inferLoop, Alias: Fresh(),
 }}
 
@@ -37,6 +37,9 @@ func inferLoop(s *Sig) error {
 	if body[0].DType != dtype.Bool {
 		return badDType("region 0: got %s as its condition, want bool", body[0])
 	}
+	if _, err := LoopParts(s.Ints("parts"), len(s.Results)-carried); err != nil {
+		return err
+	}
 	for i, t := range body[1:] {
 		if t.IsZero() {
 			return badDType("region 0: got no type for result %d", i+1)
@@ -58,6 +61,36 @@ func inferLoop(s *Sig) error {
 		s.Results[i] = joined
 	}
 	return nil
+}
+
+// LoopParts reads the attribute "parts" of a loop: for each of its stacks the
+// rank of what a round gives, then its sizes, -1 for what is not declared. It
+// decides the shape of a stack of no rounds where nothing else does. It returns
+// the sizes, nil for a rank that is not declared.
+func LoopParts(list []int64, stacks int) ([][]int64, error) {
+	parts := make([][]int64, stacks)
+	if len(list) == 0 {
+		return parts, nil
+	}
+	for i := range parts {
+		if len(list) == 0 || list[0] < -1 || list[0] > MaxRank-1 || int(max(list[0], 0)) > len(list)-1 {
+			return nil, badShape("parts: got no rank of stack %d with its sizes, want -1 to %d", i, MaxRank-1)
+		}
+		rank := list[0]
+		if list = list[1:]; rank < 0 {
+			continue
+		}
+		parts[i], list = list[:rank:rank], list[rank:]
+		for _, n := range parts[i] {
+			if n < -1 || n > maxSize {
+				return nil, badShape("parts: got size %d of stack %d, want -1 to %d", n, i, int64(maxSize))
+			}
+		}
+	}
+	if len(list) > 0 {
+		return nil, badShape("parts: got %d numbers too many for %d stacks", len(list), stacks)
+	}
+	return parts, nil
 }
 
 // giveStack sets result i to a stack of one value per round.

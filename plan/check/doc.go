@@ -29,7 +29,8 @@
 //     the caller has them. A value in a weight's bytes is a view of that weight.
 //  4. [Read]: when a step reads an operand, all bytes of the operand's place
 //     hold that operand, each at its offset. A buffer of a value's own, which has
-//     no size in the document, is not given back before that step ends.
+//     no size in the document, is not given back before that step ends, nor
+//     before a loop ends whose rounds read the value and that it was made before.
 //  5. [Alias]: a result shares bytes with an operand of its call only at the
 //     offset and in the way that [op.Sig.AliasOf] allows. It shares them with
 //     more than one operand only where the rule is [op.Same] for each of them,
@@ -42,7 +43,9 @@
 //     holds what all branches agree on. The region of a loop is run twice, so
 //     that what stands outside and what is carried is seen to be there in every
 //     round; what it carries lies in bytes of its own, where the call's result
-//     is, and copying one value there spoils no other. Other operators that may
+//     is, and copying one value there spoils no other. A result whose size is
+//     known, of a value that is carried without one, has bytes of its own from
+//     the first round on. Other operators that may
 //     run a region many times are rejected.
 //  8. [Output]: at the end every output holds its value, in a buffer of its own
 //     or in all bytes of a donated input; no two outputs share bytes.
@@ -53,6 +56,28 @@
 // A call whose wanted results are all views that lie in their operand's bytes,
 // at the view's offset, computes nothing: it is no write, and a runner may skip
 // it. A view that lies elsewhere is a copy.
+//
+// # What is left to the run
+//
+// Of a value whose size depends on data and that no operator bounds, the document
+// has no place in bytes: Check lets one byte stand for its buffer. It proves what
+// is said above of the order, of the moments when buffers are given back, of
+// outputs (each in a buffer of its own), and that such values are listed. It does
+// not see, and the run decides and answers for:
+//
+//   - which buffers exist: whether a result is a view of an operand's buffer, lies
+//     in it as its last holder, or has a new one; what loops carry and branches
+//     give is held by several values at once, never copied over another one;
+//   - where in its buffer a value begins;
+//   - that a buffer is not overwritten while another value holds it, and that a
+//     value is given up when the document says: the run counts holders, and checks
+//     at its end that none is left;
+//   - that an output shares its buffer with nobody: the run copies it where
+//     it would;
+//   - types: a result of known size of a call with such operands, and what has to
+//     be one element, is compared when the step runs.
+//
+// Such a buffer never holds a value of known size, an input or a weight.
 //
 // # Figures
 //
