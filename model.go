@@ -241,14 +241,14 @@ func (m *Model) release() error {
 }
 
 // holding runs f while the weights are there.
-func (m *Model) holding(what string, f func() error) error {
+func (m *Model) holding(what string, f func() error) (err error) {
 	if err := m.retain(what); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, m.release()) }()
 	m.compiling.Lock()
-	err := f()
-	m.compiling.Unlock()
-	return errors.Join(err, m.release())
+	defer m.compiling.Unlock()
+	return f()
 }
 
 // Shapes gives sizes to inputs by name, those of bytes to text: {2, 8} for two

@@ -44,22 +44,25 @@ func (o Outputs) Release() error {
 //
 // When ctx ends, the run stops between two steps or between the parts of one. A
 // run that stops or fails has consumed nothing, unless it had already written
-// into an input that was given up: then the error is [ErrPartlyWritten], with
-// the step.
-func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (Outputs, error) {
+// into an input that was given up: then all inputs that were given up are dead,
+// and the error is [ErrPartlyWritten], with the step. Where the caller's own
+// code panics, such as a function given with [Watch], the run ends in the same
+// way and the panic goes on. A tensor given with [Into] is the caller's again
+// after every run; after one that failed its contents are undefined.
+func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (out Outputs, err error) {
 	if err := s.begin("run"); err != nil {
 		return nil, err
 	}
 	defer s.running.Done()
-	r, err := s.prepare(ctx, in)
-	if err != nil {
+	r := &running{session: s}
+	defer func() { out, err = r.end(err) }()
+	if err := r.begin(ctx, in); err != nil {
 		return nil, err
 	}
-	defer r.taken.Rollback()
 	for _, f := range opts {
 		f(&r.opts)
 	}
-	return r.run(ctx)
+	return nil, r.run(ctx)
 }
 
 // PlanFor says what a run with these inputs will take and keeps the plan for
@@ -71,46 +74,29 @@ func (s *Session) PlanFor(ctx context.Context, in Inputs) (*plan.Plan, error) {
 		return nil, err
 	}
 	defer s.running.Done()
-	r, err := s.prepare(ctx, in)
-	if err != nil {
+	r := &running{session: s}
+	defer r.taken.Rollback()
+	if err := r.begin(ctx, in); err != nil {
 		return nil, err
 	}
-	r.taken.Rollback()
 	return r.exe.Plan, nil
 }
 
-// prepare takes the operands and finds the plan for them. The caller ends the
-// taking.
-func (s *Session) prepare(ctx context.Context, in Inputs) (*running, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("run: %w", ended.Error(ctx))
-	}
-	operands, err := s.model.operands(in)
-	if err != nil {
-		return nil, err
-	}
-	taken := new(tensor.Taken)
-	if err := taken.Begin(s.model.run, operands...); err != nil {
-		return nil, err
-	}
-	r := &running{session: s, taken: taken, operands: operands}
-	if err := r.prepare(ctx); err != nil {
-		taken.Rollback()
-		return nil, err
-	}
-	return r, nil
-}
-
-// running is one call of Run.
+// running is one call of Run, with all that it has taken until now.
 type running struct {
 	session  *Session
-	taken    *tensor.Taken
+	taken    tensor.Taken
 	operands []tensor.Operand
 	donated  []bool
 	opts     runOptions
 	exe      *exec.Executable
 	inputs   [][]byte
 	outputs  []output
+	slot     *exec.Slot
+	runner   *exec.Runner
+	step     string // that failed
+	cause    error  // why
+	done     bool   // nothing can fail any more
 }
 
 // output is one result under way.
@@ -119,6 +105,50 @@ type output struct {
 	bytes tensor.Bytes
 	lent  bool // given with Into
 	input int  // the donated input whose bytes it comes back in, -1 for none
+}
+
+// end is the way out of every run: one that is done, one that was refused or
+// failed, and one that panics or whose goroutine ends, which then goes on. It
+// gives back the slot and what the run holds, and decides what becomes of the
+// outputs and of the inputs that were given up.
+func (r *running) end(err error) (Outputs, error) {
+	wrote := false
+	if r.runner != nil {
+		wrote = r.runner.End()
+	}
+	if r.slot != nil {
+		r.session.slots <- r.slot
+	}
+	for i := range r.outputs {
+		r.outputs[i].bytes.Release()
+	}
+	if r.done {
+		return r.results(), nil
+	}
+	for i := range r.outputs {
+		if o := &r.outputs[i]; o.t != nil && !o.lent && o.input < 0 {
+			_ = o.t.Release() // nobody else knows it; one in an input's bytes ends with the taking
+		}
+	}
+	if !wrote {
+		r.taken.Rollback()
+		return nil, err
+	}
+	return nil, r.taken.Fail(r.step, r.cause)
+}
+
+// begin takes the operands and finds the plan for them.
+func (r *running) begin(ctx context.Context, in Inputs) (err error) {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("run: %w", ended.Error(ctx))
+	}
+	if r.operands, err = r.session.model.operands(in); err != nil {
+		return err
+	}
+	if err := r.taken.Begin(r.session.model.run, r.operands...); err != nil {
+		return err
+	}
+	return r.prepare(ctx)
 }
 
 // operands puts the inputs into the model's order.
@@ -197,67 +227,67 @@ func (i Info) takes(t op.Type) error {
 	return fmt.Errorf("input %q: got %s, want %s: %w", i.Name, t, wanted, kind)
 }
 
-// run waits for a slot, runs, and hands the results over.
-func (r *running) run(ctx context.Context) (Outputs, error) {
+// run waits for a slot, runs, and makes the results ready to be handed over.
+func (r *running) run(ctx context.Context) error {
 	if err := r.prepareOutputs(); err != nil {
-		r.dropOutputs()
-		return nil, err
-	}
-	if err := r.execute(ctx); err != nil {
-		r.dropOutputs()
-		var part *exec.PartError
-		if errors.As(err, &part) && part.Wrote {
-			return nil, r.taken.Fail(part.Step(), err)
-		}
-		return nil, fmt.Errorf("run: %w", err)
-	}
-	return r.finish()
-}
-
-func (r *running) execute(ctx context.Context) error {
-	slot, err := r.session.take(ctx)
-	if err != nil {
 		return err
 	}
-	defer func() { r.session.slots <- slot }()
-	runner, err := slot.Runner(r.exe)
-	if err != nil {
+	if r.cause = r.execute(ctx); r.cause != nil {
+		var part *exec.PartError
+		if errors.As(r.cause, &part) {
+			r.step = part.Step()
+		}
+		return fmt.Errorf("run: %w", r.cause)
+	}
+	for i := range r.outputs {
+		if r.cause = r.complete(i); r.cause != nil {
+			r.step = fmt.Sprintf("handing over output %q", r.session.model.outputs[i].Name)
+			return fmt.Errorf("run: %s: %w", r.step, r.cause)
+		}
+	}
+	r.done = true
+	return nil
+}
+
+func (r *running) execute(ctx context.Context) (err error) {
+	if r.slot, err = r.session.take(ctx); err != nil {
+		return err
+	}
+	if r.runner, err = r.slot.Runner(r.exe); err != nil {
 		return err
 	}
 	outputs := make([][]byte, len(r.outputs))
 	for i := range r.outputs {
 		outputs[i] = r.outputs[i].bytes.Data
 	}
-	runner.Watch = r.opts.watch
-	if err := runner.Run(r.session.pool, ctx.Done(), r.inputs, outputs); err != nil {
+	r.runner.Watch = r.opts.watch
+	if err := r.runner.Run(r.session.pool, ctx.Done(), r.inputs, outputs); err != nil {
 		if errors.Is(err, compute.ErrStopped) {
 			return fmt.Errorf("%w: %w", err, ended.Error(ctx))
 		}
 		return err
 	}
-	return r.takeDynamic(runner)
+	return nil
 }
 
-// takeDynamic takes the outputs whose size depended on data.
-func (r *running) takeDynamic(runner *exec.Runner) error {
-	defer runner.DropDynamic() // what an error leaves there
-	for i, v := range r.exe.Program.Body.Results {
-		if v.Type.IsStatic() {
-			continue
-		}
-		buf, typ := runner.TakeDynamic(i)
-		var err error
-		if buf == nil {
-			r.outputs[i].t, err = r.session.newOutput(typ)
-		} else {
-			r.outputs[i].t, err = tensor.FromBuffer(buf, 0, typ.DType, shape.RowMajor(typ.Shape))
-			err = errors.Join(err, buf.Release()) // the tensor holds it
-		}
-		if err != nil {
-			return fmt.Errorf("output %q: %w", r.session.model.outputs[i].Name, err)
-		}
+// complete makes the tensor of output i, if it has none yet: its bytes are
+// those of a donated input, or its size depended on data.
+func (r *running) complete(i int) (err error) {
+	o, typ := &r.outputs[i], r.exe.Program.Body.Results[i].Type
+	if o.input >= 0 {
+		o.t, err = r.taken.Keep(o.input, typ.DType, shape.RowMajor(typ.Shape))
+		return err
 	}
-	return nil
+	if typ.IsStatic() {
+		return nil
+	}
+	buf, typ := r.runner.TakeDynamic(i)
+	if buf == nil {
+		o.t, err = r.session.newOutput(typ)
+		return err
+	}
+	o.t, err = tensor.FromBuffer(buf, 0, typ.DType, shape.RowMajor(typ.Shape))
+	return errors.Join(err, buf.Release()) // the tensor holds it
 }
 
 // prepareOutputs takes the buffers of the outputs: those given with Into, new
@@ -329,36 +359,14 @@ func (r *running) lend(i int, into intoOption, want op.Type) error {
 	return nil
 }
 
-// dropOutputs gives back what prepareOutputs took.
-func (r *running) dropOutputs() {
-	for i := range r.outputs {
-		o := &r.outputs[i]
-		o.bytes.Release()
-		if o.t != nil && !o.lent {
-			_ = o.t.Release() // nobody else knows it
-		}
-	}
-}
-
-// finish ends the inputs that were given up and hands the outputs over.
-func (r *running) finish() (Outputs, error) {
+// results ends the inputs that were given up and hands the outputs over.
+func (r *running) results() Outputs {
 	out := make(Outputs, len(r.outputs))
 	for i := range r.outputs {
-		o := &r.outputs[i]
-		if o.input >= 0 {
-			t := r.exe.Program.Body.Results[i].Type
-			kept, err := r.taken.Keep(o.input, t.DType, shape.RowMajor(t.Shape))
-			if err != nil {
-				r.dropOutputs()
-				return nil, r.taken.Fail("handing over output "+r.session.model.outputs[i].Name, err)
-			}
-			o.t = kept
-		}
-		o.bytes.Release()
-		if !o.lent {
+		if o := &r.outputs[i]; !o.lent {
 			out[r.session.model.outputs[i].Name] = o.t
 		}
 	}
 	r.taken.Commit()
-	return out, nil
+	return out
 }

@@ -3,6 +3,7 @@ package tenure_test
 import (
 	"encoding/binary"
 	"math"
+	"strings"
 )
 
 // wire is the encoding of a protobuf message under way. Tests make ONNX files
@@ -35,7 +36,8 @@ type graph struct {
 	nodes, inits, inputs, outputs wire
 }
 
-// node adds a node. Attributes are the results of the functions attr...
+// node adds a node of type "Relu" or "domain::Type". Attributes are the results
+// of the functions attr...
 func (g *graph) node(opType string, in, out []string, attrs ...wire) {
 	var w wire
 	for _, name := range in {
@@ -44,7 +46,11 @@ func (g *graph) node(opType string, in, out []string, attrs ...wire) {
 	for _, name := range out {
 		w = w.text(2, name)
 	}
-	w = w.text(3, opType+" of "+out[0]).text(4, opType)
+	w = w.text(3, opType+" of "+out[0])
+	if domain, name, ok := strings.Cut(opType, "::"); ok {
+		w, opType = w.text(7, domain), name
+	}
+	w = w.text(4, opType)
 	for _, a := range attrs {
 		w = w.bytes(5, a)
 	}

@@ -451,7 +451,7 @@ func TestResultsThatNobodyTakes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e.runner.DropDynamic()
+	e.runner.End()
 	e.holdsNothing(t, "dropped")
 	if err := e.runner.Run(e.pool, nil, e.inputs, outputs); err != nil {
 		t.Fatal(err) // and the slot is released

@@ -255,8 +255,8 @@ func (r *Runner) TakeDynamic(i int) (*memory.Buffer, op.Type) {
 	return r.dynamic[r.exe.outDynamic[i]].take()
 }
 
-// DropDynamic gives up the results that [Runner.TakeDynamic] did not hand over.
-func (r *Runner) DropDynamic() {
+// dropDynamic gives up all values whose size depends on data.
+func (r *Runner) dropDynamic() {
 	for i := range r.dynamic {
 		r.dynamic[i].drop()
 	}

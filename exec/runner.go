@@ -139,6 +139,7 @@ type Runner struct {
 	late    []*op.Call    // per call that is bound when it runs: operands and results that have a place
 	dynamic []held        // per value whose size depends on data, then a spare one per value that a loop carries
 	holds   int           // how many of them have a buffer
+	wrote   bool          // a task that writes into a parameter has begun
 
 	// Watch, where it is not nil, is told of every call after it ran, on the
 	// goroutine of Run.
@@ -191,6 +192,9 @@ func (e *Executable) NewRunner() (*Runner, error) {
 				}
 			}
 			r.tasks[in.call] = t
+			if e.writes[in.call] {
+				r.noteWrites(t)
+			}
 			r.collect(in.call, t.Call)
 		case branch:
 			r.pointRaw(&r.conds[in.call], e.refs[in.call][0])
@@ -205,6 +209,21 @@ func (e *Executable) NewRunner() (*Runner, error) {
 		}
 	}
 	return r, nil
+}
+
+// noteWrites makes a task say when it begins to write. One whose Start fails
+// has written nothing.
+func (r *Runner) noteWrites(t *compute.Task) {
+	start := t.Start
+	t.Start = func() error {
+		if start != nil {
+			if err := start(); err != nil {
+				return err
+			}
+		}
+		r.wrote = true
+		return nil
+	}
 }
 
 // collect remembers where the operands and results of a task lie.
@@ -274,9 +293,8 @@ func (e *PartError) Unwrap() error { return e.Err }
 // one per result. The slice of a result that comes back in a donated
 // parameter's bytes is ignored, and that of a result whose size depends on
 // data: after a run without error the caller takes it with [Runner.TakeDynamic],
-// and ends with [Runner.DropDynamic] where it does not take all of them. A closed
-// done stops the run between steps and between tiles of a step. An error is a
-// [PartError]. However Run ends, by an error or a panic too, it holds no buffer
+// and [Runner.End] gives up those that nobody took. A closed done stops the run
+// between steps and between tiles of a step. An error is a [PartError]. However Run ends, by an error or a panic too, it holds no buffer
 // but those results. Run allocates nothing unless it fails, or sizes depend on
 // data.
 func (r *Runner) Run(pool *compute.Pool, done <-chan struct{}, inputs, outputs [][]byte) error {
@@ -286,10 +304,11 @@ func (r *Runner) Run(pool *compute.Pool, done <-chan struct{}, inputs, outputs [
 	for _, o := range r.outputs {
 		*o.data = outputs[o.ref.arg][o.ref.offset : o.ref.offset+o.ref.size]
 	}
+	r.wrote = false
 	if len(r.dynamic) == 0 {
 		return r.run(pool, done)
 	}
-	r.DropDynamic()
+	r.dropDynamic()
 	succeeded := false
 	defer func() { r.endRun(succeeded) }()
 	err := r.run(pool, done)
@@ -297,21 +316,30 @@ func (r *Runner) Run(pool *compute.Pool, done <-chan struct{}, inputs, outputs [
 	return err
 }
 
+// End ends a run that has returned or panicked: the results that nobody took
+// are given up. It reports whether the run may have written into a donated
+// parameter.
+func (r *Runner) End() (wrote bool) {
+	r.dropDynamic()
+	wrote = r.wrote
+	r.wrote, r.Watch = false, nil
+	return wrote
+}
+
 func (r *Runner) run(pool *compute.Pool, done <-chan struct{}) error {
-	code, wrote := r.exe.code, false
+	code := r.exe.code
 	for pc := 0; pc < len(code); {
 		in := code[pc]
 		pc++
 		switch in.kind {
 		case run:
-			wrote = wrote || r.exe.writes[in.call]
 			if err := r.step(pool, done, in.call); err != nil {
-				return r.exe.partError(in.call, wrote, err)
+				return r.partError(in.call, err)
 			}
 		case branch:
 			holds, err := r.one("the condition", r.exe.refs[in.call][0], r.conds[in.call])
 			if err != nil {
-				return r.exe.partError(in.call, wrote, err)
+				return r.partError(in.call, err)
 			}
 			if holds[0] == 0 {
 				pc = in.target
@@ -319,14 +347,14 @@ func (r *Runner) run(pool *compute.Pool, done <-chan struct{}) error {
 		case enter, again, leave:
 			taken, err := r.loop(done, in)
 			if err != nil {
-				return r.exe.partError(in.call, wrote, err)
+				return r.partError(in.call, err)
 			}
 			if taken {
 				pc = in.target
 			}
 		case give:
 			if err := r.give(in.call, in.target); err != nil {
-				return r.exe.partError(in.call, wrote, err)
+				return r.partError(in.call, err)
 			}
 		case vacate:
 			r.drop(r.exe.left[in.call][in.target])
@@ -334,7 +362,7 @@ func (r *Runner) run(pool *compute.Pool, done <-chan struct{}) error {
 			r.drop(r.exe.freed[in.call])
 		case own:
 			if err := r.dynamic[in.target].own(); err != nil {
-				return r.exe.partError(in.call, wrote, err)
+				return r.partError(in.call, err)
 			}
 		case jump:
 			pc = in.target
@@ -361,9 +389,9 @@ func (r *Runner) runCall(pool *compute.Pool, done <-chan struct{}, k int) error 
 	return pool.Run(done, r.tasks[k], r.scratch)
 }
 
-func (e *Executable) partError(k int, wrote bool, err error) error {
-	c := e.calls[k]
-	return &PartError{Call: k, Op: c.Op.Name, Node: c.Node, Wrote: wrote, Err: err}
+func (r *Runner) partError(k int, err error) error {
+	c := r.exe.calls[k]
+	return &PartError{Call: k, Op: c.Op.Name, Node: c.Node, Wrote: r.wrote, Err: err}
 }
 
 // loop runs an instruction of a loop and reports whether to go on at its

@@ -56,7 +56,7 @@ func (s *Slot) Keep(epoch int, kept func(*Executable) bool) {
 		if kept(e) {
 			continue
 		}
-		s.runners[e].DropDynamic()
+		s.runners[e].End()
 		delete(s.runners, e)
 		if s.attached != nil && s.attached.exe == e {
 			s.attached = nil
@@ -67,7 +67,7 @@ func (s *Slot) Keep(epoch int, kept func(*Executable) bool) {
 // Release gives the slot's memory back.
 func (s *Slot) Release() error {
 	for _, r := range s.runners {
-		r.DropDynamic()
+		r.End()
 	}
 	s.attached, s.runners = nil, nil
 	return errors.Join(resize(&s.arena, 0, memory.Activations), resize(&s.scratch, 0, memory.Scratch))
