@@ -53,10 +53,13 @@ func bindQuantize(c *op.Call) (*Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, saturate := elements(&c.Out[0]), c.Int("saturate") != 0
+	n, saturate, precision := elements(&c.Out[0]), c.Int("saturate") != 0, c.DType("precision")
+	if precision == dtype.Invalid {
+		precision = dtype.F32
+	}
 	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
 		lo, hi := span(tile, n)
-		kernel.Quantize(q, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2), saturate)
+		kernel.Quantize(q, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2), precision, saturate)
 	}}, nil
 }
 
@@ -87,7 +90,7 @@ func bindDynamicQuantize(c *op.Call) (*Task, error) {
 		Tile: func(tile int, _ []byte) {
 			lo, hi := span(tile, n)
 			if wanted(c, 0) {
-				kernel.Quantize(q, lo, hi, result(c), numbers(c, 0), scales, zeros, true)
+				kernel.Quantize(q, lo, hi, result(c), numbers(c, 0), scales, zeros, dtype.F32, true)
 			}
 		},
 		Finish: func() error {

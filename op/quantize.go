@@ -18,7 +18,7 @@ var quantizeOps = []*Def{
 	{
 		Name: "quantize_linear", ONNX: "QuantizeLinear", Doc: "x / scale + zero, rounded to nearest even and saturated; operands x, scale, zero",
 		MinArgs: 2, MaxArgs: 3,
-		Attrs: []AttrDef{intAttr("axis", 1), intAttr("block_size", 0), {Name: "output_dtype", Kind: DTypeKind}, intAttr("saturate", 1)},
+		Attrs: []AttrDef{intAttr("axis", 1), intAttr("block_size", 0), {Name: "output_dtype", Kind: DTypeKind}, {Name: "precision", Kind: DTypeKind}, intAttr("saturate", 1)},
 		Infer: inferQuantize, Alias: Fresh(),
 	},
 	{
@@ -63,6 +63,9 @@ func inferQuantize(s *Sig) error {
 	}
 	if _, err := s.wantFlag("saturate"); err != nil {
 		return err
+	}
+	if p := s.DType("precision"); p != dtype.Invalid && !setOf(dtype.F32, dtype.F16, dtype.BF16).has(p) {
+		return badDType("precision: got %s, want the type of the quotient: f32, f16 or bf16", p)
 	}
 	dt := s.DType("output_dtype")
 	switch {

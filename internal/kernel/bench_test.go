@@ -298,7 +298,7 @@ func BenchmarkQuantize(b *testing.B) {
 		b.Run(variant+"/quantize", func(b *testing.B) {
 			b.SetBytes(4 * n)
 			for b.Loop() {
-				kernel.Quantize(&q, 0, n, narrow, x, scale, zero, true)
+				kernel.Quantize(&q, 0, n, narrow, x, scale, zero, dtype.F32, true)
 			}
 		})
 		b.Run(variant+"/dequantize", func(b *testing.B) {

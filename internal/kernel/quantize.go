@@ -137,10 +137,33 @@ func dequantizeBytes(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 	}
 }
 
+// rounder returns what rounds to a float type of 16 bits.
+func rounder(dt dtype.DType) func(float32) float32 {
+	switch dt {
+	case dtype.F16:
+		return func(x float32) float32 { return dtype.Float16FromFloat32(x).Float32() }
+	case dtype.BF16:
+		return func(x float32) float32 { return dtype.BFloat16FromFloat32(x).Float32() }
+	}
+	panic("BUG: kernel: got a division in " + dt.String() + ", want f16 or bf16")
+}
+
+// roundedQuotients divides x by scale in a float type of 16 bits.
+func roundedQuotients(q *Quant, at0 int, x []float32, scale Numbers, dt dtype.DType) {
+	round := rounder(dt)
+	for i := 0; i < len(x); {
+		at, run := q.at(at0 + i)
+		k := round(float32(scale.At(at)))
+		for end := min(len(x), i+run); i < end; i++ {
+			x[i] = round(round(x[i]) / k)
+		}
+	}
+}
+
 // Quantize computes elements [lo, hi) of dst = x / scale + zero, where lo is a multiple of 128; zero may be absent. Integers saturate,
-// floats do where asked to.
-func Quantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers, saturates bool) {
-	if quantizeRow != nil && x.DType == dtype.F32 && isByte(dst.DType) {
+// floats do where asked to. The quotient has the precision of a float type: f32, f16 or bf16.
+func Quantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers, precision dtype.DType, saturates bool) {
+	if precision == dtype.F32 && quantizeRow != nil && x.DType == dtype.F32 && isByte(dst.DType) {
 		quantizeBytes(q, lo, hi, dst, x, scale, zero)
 		return
 	}
@@ -150,9 +173,15 @@ func Quantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers, saturates bool)
 	for ; lo < hi; lo += castChunk {
 		n := min(hi-lo, castChunk)
 		castElements(bytesOf(in[:n]), dtype.F32, x.from(lo), x.DType, 0, n, CastMode{})
+		if precision != dtype.F32 {
+			roundedQuotients(q, lo, in[:n], scale, precision)
+		}
 		for i := 0; i < n; {
 			at, run := q.at(lo + i)
 			k, z := float32(scale.At(at)), zero.zeroAt(at)
+			if precision != dtype.F32 {
+				k = 1
+			}
 			for end := min(n, i+run); i < end; i++ {
 				if v := in[i] / k; dst.DType.IsInt() {
 					whole[i] = saturate(v, z, least, most)

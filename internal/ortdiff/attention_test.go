@@ -110,6 +110,9 @@ func drawAttention(d *drawer) {
 	if d.chance(0.3) {
 		d.attr("softcap", pick(d, 0.5, 2, 30))
 	}
+	if d.chance(0.2) {
+		d.attr("softmax_precision", int(pick(d, dtype.F32, dt).ONNX()))
+	}
 	outs := 1
 	if past > 0 || d.chance(0.3) {
 		outs = 3

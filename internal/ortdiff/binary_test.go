@@ -76,7 +76,7 @@ func init() {
 		d.in(dt, dims...)
 		other := d.broadcast(dims)
 		if d.m.opset < 7 {
-			other = dims
+			other = d.oneSided(dims)
 		}
 		if !to.IsFloat() && !d.chance(0.1) {
 			list := make([]int64, elements(other))
@@ -152,16 +152,7 @@ func (d *drawer) pair(dt dtype.DType, divides bool) {
 	dims := d.dims(0, 4)
 	a, b := d.broadcast(dims), d.broadcast(dims)
 	if d.m.opset < 7 { // one-sided, from an axis on
-		a, b = dims, clone(dims)
-		if len(dims) > 0 && d.chance(0.6) {
-			at := d.IntN(len(dims))
-			till := d.between(at+1, len(dims))
-			b = clone(dims[at:till])
-			d.attr("broadcast", 1)
-			if till < len(dims) || d.chance(0.5) {
-				d.attr("axis", at)
-			}
-		}
+		a, b = dims, d.oneSided(dims)
 	}
 	d.in(dt, a...)
 	if !divides || dt.IsFloat() {
@@ -178,4 +169,18 @@ func (d *drawer) pair(dt dtype.DType, divides bool) {
 		}
 	}
 	d.with(dt, b, encodeInts(dt, list...))
+}
+
+// oneSided draws a second operand as opset 6 repeats it: some axes of the first one, from an axis on.
+func (d *drawer) oneSided(dims []int) []int {
+	if len(dims) == 0 || d.chance(0.4) {
+		return clone(dims)
+	}
+	at := d.IntN(len(dims))
+	till := d.between(at+1, len(dims))
+	d.attr("broadcast", 1)
+	if till < len(dims) || d.chance(0.5) {
+		d.attr("axis", at)
+	}
+	return clone(dims[at:till])
 }

@@ -34,6 +34,12 @@ func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance)
 		d.in(dtype.F32, most, turned/2)
 		d.in(dtype.F32, most, turned/2)
 		d.maybe("interleaved", d.chance(0.5))
+		if d.chance(0.2) {
+			d.attr("scale", 1.0)
+		}
+		if d.chance(0.2) {
+			d.attr("is_packed_batching", 0)
+		}
 	})
 	// scores draws what the score of a key depends on beside it; past ones count among the keys.
 	scores := func(d *drawer) {

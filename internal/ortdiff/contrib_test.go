@@ -57,6 +57,9 @@ func init() {
 		d.in(dtype.F32, a...)
 		d.in(dtype.F32, b...)
 		d.maybe("alpha", pick(d, 1, 0.5, -2))
+		if d.chance(0.3) {
+			d.attr(pick(d, "transBatchA", "transBatchB"), d.IntN(2))
+		}
 	})
 	activation := func(d *drawer) {
 		name := pick(d, "Relu", "Tanh", "Sigmoid", "LeakyRelu", "Clip", "HardSigmoid")
@@ -72,6 +75,9 @@ func init() {
 	}
 	ms("FusedConv", sums, func(d *drawer) {
 		d.conv(dtype.F32, dtype.Invalid)
+		if d.chance(0.3) {
+			d.sumOfConv()
+		}
 		activation(d)
 	})
 	ms("FusedGemm", sums, func(d *drawer) {
@@ -90,9 +96,13 @@ func init() {
 		d.optional(0.7, dtype.F32, d.broadcast([]int{m, n})...)
 		d.maybe("alpha", pick(d, 1, 0.5))
 		d.maybe("beta", pick(d, 1, 0.5))
-		d.attr("activation", pick(d, "Relu", "Tanh", "Sigmoid", "LeakyRelu"))
-		if d.n.get("activation") == "LeakyRelu" {
-			d.attr("activation_alpha", 0.1)
+		d.attr("activation", pick(d, "Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid"))
+		switch d.n.get("activation") {
+		case "LeakyRelu":
+			d.maybe("activation_alpha", 0.1)
+		case "HardSigmoid":
+			d.maybe("activation_alpha", 0.3)
+			d.maybe("activation_beta", 0.4)
 		}
 	})
 	ms("Trilu", tolerance{}, func(d *drawer) {
@@ -154,7 +164,10 @@ func init() {
 		if d.chance(0.5) {
 			d.with(dtype.I32, []int{batch, time}, d.flags(batch*time))
 		}
-		d.attr("epsilon", 1e-3)
+		d.maybe("epsilon", pick(d, 1e-3, 0.1))
+		if d.chance(0.3) {
+			d.attr("mask_index_type", pick(d, 0, 1))
+		}
 		d.outs(2)
 		if d.chance(0.5) {
 			d.drop(1)
@@ -174,13 +187,15 @@ func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tol
 		d.in(dt)
 	}
 	ms("QuantizeLinear", tolerance{}, func(d *drawer) {
-		d.in(dtype.F32, d.dims(1, 3)...)
-		quantized(d, pick(d, dtype.U8, dtype.I8, dtype.I16, dtype.U16))
+		dims := d.dims(1, 3)
+		d.in(dtype.F32, dims...)
+		d.quantizedBy(pick(d, dtype.U8, dtype.I8, dtype.I16, dtype.U16), dims)
 	})
 	ms("DequantizeLinear", tolerance{}, func(d *drawer) {
 		dt := pick(d, dtype.U8, dtype.I8, dtype.I16, dtype.U16)
-		d.in(dt, d.dims(1, 3)...)
-		quantized(d, dt)
+		dims := d.dims(1, 3)
+		d.in(dt, dims...)
+		d.quantizedBy(dt, dims)
 	})
 	for _, name := range []string{"QLinearAdd", "QLinearMul"} {
 		ms(name, steps, func(d *drawer) {
@@ -202,7 +217,7 @@ func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tol
 				d.maybe("alpha", pick(d, 0.1, 0.5))
 			}
 			if name == "QLinearGlobalAveragePool" {
-				d.attr("channels_last", 0)
+				d.attr("channels_last", d.IntN(2))
 			}
 		})
 	}
@@ -274,9 +289,51 @@ func contribQuantized(ms func(string, tolerance, func(*drawer)), sums, steps tol
 		}
 		d.skip()
 		d.optional(0.3, dtype.F32, n)
+		d.maybe("accuracy_level", pick(d, 0, 1))
 		d.attr("K", k)
 		d.attr("N", n)
 		d.attr("bits", bits)
 		d.attr("block_size", block)
 	})
+}
+
+// quantizedBy adds a scale and a zero point, or one for each place on an axis.
+func (d *drawer) quantizedBy(dt dtype.DType, dims []int) {
+	each := []int{}
+	if d.chance(0.5) {
+		at, axis := d.axis(len(dims))
+		each = []int{dims[at]}
+		if axis != 1 || d.chance(0.5) {
+			d.attr("axis", axis)
+		}
+	}
+	d.scale(dtype.F32, each...)
+	d.in(dt, each...)
+}
+
+// sumOfConv adds the operand that is added to a convolution: it has the sizes of the result.
+func (d *drawer) sumOfConv() {
+	x, w := d.m.operand(0).dims, d.m.operand(1).dims
+	for len(d.n.in) < 3 {
+		d.skip()
+	}
+	n := len(x) - 2
+	at := func(name string, i, usual int) int {
+		if list, ok := d.n.get(name).([]int64); ok {
+			return int(list[i])
+		}
+		return usual
+	}
+	out := []int{x[0], w[0]}
+	for i := range n {
+		stride := at("strides", i, 1)
+		window := (w[i+2]-1)*at("dilations", i, 1) + 1
+		size := (x[i+2]+at("pads", i, 0)+at("pads", i+n, 0)-window)/stride + 1
+		switch auto, _ := d.n.get("auto_pad").(string); auto {
+		case "SAME_UPPER", "SAME_LOWER":
+			size = (x[i+2] + stride - 1) / stride
+		}
+		out = append(out, max(size, 0))
+	}
+	d.in(dtype.F32, out...)
 }

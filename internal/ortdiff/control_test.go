@@ -159,7 +159,17 @@ func sequences() {
 	}
 	generators["SequenceEmpty"] = func(d *drawer) {
 		x := d.value(dtype.F32, []int{2}, d.data(dtype.F32, 2), false)
-		add(d, "SequenceEmpty", "s", nil)
+		var attrs []attr
+		if d.chance(0.5) {
+			attrs = append(attrs, attr{"dtype", int64(pick(d, dtype.F32, dtype.F32, dtype.I64).ONNX())})
+			if attrs[0].value != int64(dtype.F32.ONNX()) { // it stays empty
+				add(d, "SequenceEmpty", "s", nil, attrs...)
+				add(d, "SequenceLength", "n", []string{"s"})
+				result(d, "n")
+				return
+			}
+		}
+		add(d, "SequenceEmpty", "s", nil, attrs...)
 		add(d, "SequenceInsert", "t", []string{"s", x.name})
 		add(d, "SequenceAt", "y", []string{"t", at(d, 1, 0)})
 		add(d, "SequenceLength", "n", []string{"s"})

@@ -16,7 +16,7 @@ func init() {
 	}
 	generators["Constant"] = func(d *drawer) {
 		d.node("Constant")
-		kind := d.IntN(5)
+		kind := d.IntN(7)
 		if d.m.opset < 12 {
 			kind = 0
 		}
@@ -32,6 +32,10 @@ func init() {
 			d.attr("value_int", d.between(-9, 9))
 		case 4:
 			d.attr("value_ints", []int{d.between(-9, 9), 4, 5})
+		case 5:
+			d.attr("value_string", d.text())
+		case 6:
+			d.attr("value_strings", d.texts(d.between(1, 3)))
 		}
 		d.outs(1)
 	}

@@ -120,6 +120,12 @@ func drawGroupQuery(d *drawer) {
 	if d.chance(0.3) {
 		d.attr("scale", pick(d, 0, 0.1, 0.7))
 	}
+	if d.chance(0.2) {
+		d.attr("smooth_softmax", pick(d, 0, -1))
+	}
+	if d.chance(0.2) {
+		d.attr("causal", 1)
+	}
 	g.outputs(d)
 }
 

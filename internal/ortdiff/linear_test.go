@@ -17,7 +17,7 @@ func init() {
 	}
 	generators["Gemm"] = func(d *drawer) {
 		d.node("Gemm")
-		dt := pick(d, floats...)
+		dt := pick(d, wide...)
 		m, k, n := d.dim(), d.dim(), d.dim()
 		a, b := []int{m, k}, []int{k, n}
 		if d.chance(0.5) {
@@ -33,7 +33,12 @@ func init() {
 		d.in(dt, a...)
 		d.in(dt, b...)
 		if d.m.opset < 7 {
-			d.in(dt, m, n)
+			c := []int{m, n}
+			if d.chance(0.5) {
+				c = pick(d, []int{1, n}, []int{n}, []int{1})
+				d.attr("broadcast", 1)
+			}
+			d.in(dt, c...)
 		} else if d.m.opset < 11 || d.chance(0.7) {
 			d.in(dt, d.broadcast([]int{m, n})...)
 		}

@@ -1,6 +1,7 @@
 package ortdiff_test
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -47,6 +48,7 @@ type graph struct {
 // model is a model with the values of its inputs.
 type model struct {
 	opset  int
+	ml     int // of the domain of classical machine learning; 0: 4
 	graph  graph
 	values []*value
 }
@@ -83,7 +85,7 @@ func (m *model) encode() []byte {
 	}
 	return wire(nil).varint(1, irVersion).bytes(7, g).bytes(8, wire(nil).varint(2, int64(m.opset))).
 		bytes(8, wire(nil).text(1, contribDomain).varint(2, 1)).
-		bytes(8, wire(nil).text(1, mlDomain).varint(2, 4))
+		bytes(8, wire(nil).text(1, mlDomain).varint(2, int64(cmp.Or(m.ml, 4))))
 }
 
 func (g *graph) encode() wire {

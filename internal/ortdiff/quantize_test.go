@@ -54,6 +54,13 @@ func (d *drawer) castTypes() (from, to dtype.DType) {
 	if d.m.opset >= 23 {
 		types = append(types, dtype.F4E2M1, dtype.F4E2M1)
 	}
+	if d.m.opset >= 24 && d.chance(0.2) { // nothing but floats become exponents, and those floats again
+		real, scale := pick(d, dtype.F32, dtype.F16, dtype.BF16), dtype.F8E8M0
+		if d.chance(0.3) {
+			return scale, real
+		}
+		return real, scale
+	}
 	if d.m.opset >= 25 {
 		types = append(types, dtype.I2, dtype.U2)
 	}
@@ -71,6 +78,9 @@ func (d *drawer) castTypes() (from, to dtype.DType) {
 func (d *drawer) castAttributes(to dtype.DType) {
 	if d.m.opset >= 19 && to.IsFloat() && to.Bits() == 8 && d.chance(0.6) {
 		d.attr("saturate", d.IntN(2))
+	}
+	if to == dtype.F8E8M0 && d.chance(0.7) {
+		d.attr("round_mode", pick(d, "up", "down", "nearest"))
 	}
 }
 
@@ -174,6 +184,9 @@ func drawQuantize(d *drawer, quantize bool) {
 	}
 	if block > 0 {
 		d.attr("block_size", block)
+	}
+	if quantize && d.m.opset >= 23 && d.chance(0.3) {
+		d.attr("precision", int(pick(d, dtype.Invalid, dtype.F32).ONNX()))
 	}
 	if quantize && q.IsFloat() && q.Bits() == 8 && d.chance(0.5) {
 		d.attr("saturate", d.IntN(2))

@@ -62,6 +62,9 @@ func (d *drawer) recurrent(name string, gates int) {
 		d.attr("direction", direction)
 	}
 	d.attr("hidden_size", hidden)
+	if d.m.opset < 7 {
+		d.maybe("output_sequence", 1)
+	}
 	if d.chance(0.3) {
 		d.attr("clip", pick(d, 0.3, 1, 5))
 	}

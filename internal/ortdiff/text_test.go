@@ -97,6 +97,10 @@ func init() {
 	}
 	generators[mlDomain+"::LabelEncoder"] = func(d *drawer) {
 		d.node("LabelEncoder")
+		if d.chance(0.15) {
+			d.classes()
+			return
+		}
 		if d.chance(0.5) {
 			d.numberLabels()
 			return
@@ -200,5 +204,33 @@ func (d *drawer) numberLabels() {
 			d.attr("default_tensor", &value{name: "default", dt: dtype.F64, dims: []int{1}, data: d.data(dtype.F64, 1)})
 		}
 	}
+	d.outs(1)
+}
+
+// classes draws a LabelEncoder of the first opset: strings are numbered, or numbers become the strings that have them.
+func (d *drawer) classes() {
+	d.m.ml = 1
+	words := d.texts(d.between(1, 4))
+	slices.Sort(words)
+	words = slices.Compact(words)
+	dims := d.dims(1, 2)
+	if d.chance(0.5) {
+		list := make([]int64, elements(dims))
+		for i := range list {
+			list[i] = int64(d.between(-1, len(words)))
+		}
+		d.with(dtype.I64, dims, encodeInts(dtype.I64, list...))
+		d.maybe("default_string", "other")
+	} else {
+		list := d.texts(elements(dims))
+		for i := range list {
+			if d.chance(0.6) {
+				list[i] = pick(d, words...)
+			}
+		}
+		d.with(dtype.String, dims, encodeStrings(list))
+		d.maybe("default_int64", 77)
+	}
+	d.attr("classes_strings", words)
 	d.outs(1)
 }

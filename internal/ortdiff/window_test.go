@@ -1,6 +1,9 @@
 package ortdiff_test
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/tenure-go/tenure/dtype"
 )
 
@@ -10,9 +13,9 @@ func (d *drawer) window(x []int, dilates bool) (kernel, strides, dilations []int
 	kernel, strides, dilations = make([]int, n), make([]int, n), make([]int, n)
 	dilated := dilates && d.chance(0.3)
 	for i := range x {
-		kernel[i], strides[i], dilations[i] = d.between(1, 3), d.between(1, 3), 1
+		kernel[i], strides[i], dilations[i] = d.between(1, pick(d, 3, 3, 3, 5)), d.between(1, pick(d, 3, 3, 5)), 1
 		if dilated {
-			dilations[i] = d.between(1, 2)
+			dilations[i] = d.between(1, pick(d, 2, 2, 5))
 		}
 		x[i] = max(x[i], 1)
 		if d.chance(0.9) {
@@ -39,7 +42,11 @@ func (d *drawer) padding(kernel, dilations []int) {
 	pads := make([]int, 2*len(kernel))
 	for i := range pads {
 		k := i % len(kernel)
-		pads[i] = d.between(0, min(2, kernel[k]-1))
+		most := kernel[k] - 1 // of a pool
+		if strings.Contains(d.n.op, "Conv") {
+			most = pick(d, most, most, (kernel[k]-1)*dilations[k], 4)
+		}
+		pads[i] = d.between(0, most)
 	}
 	d.attr("pads", pads)
 }
@@ -139,32 +146,56 @@ func init() {
 		d.outs(1)
 	}
 	tolerances["Col2Im"] = tolerance{4, 4, 0, "half precision is rounded after each term by one of them"}
-	generators["MaxUnpool"] = func(d *drawer) {
-		d.node("MaxUnpool")
-		x := full(d.spatial())
-		kernel, strides, _ := d.window(x, false)
-		out := make([]int, len(x))
-		for i := range x {
-			out[i] = (x[i]-1)*strides[i] + kernel[i]
-		}
-		dims := append([]int{1, max(1, d.dim())}, x...)
-		image := elements(out)
-		if image < elements(x) {
-			d.outs(1)
-			return
-		}
-		var list []int64
-		for c := range dims[1] {
-			for _, at := range d.Perm(image)[:elements(x)] {
-				list = append(list, int64(c*image+at))
-			}
-		}
-		d.in(pick(d, dtype.F32, dtype.F32, dtype.F64), dims...)
-		d.with(dtype.I64, dims, encodeInts(dtype.I64, list...))
-		d.attr("kernel_shape", kernel)
-		d.attr("strides", strides)
-		d.outs(1)
+	generators["MaxUnpool"] = drawMaxUnpool
+}
+
+func drawMaxUnpool(d *drawer) {
+	d.node("MaxUnpool")
+	x := full(d.spatial())
+	kernel, strides, _ := d.window(x, false)
+	var attrs []func()
+	if d.chance(0.8) {
+		attrs = append(attrs, func() { d.attr("strides", strides) })
+	} else {
+		strides = slices.Repeat([]int{1}, len(x))
 	}
+	pads := make([]int, 2*len(x))
+	if d.chance(0.4) {
+		for i := range pads {
+			pads[i] = d.IntN((kernel[i%len(x)] + 1) / 2)
+		}
+		attrs = append(attrs, func() { d.attr("pads", pads) })
+	}
+	out := make([]int, len(x))
+	more, given := pick(d, 0, 0, 1, 3), d.chance(0.4)
+	for i := range x {
+		out[i] = (x[i]-1)*strides[i] + kernel[i] - pads[i] - pads[i+len(x)]
+		if given {
+			out[i] += more
+		}
+	}
+	dims := append([]int{1, max(1, d.dim())}, x...)
+	image := elements(out)
+	d.attr("kernel_shape", kernel)
+	for _, set := range attrs {
+		set()
+	}
+	if image < elements(x) {
+		d.outs(1)
+		return
+	}
+	var list []int64
+	for c := range dims[1] {
+		for _, at := range d.Perm(image)[:elements(x)] {
+			list = append(list, int64(c*image+at))
+		}
+	}
+	d.in(pick(d, dtype.F32, dtype.F32, dtype.F64), dims...)
+	d.with(dtype.I64, dims, encodeInts(dtype.I64, list...))
+	if given {
+		d.ints(append([]int64{1, int64(dims[1])}, int64s(out)...)...)
+	}
+	d.outs(1)
 }
 
 // conv draws a convolution: of floats where w is invalid, or else of integers with zero points, and scales if it is the linear one.

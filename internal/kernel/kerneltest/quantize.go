@@ -57,7 +57,7 @@ func quantizeRows[T int8 | uint8 | int16](t *testing.T, dt dtype.DType, dims []i
 	dst, back := out[T](s, "dst", n), out[float32](s, "back", n)
 	for lo := 0; lo < n; lo += 128 {
 		hi := min(lo+128, n)
-		kernel.Quantize(&q, lo, hi, numbersOf(dt, dst), numbersOf(dtype.F32, src), numbersOf(dtype.F32, scale), numbersOf(dt, zero), true)
+		kernel.Quantize(&q, lo, hi, numbersOf(dt, dst), numbersOf(dtype.F32, src), numbersOf(dtype.F32, scale), numbersOf(dt, zero), dtype.F32, true)
 		kernel.Dequantize(&q, lo, hi, numbersOf(dtype.F32, back), numbersOf(dt, dst), numbersOf(dtype.F32, scale), numbersOf(dt, zero))
 	}
 	s.check()

@@ -1,0 +1,169 @@
+package ortdiff_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure/onnx"
+)
+
+// schema is what an operator may have: how many operands, and which attributes.
+type schema struct {
+	operands   int
+	attributes []string
+}
+
+// schemas reads those that ONNX Runtime knows.
+func schemas(t *testing.T) map[string]schema {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "attributes.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]schema{}
+	for line := range strings.Lines(string(data)) {
+		f := strings.Fields(line)
+		if f[0] == "#" {
+			continue
+		}
+		n, err := strconv.Atoi(f[1])
+		if err != nil {
+			t.Fatalf("attributes.txt: got line %q, want an operator, a number and attributes", line)
+		}
+		all[f[0]] = schema{n, f[2:]}
+	}
+	return all
+}
+
+// drawn counts what the models of an operator had: attributes with their values, and operands by their place.
+type drawn struct {
+	attributes map[string]map[string]bool
+	without    map[string]bool // attributes that some model left to its default
+	operands   map[int]bool
+}
+
+// look draws models of an operator, and runs none.
+func look(o *operator, models int) *drawn {
+	d := &drawn{map[string]map[string]bool{}, map[string]bool{}, map[int]bool{}}
+	_, name, ok := strings.Cut(o.name, "::")
+	if !ok {
+		name = o.name
+	}
+	for i := range models {
+		d.nodes(o.model(i, 4).graph.nodes, name)
+	}
+	return d
+}
+
+func (d *drawn) nodes(list []*node, name string) {
+	for _, n := range list {
+		for _, a := range n.attrs {
+			if g, ok := a.value.(*graph); ok {
+				d.nodes(g.nodes, name)
+			}
+		}
+		if n.op != name {
+			continue
+		}
+		for _, a := range n.attrs {
+			if d.attributes[a.name] == nil {
+				d.attributes[a.name] = map[string]bool{}
+			}
+			text := "a graph"
+			if _, ok := a.value.(*graph); !ok {
+				text = fmt.Sprint(a.value)
+			}
+			d.attributes[a.name][text] = true
+		}
+		for known := range d.attributes {
+			if n.get(known) == nil {
+				d.without[known] = true
+			}
+		}
+		for i, operand := range n.in {
+			if operand != "" {
+				d.operands[i] = true
+			}
+		}
+	}
+}
+
+// TestEverythingIsDrawn holds the generators against the schemas: an operand or an attribute that no model has is in undrawnParts, with
+// the reason.
+func TestEverythingIsDrawn(t *testing.T) {
+	all := schemas(t)
+	excused := map[string]bool{}
+	for _, s := range onnx.Operators() {
+		want, known := all[s.Name]
+		draw, ok := generators[s.Name]
+		if !ok {
+			continue // TestOperators asks for the reason
+		}
+		if !known && never[s.Name] {
+			continue
+		}
+		if !known {
+			t.Errorf("operator %s is not in attributes.txt: write it again with the newest ONNX Runtime", s.Name)
+			continue
+		}
+		d := look(&operator{name: s.Name, from: int(s.From), till: int(s.Till), draw: draw}, 600)
+		missing := func(part string) {
+			key := s.Name + "." + part
+			if _, ok := undrawnParts[key]; ok {
+				excused[key] = true
+				return
+			}
+			t.Errorf("no model has %s, and undrawnParts does not say why", key)
+		}
+		for _, name := range want.attributes {
+			switch values := d.attributes[name]; {
+			case len(values) == 0:
+				missing(name)
+			case len(values) == 1 && !d.without[name] && !values["a graph"]:
+				t.Errorf("%s.%s has one value in all models, want others too", s.Name, name)
+			}
+		}
+		if want.operands < 20 {
+			for i := range want.operands {
+				if !d.operands[i] {
+					missing(strconv.Itoa(i))
+				}
+			}
+		}
+	}
+	for key := range undrawnParts {
+		if !excused[key] {
+			t.Errorf("undrawnParts: %s is drawn, or nothing of that name exists: remove the row", key)
+		}
+	}
+}
+
+// Reasons of undrawnParts.
+const (
+	newerPart   = "newer than the newest opset of which ONNX Runtime has the operators"
+	olderPart   = "an opset before the first one that is read"
+	refusedPart = "refused when the model is read"
+	ignoredPart = "says what is so without it"
+	foreignPart = "ONNX Runtime has it on other devices only"
+)
+
+// undrawnParts are attributes and operands that no model has, and why.
+var undrawnParts = map[string]string{
+	"Attention.left_window_size": newerPart, "Attention.right_window_size": newerPart, "Range.stash_type": newerPart, "SpaceToDepth.mode": newerPart,
+	"MeanVarianceNormalization.across_channels": olderPart, "MeanVarianceNormalization.normalize_variance": olderPart,
+	"Upsample.height_scale": olderPart, "Upsample.width_scale": olderPart, "Scan.directions": "opset 8, refused when the model is read",
+	"Constant.sparse_value": refusedPart, "TfIdfVectorizer.pool_strings": refusedPart,
+	"Optional.type": "an optional that is empty has no value to compare", contribDomain + "::EmbedLayerNormalization.8": refusedPart,
+	contribDomain + "::FusedGemm.activation_gamma": ignoredPart, contribDomain + "::MatMulNBits.4": refusedPart, contribDomain + "::MatMulNBits.weight_prepacked": refusedPart,
+	contribDomain + "::Attention.6": refusedPart, contribDomain + "::Attention.do_rotary": refusedPart,
+	contribDomain + "::Attention.past_present_share_buffer": refusedPart, contribDomain + "::Attention.rotary_embedding_dim": ignoredPart,
+	contribDomain + "::MultiHeadAttention.8": foreignPart, contribDomain + "::MultiHeadAttention.9": foreignPart,
+	groupQueryName + ".11": refusedPart, groupQueryName + ".12": refusedPart, groupQueryName + ".13": refusedPart, groupQueryName + ".14": refusedPart,
+	groupQueryName + ".15": refusedPart, groupQueryName + ".16": refusedPart, groupQueryName + ".k_norm_epsilon": refusedPart, groupQueryName + ".k_quant_type": refusedPart,
+	groupQueryName + ".kv_cache_bit_width": refusedPart, groupQueryName + ".q_norm_epsilon": refusedPart, groupQueryName + ".qk_norm_epsilon": refusedPart,
+	groupQueryName + ".qk_output": refusedPart, groupQueryName + ".sliding_window_cache": refusedPart, groupQueryName + ".v_quant_type": refusedPart,
+}
