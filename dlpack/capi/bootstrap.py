@@ -1,3 +1,6 @@
+import operator as _operator
+
+
 class Tensor:
     """A tensor of the Go program that this interpreter runs in."""
 
@@ -8,18 +11,45 @@ class Tensor:
         self._key = key
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        version = -1 if max_version is None else max_version[0] << 32 | max_version[1]
+        version = -1 if max_version is None else _version(max_version)
         if stream is None and dl_device is None and copy is None:
             return _export(self._key, version)
-        device = 0 if dl_device is None else int(dl_device[0]) << 32 | int(dl_device[1])
+        if copy is not None and not isinstance(copy, bool):
+            raise TypeError(f"dlpack export: got copy {copy!r}, want True, False or None")
         rule = 0 if copy is None else 1 if copy else 2
-        return _export(self._key, version, rule | (stream is not None) << 2, device)
+        device = 0 if dl_device is None else _device(dl_device)
+        return _export(self._key, version, rule | (stream is not None) << 2 | (dl_device is not None) << 3, device)
 
     def __dlpack_device__(self):
         return (1, 0)
 
     def __del__(self):
         _forget(self._key)
+
+
+def _two(pair, what):
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise TypeError(f"dlpack export: got {what} {pair!r}, want a tuple of two integers")
+    try:
+        return _operator.index(pair[0]), _operator.index(pair[1])
+    except TypeError:
+        raise TypeError(f"dlpack export: got {what} {pair!r}, want a tuple of two integers") from None
+
+
+def _version(pair):
+    """A version as one number. What is larger than any is as good as the largest."""
+    major, minor = _two(pair, "max_version")
+    if major < 0 or minor < 0:
+        raise ValueError(f"dlpack export: got max_version {pair!r}, want numbers from 0 on")
+    return min(major, 0x7FFFFFFF) << 32 | min(minor, 0x7FFFFFFF)
+
+
+def _device(pair):
+    """A device as one number."""
+    kind, number = _two(pair, "dl_device")
+    if not (-(1 << 31) <= kind < 1 << 31 and -(1 << 31) <= number < 1 << 31):
+        raise BufferError(f"dlpack export: got device {pair!r}, want (1, 0), host memory")
+    return kind << 32 | number & 0xFFFFFFFF
 
 
 def _ask(x, major, minor):

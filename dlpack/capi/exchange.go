@@ -1,6 +1,7 @@
 package capi
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"unsafe"
@@ -105,7 +106,7 @@ type exchanger struct {
 	names    [2]string
 	methods  [2]methodDef
 	destroy  uintptr // of capsules
-	direct   struct{ newCapsule, capsuleValid, capsuleGet, toInt, getAttr, decRef, none uintptr }
+	direct   struct{ newCapsule, capsuleValid, capsuleGet, toInt, raised, getAttr, decRef, none uintptr }
 	keyName  uintptr // the string "_key"
 	refusals uintptr // where the exception BufferError is
 
@@ -126,7 +127,7 @@ type known struct {
 func (x *exchanger) bind(lib Library, p *Python) error {
 	for name, at := range map[string]*uintptr{
 		"PyCapsule_New": &x.direct.newCapsule, "PyCapsule_IsValid": &x.direct.capsuleValid, "PyCapsule_GetPointer": &x.direct.capsuleGet,
-		"PyLong_AsLongLong": &x.direct.toInt, "PyObject_GetAttr": &x.direct.getAttr, "Py_DecRef": &x.direct.decRef,
+		"PyLong_AsLongLong": &x.direct.toInt, "PyErr_Occurred": &x.direct.raised, "PyObject_GetAttr": &x.direct.getAttr, "Py_DecRef": &x.direct.decRef,
 		"PyExc_BufferError": &x.refusals, "_Py_NoneStruct": &x.direct.none,
 	} {
 		var err error
@@ -151,10 +152,14 @@ func (x *exchanger) remember(k known) int64 {
 	return x.last
 }
 
-func (x *exchanger) find(key int64) known {
+// errUnknown is for objects that Python code has changed.
+var errUnknown = errors.New("dlpack export: got an object of no tensor")
+
+func (x *exchanger) find(key int64) (known, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.tensors[key]
+	k, ok := x.tensors[key]
+	return k, ok
 }
 
 func (x *exchanger) forget(key int64) {
@@ -167,24 +172,43 @@ func (x *exchanger) forget(key int64) {
 	}
 }
 
-// int64s reads n arguments, which bootstrap.py makes integers.
-func (x *exchanger) int64s(args uintptr, n int) (is [4]int64) {
-	for i, o := range unsafe.Slice((*uintptr)(pointer(args)), min(n, len(is))) {
-		r, _, _ := purego.SyscallN(x.direct.toInt, o)
-		is[i] = int64(r)
+// int64 reads an integer; false if it is none, or does not fit, and Python has raised.
+func (x *exchanger) int64(o uintptr) (int64, bool) {
+	r, _, _ := purego.SyscallN(x.direct.toInt, o)
+	if int64(r) == -1 {
+		if raised, _, _ := purego.SyscallN(x.direct.raised); raised != 0 {
+			return 0, false
+		}
 	}
-	return is
+	return int64(r), true
+}
+
+// int64s reads n arguments, as far as there is room for them.
+func (x *exchanger) int64s(args uintptr, n int) (is [4]int64, ok bool) {
+	for i, o := range unsafe.Slice((*uintptr)(pointer(args)), min(n, len(is))) {
+		if is[i], ok = x.int64(o); !ok {
+			return is, false
+		}
+	}
+	return is, true
 }
 
 // export is _export(key, version[, options, device]) of bootstrap.py. It returns a capsule, or nothing and has raised.
 func (x *exchanger) export(_, args uintptr, n int) uintptr {
-	is := x.int64s(args, n)
-	k := x.find(is[0])
+	is, ok := x.int64s(args, n)
+	if !ok {
+		return 0
+	}
+	k, ok := x.find(is[0])
+	if !ok {
+		x.raise(errUnknown)
+		return 0
+	}
 	r := dlpack.Request{Writable: k.writable, Copy: dlpack.CopyRule(is[2] & 3), Stream: is[2]&4 != 0}
 	if is[1] >= 0 {
 		r.MaxVersion = &dlpack.Version{Major: uint32(is[1] >> 32), Minor: uint32(is[1])}
 	}
-	if is[3] != 0 {
+	if is[2]&8 != 0 {
 		r.Device = &dlpack.Device{Type: dlpack.DeviceType(is[3] >> 32), ID: int32(is[3])}
 	}
 	a, err := r.Export(k.t)
@@ -205,7 +229,11 @@ func (x *exchanger) export(_, args uintptr, n int) uintptr {
 
 // forgotten is _forget(key) of bootstrap.py.
 func (x *exchanger) forgotten(_, args uintptr, n int) uintptr {
-	x.forget(x.int64s(args, n)[0])
+	is, ok := x.int64s(args, n)
+	if !ok {
+		return 0
+	}
+	x.forget(is[0])
 	x.python.c.IncRef(x.direct.none)
 	return x.direct.none
 }

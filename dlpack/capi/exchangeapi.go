@@ -61,9 +61,15 @@ func (x *exchanger) fromObject(o, out uintptr) uintptr {
 	if attr == 0 {
 		return ^uintptr(0) // Python has raised
 	}
-	key, _, _ := purego.SyscallN(x.direct.toInt, attr)
+	key, ok := x.int64(attr)
 	purego.SyscallN(x.direct.decRef, attr)
-	k := x.find(int64(key))
+	if !ok {
+		return ^uintptr(0)
+	}
+	k, ok := x.find(key)
+	if !ok {
+		return x.code(errUnknown)
+	}
 	a, err := dlpack.Request{MaxVersion: &newest, Writable: k.writable}.Export(k.t)
 	if err == nil {
 		*(**dlpack.DLManagedTensorVersioned)(pointer(out)) = a.Versioned

@@ -157,6 +157,45 @@ del held
 	}
 }
 
+// TestArguments holds __dlpack__ to the types and values that the protocol has.
+func TestArguments(t *testing.T) {
+	p := python(t)
+	memorytest.Check(t)
+	x := ok(tensor.Of([]float32{1, 2, 3}, 3))(t)
+	if err := p.Set("x", x); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ arguments, raises string }{
+		{"max_version=(2**40, 0)", ""}, {"max_version=(2**70, 2**70)", ""}, {"max_version=(1, 3), dl_device=(1, 0)", ""},
+		{"max_version=(0, 2**40)", ""},
+		{"max_version=(-1, 0)", "ValueError"}, {"max_version=(1, -1)", "ValueError"}, {"max_version=(-2**70, 0)", "ValueError"},
+		{"max_version=(1.0, 3)", "TypeError"}, {"max_version=(1,)", "TypeError"}, {"max_version=(1, 3, 0)", "TypeError"},
+		{"max_version=1", "TypeError"}, {"max_version='13'", "TypeError"}, {"max_version=[1, 3]", "TypeError"}, {"max_version=(1, None)", "TypeError"},
+		{"copy='no'", "TypeError"}, {"copy=0", "TypeError"}, {"copy=()", "TypeError"},
+		{"dl_device=(0, 0)", "BufferError"}, {"dl_device=(1, -1)", "BufferError"}, {"dl_device=(2, 0)", "BufferError"}, {"dl_device=(-1, 0)", "BufferError"},
+		{"dl_device=(2**70, 0)", "BufferError"}, {"dl_device=(1, 2**31)", "BufferError"}, {"dl_device=(1, 2**32)", "BufferError"},
+		{"dl_device=1", "TypeError"}, {"dl_device=(1,)", "TypeError"}, {"dl_device=('cpu', 0)", "TypeError"},
+		{"stream=0", "BufferError"}, {"stream=-1", "BufferError"}, {"stream='s'", "BufferError"},
+	} {
+		source := fmt.Sprintf("def give(**kw):\n  kw.setdefault('max_version', (1, 3))\n  return x.__dlpack__(**kw)\n"+
+			"try: give(%s)\nexcept Exception as e: got = type(e).__name__\nelse: got = ''\nassert got == %q, got", c.arguments, c.raises)
+		if err := p.Run(source); err != nil {
+			t.Errorf("%s: %v", c.arguments, err)
+		}
+	}
+	run(t, p, `
+x._key, key = 2**70, x._key
+for change in (2**70, -1, 'key'):
+    x._key = change
+    try: x.__dlpack__()
+    except (BufferError, OverflowError, TypeError): pass
+    else: raise AssertionError(change)
+x._key = key
+`)
+	release(t, x)
+	collect(t, p, "x, give, got, key, change")
+}
+
 // numpyTypes are the element types that both sides have, by numpy's names.
 var numpyTypes = map[string]dtype.DType{
 	"bool": dtype.Bool, "int8": dtype.I8, "int16": dtype.I16, "int32": dtype.I32, "int64": dtype.I64, "uint8": dtype.U8, "uint16": dtype.U16,
