@@ -83,10 +83,19 @@ type gift struct {
 	to  int // number of the result among the dynamic values
 }
 
-// Compile compiles a final program: all types static, what may be
-// overwritten marked. The error names all calls without a kernel at once.
+// Compile verifies and compiles a final program: the sizes of its inputs are
+// known, every result has bytes of its own, what may be overwritten is marked.
+// The error of a program that is not well-formed is that of [ir.VerifyKnown].
+// weights may be nil where the program has none.
 func Compile(ctx context.Context, p *ir.Program, weights ir.Weights, o Options) (*Executable, error) {
-	l, err := lower(p, weights.Bytes)
+	if weights == nil {
+		weights = ir.WeightMap{}
+	}
+	known := ir.Known(weights)
+	if err := ir.VerifyKnown(p, known); err != nil {
+		return nil, fmt.Errorf("compile: %w", err)
+	}
+	l, err := lower(p, known)
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +312,7 @@ func (e *Executable) constant(k, i int) ([]byte, error) {
 		return nil, fmt.Errorf("weight %q: no memory for its bytes: %w", r.weight.Name, tensor.ErrLimit)
 	}
 	if !ok || int64(len(data)) < r.offset+r.size {
-		return nil, fmt.Errorf("BUG: exec: weight %q has no bytes", r.weight.Name)
+		return nil, fmt.Errorf("weight %q: got %d bytes in the table, want at least %d", r.weight.Name, len(data), r.offset+r.size)
 	}
 	return data[r.offset : r.offset+r.size : r.offset+r.size], nil
 }

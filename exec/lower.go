@@ -63,6 +63,9 @@ func lower(p *ir.Program, known func(*ir.Value) ([]byte, bool)) (*lowering, erro
 	if err := l.placeInterface(); err != nil {
 		return nil, err
 	}
+	if err := l.checkFinal(); err != nil {
+		return nil, err
+	}
 	l.findOutputs()
 	for k, c := range l.calls {
 		if err := l.placeResults(k, c); err != nil {
@@ -177,14 +180,8 @@ func (l *lowering) placeResults(k int, c *ir.Call) error {
 // findOutputs finds the values whose class has to be a whole buffer.
 func (l *lowering) findOutputs() {
 	for _, v := range l.program.Body.Results {
-		for v.Def != nil {
-			arg, kind, _ := l.bytesFor(l.index[v.Def], v.Def, v.Index)
-			if kind != op.View {
-				break
-			}
-			v = v.Def.Args[arg].Value
-		}
-		l.outputs[v] = true
+		root, _ := l.rootOf(v)
+		l.outputs[root] = true
 	}
 }
 

@@ -1,0 +1,87 @@
+package exec
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+)
+
+// checkFinal refuses a program in which a result has no bytes of its own: the
+// pass Outputs gives it some by a copy.
+func (l *lowering) checkFinal() error {
+	for _, c := range l.calls {
+		if !c.Op.Branch {
+			continue
+		}
+		for _, region := range c.Regions {
+			if err := l.checkRegion(c, region); err != nil {
+				return err
+			}
+		}
+	}
+	taken := map[*ir.Value]bool{}
+	for i, v := range l.program.Body.Results {
+		root, whole := l.rootOf(v)
+		fault := ""
+		switch {
+		case root.Kind == ir.Weight:
+			fault = "a weight"
+		case root.Kind == ir.Param && !root.Donated:
+			fault = "an input that is not donated"
+		case taken[root]:
+			fault = "another result"
+		case !whole:
+			fault = "a larger value"
+		}
+		if fault != "" {
+			return notFinal("result %d, %s, in the bytes of %s", i, v, fault)
+		}
+		taken[root] = true
+	}
+	return nil
+}
+
+// checkRegion is checkFinal for a region of a branch. Results whose size
+// depends on data are moved or copied when the region ends.
+func (l *lowering) checkRegion(c *ir.Call, region *ir.Block) error {
+	for i, v := range region.Results {
+		if r := c.Results[i]; r == nil || !r.Type.IsStatic() {
+			continue
+		}
+		fault := ""
+		if v.Def == nil || !slices.Contains(region.Calls, v.Def) {
+			fault = "which is not computed there"
+		} else if arg, kind, _ := l.bytesFor(l.index[v.Def], v.Def, v.Index); arg >= 0 && kind == op.View {
+			fault = "which is a view"
+		} else if slices.Contains(region.Results[:i], v) {
+			fault = "which it gives twice"
+		}
+		if fault != "" {
+			return notFinal("result %d of a region of %s, %s, %s", i, describe(c), v, fault)
+		}
+	}
+	return nil
+}
+
+func notFinal(format string, args ...any) error {
+	return fmt.Errorf("compile: got "+format+", want bytes of its own (pass outputs makes a copy): %w", append(args, op.ErrUnsupported)...)
+}
+
+// rootOf follows views down to the value that owns the bytes, and reports
+// whether v is all of them.
+func (l *lowering) rootOf(v *ir.Value) (root *ir.Value, whole bool) {
+	whole = true
+	for v.Def != nil {
+		arg, kind, offset := l.bytesFor(l.index[v.Def], v.Def, v.Index)
+		if kind != op.View {
+			break
+		}
+		of := v.Def.Args[arg].Value
+		n, _ := v.Type.Bytes()
+		m, _ := of.Type.Bytes()
+		v, whole = of, whole && offset == 0 && n == m
+	}
+	return v, whole
+}
