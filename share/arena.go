@@ -30,6 +30,7 @@ type arena struct {
 	blocks map[int]*block // by offset
 	large  bool           // for one tensor at a time
 	peers  int            // that have it mapped, or are about to
+	lost   int            // the same of those that were disconnected
 	going  bool           // is being given back
 }
 
@@ -113,7 +114,7 @@ func (o *Owner) takeNew(bytes int) (b *block, err error) {
 		if b, err = o.take(bytes); b != nil || err != nil { // another goroutine, or a release, may have made room
 			return true
 		}
-		if err = o.addArena(bytes); err == nil {
+		if err = o.addArena(bytes); err == nil || errors.Is(err, tensor.ErrLimit) && o.takeBack(roundUp(bytes)) {
 			b, err = o.take(bytes)
 		}
 		return !errors.Is(err, tensor.ErrLimit)
@@ -135,11 +136,37 @@ func (o *Owner) takeNew(bytes int) (b *block, err error) {
 		}
 		again = o.awaitReturn(ctx, returned)
 	}
+	o.disconnectStalled()
 	memory.CollectUntil(func() bool {
 		o.Collect()
 		return enough()
 	})
 	return b, err
+}
+
+// takeBack makes a retired arena an arena again, if one has room for a block of that size: a peer that does not answer, so that its pages are
+// still there, holds nothing in it. Its number is another one, so for all peers it is a new arena.
+func (o *Owner) takeBack(size int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var best *arena
+	for a := range o.retired {
+		if !a.going && a.spans.size >= size && (best == nil || a.spans.size < best.spans.size) {
+			best = a
+		}
+	}
+	if best == nil || o.closed {
+		return false
+	}
+	delete(o.retired, best)
+	best.id, best.large = newArenaID(), size >= largeBytes
+	o.addSorted(best)
+	return true
+}
+
+func (o *Owner) addSorted(a *arena) {
+	o.arenas = append(o.arenas, a)
+	slices.SortFunc(o.arenas, func(a, b *arena) int { return cmp.Compare(addressOf(a.data), addressOf(b.data)) })
 }
 
 // addArena makes an arena that has room for a block.
@@ -182,8 +209,7 @@ func (o *Owner) addArena(bytes int) error {
 		release(a.buf)
 		return fmt.Errorf("the owner is %w", ErrClosed)
 	}
-	o.arenas = append(o.arenas, a)
-	slices.SortFunc(o.arenas, func(a, b *arena) int { return cmp.Compare(addressOf(a.data), addressOf(b.data)) })
+	o.addSorted(a)
 	o.held += int64(len(a.data))
 	o.mu.Unlock()
 	crashAt(1)
@@ -191,9 +217,7 @@ func (o *Owner) addArena(bytes int) error {
 }
 
 func newArena(size int) (*arena, error) {
-	var id [8]byte
-	rand.Read(id[:])
-	a := &arena{id: binary.LittleEndian.Uint64(id[:]) | 1, blocks: map[int]*block{}}
+	a := &arena{id: newArenaID(), blocks: map[int]*block{}}
 	shm, err := osmem.NewShared(fmt.Sprintf("tenure:%.8s:%x", instance(), a.id), size)
 	if err != nil {
 		if errors.Is(err, osmem.ErrNoMemory) {
@@ -216,6 +240,12 @@ func newArena(size int) (*arena, error) {
 	return a, nil
 }
 
+func newArenaID() uint64 {
+	var id [8]byte
+	rand.Read(id[:])
+	return binary.LittleEndian.Uint64(id[:]) | 1
+}
+
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
 // retireEmpty takes the arenas without blocks out of the table, tells the peers, and returns their bytes. The caller has o.mu,
@@ -236,12 +266,13 @@ func (o *Owner) retireEmpty() (bytes int64) {
 }
 
 // giveBack gives the retired arenas back to the system that no peer has mapped. While one has, the pages are there whatever
-// this process does, so they are counted, here and in the figures of package memory. The caller does not have o.mu.
+// this process does, so they are counted, here and in the figures of package memory; for one that was disconnected they are in its
+// own account, as far as it has room. The caller does not have o.mu.
 func (o *Owner) giveBack() {
 	o.mu.Lock()
 	var over []*arena
 	for a := range o.retired {
-		if a.peers == 0 && !a.going {
+		if a.peers == 0 && !a.going && o.pin(a) {
 			a.going = true
 			over = append(over, a)
 		}

@@ -2,7 +2,6 @@ package share
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"unicode/utf8"
@@ -365,27 +364,6 @@ func (p *Peer) dropName(name string, request uint32) {
 	}
 }
 
-// list answers LIST.
-func (p *Peer) list(request uint32) {
-	text, err := json.Marshal(p.o.State())
-	if err != nil {
-		p.no(request, notSupported, err.Error())
-		return
-	}
-	for p.whenRead(p.ctx, true) == nil {
-		part := text[:min(len(text), maxText)]
-		text = text[len(part):]
-		more := 0
-		if len(text) > 0 {
-			more = 1
-		}
-		p.reply(header{kind: kindText, count: more, request: request}, func(b []byte) []byte { return append(b, part...) })
-		if more == 0 {
-			return
-		}
-	}
-}
-
 // Get asks for a tensor that the peer has published.
 func (p *Peer) Get(ctx context.Context, name string) (*Received, error) {
 	if len(name) < 1 || len(name) > maxName || !utf8.ValidString(name) {
@@ -437,17 +415,4 @@ func (p *Peer) Drop(ctx context.Context, name string) error {
 		return fmt.Errorf("share drop %q: %w", name, err)
 	}
 	return nil
-}
-
-// State asks the peer for its arenas, blocks, leases and names.
-func (p *Peer) State(ctx context.Context) (*State, error) {
-	r, err := p.question(ctx, kindList, nil)
-	if err != nil {
-		return nil, fmt.Errorf("share state: %w", err)
-	}
-	s := new(State)
-	if err := json.Unmarshal(r.text, s); err != nil {
-		return nil, fmt.Errorf("share state: %w: %w", ErrPeer, err)
-	}
-	return s, nil
 }

@@ -35,6 +35,10 @@
 // away from anybody: it lives on until what is out has come back. A consumer that is done with each tensor before it receives the
 // next saves the collector all work by [Peer.ReceiveInto].
 //
+// A peer that is stopped holds what it was sent, and cannot be made to let go. [WithStall] says how long an owner waits for it, [Peer.Disconnect]
+// sends it no more and makes it pay for what it has, and [WithPeerLimit] bounds that. What peers can make this process spend is bounded
+// by [SetBudget].
+//
 // Empty arenas stay for the next tensors. [Owner.Collect] gives them back, and so does an allocation that finds no room.
 //
 // # Bytes in common

@@ -10,6 +10,8 @@ var (
 	ErrPeer = errors.New("broken peer")
 	// ErrNoCredit: the other end holds as much as it is willing to.
 	ErrNoCredit = errors.New("no credit")
+	// ErrStalled: something waits for the other end, and it has not moved for as long as the owner gives it ([WithStall]).
+	ErrStalled = errors.New("stalled peer")
 	// ErrRefused: the other end cannot take part, or says no.
 	ErrRefused = errors.New("refused")
 	// ErrNotFound: no listener, tensor or ticket by that name.

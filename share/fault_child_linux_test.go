@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -146,7 +147,7 @@ func TestFaultChild(t *testing.T) {
 	part(t)
 }
 
-// consumerChild dials and receives. Commands: "receive", "release" all, "full" (no descriptor left), "room", "spawn" (a child
+// consumerChild dials and receives. Commands: "receive", "look" at all that it has, "release" all, "full" (no descriptor left), "room", "spawn" (a child
 // that inherits the socket), "end".
 func consumerChild(t *testing.T) {
 	ctx := context.Background()
@@ -185,6 +186,11 @@ func consumerChild(t *testing.T) {
 			data, _ := r.Tensor.UnsafeBytes()
 			// What came inside the message is this process's own.
 			fmt.Printf("%s: %d bytes, first %d, last %d, inline %v\n", r.Label, len(data), data[0], data[len(data)-1], r.Tensor.IsDonatable())
+		case "look":
+			for _, r := range held {
+				data, _ := r.Tensor.UnsafeBytes()
+				fmt.Printf("%s: %d to %d\n", r.Label, slices.Min(data), slices.Max(data))
+			}
 		case "release":
 			for _, r := range held {
 				if err := r.Tensor.Release(); err != nil {

@@ -20,7 +20,8 @@ import (
 func (o *Owner) checkTable() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	refs, tickets, mapped := map[*block]int{}, 0, map[*arena]int{}
+	refs, tickets, mapped, lost := map[*block]int{}, 0, map[*arena]int{}, map[*arena]int{}
+	debts := map[*debtor]debtor{}
 	for p := range o.peers {
 		n, bytes := 0, int64(0)
 		count := func(l lease) error {
@@ -47,9 +48,30 @@ func (o *Owner) checkTable() error {
 			return fmt.Errorf("connection %d: got %d leases of %d bytes (gone %v), the row says %d, the credit is %d of %d",
 				p.info.Connection, n, bytes, p.row.gone, p.row.bytes, p.theirs.maxLeases, p.theirs.maxBytes)
 		}
-		for _, m := range p.maps {
-			mapped[m.arena]++
+		d := debts[p.debtor]
+		d.peers, d.leases, d.bytes, d.waiting = d.peers+1, d.leases+n, d.bytes+bytes, d.waiting+len(p.row.waiting)
+		if p.lost {
+			d.lost, d.lostBytes = d.lost+n, d.lostBytes+bytes
 		}
+		for _, m := range p.maps {
+			if p.lost {
+				lost[m.arena]++
+			} else {
+				mapped[m.arena]++
+			}
+			if m.pinned {
+				d.pinned += int64(len(m.arena.data))
+			}
+		}
+		debts[p.debtor] = d
+	}
+	for d, want := range debts {
+		if want.id = d.id; *d != want || o.debtors[d.id] != d {
+			return fmt.Errorf("debtor: got %+v by its connections, it says %+v", want, *d)
+		}
+	}
+	if len(debts) != len(o.debtors) {
+		return fmt.Errorf("got %d debtors with connections of %d", len(debts), len(o.debtors))
 	}
 	if tickets != len(o.tickets) {
 		return fmt.Errorf("got %d tickets in rows and %d that can be claimed", tickets, len(o.tickets))
@@ -57,8 +79,8 @@ func (o *Owner) checkTable() error {
 	held := int64(0)
 	for _, a := range o.arenas {
 		held += int64(len(a.data))
-		if mapped[a] != a.peers {
-			return fmt.Errorf("arena %x: %d peers know it, it says %d", a.id, mapped[a], a.peers)
+		if mapped[a] != a.peers || lost[a] != a.lost {
+			return fmt.Errorf("arena %x: %d and %d lost peers know it, it says %d and %d", a.id, mapped[a], lost[a], a.peers, a.lost)
 		}
 		for at, b := range a.blocks {
 			if b.span.at != at || b.refs != refs[b] || (b.hold != nil) != (b.refs > 0) {
@@ -69,7 +91,7 @@ func (o *Owner) checkTable() error {
 	}
 	for a := range o.retired {
 		held += int64(len(a.data))
-		if mapped[a] != a.peers || len(a.blocks) > 0 {
+		if mapped[a] != a.peers || lost[a] != a.lost || len(a.blocks) > 0 {
 			return fmt.Errorf("retired arena %x: %d peers know it, it says %d, with %d blocks", a.id, mapped[a], a.peers, len(a.blocks))
 		}
 	}
@@ -288,7 +310,11 @@ func (w *world) collect(t *rapid.T) {
 
 func (w *world) closeOne(t *rapid.T) {
 	e, _ := pick(t, w.ends)
-	mayFail(t, "close", e.peer.Close())
+	if rapid.Bool().Draw(t, "at once") {
+		mayFail(t, "disconnect", e.peer.Disconnect())
+	} else {
+		mayFail(t, "close", e.peer.Close())
+	}
 	e.closed = true
 }
 

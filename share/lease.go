@@ -33,7 +33,7 @@ type lease struct {
 	since time.Time
 }
 
-// row is what a peer holds of this process. The owner's mutex guards it. A hand-over makes no object in it: leases are values,
+// row is what a peer holds of this owner. The owner's mutex guards it. A hand-over makes no object in it: leases are values,
 // and the channels of those who wait are used again.
 type row struct {
 	leases  map[uint64]lease
@@ -41,14 +41,17 @@ type row struct {
 	serial  uint64          // the last one given out
 	bytes   int64           // of leases and tickets
 	gone    bool            // the peer's side is over: no lease may be recorded
+	stuck   time.Time       // since when something waits for the peer, which has not moved since; only where the owner has a rule for that
 	waiting []chan struct{} // of offers that wait for a change, each with room for a token
 	spare   []chan struct{} // of offers that do not wait any more, without a token
 }
 
 func newRow() row { return row{leases: map[uint64]lease{}, tickets: map[Ticket]lease{}} }
 
-// join returns a channel that gets a token at the next change, leave gives it back. The caller of all three has o.mu.
-func (r *row) join() chan struct{} {
+// join returns a channel that gets a token at the next change, leave gives it back. The caller of both has o.mu.
+func (p *Peer) join() chan struct{} {
+	p.debtor.waiting++
+	r := &p.row
 	var changed chan struct{}
 	if n := len(r.spare); n > 0 {
 		changed, r.spare = r.spare[n-1], r.spare[:n-1]
@@ -59,7 +62,9 @@ func (r *row) join() chan struct{} {
 	return changed
 }
 
-func (r *row) leave(changed chan struct{}) {
+func (p *Peer) leaveRow(changed chan struct{}) {
+	p.debtor.waiting--
+	r := &p.row
 	i := slices.Index(r.waiting, changed)
 	r.waiting = slices.Delete(r.waiting, i, i+1)
 	select {
@@ -69,8 +74,9 @@ func (r *row) leave(changed chan struct{}) {
 	r.spare = append(r.spare, changed)
 }
 
-// signal wakes whoever waits for credit or for an answer about an arena.
+// signal wakes whoever waits for credit or for an answer about an arena: the peer has moved.
 func (p *Peer) signal() {
+	p.row.stuck = time.Time{}
 	for _, changed := range p.row.waiting {
 		wake(changed)
 	}
@@ -79,10 +85,37 @@ func (p *Peer) signal() {
 	}
 }
 
-// credit reports whether the peer takes another reference to so many bytes. The caller has o.mu.
+// signalFellows does so for the other connections of the peer's process, if any waits: what all of them have together is bounded.
+// The caller has o.mu.
+func (p *Peer) signalFellows() {
+	if p.debtor.waiting == len(p.row.waiting) {
+		return
+	}
+	for q := range p.o.peers {
+		if q != p && q.debtor == p.debtor {
+			q.signal()
+		}
+	}
+}
+
+// credit reports whether the peer takes another reference to so many bytes, and its process may have it. The caller has o.mu.
 func (p *Peer) credit(bytes int) bool {
-	n := len(p.row.leases) + len(p.row.tickets)
-	return n < int(p.theirs.maxLeases) && uint64(p.row.bytes)+uint64(bytes) <= p.theirs.maxBytes
+	d, more := p.debtor, int64(bytes)
+	n := len(p.row.leases) + len(p.row.tickets) + d.lost
+	return n < int(p.theirs.maxLeases) && more <= int64(p.theirs.maxBytes)-p.row.bytes-d.lostBytes-d.pinned &&
+		d.leases < p.o.peerLeases && more <= p.o.peerBytes-d.bytes-d.pinned
+}
+
+// owes notes that the peer has so many references and bytes more, or less. The caller has o.mu.
+func (p *Peer) owes(references int, bytes int64) {
+	p.row.bytes += bytes
+	d := p.debtor
+	d.leases += references
+	d.bytes += bytes
+	if p.lost {
+		d.lost += references
+		d.lostBytes += bytes
+	}
 }
 
 // record makes a lease: from here on the block is not reused. The caller has o.mu, acts for a holder of buf, and sends the
@@ -102,7 +135,7 @@ func (p *Peer) record(b *block, m offer, buf *memory.Buffer) (offer, error) {
 	p.row.serial++
 	m.serial, m.arena, m.offset, m.bytes, m.generation = p.row.serial, b.arena.id, b.span.at, b.bytes, b.generation
 	p.row.leases[m.serial] = lease{block: b, offer: m, since: time.Now()}
-	p.row.bytes += int64(b.bytes)
+	p.owes(1, int64(b.bytes))
 	return m, nil
 }
 
@@ -125,8 +158,9 @@ func (p *Peer) endTicket(t Ticket) *memory.Buffer {
 }
 
 func (p *Peer) letGo(b *block) *memory.Buffer {
-	p.row.bytes -= int64(b.bytes)
+	p.owes(-1, -int64(b.bytes))
 	p.signal()
+	p.signalFellows()
 	if b.refs--; b.refs > 0 {
 		return nil
 	}
@@ -185,9 +219,8 @@ func (p *Peer) dropRow() {
 		over = append(over, p.endTicket(t))
 	}
 	for _, m := range p.maps {
-		m.arena.peers--
+		p.forget(m)
 	}
-	clear(p.maps)
 	p.signal()
 	o.mu.Unlock()
 	for _, hold := range over {
@@ -220,7 +253,7 @@ func (p *Peer) mint(serial uint64, request uint32) error {
 	l.block.refs++
 	p.row.tickets[t] = lease{block: l.block, offer: l.offer, since: time.Now()}
 	o.tickets[t] = p
-	p.row.bytes += int64(l.block.bytes)
+	p.owes(1, int64(l.block.bytes))
 	o.mu.Unlock()
 	crashAt(10)
 	p.reply(header{kind: kindTicketed, request: request}, func(b []byte) []byte { return append(b, t[:]...) })

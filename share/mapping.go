@@ -3,14 +3,18 @@ package share
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // mapping is what a peer knows of an arena.
 type mapping struct {
+	id      uint64 // that it was told; the arena has another one if it was taken back since
 	arena   *arena
 	state   mapState
 	retired bool
-	why     error // of refused
+	asked   time.Time // when the peer was told last what it must answer
+	pinned  bool      // the arena was given back although this peer, which is disconnected, may have it mapped
+	why     error     // of refused
 }
 
 type mapState uint8
@@ -39,26 +43,29 @@ func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 		o.mu.Unlock()
 		return m, true, nil
 	}
-	if p.row.gone {
+	if p.row.gone || p.lost {
 		o.mu.Unlock()
 		return nil, false, fmt.Errorf("%s: %w", p.who(), p.closedErr())
 	}
 	ask := m == nil || m.state == refused
 	if m == nil {
-		m = &mapping{arena: a}
+		m = &mapping{id: a.id, arena: a}
 		p.maps[a.id] = m
 		a.peers++
+	}
+	if ask {
+		m.asked = time.Now()
 	}
 	m.state = announced
 	o.mu.Unlock()
 	if !ask {
 		return m, false, nil
 	}
-	note := arenaNote{id: a.id, size: len(a.data)}
+	note := arenaNote{id: m.id, size: len(a.data)}
 	if err := p.postWith(header{kind: kindArena}, note.append, a.shm.Fd()); err != nil {
 		err = fmt.Errorf("%s cannot be told of the arena: %w", p.who(), err)
 		o.mu.Lock()
-		if p.maps[a.id] == m { // others wait for the answer to what was not asked
+		if p.maps[m.id] == m { // others wait for the answer to what was not asked
 			p.learned(m, refused, err)
 		}
 		o.mu.Unlock()
@@ -118,11 +125,11 @@ func (p *Peer) retire(a *arena) {
 
 func (p *Peer) tellRetired(m *mapping) {
 	if m.state == refused {
-		delete(p.maps, m.arena.id)
-		m.arena.peers--
+		p.forget(m)
 		return
 	}
-	p.reply(header{kind: kindRetire}, func(b []byte) []byte { return le.AppendUint64(b, m.arena.id) })
+	m.asked = time.Now()
+	p.reply(header{kind: kindRetire}, func(b []byte) []byte { return le.AppendUint64(b, m.id) })
 	crashAt(13)
 }
 
@@ -136,7 +143,23 @@ func (p *Peer) unmapped(id uint64) error {
 	if m == nil || m.state != mapped || !m.retired {
 		return malformed("got UNMAPPED for arena %#x, which is not retired", id)
 	}
-	delete(p.maps, id)
-	m.arena.peers--
+	p.forget(m)
 	return nil
+}
+
+// forget notes that the peer has an arena mapped no more. The caller has o.mu.
+func (p *Peer) forget(m *mapping) {
+	delete(p.maps, m.id)
+	if !p.lost {
+		m.arena.peers--
+		return
+	}
+	size := int64(len(m.arena.data))
+	if m.arena.lost--; m.arena.lost == 0 && m.pinned {
+		p.o.pinned -= size
+	}
+	if m.pinned {
+		p.debtor.pinned -= size
+		p.signalFellows()
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -81,9 +82,18 @@ type Listener struct {
 	end   context.CancelFunc
 	once  sync.Once
 	work  sync.WaitGroup
+
+	mu       sync.Mutex
+	greeting []*newcomer // in the order of their arrival
 }
 
-// handshakes is how many connections of a listener may be in their beginnings at once; more are hung up on.
+// newcomer is a connection that has not said HELLO yet.
+type newcomer struct {
+	s   *socket
+	pid int
+}
+
+// handshakes is how many connections of a listener may be in their beginnings at once.
 const handshakes = 256
 
 // Listen makes the owner's tensors reachable under a name. It is an error that matches [ErrRefused] while another process has
@@ -135,7 +145,6 @@ func (l *Listener) Path() string { return l.path }
 
 func (l *Listener) serve() {
 	defer l.work.Done()
-	room := make(chan struct{}, handshakes)
 	for {
 		c, err := l.l.AcceptUnix()
 		if err != nil {
@@ -146,29 +155,65 @@ func (l *Listener) serve() {
 				continue
 			}
 		}
-		select {
-		case room <- struct{}{}:
-		default:
-			c.Close()
+		s, err := wrapSocket(c)
+		if err != nil {
 			continue
+		}
+		pid, err := s.sameUser()
+		if err != nil {
+			s.close()
+			continue
+		}
+		n := &newcomer{s, pid}
+		if gone := l.admit(n); gone != nil {
+			gone.s.close()
 		}
 		l.work.Add(1)
 		go func() {
 			defer l.work.Done()
-			l.greet(c)
-			<-room
+			l.greet(n)
 		}()
 	}
 }
 
-// greet makes a peer of a connection and gives it to Accept.
-func (l *Listener) greet(c *net.UnixConn) {
-	s, err := wrapSocket(c)
-	if err != nil {
-		return
+// admit notes a newcomer, and returns the one that has to go for it: of the process that has the most in their beginnings, the
+// one that came first. Nobody but who is silent stays long, so that neither many processes nor many connections shut others out.
+func (l *Listener) admit(n *newcomer) (gone *newcomer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.greeting = append(l.greeting, n)
+	if len(l.greeting) <= handshakes {
+		return nil
 	}
+	of := map[int]int{}
+	for _, g := range l.greeting {
+		of[g.pid]++
+	}
+	worst := 0
+	for i, g := range l.greeting {
+		if of[g.pid] > of[l.greeting[worst].pid] {
+			worst = i
+		}
+	}
+	gone = l.greeting[worst]
+	l.greeting = slices.Delete(l.greeting, worst, worst+1)
+	return gone
+}
+
+// leave takes a newcomer off the list, unless it had to go.
+func (l *Listener) leave(n *newcomer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.greeting, n); i >= 0 {
+		l.greeting = slices.Delete(l.greeting, i, i+1)
+	}
+}
+
+// greet makes a peer of a connection and gives it to Accept.
+func (l *Listener) greet(n *newcomer) {
 	// A connection that fails here says so to its maker by ending; nobody on this side asked for it.
-	p, err := l.o.connect(l.ctx, s, handshakeTime, true)
+	p, err := l.o.connect(l.ctx, n.s, handshakeTime, true)
+	l.leave(n)
 	if err != nil {
 		return
 	}

@@ -18,7 +18,7 @@ type offering struct {
 	label   string
 	noCopy  bool
 	noWait  bool
-	request uint32 // the question that the offer answers
+	request uint32 // the question that the offer answers: it waits for an answer about the arena, since the peer waits for it
 }
 
 // Label gives the tensor a text of up to 56 bytes that its receiver reads and that lists of leases show.
@@ -37,8 +37,8 @@ func WithoutCopy() OfferOption {
 	}
 }
 
-// NoWait makes it an error ([ErrNoCredit]) if the peer holds as much as it is willing to, or does not read. An answer about an
-// arena that the peer does not know yet is waited for all the same.
+// NoWait makes it an error ([ErrNoCredit]) if the peer holds as much as it is willing to, or does not read, or has not mapped
+// the tensor's arena yet. In the last case it has been asked to, and once it has answered the same offer need not wait.
 func NoWait() OfferOption {
 	return func(c offering) offering {
 		c.noWait = true
@@ -150,12 +150,14 @@ const (
 )
 
 // errNotMapped: the peer has been told of the arena and has not answered yet.
-var errNotMapped = errors.New("has not mapped the arena yet")
+var errNotMapped = fmt.Errorf("has not mapped the arena yet: %w", ErrNoCredit)
 
 // toAll gives to each peer, first to those that need not be waited for, then to the others, each of which may take its time.
 func (o *Owner) toAll(ctx context.Context, peers []*Peer, g gift) error {
 	until := forCredit
-	if g.noWait {
+	if g.noWait && g.request == 0 {
+		until = forNothing
+	} else if g.noWait {
 		until = forArena
 	}
 	if len(peers) == 1 {
@@ -169,7 +171,7 @@ func (o *Owner) toEach(ctx context.Context, peers []*Peer, g gift, until patienc
 	var work sync.WaitGroup
 	for i, p := range peers {
 		err := p.give(ctx, &g, forNothing)
-		if errors.Is(err, errNotMapped) || errors.Is(err, ErrNoCredit) && !g.noWait {
+		if errors.Is(err, ErrNoCredit) && until != forNothing {
 			work.Go(func() { errs[i] = p.give(ctx, &g, until) })
 			continue
 		}
@@ -192,7 +194,7 @@ func (p *Peer) lend(ctx context.Context, g *gift, until patience) error {
 	known, ready, err := p.announce(b.arena)
 	if err == nil && !ready {
 		if until == forNothing {
-			return fmt.Errorf("%s %w", p.who(), errNotMapped)
+			return p.notMapped()
 		}
 		err = p.awaitMapped(ctx, known)
 	}
@@ -202,8 +204,8 @@ func (p *Peer) lend(ctx context.Context, g *gift, until patience) error {
 		}
 		return err
 	}
-	if uint64(b.bytes) > p.theirs.maxBytes {
-		return fmt.Errorf("%s takes at most %d bytes at once, the tensor has %d: %w", p.who(), p.theirs.maxBytes, b.bytes, ErrNoCredit)
+	if most := min(p.theirs.maxBytes, uint64(p.o.peerBytes)); uint64(b.bytes) > most {
+		return fmt.Errorf("%s gets at most %d bytes at once, the tensor has %d: %w", p.who(), most, b.bytes, ErrNoCredit)
 	}
 	var m offer
 	err = p.whenFree(ctx, until == forCredit, func() (ok bool, err error) {
@@ -241,21 +243,36 @@ func (p *Peer) whenFree(ctx context.Context, wait bool, try func() (done bool, e
 				return err
 			}
 		}
-		if !wait {
+		left, stalled := p.stalling()
+		if stalled || !wait {
 			n, bytes := len(p.row.leases)+len(p.row.tickets), p.row.bytes
 			o.mu.Unlock()
+			if stalled {
+				return p.stalled()
+			}
 			return fmt.Errorf("%s holds %d tensors of %d bytes, or does not read: %w", p.who(), n, bytes, ErrNoCredit)
 		}
-		changed := p.row.join()
+		changed := p.join()
 		o.mu.Unlock()
-		err := p.await(ctx, changed)
+		err := p.awaitFor(ctx, changed, left)
 		o.mu.Lock()
-		p.row.leave(changed)
+		p.leaveRow(changed)
 		if err != nil {
 			o.mu.Unlock()
 			return fmt.Errorf("%s: %w", p.who(), err)
 		}
 	}
+}
+
+// notMapped is the error of an offer that does not wait for the answer about an arena.
+func (p *Peer) notMapped() error {
+	p.o.mu.Lock()
+	_, stalled := p.stalling()
+	p.o.mu.Unlock()
+	if stalled {
+		return p.stalled()
+	}
+	return fmt.Errorf("%s %w", p.who(), errNotMapped)
 }
 
 // whenRead returns when the peer has read what was sent to it, or else ErrNoCredit.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/memory"
@@ -33,10 +34,14 @@ var instance = sync.OnceValue(func() (i Instance) {
 // them can be asked for. All of its peers are one audience: each can read every byte of the arenas that it is offered
 // tensors of. A process may have several.
 type Owner struct {
-	limit     int64
-	maxLeases uint32
-	maxBytes  uint64
-	allowDrop bool
+	limit      int64
+	maxLeases  uint32
+	maxBytes   uint64
+	peerLeases int // that the connections of one peer process may have
+	peerBytes  int64
+	stall      Stall
+	stallAfter time.Duration
+	allowDrop  bool
 
 	grow   sync.Mutex   // held while an arena is made, which takes long
 	copied atomic.Int64 // bytes that were copied because a tensor lay outside the arenas
@@ -47,9 +52,11 @@ type Owner struct {
 	wanted      bool          // an allocation waits for room
 	returned    chan struct{} // closed then, and made anew, when bytes have come back
 	held        int64         // bytes of both
+	pinned      int64         // bytes of arenas that were given back although disconnected peers may have them mapped
 	generation  uint32
 	connections uint64
 	peers       map[*Peer]struct{}
+	debtors     map[processID]*debtor
 	listeners   map[*Listener]struct{}
 	names       map[string]*tensor.Tensor
 	tickets     map[Ticket]*Peer // whose row each is in
@@ -96,7 +103,7 @@ func NewOwner(opts ...OwnerOption) (*Owner, error) {
 	if !supported {
 		return nil, fmt.Errorf("share: %w", errUnsupported)
 	}
-	o := &Owner{maxLeases: 1024, maxBytes: math.MaxInt64, retired: map[*arena]struct{}{}, returned: make(chan struct{}),
+	o := &Owner{maxLeases: 1024, maxBytes: math.MaxInt64, peerLeases: math.MaxInt, peerBytes: math.MaxInt64, debtors: map[processID]*debtor{}, retired: map[*arena]struct{}{}, returned: make(chan struct{}),
 		peers: map[*Peer]struct{}{}, listeners: map[*Listener]struct{}{}, names: map[string]*tensor.Tensor{}, tickets: map[Ticket]*Peer{}}
 	for _, option := range opts {
 		if err := option(o); err != nil {

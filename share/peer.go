@@ -33,8 +33,11 @@ type Peer struct {
 	closing sync.Once
 
 	// What the peer holds of ours. The owner's mutex guards it.
-	row  row
-	maps map[uint64]*mapping
+	row    row
+	maps   map[uint64]*mapping
+	debtor *debtor  // of the peer's process
+	lost   bool     // disconnected: what it has is in quarantine
+	death  *os.File // is readable when the process of a lost peer is dead; nil where that cannot be known
 
 	// Sending. A packet goes at once or, while the other end does not read, into the queue.
 	outMu   sync.Mutex
@@ -43,6 +46,7 @@ type Peer struct {
 	queued  int // bytes, but for releases: those are as many as this end's credits at most
 	outRoom reserve
 	unsaid  atomic.Int32 // releases in the queue
+	revoke  revocation   // of offers in the queue, which whoever sends it is to take out
 	endSent bool         // no offer may follow
 	shut    bool
 
@@ -164,6 +168,7 @@ func (o *Owner) newPeer(s *socket, theirs hello, info PeerInfo, bounded bool) (*
 	o.connections++
 	p.info.Connection = o.connections
 	o.peers[p] = struct{}{}
+	p.debtor = o.debtorOf(p.account.id)
 	return p, nil
 }
 
@@ -229,10 +234,16 @@ func (p *Peer) finish(err error) {
 }
 
 // Close ends the connection: offers that were not received yet are given back. What was received from the peer stays good and
-// keeps the socket until its release, and what the peer holds stays good until the peer lets go. A peer that has ended by
-// itself is closed too, unless Receive has given out all that came from it: what waits there is kept.
+// keeps the socket until its release, and what the peer holds stays good until the peer lets go. Close trusts that it will: see
+// [Peer.Disconnect] for one that does not. A peer that has ended by itself is closed too, unless Receive has given out all that came from it: what waits there is kept.
 func (p *Peer) Close() error {
 	p.finish(fmt.Errorf("the connection is %w", ErrClosed))
+	p.closeDown()
+	return nil
+}
+
+// closeDown ends what the two ends still have to say to each other in the orderly way.
+func (p *Peer) closeDown() {
 	p.mu.Lock()
 	p.closed = true
 	waiting := p.inbox
@@ -244,7 +255,6 @@ func (p *Peer) Close() error {
 	}
 	p.sendEnd()
 	p.settle()
-	return nil
 }
 
 // sendEnd says once that nothing more will be offered or taken.
@@ -285,9 +295,12 @@ func (p *Peer) settle() {
 
 func (p *Peer) who() string { return fmt.Sprintf("process %d (%s)", p.info.PID, p.info.Command) }
 
-// end is the peer's end of file: it holds nothing any more.
+// end is the peer's end of file: it holds nothing any more, unless it was disconnected: then nothing but its death is believed.
 func (p *Peer) end() {
-	p.dropRow()
+	death := p.deathToAwait()
+	if death == nil {
+		p.dropRow()
+	}
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
@@ -295,11 +308,31 @@ func (p *Peer) end() {
 		p.closeSocket()
 	}
 	p.sendEnd()
-	p.o.mu.Lock()
-	delete(p.o.peers, p)
-	p.o.mu.Unlock()
+	if death == nil {
+		p.leaveOwner()
+	}
 	p.settle()
 	p.unmapIdle()
+	if death != nil {
+		awaitDeath(death)
+		p.dropRow()
+		p.leaveOwner()
+	}
+}
+
+// leaveOwner takes the peer, of which nothing is left, off the owner's list.
+func (p *Peer) leaveOwner() {
+	p.o.mu.Lock()
+	defer p.o.mu.Unlock()
+	delete(p.o.peers, p)
+	if d := p.debtor; d.peers == 1 {
+		delete(p.o.debtors, d.id)
+	} else {
+		d.peers--
+	}
+	if p.death != nil {
+		p.death.Close()
+	}
 }
 
 // poison ends a connection whose peer broke the protocol. Its row stays until the kernel says that the peer's side is over.

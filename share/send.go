@@ -3,6 +3,7 @@ package share
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 )
 
@@ -111,17 +112,70 @@ func (p *Peer) flush() {
 		p.outMu.Unlock()
 		err := p.s.send(q.packet, q.fd, true)
 		p.outMu.Lock()
-		p.unqueue(1)
-		if err != nil { // the reader learns it too, and ends the connection
+		switch {
+		case err == nil:
+			p.unqueue(1)
+		case errors.Is(err, os.ErrDeadlineExceeded): // interrupted, and the packet is still here
+		default: // the reader learns it too, and ends the connection
 			p.unqueue(len(p.queue))
 		}
+		revoked := p.takeRevoked()
 		left = len(p.queue) > 0
 		p.outMu.Unlock()
+		for _, serial := range revoked {
+			p.undo(serial)
+		}
 	}
 	p.o.mu.Lock()
 	p.signal()
 	p.o.mu.Unlock()
 	p.settle()
+}
+
+// revocation is which offers in the queue are to go.
+type revocation uint8
+
+const (
+	revokeNone   revocation = iota
+	revokeOffers            // but for answers to questions
+	revokeAll
+)
+
+// revokeUnsent takes the offers out of the queue that have not gone yet. What has gone, read or not, has.
+func (p *Peer) revokeUnsent(which revocation) {
+	p.outMu.Lock()
+	defer p.outMu.Unlock()
+	if len(p.queue) > 0 { // somebody is sending it, who does it: what is being sent must not be undone
+		p.revoke = max(p.revoke, which)
+		p.s.interruptSend()
+	}
+}
+
+// takeRevoked does what revokeUnsent has asked for, and returns the leases that are to end. Nothing is being sent, and the
+// caller has outMu.
+func (p *Peer) takeRevoked() (serials []uint64) {
+	if p.revoke == revokeNone {
+		return nil
+	}
+	which := p.revoke
+	p.revoke = revokeNone
+	p.s.resumeSend()
+	var keep []queued
+	for i := range p.queue {
+		q := &p.queue[i]
+		isAnswer := le.Uint32(q.packet[4:]) != 0
+		if q.kind() != kindOffer || isAnswer && which < revokeAll {
+			keep = append(keep, *q)
+			continue
+		}
+		p.queued -= len(q.packet)
+		if serial := le.Uint64(q.packet[headBytes:]); serial != 0 { // this end sends one in each OFFER
+			serials = append(serials, serial)
+		}
+	}
+	p.queue = keep
+	p.unqueue(0)
+	return serials
 }
 
 // unqueue takes the first n packets out of the queue. The caller has outMu.

@@ -329,6 +329,10 @@ func duplicate(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_D
 func (s *socket) interrupt() { _ = s.c.SetReadDeadline(time.Unix(1, 0)) }
 func (s *socket) resume()    { _ = s.c.SetReadDeadline(time.Time{}) }
 
+// interruptSend makes a send that waits fail with os.ErrDeadlineExceeded, until resumeSend.
+func (s *socket) interruptSend() { _ = s.c.SetWriteDeadline(time.Unix(1, 0)) }
+func (s *socket) resumeSend()    { _ = s.c.SetWriteDeadline(time.Time{}) }
+
 // awaitEndUntil waits for the end of the peer's side in a goroutine. ended is closed when it has come, or by stop, which waits
 // for that.
 func (s *socket) awaitEndUntil() (ended <-chan struct{}, stop func()) {
@@ -379,4 +383,41 @@ func systemLimits() (descriptors, maps int) {
 		maps = n
 	}
 	return descriptors, maps
+}
+
+// process returns a handle of the process at the other end, which becomes readable when it is dead; nil if there is none, or the
+// end is one of a pair that this process has made, so that the kernel knows no other.
+func (s *socket) process(pid int) (handle *os.File) {
+	if pid == 0 || pid == os.Getpid() {
+		return nil
+	}
+	fd := -1
+	_ = s.raw.Control(func(of uintptr) {
+		var err error
+		if fd, err = unix.GetsockoptInt(int(of), unix.SOL_SOCKET, unix.SO_PEERPIDFD); errors.Is(err, unix.ENOPROTOOPT) { // before Linux 6.5
+			fd, err = unix.PidfdOpen(pid, 0)
+		}
+		if err != nil {
+			fd = -1
+		}
+	})
+	if fd < 0 || unix.SetNonblock(fd, true) != nil {
+		closeDescriptor(fd)
+		return nil
+	}
+	unix.CloseOnExec(fd)
+	return os.NewFile(uintptr(fd), "process")
+}
+
+// awaitDeath returns when the process of the handle is dead.
+func awaitDeath(handle *os.File) {
+	raw, err := handle.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Read(func(fd uintptr) bool {
+		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(p, 0)
+		return err != nil && err != unix.EINTR || n > 0
+	})
 }

@@ -46,3 +46,7 @@ func takeLock(string) (*fileLock, error)   { return nil, errUnsupported }
 func userFolder() string                   { return "" }
 func privateFolder(string) (string, error) { return "", errUnsupported }
 func (*socket) readable() bool             { return false }
+func (*socket) interruptSend()             {}
+func (*socket) resumeSend()                {}
+func (*socket) process(int) *os.File       { return nil }
+func awaitDeath(*os.File)                  {}

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/tenure-go/tenure/tensor"
 )
 
-// State is what an owner has and who holds it, at one moment. It is what LIST answers, in JSON.
+// State is what an owner has and who holds it, at one moment. LIST answers the same in JSON, each entry of its own moment.
 type State struct {
 	Version  int          `json:"version"`
 	PID      int          `json:"pid"`
@@ -40,7 +42,7 @@ type BlockState struct {
 	Refs   int    `json:"refs"`
 }
 
-// Lease is what a peer holds: "held", or a "ticket" that it asked for.
+// Lease is what a peer holds: "held", or a "ticket" that it asked for; "quarantined" is what one that was disconnected had of either.
 type Lease struct {
 	PID        int    `json:"pid"`
 	Command    string `json:"command"`
@@ -62,13 +64,15 @@ type NameState struct {
 	Bytes int    `json:"bytes"`
 }
 
-// Bytes sums up. Limit is 0 without one, Arenas counts those that are given back and still mapped too, Copied what was copied since the start because it lay outside the arenas.
+// Bytes sums up. Limit is 0 without one, Arenas counts those that are given back and still mapped too, but for the Pinned ones, which only
+// disconnected peers may still have mapped. Copied is what was copied since the start because it lay outside the arenas.
 type Bytes struct {
 	Limit  int64 `json:"limit"`
 	Arenas int64 `json:"arenas"`
 	Used   int64 `json:"used"`
 	Limbo  int64 `json:"limbo"`
 	Copied int64 `json:"copied"`
+	Pinned int64 `json:"pinned"`
 }
 
 func idText(id uint64) string { return strconv.FormatUint(id, 16) }
@@ -79,37 +83,51 @@ func (o *Owner) State() State {
 		Arenas: []ArenaState{}, Blocks: []BlockState{}, Leases: []Lease{}, Names: []NameState{}}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s.Bytes = Bytes{Limit: o.limit, Arenas: o.held, Copied: o.copied.Load()}
+	s.Bytes = Bytes{Limit: o.limit, Arenas: o.held, Copied: o.copied.Load(), Pinned: o.pinned}
 	for _, a := range o.arenas {
-		s.addArena(a)
+		s.Arenas = append(s.Arenas, a.describe(false))
+		for at, b := range a.blocks {
+			x := b.describe(at)
+			s.Bytes.add(x)
+			s.Blocks = append(s.Blocks, x)
+		}
 	}
 	for a := range o.retired {
-		s.Arenas = append(s.Arenas, ArenaState{ID: idText(a.id), Bytes: len(a.data), Peers: a.peers, Retired: true})
+		s.Arenas = append(s.Arenas, a.describe(true))
 	}
 	s.Leases = o.leases()
 	for name, x := range o.names {
-		s.Names = append(s.Names, NameState{Name: name, DType: x.DType().String(), Shape: append([]int{}, x.Shape().Sizes()...), Bytes: x.NumBytes()})
+		s.Names = append(s.Names, nameState(name, x))
 	}
-	slices.SortFunc(s.Names, func(a, b NameState) int { return cmp.Compare(a.Name, b.Name) })
+	s.sort()
 	return s
 }
 
-func (s *State) addArena(a *arena) {
-	s.Arenas = append(s.Arenas, ArenaState{ID: idText(a.id), Bytes: len(a.data), Used: a.spans.used, Blocks: len(a.blocks), Peers: a.peers})
-	first := len(s.Blocks)
-	for at, b := range a.blocks {
-		state := "owned"
-		if b.shared {
-			state = "shared"
-		}
-		if b.hold != nil && b.hold.Holders() == 1 {
-			state = "limbo"
-			s.Bytes.Limbo += int64(b.bytes)
-		}
-		s.Bytes.Used += int64(b.bytes)
-		s.Blocks = append(s.Blocks, BlockState{Arena: idText(a.id), Offset: at, Bytes: b.bytes, State: state, Refs: b.refs})
+func (a *arena) describe(retired bool) ArenaState {
+	return ArenaState{ID: idText(a.id), Bytes: len(a.data), Used: a.spans.used, Blocks: len(a.blocks), Peers: a.peers, Retired: retired}
+}
+
+func (b *block) describe(at int) BlockState {
+	state := "owned"
+	if b.shared {
+		state = "shared"
 	}
-	slices.SortFunc(s.Blocks[first:], func(a, b BlockState) int { return cmp.Compare(a.Offset, b.Offset) })
+	if b.hold != nil && b.hold.Holders() == 1 {
+		state = "limbo"
+	}
+	return BlockState{Arena: idText(b.arena.id), Offset: at, Bytes: b.bytes, State: state, Refs: b.refs}
+}
+
+// add counts a block.
+func (s *Bytes) add(b BlockState) {
+	s.Used += int64(b.Bytes)
+	if b.State == "limbo" {
+		s.Limbo += int64(b.Bytes)
+	}
+}
+
+func nameState(name string, x *tensor.Tensor) NameState {
+	return NameState{Name: name, DType: x.DType().String(), Shape: append([]int{}, x.Shape().Sizes()...), Bytes: x.NumBytes()}
 }
 
 // Outstanding lists what peers hold, the oldest first.
@@ -130,13 +148,20 @@ func (o *Owner) leases() []Lease {
 			list = append(list, l.describe(p, now, "ticket"))
 		}
 	}
-	slices.SortFunc(list, func(a, b Lease) int {
-		return cmp.Or(cmp.Compare(b.AgeMS, a.AgeMS), cmp.Compare(a.Connection, b.Connection), cmp.Compare(a.Serial, b.Serial))
-	})
+	sortLeases(list)
 	return list
 }
 
+func sortLeases(list []Lease) {
+	slices.SortFunc(list, func(a, b Lease) int {
+		return cmp.Or(cmp.Compare(b.AgeMS, a.AgeMS), cmp.Compare(a.Connection, b.Connection), cmp.Compare(a.Serial, b.Serial))
+	})
+}
+
 func (l lease) describe(p *Peer, now time.Time, state string) Lease {
+	if p.lost {
+		state = "quarantined"
+	}
 	return Lease{PID: p.info.PID, Command: p.info.Command, Connection: p.info.Connection, Serial: l.offer.serial,
 		Arena: idText(l.block.arena.id), Offset: l.block.span.at, Bytes: l.block.bytes, Label: l.offer.label, AgeMS: now.Sub(l.since).Milliseconds(), State: state}
 }
