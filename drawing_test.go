@@ -21,13 +21,16 @@ type drawer struct {
 	block   *ir.Block
 	visible []*ir.Value
 	looping bool // in a loop
+	dynamics
 }
 
 const exactly = 1 << 22 // integers below it are added without rounding
 
-func drawRandom(t *rapid.T) *randomProgram {
-	d := &drawer{t: t, block: &ir.Block{}}
-	d.randomProgram = &randomProgram{program: &ir.Program{Name: "random", Body: d.block}, weights: ir.WeightMap{}, bounds: map[*ir.Value]bound{}}
+// drawRandom draws a program of static values mostly, or mostly of those whose
+// size depends on data.
+func drawRandom(t *rapid.T, dynamic bool) *randomProgram {
+	d := &drawer{t: t, block: &ir.Block{}, dynamics: dynamics{room: 8, times: 1}}
+	d.randomProgram = &randomProgram{dynamic: dynamic, program: &ir.Program{Name: "random", Body: d.block}, weights: ir.WeightMap{}, bounds: map[*ir.Value]bound{}}
 	for i := range d.n(1, 3) {
 		p := d.program.NewValue(ir.Param, fmt.Sprintf("p%d", i), d.floatType())
 		p.Index, p.Donated = i, d.one(2)
@@ -40,10 +43,18 @@ func drawRandom(t *rapid.T) *randomProgram {
 		}
 	}
 	for range d.n(1, 20) {
-		d.call(0)
+		if dynamic && !d.one(4) {
+			d.dynamic(0)
+		} else {
+			d.call(0)
+		}
 	}
 	for range d.n(1, 4) {
-		d.block.Results = append(d.block.Results, d.late())
+		if len(d.picked) > 0 && (dynamic || d.one(4)) && !d.one(4) {
+			d.block.Results = append(d.block.Results, d.pickedValue())
+		} else {
+			d.block.Results = append(d.block.Results, d.late())
+		}
 	}
 	if err := ir.VerifyKnown(d.program, ir.Known(d.weights)); err != nil {
 		t.Fatalf("drawn: %v\n%s", err, d.program)
@@ -206,7 +217,7 @@ func (d *drawer) call(depth int) {
 	case 14:
 		d.choose(x)
 	case 15:
-		d.pick(x)
+		d.dynamic(depth)
 	case 16:
 		if depth < 2 {
 			d.loop(depth)
@@ -358,63 +369,6 @@ func (d *drawer) reduce(x *ir.Value) []*ir.Value {
 	}
 }
 
-// pick draws a chain of values whose size depends on x, and a scalar made of
-// its end.
-func (d *drawer) pick(x *ir.Value) []*ir.Value {
-	if b := d.bounds[x]; b.fusible || b.off > 0 {
-		return nil
-	}
-	at := d.hidden("non_zero", nil, x)
-	pool := []*ir.Value{at}
-	for range d.n(0, 5) {
-		at = rapid.SampledFrom(pool).Draw(d.t, "picked")
-		switch d.n(0, 5) {
-		case 0:
-			at = d.hidden("neg", nil, at)
-		case 1:
-			at = d.hidden("abs", nil, at)
-		case 2:
-			at = d.hidden("reshape", nil, at, d.ints(-1))
-		case 3:
-			at = d.hidden("add", nil, at, at)
-		case 4:
-			at = d.hidden("transpose", nil, at)
-		default:
-			at = d.hidden("identity", nil, at)
-		}
-		pool = append(pool, at)
-	}
-	b := bound{size: 1 << 18}
-	if d.one(4) {
-		return d.emit(b, "size", nil, 1, at)
-	}
-	var sum *ir.Value
-	for _, v := range rapid.Permutation(pool).Draw(d.t, "read") {
-		part := d.hidden("reduce_sum", op.Attrs{attr("keepdims", int64(0))}, v)
-		if sum != nil {
-			part = d.hidden("add", nil, sum, part)
-		}
-		sum = part
-	}
-	return d.emit(b, "cast", op.Attrs{attr("to", dtype.F32)}, 1, sum)
-}
-
-// hidden adds a call whose result other calls do not draw.
-func (d *drawer) hidden(name string, attrs op.Attrs, args ...*ir.Value) *ir.Value {
-	c := &ir.Call{Op: op.Builtin().Lookup(name), Attrs: sorted(attrs), Results: make([]*ir.Value, 1)}
-	for _, a := range args {
-		c.Args = append(c.Args, ir.Operand{Value: a})
-	}
-	sig := c.Sig(d.known)
-	if err := op.InferTypes(sig); err != nil {
-		panic(err)
-	}
-	v := d.program.NewValue(ir.Result, "", sig.Results[0])
-	v.Def, c.Results[0] = c, v
-	d.block.Calls = append(d.block.Calls, c)
-	return v
-}
-
 // choose draws what decides by a value: only where fused and unfused agree
 // to the bit.
 func (d *drawer) choose(x *ir.Value) []*ir.Value {
@@ -543,21 +497,19 @@ func (d *drawer) branch(depth int) []*ir.Value {
 	}
 	bounds := make([]bound, len(of))
 	c := &ir.Call{Op: op.Builtin().Lookup("if"), Results: make([]*ir.Value, len(of)), Regions: []*ir.Block{{}, {}}}
-	outer, visible := d.block, len(d.visible)
 	for _, r := range c.Regions {
-		d.block = r
-		for range d.n(0, 4) {
-			d.call(depth + 1)
-		}
-		for i, x := range of {
-			y := d.like(x, sameType(x))
-			r.Results = append(r.Results, y)
-			b, was := d.bounds[y], bounds[i]
-			bounds[i] = bound{max(b.size, was.size), max(b.off, was.off), b.frac || was.frac, b.fusible || was.fusible}
-		}
-		d.visible = d.visible[:visible:visible]
+		d.inRegion(r, 1, func() {
+			for range d.n(0, 4) {
+				d.call(depth + 1)
+			}
+			for i, x := range of {
+				y := d.like(x, sameType(x))
+				r.Results = append(r.Results, y)
+				b, was := d.bounds[y], bounds[i]
+				bounds[i] = bound{max(b.size, was.size), max(b.off, was.off), b.frac || was.frac, b.fusible || was.fusible}
+			}
+		})
 	}
-	d.block = outer
 	results := d.emitCall(bound{}, c, cond[0])
 	for i, r := range results {
 		d.bounds[r] = bounds[i]
@@ -569,7 +521,7 @@ func (d *drawer) branch(depth int) []*ir.Value {
 // Its values must agree to the last bit, whatever they are: the same kernels
 // compute them.
 func (d *drawer) loop(depth int) []*ir.Value {
-	visible, outer, looping := d.visible, d.block, d.looping
+	visible, looping := d.visible, d.looping
 	var exact []*ir.Value
 	for _, v := range visible {
 		if b := d.bounds[v]; !b.fusible && b.off == 0 && v.Type.DType == dtype.F32 {
@@ -591,25 +543,27 @@ func (d *drawer) loop(depth int) []*ir.Value {
 	}
 	param(op.Type{DType: dtype.I64, Shape: shape.Scalar()})
 	again := param(op.Type{DType: dtype.Bool, Shape: shape.Scalar()})
-	d.visible, d.block, d.looping = exact, body, true
 	any := bound{size: 1 << 40, frac: true}
-	for range d.n(1, 2) {
-		x := rapid.SampledFrom(exact).Draw(d.t, "carried")
-		args = append(args, x)
-		p := param(x.Type)
-		d.visible, d.bounds[p] = append(d.visible, p), any
-	}
-	for range d.n(0, 5) {
-		d.call(depth + 1)
-	}
-	body.Results = []*ir.Value{again}
-	for _, x := range args[2:] {
-		body.Results = append(body.Results, d.like(x, sameType(x)))
-	}
-	if d.one(2) {
-		body.Results = append(body.Results, d.late())
-	}
-	d.visible, d.block, d.looping = visible, outer, looping
+	d.visible, d.looping = exact, true
+	d.inRegion(body, int(max(rounds, 1)), func() {
+		for range d.n(1, 2) {
+			x := rapid.SampledFrom(exact).Draw(d.t, "carried")
+			args = append(args, x)
+			p := param(x.Type)
+			d.visible, d.bounds[p] = append(d.visible, p), any
+		}
+		for range d.n(0, 5) {
+			d.call(depth + 1)
+		}
+		body.Results = []*ir.Value{again}
+		for _, x := range args[2:] {
+			body.Results = append(body.Results, d.like(x, sameType(x)))
+		}
+		if d.one(2) {
+			body.Results = append(body.Results, d.late())
+		}
+	})
+	d.visible, d.looping = visible, looping
 	c := &ir.Call{Op: op.Builtin().Lookup("loop"), Results: make([]*ir.Value, len(body.Results)-1), Regions: []*ir.Block{body}}
 	return d.emitCall(any, c, args...)
 }
