@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -328,8 +329,8 @@ func (l *lowering) document(problem *plan.Problem, placed plan.Placement, scratc
 		Unpromised:      l.unpromised(),
 		LowerBoundBytes: problem.LowerBound().Bytes,
 		InPlace:         l.inPlace,
-		Declined:        slices.Concat(o.Declined, l.declined),
-		Copies:          o.Copies,
+		Declined:        l.allDeclined(o.Declined),
+		Copies:          l.ordered(o.Copies),
 	}
 	for _, v := range l.program.Body.Params {
 		d.Shapes = append(d.Shapes, plan.Shape{Name: v.Name, Type: v.Type.String()})
@@ -348,6 +349,29 @@ func (l *lowering) document(problem *plan.Problem, placed plan.Placement, scratc
 	l.documentValues(d, placed.Offsets)
 	d.Peak = peakOf(d)
 	return d
+}
+
+// allDeclined lists what the passes and the lowering declined in the program's
+// order, each operand of a call once.
+func (l *lowering) allDeclined(before []plan.Declined) []plan.Declined {
+	list := slices.Concat(before, l.declined)
+	slices.SortStableFunc(list, func(a, b plan.Declined) int {
+		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Operand, b.Operand))
+	})
+	return slices.CompactFunc(list, func(a, b plan.Declined) bool { return a.Call == b.Call && a.Operand == b.Operand })
+}
+
+// ordered returns the copies in the program's order.
+func (l *lowering) ordered(copies []plan.Copy) []plan.Copy {
+	at := map[string]int{}
+	for k, c := range l.calls {
+		for _, v := range c.Results {
+			if v != nil {
+				at[v.Name] = k
+			}
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(copies), func(a, b plan.Copy) int { return cmp.Compare(at[a.Value], at[b.Value]) })
 }
 
 func (l *lowering) documentValues(d *plan.Plan, bases []int64) {

@@ -252,9 +252,13 @@ func (l *lowering) collectEnds() {
 			l.ends[a.Value] = max(l.ends[a.Value], end)
 		}
 	}
-	for _, c := range l.calls {
-		if len(c.Regions) > 0 {
-			l.endRegions(c)
+	// Loops first: what a branch returns lives as long as the call's result,
+	// which a loop that follows may read in every round.
+	for _, loops := range []bool{true, false} {
+		for _, c := range l.calls {
+			if len(c.Regions) > 0 && c.Op.Loop == loops {
+				l.endRegions(c)
+			}
 		}
 	}
 }

@@ -49,7 +49,7 @@ type Plan struct {
 	Unpromised       []Unpromised `json:"unpromised"`
 	Steps            []Step       `json:"steps"` // in execution order
 	Values           []Value      `json:"values"`
-	InPlace          []InPlace    `json:"in_place"`
+	InPlace          []InPlace    `json:"in_place"` // this list and those below in the program's order
 	Declined         []Declined   `json:"declined"`
 	Copies           []Copy       `json:"copies"`
 	Packed           []Packed     `json:"packed"`
@@ -79,7 +79,7 @@ type Step struct {
 }
 
 // Value is where a value lives and when. Offset counts from the start of its space (for SpaceInput and SpaceOutput: of that
-// buffer).
+// buffer). Inputs and weights live all the time, and what lies in the bytes of an input, output or weight lives to the end.
 type Value struct {
 	ID     int    `json:"id"`
 	Name   string `json:"name"`
@@ -89,7 +89,7 @@ type Value struct {
 	Size   int64  `json:"size"` // in bytes
 	Start  Time   `json:"start"`
 	End    Time   `json:"end"`
-	Arg    int    `json:"arg"` // index of the graph input or output for those spaces
+	Arg    int    `json:"arg"` // index of the graph input or output for those spaces, else 0
 }
 
 // InPlace is a result that lives in the bytes of an operand.
@@ -130,7 +130,7 @@ type Packed struct {
 	Spared int64  `json:"spared"` // of the weight's own bytes, which are not held then: all of them or none
 }
 
-// Peak is the moment at which the most bytes of the arena are live.
+// Peak is the first moment at which the most bytes of the arena are live.
 type Peak struct {
 	Step  int   `json:"step"` // index into Plan.Steps
 	Bytes int64 `json:"bytes"`

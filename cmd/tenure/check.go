@@ -17,9 +17,17 @@ func checkCommand() *cobra.Command {
 		Short: "Prove a stored plan against a model",
 		Long: `check compiles the model for the shapes that the plan names and proves the
 plan: that every operand holds its value when it is read, that nothing is
-overwritten that is still needed, and that the figures add up. It says the
-first violation and exits with 1 when the plan does not hold. A PLAN.json of -
-is standard input.`,
+overwritten that is still needed, and that all that the plan states follows
+from the model and from its order and places: names, types, sizes, lives,
+sums, the peak, the lower bound, what is in place. It says the first violation
+and exits with 1 when the plan does not hold. A PLAN.json of - is standard
+input.
+
+Not proved, because it is a choice, words, or depends on the machine: threads
+and max_concurrent; scratch beyond what operators declare; which weights are
+packed and into how much, though their sum is; whether the lists of declined
+operands and of copies lack an entry; the reasons in these lists and of
+unpromised values.`,
 		Example: `  tenure plan model.onnx --json > plan.json
   tenure check model.onnx plan.json
   tenure plan model.onnx --json | tenure check model.onnx -`,
@@ -38,8 +46,8 @@ is standard input.`,
 			if err := m.Check(p); err != nil {
 				return fmt.Errorf("%s: %w", args[1], err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "the plan holds: %d steps, %d values, arena %s\n", len(p.Steps), len(p.Values), plan.FormatBytes(p.ArenaBytes))
-			return nil
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the plan holds: %d steps, %d values, arena %s\n", len(p.Steps), len(p.Values), plan.FormatBytes(p.ArenaBytes))
+			return err
 		},
 	}
 }

@@ -141,15 +141,14 @@ func (c *checker) document() *Violation {
 // listed proves that the document lists the values of the program, and takes
 // their places from it.
 func (c *checker) listed() *Violation {
-	byID := make(map[int]*plan.Value, len(c.plan.Values))
-	for i := range c.plan.Values {
-		byID[c.plan.Values[i].ID] = &c.plan.Values[i]
-	}
 	fault := c.eachValue(func(v *ir.Value) *Violation {
-		x := &value{Value: v}
-		entry := byID[v.ID]
-		if entry == nil {
-			return c.fault(Document, x, fmt.Sprintf("no value with id %d", v.ID), "one")
+		x, n := &value{Value: v}, len(c.ordered)
+		if n == len(c.plan.Values) {
+			return c.fault(Document, x, "no entry for it among the values", "one")
+		}
+		entry := &c.plan.Values[n]
+		if entry.ID != v.ID {
+			return c.fault(Document, x, fmt.Sprintf("id %d as value %d of the list", entry.ID, n), fmt.Sprintf("id %d: inputs, weights, and what each call gives, in the program's order", v.ID))
 		}
 		if err := c.measure(x, entry.Space); err != nil {
 			return &Violation{Rule: Document, Step: -1, Value: v.String(), err: err}
@@ -159,8 +158,11 @@ func (c *checker) listed() *Violation {
 				fmt.Sprintf("%q of type %q and %d bytes", v.Name, v.Type, x.size))
 		}
 		x.place = Bytes{Space: entry.Space, Lo: entry.Offset, Hi: entry.Offset + entry.Size}
-		if x.place.Space == plan.SpaceInput || x.place.Space == plan.SpaceOutput {
-			x.place.Arg = entry.Arg // of no meaning elsewhere: the arena is one space
+		switch {
+		case x.place.Space == plan.SpaceInput || x.place.Space == plan.SpaceOutput:
+			x.place.Arg = entry.Arg
+		case entry.Arg != 0:
+			return c.fault(Document, x, fmt.Sprintf("arg %d in space %q", entry.Arg, entry.Space), "0: only inputs and outputs have numbers")
 		}
 		if x.unsized {
 			x.given = entry.End
@@ -189,14 +191,7 @@ func (c *checker) eachValue(f func(*ir.Value) *Violation) *Violation {
 		}
 	}
 	for _, call := range c.calls {
-		given := call.Results
-		for _, region := range call.Regions {
-			given = append(given[:len(given):len(given)], region.Params...)
-		}
-		for _, v := range given {
-			if v == nil {
-				continue
-			}
+		for _, v := range given(call) {
 			if fault := f(v); fault != nil {
 				return fault
 			}

@@ -2,9 +2,9 @@
 // the document says computes what the program says.
 //
 // [Check] trusts the program and the operator table, and nothing that made
-// the plan. It does not read the `donate` marks of calls, nor the lives that
-// the document states, nor its list of results in place: it simulates the run
-// over bytes. For each space (the arena, the buffer of each input and of each
+// the plan. It does not read the `donate` marks of calls, and believes neither
+// the lives that the document states nor its list of results in place: it
+// simulates the run over bytes, derives both, and compares. For each space (the arena, the buffer of each input and of each
 // output) it keeps which byte of which value every byte range holds. A view
 // holds the bytes of the value that it is a view of, so that bytes are told
 // apart by contents and not by names. Steps run in the order of the document.
@@ -14,11 +14,11 @@
 // What is rejected is a [Violation] of one of these rules:
 //
 //  1. [Document]: the document is valid in itself and was made for this
-//     program: its hash, its inputs, one entry per step and per value that
-//     agree with the program in name, type and size. Values whose size depends
-//     on data have in the arena the size by which their operator bounds them;
-//     elsewhere they have none, and are the ones that the document lists as
-//     unpromised.
+//     program: its hash, its inputs, one entry per step and per value, values in
+//     the program's order, that agree with the program in name, type and size.
+//     Values whose size depends on data have in the arena the size by which
+//     their operator bounds them; elsewhere they have none, and are the ones
+//     that the document lists as unpromised, with their nodes.
 //  2. [Order]: every call is one step. Calls of one block may come in any
 //     order, the calls of a region follow at once the call that they belong to,
 //     regions one after the other. An operand is computed before it is used.
@@ -51,7 +51,10 @@
 //     or in all bytes of a donated input; no two outputs share bytes.
 //  9. [Figure]: the document's figures are those of the program and of the
 //     places: see below.
-//  10. [Claim]: each entry of the list of results in place is true.
+//  10. [Claim]: the list of results in place has a true entry for each of them.
+//     Each declined operand is one that a result of its call could have
+//     overwritten and does not, each copy the result of a call that copies, with
+//     their bytes. All three are in the program's order.
 //
 // A call whose wanted results are all views that lie in their operand's bytes,
 // at the view's offset, computes nothing: it is no write, and a runner may skip
@@ -88,18 +91,40 @@
 // the largest scratch of a step, and no step has less than its operator
 // declares (kernels that are not declared in the table are not seen here).
 //
-// The peak is recomputed from lives that are derived from the program, the
-// order and the places: a value lives from the step that writes it to the last
-// step that reads it, and ends half a step earlier where that step's result
-// lies in its bytes; the result of a branch lives at least to the end of all
-// regions, and what these return for it lives as long as it does. The plan's
-// peak has to be the largest number of bytes, in blocks, that live at once, and
-// the values that it lists there have to add up to it. The lower bound must not
-// be above that number: where it meets the size of the arena, no other
-// placement of this order and aliasing is smaller.
+// Lives are derived from the program, the order and the places: a value lives
+// from the step that writes it to the last step that reads it, and ends half a
+// step earlier where that step's result lies in its bytes; the result of a
+// branch lives at least to the end of all regions, and what these return for it
+// lives as long as it does; what a loop reads from outside, takes and gives
+// lives to its end. A buffer of a value's own stays to the end of the last call
+// of its block in which it is read. Inputs and weights live from the start to
+// the end, and what lies in the bytes of an input, output or weight lives to the
+// end. The document has to state these lives.
 //
-// Whatever else the document says is for its reader and is not looked at: lives,
-// declined operands, and the reasons of copies.
+// The peak is the first moment at which the most bytes, in blocks, live at
+// once, with the values of the arena that live then. The lower bound is that
+// number: where it meets the size of the arena, no other placement of this order
+// and aliasing is smaller.
+//
+// # What is not proved
+//
+// Every field of the document is compared with what follows from the program
+// and the other fields, but for these:
+//
+//   - threads and max_concurrent are choices; scratch_bytes has to be
+//     scratch_per_thread times threads.
+//   - The scratch of a step is between what its operator declares in the table
+//     and scratch_per_thread. What a kernel takes beyond it depends on the
+//     machine, and is not known here.
+//   - Packed weights are weights of the program, each once, spare all of their
+//     own bytes or none, and add up to weight_bytes. Which weights are packed,
+//     and into how many bytes, is the kernels' matter.
+//   - Whether an entry is missing in the lists of declined operands and of copies.
+//   - The reasons in the lists of unpromised values, declined operands and
+//     copies, which are words.
+//
+// A place that is moved to where nothing is lost makes another plan, which is
+// proved too if all figures are those of the new place.
 //
 // # Memory and concurrency
 //

@@ -28,7 +28,7 @@ func ExampleCheck() {
 		Format: plan.Format, Model: p.Hash(), Threads: 1, MaxConcurrent: 1, ArenaBytes: 64, IOBytes: 128,
 		Shapes: []plan.Shape{{Name: "x", Type: "f32[16]"}},
 		Steps:  []plan.Step{{Call: 0, Op: "neg"}, {Call: 1, Op: "relu"}, {Call: 2, Op: "add"}},
-		Values: []plan.Value{value(x, plan.SpaceInput, 0, 2), value(a, plan.SpaceArena, 1, 6), value(b, plan.SpaceArena, 3, 6), value(y, plan.SpaceOutput, 5, 8)},
+		Values: []plan.Value{value(x, plan.SpaceInput, 0, 6), value(a, plan.SpaceArena, 1, 6), value(b, plan.SpaceArena, 3, 6), value(y, plan.SpaceOutput, 5, 6)},
 	}
 
 	// b is planned in the bytes of a, which is still needed.

@@ -1,10 +1,10 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/plan"
 )
 
@@ -17,6 +17,9 @@ func (c *checker) figures() *Violation {
 		return v
 	}
 	c.live()
+	if v := c.lives(); v != nil {
+		return v
+	}
 	return c.peak()
 }
 
@@ -44,8 +47,8 @@ func (c *checker) sums() *Violation {
 			arena = max(arena, hi)
 		}
 	}
-	if c.plan.ArenaBytes < arena {
-		return c.fault(Figure, nil, fmt.Sprintf("arena_bytes %d", c.plan.ArenaBytes), fmt.Sprintf("at least %d, the blocks of the values in it", arena))
+	if fault := c.figure("arena_bytes", c.plan.ArenaBytes, arena); fault != nil {
+		return fault
 	}
 	for _, v := range c.program.Body.Params {
 		if fault := add(&io, c.values[v]); fault != nil {
@@ -77,18 +80,16 @@ func (c *checker) sums() *Violation {
 
 // packed returns what packing adds to the bytes of the weights, of which there are so many.
 func (c *checker) packed(weights int64) (int64, *Violation) {
-	byID := map[int]*value{}
-	for _, v := range c.program.Weights {
-		byID[v.ID] = c.values[v]
-	}
 	var sum int64
+	rest := c.program.Weights
 	for i := range c.plan.Packed {
 		p := &c.plan.Packed[i]
-		x := byID[p.ID]
-		if x == nil || x.Name != p.Weight {
-			return 0, c.fault(Document, nil, fmt.Sprintf("%q with id %d as a packed weight", p.Weight, p.ID), "a weight of the program, once")
+		at := slices.IndexFunc(rest, func(v *ir.Value) bool { return v.ID == p.ID && v.Name == p.Weight })
+		if at < 0 {
+			return 0, c.fault(Document, nil, fmt.Sprintf("%q with id %d as a packed weight", p.Weight, p.ID), "weights of the program, in its order, each once")
 		}
-		delete(byID, p.ID)
+		x := c.values[rest[at]]
+		rest = rest[at+1:]
 		if p.Spared != 0 && p.Spared != x.size {
 			return 0, c.fault(Figure, x, fmt.Sprintf("%d bytes spared by packing", p.Spared), fmt.Sprintf("0 or %d", x.size))
 		}
@@ -171,128 +172,4 @@ func (c *checker) live() {
 			}
 		}
 	}
-}
-
-// level is how many bytes live from a moment on until the next level.
-type level struct {
-	at    plan.Time
-	bytes int64
-}
-
-// levels returns the bytes of the blocks of the arena in which one of the
-// values lives, over time.
-func levels(values []*value) []level {
-	type event struct {
-		at     plan.Time
-		add    int
-		lo, hi int64
-	}
-	var events []event
-	var edges []int64
-	for _, x := range values {
-		if x.place.Space == plan.SpaceArena && x.size > 0 {
-			lo, hi := blocks(x.place)
-			events = append(events, event{x.start, 1, lo, hi}, event{x.end, -1, lo, hi})
-			edges = append(edges, lo, hi)
-		}
-	}
-	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	slices.Sort(edges)
-	edges = slices.Compact(edges)
-	held := make([]int, len(edges)) // values that live in the bytes from each edge to the next
-	var out []level
-	var bytes int64
-	for i, e := range events {
-		first, _ := slices.BinarySearch(edges, e.lo)
-		for n := first; edges[n] < e.hi; n++ {
-			before := held[n] > 0
-			held[n] += e.add
-			if after := held[n] > 0; after && !before {
-				bytes += edges[n+1] - edges[n]
-			} else if before && !after {
-				bytes -= edges[n+1] - edges[n]
-			}
-		}
-		if i+1 == len(events) || events[i+1].at != e.at {
-			out = append(out, level{e.at, bytes})
-		}
-	}
-	return out
-}
-
-// peak proves the peak and the lower bound.
-func (c *checker) peak() *Violation {
-	c.step = -1
-	profile := levels(c.ordered)
-	var most int64
-	for _, l := range profile {
-		most = max(most, l.bytes)
-	}
-	if fault := c.figure("peak bytes", c.plan.Peak.Bytes, most); fault != nil {
-		return fault
-	}
-	if c.plan.LowerBoundBytes > most {
-		return c.fault(Figure, nil, fmt.Sprintf("lower_bound_bytes %d", c.plan.LowerBoundBytes), fmt.Sprintf("at most the %d that live at once", most))
-	}
-	return c.witness()
-}
-
-// witness proves that the values which the peak lists live at one moment of
-// its step, in as many bytes as it says.
-func (c *checker) witness() *Violation {
-	peak := &c.plan.Peak
-	byID := make(map[int]*value, len(c.ordered))
-	for _, x := range c.ordered {
-		byID[x.ID] = x
-	}
-	var listed []*value
-	start, end := plan.Time(2*peak.Step), plan.Time(2*peak.Step+2) // moments at which all of them live
-	for _, id := range peak.Live {
-		x := byID[id] // the document lists values of the arena only
-		start, end = max(start, x.start), min(end, x.end)
-		listed = append(listed, x)
-	}
-	if start >= end {
-		return c.fault(Figure, nil, fmt.Sprintf("values at the peak in step %d that do not live at once", peak.Step), "ones that do")
-	}
-	// All live at the start, so the level there is that of all of them.
-	var bytes int64
-	for _, l := range levels(listed) {
-		bytes = max(bytes, l.bytes)
-	}
-	return c.figure("values at the peak with bytes", bytes, peak.Bytes)
-}
-
-// claims proves rule 10.
-func (c *checker) claims() *Violation {
-	for i := range c.plan.InPlace {
-		if v := c.claim(&c.plan.InPlace[i]); v != nil {
-			return v
-		}
-	}
-	return nil
-}
-
-func (c *checker) claim(p *plan.InPlace) *Violation {
-	c.step = -1
-	if p.Call >= len(c.calls) {
-		return c.fault(Claim, nil, fmt.Sprintf("call %d", p.Call), fmt.Sprintf("one of %d", len(c.calls)))
-	}
-	call := c.calls[p.Call]
-	c.step = c.stepOf[p.Call]
-	if p.Operand >= len(call.Args) || p.Result >= len(call.Results) || call.Args[p.Operand].Value == nil || call.Results[p.Result] == nil {
-		return c.fault(Claim, nil, fmt.Sprintf("operand %d and result %d", p.Operand, p.Result), "those of the call")
-	}
-	x, y := c.values[call.Results[p.Result]], c.values[call.Args[p.Operand].Value]
-	if p.Value != x.Name || p.Of != y.Name || p.Bytes != x.size {
-		return c.fault(Claim, x, fmt.Sprintf("%q in %q, %d bytes", p.Value, p.Of, p.Bytes), fmt.Sprintf("%q in %q, %d bytes", x.Name, y.Name, x.size))
-	}
-	kind, offset := c.sigs[p.Call].AliasOf(p.Operand, p.Result)
-	if plan.AliasKind(kind.String()) != p.Kind {
-		return c.fault(Claim, x, fmt.Sprintf("%s of operand %d (%s)", p.Kind, p.Operand, y), fmt.Sprintf("%s, as the operator has it", kind))
-	}
-	if kind == 0 || x.place.space() != y.place.space() || x.place.Lo != y.place.Lo+int64(offset) {
-		return c.fault(Claim, x, fmt.Sprintf("%s in %s", x, x.place), fmt.Sprintf("it %d bytes into %s, in %s", offset, y, y.place))
-	}
-	return nil
 }

@@ -297,7 +297,7 @@ var mutantTable = []mutant{
 	{name: "a wrong size", in: chain, change: func(d *draft) { d.at("b").Size = 64 }, rule: check.Document, text: `"b" of type "f32[32]" and 64 bytes`},
 	{name: "a wrong type", in: chain, change: func(d *draft) { d.at("b").Type = "f32[16,2]" }, rule: check.Document},
 	{name: "a wrong name", in: chain, change: func(d *draft) { d.at("b").Name = "a" }, rule: check.Document},
-	{name: "a value is missing", in: chain, change: func(d *draft) { d.Values = d.Values[1:] }, keep: true, rule: check.Document, text: "no value with id 1"},
+	{name: "a value is missing", in: chain, change: func(d *draft) { d.Values = d.Values[1:] }, keep: true, rule: check.Document, text: "id 2 as value 0 of the list"},
 	{name: "a value too many", in: chain, change: func(d *draft) { d.Values = append(d.Values, plan.Value{ID: 77, Name: "y", Space: plan.SpaceInput}) }, keep: true, rule: check.Document, text: "got 7 values, want those of the program, 6"},
 	{name: "another operator", in: chain, change: func(d *draft) { d.Steps[1].Op = "relu" }, rule: check.Document},
 	{name: "another node", in: chain, change: func(d *draft) { d.Steps[0].Node = "" }, rule: check.Document},
@@ -305,7 +305,7 @@ var mutantTable = []mutant{
 
 	// Rule 9.
 	{name: "arena too small for the last block", in: chain, change: func(d *draft) { d.ArenaBytes -= 1 }, keep: true, rule: check.Document},
-	{name: "arena larger than needed", in: chain, change: func(d *draft) { d.ArenaBytes += 64 }, keep: true},
+	{name: "arena larger than needed", in: chain, change: func(d *draft) { d.ArenaBytes += 64 }, keep: true, rule: check.Figure, text: "arena_bytes"},
 	{name: "too few bytes for inputs and outputs", in: chain, change: func(d *draft) { d.IOBytes -= 1 }, keep: true, rule: check.Figure, text: "io_bytes 255, want 256"},
 	{name: "an output in a donated input counted twice", in: state, change: func(d *draft) { d.move("n", "s", 0); d.InPlace = nil; d.ArenaBytes = max(d.ArenaBytes, 64) }, keep: true, rule: check.Figure, text: "io_bytes"},
 	{name: "too few bytes of weights", in: chain, change: func(d *draft) { d.WeightBytes = 0 }, keep: true, rule: check.Figure, text: "weight_bytes"},
@@ -333,16 +333,16 @@ var mutantTable = []mutant{
 		text: "step 3 (test.hungry): got 99 bytes of scratch, want at least the 100"},
 	{name: "scratch above that of any step", in: chain, change: func(d *draft) { d.ScratchPerThread, d.ScratchBytes = 64, 64 }, rule: check.Figure, text: "scratch_per_thread 64, want 0"},
 	{name: "a lower bound that nothing shows", in: later, choose: shareNothing, change: func(d *draft) { d.LowerBoundBytes++ }, keep: true, rule: check.Figure, text: "lower_bound_bytes"},
-	{name: "a lower bound that is too low", in: later, change: func(d *draft) { d.LowerBoundBytes-- }, keep: true},
+	{name: "a lower bound that is too low", in: later, change: func(d *draft) { d.LowerBoundBytes-- }, keep: true, rule: check.Figure, text: "lower_bound_bytes"},
 	{name: "a peak that is too low", in: later, change: func(d *draft) { d.Peak.Bytes -= 64 }, keep: true, rule: check.Figure, text: "peak bytes"},
 	{name: "a peak that is too high", in: later, choose: shareNothing, change: func(d *draft) { d.Peak.Bytes += 64 }, keep: true, rule: check.Figure, text: "peak bytes"},
-	{name: "a peak at another step", in: later, change: func(d *draft) { d.Peak.Step = 0; d.at("b").Start = 0; d.at("c").Start = 0 }, keep: true, rule: check.Figure, text: "do not live at once"},
-	{name: "a peak that does not add up", in: later, change: func(d *draft) { d.Peak.Live = d.Peak.Live[1:] }, keep: true, rule: check.Figure, text: "values at the peak"},
+	{name: "a peak at another step", in: later, change: func(d *draft) { d.Peak.Step = 0; d.at("b").Start = 0; d.at("c").Start = 0 }, keep: true, rule: check.Figure, text: "the life [0,"},
+	{name: "a peak that does not add up", in: later, change: func(d *draft) { d.Peak.Live = d.Peak.Live[1:] }, keep: true, rule: check.Figure, text: "live at the peak"},
 	{name: "lives that are not true", in: later, change: func(d *draft) {
 		for i := range d.Values {
 			d.Values[i].Start, d.Values[i].End = 0, d.LastTime()
 		}
-	}, keep: true},
+	}, keep: true, rule: check.Figure, text: "the life"},
 
 	// Rule 10.
 	{name: "a claim for another call", in: later, change: func(d *draft) { d.InPlace[0].Call++ }, keep: true, rule: check.Claim},
@@ -357,7 +357,7 @@ var mutantTable = []mutant{
 	{name: "a claim across spaces", in: state, choose: shareNothing, change: func(d *draft) {
 		d.InPlace = []plan.InPlace{{Call: 1, Value: "n", Of: "s", Kind: plan.AliasSame, Bytes: 128}}
 	}, keep: true, rule: check.Claim, text: "bytes [0,128) of output 0, want it 0 bytes into %s"},
-	{name: "a claim less", in: later, change: func(d *draft) { d.InPlace = d.InPlace[1:] }, keep: true},
+	{name: "a claim less", in: later, change: func(d *draft) { d.InPlace = d.InPlace[1:] }, keep: true, rule: check.Claim, text: "no entry in its place"},
 }
 
 func TestMutants(t *testing.T) {

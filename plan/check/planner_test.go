@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/tenure-go/tenure/ir"
@@ -237,9 +238,15 @@ func honest(p *ir.Program, d *plan.Plan, weights ir.Weights) {
 	}
 	stateLives(d, calls, at)
 	for i := range d.Values {
+		if v := &d.Values[i]; v.Space != plan.SpaceInput && v.Space != plan.SpaceOutput {
+			v.Arg = 0
+		}
 		if v := &d.Values[i]; v.Space == plan.SpaceArena && v.Size > 0 {
 			d.ArenaBytes = max(d.ArenaBytes, (v.Offset+v.Size+63)/64*64)
 		}
+	}
+	for i, v := range allValues(p) {
+		statedLife(d, &d.Values[i], i < len(p.Body.Params)+len(p.Weights) && v.Def == nil)
 	}
 	d.Peak = plan.Peak{}
 	for t := range d.LastTime() {
@@ -251,15 +258,15 @@ func honest(p *ir.Program, d *plan.Plan, weights ir.Weights) {
 	d.LowerBoundBytes = d.Peak.Bytes
 	for k, c := range calls {
 		sig := c.Sig(ir.Known(weights))
-		for i, a := range c.Args {
-			for r, v := range c.Results {
+		for r, v := range c.Results {
+			for i, a := range c.Args {
 				if a.Value == nil || v == nil {
 					continue
 				}
 				x, y := at[v], at[a.Value]
 				kind, offset := sig.AliasOf(i, r)
-				if kind != 0 && x.Space == y.Space && x.Space != plan.SpaceWeight && (x.Arg == y.Arg || x.Space == plan.SpaceArena) &&
-					x.Offset == y.Offset+int64(offset) {
+				if kind != 0 && x.Space == y.Space && (x.Arg == y.Arg || x.Space == plan.SpaceArena) && x.Offset == y.Offset+int64(offset) &&
+					!slices.ContainsFunc(d.InPlace, func(e plan.InPlace) bool { return e.Call == k && e.Result == r }) {
 					d.InPlace = append(d.InPlace, plan.InPlace{Call: k, Operand: i, Result: r, Value: v.Name, Of: a.Value.Name,
 						Kind: plan.AliasKind(kind.String()), Bytes: bytesOf(v)})
 				}
@@ -338,6 +345,19 @@ func stateLives(d *plan.Plan, calls []*ir.Call, at map[*ir.Value]*plan.Value) {
 				}
 			}
 		}
+	}
+}
+
+// statedLife is the life that a document states: inputs and weights are there
+// all the time, and what lies in the bytes of an input, output or weight stays
+// to the end.
+func statedLife(d *plan.Plan, v *plan.Value, given bool) {
+	end := plan.Time(2 * len(d.Steps))
+	switch {
+	case given:
+		v.Start, v.End = 0, max(end, 1)
+	case v.Space != plan.SpaceArena:
+		v.End = max(v.End, end)
 	}
 }
 

@@ -53,26 +53,39 @@ func (x *value) extent() int64 {
 }
 
 // unpromised proves that the document names the values that its figures leave
-// out, and no other.
+// out, in their order, and no other.
 func (c *checker) unpromised() *Violation {
-	listed := map[string]bool{}
-	for _, u := range c.plan.Unpromised {
-		listed[u.Value] = true
-	}
-	unsized := 0
-	for _, x := range c.ordered {
-		if !x.unsized {
-			continue
+	list := c.plan.Unpromised
+	for k, call := range c.calls {
+		for _, v := range given(call) {
+			x := c.values[v]
+			if !x.unsized {
+				continue
+			}
+			if len(list) == 0 || list[0].Value != v.Name || list[0].Node != call.Node {
+				return c.fault(Document, x, "no entry in its place in the list of unpromised values", fmt.Sprintf("one with node %q (call %d): its size depends on data", call.Node, k))
+			}
+			list = list[1:]
 		}
-		unsized++
-		if !listed[x.Name] {
-			return c.fault(Document, x, "no entry in the list of unpromised values", "one: its size depends on data")
-		}
 	}
-	if n := len(c.plan.Unpromised); n != unsized {
-		return c.fault(Document, nil, fmt.Sprintf("%d unpromised values", n), fmt.Sprintf("those whose size depends on data, %d", unsized))
+	if len(list) > 0 {
+		return c.fault(Document, nil, fmt.Sprintf("%q as an unpromised value", list[0].Value), "only those whose size depends on data, once each")
 	}
 	return nil
+}
+
+// given returns the values that a call gives: its wanted results, and the
+// parameters of its regions.
+func given(call *ir.Call) (list []*ir.Value) {
+	for _, v := range call.Results {
+		if v != nil {
+			list = append(list, v)
+		}
+	}
+	for _, region := range call.Regions {
+		list = append(list, region.Params...)
+	}
+	return list
 }
 
 // isGivenBack proves that a buffer whose size depends on data is still there
