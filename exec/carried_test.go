@@ -16,6 +16,7 @@ import (
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/plan/check"
 	"github.com/tenure-go/tenure/shape"
@@ -455,6 +456,60 @@ func TestResultsThatNobodyTakes(t *testing.T) {
 	e.holdsNothing(t, "dropped")
 	if err := e.runner.Run(e.pool, nil, e.inputs, outputs); err != nil {
 		t.Fatal(err) // and the slot is released
+	}
+}
+
+// A program may not say a size that the regions of its calls do not give.
+func TestSizesThatRegionsDoNotGive(t *testing.T) {
+	for name, text := range map[string]string{
+		"branch": `func @f(%c: bool[], %x: f32[4,6]) -> (i64[3]) {
+			HEAD
+			%r: i64[3] = if(%c) {
+				return %v
+			} {
+				%b = neg(%v)
+				return %b
+			}
+			return %r
+		}`,
+		"stack": `func @f(%x: f32[4,6]) -> (i64[2,3]) {
+			HEAD
+			%r: i64[2,3] = loop(@i64_2, _) (%i: i64[], %c: bool[]) {
+				%b = neg(%v)
+				%c2 = copy(%c)
+				return %c2, %b
+			}
+			return %r
+		}`,
+		"carried": `func @f(%x: f32[4,6], %y: i64[3]) -> (i64[3]) {
+			HEAD
+			%r: i64[3] = loop(@i64_2, _, %y) (%i: i64[], %c: bool[], %a: i64[3]) {
+				%b = neg(%v)
+				%c2 = copy(%c)
+				return %c2, %b
+			}
+			return %r
+		}`,
+		"operand": `func @f(%x: f32[4,6]) -> (i64[3]) {
+			HEAD
+			%r: i64[3] = loop(@i64_2, _, %v) (%i: i64[], %c: bool[], %a: i64[3]) {
+				%b = neg(%a)
+				%c2 = copy(%c)
+				return %c2, %b
+			}
+			return %r
+		}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := parse(t, strings.Replace(text, "HEAD", heads, 1))
+			weights := weightsFor(p)
+			if err := ir.VerifyKnown(p, ir.Known(weights)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := exec.Compile(context.Background(), p, weights, exec.Options{}); !errors.Is(err, op.ErrUnsupported) || !strings.Contains(err.Error(), "depends on data") {
+				t.Fatalf("got %v, want ErrUnsupported that says why", err)
+			}
+		})
 	}
 }
 

@@ -12,6 +12,9 @@ import (
 // pass Outputs gives it some by a copy.
 func (l *lowering) checkFinal() error {
 	for _, c := range l.calls {
+		if err := checkSizes(c); err != nil {
+			return fmt.Errorf("compile: %s: %w", describe(c), err)
+		}
 		if !c.Op.Branch {
 			continue
 		}
@@ -60,6 +63,36 @@ func (l *lowering) checkRegion(c *ir.Call, region *ir.Block) error {
 		}
 		if fault != "" {
 			return notFinal("result %d of a region of %s, %s, %s", i, describe(c), v, fault)
+		}
+	}
+	return nil
+}
+
+// checkSizes checks that what a call's regions give, and what a loop takes, has
+// a size where the program says one: only steps compare sizes when they run.
+func checkSizes(c *ir.Call) error {
+	check := func(got, want *ir.Value) error {
+		if want != nil && want.Type.IsStatic() && !got.Type.IsStatic() {
+			return fmt.Errorf("got %s of %s, whose size depends on data, for %s of %s: %w", got.Type, got, want.Type, want, op.ErrUnsupported)
+		}
+		return nil
+	}
+	for _, region := range c.Regions {
+		given := region.Results
+		if c.Op.Loop {
+			given = given[1:]
+		}
+		for i, v := range given {
+			want := c.Results[i]
+			if at := ir.LoopArgs + i; c.Op.Loop && at < len(region.Params) {
+				want = region.Params[at]
+				if err := check(c.Args[at].Value, want); err != nil {
+					return err
+				}
+			}
+			if err := check(v, want); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
