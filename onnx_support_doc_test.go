@@ -34,7 +34,8 @@ func onnxSupportDoc(t *testing.T) string {
 (floats: f16, bf16, f32, f64; ints: i8 to i64; uints: u8 to u64; complex: c64, c128). *In place* says which operands' bytes a result may
 take when nobody reads them later (see [operators.md](operators.md)). An operator without a name of ours is put together from others
 when the model is read: what holds for them holds for it. *Cases* are the public ONNX backend tests whose model has the operator: how
-many pass, of how many.
+many pass, of how many. [onnx-differences.md](onnx-differences.md) lists where results differ from those of ONNX Runtime and of ONNX's
+reference implementation.
 
 Strings are bytes of a fixed width, filled up with zeros: string[n] is u8[n,width]. An operator that does not name strings among its types
 refuses them when the model is read.

@@ -139,7 +139,7 @@ func (d *decoder) input(name string, dt dtype.DType, dims ...int) {
 // it through a whole language model, each side with its own cache.
 func TestDecoder(t *testing.T) {
 	memorytest.Check(t)
-	ref := &reference{python: python(t)}
+	ref := &reference{python: python(t, "onnxruntime")}
 	defer ref.stop()
 	r := rand.New(rand.NewPCG(7, 11))
 	file := drawDecoder(r).encode()

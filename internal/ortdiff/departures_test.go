@@ -133,7 +133,8 @@ var departures = []departure{
 		func(m *model, fault string) bool { return m.hasInf() && !refusal(fault) }},
 	{[]string{"Gelu", "HardSwish", "Shrink", "BlackmanWindow", "HammingWindow", "HannWindow", "GroupNormalization", "DFT", "STFT", "Attention"}, "ONNX Runtime computes double precision and integers with constants of single precision, or in it",
 		func(m *model, fault string) bool {
-			return !m.of(dtype.F32, dtype.F16, dtype.BF16) && !refusal(fault)
+			single := m.of(dtype.F32, dtype.F16, dtype.BF16)
+			return !single && !refusal(fault) && (m.agreesInSingle(fault) || !m.of(dtype.F64))
 		}},
 	{[]string{"LogSoftmax", "Softmax"}, "a sum with an infinity in it is NaN after the maximum is subtracted; ONNX Runtime gives limits",
 		func(m *model, fault string) bool { return m.hasInf() && !refusal(fault) }},
@@ -151,14 +152,15 @@ var departures = []departure{
 		func(m *model, fault string) bool {
 			return !refusal(fault) && m.operand(4) != nil && strings.Contains(m.operand(2).String(), "2147483647") || m.operand(2) != nil && strings.Contains(m.operand(2).String(), "9223372036854775807")
 		}},
+	{[]string{"GroupNormalization", "InstanceNormalization"}, "a variance is that of the differences from the mean; ONNX Runtime takes the mean of squares less the square of the mean, and loses it where elements hardly differ",
+		func(m *model, fault string) bool { return !refusal(fault) && m.hardlyDiffers() }},
 	{[]string{"AffineGrid"}, "corners that are aligned on an axis of one point are a quotient by zero in the function of the specification",
 		func(m *model, fault string) bool {
 			return m.node().get("align_corners") == int64(1) && slices.ContainsFunc(decode(dtype.I64, m.operand(1).data)[2:], func(x number) bool { return x.i == 1 })
 		}},
 	{[]string{"MaxPool", "AveragePool", "LpPool"}, "with auto_pad SAME the result has one element for each stride; ONNX Runtime forgets the dilations when it pads",
 		func(m *model, fault string) bool {
-			auto, _ := m.node().get("auto_pad").(string)
-			return strings.HasPrefix(auto, "SAME") && dilated(m.node())
+			return m.same() && dilated(m.node())
 		}},
 	{[]string{"MaxPool", "AveragePool", "LpPool"}, "no window fits; ONNX Runtime gives a result all the same",
 		func(m *model, fault string) bool {
@@ -168,8 +170,7 @@ var departures = []departure{
 		func(m *model, fault string) bool { return dilated(m.node()) && len(m.operand(1).data) != 16 }},
 	{[]string{"ConvTranspose"}, "with auto_pad SAME the result has as many elements as strides; ONNX Runtime gives fewer where the kernel is smaller than its stride",
 		func(m *model, fault string) bool {
-			auto, _ := m.node().get("auto_pad").(string)
-			return strings.HasPrefix(auto, "SAME") && m.node().get("strides") != nil && m.node().get("output_shape") == nil
+			return m.same() && m.leaps() && m.node().get("output_shape") == nil
 		}},
 	{[]string{"Dropout"}, "a run that may train is not supported",
 		func(m *model, fault string) bool { return refusal(fault) && strings.Contains(fault, "training_mode") }},
@@ -191,8 +192,7 @@ var departures = []departure{
 		}},
 	{[]string{"MaxPool", "AveragePool", "LpPool"}, "a kernel smaller than its stride needs no pads with auto_pad SAME; ONNX Runtime begins inside where it pools, though not where it convolves",
 		func(m *model, fault string) bool {
-			auto, _ := m.node().get("auto_pad").(string)
-			return strings.HasPrefix(auto, "SAME") && m.node().get("strides") != nil
+			return m.same() && m.leaps()
 		}},
 	{[]string{"Mod"}, "of integers too the remainder is exact; with fmod ONNX Runtime computes in double precision",
 		func(m *model, fault string) bool {
@@ -222,8 +222,7 @@ var departures = []departure{
 		func(m *model, fault string) bool { return m.node().get("is_causal") == int64(1) && m.operand(4) != nil }},
 	{[]string{"Conv", "ConvInteger", "QLinearConv", "com.microsoft::FusedConv"}, "a kernel smaller than its stride needs no pads with auto_pad SAME; ONNX Runtime begins inside, or beside, where more than one element is left over",
 		func(m *model, fault string) bool {
-			auto, _ := m.node().get("auto_pad").(string)
-			return strings.HasPrefix(auto, "SAME") && m.node().get("strides") != nil && !refusal(fault)
+			return m.same() && m.leaps() && !refusal(fault)
 		}},
 	{[]string{"Cast", "CastLike"}, "an element type of powers of two has no sign: a negative number is NaN, as in ml_dtypes; ONNX Runtime gives the least power",
 		func(m *model, fault string) bool {
@@ -280,6 +279,55 @@ var departures = []departure{
 			policy := m.node().get("keep_aspect_ratio_policy")
 			return policy != nil && policy != "stretch" && slices.ContainsFunc(axes, func(a int64) bool { return a < 0 })
 		}},
+}
+
+// same reports whether a window pads itself so that there is a result for each stride.
+func (m *model) same() bool {
+	auto, _ := m.node().get("auto_pad").(string)
+	return strings.HasPrefix(auto, "SAME")
+}
+
+// leaps reports whether a window is smaller than its stride along some axis.
+func (m *model) leaps() bool {
+	kernel, ok := m.node().get("kernel_shape").([]int64)
+	if !ok { // a convolution has it from its weights
+		at := 1
+		if m.node().op == "QLinearConv" {
+			at = 3
+		}
+		kernel = int64s(m.operand(at).dims[2:])
+	}
+	strides, _ := m.node().get("strides").([]int64)
+	for i, stride := range strides {
+		dilation := int64(1)
+		if list, ok := m.node().get("dilations").([]int64); ok {
+			dilation = list[i]
+		}
+		if (kernel[i]-1)*dilation+1 < stride {
+			return true
+		}
+	}
+	return false
+}
+
+// hardlyDiffers reports whether the elements of a group of channels are nearly one number.
+func (m *model) hardlyDiffers() bool {
+	x := m.operand(0)
+	groups, ok := m.node().get("num_groups").(int64)
+	if !ok {
+		groups = int64(x.dims[1])
+	}
+	list := decode(x.dt, x.data)
+	for part := range slices.Chunk(list, max(1, len(list)/max(1, x.dims[0]*int(groups)))) {
+		lo, hi := part[0].f, part[0].f
+		for _, e := range part {
+			lo, hi = min(lo, e.f), max(hi, e.f)
+		}
+		if hi-lo < max(math.Abs(lo), math.Abs(hi))/64 {
+			return true
+		}
+	}
+	return false
 }
 
 // dilated reports whether a window has a dilation other than 1.

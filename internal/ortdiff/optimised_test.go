@@ -81,7 +81,7 @@ func drawEncoder(r *rand.Rand) *model {
 // operators of its own, and runs samples of which one has no key that counts.
 func TestOptimised(t *testing.T) {
 	memorytest.Check(t)
-	ref := &reference{python: python(t)}
+	ref := &reference{python: python(t, "onnxruntime")}
 	defer ref.stop()
 	r := rand.New(rand.NewPCG(5, 3))
 	file := drawEncoder(r).encode()

@@ -13,7 +13,7 @@ import (
 // numbers in three operands.
 func TestPackedHeads(t *testing.T) {
 	memorytest.Check(t)
-	ref := &reference{python: python(t)}
+	ref := &reference{python: python(t, "onnxruntime")}
 	defer ref.stop()
 	for i := range *models {
 		d := newDrawer(rand.New(rand.NewPCG(7, uint64(i))), 4)

@@ -2,6 +2,7 @@ package ortdiff_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ import (
 )
 
 // python finds a Python that has ONNX Runtime: that of $TENURE_PYTHON, or else of the system, or the one that .ci/run makes.
-func python(t *testing.T) string {
+func python(t *testing.T, module string) string {
 	t.Helper()
 	candidates := []string{"python3"}
 	if cache, err := os.UserCacheDir(); err == nil {
@@ -28,20 +29,21 @@ func python(t *testing.T) string {
 	}
 	var tried []string
 	for _, name := range candidates {
-		out, err := exec.Command(name, "-c", "import onnxruntime").CombinedOutput()
+		out, err := exec.Command(name, "-c", "import "+module).CombinedOutput()
 		if err == nil {
 			return name
 		}
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		tried = append(tried, fmt.Sprintf("%s: %v %s", name, err, lines[len(lines)-1]))
 	}
-	t.Skipf("no Python with onnxruntime (TENURE_PYTHON names one that has it): %s", strings.Join(tried, "; "))
+	t.Skipf("no Python with %s (TENURE_PYTHON names one that has it): %s", module, strings.Join(tried, "; "))
 	return ""
 }
 
 // reference is a Python process that runs models with ONNX Runtime.
 type reference struct {
 	python string
+	script string // in testdata; "": that of ONNX Runtime
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
@@ -56,7 +58,7 @@ func (r *refused) Error() string { return r.text }
 const answerTime = 20 * time.Second
 
 func (r *reference) start() error {
-	r.cmd = exec.Command(r.python, filepath.Join("testdata", "reference.py"))
+	r.cmd = exec.Command(r.python, filepath.Join("testdata", cmp.Or(r.script, "reference.py")))
 	r.cmd.Env = append(os.Environ(), "ALLOW_RELEASED_ONNX_OPSET_ONLY=0", "OMP_NUM_THREADS=1")
 	var err error
 	if r.in, err = r.cmd.StdinPipe(); err != nil {
