@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -35,6 +36,9 @@ unpromised values.`,
 		ValidArgsFunction: modelFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := readPlan(cmd.InOrStdin(), args[1])
+			if err != nil && filepath.Ext(args[0]) == ".json" && filepath.Ext(args[1]) == ".onnx" {
+				return usagef("check: got %s %s, want MODEL PLAN.json in this order", args[0], args[1])
+			}
 			if err != nil {
 				return err
 			}
@@ -64,7 +68,7 @@ func readPlan(in io.Reader, path string) (*plan.Plan, error) {
 	}
 	p, err := plan.ReadJSON(in)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, wrongFile(path, "a plan in JSON", []string{"a JSON text"}, fmt.Errorf("%s: %w", path, err))
 	}
 	return p, nil
 }

@@ -52,18 +52,21 @@ func writeFixtures(dir string) error {
 	}
 	var errs []error
 	for name, write := range map[string]func(io.Writer) error{
-		"x.npy":        array(one),
-		"f64.npy":      array(double),
-		"cube.npy":     array(cube),
-		"large.npy":    array(large),
-		"pair.npz":     archive(npy.Entry{Name: "first", Tensor: one}, npy.Entry{Name: "second", Tensor: zero}),
-		"reshape.npz":  archive(npy.Entry{Name: "sizes", Tensor: sizes}, npy.Entry{Name: "x", Tensor: six}),
-		"words.npy":    func(w io.Writer) error { return npy.WriteStrings(w, tensors[7]) },
-		"words.pb":     func(w io.Writer) error { return onnx.WriteStrings(w, "words", tensors[7]) },
-		"zero.pb":      func(w io.Writer) error { return onnx.WriteTensor(w, "state", zero) },
-		"clear.png":    func(w io.Writer) error { return png.Encode(w, image.NewNRGBA(image.Rect(0, 0, 2, 2))) },
-		"deep.png":     deepPicture,
-		"huge.png":     hugePicture,
+		"x.npy":       array(one),
+		"f64.npy":     array(double),
+		"cube.npy":    array(cube),
+		"large.npy":   array(large),
+		"pair.npz":    archive(npy.Entry{Name: "first", Tensor: one}, npy.Entry{Name: "second", Tensor: zero}),
+		"reshape.npz": archive(npy.Entry{Name: "sizes", Tensor: sizes}, npy.Entry{Name: "x", Tensor: six}),
+		"words.npy":   func(w io.Writer) error { return npy.WriteStrings(w, tensors[7]) },
+		"words.pb":    func(w io.Writer) error { return onnx.WriteStrings(w, "words", tensors[7]) },
+		"zero.pb":     func(w io.Writer) error { return onnx.WriteTensor(w, "state", zero) },
+		"clear.png":   func(w io.Writer) error { return png.Encode(w, image.NewNRGBA(image.Rect(0, 0, 2, 2))) },
+		"deep.png":    deepPicture,
+		"huge.png":    hugePicture,
+		"cut.png":     cutPicture,
+		"escape.onnx": writeModel([]testNode{{"Neg", []string{"x\x1b[31m"}, []string{"y\x1b[31m"}, 0}},
+			[]port{{"x\x1b[31m", elemF32, []any{1}}}, []port{{"y\x1b[31m", elemF32, []any{1}}}),
 		"decoder.onnx": decoder,
 		"loose.onnx":   loose,
 		"u8.onnx":      castModel(elemU8, 1, 1, 1, 1),
@@ -105,5 +108,15 @@ func hugePicture(w io.Writer) error {
 	binary.BigEndian.PutUint32(data[20:], 2_000_000)
 	binary.BigEndian.PutUint32(data[29:], crc32.ChecksumIEEE(data[12:29]))
 	_, err := w.Write(data)
+	return err
+}
+
+// cutPicture writes the beginning of a picture.
+func cutPicture(w io.Writer) error {
+	var b bytes.Buffer
+	if err := deepPicture(&b); err != nil {
+		return err
+	}
+	_, err := w.Write(b.Bytes()[:b.Len()-20])
 	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"image"
 	_ "image/jpeg" // decoders that image.Decode knows
@@ -132,6 +133,8 @@ func (f *imageFlags) read(path string, info tenure.Info, declared *shape.Shape) 
 	return t, nil
 }
 
+var errPicture = errors.New("got no PNG or JPEG picture")
+
 func decode(path string) (image.Image, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -140,7 +143,7 @@ func decode(path string) (image.Image, error) {
 	defer file.Close()
 	config, _, err := image.DecodeConfig(bufio.NewReader(file))
 	if err != nil {
-		return nil, fmt.Errorf("got no PNG or JPEG picture: %w", err)
+		return nil, fmt.Errorf("%w: %w", errPicture, err)
 	}
 	if int64(config.Width)*int64(config.Height) > maxPixels {
 		return nil, fmt.Errorf("got a picture of %dx%d, want at most %d pixels: %w", config.Width, config.Height, maxPixels, tenure.ErrLimit)

@@ -30,8 +30,13 @@ func (f *runFlags) read(m *tenure.Model, b *bound) (in map[string]*tensor.Tensor
 	in = map[string]*tensor.Tensor{}
 	var open []given
 	defer func() { releaseAll(open) }() // those that found no input
+	stdin := false
 	for _, arg := range f.inputs {
 		name, path := splitInput(m, arg)
+		if path == "-" && stdin {
+			return in, usagef("--input: got - twice, want it once: standard input is read to its end")
+		}
+		stdin = stdin || path == "-"
 		list, err := f.readFile(m, b, name, path, in)
 		if err != nil {
 			return in, err
@@ -189,7 +194,8 @@ func (f *runFlags) readFile(m *tenure.Model, b *bound, name, path string, in map
 	}
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".npy":
-		return one(npy.ReadFile(path))
+		t, err := npy.ReadFile(path)
+		return one(t, wrongFile(path, "an .npy array", []string{"an .npy array"}, err))
 	case ".npz":
 		return readArchive(name, path)
 	case ".pb":
@@ -217,6 +223,9 @@ func (f *runFlags) readFile(m *tenure.Model, b *bound, name, path string, in map
 		if opening := new(fs.PathError); err != nil && !errors.As(err, &opening) {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
+		if errors.Is(err, errPicture) {
+			err = wrongFile(path, "a PNG or JPEG picture", []string{"a PNG picture", "a JPEG picture"}, err)
+		}
 		return one(t, err)
 	default:
 		return nil, usagef("%s: got a file whose name ends in %q, want .npy, .npz, .pb, .png or .jpg, or - for an .npy from standard input", path, ext)
@@ -227,7 +236,7 @@ func (f *runFlags) readFile(m *tenure.Model, b *bound, name, path string, in map
 func readArchive(name, path string) ([]given, error) {
 	entries, err := npy.ReadArchive(path)
 	if err != nil {
-		return nil, err // with the file's name
+		return nil, wrongFile(path, "an .npz archive of arrays", []string{"an .npz archive of arrays", "a ZIP archive"}, err) // with the file's name
 	}
 	var list []given
 	var names []string

@@ -56,7 +56,7 @@ that pass (` + passNames() + `).
 				if asJSON {
 					return usagef("--json: want the list, not --ir or --pass, which print a program's text")
 				}
-				return inspectText(cmd.OutOrStdout(), args[0], sizes, after)
+				return inspectText(reportTo(cmd.OutOrStdout()), args[0], sizes, after)
 			}
 			if len(sizes) > 0 {
 				return usagef("--shape: want --ir or --pass with it: the list is of what the file declares")
@@ -135,7 +135,7 @@ func inspect(w io.Writer, path string, asJSON bool) error {
 		e.SetIndent("", "  ")
 		err = e.Encode(s)
 	} else {
-		err = s.print(w)
+		err = s.print(reportTo(w))
 	}
 	if err == nil && len(s.Unsupported) > 0 {
 		err = fmt.Errorf("%s: %d things in the model are not supported", path, len(s.Unsupported))

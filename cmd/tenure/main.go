@@ -92,7 +92,9 @@ func command() *cobra.Command {
 		Short: "Run ONNX models in memory whose size is known before the run",
 		Long: `tenure runs ONNX models in memory whose size is known before the run.
 
-Exit codes: 0 done, 1 the run or the check failed, 2 the command line was not understood.`,
+Exit codes: 0 what was asked is done; 1 that failed, a check or a comparison did
+not hold, or an interrupt stopped it; 2 the command line was not understood. A
+second interrupt ends the process at once.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version(),
@@ -174,6 +176,11 @@ func modelFiles(_ *cobra.Command, args []string, _ string) ([]string, cobra.Shel
 // exactly wants the arguments that are named.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
+		for i, arg := range args[:min(len(args), len(names))] {
+			if arg == "" {
+				return usagef("%sgot an empty %s, want a name", prefix(cmd), names[i])
+			}
+		}
 		if len(args) == len(names) {
 			return nil
 		}

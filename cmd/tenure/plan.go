@@ -66,7 +66,7 @@ and why. The plan was proved before it is shown.
 			case svg != "" || html != "":
 				return nil
 			}
-			return p.Report(cmd.OutOrStdout())
+			return p.Report(reportTo(cmd.OutOrStdout()))
 		},
 	}
 	flags := cmd.Flags()

@@ -168,7 +168,7 @@ func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error
 		e.SetIndent("", "  ")
 		err = e.Encode(a.json())
 	} else {
-		err = a.print(w)
+		err = a.print(reportTo(w))
 	}
 	if err != nil {
 		return err

@@ -269,13 +269,3 @@ func dims(shape []int) string {
 	}
 	return "[" + strings.Join(parts, ",") + "]"
 }
-
-// clean keeps control characters, which another process chose, from the terminal.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return '?'
-		}
-		return r
-	}, s)
-}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/tenure-go/tenure/internal/filekind"
+)
+
+// mostLookedAt is how large a file may be to be looked at after it could not
+// be read as what was expected.
+const mostLookedAt = 64 << 20
+
+// wrongFile makes the error of a file that could not be read say what it is,
+// if it is of another kind than wanted. It begins with the file's name, once.
+func wrongFile(path, want string, wanted []string, err error) error {
+	var missing *fs.PathError
+	if err == nil || errors.As(err, &missing) {
+		return err // with the file's name
+	}
+	if what := lookAt(path, want, wanted); what != "" {
+		return fmt.Errorf("%s: %s", path, what)
+	}
+	return err
+}
+
+// lookAt returns the words that say what a regular file is, "" where that is
+// what was wanted, or not known.
+func lookAt(path, want string, wanted []string) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > mostLookedAt {
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, mostLookedAt))
+	if err != nil {
+		return ""
+	}
+	kind := filekind.Of(data)
+	if slices.Contains(wanted, kind.Name) {
+		return ""
+	}
+	return kind.Got(want)
+}
