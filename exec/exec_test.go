@@ -112,25 +112,7 @@ func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
 		if err := runner.Run(pool, nil, given, outputs); err != nil {
 			t.Fatal(err)
 		}
-		for i, v := range p.Body.Results {
-			if v.Type.IsStatic() {
-				continue
-			}
-			buf, typ := runner.TakeDynamic(i)
-			if n, err := typ.Bytes(); err != nil || (buf == nil) != (n == 0) {
-				t.Fatalf("output %d: got %s, %v", i, typ, err)
-			}
-			if buf != nil {
-				n, _ := typ.Bytes()
-				if outputs[i] = bytes.Clone(buf.Bytes()[:n]); buf.Holders() != 1 {
-					t.Fatalf("output %d: got %d holders of its buffer, want 1", i, buf.Holders())
-				}
-				defer buf.Release()
-			}
-		}
-		if n := exec.Leftover(); n != 0 {
-			t.Fatalf("got %d holds left over, want none", n)
-		}
+		takeResults(t, runner, p, outputs)
 		for i := range want {
 			if string(outputs[i]) != string(want[i]) {
 				t.Fatalf("round %d, output %d: got % x, want % x\n%s", round, i, outputs[i], want[i], p)
@@ -143,6 +125,32 @@ func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
 		}
 	}
 	return exe.Plan
+}
+
+// takeResults takes the results whose size depends on data, looks at who holds
+// them, and gives them up.
+func takeResults(t *testing.T, runner *exec.Runner, p *ir.Program, outputs [][]byte) {
+	t.Helper()
+	for i, v := range p.Body.Results {
+		if v.Type.IsStatic() {
+			continue
+		}
+		buf, typ := runner.TakeDynamic(i)
+		n, err := typ.Bytes()
+		if err != nil || (buf == nil) != (n == 0) {
+			t.Fatalf("output %d: got %s, %v", i, typ, err)
+		}
+		if buf == nil {
+			continue
+		}
+		defer buf.Release()
+		if outputs[i] = bytes.Clone(buf.Bytes()[:n]); buf.Holders() != 1 {
+			t.Fatalf("output %d: got %d holders of its buffer, want 1", i, buf.Holders())
+		}
+	}
+	if n := exec.Leftover(); n != 0 {
+		t.Fatalf("got %d holds left over, want none", n)
+	}
 }
 
 func interpret(t *testing.T, p *ir.Program, weights ir.Weights, inputs [][]byte) [][]byte {
