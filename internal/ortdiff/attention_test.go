@@ -78,7 +78,7 @@ func drawAttention(d *drawer) {
 		if d.chance(0.5) {
 			bits := make([]byte, elements(mask))
 			for i := range bits {
-				if d.chance(0.8) || i%(keys+past) == 0 { // a row with nothing in it is left open
+				if d.chance(0.8) || i%(keys+past) == 0 && d.chance(0.9) {
 					bits[i] = 1
 				}
 			}
@@ -109,6 +109,10 @@ func drawAttention(d *drawer) {
 	}
 	if d.chance(0.3) {
 		d.attr("softcap", pick(d, 0.5, 2, 30))
+	}
+	if d.m.opset >= 25 && d.chance(0.4) {
+		d.maybe("left_window_size", d.between(-1, 3))
+		d.maybe("right_window_size", d.between(-1, 3))
 	}
 	if d.chance(0.2) {
 		d.attr("softmax_precision", int(pick(d, dtype.F32, dt).ONNX()))

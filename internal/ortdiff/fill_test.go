@@ -55,6 +55,12 @@ func init() {
 		if dt.IsFloat() && d.chance(0.5) {
 			list = []float64{d.float(), d.float(), pick(d, 0.1, 0.3, -0.1, -0.7, 1.1)}
 		}
+		if d.m.opset >= 27 && d.chance(0.4) {
+			if d.chance(0.5) {
+				dt = pick(d, dtype.F16, dtype.BF16)
+			}
+			d.attr("stash_type", int(pick(d, dtype.F32, dtype.F32, dtype.BF16).ONNX()))
+		}
 		for _, f := range list {
 			data := encodeInts(dt, int64(f))
 			if dt.IsFloat() {

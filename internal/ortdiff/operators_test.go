@@ -22,9 +22,6 @@ var (
 	faults    = flag.Int("faults", 3, "models that are printed per operator")
 )
 
-// maxReferenceOpset is the newest opset of which ONNX Runtime has the operators.
-const maxReferenceOpset = 26
-
 // TestOperators compares models of each operator.
 func TestOperators(t *testing.T) {
 	memorytest.Check(t)
@@ -120,11 +117,7 @@ func (o *operator) model(i, size int) *model {
 	h := fnv.New64()
 	h.Write([]byte(o.name))
 	d := newDrawer(rand.New(rand.NewPCG(h.Sum64(), uint64(i))), size)
-	newest := maxReferenceOpset
-	if *evaluator {
-		newest = onnx.MaxOpset
-	}
-	d.m.opset = d.between(min(o.from, newest), min(o.till, newest))
+	d.m.opset = d.between(o.from, o.till)
 	if strings.Contains(o.name, "::") {
 		d.m.opset = d.between(11, 22)
 	}
