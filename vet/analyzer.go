@@ -2,7 +2,9 @@ package vet
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
+	"strconv"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
@@ -26,7 +28,9 @@ var Analyzer = &analysis.Analyzer{
 type Ownership struct {
 	Consumes []int // parameters that are dead after a call without an error
 	Borrows  []int // parameters that the function neither gives up nor keeps
-	Gives    bool  // the first result is a tensor of the caller's
+	Checks   []int // errors without which alone it returns
+	Gives    []int // results that the caller has to see to
+	Passes   int   // one more than the parameter that its first result always is, 0 for none
 }
 
 // AFact marks the type as a fact.
@@ -41,21 +45,24 @@ func (o *Ownership) String() string {
 	if len(o.Borrows) > 0 {
 		parts = append(parts, "borrows "+numbers(o.Borrows))
 	}
-	if o.Gives {
-		parts = append(parts, "gives")
+	if len(o.Checks) > 0 {
+		parts = append(parts, "checks "+numbers(o.Checks))
+	}
+	if o.Passes > 0 {
+		parts = append(parts, "passes "+strconv.Itoa(o.Passes-1))
+	}
+	if len(o.Gives) > 0 {
+		parts = append(parts, "gives "+numbers(o.Gives))
 	}
 	return strings.Join(parts, ", ")
 }
 
 func numbers(list []int) string {
-	var sb strings.Builder
+	words := make([]string, len(list))
 	for i, n := range list {
-		if i > 0 {
-			sb.WriteByte(' ')
-		}
-		sb.WriteByte(byte('0' + n%10))
+		words[i] = strconv.Itoa(n)
 	}
-	return sb.String()
+	return strings.Join(words, " ")
 }
 
 const (
@@ -70,6 +77,14 @@ type checker struct {
 	flows *ctrlflow.CFGs
 	facts map[*types.Func]*Ownership // of this package's functions
 	quiet map[string]map[int]bool    // lines that say //tenure:ignore, by file
+
+	assigns  map[*types.Var]int          // how often a variable is given something, twice if its address is taken
+	bound    map[*types.Var]ast.Expr     // functions that variables are given
+	ranges   map[ast.Node]*ast.RangeStmt // what is ranged over
+	literals map[*ast.FuncLit]*touches
+	blanks   map[token.Pos]*types.Var // stand for results that are assigned to the blank identifier
+	blank    map[*types.Var]bool      // those
+	flagged  map[*types.Var]bool      // given up where a flag is set that other code sets or tests too
 }
 
 // ignored collects the lines that are not to be reported.
@@ -95,27 +110,20 @@ func run(pass *analysis.Pass) (any, error) {
 	if !reachesTensor(pass.Pkg) {
 		return nil, nil
 	}
-	c := &checker{pass: pass, flows: pass.ResultOf[ctrlflow.Analyzer].(*ctrlflow.CFGs), facts: map[*types.Func]*Ownership{}}
-	var decls []*ast.FuncDecl
-	var literals []*ast.FuncLit
-	in := pass.ResultOf[inspect.Analyzer].(*inspector.Inspector)
-	in.Preorder([]ast.Node{(*ast.FuncDecl)(nil), (*ast.FuncLit)(nil)}, func(n ast.Node) {
-		switch n := n.(type) {
-		case *ast.FuncDecl:
-			if n.Body != nil {
-				decls = append(decls, n)
-			}
-		case *ast.FuncLit:
-			literals = append(literals, n)
-		}
-	})
+	c := &checker{
+		pass: pass, flows: pass.ResultOf[ctrlflow.Analyzer].(*ctrlflow.CFGs), facts: map[*types.Func]*Ownership{},
+		blanks: map[token.Pos]*types.Var{}, blank: map[*types.Var]bool{},
+	}
 	c.ignored()
+	decls, literals := c.scan()
 	// Functions of one package call each other: what is known of them settles in a few rounds.
 	for range 3 {
+		c.literals = map[*ast.FuncLit]*touches{}
 		for _, d := range decls {
 			c.learn(d)
 		}
 	}
+	c.literals = map[*ast.FuncLit]*touches{}
 	for _, d := range decls {
 		newFlow(c, d.Type, pass.TypesInfo.ObjectOf(d.Name).Type(), c.flows.FuncDecl(d), true).check()
 		if fn, ok := pass.TypesInfo.Defs[d.Name].(*types.Func); ok {
@@ -125,9 +133,87 @@ func run(pass *analysis.Pass) (any, error) {
 		}
 	}
 	for _, l := range literals {
-		newFlow(c, l.Type, pass.TypesInfo.TypeOf(l), c.flows.FuncLit(l), true).check()
+		f := newFlow(c, l.Type, pass.TypesInfo.TypeOf(l), c.flows.FuncLit(l), true)
+		for _, v := range c.captured(l) {
+			if c.assigns[v] == 1 { // no other code gives it something else in the meantime
+				f.outside = append(f.outside, v)
+			}
+		}
+		f.check()
 	}
 	return nil, nil
+}
+
+// scan collects the functions of the package, and what its variables are given.
+func (c *checker) scan() (decls []*ast.FuncDecl, literals []*ast.FuncLit) {
+	c.assigns, c.bound, c.ranges = map[*types.Var]int{}, map[*types.Var]ast.Expr{}, map[ast.Node]*ast.RangeStmt{}
+	info := c.pass.TypesInfo
+	given := func(e, value ast.Expr) {
+		id, ok := ast.Unparen(e).(*ast.Ident)
+		if !ok {
+			return
+		}
+		v, ok := info.ObjectOf(id).(*types.Var)
+		if !ok {
+			return
+		}
+		if info.Defs[id] == nil { // its definition counts already
+			c.assigns[v]++
+		}
+		if value != nil {
+			if _, isFunc := v.Type().Underlying().(*types.Signature); isFunc {
+				c.bound[v] = value
+			}
+		}
+	}
+	var tests []*ast.IfStmt
+	nodes := []ast.Node{
+		(*ast.FuncDecl)(nil), (*ast.FuncLit)(nil), (*ast.AssignStmt)(nil), (*ast.ValueSpec)(nil), (*ast.RangeStmt)(nil),
+		(*ast.UnaryExpr)(nil), (*ast.IncDecStmt)(nil), (*ast.IfStmt)(nil),
+	}
+	c.pass.ResultOf[inspect.Analyzer].(*inspector.Inspector).Preorder(nodes, func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Body != nil {
+				decls = append(decls, n)
+			}
+		case *ast.FuncLit:
+			literals = append(literals, n)
+		case *ast.AssignStmt:
+			for i, l := range n.Lhs {
+				if len(n.Rhs) == len(n.Lhs) {
+					given(l, n.Rhs[i])
+				} else {
+					given(l, nil)
+				}
+			}
+		case *ast.ValueSpec:
+			for i, name := range n.Names {
+				if i < len(n.Values) {
+					given(name, n.Values[i])
+				}
+			}
+		case *ast.RangeStmt:
+			c.ranges[n.X] = n
+			given(n.Key, nil)
+			given(n.Value, nil)
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				given(n.X, nil)
+			}
+		case *ast.IncDecStmt:
+			given(n.X, nil)
+		case *ast.IfStmt:
+			tests = append(tests, n)
+		}
+	})
+	for _, o := range info.Defs {
+		if v, ok := o.(*types.Var); ok {
+			c.assigns[v]++
+		}
+	}
+	c.flagged = c.underFlags(tests)
+	return decls, literals
 }
 
 // reachesTensor reports whether a package can name a tensor at all.
@@ -181,26 +267,6 @@ func (c *checker) known(fn *types.Func) *Ownership {
 		return &o
 	}
 	return nil
-}
-
-// named reports whether t, or what it points to, is the named type of package path.
-func named(t types.Type, path, name string) bool {
-	if p, ok := t.(*types.Pointer); ok {
-		t = p.Elem()
-	}
-	n, ok := types.Unalias(t).(*types.Named)
-	return ok && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == path
-}
-
-func isTensor(t types.Type) bool {
-	_, pointer := t.(*types.Pointer)
-	return pointer && named(t, tensorPath, "Tensor")
-}
-
-func isView(t types.Type) bool { return named(t, tensorPath, "View") || named(t, tensorPath, "Bytes") }
-
-func isError(t types.Type) bool {
-	return types.Identical(t, types.Universe.Lookup("error").Type())
 }
 
 // reachable returns the blocks of a function, nil if it has no graph.

@@ -2,122 +2,254 @@ package vet
 
 import (
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// descriptions are the methods of a tensor that say something also when it is dead.
-var descriptions = map[string]bool{
-	"DType": true, "Shape": true, "Layout": true, "NumElements": true, "NumBytes": true, "String": true, "Alive": true, "Holders": true,
-	"IsExclusive": true, "IsDonatable": true, "WhyNotWritable": true, "WhyNotDonatable": true, "Tensor": true, "Semantics": true,
-}
-
-// printers are packages whose functions only look at their arguments.
-var printers = map[string]bool{"fmt": true, "log": true, "log/slog": true, "testing": true, "errors": true}
-
 func (f *flow) call(call *ast.CallExpr) {
-	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
-		if v := f.variable(sel.X); v != nil && f.method(v, sel.Sel.Name, call) {
-			f.args(call)
+	f.depth++
+	defer func() { f.depth-- }()
+	fn := f.callee(call)
+	if err := f.isAnError(call); err != nil {
+		f.drop(err)
+		return
+	}
+	sel, isSelector := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	if isSelector {
+		if v := f.variable(sel.X); v != nil && kindOf(v.Type()) != nothing {
+			f.method(v, sel.Sel.Name, call)
+			f.args(fn, call)
 			return
 		}
 	}
-	if lit, ok := ast.Unparen(call.Fun).(*ast.FuncLit); ok {
-		f.abandon(lit)
-	} else {
+	switch t := f.literal(call.Fun); {
+	case t != nil:
+		f.args(fn, call)
+		f.run(t, call)
+		f.called()
+		return
+	case isSelector && fn != nil:
+		if recv := fn.Signature().Recv(); recv != nil && isOurs(fn) && !f.takes(sel.Sel.Name) {
+			f.dropped(sel.X, 0) // a method of something that no variable has
+		}
+		if isOurs(fn) && !descriptions[sel.Sel.Name] {
+			f.elementMethod(sel)
+		}
+		f.expr(sel.X)
+	default:
 		f.expr(call.Fun)
 	}
-	f.args(call)
+	f.args(fn, call)
+	f.failsTest(fn)
+	if !f.pure(fn, call) {
+		f.called()
+	}
 }
 
-// method follows a call of a method of a tensor or view in a variable. It reports false for other variables.
-func (f *flow) method(v *types.Var, name string, call *ast.CallExpr) bool {
-	switch {
-	case isTensor(v.Type()):
-		switch {
-		case name == "Donate" || name == "Reuse":
-			f.give(v, name, call)
-		case name == "Release":
-			f.release(v, call)
-		case !descriptions[name]:
-			f.use(v, call.Pos())
-		}
-		return true
-	case isView(v.Type()):
-		if name == "Release" {
-			if h, ok := f.state[v]; ok {
-				h.is, h.at = released, call.Pos()
-				f.state[v] = h
-			}
-		}
+// takes reports whether a method of that name gives its receiver up.
+func (f *flow) takes(name string) bool {
+	return name == "Donate" || name == "Reuse" || name == "Release" || name == "Close" || name == "CloseWhenIdle"
+}
+
+// elementMethod is about out[name].Release() at a place that is not followed.
+func (f *flow) elementMethod(sel *ast.SelectorExpr) {
+	if e, ok := ast.Unparen(sel.X).(*ast.IndexExpr); ok {
+		f.takeFrom(e)
+	}
+}
+
+// pure reports whether a call cannot change fields and elements of this function's variables.
+func (f *flow) pure(fn *types.Func, call *ast.CallExpr) bool {
+	if tv := f.info.Types[call.Fun]; tv.IsType() {
 		return true
 	}
-	return false
+	if b, ok := typeutil.Callee(f.info, call).(*types.Builtin); ok {
+		return b.Name() != "delete" && b.Name() != "clear" && b.Name() != "copy"
+	}
+	return fn != nil && (isOurs(fn) || printers[fn.Pkg().Path()] && fn.Name() != "Run")
+}
+
+// failsTest leaves to a test that has failed what it does not release.
+func (f *flow) failsTest(fn *types.Func) {
+	if fn != nil && fn.Pkg().Path() == "testing" && (fn.Name() == "Error" || fn.Name() == "Errorf" || fn.Name() == "Fail") {
+		f.state.disown()
+	}
+}
+
+// method follows a call of a method of something in a variable.
+func (f *flow) method(v *types.Var, name string, call *ast.CallExpr) {
+	k := kindOf(v.Type())
+	switch {
+	case k.endsByMethod(name):
+		f.end(v, call.Pos(), name)
+	case k == aTensor && (name == "Donate" || name == "Reuse"):
+		f.give(v, name, call)
+		if f.depth < 2 {
+			f.leave(v) // the operand is for a call that comes later
+		}
+	case name == "Retain" || name == "IntoHandle":
+		f.leave(v) // another hold of a buffer
+	case name == "Owner":
+		f.use(v, call.Pos(), "use")
+		f.leave(v) // ends with its owner
+	case named(v.Type(), module+"/share", "Owner") && kindOf(f.info.TypeOf(call)) != nothing || f.makesPeer(v, call):
+		f.use(v, call.Pos(), "use")
+		f.handOver(v) // the peer has it: Peer.Owner
+	case !descriptions[name]:
+		f.use(v, call.Pos(), "use")
+	}
+}
+
+// makesPeer reports whether a method of an owner returns a peer or a listener.
+func (f *flow) makesPeer(v *types.Var, call *ast.CallExpr) bool {
+	results, ok := f.info.TypeOf(call).(*types.Tuple)
+	return ok && named(v.Type(), module+"/share", "Owner") && results.Len() > 0 && kindOf(results.At(0).Type()) == closer
 }
 
 // give follows a donation or reuse.
 func (f *flow) give(v *types.Var, how string, call *ast.CallExpr) {
-	h, ok := f.state[v]
+	h, ok := f.get(v)
 	if !ok {
 		return
 	}
-	if h.is&deadBits != 0 {
-		f.complain(call.Pos(), "%s of %s after %s on line %d", how, v.Name(), h.how, f.line(h.at))
-	}
-	f.before[v] = h.is &^ deadBits
-	f.gives = append(f.gives, v)
+	f.taken(v)
+	f.use(v, call.Pos(), how)
+	r := f.state.root(v)
+	was := h
+	was.is &^= deadBits
+	f.before[r] = was
+	f.gives = append(f.gives, r)
 	h.is, h.at, h.how, h.pending = donated, call.Pos(), how, nil
-	f.state[v] = h
+	f.state[r] = h
 }
 
-func (f *flow) release(v *types.Var, call *ast.CallExpr) {
-	h, ok := f.state[v]
+// taken stops following outputs of which one is released or given up on its own.
+func (f *flow) taken(v *types.Var) {
+	if of := f.owner(v); of != nil && kindOf(of.Type()) == container {
+		if h, ok := f.get(of); ok && h.is&deadBits == 0 {
+			delete(f.state, of)
+		}
+	}
+}
+
+// end follows a Release or Close.
+func (f *flow) end(v *types.Var, at token.Pos, name string) {
+	h, ok := f.get(v)
 	if !ok {
 		return
 	}
-	if h.is != 0 && h.is&^deadBits == 0 && h.pending == nil {
-		f.complain(call.Pos(), "Release of %s after %s on line %d", v.Name(), h.how, f.line(h.at))
+	k := kindOf(v.Type())
+	counts := k == aTensor || k == container || named(v.Type(), module+"/memory", "Buffer")
+	if counts && h.is&deadBits != 0 && h.is&^(deadBits|none) == 0 && h.pending == nil {
+		f.complain(at, "%s of %s after %s on line %d", name, v.Name(), h.how, f.line(h.at))
+	} else if of := f.owner(v); counts && of != nil && kindOf(of.Type()) == container {
+		if o, ok := f.state[of]; ok && o.is == released {
+			f.complain(at, "%s of %s after %s of %s on line %d", name, v.Name(), o.how, of.Name(), f.line(o.at))
+		}
 	}
-	h.is, h.at, h.how, h.pending = released, call.Pos(), "Release", nil
-	f.state[v] = h
+	f.taken(v)
+	r := f.state.root(v)
+	h.is, h.at, h.how, h.pending = released, at, name, nil
+	f.state[r] = h
+	if k != container && !named(v.Type(), eagerPath, "Scope") {
+		return
+	}
+	for w, e := range f.state {
+		if e.of == r && e.is&alive != 0 {
+			e.is, e.at, e.how, e.pending = released, at, name+" of "+v.Name(), nil
+			f.state[w] = e
+		}
+	}
 }
 
 // args follows what is passed to a function.
-func (f *flow) args(call *ast.CallExpr) {
-	fn, _ := typeutil.Callee(f.info, call).(*types.Func)
-	if fn != nil && fn.Pkg() != nil && fn.Pkg().Path() == tensorPath && (fn.Name() == "Take" || fn.Name() == "Begin") {
+func (f *flow) args(fn *types.Func, call *ast.CallExpr) {
+	if fn != nil && fn.Pkg().Path() == tensorPath && (fn.Name() == "Take" || fn.Name() == "Begin") {
 		return // they begin an operation; what is given up ends with its Commit
+	}
+	if fn != nil && fn.Pkg().Path() == "testing" && fn.Name() == "Cleanup" && len(call.Args) == 1 {
+		if t := f.literal(call.Args[0]); t != nil {
+			f.atTheEnd(t, false)
+			return
+		}
 	}
 	for i, a := range call.Args {
 		v := f.variable(a)
-		if v == nil || !isTensor(v.Type()) {
-			f.argument(fn, a)
+		if v == nil || kindOf(v.Type()) == nothing {
+			if f.effect(fn, i) == checks {
+				if err := f.variable(a); err != nil {
+					f.state.settle(err)
+					continue
+				}
+			}
+			given := len(f.gives)
+			f.argument(fn, i, a)
+			f.unsure(fn, i, a, given)
 			continue
 		}
 		switch f.effect(fn, i) {
 		case looks:
 		case borrows:
-			f.use(v, a.Pos())
+			f.use(v, a.Pos(), "use")
 		case consumes:
 			f.give(v, "a call of "+fn.Name()+", which consumes it,", call)
 		default:
-			f.use(v, a.Pos())
+			f.use(v, a.Pos(), "use")
+			if b, ok := typeutil.Callee(f.info, call).(*types.Builtin); ok {
+				if b.Name() == "append" {
+					f.handOver(v)
+				}
+				continue
+			}
 			f.leave(v)
 		}
 	}
 }
 
 // argument follows an argument that is not a tensor in a variable.
-func (f *flow) argument(fn *types.Func, a ast.Expr) {
-	if u, ok := ast.Unparen(a).(*ast.UnaryExpr); ok && fn != nil && fn.Pkg() != nil && isOurs(fn) {
+func (f *flow) argument(fn *types.Func, i int, a ast.Expr) {
+	if u, ok := ast.Unparen(a).(*ast.UnaryExpr); ok && isOurs(fn) {
 		if v := f.variable(u.X); v != nil && isTensor(v.Type()) {
-			f.use(v, a.Pos()) // x of AddAssign(&x, y): another tensor that is as much the caller's
+			f.use(v, a.Pos(), "use") // x of AddAssign(&x, y): another tensor that is as much the caller's
+			if recv := fn.Signature().Recv(); recv != nil && named(recv.Type(), eagerPath, "Scope") {
+				f.leave(v) // or the scope's
+			}
 			return
 		}
 	}
+	if call, ok := ast.Unparen(a).(*ast.CallExpr); ok && isOurs(fn) && f.effect(fn, i) == borrows {
+		if t := f.info.TypeOf(call); t != nil && kindOf(t) != nothing && kindOf(t) != closer {
+			f.dropped(call, 0)
+		}
+	}
 	f.expr(a)
+}
+
+// unsure leaves alone what argument a gave up, in a call whose error the function gets: it may expect one.
+func (f *flow) unsure(fn *types.Func, i int, a ast.Expr, given int) {
+	if given == len(f.gives) || given > len(f.gives) {
+		return
+	}
+	switch t := f.info.TypeOf(a).(type) {
+	case *types.Tuple:
+		if i += t.Len() - 1; !isError(t.At(t.Len() - 1).Type()) {
+			return
+		}
+	default:
+		if !isError(t) {
+			return
+		}
+	}
+	if f.effect(fn, i) == checks {
+		return
+	}
+	for _, v := range f.gives[given:] {
+		f.leave(v)
+	}
+	f.gives = f.gives[:given]
 }
 
 type effect int
@@ -127,11 +259,12 @@ const (
 	looks
 	borrows
 	consumes
+	checks // it returns only if the error is nil
 )
 
 // effect returns what a function does with the tensor that is its argument i.
 func (f *flow) effect(fn *types.Func, i int) effect {
-	if fn == nil || fn.Pkg() == nil {
+	if fn == nil {
 		return unknown
 	}
 	if printers[fn.Pkg().Path()] {
@@ -146,6 +279,8 @@ func (f *flow) effect(fn *types.Func, i int) effect {
 		return consumes
 	case o != nil && slices.Contains(o.Borrows, i):
 		return borrows
+	case o != nil && slices.Contains(o.Checks, i):
+		return checks
 	case fn.Pkg() == f.c.pass.Pkg:
 		return unknown
 	}
@@ -158,22 +293,69 @@ func (f *flow) effect(fn *types.Func, i int) effect {
 	if isOurs(fn) {
 		return borrows
 	}
-	if t := sig.Params().At(i).Type(); named(t, tensorPath, "Operand") {
+	if i < sig.Params().Len() && named(sig.Params().At(i).Type(), tensorPath, "Operand") {
 		return borrows
 	}
 	return unknown
 }
 
-// deferred follows a deferred call: a Release of a tensor or view sees to it, everything else that it can reach is left alone.
+// deferred follows a deferred call: the end of a tensor or view sees to it, and what nobody knows anything of is left alone.
 func (f *flow) deferred(call *ast.CallExpr) {
-	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok && sel.Sel.Name == "Release" {
-		if v := f.variable(sel.X); v != nil {
-			if h, ok := f.state[v]; ok {
-				h.deferred = true
-				f.state[v] = h
-			}
+	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
+		if v := f.variable(sel.X); v != nil && kindOf(v.Type()) != nothing && kindOf(v.Type()).endsByMethod(sel.Sel.Name) {
+			f.willEnd(v)
 			return
 		}
 	}
-	f.abandon(call)
+	if t := f.literal(call.Fun); t != nil {
+		f.atTheEnd(t, true)
+		return
+	}
+	fn := f.callee(call)
+	for i, a := range call.Args {
+		v := f.variable(a)
+		switch {
+		case v == nil || kindOf(v.Type()) == nothing:
+			f.abandon(a)
+		case f.effect(fn, i) == consumes:
+			f.willEnd(v)
+		case f.effect(fn, i) == unknown:
+			f.leave(v)
+		}
+	}
+}
+
+// willEnd says that what v has now is given up when the function returns.
+func (f *flow) willEnd(v *types.Var) {
+	f.taken(v)
+	if h, ok := f.get(v); ok {
+		h.deferred = true
+		f.set(v, h)
+	}
+}
+
+// goes follows what another goroutine gets.
+func (f *flow) goes(call *ast.CallExpr) {
+	if t := f.literal(call.Fun); t != nil {
+		f.later(t)
+	} else {
+		f.abandon(call.Fun)
+	}
+	for _, a := range call.Args {
+		f.abandon(a)
+	}
+}
+
+// abandon leaves every variable alone that code with a life of its own can reach.
+func (f *flow) abandon(n ast.Node) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if v := f.variable(id); v != nil && kindOf(v.Type()) != nothing {
+				f.leave(v)
+			} else if t := f.literal(id); t != nil {
+				f.later(t)
+			}
+		}
+		return true
+	})
 }

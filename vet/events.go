@@ -4,9 +4,6 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"slices"
-
-	"golang.org/x/tools/go/types/typeutil"
 )
 
 // node follows one statement or condition.
@@ -26,30 +23,64 @@ func (f *flow) node(n ast.Node) {
 	case *ast.DeferStmt:
 		f.deferred(n.Call)
 	case *ast.GoStmt:
-		f.abandon(n.Call)
+		f.goes(n.Call)
 	case *ast.ExprStmt:
 		f.expr(n.X)
+		f.dropped(n.X, 0)
 	case *ast.SendStmt:
 		f.expr(n.Chan)
 		f.handOn(n.Value)
+		f.called()
 	case *ast.RangeStmt:
 		// Its parts stand in the graph on their own.
 	case ast.Expr:
 		f.expr(n)
+		if r := f.c.ranges[n]; r != nil && kindOf(f.info.TypeOf(n)) == container && r.Value != nil {
+			f.leave(f.variable(n)) // its elements one by one
+		}
 	case *ast.IncDecStmt:
 		f.expr(n.X)
+		if v := f.variable(n.X); v != nil {
+			f.assigned(v)
+		} else if id, ok := n.X.(*ast.Ident); ok {
+			if v, ok := f.info.ObjectOf(id).(*types.Var); ok {
+				f.assigned(v)
+			}
+		}
+	}
+}
+
+// rangeOver gives the variables of a range statement their next values.
+func (f *flow) rangeOver(r *ast.RangeStmt) {
+	for _, e := range []ast.Expr{r.Key, r.Value} {
+		if e == nil || isBlank(e) {
+			continue
+		}
+		v := f.variable(e)
+		if v == nil {
+			continue
+		}
+		f.assigned(v)
+		if kindOf(v.Type()) != nothing {
+			f.gain(v, holding{is: alive}, e.Pos())
+		}
 	}
 }
 
 // assign follows an assignment or a declaration with values.
 func (f *flow) assign(lhs, rhs []ast.Expr) {
 	for i, r := range rhs {
-		if v := f.variable(r); v != nil && isTensor(v.Type()) {
-			f.use(v, r.Pos())
-			if len(lhs) == len(rhs) && f.variable(lhs[i]) == nil && !isBlank(lhs[i]) {
-				f.leave(v) // into a field, an element, a global
+		if v := f.variable(r); v != nil && kindOf(v.Type()) != nothing {
+			f.use(v, r.Pos(), "use")
+			if len(lhs) == len(rhs) && !isBlank(lhs[i]) {
+				if l := f.variable(lhs[i]); l == nil || f.isPlace(l) {
+					f.handOver(v) // into a field, an element, a global
+				}
 			}
 			continue
+		}
+		if f.literal(r) != nil && len(lhs) == len(rhs) && f.isBound(lhs[i]) {
+			continue // what it does is looked at where it is called
 		}
 		f.expr(r)
 	}
@@ -62,18 +93,63 @@ func (f *flow) assign(lhs, rhs []ast.Expr) {
 	}
 	for _, v := range f.gives {
 		if h, ok := f.state[v]; ok && err != nil {
-			h.pending, h.before = err, f.before[v]
+			h.pending, h.before = err, f.before[v].is
 			f.state[v] = h
 		}
 	}
+	if len(rhs) == len(lhs) && len(lhs) > 1 {
+		f.swap(lhs, rhs)
+		return
+	}
 	for i, l := range lhs {
-		var value ast.Expr
-		if len(rhs) == len(lhs) {
-			value = rhs[i]
-		} else if len(rhs) == 1 && i == 0 {
-			value = rhs[0]
+		switch {
+		case len(rhs) == len(lhs):
+			f.store(l, rhs[i], 0, err)
+		case len(rhs) == 1:
+			f.store(l, rhs[0], i, err)
+		default:
+			f.store(l, nil, 0, err)
 		}
-		f.store(l, value, err)
+	}
+}
+
+// isBound reports whether e is a variable that only ever has one function.
+func (f *flow) isBound(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	v, ok := f.info.ObjectOf(id).(*types.Var)
+	return ok && f.c.assigns[v] == 1 && f.c.bound[v] != nil
+}
+
+// swap follows an assignment of several values at once.
+func (f *flow) swap(lhs, rhs []ast.Expr) {
+	values := make([]holding, len(lhs))
+	for i, r := range rhs {
+		if l := f.variable(lhs[i]); l == nil || kindOf(l.Type()) == nothing {
+			continue
+		}
+		h := f.valueOf(r, 0, nil, lhs[i].Pos())
+		if h.same != nil {
+			h = f.state[h.same]
+		}
+		values[i] = h
+	}
+	for _, r := range rhs {
+		if v := f.variable(r); v != nil && kindOf(v.Type()) != nothing {
+			f.handOver(v)
+		}
+	}
+	for i, l := range lhs {
+		if v := f.variable(l); v != nil && kindOf(v.Type()) != nothing {
+			f.assigned(v)
+			f.gain(v, values[i], l.Pos())
+		} else if isBlank(l) {
+			f.dropped(rhs[i], 0)
+		} else {
+			f.store(l, rhs[i], 0, nil)
+		}
 	}
 }
 
@@ -82,145 +158,127 @@ func isBlank(e ast.Expr) bool {
 	return ok && id.Name == "_"
 }
 
-// store gives a variable its new value.
-func (f *flow) store(l, value ast.Expr, err *types.Var) {
+// store gives a variable result i of value; nil is the zero value.
+func (f *flow) store(l, value ast.Expr, i int, err *types.Var) {
+	if isBlank(l) {
+		if value != nil {
+			f.discard(l.Pos(), value, i, err)
+		}
+		return
+	}
 	v := f.variable(l)
 	if v == nil {
-		if !isBlank(l) {
-			f.expr(l)
+		f.expr(l)
+		if value != nil && i == 0 {
 			f.keepsData(value, "stored")
+		}
+		if p, ok := f.locate(l); ok { // h of h.x, which is followed
+			f.forget(func(q place) bool { return q.root == p.root || q.last() == p.last() })
 		}
 		return
 	}
 	switch {
-	case isTensor(v.Type()):
-		if h, ok := f.state[v]; ok && h.is == owned && h.pending == nil && !h.deferred {
-			f.complain(l.Pos(), "%s is assigned again before the tensor of line %d is released", v.Name(), f.line(h.made))
+	case kindOf(v.Type()) != nothing:
+		h := holding{is: none}
+		if value != nil {
+			h = f.valueOf(value, i, err, l.Pos())
 		}
-		f.state[v] = f.valueOf(value, err, l.Pos())
-	case isView(v.Type()):
-		f.state[v] = holding{is: alive}
+		if h.same == v {
+			return
+		}
+		f.assigned(v)
+		if r := f.state.root(v); r != v && h.same == r {
+			return
+		}
+		f.overwritten(v, l)
+		f.gain(v, h, l.Pos())
 	default:
+		f.assigned(v)
 		delete(f.views, v)
+		if value == nil || i > 0 {
+			return
+		}
 		if view := f.dataOf(value); view != nil {
 			f.views[v] = view
 		}
+		f.alias(v, value)
 	}
 }
 
-// valueOf is what a variable holds that is assigned value.
-func (f *flow) valueOf(value ast.Expr, err *types.Var, at token.Pos) holding {
-	if value == nil {
-		return holding{is: alive}
+// overwritten complains about what a variable has and nobody else, before it gets something else.
+func (f *flow) overwritten(v *types.Var, l ast.Expr) {
+	h, ok := f.state[v]
+	if !ok || h.same != nil || h.is != owned || h.pending != nil || h.deferred || h.always || f.isPlace(v) {
+		return
 	}
-	if f.isNil(value) {
-		return holding{is: none}
-	}
-	if from := f.variable(value); from != nil {
-		h, ok := f.state[from]
-		if !ok {
-			return holding{is: alive}
+	for _, other := range f.state {
+		if other.same == v {
+			return
 		}
-		moved := h
-		if h.is&owned != 0 {
-			h.is = h.is&^owned | alive // the new name sees to it
-			f.state[from] = h
+	}
+	f.complain(l.Pos(), "%s is assigned again before the %s of line %d is released", v.Name(), kindOf(v.Type()).noun(v.Type()), f.line(h.made))
+}
+
+// gain gives a variable what it has from now on.
+func (f *flow) gain(v *types.Var, h holding, at token.Pos) {
+	f.state.partFrom(v)
+	for _, p := range f.params {
+		if p == v {
+			f.escaped[v] = true
 		}
-		return moved
 	}
-	call, ok := ast.Unparen(value).(*ast.CallExpr)
-	if !ok || !f.isGift(call) {
-		return holding{is: alive}
+	h.always = h.always || f.state[v].always
+	if h.same != nil && f.state[h.same].same != nil { // of v itself, which has just got another one
+		h = holding{is: alive, always: h.always}
 	}
-	h := holding{is: owned, made: at}
-	if err != nil {
-		h.pending, h.before = err, none
+	if h.made == token.NoPos {
+		h.made = at
 	}
-	return h
+	if v.Pos() < f.from && h.is&owned != 0 { // a variable of the function around this one, which sees to it
+		h.is = h.is&^owned | alive
+	}
+	f.state[v] = h
 }
-
-// isGift reports whether the first result of a call is a tensor that the caller has to see to.
-func (f *flow) isGift(call *ast.CallExpr) bool {
-	fn, ok := typeutil.Callee(f.info, call).(*types.Func)
-	if !ok || fn.Pkg() == nil {
-		return false
-	}
-	sig := fn.Signature()
-	if sig.Results().Len() == 0 || !isTensor(sig.Results().At(0).Type()) {
-		return false
-	}
-	if recv := sig.Recv(); recv != nil && named(recv.Type(), eagerPath, "Scope") {
-		return fn.Name() == "Keep"
-	}
-	if sig.Params().Len() > 0 && named(sig.Params().At(0).Type(), eagerPath, "Scope") {
-		return false // it computes in the scope
-	}
-	if isOurs(fn) {
-		taken := sig.Recv() != nil && named(sig.Recv().Type(), tensorPath, "Taken")
-		return !taken && fn.Name() != "Tensor"
-	}
-	o := f.c.known(fn)
-	return o != nil && o.Gives
-}
-
-// ours are the packages that keep the rules: their *Tensor and Operand parameters are borrowed, the tensors they return are the
-// caller's.
-var ours = map[string]bool{
-	module: true, tensorPath: true, tensorPath + "/npy": true, tensorPath + "/safetensors": true, eagerPath: true,
-	module + "/dlpack": true, module + "/share": true, module + "/cuda": true,
-}
-
-func isOurs(fn *types.Func) bool { return ours[fn.Pkg().Path()] }
 
 // expr follows an expression in which tensors are used.
 func (f *flow) expr(e ast.Expr) {
 	switch e := ast.Unparen(e).(type) {
 	case nil:
 	case *ast.Ident:
-		if v := f.variable(e); v != nil {
-			if view := f.views[v]; view != nil {
-				f.useData(view, e.Pos(), v.Name())
-			}
-			if isTensor(v.Type()) {
-				f.use(v, e.Pos())
-			}
-			if isError(v.Type()) {
-				f.inspected(v)
-			}
-		}
+		f.ident(e)
 	case *ast.CallExpr:
 		f.call(e)
 	case *ast.FuncLit:
-		f.abandon(e)
+		f.later(f.c.touches(e))
 	case *ast.UnaryExpr:
 		if v := f.variable(e.X); e.Op == token.AND && v != nil {
 			f.leave(v)
 			return
 		}
 		f.expr(e.X)
-	case *ast.BinaryExpr:
-		if f.isNil(e.X) || f.isNil(e.Y) {
-			return // a comparison uses nothing
+		if e.Op == token.ARROW {
+			f.called() // another goroutine has gone on
 		}
-		f.expr(e.X)
-		f.expr(e.Y)
+	case *ast.BinaryExpr:
+		for _, x := range []ast.Expr{e.X, e.Y} {
+			compared := e.Op == token.EQL || e.Op == token.NEQ
+			if v := f.variable(x); v == nil || !compared || kindOf(v.Type()) == nothing && !f.isNil(e.X) && !f.isNil(e.Y) {
+				f.expr(x) // a comparison of handles, or of a variable with nil, uses nothing
+			}
+		}
 	case *ast.SelectorExpr:
-		if v := f.variable(e.X); v != nil && isView(v.Type()) {
-			f.useData(v, e.Pos(), v.Name()+"."+e.Sel.Name)
+		f.selector(e)
+	case *ast.CompositeLit:
+		f.composite(e)
+	case *ast.IndexExpr:
+		if v := f.variable(e); v != nil {
+			f.use(v, e.Pos(), "use")
+			f.expr(e.Index)
 			return
 		}
 		f.expr(e.X)
-	case *ast.CompositeLit:
-		for _, el := range e.Elts {
-			if kv, ok := el.(*ast.KeyValueExpr); ok {
-				el = kv.Value
-			}
-			f.handOn(el)
-			f.keepsData(el, "stored")
-		}
-	case *ast.IndexExpr:
-		f.expr(e.X)
 		f.expr(e.Index)
+		f.takeFrom(e)
 	case *ast.SliceExpr:
 		f.expr(e.X)
 	case *ast.StarExpr:
@@ -232,24 +290,72 @@ func (f *flow) expr(e ast.Expr) {
 	}
 }
 
+func (f *flow) ident(e *ast.Ident) {
+	if t := f.literal(e); t != nil {
+		f.later(t)
+	}
+	v := f.variable(e)
+	if v == nil {
+		return
+	}
+	if view := f.views[v]; view != nil {
+		f.useData(view, e.Pos(), v.Name())
+	}
+	if kindOf(v.Type()) != nothing {
+		f.use(v, e.Pos(), "use")
+	}
+	if isError(v.Type()) {
+		f.inspected(v)
+	}
+}
+
+func (f *flow) selector(e *ast.SelectorExpr) {
+	if v := f.variable(e.X); v != nil && isView(v.Type()) {
+		f.useData(v, e.Pos(), v.Name()+"."+e.Sel.Name)
+		return
+	}
+	if v := f.variable(e); v != nil && kindOf(v.Type()) != nothing {
+		f.use(v, e.Pos(), "use")
+		return
+	}
+	if t := f.literal(e); t != nil {
+		f.later(t)
+	}
+	if e.Sel.Name == "Data" && f.giver(e.X, 0) != nil {
+		f.dropped(e.X, 0)
+	}
+	f.expr(e.X)
+}
+
+// composite follows a literal: what is in it may be reached through it. Operands are borrowed.
+func (f *flow) composite(e *ast.CompositeLit) {
+	borrows := false
+	switch t := f.info.TypeOf(e).Underlying().(type) {
+	case *types.Map:
+		borrows = named(t.Elem(), tensorPath, "Operand")
+	case *types.Slice:
+		borrows = named(t.Elem(), tensorPath, "Operand")
+	}
+	for _, el := range e.Elts {
+		if kv, ok := el.(*ast.KeyValueExpr); ok {
+			el = kv.Value
+		}
+		if v := f.variable(el); borrows && v != nil && kindOf(v.Type()) != nothing {
+			f.use(v, el.Pos(), "use")
+			continue
+		}
+		f.handOn(el)
+	}
+}
+
 // handOn uses a tensor in a way after which this function does not know who sees to it.
 func (f *flow) handOn(e ast.Expr) {
-	if v := f.variable(e); v != nil && isTensor(v.Type()) {
-		f.use(v, e.Pos())
-		f.leave(v)
+	if v := f.variable(e); v != nil && kindOf(v.Type()) != nothing {
+		f.use(v, e.Pos(), "use")
+		f.handOver(v)
 		return
 	}
 	f.expr(e)
-}
-
-// abandon leaves every variable alone that code with a life of its own can reach.
-func (f *flow) abandon(n ast.Node) {
-	ast.Inspect(n, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			f.leave(f.variable(id))
-		}
-		return true
-	})
 }
 
 // inspected leaves alone what hangs on an error that is looked at in another way than by a comparison with nil: the code that
@@ -263,15 +369,27 @@ func (f *flow) inspected(err *types.Var) {
 }
 
 // use checks a use of a tensor.
-func (f *flow) use(v *types.Var, at token.Pos) {
-	if h, ok := f.state[v]; ok && h.is&deadBits != 0 {
-		f.complain(at, "use of %s after %s on line %d", v.Name(), h.how, f.line(h.at))
+func (f *flow) use(v *types.Var, at token.Pos, what string) {
+	if kindOf(v.Type()) == ender {
+		return // whatever it is, it says itself what its end means
+	}
+	if h, ok := f.get(v); ok && h.is&deadBits != 0 {
+		if f.c.flagged[v] && h.is&^deadBits != 0 {
+			return
+		}
+		f.complain(at, "%s of %s after %s on line %d", what, v.Name(), h.how, f.line(h.at))
+		return
+	}
+	if of := f.owner(v); of != nil {
+		if h, ok := f.get(of); ok && h.is&deadBits != 0 {
+			f.complain(at, "%s of %s after %s of %s on line %d", what, v.Name(), h.how, of.Name(), f.line(h.at))
+		}
 	}
 }
 
 // useData checks a use of a view's data.
 func (f *flow) useData(view *types.Var, at token.Pos, name string) {
-	if h, ok := f.state[view]; ok && h.is&released != 0 {
+	if h, ok := f.get(view); ok && h.is&released != 0 {
 		f.complain(at, "use of %s after Release of %s on line %d", name, view.Name(), f.line(h.at))
 	}
 }
@@ -298,72 +416,21 @@ func (f *flow) keepsData(e ast.Expr, how string) {
 	if e == nil {
 		return
 	}
-	if view := f.dataOf(e); view != nil && f.state[view].deferred {
-		f.complain(e.Pos(), "data of %s is %s, but its deferred Release ends it when the function returns", view.Name(), how)
+	if u, ok := ast.Unparen(e).(*ast.UnaryExpr); ok && u.Op == token.AND {
+		e = u.X
 	}
-}
-
-// ret follows a return.
-func (f *flow) ret(r *ast.ReturnStmt) {
-	gift := len(r.Results) > 0 && f.isGiftExpr(r.Results[0])
-	for _, e := range r.Results {
-		if v := f.variable(e); v != nil && isTensor(v.Type()) {
-			f.use(v, e.Pos())
-			if !slices.Contains(f.params, v) {
-				delete(f.state, v) // the caller's now
-			} else {
-				f.leave(v)
+	if lit, ok := ast.Unparen(e).(*ast.CompositeLit); ok {
+		for _, el := range lit.Elts {
+			if kv, ok := el.(*ast.KeyValueExpr); ok {
+				el = kv.Value
 			}
-			continue
+			f.keepsData(el, how)
 		}
-		if v := f.variable(e); v == nil || !isError(v.Type()) {
-			f.expr(e)
-		}
-		f.keepsData(e, "returned")
-	}
-	for v, h := range f.state {
-		if isTensor(v.Type()) && h.is&owned != 0 && h.pending == nil && !h.deferred {
-			f.complain(h.made, "%s is not released on the path to the return on line %d", v.Name(), f.line(r.Pos()))
-		}
-	}
-	if f.isErrorReturn(r) {
 		return
 	}
-	f.returns++
-	if gift {
-		f.gifts++
-	}
-	for _, p := range f.params {
-		if p != nil {
-			f.ends[p] |= f.state[p].is
+	if view := f.dataOf(e); view != nil {
+		if h, ok := f.get(view); ok && h.deferred {
+			f.complain(e.Pos(), "data of %s is %s, but its deferred Release ends it when the function returns", view.Name(), how)
 		}
 	}
-	f.wild = f.wild || len(r.Results) == 0 && f.results != nil && f.results.Len() > 0
-}
-
-func (f *flow) isGiftExpr(e ast.Expr) bool {
-	if v := f.variable(e); v != nil {
-		return f.state[v].is&owned != 0
-	}
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	return ok && f.isGift(call)
-}
-
-// isErrorReturn reports whether the last result is an error that is written down as something else than nil.
-func (f *flow) isErrorReturn(r *ast.ReturnStmt) bool {
-	n := len(r.Results)
-	if n == 0 || f.results == nil || n != f.results.Len() {
-		return false
-	}
-	last := r.Results[n-1]
-	if !isError(f.results.At(n-1).Type()) || f.isNil(last) {
-		return false
-	}
-	call, isCall := ast.Unparen(last).(*ast.CallExpr)
-	if !isCall {
-		return true
-	}
-	// A call may give nil: one that makes an error does not, nor one beside a result that is nil.
-	fn, ok := typeutil.Callee(f.info, call).(*types.Func)
-	return n > 1 && f.isNil(r.Results[0]) || ok && (fn.FullName() == "fmt.Errorf" || fn.FullName() == "errors.New")
 }

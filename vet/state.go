@@ -10,16 +10,16 @@ import (
 type condition uint8
 
 const (
-	alive    condition = 1 << iota // a tensor that somebody else sees to
-	owned                          // a tensor that this function has to see to
+	alive    condition = 1 << iota // something that somebody else sees to
+	owned                          // something that this function has to see to
 	donated                        // given up to an operation
-	released                       // given up by Release
+	released                       // given up by Release or Close
 	none                           // nil
 )
 
 const deadBits = donated | released
 
-// holding is what is known of one variable.
+// holding is what is known of one variable, or of one field or element.
 type holding struct {
 	is       condition
 	before   condition  // what it is if the pending error is not nil
@@ -28,41 +28,88 @@ type holding struct {
 	how      string     // by what
 	made     token.Pos  // where this function got it
 	deferred bool       // a deferred Release sees to it
+	always   bool       // a deferred function sees to whatever the variable has at the end
+	same     *types.Var // another name of what this variable has: everything else here is known of that one
+	of       *types.Var // the outputs that it is in, or the scope that made it
 }
 
-// state is what is known of the function's variables at one place. A variable that is not in it is left alone.
+// atTheEnd is what it is when the function has returned.
+func (h holding) atTheEnd() condition {
+	switch {
+	case h.is&(alive|owned) == 0:
+	case h.deferred:
+		return h.is&^(alive|owned) | released
+	case h.always:
+		return h.is | released
+	}
+	return h.is
+}
+
+// state is what is known at one place. A local variable that is not in it is left alone; a field or element that is not in it is alive.
 type state map[*types.Var]holding
 
 func (s state) clone() state { return maps.Clone(s) }
 
+// root returns the variable under which what v has is known.
+func (s state) root(v *types.Var) *types.Var {
+	for range 8 {
+		h, ok := s[v]
+		if !ok || h.same == nil {
+			return v
+		}
+		v = h.same
+	}
+	return v
+}
+
+// part gives v a holding of its own, where it was another name.
+func (s state) part(v *types.Var) {
+	h := s[v]
+	if h.same == nil {
+		return
+	}
+	from := s.root(v)
+	shared, ok := s[from]
+	if !ok || shared.same != nil {
+		delete(s, v)
+		return
+	}
+	own := shared
+	own.always = h.always
+	if shared.is&owned != 0 {
+		shared.is = shared.is&^owned | alive // the other name sees to it
+		shared.before = shared.before&^owned | alive
+		s[from] = shared
+	}
+	s[v] = own
+}
+
+// partFrom ends the names that others have for v, because v gets something else.
+func (s state) partFrom(v *types.Var) {
+	for w, h := range s {
+		if h.same == v {
+			s.part(w)
+		}
+	}
+}
+
 // join adds what another path knows. It reports whether anything is new.
 func (s state) join(other state) bool {
 	changed := false
+	for v, a := range s {
+		if b, ok := other[v]; ok && a.same != b.same {
+			other = other.clone()
+			s.part(v)
+			other.part(v)
+			changed = true
+		}
+	}
 	for v, b := range other {
 		a, ok := s[v]
 		if !ok {
 			continue // one path has left it alone
 		}
-		j := a
-		j.is |= b.is
-		switch {
-		case a.pending == b.pending:
-			j.before |= b.before
-		case b.pending == nil:
-			j.before |= b.is // what the other path has, whatever the error is
-		case a.pending == nil:
-			j.pending, j.before = b.pending, b.before|a.is
-		default:
-			j.pending = nil
-		}
-		if j.at == token.NoPos {
-			j.at, j.how = b.at, b.how
-		}
-		if j.made == token.NoPos {
-			j.made = b.made
-		}
-		j.deferred = a.deferred || b.deferred
-		if j != a {
+		if j := a.join(b); j != a {
 			s[v] = j
 			changed = true
 		}
@@ -74,6 +121,33 @@ func (s state) join(other state) bool {
 		}
 	}
 	return changed
+}
+
+func (a holding) join(b holding) holding {
+	j := a
+	j.is |= b.is
+	switch {
+	case a.pending == b.pending:
+		j.before |= b.before
+	case b.pending == nil:
+		j.before |= b.is // what the other path has, whatever the error is
+	case a.pending == nil:
+		j.pending, j.before = b.pending, b.before|a.is
+	default:
+		j.pending = nil
+	}
+	if j.at == token.NoPos {
+		j.at, j.how = b.at, b.how
+	}
+	if j.made == token.NoPos {
+		j.made = b.made
+	}
+	j.deferred = a.deferred || b.deferred
+	j.always = a.always || b.always
+	if a.of != b.of {
+		j.of = nil
+	}
+	return j
 }
 
 // failed is the state on the branch on which err is not nil, succeeded on the one on which it is.
@@ -92,6 +166,16 @@ func (s state) succeeded(err *types.Var) state {
 	out := s.clone()
 	out.settle(err)
 	return out
+}
+
+// disown makes somebody else see to everything.
+func (s state) disown() {
+	for v, h := range s {
+		if h.is&owned != 0 {
+			h.is = h.is&^owned | alive
+			s[v] = h
+		}
+	}
 }
 
 // settle makes what hangs on err certain: it was assigned again, or found to be nil.

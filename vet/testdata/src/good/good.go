@@ -184,7 +184,7 @@ func helper() error {
 	return x.Release()
 }
 
-func expectsARefusal(x *tensor.Tensor) error {
+func expectsARefusal(x *tensor.Tensor) error { // want expectsARefusal:`consumes 0`
 	_, err := eager.Relu(x.Donate())
 	if errors.Is(err, errShared) {
 		return x.Release()

@@ -13,5 +13,10 @@ func (s *Scope) Relu(x tensor.Operand) *tensor.Tensor             { return nil }
 func (s *Scope) Add(x, y tensor.Operand) *tensor.Tensor           { return nil }
 func (s *Scope) Keep(x *tensor.Tensor) *tensor.Tensor             { return x }
 func (s *Scope) Adopt(x *tensor.Tensor, err error) *tensor.Tensor { return x }
+func (s *Scope) AddAssign(x **tensor.Tensor, y tensor.Operand)    {}
 func (s *Scope) Err() error                                       { return s.err }
 func (s *Scope) Close() error                                     { return s.err }
+
+func TopK(x tensor.Operand, k int) (values, indices *tensor.Tensor, err error) {
+	return &tensor.Tensor{}, &tensor.Tensor{}, nil
+}
