@@ -46,7 +46,6 @@ func (f *Func) Call(operands ...tensor.Operand) ([]*tensor.Tensor, error) {
 
 // CallIn is Call with results of the scope's, which keeps the error too; a nil scope is none.
 func (f *Func) CallIn(s *Scope, operands ...tensor.Operand) ([]*tensor.Tensor, error) {
-	inner := NewScope()
 	if s != nil {
 		if s.closed {
 			s.fail(fmt.Errorf("%s: %w", f.name.Name(), errClosed))
@@ -54,6 +53,9 @@ func (f *Func) CallIn(s *Scope, operands ...tensor.Operand) ([]*tensor.Tensor, e
 		if s.err != nil {
 			return nil, s.err
 		}
+	}
+	inner := NewScope()
+	if s != nil {
 		inner.from, inner.keep, inner.ctx = s.from, HoldOpen, s.ctx // the results stay in the scope's bytes
 	}
 	results, err := f.run(inner, operands)

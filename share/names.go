@@ -288,7 +288,11 @@ func Dial(ctx context.Context, name string, opts ...Option) (*Peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.Dial(ctx, name, opts...)
+	p, err := o.Dial(ctx, name, opts...)
+	if err != nil {
+		return nil, errors.Join(err, o.Close())
+	}
+	return p, nil
 }
 
 // Name is a socket in the directory.

@@ -190,7 +190,7 @@ func (s *subjects) fresh(w int) error {
 	}
 	m, err := dlpack.Export(v)
 	if err != nil {
-		return err
+		return errors.Join(err, v.Release())
 	}
 	m.Delete(nil)
 	return v.Release()

@@ -57,10 +57,8 @@ func killOne(ctx context.Context, self string, owner *share.Owner) (d death, err
 	if err != nil {
 		return d, err
 	}
-	if err := h.hold(1, func() error { return h.peer.Offer(ctx, x) }); err != nil {
-		return d, err
-	}
-	if err := x.Release(); err != nil { // now the lease alone keeps it
+	err = h.hold(1, func() error { return h.peer.Offer(ctx, x) })
+	if err := errors.Join(err, x.Release()); err != nil { // now the lease alone keeps it
 		return d, err
 	}
 	ended := make(chan time.Time, 1)

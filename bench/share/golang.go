@@ -248,9 +248,12 @@ func receiveAll() error {
 			return err
 		}
 		if v.Data[0] != v.Data[len(v.Data)-1] {
-			return fmt.Errorf("got %d and %d, want the same", v.Data[0], v.Data[len(v.Data)-1])
+			err = fmt.Errorf("got %d and %d, want the same", v.Data[0], v.Data[len(v.Data)-1])
 		}
 		v.Release()
+		if err != nil {
+			return err
+		}
 		if err := r.Tensor.Release(); err != nil {
 			return err
 		}

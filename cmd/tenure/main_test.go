@@ -5,7 +5,6 @@ import (
 	"context"
 	"debug/elf"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -38,6 +37,7 @@ func serveModel() {
 		if err != nil {
 			return err
 		}
+		defer m.Close()
 		b, err := f.sizes.bind(m)
 		if err != nil {
 			return err
@@ -52,7 +52,7 @@ func serveModel() {
 		}
 		<-ctx.Done()
 		release(in)
-		return errors.Join(a.out.Release(), m.Close())
+		return a.out.Release()
 	}
 	if err := serve(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
