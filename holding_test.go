@@ -1,6 +1,8 @@
 package tenure_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"unsafe"
@@ -141,6 +143,19 @@ func TestPassedOn(t *testing.T) {
 					before = now
 				} else if now.Total.Current != before.Total.Current || now.Total.Buffers != before.Total.Buffers {
 					t.Fatalf("run %d: got %d bytes in %d buffers, want %d in %d as after the first", round,
+						now.Total.Current, now.Total.Buffers, before.Total.Current, before.Total.Buffers)
+				}
+			}
+			for limit, failed := before.Total.Current, true; failed; limit += 16 { // an allocation more from time to time
+				old := memory.SetLimit(limit)
+				out, err := s.Run(context.Background(), tenure.Inputs{"x": x, "keep": keep, "c": yes})
+				memory.SetLimit(old)
+				if failed = err != nil; failed && !errors.Is(err, tenure.ErrLimit) {
+					t.Fatalf("limit %d: got %v, want ErrLimit", limit, err)
+				}
+				out.Release()
+				if now := memory.Stats(); now.Total.Current != before.Total.Current || now.Total.Buffers != before.Total.Buffers {
+					t.Fatalf("limit %d: got %d bytes in %d buffers, want %d in %d as before", limit,
 						now.Total.Current, now.Total.Buffers, before.Total.Current, before.Total.Buffers)
 				}
 			}
