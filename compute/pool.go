@@ -153,6 +153,9 @@ func (p *Pool) Run(done <-chan struct{}, t *Task, scratch []byte) error {
 }
 
 func isClosed(done <-chan struct{}) bool {
+	if runtime.GOARCH == "wasm" {
+		runtime.Gosched() // nothing preempts there: whoever closes done would never run
+	}
 	select {
 	case <-done:
 		return true

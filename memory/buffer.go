@@ -323,6 +323,10 @@ func (b *Buffer) Discard(from, to int) error {
 	return discard(data[from:to])
 }
 
+// IsTrimmable reports whether Discard lets the system take back pages of a mapped file. Where it does not, they stay in memory
+// from when they are first read until the buffer ends. It is false for buffers that are not mapped from a file.
+func (b *Buffer) IsTrimmable() bool { return b.Flags()&Mapped != 0 && osmem.TrimsFiles() }
+
 // Retain adds a holder. The caller must itself be, or act for, a live holder; on a buffer that nobody holds it is
 // ErrReleased.
 func (b *Buffer) Retain() error {

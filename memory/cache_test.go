@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/internal/osmem"
 )
 
 func place(b *Buffer) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b.Bytes()))) }
@@ -91,9 +92,10 @@ func TestLargeBuffersDoNotWait(t *testing.T) {
 
 func TestCacheFitsAndIsBounded(t *testing.T) {
 	c := idle(t)
-	const step = 256 << 10
+	page := osmem.PageSize()
+	const step = 1 << 20
 	for i := range 40 {
-		if err := c.put(mustObtain(t, step+i%4*4096)); err != nil {
+		if err := c.put(mustObtain(t, step+i%4*page)); err != nil {
 			t.Fatal(err)
 		}
 		sum := 0
@@ -105,7 +107,7 @@ func TestCacheFitsAndIsBounded(t *testing.T) {
 		}
 	}
 	newest := &c.waiting[len(c.waiting)-1][0]
-	for _, size := range []int{step + 4*4096, step / 2} {
+	for _, size := range []int{step + 4*page, step / 2} {
 		if m := c.take(size); m != nil {
 			t.Errorf("%d bytes: got a mapping of %d, want none that fits", size, len(m))
 		}

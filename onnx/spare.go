@@ -78,16 +78,18 @@ func (w *Weights) fetch(name string) ([]byte, bool) {
 }
 
 // Sparable reports whether Spare gives the bytes of a weight back: those of a
-// mapped file, and those that can be made again.
+// mapped file, where the system takes its pages back, and those that can be
+// made again.
 func (w *Weights) Sparable(v *ir.Value, restorable bool) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	if s := w.away[v.Name]; s != nil {
-		return s.inFile == nil || w.isMapped(s.inFile)
+		file, _ := w.bufferOf(s.inFile)
+		return s.inFile == nil || file != nil && file.IsTrimmable()
 	}
 	b, whole := w.bufferOf(w.bytes[v.Name])
 	if b == nil || b.Flags()&memory.Mapped != 0 {
-		return b != nil
+		return b != nil && b.IsTrimmable()
 	}
 	s := w.sources[v.Name]
 	return whole && !w.held[b] && (restorable || s != nil && (s.from != nil || w.isMapped(s.inFile))) && !w.sharesWith(v.Name, b)
@@ -122,7 +124,7 @@ func (w *Weights) Spare(v *ir.Value, restore func(dst []byte)) error {
 		return nil // in a file that was read whole, with others
 	case b.Flags()&memory.Mapped != 0:
 		// Reading a weight brings pages around it, of which the system does not say how many. What others read in runs comes back.
-		if err := b.Discard(0, b.Len()); err != nil {
+		if err := ignoreUnsupported(b.Discard(0, b.Len())); err != nil {
 			return fmt.Errorf("weight %q: %w", v.Name, err)
 		}
 		return nil
@@ -138,7 +140,7 @@ func (w *Weights) Spare(v *ir.Value, restore func(dst []byte)) error {
 		w.figures.Mapped += int64(s.size)
 	}
 	if file, _ := w.bufferOf(s.from); file != nil && file.Flags()&memory.Mapped != 0 {
-		err := file.Discard(0, file.Len()) // its pages were read only for this
+		err := ignoreUnsupported(file.Discard(0, file.Len())) // its pages were read only for this
 		return errors.Join(err, b.Release())
 	}
 	return b.Release()

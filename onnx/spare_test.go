@@ -47,8 +47,9 @@ func TestSpareOfFile(t *testing.T) {
 				t.Errorf("offset %d: got %+v, and %d bytes taken", pad, figures, copied)
 			}
 			seen[copied > 0] = true
-			if !w.Sparable(v, false) {
-				t.Errorf("offset %d: the weight is not sparable", pad)
+			file, _ := w.bufferOf(raw)
+			if want := copied > 0 || file.IsTrimmable(); w.Sparable(v, false) != want {
+				t.Errorf("offset %d: got %t for whether the weight is sparable, want %t", pad, !want, want)
 			}
 			if err := w.Spare(v, nil); err != nil {
 				t.Error(err)

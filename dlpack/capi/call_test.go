@@ -1,4 +1,4 @@
-//go:build linux || darwin
+//go:build (darwin && (amd64 || arm64)) || (linux && !android && (amd64 || arm64 || loong64 || ppc64le || riscv64))
 
 package capi
 

@@ -1,3 +1,5 @@
+//go:build (darwin && (amd64 || arm64)) || (linux && !android && (amd64 || arm64 || loong64 || ppc64le || riscv64)) || (windows && (amd64 || arm64))
+
 // Package capi calls C from Go without cgo: the deleters of tensors that other libraries made, and an interpreter of Python in
 // this process.
 //

@@ -1,3 +1,5 @@
+//go:build (darwin && (amd64 || arm64)) || (linux && !android && (amd64 || arm64 || loong64 || ppc64le || riscv64)) || (windows && (amd64 || arm64))
+
 package capi
 
 import (

@@ -1,3 +1,5 @@
+//go:build (darwin && (amd64 || arm64)) || (linux && !android && (amd64 || arm64 || loong64 || ppc64le || riscv64)) || (windows && (amd64 || arm64))
+
 // Command dlpack hands a tensor to numpy and takes the answer back, in one process and without a copy.
 //
 //	go run ./examples/dlpack [PYTHON]

@@ -71,6 +71,9 @@ func AdviseHuge(m []byte) error { return advise("huge pages", m, adviseHuge) }
 // bytes of an anonymous mapping are either what they were or zero; those of a file mapping are read from the file again.
 func DontNeed(m []byte) error { return advise("giving pages back", m, dontNeed) }
 
+// TrimsFiles reports whether DontNeed lets the system take back pages of mapped files.
+func TrimsFiles() bool { return trimsFiles }
+
 func advise(what string, m []byte, call func([]byte) error) error {
 	if len(m) == 0 {
 		return nil

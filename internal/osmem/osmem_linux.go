@@ -15,6 +15,8 @@ func unmap(m []byte) error {
 
 func adviseHuge(m []byte) error { return unix.Madvise(m, unix.MADV_HUGEPAGE) }
 
+const trimsFiles = true
+
 func dontNeed(m []byte) error { return unix.Madvise(m, unix.MADV_DONTNEED) }
 
 func resident(m []byte) (int, error) {

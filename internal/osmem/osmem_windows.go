@@ -2,17 +2,10 @@ package osmem
 
 import (
 	"os"
-	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
-
-// files remembers which mappings are views of a file: Windows frees those by another call.
-var files struct {
-	sync.Mutex
-	at map[uintptr]bool
-}
 
 func mapAnonymous(size int) ([]byte, error) {
 	addr, err := windows.VirtualAlloc(0, uintptr(size), windows.MEM_RESERVE|windows.MEM_COMMIT, windows.PAGE_READWRITE)
@@ -35,13 +28,18 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 	if closeErr != nil {
 		return nil, closeErr
 	}
-	files.Lock()
-	if files.at == nil {
-		files.at = make(map[uintptr]bool)
-	}
-	files.at[addr] = true
-	files.Unlock()
 	return bytesAt(addr, size), nil
+}
+
+// isFile reports whether memory at an address is a view of a file, which other calls end and trim than those for anonymous
+// memory.
+func isFile(addr uintptr) (bool, error) {
+	const memMapped = 0x40000 // MEM_MAPPED, the type of a view
+	var info windows.MemoryBasicInformation
+	if err := windows.VirtualQuery(addr, &info, unsafe.Sizeof(info)); err != nil {
+		return false, err
+	}
+	return info.Type == memMapped, nil
 }
 
 func unmap(m []byte) error {
@@ -49,11 +47,11 @@ func unmap(m []byte) error {
 		return windows.ERROR_INVALID_ADDRESS
 	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(m)))
-	files.Lock()
-	isFile := files.at[addr]
-	delete(files.at, addr)
-	files.Unlock()
-	if isFile {
+	file, err := isFile(addr)
+	if err != nil {
+		return err
+	}
+	if file {
 		return windows.UnmapViewOfFile(addr)
 	}
 	return windows.VirtualFree(addr, 0, windows.MEM_RELEASE)
@@ -61,16 +59,23 @@ func unmap(m []byte) error {
 
 func adviseHuge(m []byte) error { return unsupported("advice for huge pages") }
 
+const trimsFiles = true
+
 func dontNeed(m []byte) error {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(m)))
-	files.Lock()
-	isFile := files.at[addr]
-	files.Unlock()
-	if isFile {
-		return unsupported("giving back the pages of a mapped file")
+	file, err := isFile(addr)
+	if err != nil {
+		return err
 	}
-	_, err := windows.VirtualAlloc(addr, uintptr(len(m)), windows.MEM_RESET, windows.PAGE_READWRITE)
-	return err
+	if !file {
+		_, err := windows.VirtualAlloc(addr, uintptr(len(m)), windows.MEM_RESET, windows.PAGE_READWRITE)
+		return err
+	}
+	// The documented effect on pages that are not locked: they leave the working set, and the call says that they were not locked.
+	if err := windows.VirtualUnlock(addr, uintptr(len(m))); err != nil && err != windows.ERROR_NOT_LOCKED {
+		return err
+	}
+	return nil
 }
 
 func resident(m []byte) (int, error) { return 0, unsupported("the resident size of a mapping") }

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Mapping
+
+if TYPE_CHECKING:
+    from .peer import Peer
+
 
 class Error(Exception):
     """The base of all errors of this package."""
+
+    failed: "Mapping[Peer, Error]" = MappingProxyType({})
+    """After an offer to several peers: those that did not get it, and why."""
 
 
 class ClosedError(Error):

@@ -194,7 +194,8 @@ class Intake:
             crash.at(28)
             if self._late or not peer._send_release(serial):
                 self._late.append(serial)
-                peer._nudge()
+                if len(self._late) == 1:  # those behind it go with it
+                    peer._nudge()
             crash.at(29)
         finally:
             self.returning.pop(serial, None)
@@ -204,9 +205,11 @@ class Intake:
     def tidy(self) -> None:
         """Late releases, then maps of arenas that are over. Only the service calls it."""
         late = self._late
-        while late:
+        while late and not self._peer._out:  # what waits here goes in few messages, as soon as the other end reads again
             serials = [late.popleft() for _ in range(min(len(late), wire.MAX_RELEASES))]
             self._peer._send(wire.release(serials))
+        if late:  # an arena's end comes behind its leases'
+            return
         for m in self._retired[:]:
             if any(lease.map is m for lease in list(self.held.values())) or self.returning:
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -67,28 +67,15 @@ class Lending:
     # --- offering ---
 
     def offer(self, prepared: Prepared, wait: bool, timeout: Optional[float]) -> None:
-        deadline = None if timeout is None else time.monotonic() + timeout
         what = prepared.what
-        if isinstance(what, Item):
-            size = what.block.bytes
-            if size > self.row.max_bytes:
-                raise CreditError(f"offer: got {size} bytes, want at most {self.row.max_bytes}: the other end never holds more")
-            refused = self._need(what.block.arena, deadline)
-            if refused:
-                small = inline(what)
-                if small is None:
-                    raise Error(f"offer: the other end did not map the arena, and {size} bytes are too many to send: {refused}")
-                what = small
-        if self._try(what):
+        if (isinstance(what, Inline) or what.block.arena.peers.get(self.row.number)) and self._try(what):
             return
-        self._peer._poll()  # what it let go of may have arrived
-        while not self._try(what):
-            if not wait:
-                raise CreditError(f"offer: the other end holds {len(self.row.leases)} leases of {self.row.bytes} bytes, want room for one more")
-            self._wait_for_room(what, deadline)
+        failed = to_all([self], prepared, wait, timeout)
+        if failed:
+            raise failed.pop()[1]  # not kept here: its traceback leads to this frame, and to the array
 
     def _try(self, what: Union[Item, Inline]) -> bool:
-        """Offers at once, or not at all."""
+        """Offers at once, or not at all. The other end has mapped the arena."""
         peer = self._peer
         with peer._out_lock:  # serials go out in order
             peer._check_open("offer")
@@ -105,34 +92,12 @@ class Lending:
             crash.at(5)
             return True
 
-    def _wait_for_room(self, what: Union[Item, Inline], deadline: Optional[float]) -> None:
-        books, peer = self._table, self._peer
-        peer._arm()
-        with books.lock:
-            version = books.version
-            while books.version == version:
-                peer._check_open("offer")
-                room = isinstance(what, Inline) or self.row.has_credit(what.block.bytes)
-                if room and not peer._out:
-                    return
-                if not books.changed.wait(left(deadline)):
-                    raise Timeout("offer: the other end had no room in time")
-
-    def _need(self, a: Arena, deadline: Optional[float]) -> str:
-        """Sees to it that the other end maps an arena, and returns why it does not."""
-        number = self.row.number
-        if a.peers.get(number):
-            return ""
-        self._peer._check_open("offer")
+    def _announce(self, a: Arena) -> None:
+        """Tells the other end of an arena, if it does not know it."""
         with self._peer._out_lock, self._table.lock:
-            if number not in self._table.rows:
-                self._peer._check_open("offer")
-            self._tell(a)
-
-        def answer() -> Optional[str]:
-            return "" if a.peers.get(number) else self._refused.get(a.id)
-
-        return self._peer._wait(answer, left(deadline), "offer")
+            self._peer._check_open("offer")
+            if self.row.number in self._table.rows:
+                self._tell(a)
 
     def _tell(self, a: Arena) -> None:
         if self.row.number not in a.peers:
@@ -149,6 +114,7 @@ class Lending:
             if a.peers[self.row.number]:
                 raise ProtocolError(f"mapped: got arena {arena_id:x} again")
             a.peers[self.row.number] = True
+            self._table.wake()
         self._resume(arena_id, None)
 
     def refused(self, r: wire.Refused) -> None:
@@ -159,6 +125,7 @@ class Lending:
             del a.peers[self.row.number]
             self._refused[r.id] = r.reason or f"errno {r.errno}"
             self._table.settle(a)
+            self._table.wake()
         self._resume(r.id, self._refused[r.id])
 
     def unmapped(self, arena_id: int) -> None:
@@ -271,6 +238,76 @@ class Lending:
         with self._table.lock:
             self._table.drop(self.row)
             self._pending.clear()
+
+
+class _Gift:
+    """A tensor on its way to one peer."""
+
+    def __init__(self, lending: Lending, what: Union[Item, Inline]) -> None:
+        self.lending = lending
+        self._what = what
+        self._told = False
+        """The peer was asked to map the arena."""
+
+    def step(self) -> bool:
+        """Offers, or does what has to come before it. False: it must be waited for."""
+        l, what = self.lending, self._what
+        if isinstance(what, Item):
+            size, a = what.block.bytes, what.block.arena
+            if size > l.row.max_bytes:
+                raise CreditError(f"offer: got {size} bytes, want at most {l.row.max_bytes}: the other end never holds more")
+            if not a.peers.get(l.row.number):
+                refused = l._refused.get(a.id) if self._told else None
+                if refused is None:
+                    l._announce(a)
+                    self._told = True
+                    return False
+                small = inline(what)
+                if small is None:
+                    raise Error(f"offer: the other end did not map the arena, and {size} bytes are too many to send: {refused}")
+                self._what = small
+        return l._try(self._what)
+
+    def lack(self) -> str:
+        """What is waited for."""
+        row = self.lending.row
+        if isinstance(self._what, Item) and not self._what.block.arena.peers.get(row.number):
+            return "the other end has not mapped the arena yet"
+        return f"the other end holds {len(row.leases)} leases of {row.bytes} bytes, or does not read, want room for one more"
+
+
+def to_all(lendings: Sequence[Lending], prepared: Prepared, wait: bool, timeout: Optional[float]) -> List[Tuple[Lending, Error]]:
+    """Offers a tensor on several connections of one owner, on each as soon as that is possible: none waits for another. Returns those that
+    did not get it, and why."""
+    deadline = None if timeout is None else time.monotonic() + timeout
+    gifts = [_Gift(l, prepared.what) for l in lendings]
+    failed: List[Tuple[Lending, Error]] = []
+    books = lendings[0]._table
+    polled = False
+    while True:
+        with books.lock:
+            version = books.version
+        waiting = []
+        for gift in gifts:
+            try:
+                if not gift.step():
+                    waiting.append(gift)
+            except Error as e:
+                failed.append((gift.lending, e.with_traceback(None)))
+        gifts = waiting
+        if not gifts:
+            return failed
+        if not polled:  # an answer, or what was let go of, may have arrived
+            polled = True
+            for gift in gifts:
+                gift.lending._peer._poll()
+            continue
+        if not wait:
+            return failed + [(gift.lending, CreditError(f"offer: {gift.lack()}")) for gift in gifts]
+        for gift in gifts:
+            gift.lending._peer._arm()
+        if not books.await_change(version, left(deadline)):
+            return failed + [(gift.lending, Timeout(f"offer: {gift.lack()}, and nothing changed in time")) for gift in gifts]
 
 
 def _as_ticket(key: Union[str, bytes]) -> bytes:

@@ -8,15 +8,17 @@ import re
 import select
 import socket
 import stat
+import struct
 import sys
 import threading
 import time
+from collections import Counter, deque
 from types import TracebackType
-from typing import TYPE_CHECKING, Dict, Iterator, Optional, Tuple, Type
+from typing import TYPE_CHECKING, Deque, Dict, Iterator, Optional, Tuple, Type
 
-from . import memfd, process
+from . import memfd, process, service
 from .errors import ClosedError, Error, GoneError, NameTakenError, PlaceError, Timeout
-from .link import left
+from .link import left, pidof
 from .peer import HANDSHAKE, Greeting, Peer, connect
 
 if TYPE_CHECKING:
@@ -27,7 +29,13 @@ if sys.platform.startswith("linux"):
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
 _GREETINGS = 256
-"""Handshakes under way at once."""
+"""Handshakes under way at once. Beyond that the oldest of the process with the most of them is turned away."""
+_READY = 256
+"""Peers at once that the program has not accepted yet; the others wait in the system's queue."""
+_BACKLOG = 4096
+"""The system's queue; it cuts this down to its own limit."""
+_AT_ONCE = 64
+_LACKING = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _LONGEST = 107
 """Bytes of a socket's path that the system takes."""
 
@@ -36,18 +44,32 @@ def directory(dir: Optional[str] = None) -> str:
     """The directory of the sockets: the one given, or the one that the environment says. Made if missing, refused if others could use it."""
     path = dir or os.environ.get("TENURE_SHARE_DIR") or _default()
     try:
-        os.mkdir(path, 0o700)
-        os.chmod(path, 0o700)
-    except FileExistsError:
-        pass
+        _make(path)
     except OSError as e:
         raise PlaceError(f"directory {path}: cannot be made: {e}") from None
     info = os.lstat(path)
     mode = stat.S_IMODE(info.st_mode)
-    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or mode != 0o700:
+    # Who may enter is what counts: the bit that a folder below one with set-group-ID has lets nobody in.
+    if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or mode & 0o077:
         kind = "directory" if stat.S_ISDIR(info.st_mode) else "file"
-        raise PlaceError(f"directory {path}: got a {kind} of user {info.st_uid} with mode {mode:04o}, want a directory of user {os.geteuid()} with mode 0700")
+        raise PlaceError(
+            f"directory {path}: got a {kind} of user {info.st_uid} with mode {mode:04o}, want a directory of user {os.geteuid()} that nobody else may enter (0700)"
+        )
     return path
+
+
+def _make(path: str) -> None:
+    """Makes a directory that is missing, and those above it, for this user alone."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        above = os.path.dirname(path.rstrip("/"))
+        if not above:
+            raise
+        _make(above)
+        os.mkdir(path, 0o700)
 
 
 def _default() -> str:
@@ -57,7 +79,7 @@ def _default() -> str:
     user = f"/run/user/{os.getuid()}"
     if os.path.isdir(user):
         return os.path.join(user, "tenure")
-    return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"tenure-{os.getuid()}")
+    return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"tenure-{os.geteuid()}")
 
 
 def paths(name: str, dir: Optional[str]) -> Tuple[str, str]:
@@ -77,24 +99,42 @@ def attach(name: str, dir: Optional[str] = None, *, owner: Optional["Owner"] = N
     path, _ = paths(name, dir)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        sock.settimeout(timeout)
-        sock.connect(path)
+        _connect(sock, path, timeout)
     except (FileNotFoundError, ConnectionRefusedError) as e:
         sock.close()
         raise GoneError(f"attach: nobody listens under {name!r} in {os.path.dirname(path)}: {e.strerror}") from None
-    except socket.timeout:
+    except BlockingIOError:
         sock.close()
-        raise Timeout(f"attach: {name!r} did not answer within {timeout} s") from None
+        raise Timeout(f"attach: {name!r} had no room for another connection within {timeout} s") from None
     except BaseException:
         sock.close()
         raise
     return connect(sock, owner, timeout=timeout, writable=writable)
 
 
+def _connect(sock: socket.socket, path: str, timeout: float) -> None:
+    """Connects, and waits for room in a queue that is full: a socket with a timeout of its own would not."""
+    deadline = time.monotonic() + timeout
+    while True:
+        seconds = max(left(deadline) or 0.0, 0.001)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(seconds), int(seconds % 1 * 1e6)))
+        sock.connect(path)
+        try:
+            sock.getpeername()
+            break
+        except OSError as e:  # a signal came, after which module socket takes every socket for connected
+            if e.errno != errno.ENOTCONN:
+                raise
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 0))
+
+
 def _lock(path: str, name: str) -> int:
     """The lock of a name, as a descriptor; it is held until that is closed."""
     while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as e:
+            raise PlaceError(f"listen: {path}: {e.strerror}") from None
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(fd), os.stat(path)):
@@ -110,26 +150,55 @@ def _lock(path: str, name: str) -> int:
         os.close(fd)
 
 
+class _Newcomer:
+    """A connection that has not said HELLO yet. Used by the service alone, and under its listener's lock."""
+
+    def __init__(self, listener: "Listener", greeting: Greeting) -> None:
+        self.greeting = greeting
+        self.fd = greeting.sock.fileno()
+        self.until = time.monotonic() + HANDSHAKE
+        self.pid, _ = pidof(greeting.sock)
+        self._listener = listener
+
+    def fileno(self) -> int:
+        """See Served."""
+        return self.fd
+
+    def serve(self, events: int, buffer: memoryview) -> None:
+        """See Served."""
+        self._listener._finish(self)
+
+    def reclaim(self) -> bool:
+        """See Served."""
+        return True
+
+
 class Listener:
-    """A named socket. `accept`, or iterating, gives a peer for every process that connects; from then on the peer is served without
-    further ado: what an owner publishes can be got, what it offered comes back."""
+    """A named socket. `accept`, or iterating, gives a peer for every process that connects. The service greets newcomers and serves them,
+    whether the program is in `accept` or not: what an owner publishes can be got, what it offered comes back."""
 
     def __init__(self, owner: "Owner", name: str, dir: Optional[str], writable: Optional[str]) -> None:
         self.name = name
         self.path, self._lock_path = paths(name, dir)
         self._owner = owner
         self._writable = writable
-        self._greetings: Dict[int, Tuple[Greeting, float]] = {}
-        """Handshakes under way, by descriptor, with the time at which they are given up."""
+        self._greetings: Dict[int, _Newcomer] = {}
+        """Handshakes under way, by descriptor, the oldest first."""
+        self._ready: Deque[Peer] = deque()
+        """Peers that nobody has accepted yet."""
+        self._paused = self._starved = False
+        """Newcomers wait in the system's queue: until somebody accepts, or until there are descriptors."""
         self._lock_fd = _lock(self._lock_path, name)
         try:
             self._sock = self._bind()
         except BaseException:
             os.close(self._lock_fd)
             raise
-        self._woken, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._accepting = threading.RLock()
+        self._changed = threading.Condition()
         process.register(self)
+        self._service = service.the()
+        self._service.add(self)
+        self._service.watch(self._sock.fileno(), select.EPOLLIN)
 
     def _bind(self) -> socket.socket:
         try:
@@ -140,7 +209,7 @@ class Listener:
         try:
             sock.bind(self.path)
             os.chmod(self.path, 0o600)
-            sock.listen(128)
+            sock.listen(_BACKLOG)
             sock.setblocking(False)
         except BaseException:
             sock.close()
@@ -148,66 +217,96 @@ class Listener:
         return sock
 
     def accept(self, timeout: Optional[float] = None) -> Peer:
-        """The next peer. One that says no HELLO within 5 seconds, or a wrong one, is turned away and holds up nobody."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        with self._accepting:
-            return self._accept(deadline)
-
-    def _accept(self, deadline: Optional[float]) -> Peer:
-        while True:
+        """The next peer. Who says no HELLO within 5 seconds, or a wrong one, is turned away and holds up nobody."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._ready or self._lock_fd < 0, timeout):
+                raise Timeout("accept: nobody connected in time")
             if self._lock_fd < 0:
                 raise ClosedError("accept: the listener is closed")
-            ready = self._poll(deadline)
-            if self._woken in ready:
-                continue
-            if self._sock.fileno() in ready:
-                self._greet()
-            for fd in ready:
-                if fd in self._greetings:
-                    peer = self._finish(fd)
-                    if peer is not None:
-                        return peer
+            peer = self._ready.popleft()
+            paused, self._paused = self._paused, False
+        if paused:
+            self._service.nudge(self)
+        return peer
+
+    # --- the service's side ---
+
+    def fileno(self) -> int:
+        """See Served."""
+        return self._sock.fileno()
+
+    def serve(self, events: int, buffer: Optional[memoryview] = None) -> None:
+        """See Served."""
+        with self._changed:
+            if self._lock_fd < 0:
+                return
+            for _ in range(_AT_ONCE):
+                self._paused = len(self._ready) >= _READY
+                if self._paused:
+                    return
+                try:
+                    sock, _address = self._sock.accept()
+                except BlockingIOError:
+                    break
+                except OSError as e:
+                    if e.errno in _LACKING:
+                        self._starved = True
+                        self._service.lend(self)
+                        return
+                    continue  # it is gone already
+                self._greet(sock)
+            self._service.watch(self._sock.fileno(), select.EPOLLIN)
+
+    def reclaim(self) -> bool:
+        """See Served. Called from time to time while handshakes are under way."""
+        with self._changed:
             now = time.monotonic()
-            for fd in [fd for fd, (_, until) in self._greetings.items() if now >= until]:
-                self._greetings.pop(fd)[0].sock.close()
-            if not ready and deadline is not None and now >= deadline:
-                raise Timeout("accept: nobody connected in time")
+            for newcomer in [n for n in self._greetings.values() if now >= n.until]:
+                self._turn_away(newcomer)
+        if self._starved:
+            self._starved = False
+            self.serve(0)
+        return not self._greetings and not self._starved
 
-    def _poll(self, deadline: Optional[float]) -> Dict[int, int]:
-        waiter = select.poll()
-        waiter.register(self._woken, select.POLLIN)
-        if len(self._greetings) < _GREETINGS:  # the others wait in the system's queue
-            waiter.register(self._sock, select.POLLIN)
-        ends = [until for _, until in self._greetings.values()] + ([] if deadline is None else [deadline])
-        for fd in self._greetings:
-            waiter.register(fd, select.POLLIN)
-        seconds = left(min(ends)) if ends else None
-        return dict(waiter.poll(None if seconds is None else int(seconds * 1000) + 1))
-
-    def _greet(self) -> None:
+    def _greet(self, sock: socket.socket) -> None:
+        if len(self._greetings) >= _GREETINGS:  # those who mean it have said HELLO long before this
+            counts = Counter(n.pid for n in self._greetings.values())
+            most = max(counts.values())
+            self._turn_away(next(n for n in self._greetings.values() if counts[n.pid] == most))
         try:
-            sock, _ = self._sock.accept()
-        except OSError as e:
-            if e.errno in (errno.EMFILE, errno.ENFILE):
-                time.sleep(0.01)  # it stays in the queue until a descriptor is free
-            return
-        try:
-            greeting = Greeting(sock, self._owner, self._writable)
-            greeting.say()
-        except Error:
+            newcomer = _Newcomer(self, Greeting(sock, self._owner, self._writable))
+            newcomer.greeting.say()
+        except (Error, OSError):
             sock.close()
-            if self._owner._closed:
-                raise
             return
-        self._greetings[sock.fileno()] = (greeting, time.monotonic() + HANDSHAKE)
+        self._greetings[newcomer.fd] = newcomer
+        self._service.add(newcomer)
+        self._service.watch(newcomer.fd, select.EPOLLIN)
+        self._service.lend(self)
 
-    def _finish(self, fd: int) -> Optional[Peer]:
-        greeting, _ = self._greetings.pop(fd)
-        try:
-            return greeting.finish(0.0)
-        except Error:
-            greeting.sock.close()
-            return None
+    def _leave(self, newcomer: _Newcomer) -> bool:
+        """Ends the greeting of one that is still being greeted."""
+        if self._greetings.get(newcomer.fd) is not newcomer:
+            return False
+        del self._greetings[newcomer.fd]
+        self._service.remove(newcomer, newcomer.fd)
+        return True
+
+    def _turn_away(self, newcomer: _Newcomer) -> None:
+        if self._leave(newcomer):
+            newcomer.greeting.sock.close()
+
+    def _finish(self, newcomer: _Newcomer) -> None:
+        with self._changed:
+            if not self._leave(newcomer):
+                return
+            try:
+                peer = newcomer.greeting.finish(0.0)
+            except (Error, OSError):
+                newcomer.greeting.sock.close()
+                return
+            self._ready.append(peer)
+            self._changed.notify()
 
     def __iter__(self) -> Iterator[Peer]:
         """A peer for each who connects, until the listener is closed."""
@@ -226,19 +325,18 @@ class Listener:
                 os.unlink(path)
             except FileNotFoundError:
                 pass
-        lock, self._lock_fd = self._lock_fd, -1
-        os.close(lock)
-        os.write(self._wake, b"x")
-        with self._accepting:  # whoever waits in accept is out of it
-            self._close_sockets()
-
-    def _close_sockets(self) -> None:
-        self._sock.close()
-        for fd in (self._woken, self._wake):
-            os.close(fd)
-        for greeting, _ in self._greetings.values():
-            greeting.sock.close()
-        self._greetings.clear()
+        with self._changed:
+            lock, self._lock_fd = self._lock_fd, -1
+            os.close(lock)
+            self._service.remove(self, self._sock.fileno())
+            self._sock.close()
+            for newcomer in list(self._greetings.values()):
+                self._turn_away(newcomer)
+            left_over = list(self._ready)
+            self._ready.clear()
+            self._changed.notify_all()
+        for peer in left_over:
+            peer.close()
 
     def __enter__(self) -> "Listener":
         return self
@@ -251,4 +349,9 @@ class Listener:
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
-            self._close_sockets()
+            self._sock.close()
+            for newcomer in self._greetings.values():
+                newcomer.greeting.sock.close()
+            self._greetings.clear()
+            self._ready.clear()
+        self._changed = threading.Condition()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import operator
@@ -20,7 +21,7 @@ import numpy as np
 from . import arena, crash, dlpack, dtypes, foreign, memfd, process, service, wire
 from .arena import Arena, Block
 from .errors import ClosedError, Error, LimitError
-from .lending import Inline, Prepared
+from .lending import Inline, Lending, Prepared, to_all
 from .link import command
 from .received import Array, bytes_of
 from .table import Item, Row, Table
@@ -131,12 +132,17 @@ class Owner:
         return made
 
     def offer(self, array: Any, peers: Sequence["Peer"], label: str = "", *, wait: bool = True, timeout: Optional[float] = None, copy: bool = True) -> None:
-        """Offers one array to several peers; see Peer.offer. Stops at the first that cannot be."""
-        prepared = self._prepare(array, wire.label(label), copy, "offer")
+        """Offers one array to several peers, with at most one copy for all of them; see Peer.offer. Each gets it as soon as it can, whatever
+        the others do. Raises the first error of those that did not get it, whose `failed` has all of them."""
         for peer in peers:
             if peer.owner is not self:
                 raise ValueError("offer: got a peer of another owner, want one of this")
-            peer._lending.offer(prepared, wait, timeout)
+        prepared = self._prepare(array, wire.label(label), copy, "offer")
+        if not peers:
+            return
+        failed = to_all([peer._lending for peer in peers], prepared, wait, timeout)
+        if failed:
+            raise _joined(failed)
 
     def _alloc(self, size: int) -> Tuple[Block, Array]:
         self._check("empty")
@@ -481,6 +487,13 @@ class Owner:
         self._table = Table()
         for a in arenas:
             a.forget()
+
+
+def _joined(failed: List[Tuple[Lending, Error]]) -> Error:
+    """The first of several errors, which knows all. It is another object, so that none refers to itself and keeps what its traceback leads to."""
+    error = copy.copy(failed[0][1])
+    error.failed = {lending._peer: e for lending, e in failed}
+    return error
 
 
 def _named(name: str, prepared: Prepared) -> Dict[str, Any]:

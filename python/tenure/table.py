@@ -48,7 +48,7 @@ class Row:
 
 
 class Table:
-    """Every method is called with `lock` held."""
+    """Every method but await_change is called with `lock` held."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -63,6 +63,11 @@ class Table:
     def wake(self) -> None:
         self.version += 1
         self.changed.notify_all()
+
+    def await_change(self, version: int, timeout: Optional[float]) -> bool:
+        """Waits until the version is another; False if it is the same all the time."""
+        with self.lock:
+            return self.changed.wait_for(lambda: self.version != version, timeout)
 
     def add(self, peer: "Peer", max_leases: int, max_bytes: int) -> Row:
         self.connections += 1

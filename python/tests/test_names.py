@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any, List
+from typing import Any, Callable, List
 
 import pytest
 from conftest import eventually
@@ -34,7 +35,7 @@ def test_where_the_directory_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_directories_that_others_could_use(tmp_path: Path) -> None:
-    for mode in (0o755, 0o701, 0o1700, 0o500):
+    for mode in (0o755, 0o701, 0o710, 0o2770):
         path = tmp_path / f"{mode:o}"
         path.mkdir()
         path.chmod(mode)
@@ -44,9 +45,23 @@ def test_directories_that_others_could_use(tmp_path: Path) -> None:
     good.mkdir(0o700)
     (tmp_path / "link").symlink_to(good)
     (tmp_path / "file").touch(0o700)
-    for name in ("link", "file", "missing/too"):
+    for name in ("link", "file", "file/below"):
         with pytest.raises(tenure.PlaceError):
             names.directory(str(tmp_path / name))
+
+
+def test_directories_that_nobody_else_enters(tmp_path: Path) -> None:
+    """Also below a folder whose set-group-ID bit is inherited: as the Go package does."""
+    above = tmp_path / "group"
+    above.mkdir()
+    above.chmod(0o2770)
+    made = names.directory(str(above / "a" / "b"))
+    assert os.stat(made).st_mode & 0o777 == 0o700 and os.stat(above / "a").st_mode & 0o777 == 0o700
+    for mode in (0o700, 0o2700, 0o1700, 0o4700):
+        os.chmod(made, mode)
+        assert names.directory(made) == made
+    with tenure.Owner() as own, own.listen("x", made), tenure.attach("x", made):
+        pass
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "a/b", "n" * 65, "a b", "ä", "..", "a\n"])
@@ -155,6 +170,110 @@ def test_accept_in_time(tmp_path: Path) -> None:
     with tenure.Owner() as own, own.listen("x", str(tmp_path / "d")) as listener:
         with pytest.raises(tenure.Timeout):
             listener.accept(0.02)
+
+
+def attached(d: str, n: int) -> Callable[[], List[Any]]:
+    """So many clients at once, each on a thread; what is returned waits for their peers or errors."""
+    got: List[Any] = []
+
+    def attach() -> None:
+        try:
+            got.append(tenure.attach("x", d, owner=own, timeout=30))
+        except Exception as e:
+            got.append(e)
+
+    own = tenure.Owner()
+    threads = [threading.Thread(target=attach) for _ in range(n)]
+    for t in threads:
+        t.start()
+
+    def result() -> List[Any]:
+        for t in threads:
+            t.join()
+        own.close()
+        return got
+
+    return result
+
+
+def test_more_clients_than_a_queue_used_to_take(tmp_path: Path) -> None:
+    """While the program does something else than accept."""
+    d = str(tmp_path / "d")
+    with tenure.Owner() as own, own.listen("x", d) as listener:
+        clients = attached(d, 200)()
+        assert [c for c in clients if not isinstance(c, tenure.Peer)] == []
+        peers = [listener.accept(10) for _ in clients]
+        assert len({p.connection for p in peers}) == 200
+        clients[0].close()
+        for p in peers:
+            p.close()
+
+
+def test_a_full_queue_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "_BACKLOG", 1)
+    monkeypatch.setattr(names, "_READY", 1)
+    d = str(tmp_path / "d")
+    with tenure.Owner() as own, own.listen("x", d) as listener:
+        result = attached(d, 20)
+        peers = [listener.accept(20) for _ in range(20)]
+        assert [c for c in result() if not isinstance(c, tenure.Peer)] == []
+        for p in peers:
+            p.close()
+
+
+def test_a_queue_that_stays_full(tmp_path: Path) -> None:
+    d = names.directory(str(tmp_path / "d"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as deaf, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as first:
+        deaf.bind(os.path.join(d, "x.sock"))
+        deaf.listen(0)
+        first.connect(os.path.join(d, "x.sock"))
+        with pytest.raises(tenure.Timeout, match="no room for another connection"):
+            tenure.attach("x", d, timeout=0.02)
+
+
+def test_silent_connections_shut_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(names, "_GREETINGS", 4)
+    d = str(tmp_path / "d")
+    with tenure.Owner() as own, own.listen("x", d) as listener:
+        silent = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(12)]
+        for sock in silent:
+            sock.connect(listener.path)
+        with tenure.attach("x", d) as peer:
+            assert listener.accept(10).pid == peer.pid
+        eventually(lambda: len(listener._greetings) == 3)  # a fourth made room for the honest one
+        for sock in silent:
+            sock.close()
+        eventually(lambda: not listener._greetings)
+        with tenure.attach("x", d):
+            listener.accept(10).close()
+
+
+def test_peers_that_nobody_accepted(tmp_path: Path) -> None:
+    d = str(tmp_path / "d")
+    with tenure.Owner() as own:
+        with own.listen("x", d):
+            own.publish("w", [1, 2, 3])
+            peer = tenure.attach("x", d)
+            assert peer.get("w", 10).array.tolist() == [1, 2, 3]  # it is served all the same
+        with pytest.raises(tenure.EndedError):
+            peer.receive(10)
+        peer.close()
+
+
+def test_no_descriptor_is_left(tmp_path: Path) -> None:
+    """Newcomers wait in the system's queue until there is one."""
+    d = str(tmp_path / "d")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with tenure.Owner() as own, own.listen("x", d) as listener:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+        try:
+            sock.connect(listener.path)
+            eventually(lambda: listener._starved)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        with tenure.connect(sock, timeout=20):
+            listener.accept(20).close()
 
 
 def test_parent_without_a_socket(monkeypatch: pytest.MonkeyPatch) -> None:
