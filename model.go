@@ -81,7 +81,8 @@ func (i Info) typeText() string {
 
 // Load reads a model from an ONNX file. The file is mapped: weights that are
 // aligned in it are used where they lie. Everything that the model needs and
-// Tenure lacks is reported in one error.
+// Tenure lacks is reported in one error. The error of a file that is no model,
+// such as a Git LFS pointer or an archive, says what it is: it is [ErrCorrupt].
 func Load(path string, opts ...Option) (*Model, error) {
 	o, err := collect(opts)
 	if err != nil {
@@ -426,7 +427,8 @@ func (c *specialised) freeze(t target) error {
 
 // Check proves a plan, which may come from a file, against the model: it
 // compiles the program for the plan's shapes and simulates the plan over
-// bytes. The error is the first rule that does not hold.
+// bytes. The error is the first rule that does not hold. The doc of package
+// plan/check lists the rules, and the few fields that are not proved.
 func (m *Model) Check(p *plan.Plan) error {
 	shapes := Shapes{}
 	for _, s := range p.Shapes {
