@@ -240,15 +240,25 @@ func (d *drawer) dynamicBranch(x *ir.Value, depth int) {
 		return
 	}
 	of := make([]*ir.Value, d.n(1, 3))
+	sliced := make([]bool, len(of)) // each region gives a part of it, which may be of another size
 	for i := range of {
 		of[i] = d.pickedValue()
+		if x := d.late(); d.one(3) && !d.bounds[x].fusible && d.bounds[x].off == 0 {
+			of[i], sliced[i] = x, true
+		}
 	}
 	c := &ir.Call{Op: op.Builtin().Lookup("if"), Results: make([]*ir.Value, len(of)), Regions: []*ir.Block{{}, {}}}
 	for _, r := range c.Regions {
 		d.inRegion(r, 1, func() {
 			d.few(depth + 1)
-			for _, x := range of {
-				r.Results = append(r.Results, d.pickedLike(x))
+			for i, x := range of {
+				y := x
+				if !sliced[i] {
+					y = d.pickedLike(x)
+				} else if part := d.give("slice", nil, 1, x, d.ints(d.i64(0, 1)), d.ints(d.i64(1, 4)), d.ints(0)); part != nil {
+					y = d.give(rapid.SampledFrom([]string{"identity", "neg", "copy"}).Draw(d.t, "of the part"), nil, 1, part[0])[0]
+				}
+				r.Results = append(r.Results, y)
 			}
 		})
 	}
