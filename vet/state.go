@@ -98,6 +98,11 @@ func (s state) join(other state) bool {
 	changed := false
 	for v, a := range s {
 		if b, ok := other[v]; ok && a.same != b.same {
+			if _, there := other[a.same]; a.same != nil && !there { // what it is another name of was left alone there
+				delete(s, v)
+				changed = true
+				continue
+			}
 			other = other.clone()
 			s.part(v)
 			other.part(v)

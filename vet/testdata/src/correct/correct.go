@@ -686,6 +686,16 @@ func dataInACall(x *tensor.Tensor) float32 {
 	return sum(named{data: v.Data, name: "v"})
 }
 
+func assignedByAFunction(list []func(**tensor.Tensor) error) {
+	x := kit.Must(kit.Make(1))
+	for _, f := range list {
+		kit.Check(f(&x))
+	}
+	old := x
+	fmt.Println(x != old)
+	x.Release()
+}
+
 func compared(ctx context.Context, p *share.Peer) {
 	var r share.Received
 	var before *tensor.Tensor
