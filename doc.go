@@ -9,8 +9,9 @@
 //	defer x.Release()
 //	out, err := s.Run(ctx, tenure.Inputs{"image": x})
 //	defer out.Release()
-//	y, err := tensor.Read[float32](out["probabilities"])
-//	defer y.Release()
+//	y, err := out.Get("probabilities")
+//	p, err := tensor.Read[float32](y)            // p.Data is a []float32
+//	defer p.Release()
 //
 // For each set of input shapes a session makes a plan: where every value of
 // the program lies in one arena, with a figure for every byte, proved before

@@ -23,7 +23,7 @@ var (
 	ErrLimit         = tensor.ErrLimit         // more bytes than allowed
 	ErrPartlyWritten = tensor.ErrPartlyWritten // a call that failed after it had consumed an operand
 	ErrCorrupt       = tensor.ErrCorrupt       // a file that is not what it should be
-	ErrClosed        = errors.New("closed")    // a model or session that was closed
+	ErrClosed        = errors.New("closed")    // a model or session that was closed, or is nil
 
 	// ErrInput is every fault of what a run or a plan was given: a name that
 	// the model does not have, an input that is missing, and, beside ErrShape

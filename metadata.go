@@ -20,6 +20,9 @@ type Metadata struct {
 // Metadata returns what the file says about the model. The maps are the
 // caller's.
 func (m *Model) Metadata() Metadata {
+	if m.none() {
+		return Metadata{}
+	}
 	f := m.file
 	return Metadata{
 		Producer: f.Producer, ProducerVersion: f.ProducerVersion, Domain: f.Domain, Version: f.Version, Doc: f.Doc,

@@ -15,6 +15,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/internal/cpu"
+	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/op"
@@ -116,6 +117,9 @@ func LoadFS(fsys fs.FS, name string, opts ...Option) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if fsys == nil {
+		return nil, errors.New("load: got no file system, want one")
+	}
 	m, err := onnx.LoadFS(fsys, name, o.reading())
 	if err != nil {
 		return nil, err
@@ -125,8 +129,14 @@ func LoadFS(fsys fs.FS, name string, opts ...Option) (*Model, error) {
 
 func collect(opts []Option) (loadOptions, error) {
 	o := loadOptions{registry: op.Builtin()}
-	for _, f := range opts {
+	for i, f := range opts {
+		if f == nil {
+			return o, nilOption("load", i)
+		}
 		f(&o)
+	}
+	if o.registry == nil {
+		return o, errors.New("load: got no operators, want a registry")
 	}
 	if o.weights < Mapped || o.weights > Compressed {
 		return o, fmt.Errorf("weights: got %d, want Mapped, Read or Compressed", o.weights)
@@ -193,17 +203,35 @@ func infoOf(v *ir.Value, text bool) Info {
 }
 
 // Inputs describes the model's inputs, in the order of the file.
-func (m *Model) Inputs() []Info { return slices.Clone(m.inputs) }
+func (m *Model) Inputs() []Info {
+	if m == nil {
+		return nil
+	}
+	return slices.Clone(m.inputs)
+}
 
 // Outputs describes the model's outputs, in the order of the file.
-func (m *Model) Outputs() []Info { return slices.Clone(m.outputs) }
+func (m *Model) Outputs() []Info {
+	if m == nil {
+		return nil
+	}
+	return slices.Clone(m.outputs)
+}
 
 // Program returns the model's program after the load passes, for reading.
-func (m *Model) Program() *ir.Program { return m.program }
+func (m *Model) Program() *ir.Program {
+	if m == nil {
+		return nil
+	}
+	return m.program
+}
 
 // Close gives the weights back as soon as no session uses them. Open sessions
 // keep working; new sessions, plans and checks are refused.
 func (m *Model) Close() error {
+	if m.none() {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -216,11 +244,17 @@ func (m *Model) Close() error {
 	return m.end()
 }
 
+// none reports whether the model is nil or zero, which is treated as closed.
+func (m *Model) none() bool { return m == nil || m.file == nil }
+
 func (m *Model) end() error { return errors.Join(m.panels.Release(), m.file.Close()) }
 
 // retain keeps the weights until release, for a session or for one call, which
 // is named.
 func (m *Model) retain(what string) error {
+	if m.none() {
+		return fmt.Errorf("%s: got no model: %w", what, ErrClosed)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -260,6 +294,9 @@ type Shapes map[string][]int
 // every byte, and where each value lies and when. Inputs whose declared shape
 // has a size for every dimension may be left out.
 func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) (*plan.Plan, error) {
+	if err := ended.Missing(ctx); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
 	types, err := m.types(shapes)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -283,6 +320,9 @@ func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) 
 
 // types completes the shapes with the declared ones.
 func (m *Model) types(shapes Shapes) ([]op.Type, error) {
+	if m.none() {
+		return nil, fmt.Errorf("got no model: %w", ErrClosed)
+	}
 	types := make([]op.Type, len(m.inputs))
 	var open []string
 	for i, in := range m.inputs {
@@ -430,6 +470,9 @@ func (c *specialised) freeze(t target) error {
 // bytes. The error is the first rule that does not hold. The doc of package
 // plan/check lists the rules, and the few fields that are not proved.
 func (m *Model) Check(p *plan.Plan) error {
+	if p == nil {
+		return fmt.Errorf("check: got no plan, want one: %w", ErrInput)
+	}
 	shapes := Shapes{}
 	for _, s := range p.Shapes {
 		at := strings.IndexByte(s.Type, '[')
@@ -459,7 +502,12 @@ func (m *Model) Check(p *plan.Plan) error {
 }
 
 // Notes are remarks on what the model's file says and what was done about it.
-func (m *Model) Notes() []string { return slices.Clone(m.file.Notes) }
+func (m *Model) Notes() []string {
+	if m.none() {
+		return nil
+	}
+	return slices.Clone(m.file.Notes)
+}
 
 // executable compiles for a target and packs the weights.
 func (m *Model) executable(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {

@@ -67,6 +67,11 @@ func WithSharedWeights(where ...share.Option) Option {
 	return func(o *loadOptions) { o.shared = &sharing{where} }
 }
 
+// nilOption is the error of an option that is no function.
+func nilOption(of string, i int) error {
+	return fmt.Errorf("%s: option %d is nil, want one of the package's", of, i)
+}
+
 // SessionOption configures a session.
 type SessionOption func(*sessionOptions)
 
@@ -86,7 +91,10 @@ const (
 
 func configure(opts []SessionOption) (sessionOptions, error) {
 	o := sessionOptions{threads: min(runtime.GOMAXPROCS(0), mostThreads), maxConcurrent: 1, plans: 8, outputs: memory.Process(memory.IO)}
-	for _, f := range opts {
+	for i, f := range opts {
+		if f == nil {
+			return o, nilOption("session", i)
+		}
 		f(&o)
 	}
 	if o.threads > mostThreads {

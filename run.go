@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tenure-go/tenure/compute"
@@ -23,6 +24,22 @@ type Inputs map[string]tensor.Operand
 
 // Outputs are the results of a run by name. They are the caller's to release.
 type Outputs map[string]*tensor.Tensor
+
+// Get returns the output of that name, which stays among the outputs. For a
+// name that is not there the error is [ErrInput], with the names that are.
+func (o Outputs) Get(name string) (*tensor.Tensor, error) {
+	if t := o[name]; t != nil {
+		return t, nil
+	}
+	got := slices.Sorted(maps.Keys(o))
+	for i, n := range got {
+		got[i] = strconv.Quote(n)
+	}
+	if len(got) == 0 {
+		return nil, fmt.Errorf("outputs: got no %q: there are no outputs: %w", name, ErrInput)
+	}
+	return nil, fmt.Errorf("outputs: got no %q, want one of %s: %w", name, strings.Join(got, ", "), ErrInput)
+}
 
 // Release releases every output.
 func (o Outputs) Release() error {
@@ -59,7 +76,10 @@ func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (out Ou
 	if err := r.begin(ctx, in); err != nil {
 		return nil, err
 	}
-	for _, f := range opts {
+	for i, f := range opts {
+		if f == nil {
+			return nil, nilOption("run", i)
+		}
 		f(&r.opts)
 	}
 	return nil, r.run(ctx)
@@ -139,6 +159,9 @@ func (r *running) end(err error) (Outputs, error) {
 
 // begin takes the operands and finds the plan for them.
 func (r *running) begin(ctx context.Context, in Inputs) (err error) {
+	if err := ended.Missing(ctx); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("run: %w", ended.Error(ctx))
 	}
@@ -332,7 +355,7 @@ func (s *Session) newOutput(t op.Type) (*tensor.Tensor, error) {
 func (r *running) lend(i int, into intoOption, want op.Type) error {
 	o := &r.outputs[i]
 	switch {
-	case into.t == nil:
+	case into.t.Layout() == nil:
 		return fmt.Errorf("got %w: %w", ErrNoTensor, ErrInput)
 	case o.t != nil:
 		return fmt.Errorf("the output is given twice: %w", ErrInput)

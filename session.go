@@ -66,7 +66,12 @@ func (m *Model) NewSession(opts ...SessionOption) (*Session, error) {
 }
 
 // Model returns the session's model.
-func (s *Session) Model() *Model { return s.model }
+func (s *Session) Model() *Model {
+	if s == nil {
+		return nil
+	}
+	return s.model
+}
 
 // Plan says what a run with inputs of these shapes will take and keeps the
 // plan for it: arena and scratch per concurrent run, inputs and outputs,
@@ -76,6 +81,9 @@ func (s *Session) Plan(ctx context.Context, shapes Shapes) (*plan.Plan, error) {
 		return nil, err
 	}
 	defer s.running.Done()
+	if err := ended.Missing(ctx); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
 	types, err := s.model.types(shapes)
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
@@ -87,8 +95,14 @@ func (s *Session) Plan(ctx context.Context, shapes Shapes) (*plan.Plan, error) {
 	return exe.Plan, nil
 }
 
+// none reports whether the session is nil or zero, which is treated as closed.
+func (s *Session) none() bool { return s == nil || s.model == nil }
+
 // begin counts a run or the making of a plan, unless the session is closed.
 func (s *Session) begin(what string) error {
+	if s.none() {
+		return fmt.Errorf("%s: got no session: %w", what, ErrClosed)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -101,6 +115,9 @@ func (s *Session) begin(what string) error {
 // Close refuses new runs, waits for those that have begun, and gives the arenas
 // back. A second call waits for the same and returns nil.
 func (s *Session) Close() (err error) {
+	if s.none() {
+		return nil
+	}
 	s.closing.Do(func() { err = s.close() })
 	return err
 }

@@ -56,6 +56,9 @@ type WeightMemory struct {
 // session makes a plan.
 func (m *Model) WeightMemory() WeightMemory {
 	var f WeightMemory
+	if m.none() {
+		return f
+	}
 	f.Private, f.Shared = m.file.Weights.InMemory()
 	if panels, common := m.panels.Bytes(); common {
 		f.Shared += panels

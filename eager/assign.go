@@ -1,6 +1,10 @@
 package eager
 
-import "github.com/tenure-go/tenure/tensor"
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/tensor"
+)
 
 // AddAssign makes *x the sum of *x and y: in its bytes if it is exclusive, in fresh ones otherwise. The tensor that x pointed
 // at is given up; on an error x is what it was, unless the error is tensor.ErrPartlyWritten.
@@ -16,6 +20,9 @@ func MulAssign(x **tensor.Tensor, y tensor.Operand) error { return assign(opMul,
 func DivAssign(x **tensor.Tensor, y tensor.Operand) error { return assign(opDiv, x, y) }
 
 func assign(o *operator, x **tensor.Tensor, y tensor.Operand) error {
+	if x == nil {
+		return fmt.Errorf("%s: operand 0: got a nil **Tensor: %w", o.def.Name, tensor.ErrNoTensor)
+	}
 	t, err := one(nil, binary(o, (*x).Reuse(), y))
 	if err == nil {
 		*x = t
@@ -36,6 +43,12 @@ func (s *Scope) MulAssign(x **tensor.Tensor, y tensor.Operand) { s.assign(opMul,
 func (s *Scope) DivAssign(x **tensor.Tensor, y tensor.Operand) { s.assign(opDiv, x, y) }
 
 func (s *Scope) assign(o *operator, x **tensor.Tensor, y tensor.Operand) {
+	if x == nil {
+		if s != nil {
+			s.fail(fmt.Errorf("%s: operand 0: got a nil **Tensor: %w", o.def.Name, tensor.ErrNoTensor))
+		}
+		return
+	}
 	if t := s.one(binary(o, (*x).Reuse(), y)); t != nil {
 		*x = t
 	}

@@ -1,6 +1,7 @@
 package eager
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -33,17 +34,22 @@ func Op(name string) *Builder {
 // Call begins a call of an operator that the caller brings. Its alias rules decide what may happen to its operands' bytes, as
 // they do for the operators of the table.
 func Call(def *op.Def) *Builder {
+	if def == nil {
+		return &Builder{err: errors.New("call: got no operator, want one")}
+	}
 	return &Builder{op: &operator{def: def, name: tensor.NewOperation(def.Name)}, results: max(def.MinResults, 1)}
 }
 
 // In makes the results the scope's, and their bytes those of its source.
 func (b *Builder) In(s *Scope) *Builder {
+	b = b.begun()
 	b.scope = s
 	return b
 }
 
 // On adds an operand: x is borrowed, x.Donate() and x.Reuse() are given up, nil is absent.
 func (b *Builder) On(x tensor.Operand) *Builder {
+	b = b.begun()
 	b.operands = append(b.operands, x)
 	return b
 }
@@ -56,6 +62,7 @@ func (b *Builder) Donate() *Builder { return b.Semantics(tensor.DonateInput) }
 
 // Semantics says what may happen to the last operand's bytes.
 func (b *Builder) Semantics(s tensor.CopySemantics) *Builder {
+	b = b.begun()
 	n := len(b.operands)
 	if n == 0 || b.operands[n-1] == nil {
 		b.fail("%s: got no operand to %s, want one before", b.name(), s)
@@ -91,6 +98,7 @@ func (b *Builder) DType(name string, v dtype.DType) *Builder { return b.set(name
 
 // Attr sets an attribute of any kind.
 func (b *Builder) Attr(a op.Attr) *Builder {
+	b = b.begun()
 	b.attrs = append(b.attrs, a)
 	return b
 }
@@ -99,7 +107,16 @@ func (b *Builder) set(name string, v any) *Builder { return b.Attr(op.Attr{Name:
 
 // Results says how many results are wanted; without it, as few as the operator gives.
 func (b *Builder) Results(n int) *Builder {
+	b = b.begun()
 	b.results = n
+	return b
+}
+
+// begun returns the builder; for a nil one a builder that fails.
+func (b *Builder) begun() *Builder {
+	if b == nil {
+		return Call(nil)
+	}
 	return b
 }
 
@@ -120,6 +137,9 @@ func (b *Builder) fail(format string, args ...any) {
 func (b *Builder) call() (call, error) {
 	if b.err != nil {
 		return call{}, b.err
+	}
+	if b.op == nil {
+		return call{}, errors.New("call: got no operator, want one of Op or Call")
 	}
 	if b.results < 1 {
 		return call{}, fmt.Errorf("%s: got %d results wanted, want at least 1", b.name(), b.results)
@@ -143,6 +163,7 @@ func (b *Builder) Run() (*tensor.Tensor, error) {
 
 // RunAll runs the call and returns its results. In a scope they are the scope's, which keeps the error too.
 func (b *Builder) RunAll() ([]*tensor.Tensor, error) {
+	b = b.begun()
 	c, err := b.call()
 	if b.scope == nil {
 		if err != nil {

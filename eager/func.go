@@ -18,10 +18,18 @@ type Func struct {
 	body     func(s *Scope, args []*tensor.Tensor) ([]*tensor.Tensor, error)
 }
 
+const maxParams = 1 << 16
+
 // NewFunc returns the operation of the given name with the given number of parameters, of which it consumes those listed. Its
 // body computes in a scope of its own: what it returns it has kept with [Scope.Keep] or made outside the scope, and everything
 // else that belongs to the scope is released when it returns.
 func NewFunc(name string, params int, consumes []int, body func(s *Scope, args []*tensor.Tensor) ([]*tensor.Tensor, error)) (*Func, error) {
+	switch {
+	case params < 0 || params > maxParams:
+		return nil, fmt.Errorf("%s: got %d parameters, want 0 to %d", name, params, maxParams)
+	case body == nil:
+		return nil, fmt.Errorf("%s: got no body, want one", name)
+	}
 	f := &Func{name: tensor.NewOperation(name), params: params, consumes: make([]bool, params), body: body}
 	for _, i := range consumes {
 		if i < 0 || i >= params {
@@ -33,7 +41,7 @@ func NewFunc(name string, params int, consumes []int, body func(s *Scope, args [
 }
 
 // Consumes reports whether the operation consumes parameter i.
-func (f *Func) Consumes(i int) bool { return i >= 0 && i < f.params && f.consumes[i] }
+func (f *Func) Consumes(i int) bool { return f != nil && i >= 0 && i < f.params && f.consumes[i] }
 
 // Call runs the operation. A consumed parameter takes any operand: one that was given up goes to the body as it is, and is
 // dead after a call that succeeds, whatever the body did with it; of a borrowed one the body gets a copy. A parameter that is
@@ -46,6 +54,11 @@ func (f *Func) Call(operands ...tensor.Operand) ([]*tensor.Tensor, error) {
 
 // CallIn is Call with results of the scope's, which keeps the error too; a nil scope is none.
 func (f *Func) CallIn(s *Scope, operands ...tensor.Operand) ([]*tensor.Tensor, error) {
+	if f == nil || f.body == nil {
+		err := errors.New("call: got no operation, want one of NewFunc")
+		s.fail(err)
+		return nil, err
+	}
 	if s != nil {
 		if s.closed {
 			s.fail(fmt.Errorf("%s: %w", f.name.Name(), errClosed))

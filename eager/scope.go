@@ -85,24 +85,41 @@ func ByOperation() Option {
 	return func(s *Scope) { s.byName = map[string]*Stats{} }
 }
 
-// NewScope returns an empty scope. Close ends it.
+// NewScope returns an empty scope. Close ends it. A nil option is an error of the scope.
 func NewScope(options ...Option) *Scope {
 	s := &Scope{sweep: 32}
-	for _, o := range options {
+	for i, o := range options {
+		if o == nil {
+			s.fail(fmt.Errorf("new scope: option %d is nil", i))
+			continue
+		}
 		o(s)
 	}
 	return s
 }
 
 // Err returns the first error of the scope's operations.
-func (s *Scope) Err() error { return s.err }
+func (s *Scope) Err() error {
+	if s == nil {
+		return errNoScope
+	}
+	return s.err
+}
 
 // Stats returns what the operations have done with bytes so far.
-func (s *Scope) Stats() Stats { return s.stats }
+func (s *Scope) Stats() Stats {
+	if s == nil {
+		return Stats{}
+	}
+	return s.stats
+}
 
 // Operations returns what each operation has done with bytes so far, those that moved most first. The scope counts that if it was
 // made with [ByOperation].
 func (s *Scope) Operations() []OperationStats {
+	if s == nil {
+		return nil
+	}
 	all := make([]OperationStats, 0, len(s.byName))
 	for name, stats := range s.byName {
 		all = append(all, OperationStats{name, *stats})
@@ -129,15 +146,21 @@ func (s *Scope) count(name string, call *Stats) {
 
 // fail keeps the first error.
 func (s *Scope) fail(err error) {
-	if s.err == nil {
+	if s != nil && s.err == nil {
 		s.err = err
 	}
 }
+
+// errNoScope is the error of a nil scope, whose operations do nothing.
+var errNoScope = fmt.Errorf("got no scope, want one of NewScope: %w", tensor.ErrReleased)
 
 var errClosed = fmt.Errorf("scope is closed: %w", tensor.ErrReleased)
 
 // ready reports whether operations still do something.
 func (s *Scope) ready(c *call) bool {
+	if s == nil {
+		return false
+	}
 	if s.closed {
 		s.fail(fmt.Errorf("%s: %w", c.op.def.Name, errClosed))
 	}
@@ -195,11 +218,11 @@ func (s *Scope) own(t *tensor.Tensor, err error) *tensor.Tensor {
 // Adopt makes a tensor of the caller's the scope's: it is released when the scope closes. It takes the two results of what
 // made the tensor, so that the scope keeps the error too.
 func (s *Scope) Adopt(t *tensor.Tensor, err error) *tensor.Tensor {
-	if s.err != nil || s.closed {
+	if s == nil || s.err != nil || s.closed {
 		if t != nil {
 			_ = t.Release()
 		}
-		if s.closed {
+		if s != nil && s.closed {
 			s.fail(fmt.Errorf("adopt: %w", errClosed))
 		}
 		return nil
@@ -214,6 +237,9 @@ func (s *Scope) Adopt(t *tensor.Tensor, err error) *tensor.Tensor {
 // scope's own source is copied out of it, or holds it open, as the scope was told. It is an error if the tensor is not the
 // scope's.
 func (s *Scope) Keep(t *tensor.Tensor) *tensor.Tensor {
+	if s == nil {
+		return nil
+	}
 	if s.err != nil || s.closed {
 		if s.closed {
 			s.fail(fmt.Errorf("keep: %w", errClosed))
@@ -241,6 +267,9 @@ func (s *Scope) Keep(t *tensor.Tensor) *tensor.Tensor {
 
 // Close releases what the scope still owns, and returns the first error of its operations. A second call releases nothing.
 func (s *Scope) Close() error {
+	if s == nil {
+		return errNoScope
+	}
 	for _, t := range s.owned {
 		if err := t.Release(); err != nil && !errors.Is(err, tensor.ErrDonated) && !errors.Is(err, tensor.ErrReleased) {
 			s.fail(err)

@@ -52,6 +52,9 @@ func ZipIn[T dtype.Element](s *Scope, x, y tensor.Operand, f func(x, y T) T) *te
 }
 
 func inScope(s *Scope, name string, run func() (*tensor.Tensor, error)) *tensor.Tensor {
+	if s == nil {
+		return nil
+	}
 	if s.closed {
 		s.fail(fmt.Errorf("%s: %w", name, errClosed))
 	}

@@ -284,7 +284,7 @@ func TestFuncThatFails(t *testing.T) {
 	wantErr(t, "not kept", second(lost.Call(y)), tensor.ErrReleased, "lost: result 0", "kept")
 	wantErr(t, "only lent", second(steals.Call(y)), tensor.ErrShared, "2 holders")
 	want(t, y, 1)
-	_, err = eager.NewFunc("odd", 1, []int{1}, nil)
+	_, err = eager.NewFunc("odd", 1, []int{1}, func(*eager.Scope, []*tensor.Tensor) ([]*tensor.Tensor, error) { return nil, nil })
 	wantErr(t, "parameter", err, err, "got parameter 1", "0 to 0")
 	release(t, y)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Layout is a static shape with a stride per dimension and flags, interned:
-// equal layouts are one *Layout.
+// equal layouts are one *Layout. A nil or zero Layout is none: it has no shape.
 type Layout struct {
 	shape      *Shape
 	strides    []int
@@ -26,13 +26,17 @@ type Flags uint8
 // byte, not just its bits.
 const Padded Flags = 1
 
-// RowMajor returns the layout of s without gaps, last dimension fastest.
+// RowMajor returns the layout of a static shape without gaps, last dimension
+// fastest, and nil for any other shape.
 func RowMajor(s *Shape) *Layout {
+	if s == nil {
+		return nil
+	}
 	if l := s.row.Load(); l != nil {
 		return l
 	}
 	if !s.IsStatic() {
-		panic("BUG: shape: RowMajor of " + s.String())
+		return nil
 	}
 	// The shape holds this one layout, and with it goes.
 	s.row.CompareAndSwap(nil, &Layout{shape: s, strides: s.Strides(), contiguous: true, hi: s.elements - 1})
@@ -85,6 +89,8 @@ func span(s *Shape, strides []int) (lo, hi int, err error) {
 // WithFlags returns the layout that has exactly the given flags.
 func (l *Layout) WithFlags(f Flags) (*Layout, error) {
 	switch {
+	case l.none():
+		return nil, fmt.Errorf("layout: got no layout, want one for flags %#x: %w", uint8(f), ErrShape)
 	case f&^Padded != 0:
 		return nil, fmt.Errorf("layout: got flags %#x, want none but %#x: %w", uint8(f), uint8(Padded), ErrShape)
 	case f == l.flags:
@@ -95,12 +101,23 @@ func (l *Layout) WithFlags(f Flags) (*Layout, error) {
 	return global.layout(l.shape, l.strides, f, l.lo, l.hi)
 }
 
+// none reports whether the layout is nil or zero.
+func (l *Layout) none() bool { return l == nil || l.shape == nil }
+
 // Flags returns the layout's flags.
-func (l *Layout) Flags() Flags { return l.flags }
+func (l *Layout) Flags() Flags {
+	if l == nil {
+		return 0
+	}
+	return l.flags
+}
 
 // ByteSpan returns the number of bytes from the lowest element that the
 // layout reaches to the end of the highest.
 func (l *Layout) ByteSpan(dt dtype.DType) (int, error) {
+	if l.none() {
+		return 0, fmt.Errorf("layout: got no layout of %s, want one: %w", dt, ErrShape)
+	}
 	n := l.hi - l.lo + 1
 	if bits := dt.Bits(); l.flags&Padded != 0 && bits > 0 && bits < 8 {
 		return n, nil
@@ -115,24 +132,39 @@ func (l *Layout) bytes() int {
 }
 
 // Shape returns the layout's shape.
-func (l *Layout) Shape() *Shape { return l.shape }
+func (l *Layout) Shape() *Shape {
+	if l == nil {
+		return nil
+	}
+	return l.shape
+}
 
 // Strides returns the strides in elements. The slice belongs to the layout:
 // it must not be written.
-func (l *Layout) Strides() []int { return l.strides }
+func (l *Layout) Strides() []int {
+	if l == nil {
+		return nil
+	}
+	return l.strides
+}
 
 // IsContiguous reports whether the elements lie in row-major order without
 // gaps. Strides of dimensions of size 1 and of empty tensors do not count.
-func (l *Layout) IsContiguous() bool { return l.contiguous }
+func (l *Layout) IsContiguous() bool { return l != nil && l.contiguous }
 
 // Span returns the lowest and highest element offset that the layout
 // reaches from its first element; high is -1 when there are no elements.
-func (l *Layout) Span() (low, high int) { return l.lo, l.hi }
+func (l *Layout) Span() (low, high int) {
+	if l.none() {
+		return 0, -1
+	}
+	return l.lo, l.hi
+}
 
 // Overlaps reports whether two index tuples may reach the same element. It
 // errs on the side of true: false is a proof.
 func (l *Layout) Overlaps() bool {
-	if l.shape.elements <= 1 || l.contiguous {
+	if l.none() || l.shape.elements <= 1 || l.contiguous {
 		return false
 	}
 	type axis struct{ size, stride int }
@@ -160,6 +192,9 @@ func (l *Layout) Overlaps() bool {
 
 // String returns the shape and, unless contiguous, the strides.
 func (l *Layout) String() string {
+	if l.none() {
+		return "no layout"
+	}
 	text := l.shape.String()
 	if !l.contiguous {
 		text += fmt.Sprintf(" strides %v", l.strides)

@@ -22,7 +22,8 @@ const maxElements = 1 << 58
 // weakBytes is what the runtime keeps for a weak pointer: a record and a word.
 const weakBytes = 48
 
-// Shape is an interned list of dimensions. Compare shapes with ==.
+// Shape is an interned list of dimensions. Compare shapes with ==. A nil or zero Shape is none: it is not static, has no
+// dimensions, and is refused with ErrShape where a shape is wanted.
 type Shape struct {
 	sizes    []int                  // nil unless static; the row-major strides follow in the same array
 	dims     *[]Dim                 // nil when static
@@ -180,14 +181,20 @@ func (s *Shape) bytes() int {
 
 // Rank returns the number of dimensions.
 func (s *Shape) Rank() int {
+	if s == nil {
+		return 0
+	}
 	if s.dims != nil {
 		return len(*s.dims)
 	}
 	return len(s.sizes)
 }
 
-// Dim returns dimension i.
+// Dim returns dimension i, and [Unknown] for one that the shape does not have.
 func (s *Shape) Dim(i int) Dim {
+	if uint(i) >= uint(s.Rank()) {
+		return Unknown
+	}
 	if s.dims != nil {
 		return (*s.dims)[i]
 	}
@@ -196,6 +203,9 @@ func (s *Shape) Dim(i int) Dim {
 
 // Dims returns a copy of the dimensions.
 func (s *Shape) Dims() []Dim {
+	if s == nil {
+		return nil
+	}
 	if s.dims != nil {
 		return slices.Clone(*s.dims)
 	}
@@ -210,31 +220,56 @@ func toDims(sizes []int) []Dim {
 	return dims
 }
 
-// Size returns the size of dimension i of a static shape.
+// Size returns the size of dimension i, -1 for one that is symbolic or unknown
+// or that the shape does not have. [Dim.Size] and [Dim.Symbol] tell these apart.
 func (s *Shape) Size(i int) int {
-	d := s.Dim(i)
-	if d.kind != sized {
-		panic("BUG: shape: Size of dimension " + d.String() + " in " + s.String())
+	if d := s.Dim(i); d.kind == sized {
+		return d.size
 	}
-	return d.size
+	return -1
 }
 
-// Sizes returns the sizes of a static shape, nil for any other. The slice
-// belongs to the shape: it must not be written.
-func (s *Shape) Sizes() []int { return s.sizes[:len(s.sizes):len(s.sizes)] }
+// Sizes returns the sizes of a static shape, nil for any other: those of a
+// shape that may have open dimensions, such as a model's input, are asked for
+// one by one ([Shape.Size]) or as [Shape.Dims]. The slice belongs to the shape:
+// it must not be written.
+func (s *Shape) Sizes() []int {
+	if s == nil {
+		return nil
+	}
+	return s.sizes[:len(s.sizes):len(s.sizes)]
+}
 
 // IsStatic reports whether every dimension has a size.
-func (s *Shape) IsStatic() bool { return s.elements >= 0 }
+func (s *Shape) IsStatic() bool { return s != nil && s.elements >= 0 && !s.isZero() }
+
+// isZero reports whether the shape is the zero Shape: even the scalar has an element.
+func (s *Shape) isZero() bool { return s.elements == 0 && len(s.sizes) == 0 }
 
 // NumElements returns the element count, -1 unless the shape is static.
-func (s *Shape) NumElements() int { return s.elements }
+func (s *Shape) NumElements() int {
+	if s == nil || s.isZero() {
+		return -1
+	}
+	return s.elements
+}
 
 // Strides returns the row-major strides of a static shape in elements, nil
 // for any other. The slice belongs to the shape: it must not be written.
-func (s *Shape) Strides() []int { return s.sizes[len(s.sizes) : 2*len(s.sizes) : 2*len(s.sizes)] }
+func (s *Shape) Strides() []int {
+	if s == nil {
+		return nil
+	}
+	return s.sizes[len(s.sizes) : 2*len(s.sizes) : 2*len(s.sizes)]
+}
 
-// String returns the shape as [Parse] reads it.
-func (s *Shape) String() string { return format(s.Dims()) }
+// String returns the shape as [Parse] reads it, "no shape" for a nil or zero one.
+func (s *Shape) String() string {
+	if s == nil || s.isZero() {
+		return "no shape"
+	}
+	return format(s.Dims())
+}
 
 func format(dims []Dim) string {
 	var b strings.Builder
@@ -251,6 +286,9 @@ func format(dims []Dim) string {
 
 // Bytes returns the packed size of a static shape's elements in bytes.
 func Bytes(dt dtype.DType, s *Shape) (int, error) {
+	if s == nil || s.isZero() {
+		return 0, fmt.Errorf("shape: bytes: got no shape for %s: %w", dt, ErrShape)
+	}
 	if !s.IsStatic() {
 		return 0, fmt.Errorf("shape: bytes of %s%s: got dimensions without a size, want a static shape: %w", dt, s, ErrShape)
 	}
@@ -263,6 +301,8 @@ func Bytes(dt dtype.DType, s *Shape) (int, error) {
 // the symbol, and whatever cannot be told gives [Unknown].
 func Broadcast(a, b *Shape) (*Shape, error) {
 	switch {
+	case a == nil || b == nil || a.isZero() || b.isZero():
+		return nil, fmt.Errorf("broadcast: got %s and %s, want two shapes: %w", a, b, ErrShape)
 	case a == b:
 		return a, nil
 	case a.IsStatic() && b.IsStatic():

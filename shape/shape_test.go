@@ -146,15 +146,55 @@ func TestShapesWithoutSizes(t *testing.T) {
 	if shape.Sym("") != shape.Unknown || shape.Unknown != (shape.Dim{}) {
 		t.Errorf("want the empty symbol and the zero Dim to be unknown")
 	}
-	for _, f := range []func(){func() { s.Size(0) }, func() { shape.RowMajor(s) }, func() { shape.MustOf(-1) }} {
-		func() {
-			defer func() {
-				if r, ok := recover().(string); !ok || r[:4] != "BUG:" {
-					t.Errorf("got panic %v, want one that starts with BUG:", r)
-				}
-			}()
-			f()
-		}()
+	for _, i := range []int{0, 2, 3, -1} {
+		if n := s.Size(i); n != -1 {
+			t.Errorf("%s: got size %d at %d, want -1", s, n, i)
+		}
+	}
+	if d := s.Dim(3); d != shape.Unknown {
+		t.Errorf("%s: got dimension %s behind the last, want an unknown one", s, d)
+	}
+	if l := shape.RowMajor(s); l != nil {
+		t.Errorf("%s: got layout %s, want none", s, l)
+	}
+	defer func() {
+		if r, ok := recover().(string); !ok || r[:4] != "BUG:" {
+			t.Errorf("got panic %v, want one that starts with BUG:", r)
+		}
+	}()
+	shape.MustOf(-1)
+}
+
+// A nil and a zero shape or layout are none: they are refused, and say nothing.
+func TestNoShape(t *testing.T) {
+	for _, s := range []*shape.Shape{nil, {}} {
+		if s.IsStatic() || s.NumElements() != -1 || s.Rank() != 0 || s.Size(0) != -1 || len(s.Sizes()) != 0 || len(s.Dims()) != 0 || s.String() != "no shape" {
+			t.Errorf("got %s: static %t, %d elements, rank %d", s, s.IsStatic(), s.NumElements(), s.Rank())
+		}
+		if _, err := shape.Bytes(dtype.F32, s); !errors.Is(err, shape.ErrShape) {
+			t.Errorf("bytes: got %v, want ErrShape", err)
+		}
+		if _, err := shape.Strided(s); !errors.Is(err, shape.ErrShape) {
+			t.Errorf("strided: got %v, want ErrShape", err)
+		}
+		if _, err := shape.Broadcast(s, shape.Scalar()); !errors.Is(err, shape.ErrShape) {
+			t.Errorf("broadcast: got %v, want ErrShape", err)
+		}
+		if l := shape.RowMajor(s); l != nil {
+			t.Errorf("row-major: got %s, want none", l)
+		}
+	}
+	for _, l := range []*shape.Layout{nil, {}} {
+		lo, hi := l.Span()
+		if l.Shape() != nil || l.IsContiguous() || l.Overlaps() || lo != 0 || hi != -1 || l.String() != "no layout" {
+			t.Errorf("got %s with shape %s, from %d to %d", l, l.Shape(), lo, hi)
+		}
+		if _, err := l.WithFlags(shape.Padded); !errors.Is(err, shape.ErrShape) {
+			t.Errorf("with flags: got %v, want ErrShape", err)
+		}
+		if _, err := l.ByteSpan(dtype.F32); !errors.Is(err, shape.ErrShape) {
+			t.Errorf("byte span: got %v, want ErrShape", err)
+		}
 	}
 }
 

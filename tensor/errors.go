@@ -32,9 +32,14 @@ var (
 	ErrNotReusable = errors.New("bytes cannot be reused")
 )
 
+// errLost is the error of a use of a buffer that nobody holds: somebody gave up the hold of a tensor that is alive.
+var errLost = fmt.Errorf("buffer: %w", ErrReleased)
+
 // refusal words the error with which a handle refused op.
 func (t *Tensor) refusal(op string, err error) error {
 	switch {
+	case err == errLost || errors.Is(err, ErrShared) && t.buf.Holders() == 0:
+		return fmt.Errorf("%s: the bytes of %s are gone: their buffer was released by somebody who did not hold it: %w", op, t.describe(), ErrReleased)
 	case errors.Is(err, ErrDonated) || errors.Is(err, ErrReleased):
 		return t.deadError(op, err)
 	case errors.Is(err, ErrWriting):

@@ -30,7 +30,10 @@ func (t *Tensor) Export(kind ExportKind) (shown unsafe.Pointer, err error) {
 	}
 	switch {
 	case kind == ReadOnlyExport:
-		err = t.h.Export()
+		if err = t.h.Export(); err == nil && t.buf.Holders() == 0 {
+			t.h.EndExport()
+			err = errLost
+		}
 	case t.layout.Overlaps():
 		return nil, t.overlapError("export")
 	default:

@@ -14,6 +14,8 @@ import (
 // Tensor is an immutable handle on the bytes of an array: element type, shape, layout and place in a buffer never change.
 // Several tensors may show the same bytes. Its methods may be called from any goroutine, also after its end: type, shape and
 // layout stay readable, everything else then is an error.
+//
+// A nil or zero Tensor is none: what returns an error fails with [ErrNoTensor], what returns none gives the zero value.
 type Tensor struct {
 	h      memory.Handle
 	buf    *memory.Buffer
@@ -28,6 +30,9 @@ type Tensor struct {
 
 // place computes where the elements of a layout lie whose element [0,...,0] is at offset of a buffer of room bytes.
 func place(op string, dt dtype.DType, l *shape.Layout, offset, room int) (start, size, first int, err error) {
+	if l.Shape() == nil {
+		return 0, 0, 0, fmt.Errorf("%s: got no layout, want one: %w", op, ErrLayout)
+	}
 	low, high := l.Span()
 	each := dt.Size()
 	if each == 0 { // packed: elements have no byte of their own, so they must lie one after the other
@@ -59,19 +64,34 @@ func over(op string, buf *memory.Buffer, offset int, dt dtype.DType, l *shape.La
 }
 
 // DType returns the element type.
-func (t *Tensor) DType() dtype.DType { return t.dt }
+func (t *Tensor) DType() dtype.DType {
+	if t == nil {
+		return dtype.Invalid
+	}
+	return t.dt
+}
 
 // Shape returns the interned shape, which is static.
-func (t *Tensor) Shape() *shape.Shape { return t.layout.Shape() }
+func (t *Tensor) Shape() *shape.Shape { return t.Layout().Shape() }
 
 // Layout returns shape and strides.
-func (t *Tensor) Layout() *shape.Layout { return t.layout }
+func (t *Tensor) Layout() *shape.Layout {
+	if t == nil {
+		return nil
+	}
+	return t.layout
+}
 
 // NumElements returns the number of elements.
-func (t *Tensor) NumElements() int { return t.layout.Shape().NumElements() }
+func (t *Tensor) NumElements() int { return max(t.Shape().NumElements(), 0) }
 
 // NumBytes returns the number of bytes that the elements span in the buffer, gaps between them included.
-func (t *Tensor) NumBytes() int { return t.size }
+func (t *Tensor) NumBytes() int {
+	if t == nil {
+		return 0
+	}
+	return t.size
+}
 
 // Release gives the tensor up. Its hold on the bytes ends now or, if uses are out, when the last of them ends. A second call
 // is ErrReleased, a call after a donation ErrDonated.
@@ -89,7 +109,14 @@ func (t *Tensor) Release() error {
 
 // use takes a use of the handle, endUse and unlock end one. They keep t reachable until the word has changed: a buffer that
 // the collector finds unreachable while a use is out counts as a leak.
-func (t *Tensor) use() error { return t.h.Use() }
+func (t *Tensor) use() error {
+	err := t.h.Use()
+	if err == nil && t.buf.Holders() == 0 {
+		t.endUse()
+		err = errLost
+	}
+	return err
+}
 
 func (t *Tensor) endUse() {
 	t.h.EndUse()
@@ -103,7 +130,7 @@ func (t *Tensor) unlock() {
 
 // Holders returns how many hold the buffer: tensors on any part of it, models, plans.
 func (t *Tensor) Holders() int {
-	if t.buf == nil {
+	if t == nil || t.buf == nil {
 		return 0
 	}
 	return t.buf.Holders()

@@ -102,12 +102,16 @@ func (r *reader) read(ctx context.Context, img image.Image) (digit int, probabil
 		return 0, 0, err
 	}
 	defer out.Release()
-	y, err := tensor.Read[float32](out["probabilities"])
+	y, err := out.Get("probabilities")
 	if err != nil {
 		return 0, 0, err
 	}
-	defer y.Release()
-	for i, p := range y.Data {
+	view, err := tensor.Read[float32](y)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer view.Release()
+	for i, p := range view.Data {
 		if p > probability {
 			digit, probability = i, p
 		}

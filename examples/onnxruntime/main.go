@@ -81,7 +81,7 @@ func inTenure(model string, x *tensor.Tensor) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out["probabilities"], nil
+	return out.Get("probabilities")
 }
 
 // inORT lends x for reading and y for writing for as long as the run takes.
