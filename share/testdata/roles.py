@@ -112,15 +112,14 @@ def owner():
     listener.close()
     peers, s.peers = s.peers, []
     o.close()
-    del peers
     end = time.monotonic() + 5
     while True:
         state = o.state()
         used, leases, arenas = state["bytes"]["used"], len(state["leases"]), len(state["arenas"])
-        if not used and not leases and not arenas and not maps():
+        if not used and not leases and not arenas and not maps() and all(p.closed for p in peers):  # the steps of their ends are behind us
             return
         if time.monotonic() > end:
-            say(f"leak: {used} bytes used, {leases} leases, {arenas} arenas, {maps()} maps")
+            say(f"leak: {used} bytes used, {leases} leases, {arenas} arenas, {maps()} maps, {sum(not p.closed for p in peers)} peers")
             return
         time.sleep(0.001)
 
