@@ -449,7 +449,7 @@ func (c *specialised) freeze(t target) error {
 		if err := pass.Run(c.Context, []pass.Pass{pass.Fold}, nil); err != nil {
 			return err
 		}
-		deciders := pass.Deciders(c.Program)
+		deciders := pass.Deciders(c.Context)
 		if len(deciders) == 0 {
 			return errors.Join(c.Suspended...)
 		}

@@ -19,7 +19,7 @@
 // its arena, scratch, inputs and outputs from the caller: a [Slot] owns the
 // arena and scratch of one concurrent run, sized for the plan that it runs.
 //
-// A value whose size depends on data, and that no operator bounds, lies in a
+// A value whose size depends on data, and that nothing bounds, lies in a
 // buffer that is made when the run comes to it. Several values may hold one
 // buffer: views, what a loop carries, what branches give. Each gives its hold up
 // after its last use, and a result of the program gets a buffer that nobody

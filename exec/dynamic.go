@@ -1,33 +1,45 @@
 package exec
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
 )
 
-// placeDynamic gives a value whose size depends on data the bytes that the
-// operator bounds it by, or a buffer of its own, made at its step.
-func (l *lowering) placeDynamic(k, r int, v *ir.Value) error {
+// placeDynamic gives a value whose size depends on data as many bytes as it
+// can take, if that is known, or a buffer of its own, made at its step. An
+// output has a buffer of its own in any case; where its types are known the
+// plan counts the largest.
+func (l *lowering) placeDynamic(v *ir.Value) {
 	l.dynamic[v] = len(l.dynamic)
-	if !l.outputs[v] && len(l.calls[k].Regions) == 0 {
-		types, bounded, err := l.sigs[k].Largest()
-		if err != nil {
-			return err
-		}
-		if bounded {
-			n, err := types[r].Bytes()
-			if err != nil {
-				return err
-			}
-			l.places[v] = place{l.newClass(v.Name, int64(n)), 0, int64(n)}
-			return nil
+	p, known := l.possible[v]
+	switch {
+	case !known || l.outputs[v] && p.Types == nil || v.Def.Op.Branch && !l.outputs[v] && !l.givesOwn(v):
+		l.places[v] = place{&class{name: v.Name, space: plan.SpaceOwn, id: -1}, 0, 0}
+	case l.outputs[v]:
+		l.places[v] = place{&class{name: v.Name, space: plan.SpaceOwn, id: -1, size: p.Bytes}, 0, p.Bytes}
+	case l.yields[v] != nil:
+		l.places[v] = place{l.yields[v], 0, p.Bytes}
+	default:
+		l.places[v] = place{l.newClass(v.Name, p.Bytes), 0, p.Bytes}
+	}
+}
+
+// givesOwn reports whether every region of a branch computes what it gives as
+// the value, so that it can do so in the value's bytes.
+func (l *lowering) givesOwn(v *ir.Value) bool {
+	for _, region := range v.Def.Regions {
+		y := region.Results[v.Index]
+		if l.faultIn(region, v.Index) != "" || !y.Type.IsStatic() && y.Def.Op.Branch && !l.givesOwn(y) {
+			return false
 		}
 	}
-	l.places[v] = place{&class{name: v.Name, space: plan.SpaceOwn, id: -1}, 0, 0}
-	return nil
+	return true
 }
 
 // endDynamic sets when the buffers of a block's dynamic values are given
@@ -82,15 +94,56 @@ func (l *lowering) readInside(c *ir.Call) map[*ir.Value]bool {
 	return read
 }
 
+// lateScratch finds what scratch the calls want that are bound when they run,
+// where the types are known that their operands can have.
+func (e *Executable) lateScratch(l *lowering, scratch []int64) error {
+	for _, in := range e.code {
+		if in.kind != run || !e.late[in.call] {
+			continue
+		}
+		c := e.calls[in.call]
+		for _, sig := range ir.PossibleSigs(c, l.known, l.possible) {
+			results, ok, err := sig.Largest()
+			if err != nil {
+				return fmt.Errorf("%s: %w", describe(c), err)
+			}
+			if !ok {
+				continue
+			}
+			call := &op.Call{Sig: sig, Node: c.Node, In: make([]op.Arg, len(sig.Args)), Out: make([]op.Arg, len(results))}
+			for i, t := range sig.Args {
+				call.In[i].Type = t
+			}
+			for i, t := range results {
+				call.Out[i].Type = t
+			}
+			if t, err := compute.Bind(call); err == nil { // a run that comes to it gives the error
+				scratch[in.call] = max(scratch[in.call], int64(t.Scratch))
+			}
+		}
+	}
+	return nil
+}
+
+// isUnsized reports whether nothing but a run says how many bytes v takes.
+func (l *lowering) isUnsized(v *ir.Value) bool {
+	switch space := l.places[v].class.space; {
+	case v.Type.IsStatic() || space == plan.SpaceArena:
+		return false
+	case space == plan.SpaceOutput:
+		return l.possible[v].Types == nil
+	}
+	return true
+}
+
 // unpromised lists the values that the figures leave out.
 func (l *lowering) unpromised() []plan.Unpromised {
 	var list []plan.Unpromised
 	for _, c := range l.calls {
 		for _, v := range given(c) {
-			if v.Type.IsStatic() || l.places[v].class.space == plan.SpaceArena {
-				continue
+			if l.isUnsized(v) {
+				list = append(list, plan.Unpromised{Value: v.Name, Node: c.Node, Reason: reasonOf(c)})
 			}
-			list = append(list, plan.Unpromised{Value: v.Name, Node: c.Node, Reason: reasonOf(c)})
 		}
 	}
 	return list

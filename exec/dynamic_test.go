@@ -144,6 +144,70 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
+// The regions of a branch compute what they give in the bytes of the larger one, and the checker knows where.
+func TestBranchPlanIsProved(t *testing.T) {
+	const text = `func @f(%x: f32[64], %c: bool[]) -> (f32[1], f32[?]) {
+		%w = if(%c) {
+			%h, %i = split(%x) {axis = 0}
+			%a = neg(%h)
+			return %a
+		} {
+			%b = exp(%x)
+			return %b
+		}
+		%v = abs(%w)
+		%m = reduce_sum(%v)
+		%o = neg(%v)
+		return %m, %o
+	}`
+	at := func(d *plan.Plan, name string) *plan.Value {
+		return &d.Values[slices.IndexFunc(d.Values, func(v plan.Value) bool { return v.Name == name })]
+	}
+	for _, c := range []struct {
+		name string
+		want string // "" for a plan that holds
+		harm func(d *plan.Plan)
+	}{
+		{"as made", "", func(*plan.Plan) {}},
+		{"less than the larger region gives", "bytes", func(d *plan.Plan) { at(d, "w").Size = 128 }},
+		{"less than a step can make of it", "bytes", func(d *plan.Plan) { at(d, "v").Size = 128 }},
+		{"less than the output can take", "bytes", func(d *plan.Plan) { at(d, "o").Size = 128 }},
+		{"an output that is not promised", "bytes", func(d *plan.Plan) {
+			at(d, "o").Size = 0
+			d.Unpromised = append(d.Unpromised, plan.Unpromised{Value: "o"})
+		}},
+		{"the small one elsewhere", "nothing", func(d *plan.Plan) { at(d, "a").Offset, at(d, "a").Start = 64, 0 }},
+		{"the large one elsewhere", "", func(d *plan.Plan) { at(d, "b").Offset = at(d, "w").Offset }},
+		{"a value in the output before it has a size", "another place", func(d *plan.Plan) {
+			v := at(d, "v")
+			v.Space, v.Arg, v.Offset, d.Peak = plan.SpaceOutput, 1, 0, plan.Peak{}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := parse(t, text)
+			if err := ir.Infer(p, nil); err != nil {
+				t.Fatal(err)
+			}
+			exe, err := exec.Compile(context.Background(), p, ir.WeightMap{}, exec.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := *exe.Plan
+			w, a, b := at(&d, "w"), at(&d, "a"), at(&d, "b")
+			if d.ArenaBytes != 512 || len(d.Unpromised) != 0 || w.Size != 256 || a.Offset != w.Offset || b.Offset != w.Offset {
+				t.Errorf("got an arena of %d bytes, %d unpromised, %+v, %+v, %+v, want 512 bytes, with what the regions give where the result is",
+					d.ArenaBytes, len(d.Unpromised), w, a, b)
+			}
+			d.Values, d.Unpromised = slices.Clone(d.Values), slices.Clone(d.Unpromised)
+			c.harm(&d)
+			err = check.Check(p, &d, ir.WeightMap{})
+			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Fatalf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
 // What a plan says of values without a size is proved like the rest.
 func TestDynamicPlanIsProved(t *testing.T) {
 	const text = `func @f(%x: f32[4,6]) -> (i64[?,?]) {

@@ -81,7 +81,8 @@ type ref struct {
 type gift struct {
 	ref
 	typ op.Type
-	to  int // number of the result among the dynamic values
+	to  int  // number of the result among the dynamic values
+	in  bool // the result's place in the arena, where the region has computed it
 }
 
 // Compile verifies and compiles a final program: the sizes of its inputs are
@@ -118,6 +119,9 @@ func Compile(ctx context.Context, p *ir.Program, weights ir.Weights, o Options) 
 	e.findTaken(l)
 	scratch, err := e.findPanels()
 	if err != nil {
+		return nil, err
+	}
+	if err := e.lateScratch(l, scratch); err != nil {
 		return nil, err
 	}
 	e.Plan = l.document(problem, placed, scratch, o)
@@ -223,6 +227,9 @@ func (e *Executable) resolve(l *lowering, bases []int64) error {
 		r := ref{space: p.class.space, arg: p.class.arg, offset: p.offset, size: p.size, dynamic: -1}
 		if n, ok := l.dynamic[v]; ok {
 			r.dynamic = n
+			if r.space == plan.SpaceOutput {
+				r.size = 0 // the buffer is made when the size is known
+			}
 		}
 		switch r.space {
 		case plan.SpaceArena:
@@ -271,7 +278,7 @@ func (e *Executable) resolve(l *lowering, bases []int64) error {
 				if err != nil {
 					return err
 				}
-				list = append(list, gift{r, y.Type, to})
+				list = append(list, gift{r, y.Type, to, l.places[v].class.space == plan.SpaceArena})
 			}
 			regions = append(regions, list)
 		}

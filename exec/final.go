@@ -53,15 +53,7 @@ func (l *lowering) checkRegion(c *ir.Call, region *ir.Block) error {
 		if r := c.Results[i]; r == nil || !r.Type.IsStatic() {
 			continue
 		}
-		fault := ""
-		if v.Def == nil || !slices.Contains(region.Calls, v.Def) {
-			fault = "which is not computed there"
-		} else if arg, kind, _ := l.bytesFor(l.index[v.Def], v.Def, v.Index); arg >= 0 && kind == op.View {
-			fault = "which is a view"
-		} else if slices.Contains(region.Results[:i], v) {
-			fault = "which it gives twice"
-		}
-		if fault != "" {
+		if fault := l.faultIn(region, i); fault != "" {
 			return notFinal("result %d of a region of %s, %s, %s", i, describe(c), v, fault)
 		}
 	}
@@ -96,6 +88,22 @@ func checkSizes(c *ir.Call) error {
 		}
 	}
 	return nil
+}
+
+// faultIn says why result i of a region of a branch has no bytes of its own;
+// it is empty if it has.
+func (l *lowering) faultIn(region *ir.Block, i int) string {
+	v := region.Results[i]
+	if v.Def == nil || !slices.Contains(region.Calls, v.Def) {
+		return "which is not computed there"
+	}
+	if arg, kind, _ := l.bytesFor(l.index[v.Def], v.Def, v.Index); arg >= 0 && kind == op.View {
+		return "which is a view"
+	}
+	if slices.Contains(region.Results[:i], v) {
+		return "which it gives twice"
+	}
+	return ""
 }
 
 func notFinal(format string, args ...any) error {

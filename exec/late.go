@@ -37,6 +37,14 @@ func (r *Runner) pass(to int, from ref, placed []byte, typ op.Type) error {
 // give makes what a region returns the results of the call around it.
 func (r *Runner) give(k, region int) error {
 	for i, g := range r.exe.gives[k][region] {
+		if to := &r.dynamic[g.to]; g.in && g.dynamic >= 0 {
+			from := &r.dynamic[g.dynamic]
+			to.place(from.typ(), from.bytes())
+			continue
+		} else if g.in {
+			to.place(g.typ, r.gives[k][region][i])
+			continue
+		}
 		if err := r.pass(g.to, g.ref, r.gives[k][region][i], g.typ); err != nil {
 			return err
 		}

@@ -41,9 +41,7 @@ func (l *lowering) placeLoop(k int, c *ir.Call) error {
 		switch {
 		case v == nil:
 		case !v.Type.IsStatic():
-			if err := l.placeDynamic(k, i, v); err != nil {
-				return err
-			}
+			l.placeDynamic(v)
 		case i < carried && region.Params[ir.LoopArgs+i].Type.IsStatic():
 			p := region.Params[ir.LoopArgs+i]
 			if p.Type != v.Type {

@@ -39,6 +39,7 @@ type lowering struct {
 	places   map[*ir.Value]place
 	yields   map[*ir.Value]*class // values that a region returns: the class of the call's result
 	ends     map[*ir.Value]plan.Time
+	possible map[*ir.Value]ir.Possible
 	dynamic  map[*ir.Value]int    // values whose size depends on data, numbered
 	freed    map[*ir.Call][]int   // dynamic values whose own buffers are given back after the call
 	left     map[*ir.Block][]int  // dynamic values whose own buffers are given back at the end of the region
@@ -52,7 +53,7 @@ type lowering struct {
 }
 
 func lower(p *ir.Program, known func(*ir.Value) ([]byte, bool)) (*lowering, error) {
-	l := &lowering{program: p, known: known, index: map[*ir.Call]int{}, places: map[*ir.Value]place{},
+	l := &lowering{program: p, known: known, possible: ir.PossibleOf(p, known), index: map[*ir.Call]int{}, places: map[*ir.Value]place{},
 		yields: map[*ir.Value]*class{}, ends: map[*ir.Value]plan.Time{}, dynamic: map[*ir.Value]int{},
 		freed: map[*ir.Call][]int{}, left: map[*ir.Block][]int{}, loopOf: map[*ir.Value]int{}, carriers: map[*class]int{}, carried: map[*ir.Value]*class{}, outputs: map[*ir.Value]bool{}}
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
@@ -129,9 +130,7 @@ func (l *lowering) placeResults(k int, c *ir.Call) error {
 			continue
 		}
 		if !v.Type.IsStatic() {
-			if err := l.placeDynamic(k, r, v); err != nil {
-				return err
-			}
+			l.placeDynamic(v)
 			continue
 		}
 		n, err := bytesOf(v)
@@ -169,8 +168,11 @@ func (l *lowering) placeResults(k int, c *ir.Call) error {
 	}
 	for _, region := range c.Regions {
 		for i, y := range region.Results {
-			if i < len(c.Results) && c.Results[i] != nil && c.Results[i].Type.IsStatic() {
-				l.yields[y] = l.places[c.Results[i]].class
+			if i >= len(c.Results) || c.Results[i] == nil {
+				continue
+			}
+			if to := l.places[c.Results[i]]; c.Results[i].Type.IsStatic() || to.class.space == plan.SpaceArena {
+				l.yields[y] = to.class
 			}
 		}
 	}

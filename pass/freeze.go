@@ -13,13 +13,20 @@ const maxDeciding = 64
 
 // Deciders returns the parameters whose values decide the size of some value
 // of the program: those from which an operand comes that a shape rule would
-// have to know, or a kernel although the sizes are known. Nil means that no parameter does, or that types are static.
+// have to know, or a kernel although the sizes are known. The condition of a
+// branch is no such operand where the types are known that its regions give:
+// the plan has room for either. Nil means that no parameter decides, or that
+// types are static.
 //
 // Requires: fold.
-func Deciders(p *ir.Program) []*ir.Value {
-	found := map[*ir.Value]bool{}
+func Deciders(ctx *Context) []*ir.Value {
+	p, found := ctx.Program, map[*ir.Value]bool{}
+	var possible map[*ir.Value]ir.Possible
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
-		if !areStatic(c) || c.Op.Bound != nil {
+		if c.Op.Branch && opensTypes(c) && possible == nil {
+			possible = ir.PossibleOf(p, ctx.known)
+		}
+		if !areStatic(c) || c.Op.Bound != nil || c.Op.Branch && arePossible(c, possible) {
 			return
 		}
 		opens := opensTypes(c)
@@ -47,6 +54,14 @@ func isSmall(v *ir.Value) bool {
 // operands have sizes it is the first one of a chain, the one to help.
 func opensTypes(c *ir.Call) bool {
 	return slices.ContainsFunc(c.Results, func(r *ir.Value) bool { return r != nil && !r.Type.IsStatic() })
+}
+
+// arePossible reports whether the types are known that each result of the call
+// can have.
+func arePossible(c *ir.Call, possible map[*ir.Value]ir.Possible) bool {
+	return !slices.ContainsFunc(c.Results, func(r *ir.Value) bool {
+		return r != nil && !r.Type.IsStatic() && possible[r].Types == nil
+	})
 }
 
 // areStatic reports whether all operands of the call have sizes.

@@ -38,7 +38,7 @@ type Plan struct {
 	Format           int          `json:"format"`             // 1
 	Model            string       `json:"model"`              // hash of the program's text
 	Shapes           []Shape      `json:"shapes"`             // types of the graph's inputs
-	ArenaBytes       int64        `json:"arena_bytes"`        // graph inputs and outputs excluded
+	ArenaBytes       int64        `json:"arena_bytes"`        // graph inputs and outputs, at most excluded
 	IOBytes          int64        `json:"io_bytes"`           // graph inputs and outputs
 	WeightBytes      int64        `json:"weight_bytes"`       // weights and constants, as they are held: see Packed
 	ScratchBytes     int64        `json:"scratch_bytes"`      // ScratchPerThread × Threads
@@ -62,8 +62,8 @@ type Shape struct {
 	Type string `json:"type"`
 }
 
-// Unpromised is a value whose size depends on data and that no operator bounds: it gets a buffer of its own at its step, outside
-// every figure of the plan. A value in SpaceOwn is one, and a value of unknown size in SpaceOutput.
+// Unpromised is a value whose size depends on data and that nothing bounds: it gets a buffer of its own at its step, outside
+// every figure of the plan. A value in SpaceOwn is one, and one of unknown size in SpaceOutput, unless its types are those that branches give.
 type Unpromised struct {
 	Value  string `json:"value"`
 	Node   string `json:"node"`

@@ -27,13 +27,14 @@ type checker struct {
 	values  map[*ir.Value]*value
 	ordered []*value // parameters, weights, results of calls in preorder
 
-	known  func(*ir.Value) ([]byte, bool)
-	calls  []*ir.Call // in preorder
-	sigs   []*op.Sig
-	blocks []*ir.Block       // that the call is in
-	index  map[*ir.Call]int  // of each call in calls
-	loopOf map[*ir.Value]int // parameters of loops' regions: the call
-	stepOf []int             // per call, once it has run
+	known    func(*ir.Value) ([]byte, bool)
+	possible map[*ir.Value]ir.Possible // of values whose size depends on data
+	calls    []*ir.Call                // in preorder
+	sigs     []*op.Sig
+	blocks   []*ir.Block       // that the call is in
+	index    map[*ir.Call]int  // of each call in calls
+	loopOf   map[*ir.Value]int // parameters of loops' regions: the call
+	stepOf   []int             // per call, once it has run
 
 	memory contents
 	step   int // that runs; -1 before and after
@@ -68,7 +69,7 @@ type value struct {
 
 func (c *checker) check(weights ir.Weights) *Violation {
 	known := ir.Known(weights)
-	c.known = known
+	c.known, c.possible = known, ir.PossibleOf(c.program, known)
 	c.program.Walk(func(b *ir.Block, call *ir.Call) {
 		c.calls = append(c.calls, call)
 		c.blocks = append(c.blocks, b)
@@ -251,7 +252,7 @@ func (c *checker) fits(x *value) *Violation {
 		return c.fault(Place, x, fmt.Sprintf("%s %d", x.place.Space, x.place.Arg), fmt.Sprintf("one of %d", len(owners)))
 	}
 	owner := c.values[owners[x.place.Arg]]
-	if owner.unsized || x.unsized {
+	if owner.unsized || x.unsized || !owner.Type.IsStatic() {
 		if owner != x {
 			return c.fault(Place, x, x.place.String(), "another place: a buffer whose size depends on data holds one value")
 		}

@@ -16,9 +16,10 @@
 //  1. [Document]: the document is valid in itself and was made for this
 //     program: its hash, its inputs, one entry per step and per value, values in
 //     the program's order, that agree with the program in name, type and size.
-//     Values whose size depends on data have in the arena the size by which
-//     their operator bounds them; elsewhere they have none, and are the ones
-//     that the document lists as unpromised, with their nodes.
+//     Values whose size depends on data have in the arena the most bytes that
+//     they can take, as [ir.PossibleOf] finds them, and so have outputs whose
+//     possible types are known; others have none, and are the ones that the
+//     document lists as unpromised, with their nodes.
 //  2. [Order]: every call is one step. Calls of one block may come in any
 //     order, the calls of a region follow at once the call that they belong to,
 //     regions one after the other. An operand is computed before it is used.
@@ -39,7 +40,9 @@
 //     donated input, and the buffer of an output before its value is written,
 //     are free to hold other values.
 //  7. [Branch]: every branch is run from the state before the call, and leaves
-//     its result where the result of the call is planned. After the call a byte
+//     its result where the result of the call is planned, in the first bytes of
+//     that place if another region gives more; the run copies it to an output
+//     whose size it decides. After the call a byte
 //     holds what all branches agree on. The region of a loop is run twice, so
 //     that what stands outside and what is carried is seen to be there in every
 //     round; what it carries lies in bytes of its own, where the call's result
@@ -62,7 +65,7 @@
 //
 // # What is left to the run
 //
-// Of a value whose size depends on data and that no operator bounds, the document
+// Of a value whose size depends on data and that nothing bounds, the document
 // has no place in bytes: Check lets one byte stand for its buffer. It proves what
 // is said above of the order, of the moments when buffers are given back, of
 // outputs (each in a buffer of its own), and that such values are listed. It does

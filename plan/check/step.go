@@ -256,7 +256,7 @@ func (c *checker) branchResults(call *ir.Call, region *ir.Block) *Violation {
 		if fault := c.writable(x); fault != nil {
 			return fault
 		}
-		if x.unsized {
+		if x.unsized || x.place.Space == plan.SpaceOutput && !x.Type.IsStatic() {
 			// The run moves or copies it there.
 			if bad, held, found := c.memory.differ(y.place, y.content); found {
 				return c.holds(Branch, y, bad, held)
@@ -266,9 +266,10 @@ func (c *checker) branchResults(call *ir.Call, region *ir.Block) *Violation {
 			}
 			continue
 		}
-		if bad, held, found := c.memory.differ(x.place, y.content); found {
-			left := *y
-			left.place = x.place
+		left := *y
+		left.place = x.place
+		left.place.Hi = min(x.place.Hi, x.place.Lo+y.extent()) // the other region may give more
+		if bad, held, found := c.memory.differ(left.place, y.content); found {
 			return c.holds(Branch, &left, bad, held)
 		}
 	}

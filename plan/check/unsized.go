@@ -7,8 +7,8 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// measure finds the bytes of a value: those of its type, or those that the
-// operator bounds it by where it lies in the arena.
+// measure finds the bytes of a value: those of its type, or the most that it can
+// take where it lies in the arena or is an output of one of several known types.
 func (c *checker) measure(x *value, space plan.Space) error {
 	_, carried := c.loopOf[x.Value]
 	if x.Type.IsStatic() || x.Kind != ir.Result && !carried {
@@ -16,23 +16,20 @@ func (c *checker) measure(x *value, space plan.Space) error {
 		x.size = int64(n)
 		return err
 	}
+	p, known := c.possible[x.Value]
+	if space == plan.SpaceOutput && known && p.Types != nil {
+		x.size = p.Bytes
+		return nil
+	}
 	if space != plan.SpaceArena {
 		x.unsized = true
 		return nil
 	}
-	if carried || len(x.Def.Regions) > 0 {
+	if !known {
 		return fmt.Errorf("type %s in the %s: got no bound of its size, want one", x.Type, space)
 	}
-	types, bounded, err := x.Def.Sig(c.known).Largest()
-	if err == nil && !bounded {
-		err = fmt.Errorf("type %s in the %s: got no bound of its size, want one", x.Type, space)
-	}
-	if err != nil {
-		return err
-	}
-	n, err := types[x.Index].Bytes()
-	x.size = int64(n)
-	return err
+	x.size = p.Bytes
+	return nil
 }
 
 // placeUnsized gives a value of unknown size one byte that stands for its

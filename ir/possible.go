@@ -1,0 +1,173 @@
+package ir
+
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/op"
+)
+
+// Possible is what is known, before the program runs, of a value whose size
+// depends on data.
+type Possible struct {
+	// Types are static types one of which the value has when the program
+	// runs; nil when they are not known.
+	Types []op.Type
+
+	// Bytes is the most bytes that the value takes, -1 when that is not known.
+	Bytes int64
+}
+
+// maxPossible bounds the types of one value, and mostTried the combinations of
+// operand types of one call that are asked for.
+const (
+	maxPossible = 8
+	mostTried   = 32
+)
+
+// PossibleOf finds what is known of the values whose size depends on data. A
+// branch whose regions give values of two types gives one of both; what is
+// computed from it has the types that the shape rule gives for each. An
+// operator with a bound takes at most that. Types must hold (V8 of [Verify]);
+// known gives the bytes of weights, it may be nil. A value of which nothing is
+// known, and one of static type, is not in the map.
+func PossibleOf(p *Program, known func(*Value) ([]byte, bool)) map[*Value]Possible {
+	f := finder{known: known, found: map[*Value]Possible{}}
+	f.block(p.Body)
+	return f.found
+}
+
+type finder struct {
+	known func(*Value) ([]byte, bool)
+	found map[*Value]Possible
+}
+
+func (f *finder) block(b *Block) {
+	for _, c := range b.Calls {
+		for _, r := range c.Regions {
+			f.block(r)
+		}
+		open := slices.ContainsFunc(c.Results, func(v *Value) bool { return v != nil && !v.Type.IsStatic() })
+		switch {
+		case !open:
+		case c.Op.Branch:
+			f.branch(c)
+		case len(c.Regions) == 0:
+			f.call(c)
+		}
+	}
+}
+
+// of returns what is known of any value.
+func (f *finder) of(v *Value) Possible {
+	if v.Type.IsStatic() {
+		return Possible{Types: []op.Type{v.Type}, Bytes: bytesOf(v.Type)}
+	}
+	if p, ok := f.found[v]; ok {
+		return p
+	}
+	return Possible{Bytes: -1}
+}
+
+func bytesOf(t op.Type) int64 {
+	n, err := t.Bytes()
+	if err != nil {
+		return -1
+	}
+	return int64(n)
+}
+
+// branch joins what the regions give.
+func (f *finder) branch(c *Call) {
+	for i, v := range c.Results {
+		if v == nil || v.Type.IsStatic() {
+			continue
+		}
+		a, b := f.of(c.Regions[0].Results[i]), f.of(c.Regions[1].Results[i])
+		if a.Bytes < 0 || b.Bytes < 0 {
+			continue
+		}
+		joined := Possible{Bytes: max(a.Bytes, b.Bytes)}
+		if a.Types != nil && b.Types != nil {
+			joined.Types = union(a.Types, b.Types...)
+		}
+		f.found[v] = joined
+	}
+}
+
+// union adds types to a list; nil when they become too many.
+func union(list []op.Type, more ...op.Type) []op.Type {
+	list = slices.Clone(list)
+	for _, t := range more {
+		if !slices.Contains(list, t) {
+			list = append(list, t)
+		}
+	}
+	if len(list) > maxPossible {
+		return nil
+	}
+	return list
+}
+
+// call finds the types of the results for each that the operands can have.
+func (f *finder) call(c *Call) {
+	var results [][]op.Type
+	for _, sig := range PossibleSigs(c, f.known, f.found) {
+		largest, ok, err := sig.Largest()
+		if err != nil || !ok {
+			return
+		}
+		results = append(results, largest)
+	}
+	for i, v := range c.Results {
+		if v == nil || v.Type.IsStatic() || len(results) == 0 {
+			continue
+		}
+		p := Possible{Bytes: -1}
+		for _, types := range results {
+			n := bytesOf(types[i])
+			if n < 0 {
+				return
+			}
+			p.Types, p.Bytes = append(p.Types, types[i]), max(p.Bytes, n)
+		}
+		if p.Types = union(nil, p.Types...); c.Op.Bound != nil {
+			p.Types = nil // they are bounds
+		}
+		f.found[v] = p
+	}
+}
+
+// PossibleSigs returns the signatures that a call can have when it runs, by
+// what is known of its operands: those of the combinations of their types that
+// the shape rule takes. Nil means that they are not known, or too many.
+func PossibleSigs(c *Call, known func(*Value) ([]byte, bool), possible map[*Value]Possible) []*op.Sig {
+	var open []*Value
+	tries := 1
+	for _, a := range c.Args {
+		if a.Value == nil || a.Value.Type.IsStatic() || slices.Contains(open, a.Value) {
+			continue
+		}
+		if tries *= len(possible[a.Value].Types); tries == 0 || tries > mostTried {
+			return nil
+		}
+		open = append(open, a.Value)
+	}
+	var list []*op.Sig
+	for try := range tries {
+		chosen, rest := map[*Value]op.Type{}, try
+		for _, v := range open {
+			types := possible[v].Types
+			chosen[v], rest = types[rest%len(types)], rest/len(types)
+		}
+		sig := c.Sig(known)
+		for i, a := range c.Args {
+			if t, ok := chosen[a.Value]; ok {
+				sig.Args[i] = t
+			}
+		}
+		if c.inferSig(sig) == nil { // otherwise a run that comes to it fails as well
+			list = append(list, sig)
+		}
+	}
+	return list
+}
