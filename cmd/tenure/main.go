@@ -22,6 +22,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -56,6 +57,9 @@ type hintError struct {
 }
 
 func (e hintError) Unwrap() error { return e.error }
+
+// conversion is what Go's number parsing says of itself in errors of flags.
+var conversion = regexp.MustCompile(`: strconv\.\w+: parsing "(?:[^"\\]|\\.)*": `)
 
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := command()
@@ -101,7 +105,7 @@ second interrupt ends the process at once.`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%s%w", prefix(cmd), err)
+		return usagef("%s%s", prefix(cmd), conversion.ReplaceAllString(err.Error(), ": "))
 	})
 	root.AddCommand(runCommand(), planCommand(), checkCommand(), inspectCommand(), shareCommand(), benchCommand())
 	wantCommand(root)

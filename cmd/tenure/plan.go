@@ -39,6 +39,9 @@ and why. The plan was proved before it is shown.
 			if err := checkThreads(threads); err != nil {
 				return err
 			}
+			if svg != "" && svg == html {
+				return usagef("--svg, --html: got %s for both, want two files", svg)
+			}
 			if concurrent < 1 || concurrent > maxConcurrent {
 				return usagef("--max-concurrent: got %d, want 1 to %d", concurrent, maxConcurrent)
 			}
