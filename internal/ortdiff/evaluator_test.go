@@ -70,6 +70,7 @@ var evaluatorDepartures = []departure{
 	{[]string{"ConvTranspose"}, "each group has its own part of the bias", func(m *model, fault string) bool {
 		return m.node().get("group") != nil && m.operand(2) != nil && !refusal(fault)
 	}},
+	{[]string{mlDomain + "::LabelEncoder"}, "of equal keys the first one counts, as in ONNX Runtime; it takes the last one", func(_ *model, fault string) bool { return !refusal(fault) }},
 	{[]string{"LRN"}, "channels count also where the window reaches beyond the last one, of which an even size has more", func(m *model, fault string) bool { return !refusal(fault) }},
 	{[]string{"LpPool"}, "what lies beyond the pads counts as nothing; it multiplies the sum by what is missing", func(m *model, _ string) bool { return m.node().get("ceil_mode") == int64(1) }},
 	{[]string{"MatMulInteger"}, "a zero point of the first operand is that of a row; it takes columns where there is a batch", func(m *model, _ string) bool { return m.operand(2) != nil }},
