@@ -100,6 +100,9 @@ func TestWriteBackToAMappedFile(t *testing.T) {
 	}
 	if err := WriteFile(link, nil, Entry{"b", old}); err != nil {
 		if runtime.GOOS == "windows" {
+			if err := errors.Join(old.Release(), f.Close()); err != nil {
+				t.Error(err)
+			}
 			t.Skip("this system replaces no mapped file: ", err)
 		}
 		t.Fatal(err)
