@@ -189,6 +189,17 @@ var passedOn = map[string]string{
 		%e = add(%d, %b)
 		return %a, %b, %e
 	}`,
+	"carried without a size from bytes in which another value is carried": `func @f(%x: f32[4,6], %y: f32[3]) -> (f32[?], f32[3]) {
+		HEAD
+		%w = cast(%v) {to = f32}
+		%r, %s = loop(@i64_3, _, %w, %y) (%i: i64[], %c: bool[], %a: f32[?], %b: f32[3]) {
+			%c2 = copy(%c)
+			%d = neg(donate %b)
+			%e = exp(%d)
+			return %c2, %d, %e
+		}
+		return %r, %s
+	}`,
 	"a stack of no rounds has the sizes that are declared": `func @f(%x: f32[4,6]) -> (i64[?,?,?], i64[?,?], i64[?]) {
 		HEAD
 		%s, %k = loop(@i64_0, _) (%i: i64[], %c: bool[]) {

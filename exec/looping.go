@@ -92,7 +92,8 @@ func (r *Runner) nextRound(s *looping) bool {
 }
 
 // again ends a round and reports whether another one follows. What the round
-// gave is taken before anything is overwritten.
+// gave to stacks and to dynamic values, which lies anywhere, is taken before
+// the places are overwritten in which the loop carries the others.
 func (r *Runner) again(done <-chan struct{}, k int) (bool, error) {
 	s := r.loops[k]
 	if s.idle {

@@ -46,7 +46,8 @@
 //     holds what all branches agree on. The region of a loop is run twice, so
 //     that what stands outside and what is carried is seen to be there in every
 //     round; what it carries lies in bytes of its own, where the call's result
-//     is, and copying one value there spoils no other. A result whose size is
+//     is, and copying one value there spoils no other (what goes into a buffer
+//     of unknown size is copied first). A result whose size is
 //     known, of a value that is carried without one, has bytes of its own from
 //     the first round on. Other operators that may
 //     run a region many times are rejected.

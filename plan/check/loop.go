@@ -149,8 +149,8 @@ func (c *checker) carriedOn(call *ir.Call, carried int) *Violation {
 		if fault := c.isGivenBack(Branch, y); fault != nil {
 			return fault
 		}
-		if i == 0 || i > carried {
-			continue
+		if i == 0 || i > carried || c.values[region.Params[ir.LoopArgs+i-1]].unsized {
+			continue // not carried, or, into a buffer, before others are copied
 		}
 		for j, p := range region.Params[ir.LoopArgs:] {
 			x := c.values[p]
