@@ -3,6 +3,7 @@ package tenure_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -94,6 +95,9 @@ func TestMisuseIsAnError(t *testing.T) {
 		wantMisuse(t, "no model", err, tenure.ErrClosed)
 		_, err = m.Plan(ctx, nil)
 		wantMisuse(t, "no model to plan", err, tenure.ErrClosed)
+	}
+	if got := fmt.Sprintf("%v %v %.1f", (*tensor.Tensor)(nil), &tensor.Tensor{}, &tensor.Tensor{}); strings.Contains(got, "PANIC") {
+		t.Errorf("shown: got %s", got)
 	}
 	_, err = tensor.New(dtype.F32, nil)
 	wantMisuse(t, "nil shape", err, tenure.ErrShape, "no shape")

@@ -50,7 +50,12 @@ func (s *Stats) add(call *Stats) {
 }
 
 // MovedBytes is all that was read, written or copied, a copy read and written.
-func (s *Stats) MovedBytes() int64 { return s.ReadBytes + s.WrittenBytes + 2*s.CopiedBytes }
+func (s *Stats) MovedBytes() int64 {
+	if s == nil {
+		return 0
+	}
+	return s.ReadBytes + s.WrittenBytes + 2*s.CopiedBytes
+}
 
 // OperationStats is what the calls of one operation did.
 type OperationStats struct {

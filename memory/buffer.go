@@ -268,7 +268,15 @@ func (b *Buffer) Bytes() []byte {
 }
 
 // Len returns the number of bytes, also when nobody holds the buffer any more.
-func (b *Buffer) Len() int { return b.s.size }
+func (b *Buffer) Len() int {
+	if b.none() {
+		return 0
+	}
+	return b.s.size
+}
+
+// none reports whether the buffer is nil or zero: nobody holds it.
+func (b *Buffer) none() bool { return b == nil || b.s == nil }
 
 // Holders returns how many hold the buffer.
 func (b *Buffer) Holders() int { return int(b.s.state.Load() & holdersMask) }
@@ -330,6 +338,9 @@ func (b *Buffer) IsTrimmable() bool { return b.Flags()&Mapped != 0 && osmem.Trim
 // Retain adds a holder. The caller must itself be, or act for, a live holder; on a buffer that nobody holds it is
 // ErrReleased.
 func (b *Buffer) Retain() error {
+	if b.none() {
+		return fmt.Errorf("memory: retain: got no buffer: %w", ErrReleased)
+	}
 	for {
 		old := b.s.state.Load()
 		if old&holdersMask == 0 {

@@ -22,6 +22,9 @@ type View[T dtype.Element] struct {
 
 // Release ends the use, from whatever goroutine. Once the use has ended it does nothing: a second call, or a call on a copy.
 func (v *View[T]) Release() {
+	if v == nil {
+		return
+	}
 	v.Data = nil
 	v.turn.end()
 }
@@ -65,6 +68,9 @@ type Bytes struct {
 
 // Release ends the use, as [View.Release] does.
 func (b *Bytes) Release() {
+	if b == nil {
+		return
+	}
 	b.Data = nil
 	b.turn.end()
 }

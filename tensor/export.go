@@ -48,7 +48,7 @@ func (t *Tensor) Export(kind ExportKind) (shown unsafe.Pointer, err error) {
 // TryExport is Export for reading at its least cost: it returns nil if Show keeps nothing yet, or if the export is not possible
 // at once.
 func (t *Tensor) TryExport() (shown unsafe.Pointer) {
-	if atomic.LoadPointer(&t.shown) == nil || !t.h.TryExport() {
+	if t == nil || atomic.LoadPointer(&t.shown) == nil || !t.h.TryExport() {
 		return nil
 	}
 	return atomic.LoadPointer(&t.shown) // again: a stale pointer to a tensor may see it renewed in between
@@ -56,6 +56,9 @@ func (t *Tensor) TryExport() (shown unsafe.Pointer) {
 
 // EndExport ends an export from Go.
 func (t *Tensor) EndExport(kind ExportKind) {
+	if t == nil || t.buf == nil {
+		return
+	}
 	if kind == ReadOnlyExport {
 		t.h.EndExport()
 	} else {
@@ -75,6 +78,9 @@ type Exported struct {
 // where that buffer begins. Callers that meet get the same one. The caller has an export, and build does not keep what it is
 // given.
 func (t *Tensor) Show(build func(Exported) (*memory.Buffer, error)) (unsafe.Pointer, error) {
+	if t == nil || t.buf == nil {
+		return nil, errNil("show", t)
+	}
 	made, err := build(Exported{Data: t.bytes(), First: t.first, End: t.h.Foreign()})
 	if err != nil {
 		return nil, err
