@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tenure-go/tenure/internal/ended"
@@ -64,15 +65,16 @@ type debtor struct {
 	bytes     int64
 	lost      int // those of them that were disconnected
 	lostBytes int64
-	waiting   int   // offers that wait for one of them
-	pinned    int64 // bytes of arenas that the owner has given back and a disconnected one may still have mapped
+	lists     *sync.Mutex // held while an answer to LIST is made for one of them
+	waiting   int         // offers that wait for one of them
+	pinned    int64       // bytes of arenas that the owner has given back and a disconnected one may still have mapped
 }
 
 // debtorOf returns the debtor for one more connection of a process. The caller has o.mu.
 func (o *Owner) debtorOf(id processID) *debtor {
 	d := o.debtors[id]
 	if d == nil {
-		d = &debtor{id: id}
+		d = &debtor{id: id, lists: new(sync.Mutex)}
 		o.debtors[id] = d
 	}
 	d.peers++

@@ -66,7 +66,11 @@ func (o *Owner) checkTable() error {
 		debts[p.debtor] = d
 	}
 	for d, want := range debts {
-		if want.id = d.id; *d != want || o.debtors[d.id] != d {
+		if d.waiting < want.waiting {
+			return fmt.Errorf("debtor: got %d offers that wait, it says %d", want.waiting, d.waiting)
+		}
+		want.waiting = d.waiting // those that wait for a connection that is over hear so in a moment
+		if want.id, want.lists = d.id, d.lists; *d != want || o.debtors[d.id] != d {
 			return fmt.Errorf("debtor: got %+v by its connections, it says %+v", want, *d)
 		}
 	}

@@ -10,24 +10,31 @@ import (
 	"time"
 )
 
-// listing is an answer to LIST that is being written. The owner's table is told page by page: the owner is free between two of
-// them, and no more of the text exists than one page, however much there is to list and however slowly it is read.
+// listing is an answer to LIST that is being written. The owner's table is read a few entries at a time and its lock is free
+// between them, and no more of the text exists than one packet, however much there is to list and however slowly it is read.
+// One answer is written at a time, one of each peer process waits for that, and what is written is followed by a rest of the same
+// length: those who ask again and again wait for themselves, and take at most half a processor from the hand-overs.
 type listing struct {
 	p       *Peer
 	request uint32
+	read    []any // entries that are not in text yet
 	text    []byte
 	entries int // of the list that is being written
+	spent   time.Duration
 	over    bool
 }
 
-// pageBytes is from where on a page goes; one more entry always fits into its packet.
-const pageBytes = maxText - 4096
+const (
+	readEntries = 64
+	pageBytes   = maxText - 4096 // from here on a packet goes: one more entry always has room in it
+)
 
 // list answers LIST.
 func (p *Peer) list(request uint32) {
-	l := &listing{p: p, request: request, text: make([]byte, 0, maxText)}
-	l.write(`{"version":%d,"pid":%d,"command":%s,"instance":%q,`, version, os.Getpid(), quoted(commandOf(os.Getpid())), instance())
 	o := p.o
+	l := &listing{p: p, request: request, text: make([]byte, 0, maxText), read: make([]any, 0, readEntries)}
+	l.write(`{"version":%d,"pid":%d,"command":%s,"instance":%q,`, version, os.Getpid(), quoted(commandOf(os.Getpid())), instance())
+	l.begins()
 	o.mu.Lock()
 	bytes := Bytes{Limit: o.limit, Arenas: o.held, Copied: o.copied.Load(), Pinned: o.pinned}
 	living := slices.Clone(o.arenas)
@@ -38,7 +45,6 @@ func (p *Peer) list(request uint32) {
 	for a := range o.retired {
 		l.entry(a.describe(true))
 	}
-	l.end()
 	l.begin("blocks")
 	for _, a := range living {
 		for at, b := range a.blocks {
@@ -47,7 +53,7 @@ func (p *Peer) list(request uint32) {
 			l.entry(s)
 		}
 	}
-	l.end()
+	l.begin("leases")
 	l.leases(o)
 	l.begin("names")
 	for name, x := range o.names {
@@ -55,14 +61,14 @@ func (p *Peer) list(request uint32) {
 	}
 	l.end()
 	o.mu.Unlock()
-	l.write(`"bytes":`)
+	l.rest()
+	l.write(`,"bytes":`)
 	l.add(bytes)
 	l.write("}")
 	l.send(0)
 }
 
 func (l *listing) leases(o *Owner) {
-	l.begin("leases")
 	now := time.Now()
 	for p := range o.peers {
 		for _, x := range p.row.leases {
@@ -72,7 +78,6 @@ func (l *listing) leases(o *Owner) {
 			l.entry(x.describe(p, now, "ticket"))
 		}
 	}
-	l.end()
 }
 
 func quoted(text string) []byte {
@@ -90,28 +95,65 @@ func (l *listing) add(v any) {
 	l.text = append(l.text, b...)
 }
 
+// begin ends the list before, if there is one, and begins the next. The caller has o.mu, as that of entry and end.
 func (l *listing) begin(name string) {
+	if name != "arenas" {
+		l.end()
+		l.write(",")
+	}
 	l.write("%q:[", name)
 	l.entries = 0
 }
 
-func (l *listing) end() { l.write("],") }
+func (l *listing) end() {
+	l.flush()
+	l.write("]")
+}
 
-// entry adds one to the list. The caller has o.mu, which is free meanwhile if the page is full. Whoever ranges over a map goes
-// on in it: what was added or taken out since is listed or not.
+// entry adds one to the list. Whoever ranges over a map goes on in it: what was added or taken out since is listed or not.
 func (l *listing) entry(v any) {
 	if l.over {
 		return
 	}
-	if l.entries++; l.entries > 1 {
-		l.text = append(l.text, ',')
+	if l.read = append(l.read, v); len(l.read) == readEntries {
+		l.flush()
 	}
-	l.add(v)
-	if len(l.text) >= pageBytes {
-		l.p.o.mu.Unlock()
-		l.send(1)
-		l.p.o.mu.Lock()
+}
+
+// flush writes the entries that were read, while the table is free, and sends what is enough for a packet, while the next
+// answer may be written.
+func (l *listing) flush() {
+	l.p.o.mu.Unlock()
+	begin := time.Now()
+	for _, v := range l.read {
+		if l.entries++; l.entries > 1 {
+			l.text = append(l.text, ',')
+		}
+		l.add(v)
+		if len(l.text) >= pageBytes {
+			l.spent += time.Since(begin)
+			l.rest()
+			l.send(1)
+			l.begins()
+			begin = time.Now()
+		}
 	}
+	l.spent += time.Since(begin)
+	l.read = l.read[:0]
+	l.p.o.mu.Lock()
+}
+
+// begins waits until the answer may be written. rest lets the next one be written, after as long as this one took.
+func (l *listing) begins() {
+	l.p.debtor.lists.Lock()
+	l.p.o.lists.Lock()
+}
+
+func (l *listing) rest() {
+	time.Sleep(l.spent)
+	l.spent = 0
+	l.p.o.lists.Unlock()
+	l.p.debtor.lists.Unlock()
 }
 
 // send sends what there is once the peer has read what was sent before. more is 1 if another part follows.

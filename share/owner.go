@@ -44,6 +44,7 @@ type Owner struct {
 	allowDrop  bool
 
 	grow   sync.Mutex   // held while an arena is made, which takes long
+	lists  sync.Mutex   // held while a part of an answer to LIST is written
 	copied atomic.Int64 // bytes that were copied because a tensor lay outside the arenas
 
 	mu          sync.Mutex // guards everything below, and the rows of the peers
