@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 	"unicode/utf8"
 
 	"github.com/tenure-go/tenure/internal/ended"
@@ -226,7 +227,9 @@ func (p *Peer) serve(h header, answer func()) {
 	}
 	go func() {
 		defer house().giveBack(p.account, memoryBytes, cost)
+		begin := time.Now()
 		answer()
+		house().pace(p.account, min(time.Since(begin), longAnswer)) // the next question waits for it
 	}()
 }
 
@@ -234,6 +237,7 @@ func (p *Peer) serve(h header, answer func()) {
 const (
 	questionBytes = 16 << 10
 	listBytes     = 256 << 10
+	longAnswer    = 100 * time.Microsecond // from here on it is one that waits for somebody, LIST aside, which rests by itself
 )
 
 // no answers a question with a refusal.

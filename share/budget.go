@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/tenure-go/tenure/internal/osmem"
 	"github.com/tenure-go/tenure/tensor"
@@ -57,6 +58,7 @@ type account struct {
 	peers int // connections that are to be charged to it
 	used  [resources]int64
 	files map[*mappedFile]int // the arenas of its connections that are this file
+	free  time.Time           // until when what was done for it has been paid for by rests
 }
 
 // mappedFile is an arena of other processes, mapped once however often it was announced.
@@ -168,6 +170,29 @@ func (h *ledger) giveBack(a *account, r resource, n int64) {
 	h.force(a, r, -n)
 	h.forget(a)
 }
+
+// pace counts time that was spent on what a process asked for beside hand-overs, and returns how long to rest before more of it:
+// all of its connections together get a quarter of a processor. Short rests are saved up.
+func (h *ledger) pace(a *account, spent time.Duration) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	if a.free.Before(now) {
+		a.free = now
+	} else if most := now.Add(time.Second); a.free.After(most) {
+		a.free = most
+	}
+	a.free = a.free.Add(4 * spent)
+	if rest := a.free.Sub(now); rest > shortRest {
+		return min(rest, longRest) // its releases and its death wait too
+	}
+	return 0
+}
+
+const (
+	shortRest = 2 * time.Millisecond
+	longRest  = 20 * time.Millisecond
+)
 
 // mapFile maps an arena of a process, once for all of its announcements. Each is charged, the bytes once to each process.
 func (h *ledger) mapFile(a *account, fd, size int) (*mappedFile, error) {

@@ -35,6 +35,7 @@ type reading struct {
 	parked  atomic.Bool   // whoever has the role is waiting for a packet, and would be missed elsewhere
 	idle    chan struct{} // wakes the background
 	asleep  atomic.Bool   // the background waits for idle
+	spent   time.Duration // on costly packets, of whoever has the role
 	failed  atomic.Bool   // receiving is over, for the reason in err
 	err     error
 }
@@ -157,7 +158,13 @@ func (p *Peer) readOne() {
 		return
 	}
 	if err == nil {
-		err = p.handle(p.reading.packet[:n], fd, lost)
+		if packet := p.reading.packet[:n]; isCostly(packet) {
+			begin := time.Now()
+			err = p.handle(packet, fd, lost)
+			p.reading.spent += time.Since(begin)
+		} else {
+			err = p.handle(packet, fd, lost)
+		}
 	}
 	if err == nil && p.broken.Load() {
 		err = p.Err()
@@ -165,6 +172,35 @@ func (p *Peer) readOne() {
 	if err != nil {
 		p.reading.err = err
 		p.reading.failed.Store(true)
+	}
+}
+
+// isCostly reports whether a packet is none of a hand-over: those that anybody may send without end. What it costs is counted.
+func isCostly(packet []byte) bool {
+	switch k := kind(packet[0]); k {
+	case kindOffer:
+		return len(packet) >= headBytes+8 && le.Uint64(packet[headBytes:]) == 0 // in the message, so that it needs no credit
+	case kindRelease, kindMapped, kindUnmapped:
+		return false
+	}
+	return true
+}
+
+// rest gives way when the peer's process has had its share of the reading that nobody waits for. The caller has the role, and
+// gets it back.
+func (p *Peer) rest() {
+	r := &p.reading
+	spent := r.spent
+	if r.spent = 0; spent == 0 {
+		return
+	}
+	if rest := house().pace(p.account, spent); rest > 0 {
+		r.role <- struct{}{}
+		select {
+		case <-time.After(rest):
+		case <-p.over:
+		}
+		<-r.role
 	}
 }
 
@@ -189,6 +225,7 @@ func (p *Peer) background() {
 				break
 			}
 			p.readOne()
+			p.rest()
 		}
 		if r.failed.Load() {
 			break // with the role: nobody reads any more

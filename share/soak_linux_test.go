@@ -279,10 +279,10 @@ func (s *soak) feed(stop <-chan struct{}) {
 			_ = p.Offer(context.Background(), x, NoWait(), Label(strconv.Itoa(i)))
 		}
 		mustRelease(s.t, x)
-		if i%3000 == 0 {
+		if i%1000 == 0 {
 			s.o.Collect()
 		}
-		sleep(stop, time.Millisecond)
+		sleep(stop, 5*time.Millisecond)
 	}
 }
 
