@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/pass"
+	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -50,7 +52,7 @@ func TestRandomPrograms(t *testing.T) {
 func TestRandomDynamicPrograms(t *testing.T) {
 	memorytest.Check(t)
 	seen := compareRandom(t, 500, true)
-	for _, what := range []string{"if", "loop", "non_zero", "slice", "copies", "unpromised", "dynamic output", "zero elements", "a view at an offset", "stopped", "panicked", "no memory", "same output twice"} {
+	for _, what := range []string{"if", "loop", "non_zero", "slice", "copies", "unpromised", "dynamic output", "zero elements", "a view at an offset", "stopped", "panicked", "no memory", "same output twice", "branch of two shapes", "several shapes in the arena", "output of several shapes"} {
 		if seen[what] == 0 && !testing.Short() {
 			t.Errorf("got no program with %s, want some", what)
 		}
@@ -191,9 +193,22 @@ func (d *randomProgram) count(ctx *pass.Context, e *exec.Executable, seen map[st
 	if calls(ctx.Program) < calls(d.program) {
 		seen["folded"]++
 	}
+	inArena := map[string]bool{}
+	for _, v := range e.Plan.Values {
+		inArena[v.Name] = v.Space == plan.SpaceArena
+		if v.Space == plan.SpaceOutput && v.Size > 0 && strings.Contains(v.Type, "?") {
+			seen["output of several shapes"]++
+		}
+	}
 	fused := false
 	ctx.Program.Walk(func(_ *ir.Block, c *ir.Call) {
 		seen[c.Op.Name]++
+		if r := c.Results[0]; r != nil && !r.Type.IsStatic() && inArena[r.Name] && c.Op.Bound == nil {
+			seen["several shapes in the arena"]++
+			if c.Op.Branch {
+				seen["branch of two shapes"]++
+			}
+		}
 		if (c.Op.Name == "slice" || c.Op.Name == "split") && !c.Args[0].Value.Type.IsStatic() {
 			seen["a view at an offset"]++
 		}

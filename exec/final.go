@@ -47,7 +47,8 @@ func (l *lowering) checkFinal() error {
 }
 
 // checkRegion is checkFinal for a region of a branch. Results whose size
-// depends on data are moved or copied when the region ends.
+// depends on data are computed in the call's bytes if they can be, and shared or
+// copied when the region ends if not.
 func (l *lowering) checkRegion(c *ir.Call, region *ir.Block) error {
 	for i, v := range region.Results {
 		if r := c.Results[i]; r == nil || !r.Type.IsStatic() {
