@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -11,6 +12,9 @@ const idleTime = 250 * time.Millisecond
 // looking says that a look is due.
 var looking atomic.Bool
 
+// giving is held from when memory is taken out of the lists until the system has it, so that all of it is gone when Trim returns.
+var giving sync.Mutex
+
 // lookLater sees to it that what has just begun to wait is looked at. It is called after that can be seen.
 func lookLater() {
 	if !looking.Load() && looking.CompareAndSwap(false, true) {
@@ -20,6 +24,8 @@ func lookLater() {
 
 // look gives back what was not used since the last look, and looks again later if anything still waits.
 func look() {
+	giving.Lock()
+	defer giving.Unlock()
 	looking.Store(false) // first: what begins to wait behind the place that this look has reached asks for another one
 	gone, again := cache.sweep()
 	for i := range bins {
@@ -39,6 +45,8 @@ func look() {
 // small buffers that have become empty. It returns how many bytes that was. They go back by themselves a moment after the last
 // allocation; this is for who wants them gone now. A chunk with a buffer in it stays, and so do the records of handles.
 func Trim() int64 {
+	giving.Lock()
+	defer giving.Unlock()
 	cache.mu.Lock()
 	gone := cache.drop(len(cache.waiting))
 	cache.mu.Unlock()
