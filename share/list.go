@@ -12,8 +12,8 @@ import (
 
 // listing is an answer to LIST that is being written. The owner's table is read a few entries at a time and its lock is free
 // between them, and no more of the text exists than one packet, however much there is to list and however slowly it is read.
-// One answer is written at a time, one of each peer process waits for that, and what is written is followed by a rest of the same
-// length: those who ask again and again wait for themselves, and take at most half a processor from the hand-overs.
+// One answer is written at a time, one of each peer process waits for that, and what is written is followed by a rest of three times
+// its length: those who ask again and again wait for themselves, and take at most a quarter of a processor from the hand-overs.
 type listing struct {
 	p       *Peer
 	request uint32
@@ -143,14 +143,14 @@ func (l *listing) flush() {
 	l.p.o.mu.Lock()
 }
 
-// begins waits until the answer may be written. rest lets the next one be written, after as long as this one took.
+// begins waits until the answer may be written. rest lets the next one be written, after three times as long as this one took.
 func (l *listing) begins() {
 	l.p.debtor.lists.Lock()
 	l.p.o.lists.Lock()
 }
 
 func (l *listing) rest() {
-	time.Sleep(l.spent)
+	time.Sleep(3 * l.spent)
 	l.spent = 0
 	l.p.o.lists.Unlock()
 	l.p.debtor.lists.Unlock()
