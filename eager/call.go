@@ -35,6 +35,7 @@ type runner struct {
 	flat   *shape.Layout          // set where the one operand is worked on as it lies: its layout
 
 	gathered []*tensor.Tensor // by operand: its row-major copy, if one had to be made
+	writer   *bound           // the task under way that writes into an operand, nil for none
 	places   []place          // by result
 	results  []*tensor.Tensor
 	stats    Stats // of this call
@@ -130,12 +131,32 @@ func (r *runner) run() error {
 	if err := r.begin(); err != nil {
 		return err
 	}
+	returned := false
+	defer func() {
+		if !returned {
+			r.abandon()
+		}
+	}()
 	err := r.work()
+	returned = true
 	if err != nil {
 		r.taken.Rollback() // nothing, if the call has ended as partly written
 	}
 	r.dropGathered()
 	return err
+}
+
+var errPanicked = errors.New("panicked")
+
+// abandon ends a call that panics, or whose goroutine ends, in a function of the user's: what the call holds goes back, and what it
+// wrote into is dead. The runner is not used again.
+func (r *runner) abandon() {
+	if r.writer != nil && r.writer.started {
+		_ = r.taken.Fail("computing", errPanicked) // the panic goes on
+	}
+	r.taken.Rollback()
+	r.dropResults()
+	r.dropGathered()
 }
 
 func (r *runner) work() error {
@@ -359,8 +380,12 @@ func (r *runner) compute(s *signature) error {
 	if r.counts {
 		r.countMoved(&b.call)
 	}
+	if inPlace {
+		r.writer = b
+	}
 	err = r.runBound(b)
 	started := b.started
+	r.writer = nil
 	if err == nil && s.bounded {
 		err = r.cut(s, &b.call)
 	}

@@ -91,7 +91,14 @@ func (f *Func) run(inner *Scope, operands []tensor.Operand) ([]*tensor.Tensor, e
 		inner.Close()
 		return nil, err
 	}
+	returned := false
+	defer func() {
+		if !returned { // the body panics, or its goroutine ends
+			_ = inner.Close()
+		}
+	}()
 	results, err := f.body(inner, args)
+	returned = true
 	if err == nil {
 		err = inner.Err()
 	}
