@@ -14,7 +14,7 @@ import (
 )
 
 // zeroPackages are those whose every function and method must bear every value.
-var zeroPackages = []string{"tenure", "tensor", "eager", "shape"}
+var zeroPackages = []string{"tenure", "tensor", "eager", "shape", "memory", "dtype", "dlpack", "tensor/npy", "tensor/safetensors"}
 
 // zeroPanics may panic, and say so.
 var zeroPanics = map[string]string{
@@ -24,6 +24,16 @@ var zeroPanics = map[string]string{
 	"tensor.Tensor nil.Format":            "package fmt brings the state",
 	"tensor.Tensor zero.Format":           "package fmt brings the state",
 	"eager.OperationStats nil.MovedBytes": "a method of an embedded field",
+	"dtype.DType zero.PackedAt":           "for each element, like an index",
+	"dtype.DType zero.PackedPut":          "for each element, like an index",
+	"memory.Handle zero.Attach":           "the caller has a use",
+	"memory.Handle zero.EndExport":        "the caller has an export",
+	"memory.Handle zero.EndUse":           "the caller has a use",
+	"memory.Handle zero.Move":             "the caller has the lock",
+	"memory.Handle zero.TryExport":        "asks a live handle, without a branch",
+	"memory.Handle zero.Turns":            "the caller has the lock",
+	"memory.Handle zero.Unlock":           "the caller has the lock",
+	"memory.Handle zero.UnlockExport":     "the caller has an export",
 	"shape.MustOf":                        "named Must: for sizes that the program knows",
 }
 

@@ -59,21 +59,27 @@ func isOurs(fn uintptr) bool {
 }
 
 // Delete gives a struct back as a consumer does: it calls the deleter, if there is one. Deleters of this package need no
-// Caller.
+// Caller. There is nothing to give back of a nil struct, nor without a Caller of one whose deleter is foreign.
 func (m *DLManagedTensorVersioned) Delete(call Caller) {
+	if m == nil {
+		return
+	}
 	remove(m.Deleter, uintptr(unsafe.Pointer(m)), call)
 	runtime.KeepAlive(m)
 }
 
 // Delete gives a struct back as a consumer does: it calls the deleter, if there is one. Deleters of this package need no
-// Caller.
+// Caller. There is nothing to give back of a nil struct, nor without a Caller of one whose deleter is foreign.
 func (m *DLManagedTensor) Delete(call Caller) {
+	if m == nil {
+		return
+	}
 	remove(m.Deleter, uintptr(unsafe.Pointer(m)), call)
 	runtime.KeepAlive(m)
 }
 
 func remove(fn, self uintptr, call Caller) {
-	if fn != 0 && !ours(fn, self) {
+	if fn != 0 && !ours(fn, self) && call != nil {
 		call(fn, self)
 	}
 }

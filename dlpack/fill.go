@@ -11,6 +11,9 @@ import (
 // is valid while t is, and the caller keeps t alive and unwritten until the call has returned. Shape and strides lie in the Go
 // heap and must not be written.
 func Fill(dst *DLTensor, t *tensor.Tensor) error {
+	if dst == nil {
+		return fmt.Errorf("dlpack fill: got a NULL struct, want one to describe the tensor in: %w", tensor.ErrCorrupt)
+	}
 	if t == nil {
 		return fmt.Errorf("dlpack fill: got %w", tensor.ErrNoTensor)
 	}

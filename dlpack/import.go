@@ -68,7 +68,9 @@ func ImportLegacy(m *DLManagedTensor, call Caller, opts ...ImportOption) (*tenso
 func newImporting(op string, deleter uintptr, call Caller, opts []ImportOption) (importing, error) {
 	in := importing{call: call}
 	for _, o := range opts {
-		o(&in)
+		if o != nil {
+			o(&in)
+		}
 	}
 	if deleter < firstPage {
 		return in, fmt.Errorf("%s: got a NULL deleter, want one, because nobody could say when the bytes end: %w", op, tensor.ErrCorrupt)

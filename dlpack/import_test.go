@@ -326,3 +326,20 @@ func TestImportTypes(t *testing.T) {
 		p.wantDeleted(2)
 	}
 }
+
+// A forgotten option changes nothing, and a forgotten Caller leaves a foreign struct as it is.
+func TestForgottenValues(t *testing.T) {
+	memorytest.Check(t)
+	p := produce(t)
+	x, err := Import(p.m, p.call, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.m.Delete(nil)
+	(&DLManagedTensor{Deleter: producersDeleter}).Delete(nil)
+	p.wantDeleted(0)
+	if err := x.Release(); err != nil {
+		t.Fatal(err)
+	}
+	p.wantDeleted(1)
+}

@@ -59,7 +59,8 @@ func (x Float6E3M2FN) Float32() float32 { return decodedE3M2[x.bits] }
 
 // PackedAt returns the pattern of element i of a packed tensor of elements of less than a byte, in its lower bits. Element i starts at bit
 // i*Bits() counted from the lowest bit of the first byte: the order of both ONNX and DLPack. The pattern of a signed integer is not
-// sign-extended. It is an error of the caller's to ask for a type of whole bytes or for an element outside data.
+// sign-extended. It panics, as Go does with a wrong index, for a type that is not packed and for an element outside data: it is called for
+// each element.
 func (d DType) PackedAt(data []byte, i int) uint8 {
 	at, shift, width := d.packed(i)
 	v := uint(data[at]) >> shift

@@ -24,9 +24,19 @@ const (
 // methods may be called from any goroutine.
 //
 // An arena counts all that it holds under its purpose. One that is dropped without Close gives back what waits, and then what
-// is out as it is released.
+// is out as it is released. A nil or zero Arena is one that is closed.
 type Arena struct {
 	p *pool
+}
+
+// closedPool stands in where there is no arena.
+var closedPool = &pool{closed: true}
+
+func (a *Arena) pool() *pool {
+	if a == nil || a.p == nil {
+		return closedPool
+	}
+	return a.p
 }
 
 // pool is what buffers keep of their arena, so that the collector can tell when nobody has the arena itself.
@@ -83,17 +93,18 @@ func (a *Arena) Alloc(bytes int) (*Buffer, error) {
 		return nil, fmt.Errorf("memory: arena: %w", err)
 	}
 	Reclaim()
-	s, err := a.p.take(class, size)
+	p := a.pool()
+	s, err := p.take(class, size)
 	if errors.Is(err, ErrLimit) {
 		CollectUntil(func() bool {
-			s, err = a.p.take(class, size)
+			s, err = p.take(class, size)
 			return err == nil
 		})
 	}
 	if err != nil {
 		return nil, err
 	}
-	b := a.p.give(s, bytes)
+	b := p.give(s, bytes)
 	runtime.KeepAlive(a)
 	return b, nil
 }
@@ -198,32 +209,34 @@ func (p *pool) put(s *storage, bytes int) {
 // Clear gives back everything that waits. While buffers are out it is ErrShared, lists them, and does nothing.
 func (a *Arena) Clear() error {
 	defer runtime.KeepAlive(a)
-	return a.p.clear("clear")
+	return a.pool().clear("clear")
 }
 
 // ClearWhenIdle is Clear for an arena whose buffers are still out: what waits goes now, the rest as it is released, and the
 // arena pools again once all of it is back.
 func (a *Arena) ClearWhenIdle() {
-	a.p.mu.Lock()
-	defer a.p.mu.Unlock()
-	a.p.drop()
-	a.p.passing = a.p.stats.Buffers > 0
+	p := a.pool()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drop()
+	p.passing = p.stats.Buffers > 0
 	runtime.KeepAlive(a)
 }
 
 // Close ends the arena: it gives nothing out any more. While buffers are out it is ErrShared, lists them, and does nothing.
 func (a *Arena) Close() error {
 	defer runtime.KeepAlive(a)
-	if err := a.p.clear("close"); err != nil {
+	p := a.pool()
+	if err := p.clear("close"); err != nil {
 		return err
 	}
-	a.p.end()
+	p.end()
 	return nil
 }
 
 // CloseWhenIdle ends the arena now: what waits goes now, and what is out as it is released.
 func (a *Arena) CloseWhenIdle() {
-	a.p.end()
+	a.pool().end()
 	runtime.KeepAlive(a)
 }
 
@@ -272,10 +285,11 @@ func (p *pool) end() {
 
 // Stats returns what the arena holds.
 func (a *Arena) Stats() ArenaStats {
-	a.p.mu.Lock()
-	defer a.p.mu.Unlock()
-	s := a.p.stats
-	s.Limit = a.p.limit
+	p := a.pool()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.stats
+	s.Limit = p.limit
 	runtime.KeepAlive(a)
 	return s
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/tenure-go/tenure/internal/osmem"
 )
 
-// Buffer is contiguous bytes with a count of their holders. The bytes go back when the last holder lets go.
+// Buffer is contiguous bytes with a count of their holders. The bytes go back when the last holder lets go. A nil or zero Buffer is
+// one of no bytes that nobody holds.
 type Buffer struct {
 	s *storage
 }
@@ -279,27 +280,53 @@ func (b *Buffer) Len() int {
 func (b *Buffer) none() bool { return b == nil || b.s == nil }
 
 // Holders returns how many hold the buffer.
-func (b *Buffer) Holders() int { return int(b.s.state.Load() & holdersMask) }
+func (b *Buffer) Holders() int {
+	if b.none() {
+		return 0
+	}
+	return int(b.s.state.Load() & holdersMask)
+}
 
 // IsExclusive reports whether the buffer has one holder and no flag.
-func (b *Buffer) IsExclusive() bool { return b.s.state.Load() == exclusive }
+func (b *Buffer) IsExclusive() bool { return !b.none() && b.s.state.Load() == exclusive }
 
 // Flags returns why the buffer is never exclusive, 0 if it may be.
-func (b *Buffer) Flags() Flags { return Flags(b.s.state.Load() &^ holdersMask) }
+func (b *Buffer) Flags() Flags {
+	if b.none() {
+		return 0
+	}
+	return Flags(b.s.state.Load() &^ holdersMask)
+}
 
 // Freeze sets the flag ReadOnly for good: from now on no holder may write the bytes. The caller is, or acts for, a live holder,
 // and no writer has the buffer: a lock that was taken before stays taken.
-func (b *Buffer) Freeze() { b.s.state.Or(uint64(ReadOnly)) }
+func (b *Buffer) Freeze() {
+	if !b.none() {
+		b.s.state.Or(uint64(ReadOnly))
+	}
+}
 
 // Purpose returns what the bytes are for. An imported buffer has none.
-func (b *Buffer) Purpose() Purpose { return b.s.purpose }
+func (b *Buffer) Purpose() Purpose {
+	if b.none() {
+		return noPurpose
+	}
+	return b.s.purpose
+}
 
 // SetLabel says what the bytes are, for reports of leaks. Call it before the buffer is shared.
-func (b *Buffer) SetLabel(label string) { b.s.label = label }
+func (b *Buffer) SetLabel(label string) {
+	if !b.none() {
+		b.s.label = label
+	}
+}
 
 // Resident returns how many of the bytes are in physical memory, in whole pages. It is known only on Linux and only for
 // buffers that are a mapping of their own (over 32 KiB); other cases are an error that matches errors.ErrUnsupported.
 func (b *Buffer) Resident() (int, error) {
+	if b.none() {
+		return 0, fmt.Errorf("memory: resident size: got no buffer: %w", ErrReleased)
+	}
 	if b.s.chunk != nil || b.s.purpose == noPurpose {
 		return 0, fmt.Errorf("memory: resident size of a buffer of %d bytes that is no mapping of its own: %w", b.Len(), errUnsupported)
 	}
@@ -313,6 +340,9 @@ func (b *Buffer) Resident() (int, error) {
 // when they are next touched: a way to be rid of what was copied elsewhere. Other bytes are then undefined. It is advice: an
 // error, which for buffers that are no mapping of their own matches errors.ErrUnsupported, changes nothing.
 func (b *Buffer) Discard(from, to int) error {
+	if b.none() {
+		return fmt.Errorf("memory: discard: got no buffer: %w", ErrReleased)
+	}
 	data := b.Bytes()
 	if from < 0 || from > to || to > len(data) {
 		return fmt.Errorf("memory: discard bytes %d to %d: want them within a buffer of %d", from, to, len(data))
@@ -358,7 +388,7 @@ func (b *Buffer) Retain() error {
 // Release drops the caller's hold. The last one gives the bytes back. A holder that releases twice drops somebody else's
 // hold; where there is nobody else it is ErrReleased.
 func (b *Buffer) Release() error {
-	if !b.s.drop() {
+	if b.none() || !b.s.drop() {
 		return fmt.Errorf("memory: release a buffer that nobody holds: %w", ErrReleased)
 	}
 	runtime.KeepAlive(b)

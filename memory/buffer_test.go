@@ -366,3 +366,35 @@ func TestDiscard(t *testing.T) {
 		}
 	}
 }
+
+// A nil or zero buffer is one of no bytes that nobody holds, and so is one that was released. TestZeroValues of the module calls
+// everything on them; this holds the answers to it.
+func TestNoBuffer(t *testing.T) {
+	gone, err := Alloc(0, IO)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gone.Release(); err != nil {
+		t.Fatal(err)
+	}
+	for what, b := range map[string]*Buffer{"nil": nil, "zero": {}, "released": gone} {
+		if n, exclusive, flags := b.Holders(), b.IsExclusive(), b.Flags(); n != 0 || exclusive || flags != 0 || b.Len() != 0 || b.Bytes() != nil {
+			t.Errorf("%s: got %d holders, exclusive %v, flags %s, %d bytes, want none of them", what, n, exclusive, flags, b.Len())
+		}
+		_, intoErr := b.IntoHandle()
+		_, newErr := b.NewHandle()
+		for call, err := range map[string]error{"release": b.Release(), "retain": b.Retain(), "into handle": intoErr, "new handle": newErr} {
+			if !errors.Is(err, ErrReleased) {
+				t.Errorf("%s of a %s buffer: got %v, want ErrReleased", call, what, err)
+			}
+		}
+	}
+	for what, a := range map[string]*Arena{"nil": nil, "zero": {}} {
+		if _, err := a.Alloc(1); !errors.Is(err, ErrReleased) {
+			t.Errorf("%s arena: got %v, want ErrReleased", what, err)
+		}
+		if s := a.Stats(); s != (ArenaStats{}) {
+			t.Errorf("%s arena: got %+v, want nothing", what, s)
+		}
+	}
+}

@@ -70,6 +70,9 @@ type Foreign struct {
 // End ends an export from Go as foreign code would, with unit ForeignUnit or ForeignWrite, and if it was the last of a dead
 // handle gives the bytes back at once. It returns false, and has done nothing, if no export was out.
 func (f Foreign) End(unit uint64) bool {
+	if f.Record == 0 || f.Dead == 0 {
+		return false
+	}
 	last, was := f.end(unit)
 	if last {
 		Reclaim()

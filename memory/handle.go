@@ -13,7 +13,8 @@ import (
 // A handle is alive until Release or Donate, which succeed once. While it is alive anybody may take a use of it
 // ([Handle.Use]), or one writer the lock ([Handle.Lock]); the hold on the buffer ends when the handle is dead and its last
 // use has ended, whoever ends it. All methods may be called from any goroutine at any time, also on handles that are long
-// dead.
+// dead. The zero Handle is dead too: it was released. What ends or moves a use is only for who has one: of a handle that nobody
+// uses it panics.
 //
 // Whoever keeps a Handle keeps its Buffer too: the safety net finds a buffer that nobody can reach, and handles do not reach
 // it.
@@ -37,6 +38,9 @@ func (b *Buffer) NewHandle() (Handle, error) {
 
 // IntoHandle turns the caller's hold into a handle: the number of holders stays. On an error the caller still has its hold.
 func (b *Buffer) IntoHandle() (Handle, error) {
+	if b.Holders() == 0 {
+		return Handle{}, fmt.Errorf("memory: handle on a buffer that nobody holds: %w", ErrReleased)
+	}
 	r, err := takeRecord()
 	if err != nil {
 		return Handle{}, err

@@ -122,8 +122,11 @@ func reserveOrCollect(bytes int, p Purpose) (reservation, error) {
 
 // CollectUntil lets the collector find dropped buffers until enough says so, or a moment has passed: cleanups run on
 // goroutines of the runtime's after the collection. It is for sources of memory that are at their limit, and does nothing if
-// a limit has led to a collection within the last second.
+// a limit has led to a collection within the last second, or without a function to ask.
 func CollectUntil(enough func() bool) {
+	if enough == nil {
+		return
+	}
 	now, last := time.Now().UnixNano(), lastCollect.Load()
 	if now-last < int64(collectEvery) || !lastCollect.CompareAndSwap(last, now) {
 		return

@@ -95,6 +95,9 @@ func Live() []BufferInfo {
 
 // Info describes the buffer.
 func (b *Buffer) Info() BufferInfo {
+	if b.none() {
+		return BufferInfo{Purpose: noPurpose}
+	}
 	info, _ := b.s.info()
 	return info
 }

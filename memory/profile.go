@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -23,6 +24,9 @@ func SetProfiling(on bool) (old bool) { return profiling.Swap(on) }
 //
 //	http.HandleFunc("/debug/pprof/tenure", func(w http.ResponseWriter, _ *http.Request) { memory.WriteProfile(w) })
 func WriteProfile(w io.Writer) error {
+	if w == nil {
+		return fmt.Errorf("memory: profile: got no writer, want one: %w", os.ErrInvalid)
+	}
 	type sample struct {
 		stack          []uintptr
 		purpose        Purpose

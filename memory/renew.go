@@ -25,6 +25,9 @@ func AdoptRenewable(data []byte, flags Flags, release func()) *Buffer {
 // Where that is not possible it does nothing and returns false: somebody holds the buffer, or is just letting go of it, or the
 // record behind the handle has served as many as it can tell apart.
 func (b *Buffer) Renew(ended Handle, data []byte, label string, release func()) (h Handle, ok bool) {
+	if b.none() {
+		return Handle{}, false
+	}
 	s := b.s
 	if s.renewal == nil || len(data) != s.size || !s.claim(ended) {
 		return Handle{}, false

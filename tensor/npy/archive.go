@@ -17,7 +17,7 @@ import (
 // suffix is what numpy puts behind the names of arrays in a .npz file.
 const suffix = ".npy"
 
-// Archive is an open .npz file. Its Read may be called from any goroutine.
+// Archive is an open .npz file. Its Read may be called from any goroutine. The zero Archive has no arrays.
 type Archive struct {
 	names []string
 	files map[string]*zip.File
@@ -49,6 +49,9 @@ func openFile(f *os.File) (*Archive, error) {
 // NewArchive reads the directory of a .npz file of the given size. r stays the caller's and must work as long as the archive
 // is read. Entries whose names do not end in .npy are no arrays and left out.
 func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
+	if r == nil {
+		return nil, fmt.Errorf("npy: read: got no reader, want one: %w", os.ErrInvalid)
+	}
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, wrapSource(err)
@@ -75,10 +78,20 @@ func NewArchive(r io.ReaderAt, size int64) (*Archive, error) {
 }
 
 // Names returns the names of the arrays, without .npy, in the order of the file.
-func (a *Archive) Names() []string { return slices.Clone(a.names) }
+func (a *Archive) Names() []string {
+	if a == nil {
+		return nil
+	}
+	return slices.Clone(a.names)
+}
+
+var errNoArchive = fmt.Errorf("npy: got no archive, want one: %w", os.ErrInvalid)
 
 // Read reads one array. The caller owns the tensor.
 func (a *Archive) Read(name string) (*tensor.Tensor, error) {
+	if a == nil {
+		return nil, errNoArchive
+	}
 	f := a.files[name]
 	if f == nil {
 		return nil, fmt.Errorf("npy: got name %q, want one of %q: %w", name, a.names, os.ErrNotExist)
@@ -108,6 +121,9 @@ type Entry struct {
 
 // ReadAll reads all arrays in the order of the file. The caller owns the tensors; on an error there are none.
 func (a *Archive) ReadAll() ([]Entry, error) {
+	if a == nil {
+		return nil, errNoArchive
+	}
 	entries := make([]Entry, 0, len(a.names))
 	for _, name := range a.names {
 		x, err := a.Read(name)
@@ -124,7 +140,10 @@ func (a *Archive) ReadAll() ([]Entry, error) {
 
 // Close closes the file that OpenArchive opened. Reads after it fail.
 func (a *Archive) Close() error {
-	if a.file == nil {
+	switch {
+	case a == nil:
+		return errNoArchive
+	case a.file == nil:
 		return nil
 	}
 	return a.file.Close()
@@ -146,6 +165,9 @@ func ReadArchive(path string) ([]Entry, error) {
 // WriteArchive writes a .npz file with the entries in their order, not compressed, as numpy.savez does. The same entries
 // give the same bytes.
 func WriteArchive(w io.Writer, entries ...Entry) error {
+	if w == nil {
+		return errNoWriter
+	}
 	z := zip.NewWriter(w)
 	seen := map[string]bool{}
 	for _, e := range entries {

@@ -13,7 +13,12 @@ import (
 )
 
 // Read reads one array and leaves r behind its last byte. The caller owns the tensor.
-func Read(r io.Reader) (*tensor.Tensor, error) { return read(r, unknown) }
+func Read(r io.Reader) (*tensor.Tensor, error) {
+	if r == nil {
+		return nil, fmt.Errorf("npy: read: got no reader, want one: %w", os.ErrInvalid)
+	}
+	return read(r, unknown)
+}
 
 // ReadFile reads a file that holds one array and nothing else. The caller owns the tensor.
 func ReadFile(path string) (*tensor.Tensor, error) {

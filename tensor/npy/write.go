@@ -3,6 +3,7 @@ package npy
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"unsafe"
 
@@ -11,7 +12,10 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Write writes x as one array.
+var errNoWriter = fmt.Errorf("npy: write: got no writer, want one: %w", os.ErrInvalid)
+
+// Write writes x as one array. A type that numpy lacks is widened to one that holds its values; where there is none it is
+// [tensor.ErrDType].
 func Write(w io.Writer, x *tensor.Tensor) error {
 	if x == nil {
 		return fmt.Errorf("npy: write: got %w", tensor.ErrNoTensor)
@@ -59,10 +63,13 @@ func writeWidened(w io.Writer, x *tensor.Tensor) error {
 		data := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 4*len(values))
 		return write(w, descr, x.Shape().Sizes(), data)
 	}
-	return fmt.Errorf("npy: write: got elements of %s, want a type that numpy has or a float or integer: %w", dt, tensor.ErrUnsupported)
+	return fmt.Errorf("npy: write: got elements of %s, want a type that numpy has or a float or integer: %w", dt, tensor.ErrDType)
 }
 
 func write(w io.Writer, descr string, dims []int, data []byte) error {
+	if w == nil {
+		return errNoWriter
+	}
 	h := header{descr: descr, dims: slices.Clone(dims)}
 	for _, part := range [][]byte{h.bytes(), data} {
 		if _, err := w.Write(part); err != nil {

@@ -13,6 +13,7 @@ import (
 )
 
 // File is an open file. It holds the mapping until Close; tensors hold it too.
+// A nil or zero File is one that is closed.
 type File struct {
 	buf      *memory.Buffer
 	data     int // where the data begins
@@ -54,15 +55,38 @@ func newFile(buf *memory.Buffer) (*File, error) {
 }
 
 // Tensors describes the tensors of the file, in the order of their bytes.
-func (f *File) Tensors() []Info { return slices.Clone(f.infos) }
+func (f *File) Tensors() []Info {
+	if f == nil {
+		return nil
+	}
+	return slices.Clone(f.infos)
+}
 
 // Metadata returns the text that the file carries, nil for none.
-func (f *File) Metadata() map[string]string { return maps.Clone(f.metadata) }
+func (f *File) Metadata() map[string]string {
+	if f == nil {
+		return nil
+	}
+	return maps.Clone(f.metadata)
+}
+
+// hold takes a hold on the mapping, which is gone once the file is closed and
+// its tensors are released.
+func (f *File) hold() error {
+	if f == nil || f.buf == nil || f.buf.Retain() != nil {
+		return fmt.Errorf("the file is closed: %w", tensor.ErrReleased)
+	}
+	return nil
+}
 
 // Tensor returns a tensor of the file, over the file's bytes where they are
 // aligned for its elements. It is read-only, holds the mapping, and is the
 // caller's to release.
 func (f *File) Tensor(name string) (*tensor.Tensor, error) {
+	if err := f.hold(); err != nil {
+		return nil, fmt.Errorf("safetensors: tensor %q: %w", name, err)
+	}
+	defer f.buf.Release()
 	at, ok := f.byName[name]
 	if !ok {
 		return nil, fmt.Errorf("safetensors: got no tensor %q among the %d of the file: %w", name, len(f.infos), ErrName)
@@ -101,6 +125,9 @@ func isAligned(data []byte, dt dtype.DType) bool {
 
 // Close gives up the file's own hold on the mapping; tensors keep theirs.
 func (f *File) Close() error {
+	if f == nil || f.buf == nil {
+		return fmt.Errorf("safetensors: close: got no file: %w", tensor.ErrReleased)
+	}
 	if err := f.buf.Release(); err != nil {
 		return fmt.Errorf("safetensors: close: %w", err)
 	}

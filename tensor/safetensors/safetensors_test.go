@@ -310,7 +310,7 @@ func TestWriteRefuses(t *testing.T) {
 		{ErrName, []Entry{{"__metadata__", x}}},
 		{ErrName, []Entry{{"\xff", x}}},
 		{tensor.ErrNoTensor, []Entry{{"x", nil}}},
-		{tensor.ErrUnsupported, []Entry{{"c", c}}},
+		{tensor.ErrDType, []Entry{{"c", c}}},
 	} {
 		var out bytes.Buffer
 		if err := Write(&out, nil, k.entries...); !errors.Is(err, k.kind) || out.Len() > 0 {
@@ -364,4 +364,31 @@ func FuzzParse(f *testing.F) {
 			y.Release()
 		}
 	})
+}
+
+// A file that was closed says so, once its last tensor is released: its bytes are gone.
+func TestClosed(t *testing.T) {
+	memorytest.Check(t)
+	f, err := Parse(file(`{"y":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := f.Tensor("y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := y.Release(); err != nil {
+		t.Fatal(err)
+	}
+	for what, f := range map[string]*File{"closed": f, "zero": {}, "nil": nil} {
+		if _, err := f.Tensor("y"); !errors.Is(err, tensor.ErrReleased) {
+			t.Errorf("tensor of a %s file: got %v, want ErrReleased", what, err)
+		}
+		if err := f.Close(); !errors.Is(err, tensor.ErrReleased) {
+			t.Errorf("close of a %s file: got %v, want ErrReleased", what, err)
+		}
+	}
 }

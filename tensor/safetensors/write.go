@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"unicode/utf8"
 
@@ -35,8 +36,12 @@ var names = func() map[dtype.DType]string {
 	return m
 }()
 
-// Write writes the tensors as one file. metadata may be nil.
+// Write writes the tensors as one file. metadata may be nil. An element type that
+// the format lacks is [tensor.ErrDType].
 func Write(w io.Writer, metadata map[string]string, entries ...Entry) error {
+	if w == nil {
+		return fmt.Errorf("safetensors: write: got no writer, want one: %w", os.ErrInvalid)
+	}
 	entries = slices.Clone(entries)
 	for _, e := range entries {
 		if err := e.check(); err != nil {
@@ -87,7 +92,7 @@ func (e Entry) check() error {
 	case e.Tensor == nil:
 		return fmt.Errorf("safetensors: write: %q: got %w", e.Name, tensor.ErrNoTensor)
 	case names[e.Tensor.DType()] == "":
-		return fmt.Errorf("safetensors: write: %q: got elements of %s, want a type that the format has: %w", e.Name, e.Tensor.DType(), tensor.ErrUnsupported)
+		return fmt.Errorf("safetensors: write: %q: got elements of %s, want a type that the format has: %w", e.Name, e.Tensor.DType(), tensor.ErrDType)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -20,6 +21,8 @@ import (
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
+	"github.com/tenure-go/tenure/tensor/npy"
+	"github.com/tenure-go/tenure/tensor/safetensors"
 )
 
 const (
@@ -58,6 +61,11 @@ func live() []any {
 	s := ok(m.NewSession())
 	closed := ok(m.NewSession())
 	_ = closed.Close()
+	var file, archive bytes.Buffer
+	_ = ok(0, safetensors.Write(&file, nil, safetensors.Entry{Name: "x", Tensor: x}))
+	_ = ok(0, npy.WriteArchive(&archive, npy.Entry{Name: "x", Tensor: x}))
+	shut := ok(safetensors.Parse(file.Bytes()))
+	_ = shut.Close()
 
 	offer[context.Context](context.Background())
 	offer[tensor.Operand]((*tensor.Tensor)(nil), &tensor.Tensor{}, tensor.Donated{}, tensor.Reused{}, gone, over, x)
@@ -70,6 +78,10 @@ func live() []any {
 	offer(dtype.F32, dtype.I4, dtype.DType(255))
 	offer("x", "\x00")
 	offer[io.Writer](io.Discard)
+	offer[io.Reader](bytes.NewReader(nil))
+	offer[io.ReaderAt](bytes.NewReader(nil))
+	offer(npy.Entry{Name: "x"}, npy.Entry{Name: "x", Tensor: x})
+	offer(safetensors.Entry{Name: "x"}, safetensors.Entry{Name: "x", Tensor: over})
 	offer([]int{-1}, []int{math.MaxInt, math.MaxInt}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
 	offer([]byte{1, 2, 3})
 	name := m.Inputs()[0].Name
@@ -78,7 +90,8 @@ func live() []any {
 	offer(tenure.Into(m.Outputs()[0].Name, nil), tenure.Into(m.Outputs()[0].Name, &tensor.Tensor{}), tenure.Into("x", gone), tenure.Watch(nil))
 	offer(tenure.WithOutputsFrom(nil), tenure.WithThreads(-1))
 	return []any{x, gone, over, open, shape.RowMajor(open), m, s, closed, tenure.Outputs{"y": x, "n": nil}, lost,
-		ok(memory.NewArena(1<<20, memory.IO)), eager.NewScope(nil), eager.Op("relu"), eager.Op("none"), tensor.NewOperation("o")}
+		ok(memory.NewArena(1<<20, memory.IO)), eager.NewScope(nil), eager.Op("relu"), eager.Op("none"), tensor.NewOperation("o"),
+		ok(safetensors.Parse(file.Bytes())), shut, ok(npy.NewArchive(bytes.NewReader(archive.Bytes()), int64(archive.Len())))}
 }
 
 func main() {
