@@ -164,8 +164,10 @@ func TestEveryFieldIsProved(t *testing.T) {
 			t.Errorf("field %s: no plan has it filled", field)
 		}
 	}
+	// Which weights are packed, and into how many bytes, depends on the processor.
+	even := slices.ContainsFunc(d.Packed, func(p plan.Packed) bool { return p.Bytes == p.Spared })
 	for field := range notProved {
-		if !accepted[field] {
+		if !accepted[field] && (field != "packed" || even) {
 			t.Errorf("field %s: every change is found, want it off the list of what is not proved", field)
 		}
 	}

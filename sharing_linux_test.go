@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -195,7 +197,10 @@ func startWorker(t *testing.T, path string, env ...string) *worker {
 		t.Fatal(err)
 	}
 	w.out = bufio.NewScanner(out)
-	if err := w.cmd.Start(); err != nil {
+	err = w.cmd.Start()
+	if errors.Is(err, syscall.ENOEXEC) {
+		t.Skipf("an emulated process cannot start another: %v", err)
+	} else if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.kill)
