@@ -21,7 +21,7 @@ type shared struct {
 }
 
 // countDescriptors shares n tensors at once, of 4 KiB each, and looks at owners and consumers in Go and, if there is one, in
-// Python. No other path may be set up yet.
+// Python.
 func countDescriptors(ctx context.Context, self, python string, n int) ([]shared, error) {
 	all, err := ownInGo(ctx, exec.CommandContext(ctx, self, consumeHold), "Go", n)
 	if err != nil || python == "" {
@@ -42,7 +42,7 @@ func ownInGo(ctx context.Context, cmd *exec.Cmd, language string, n int) ([]shar
 		return nil, err
 	}
 	defer owner.Close()
-	socketsBefore, arenasBefore, err := descriptors(os.Getpid())
+	before, err := descriptors(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +60,12 @@ func ownInGo(ctx context.Context, cmd *exec.Cmd, language string, n int) ([]shar
 	if err != nil {
 		return nil, err
 	}
-	sockets, arenas, err := descriptors(os.Getpid())
+	ours, err := countOpen("Go owner", os.Getpid(), before)
 	if err != nil {
 		return nil, err
 	}
-	ours := shared{"Go owner", sockets - socketsBefore, arenas - arenasBefore}
-	sockets, arenas, err = descriptors(h.cmd.Process.Pid)
-	return []shared{ours, {language + " consumer", sockets, arenas}}, errors.Join(err, h.in.Close(), h.cmd.Wait())
+	theirs, err := countOpen(language+" consumer", h.cmd.Process.Pid, nil)
+	return []shared{ours, theirs}, errors.Join(err, h.in.Close(), h.cmd.Wait())
 }
 
 // ownInPython looks at an owner in Python that has a consumer of its own.
@@ -87,7 +86,6 @@ func ownInPython(ctx context.Context, python string, n int) (s shared, err error
 	if err := readHeld(bufio.NewReader(out)); err != nil {
 		return s, err
 	}
-	s.who = "Python owner"
-	s.sockets, s.arenas, err = descriptors(cmd.Process.Pid)
+	s, err = countOpen("Python owner", cmd.Process.Pid, nil)
 	return s, errors.Join(err, in.Close(), cmd.Wait())
 }

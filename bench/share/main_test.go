@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tenure-go/tenure/share"
 )
 
 // The test binary plays the consumers.
@@ -137,6 +139,32 @@ func TestDescriptorsAndDeaths(t *testing.T) {
 			t.Errorf("got %+v, want times", d)
 		}
 	}
+}
+
+// TestCountOpen: what is closed in between does not count, and neither does what is open all the time.
+func TestCountOpen(t *testing.T) {
+	skipElsewhere(t)
+	going, _ := socketPair(t), socketPair(t)
+	before, err := descriptors(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	going.Close()
+	socketPair(t)
+	if got, err := countOpen("this process", os.Getpid(), before); got != (shared{"this process", 1, 0}) || err != nil {
+		t.Errorf("got %v, %v, want the socket that was opened since", got, err)
+	}
+}
+
+// socketPair returns an end of a connection whose other end is closed.
+func socketPair(t *testing.T) *os.File {
+	a, b, err := share.Pair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	b.Close()
+	return a
 }
 
 func TestMemoryIsSeen(t *testing.T) {

@@ -88,21 +88,41 @@ func mapsOf(pids []int) (map[string]bool, error) {
 	return all, nil
 }
 
-// descriptors counts a process's sockets and its files of shared memory.
-func descriptors(pid int) (sockets, arenas int, err error) {
+// descriptors counts a process's descriptors of sockets and of files of shared memory, by what the kernel calls each of these: no
+// two have one name.
+func descriptors(pid int) (open map[string]int, err error) {
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
+	open = map[string]int{}
 	for _, link := range links {
 		to, err := os.Readlink(link)
-		switch {
-		case err != nil: // it was closed meanwhile
-		case strings.HasPrefix(to, "socket:"):
-			sockets++
-		case strings.HasPrefix(to, "/memfd:tenure"):
-			arenas++
+		if err == nil && (strings.HasPrefix(to, socketName) || strings.HasPrefix(to, arenaName)) { // else it was closed meanwhile
+			open[to]++
 		}
 	}
-	return sockets, arenas, nil
+	return open, nil
+}
+
+const (
+	socketName = "socket:"
+	arenaName  = "/memfd:tenure"
+)
+
+// countOpen counts the descriptors of what a process has open now and had not before. A difference of two numbers would be wrong
+// where the connection of another path, which is over, is only being closed.
+func countOpen(who string, pid int, before map[string]int) (shared, error) {
+	s := shared{who: who}
+	open, err := descriptors(pid)
+	for name, n := range open {
+		switch {
+		case before[name] > 0:
+		case strings.HasPrefix(name, socketName):
+			s.sockets += n
+		default:
+			s.arenas += n
+		}
+	}
+	return s, err
 }
