@@ -45,7 +45,7 @@ type Peer struct {
 	queue   []queued
 	queued  int // bytes, but for releases: those are as many as this end's credits at most
 	outRoom reserve
-	unsaid  atomic.Int32 // releases in the queue
+	unsaid  atomic.Int32 // releases in the queue that the other end cannot have heard of
 	revoke  revocation   // of offers in the queue, which whoever sends it is to take out
 	endSent bool         // no offer may follow
 	shut    bool

@@ -10,10 +10,19 @@ import (
 // queued is a packet that waits for the other end to read.
 type queued struct {
 	packet []byte
-	fd     int // a descriptor of the queue's own, -1 for none
+	fd     int  // a descriptor of the queue's own, -1 for none
+	going  bool // is being sent: the other end may have it at any moment
 }
 
 func (q *queued) kind() kind { return kind(q.packet[0]) }
+
+// unsaid is how many releases in it the other end cannot have heard of.
+func (q *queued) unsaid() int32 {
+	if q.going || q.kind() != kindRelease {
+		return 0
+	}
+	return int32(le.Uint16(q.packet[2:]))
+}
 
 // post sends a message without blocking. An error means that the connection is over.
 func (p *Peer) post(h header, body func([]byte) []byte) error { return p.postWith(h, body, -1) }
@@ -109,6 +118,8 @@ func (p *Peer) flush() {
 	for left := true; left; {
 		p.outMu.Lock()
 		q := p.queue[0]
+		p.unsaid.Add(-q.unsaid()) // before the other end can use the credit
+		p.queue[0].going = true
 		p.outMu.Unlock()
 		err := p.s.send(q.packet, q.fd, true)
 		p.outMu.Lock()
@@ -182,9 +193,8 @@ func (p *Peer) takeRevoked() (serials []uint64) {
 func (p *Peer) unqueue(n int) {
 	for _, q := range p.queue[:n] {
 		closeDescriptor(q.fd)
-		if q.kind() == kindRelease {
-			p.unsaid.Add(-int32(le.Uint16(q.packet[2:])))
-		} else {
+		p.unsaid.Add(-q.unsaid())
+		if q.kind() != kindRelease {
 			p.queued -= len(q.packet)
 		}
 	}

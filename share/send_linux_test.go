@@ -1,6 +1,8 @@
 package share
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -106,4 +108,80 @@ func TestOffersOverUnsaidReleases(t *testing.T) {
 		mustRelease(t, r.Tensor)
 	}
 	unix.Shutdown(socket, unix.SHUT_RDWR)
+}
+
+// TestOfferOverAReleaseThatIsBeingSent: the owner uses a credit as soon as it has read the release, which may be before this end
+// knows that the packet has gone.
+func TestOfferOverAReleaseThatIsBeingSent(t *testing.T) {
+	skipElsewhere(t)
+	checkDescriptors(t)
+	memorytest.Check(t)
+	checkLedger(t)
+	const n = 2000
+	o := ok(NewOwner(WithCredits(n, 1<<40)))(t)
+	defer o.Close()
+	p, socket := bareEnd(t, o)
+	if !announceTo(t, socket, 7, foreign(t, "quick", 4096)) {
+		t.Fatal("the arena was refused")
+	}
+	if err := p.s.raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, 1) }); err != nil {
+		t.Fatal(err)
+	}
+	x := build(t, o, 10)
+	defer mustRelease(t, x)
+	m := offer{arena: 7, bytes: 40, dt: x.DType(), layout: x.Layout()}
+	sent := make(chan error, 1)
+	go func() { sent <- manyOffers(socket, m, n) }()
+	var r Received
+	for range n {
+		if err := p.ReceiveInto(t.Context(), &r); err != nil {
+			t.Fatal(err)
+		}
+		mustRelease(t, r.Tensor)
+	}
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	late := 0
+	untilTrue(t, "the first packet is being sent", func() bool {
+		p.outMu.Lock()
+		defer p.outMu.Unlock()
+		return len(p.queue) > 1 && p.queue[0].going
+	})
+	p.outMu.Lock() // so that nothing is noted of what goes from here on
+	for _, q := range p.queue[1:] {
+		late += int(le.Uint16(q.packet[2:]))
+	}
+	held, err := useCredit(p, socket, m, n-late)
+	p.outMu.Unlock()
+	if err != nil {
+		t.Errorf("an offer for each release that was read: %v", err)
+	}
+	for _, r := range held {
+		mustRelease(t, r.Tensor)
+	}
+	unix.Shutdown(socket, unix.SHUT_RDWR)
+}
+
+// useCredit reads n releases, makes as many offers, and returns what arrives of them.
+func useCredit(p *Peer, socket int, m offer, n int) (held []*Received, err error) {
+	buf := make([]byte, maxPacket)
+	for heard := 0; heard < n; {
+		k, err := unix.Read(socket, buf)
+		if err != nil || k == 0 || kind(buf[0]) != kindRelease {
+			return nil, fmt.Errorf("got %d bytes and %w, want RELEASE", k, err)
+		}
+		heard += (k - headBytes) / 8
+	}
+	if err := manyOffers(socket, m, n); err != nil {
+		return nil, err
+	}
+	for range n {
+		r, err := p.Receive(context.Background())
+		if err != nil {
+			return held, err
+		}
+		held = append(held, r)
+	}
+	return held, nil
 }
