@@ -129,7 +129,8 @@ func WithPlans(n int) SessionOption { return func(o *sessionOptions) { o.plans =
 // There each output of 2 MiB or more gets fresh pages from the system, which can
 // cost more than the run; from a [memory.Arena] it gets those of an output that
 // was released before. Outputs that come back in a donated input's bytes, or
-// that are given with [Into], take none.
+// that are given with [Into], take none; those whose size depends on data take
+// memory of the process.
 func WithOutputsFrom(src memory.Source) SessionOption {
 	return func(o *sessionOptions) {
 		if o.outputs = src; src == nil {
