@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/tensor"
@@ -154,7 +156,7 @@ func TestIntoOthers(t *testing.T) {
 		into []tenure.RunOption
 		want error
 	}{
-		"a donated input":             {tenure.Inputs{"state": state.Donate(), "x": x}, []tenure.RunOption{tenure.Into("next", state)}, tenure.ErrUnsupported},
+		"a donated input":             {tenure.Inputs{"state": state.Donate(), "x": x}, []tenure.RunOption{tenure.Into("next", state)}, tenure.ErrNotReusable},
 		"an input that is reused":     {tenure.Inputs{"state": x, "x": state.Reuse()}, []tenure.RunOption{tenure.Into("next", state)}, nil},
 		"twice":                       {tenure.Inputs{"state": x, "x": x}, []tenure.RunOption{tenure.Into("next", state), tenure.Into("next", state)}, tenure.ErrInput},
 		"a tensor that is transposed": {tenure.Inputs{"state": x, "x": x}, []tenure.RunOption{tenure.Into("next", turned)}, tenure.ErrLayout},
@@ -168,6 +170,38 @@ func TestIntoOthers(t *testing.T) {
 		if got := values(t, state)[2]; got != 2.0/8 {
 			t.Errorf("%s: got %v in the tensor, want it intact", name, got)
 		}
+	}
+}
+
+// TestIntoReused gives an input up to be reused, and its output other bytes:
+// that one is written, and the input is only given up.
+func TestIntoReused(t *testing.T) {
+	memorytest.Check(t)
+	s := session(t, load(t, "testdata/state.onnx"))
+	x, y := of(t, ramp(64*64), 64, 64), of(t, ramp(64*64), 64, 64)
+	state, kept := of(t, ramp(64*64), 64, 64), of(t, ramp(64*64), 64, 64)
+	want := run(t, s, tenure.Inputs{"state": kept, "x": x})
+	defer want.Release()
+	for range 2 { // with the plan made, and found
+		given, err := state.Copy(memory.IO)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := s.Run(context.Background(), tenure.Inputs{"state": given.Reuse(), "x": x}, tenure.Into("next", y))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Release()
+		if given.Alive() {
+			t.Error("the input that was given up is alive")
+		}
+		if got, want := values(t, y), values(t, want["next"]); !slices.Equal(got, want) {
+			t.Errorf("got %v ..., want %v ...", got[:4], want[:4])
+		}
+	}
+	_, err := s.Run(context.Background(), tenure.Inputs{"state": state, "x": x}, tenure.Into("next", state))
+	if !errors.Is(err, tenure.ErrShared) || !strings.Contains(err.Error(), `input "state" of the same run`) {
+		t.Errorf("into an input: got %v, want ErrShared with its name", err)
 	}
 }
 

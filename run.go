@@ -73,14 +73,14 @@ func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (out Ou
 	defer s.running.Done()
 	r := &running{session: s}
 	defer func() { out, err = r.end(err) }()
-	if err := r.begin(ctx, in); err != nil {
-		return nil, err
-	}
 	for i, f := range opts {
 		if f == nil {
 			return nil, nilOption("run", i)
 		}
 		f(&r.opts)
+	}
+	if err := r.begin(ctx, in); err != nil {
+		return nil, err
 	}
 	return nil, r.run(ctx)
 }
@@ -216,17 +216,38 @@ func (r *running) prepare(ctx context.Context) error {
 		r.inputs[i], _ = r.taken.Bytes(i)
 		r.donated[i] = r.operands[i].Semantics() != tensor.AlwaysCopy && r.taken.InPlace(i)
 	}
-	exe, err := r.session.executable(ctx, target{types: types, donated: r.donated, value: func(i int) []byte { return r.inputs[i] }})
-	if err != nil {
-		return fmt.Errorf("run: %w", err)
+	var err error
+	for {
+		r.exe, err = r.session.executable(ctx, target{types: types, donated: r.donated, value: func(i int) []byte { return r.inputs[i] }})
+		if err != nil {
+			return fmt.Errorf("run: %w", err)
+		}
+		if !r.spareReused() {
+			break
+		}
 	}
-	r.exe = exe
+	exe := r.exe
 	for i, o := range r.operands {
 		if o.Semantics() == tensor.DonateInput && !exe.TakesInput(i) {
 			return fmt.Errorf("run: input %q is donated, but %s: %w", m.inputs[i].Name, exe.WhyNotTaken(i), ErrNotReusable)
 		}
 	}
 	return nil
+}
+
+// spareReused keeps the bytes of an input to reuse from an output that the
+// caller has other bytes for, which takes another plan.
+func (r *running) spareReused() (any bool) {
+	for _, into := range r.opts.into { // most runs have none
+		o := r.session.model.output(into.name)
+		if o < 0 {
+			continue // prepareOutputs says so
+		}
+		if i := r.exe.OutputInInput(o); i >= 0 && r.operands[i].Semantics() == tensor.ReuseInput {
+			r.donated[i], any = false, true
+		}
+	}
+	return any
 }
 
 // takes returns an error for a value of another element type, and for bytes
@@ -313,6 +334,11 @@ func (r *running) complete(i int) (err error) {
 	return errors.Join(err, buf.Release()) // the tensor holds it
 }
 
+// output returns the place of an output, -1 for a name that the model has not.
+func (m *Model) output(name string) int {
+	return slices.IndexFunc(m.outputs, func(info Info) bool { return info.Name == name })
+}
+
 // prepareOutputs takes the buffers of the outputs: those given with Into, new
 // ones for the rest.
 func (r *running) prepareOutputs() error {
@@ -322,7 +348,7 @@ func (r *running) prepareOutputs() error {
 		r.outputs[i].input = r.exe.OutputInInput(i)
 	}
 	for _, into := range r.opts.into {
-		i := slices.IndexFunc(r.session.model.outputs, func(info Info) bool { return info.Name == into.name })
+		i := r.session.model.output(into.name)
 		if i < 0 {
 			return fmt.Errorf("run: Into(%q): want one of the model's outputs %s: %w", into.name, names(r.session.model.outputs), ErrInput)
 		}
@@ -362,7 +388,7 @@ func (r *running) lend(i int, into intoOption, want op.Type) error {
 	case !want.IsStatic():
 		return fmt.Errorf("the size of the output, %s, depends on data and is known when it is computed: %w", want, ErrUnsupported)
 	case o.input >= 0:
-		return fmt.Errorf("the output comes back in the bytes of the donated input %q: %w", r.session.model.inputs[o.input].Name, ErrUnsupported)
+		return fmt.Errorf("the output comes back in the bytes of the donated input %q, want that borrowed or reused: %w", r.session.model.inputs[o.input].Name, ErrNotReusable)
 	}
 	if got := (op.Type{DType: into.t.DType(), Shape: into.t.Shape()}); got != want {
 		kind := ErrShape
@@ -376,10 +402,26 @@ func (r *running) lend(i int, into intoOption, want op.Type) error {
 	}
 	var err error
 	if o.bytes, err = into.t.Lock(); err != nil {
-		return err
+		return r.refusedInto(into.t, err)
 	}
 	o.t, o.lent = into.t, true
 	return nil
+}
+
+// refusedInto says where else in the same run a tensor is that cannot take an
+// output.
+func (r *running) refusedInto(t *tensor.Tensor, err error) error {
+	for i := range r.operands {
+		if r.taken.Tensor(i) == t {
+			return fmt.Errorf("it is input %q of the same run: %w", r.session.model.inputs[i].Name, err)
+		}
+	}
+	for i := range r.outputs {
+		if r.outputs[i].t == t {
+			return fmt.Errorf("it takes output %q of the same run: %w", r.session.model.outputs[i].Name, err)
+		}
+	}
+	return err
 }
 
 // results ends the inputs that were given up and hands the outputs over.

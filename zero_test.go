@@ -14,7 +14,7 @@ import (
 )
 
 // zeroPackages are those whose every function and method must bear every value.
-var zeroPackages = []string{"tenure", "tensor", "eager", "shape", "memory", "dtype", "dlpack", "tensor/npy", "tensor/safetensors"}
+var zeroPackages = []string{"tenure", "tensor", "eager", "shape", "memory", "dtype", "dlpack", "tensor/npy", "tensor/safetensors", "share"}
 
 // zeroPanics may panic, and say so.
 var zeroPanics = map[string]string{

@@ -59,6 +59,9 @@ func (o *Owner) Alloc(bytes int) (*memory.Buffer, error) {
 	if bytes < 0 || bytes > math.MaxInt-hugePage {
 		return nil, fmt.Errorf("share: allocate: got %d bytes, want 0 to %d", bytes, math.MaxInt-hugePage)
 	}
+	if o.none() {
+		return nil, fmt.Errorf("share: allocate %d bytes: %w", bytes, errNoOwner)
+	}
 	b, err := o.take(bytes)
 	if err == nil && b == nil {
 		b, err = o.takeNew(bytes)

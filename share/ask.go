@@ -36,6 +36,12 @@ const maxState = 64 << 20
 
 // question sends a question and waits for its answer.
 func (p *Peer) question(ctx context.Context, k kind, body func([]byte) []byte) (reply, error) {
+	if p.none() {
+		return reply{}, errNoPeer
+	}
+	if ctx == nil {
+		return reply{}, errNilContext
+	}
 	select {
 	case p.asking <- struct{}{}:
 	case <-p.over:
@@ -276,6 +282,9 @@ func (o *Owner) Publish(name string, x *tensor.Tensor) error {
 	if len(name) < 1 || len(name) > maxName || !utf8.ValidString(name) {
 		return fmt.Errorf("share publish: got the name %q, want 1 to %d bytes of UTF-8", name, maxName)
 	}
+	if o.none() {
+		return fmt.Errorf("share publish %q: %w", name, errNoOwner)
+	}
 	mine, err := o.inArena(x)
 	if err != nil {
 		return fmt.Errorf("share publish %q: %w", name, err)
@@ -318,6 +327,9 @@ func (o *Owner) inArena(x *tensor.Tensor) (*tensor.Tensor, error) {
 
 // Withdraw ends what Publish began, and reports whether the name was there. Who got the tensor keeps it.
 func (o *Owner) Withdraw(name string) bool {
+	if o.none() {
+		return false
+	}
 	o.mu.Lock()
 	x := o.names[name]
 	delete(o.names, name)
@@ -384,6 +396,9 @@ func (p *Peer) Get(ctx context.Context, name string) (*Received, error) {
 // this one has released it. It counts against this peer's credits until it is claimed or cancelled, and ends with this
 // process. A tensor that came inside the message has no ticket: offer it on.
 func (r *Received) Ticket(ctx context.Context) (Ticket, error) {
+	if r == nil || r.Tensor == nil {
+		return Ticket{}, fmt.Errorf("share ticket: got %w", tensor.ErrNoTensor)
+	}
 	if r.serial == 0 {
 		return Ticket{}, fmt.Errorf("share ticket: the tensor came inside the message, its bytes are this process's own: %w", tensor.ErrUnsupported)
 	}
@@ -407,6 +422,9 @@ func (p *Peer) Claim(ctx context.Context, t Ticket) (*Received, error) {
 
 // Cancel ends a ticket that nobody has claimed.
 func (p *Peer) Cancel(t Ticket) {
+	if p.none() {
+		return
+	}
 	p.reply(header{kind: kindCancel}, func(b []byte) []byte { return append(b, t[:]...) })
 }
 

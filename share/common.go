@@ -29,6 +29,9 @@ func (k Key) String() string { return hex.EncodeToString(k[:]) }
 // Sockets and locks lie in a folder of the user's own, see [InDir]; one that others may enter is refused. Linux only: elsewhere
 // the error matches errors.ErrUnsupported.
 func Common(ctx context.Context, key Key, size int, label string, fill func(dst []byte) error, opts ...Option) (b *memory.Buffer, made bool, err error) {
+	if ctx == nil {
+		return nil, false, fmt.Errorf("share: common bytes %.8s (%s): %w", key, label, errNilContext)
+	}
 	if size <= 0 {
 		return nil, false, fmt.Errorf("share: common bytes %.8s (%s): got size %d, want at least 1", key, label, size)
 	}
@@ -68,6 +71,9 @@ type CommonHolder struct {
 // a silent holder has is not known, so those of a key are listed by themselves. Bytes that are there twice, because nobody answered
 // when they were asked for, are listed twice.
 func ListCommon(ctx context.Context, opts ...Option) ([]CommonBytes, error) {
+	if ctx == nil {
+		return nil, fmt.Errorf("share: list common bytes: %w", errNilContext)
+	}
 	list, err := listCommon(ctx, opts)
 	if err != nil {
 		return nil, fmt.Errorf("share: list common bytes: %w", err)

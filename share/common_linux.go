@@ -84,6 +84,9 @@ type copyHeld struct {
 
 // make makes the copy.
 func (c *copyHeld) make(size int, fill func([]byte) error) error {
+	if fill == nil {
+		return fmt.Errorf("got no function that fills them, want one: %w", os.ErrInvalid)
+	}
 	s, err := osmem.NewSharedPages("tenure:"+c.name, size)
 	if errors.Is(err, osmem.ErrNoMemory) {
 		err = fmt.Errorf("%w (%w)", err, memory.ErrLimit)

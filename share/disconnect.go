@@ -91,6 +91,9 @@ func (o *Owner) debtorOf(id processID) *debtor {
 // Where the kernel does not say which process the peer is (the other end of a socket pair, or a process in a namespace that this
 // one cannot see), the end of the connection counts as its death.
 func (p *Peer) Disconnect() error {
+	if p.none() {
+		return fmt.Errorf("share: disconnect: %w", errNoPeer)
+	}
 	p.disconnect(fmt.Errorf("%s was disconnected: the connection is %w", p.who(), ErrClosed))
 	return nil
 }

@@ -1,6 +1,9 @@
 package share
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // The kinds of error of this package, beside those of package tensor. Test for them with errors.Is.
 var (
@@ -20,4 +23,24 @@ var (
 	ErrCopy = errors.New("would be copied")
 
 	errArenaKind = errors.New("unknown kind of arena")
+
+	errNilContext = errors.New("got a nil context, want one (context.Background(), if nothing ends the call)")
+	errNoOwner    = fmt.Errorf("got no owner, want one of NewOwner: it is %w", ErrClosed)
+	errNoPeer     = fmt.Errorf("got no peer, want one that is connected: it is %w", ErrClosed)
 )
+
+func errNilOption(i int) error {
+	return fmt.Errorf("option %d is nil, want one of the package's", i)
+}
+
+// A nil or zero owner, peer or listener is one that is closed: none reports that.
+func (o *Owner) none() bool    { return o == nil || o.peers == nil }
+func (p *Peer) none() bool     { return p == nil || p.o == nil }
+func (l *Listener) none() bool { return l == nil || l.o == nil }
+
+// over is what Done is of a peer that there is not.
+var over = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()

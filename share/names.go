@@ -30,7 +30,10 @@ const longestPath = 107
 // resolve returns the directory of the options, checked and made.
 func resolve(opts []Option) (string, error) {
 	var p place
-	for _, o := range opts {
+	for i, o := range opts {
+		if o == nil {
+			return "", errNilOption(i)
+		}
 		o(&p)
 	}
 	if p.dir == "" {
@@ -99,6 +102,9 @@ const handshakes = 256
 // Listen makes the owner's tensors reachable under a name. It is an error that matches [ErrRefused] while another process has
 // that name.
 func (o *Owner) Listen(name string, opts ...Option) (*Listener, error) {
+	if o.none() {
+		return nil, fmt.Errorf("share listen: %w", errNoOwner)
+	}
 	l, err := o.listen(name, opts)
 	if err != nil {
 		return nil, fmt.Errorf("share listen: %w", err)
@@ -141,7 +147,12 @@ func (o *Owner) listen(name string, opts []Option) (*Listener, error) {
 }
 
 // Path returns where the socket is.
-func (l *Listener) Path() string { return l.path }
+func (l *Listener) Path() string {
+	if l.none() {
+		return ""
+	}
+	return l.path
+}
 
 func (l *Listener) serve() {
 	defer l.work.Done()
@@ -228,6 +239,12 @@ func (l *Listener) greet(n *newcomer) {
 
 // Accept returns the next peer that has dialled.
 func (l *Listener) Accept(ctx context.Context) (*Peer, error) {
+	if l.none() {
+		return nil, fmt.Errorf("share accept: got no listener: it is %w", ErrClosed)
+	}
+	if ctx == nil {
+		return nil, fmt.Errorf("share accept: %w", errNilContext)
+	}
 	select {
 	case p := <-l.ready:
 		return p, nil
@@ -240,6 +257,9 @@ func (l *Listener) Accept(ctx context.Context) (*Peer, error) {
 
 // Close gives the name up. Peers that were accepted stay.
 func (l *Listener) Close() error {
+	if l.none() {
+		return fmt.Errorf("share: close: got no listener: it is %w", ErrClosed)
+	}
 	l.once.Do(func() {
 		l.end()
 		l.o.disown(l)
@@ -253,6 +273,12 @@ func (l *Listener) Close() error {
 
 // Dial connects to the listener of a name.
 func (o *Owner) Dial(ctx context.Context, name string, opts ...Option) (*Peer, error) {
+	if o.none() {
+		return nil, fmt.Errorf("share dial: %w", errNoOwner)
+	}
+	if ctx == nil {
+		return nil, fmt.Errorf("share dial: %w", errNilContext)
+	}
 	p, err := o.dial(ctx, name, opts)
 	if err != nil {
 		return nil, fmt.Errorf("share dial: %w", err)

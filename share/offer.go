@@ -55,6 +55,9 @@ func NoWait() OfferOption {
 // Offer waits while the peer holds all that it is willing to; ctx ends the wait. That the peer has received or read anything
 // Offer does not say.
 func (p *Peer) Offer(ctx context.Context, x *tensor.Tensor, opts ...OfferOption) error {
+	if p.none() {
+		return fmt.Errorf("share offer: %w", errNoPeer)
+	}
 	return p.o.Offer(ctx, x, []*Peer{p}, opts...)
 }
 
@@ -62,8 +65,17 @@ func (p *Peer) Offer(ctx context.Context, x *tensor.Tensor, opts ...OfferOption)
 // The error joins those of all peers that did not get it.
 func (o *Owner) Offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, opts ...OfferOption) error {
 	var c offering
-	for _, option := range opts {
+	for i, option := range opts {
+		if option == nil {
+			return fmt.Errorf("share offer: %w", errNilOption(i))
+		}
 		c = option(c)
+	}
+	if o.none() {
+		return fmt.Errorf("share offer: %w", errNoOwner)
+	}
+	if ctx == nil {
+		return fmt.Errorf("share offer: %w", errNilContext)
 	}
 	if len(c.label) > maxLabel || !utf8.ValidString(c.label) {
 		return fmt.Errorf("share offer: got the label %q, want at most %d bytes of UTF-8", c.label, maxLabel)
@@ -101,6 +113,9 @@ func (o *Owner) mayOffer(x *tensor.Tensor, peers []*Peer) error {
 		return fmt.Errorf("got a tensor of rank %d, want at most %d: %w", r, maxRank, tensor.ErrUnsupported)
 	}
 	for _, p := range peers {
+		if p.none() {
+			return errNoPeer
+		}
 		if p.o != o {
 			return fmt.Errorf("got a peer of another owner: %w", ErrRefused)
 		}

@@ -106,7 +106,10 @@ func NewOwner(opts ...OwnerOption) (*Owner, error) {
 	}
 	o := &Owner{maxLeases: 1024, maxBytes: math.MaxInt64, peerLeases: math.MaxInt, peerBytes: math.MaxInt64, debtors: map[processID]*debtor{}, retired: map[*arena]struct{}{}, returned: make(chan struct{}),
 		peers: map[*Peer]struct{}{}, listeners: map[*Listener]struct{}{}, names: map[string]*tensor.Tensor{}, tickets: map[Ticket]*Peer{}}
-	for _, option := range opts {
+	for i, option := range opts {
+		if option == nil {
+			return nil, fmt.Errorf("share: new owner: %w", errNilOption(i))
+		}
 		if err := option(o); err != nil {
 			return nil, fmt.Errorf("share: new owner: %w", err)
 		}
@@ -160,6 +163,9 @@ func (o *Owner) freed(b *block) {
 // living one does at once; until then it counts against the limit. Blocks come back by themselves, when their last lease ends;
 // this is for the arenas, and for who cannot wait.
 func (o *Owner) Collect() int64 {
+	if o.none() {
+		return 0
+	}
 	o.drain()
 	memory.Reclaim()
 	o.mu.Lock()
@@ -209,6 +215,9 @@ func (o *Owner) disown(l *Listener) {
 // Close ends the owner: its names go, its listeners and peers are closed, and it makes no more tensors. What is out stays
 // good: each arena goes back when its last block does, each connection ends when neither side holds anything of the other.
 func (o *Owner) Close() error {
+	if o.none() {
+		return fmt.Errorf("share: close: %w", errNoOwner)
+	}
 	o.mu.Lock()
 	if o.closed {
 		o.mu.Unlock()

@@ -201,18 +201,36 @@ func (p *Peer) closeSocket() {
 }
 
 // Info says who the peer is.
-func (p *Peer) Info() PeerInfo { return p.info }
+func (p *Peer) Info() PeerInfo {
+	if p.none() {
+		return PeerInfo{}
+	}
+	return p.info
+}
 
 // Owner returns the owner whose arenas the peer's offers go to.
-func (p *Peer) Owner() *Owner { return p.o }
+func (p *Peer) Owner() *Owner {
+	if p.none() {
+		return nil
+	}
+	return p.o
+}
 
 // Done is closed when nothing more can be offered to the peer or come from it: it ended, it died, or Close was called.
 // Tensors that were received stay good, and so do those that wait in Receive, but for Close.
-func (p *Peer) Done() <-chan struct{} { return p.over }
+func (p *Peer) Done() <-chan struct{} {
+	if p.none() {
+		return over
+	}
+	return p.over
+}
 
 // Err says why, once Done is closed: [io.EOF] after an orderly end by the peer, [ErrClosed] after Close or a death,
 // [ErrPeer] after a breach of the protocol. Before, it is nil.
 func (p *Peer) Err() error {
+	if p.none() {
+		return errNoPeer
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
@@ -237,6 +255,9 @@ func (p *Peer) finish(err error) {
 // keeps the socket until its release, and what the peer holds stays good until the peer lets go. Close trusts that it will: see
 // [Peer.Disconnect] for one that does not. A peer that has ended by itself is closed too, unless Receive has given out all that came from it: what waits there is kept.
 func (p *Peer) Close() error {
+	if p.none() {
+		return fmt.Errorf("share: close: %w", errNoPeer)
+	}
 	p.finish(fmt.Errorf("the connection is %w", ErrClosed))
 	p.closeDown()
 	return nil
@@ -359,6 +380,9 @@ const childVar = "TENURE_SHARE_FD"
 // in Python, takes up, and returns the other end for [Owner.Attach]. After the start, close the last of cmd.ExtraFiles:
 // while this process has the child's end open it does not hear of the child's death.
 func Command(cmd *exec.Cmd) (*os.File, error) {
+	if cmd == nil {
+		return nil, fmt.Errorf("share: got no command, want one that is to be started: %w", os.ErrInvalid)
+	}
 	ours, theirs, err := pair()
 	if err != nil {
 		return nil, fmt.Errorf("share: %w", err)
@@ -374,6 +398,12 @@ func Command(cmd *exec.Cmd) (*os.File, error) {
 // Attach makes a peer of one end of a socket pair, which it takes over. It waits for the other end's HELLO: up to a minute,
 // because who has the other end may have only just been started.
 func (o *Owner) Attach(ctx context.Context, f *os.File) (*Peer, error) {
+	if o.none() {
+		return nil, fmt.Errorf("share attach: %w", errNoOwner)
+	}
+	if ctx == nil {
+		return nil, fmt.Errorf("share attach: %w", errNilContext)
+	}
 	s, err := newSocket(f)
 	if err != nil {
 		return nil, fmt.Errorf("share attach: %w", err)
@@ -387,6 +417,12 @@ func (o *Owner) Attach(ctx context.Context, f *os.File) (*Peer, error) {
 
 // Parent attaches to the process that started this one with [Command].
 func (o *Owner) Parent(ctx context.Context) (*Peer, error) {
+	if o.none() { // before the descriptor is taken
+		return nil, fmt.Errorf("share parent: %w", errNoOwner)
+	}
+	if ctx == nil {
+		return nil, fmt.Errorf("share parent: %w", errNilContext)
+	}
 	text := os.Getenv(childVar)
 	fd, err := strconv.Atoi(text)
 	if err != nil || fd < 3 {

@@ -48,6 +48,12 @@ func (p *Peer) ReceiveInto(ctx context.Context, r *Received) error {
 
 // next takes the next arrival out of the inbox.
 func (p *Peer) next(ctx context.Context) (arrival, error) {
+	if p.none() {
+		return arrival{}, fmt.Errorf("share receive: %w", errNoPeer)
+	}
+	if ctx == nil {
+		return arrival{}, fmt.Errorf("share receive: %w", errNilContext)
+	}
 	for {
 		p.mu.Lock()
 		if len(p.inbox) > 0 {

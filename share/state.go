@@ -79,6 +79,9 @@ func idText(id uint64) string { return strconv.FormatUint(id, 16) }
 
 // State describes the owner.
 func (o *Owner) State() State {
+	if o.none() {
+		return State{}
+	}
 	s := State{Version: version, PID: os.Getpid(), Command: commandOf(os.Getpid()), Instance: instance().String(),
 		Arenas: []ArenaState{}, Blocks: []BlockState{}, Leases: []Lease{}, Names: []NameState{}}
 	o.mu.Lock()
@@ -132,6 +135,9 @@ func nameState(name string, x *tensor.Tensor) NameState {
 
 // Outstanding lists what peers hold, the oldest first.
 func (o *Owner) Outstanding() []Lease {
+	if o.none() {
+		return nil
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.leases()

@@ -190,7 +190,7 @@ func pick(t reflect.Type, i int, draw *rand.Rand) reflect.Value {
 		v.Set(reflect.ValueOf(known[k-1]))
 		return v
 	}
-	if t.Kind() == reflect.Pointer && len(known) == 0 && i%2 == 1 && !strings.Contains(t.String(), "DL") {
+	if t.Kind() == reflect.Pointer && len(known) == 0 && i%2 == 1 && !strings.Contains(t.String(), "DL") && t != reflect.TypeFor[*os.File]() {
 		return reflect.New(t.Elem())
 	}
 	return reflect.Zero(t)
