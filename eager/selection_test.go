@@ -144,6 +144,11 @@ func TestSelections(t *testing.T) {
 	z, err = eager.Arange(dtype.I32, 5, 0, -2)
 	shaped(t, "arange", z, err, "[3]", 5, 3, 1)
 	wantErr(t, "arange without a step", second(eager.Arange(dtype.F32, 0, 1, 0)), tensor.ErrShape, "delta 0")
+	zero, one := ok(tensor.Of([]int64{0}, 1))(t), ok(tensor.Of([]int64{1}, 1))(t)
+	defer zero.Release()
+	defer one.Release()
+	// A step decides a size, as that of arange does.
+	wantErr(t, "slice without a step", second(eager.Op("slice").On(x).On(zero).On(one).On(zero).On(zero).Run()), tensor.ErrShape, "steps: got [0], want no 0")
 	boxes := of(t, []float32{0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3}, 1, 3, 4)
 	scores := of(t, []float32{.9, .8, .1}, 1, 1, 3)
 	z, err = eager.NonMaxSuppression(boxes, scores, 3, .5, .2)
