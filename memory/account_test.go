@@ -29,6 +29,7 @@ func mustRelease(t *testing.T, bs ...*Buffer) {
 }
 
 func TestFiguresCountWhatWasAskedFor(t *testing.T) {
+	still(t)
 	before := Stats()
 	small := mustAlloc(t, 40, IO)
 	large := mustAlloc(t, 100_000, Scratch)

@@ -71,6 +71,7 @@ func TestImportedBytesAreNeverExclusive(t *testing.T) {
 }
 
 func TestOwn(t *testing.T) {
+	still(t)
 	before := Stats()
 	data := make([]byte, 5000)
 	given := 0
@@ -121,6 +122,7 @@ func TestOwn(t *testing.T) {
 }
 
 func TestOwnRefuses(t *testing.T) {
+	still(t)
 	data := make([]byte, 5000)
 	if _, err := Own(data, noPurpose, func() {}); err == nil {
 		t.Error("no purpose: got no error")
@@ -198,6 +200,7 @@ func TestFreezeAmongHolders(t *testing.T) {
 }
 
 func TestMapFile(t *testing.T) {
+	still(t)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "model")
 	want := bytes.Repeat([]byte("weights "), 5000)

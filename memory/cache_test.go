@@ -24,6 +24,14 @@ func mustObtain(t *testing.T, size int) []byte {
 	return m
 }
 
+// still gives back what waits, and lets no look come before the test is over: the figures change only by what the test does.
+func still(t *testing.T) {
+	t.Helper()
+	Trim()
+	giving.Lock()
+	t.Cleanup(giving.Unlock)
+}
+
 // idle is a cache of a test's own, at which nobody else looks.
 func idle(t *testing.T) *mappings {
 	c := &mappings{}
@@ -37,7 +45,7 @@ func idle(t *testing.T) *mappings {
 
 func TestBuffersComeBackAtOnce(t *testing.T) {
 	const size = 256<<10 - 2*canaryBytes
-	Trim()
+	still(t)
 	b := mustAlloc(t, size, Scratch)
 	at, full, whole := place(b), Stats(), int64(len(b.s.raw))
 	for i := range b.Bytes() {
@@ -68,7 +76,7 @@ func TestBuffersComeBackAtOnce(t *testing.T) {
 			b.Len(), b.Purpose(), place(b), b.Bytes()[0])
 	}
 	mustRelease(t, b)
-	if n := Trim(); n != whole || Stats().Cached != 0 || Stats().System != full.System-whole {
+	if n := trim(); n != whole || Stats().Cached != 0 || Stats().System != full.System-whole {
 		t.Errorf("trim: got %d bytes and %d cached, want %d and none", n, Stats().Cached, whole)
 	}
 }
@@ -82,7 +90,7 @@ func TestProcessRefuses(t *testing.T) {
 }
 
 func TestLargeBuffersDoNotWait(t *testing.T) {
-	Trim()
+	still(t)
 	before := Stats()
 	mustRelease(t, mustAlloc(t, hugeBytes, Scratch))
 	if now := Stats(); now.Cached != 0 || now.System != before.System {

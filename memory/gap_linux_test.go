@@ -10,6 +10,7 @@ import (
 
 // Nobody touches these bytes, so no page is taken. Builds that would touch them are left out.
 func TestLargeBuffersOfOneSizeLieApart(t *testing.T) {
+	still(t)
 	const size = 1 << 28
 	before := Stats().System
 	var all []*Buffer

@@ -47,6 +47,11 @@ func look() {
 func Trim() int64 {
 	giving.Lock()
 	defer giving.Unlock()
+	return trim()
+}
+
+// trim is Trim for a caller that holds giving.
+func trim() int64 {
 	cache.mu.Lock()
 	gone := cache.drop(len(cache.waiting))
 	cache.mu.Unlock()

@@ -29,6 +29,7 @@ func mustRenew(t *testing.T, b *Buffer, ended Handle, data []byte, label string,
 }
 
 func TestRenew(t *testing.T) {
+	still(t)
 	released := 0
 	count := func() { released++ }
 	b, h := newRenewable(t, 100, count)

@@ -89,6 +89,7 @@ func TestBuffersAreAlignedZeroedAndApart(t *testing.T) {
 }
 
 func TestSmallBuffersShareAChunk(t *testing.T) {
+	still(t)
 	before := Stats().System
 	var bs []*Buffer
 	for range 500 {
@@ -101,6 +102,7 @@ func TestSmallBuffersShareAChunk(t *testing.T) {
 }
 
 func TestEmptyChunksGoBack(t *testing.T) {
+	still(t)
 	const size = 20_000
 	slot := binOf(size + canaryBytes).slot
 	var bs []*Buffer
