@@ -85,14 +85,18 @@ func (f *flow) valueOf(value ast.Expr, i int, err *types.Var, at token.Pos) hold
 	return h
 }
 
-// scopeOf returns the variable of the scope that makes and keeps the result of a call, nil if none does.
+// scopeOf returns the variable of the scope, or of the outputs, that keeps the result of a call, nil if none does.
 func (f *flow) scopeOf(call *ast.CallExpr) *types.Var {
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok {
 		return nil
 	}
 	v := f.variable(sel.X)
-	if v == nil || f.isPlace(v) || !named(v.Type(), eagerPath, "Scope") || sel.Sel.Name == "Keep" {
+	if v == nil || f.isPlace(v) {
+		return nil
+	}
+	scoped := named(v.Type(), eagerPath, "Scope") && sel.Sel.Name != "Keep"
+	if !scoped && !(named(v.Type(), module, "Outputs") && sel.Sel.Name == "Get") {
 		return nil
 	}
 	if _, ok := f.state[v]; !ok {

@@ -146,6 +146,9 @@ func gives(fn *types.Func, i int) bool {
 	if recv != nil && named(recv.Type(), tensorPath, "Taken") {
 		return false
 	}
+	if recv != nil && named(recv.Type(), module, "Outputs") {
+		return false // it stays among the outputs
+	}
 	for p := range sig.Params().Variables() {
 		if named(p.Type(), eagerPath, "Scope") {
 			return false // it computes in the scope

@@ -129,6 +129,9 @@ func (f *flow) returned(e ast.Expr) {
 		if v == nil || !isError(v.Type()) {
 			f.expr(e)
 		}
+		if call, ok := ast.Unparen(e).(*ast.CallExpr); ok {
+			f.keptBy(f.scopeOf(call))
+		}
 		f.keepsData(e, "returned")
 		return
 	}
@@ -141,6 +144,7 @@ func (f *flow) returned(e ast.Expr) {
 		if o, ok := f.get(of); ok && o.deferred {
 			f.complain(e.Pos(), "%s is returned, but the deferred %s of %s ends it when the function returns", v.Name(), endOf(of.Type()), of.Name())
 		}
+		f.keptBy(of)
 	}
 	r := f.state.root(v)
 	if slices.Contains(f.params, r) || slices.Contains(f.outside, r) || f.isPlace(r) {
@@ -150,6 +154,13 @@ func (f *flow) returned(e ast.Expr) {
 	f.taken(v)
 	delete(f.state, r) // the caller's now
 	delete(f.state, v)
+}
+
+// keptBy leaves alone outputs of which one is returned: the caller has it now.
+func (f *flow) keptBy(of *types.Var) {
+	if of != nil && kindOf(of.Type()) == container {
+		f.leave(of)
+	}
 }
 
 func endOf(t types.Type) string {

@@ -478,6 +478,40 @@ func outputsReleased(ctx context.Context, s *tenure.Session, x *tensor.Tensor) (
 	return tensor.Values[float32](out["y"])
 }
 
+func outputByName(ctx context.Context, s *tenure.Session, x *tensor.Tensor) ([]float32, error) {
+	out, err := s.Run(ctx, tenure.Inputs{"x": x})
+	if err != nil {
+		return nil, err
+	}
+	defer out.Release()
+	y, err := out.Get("y")
+	if err != nil {
+		return nil, err
+	}
+	return tensor.Values[float32](y)
+}
+
+func outputReturned(ctx context.Context, s *tenure.Session, x *tensor.Tensor) (*tensor.Tensor, error) {
+	out, err := s.Run(ctx, tenure.Inputs{"x": x})
+	if err != nil {
+		return nil, err
+	}
+	return out.Get("y")
+}
+
+func outputReturnedLater(ctx context.Context, s *tenure.Session, x *tensor.Tensor) (*tensor.Tensor, error) {
+	out, err := s.Run(ctx, tenure.Inputs{"x": x})
+	if err != nil {
+		return nil, err
+	}
+	y, err := out.Get("y")
+	if err != nil {
+		out.Release()
+		return nil, err
+	}
+	return y, nil
+}
+
 func outputsOneByOne(ctx context.Context, s *tenure.Session, x *tensor.Tensor) error {
 	out, err := s.Run(ctx, tenure.Inputs{"x": x})
 	if err != nil {
