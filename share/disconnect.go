@@ -32,8 +32,8 @@ const (
 )
 
 // WithStall says what becomes of a peer that has neither read, nor let go of anything, nor answered for so long while an offer
-// waited for it, or an allocation for an arena that it has mapped. Nothing is done about one that nobody waits for, however long
-// it holds what it has.
+// waited for it, or an allocation for an arena that it has mapped. Offers that fail because they do not wait count like one that waits,
+// if no more than that time is between them. Nothing is done about a peer that nobody waits for, however long it holds what it has.
 func WithStall(after time.Duration, do Stall) OwnerOption {
 	return func(o *Owner) error {
 		if after <= 0 || do > StallDisconnect {
@@ -173,9 +173,10 @@ func (p *Peer) stalling() (left time.Duration, over bool) {
 		return 0, false
 	}
 	now := time.Now()
-	if p.row.stuck.IsZero() {
+	if p.row.stuck.IsZero() || now.Sub(p.row.tried) > p.o.stallAfter { // nothing has waited in between
 		p.row.stuck = now
 	}
+	p.row.tried = now
 	left = p.o.stallAfter - now.Sub(p.row.stuck)
 	return left, left <= 0
 }

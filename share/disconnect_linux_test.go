@@ -444,3 +444,38 @@ func TestNoWaitDoesNotWait(t *testing.T) {
 	mustRelease(t, x)
 	unix.Shutdown(socket, unix.SHUT_RDWR)
 }
+
+// TestNothingWaitsBetweenOffers: a peer that holds all that it may for a long time is not stalled because an offer failed in the
+// beginning and another one fails now.
+func TestNothingWaitsBetweenOffers(t *testing.T) {
+	a, b := twoEnds(t, WithCredits(1, 1<<20))
+	x := build(t, a.o, 5000)
+	defer mustRelease(t, x)
+	if err := a.Offer(t.Context(), x); err != nil {
+		t.Fatal(err)
+	}
+	defer mustRelease(t, receive(t, b).Tensor)
+	a.o.mu.Lock()
+	a.o.stall, a.o.stallAfter = StallDisconnect, time.Hour
+	a.o.mu.Unlock()
+	offer := func(ctx context.Context, want error, opts ...OfferOption) {
+		t.Helper()
+		if err := a.Offer(ctx, x, opts...); !errors.Is(err, want) || a.isOver() {
+			t.Fatalf("got %v, want %v and a connection that goes on", err, want)
+		}
+		a.o.mu.Lock() // it was long ago
+		a.row.stuck, a.row.tried = a.row.stuck.Add(-2*time.Hour), a.row.tried.Add(-2*time.Hour)
+		a.o.mu.Unlock()
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	offer(t.Context(), ErrNoCredit, NoWait())
+	offer(ended, context.Canceled)
+	offer(t.Context(), ErrNoCredit, NoWait())
+	a.o.mu.Lock() // but not if one has waited or failed all the time
+	a.row.tried = time.Now()
+	a.o.mu.Unlock()
+	if err := a.Offer(t.Context(), x, NoWait()); !errors.Is(err, ErrStalled) || !a.isOver() {
+		t.Errorf("got %v, want ErrStalled", err)
+	}
+}

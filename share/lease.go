@@ -42,6 +42,7 @@ type row struct {
 	bytes   int64           // of leases and tickets
 	gone    bool            // the peer's side is over: no lease may be recorded
 	stuck   time.Time       // since when something waits for the peer, which has not moved since; only where the owner has a rule for that
+	tried   time.Time       // when something waited for it last, or would have had to
 	waiting []chan struct{} // of offers that wait for a change, each with room for a token
 	spare   []chan struct{} // of offers that do not wait any more, without a token
 }
@@ -65,6 +66,9 @@ func (p *Peer) join() chan struct{} {
 func (p *Peer) leaveRow(changed chan struct{}) {
 	p.debtor.waiting--
 	r := &p.row
+	if p.o.stall != StallWait {
+		r.tried = time.Now()
+	}
 	i := slices.Index(r.waiting, changed)
 	r.waiting = slices.Delete(r.waiting, i, i+1)
 	select {
