@@ -264,6 +264,48 @@ func TestRetiredArenaIsTakenBack(t *testing.T) {
 	unix.Shutdown(socket, unix.SHUT_RDWR)
 }
 
+// TestArenasForADeafPeer: a peer that does not read is told of no more arenas. Each would be a descriptor of this process.
+func TestArenasForADeafPeer(t *testing.T) {
+	skipElsewhere(t)
+	checkDescriptors(t)
+	memorytest.Check(t)
+	o := ok(NewOwner())(t)
+	defer o.Close()
+	p, socket := silentPeer(t, o, 100_000)
+	x := bytesOf(t, o, 100_000, 5)
+	defer mustRelease(t, x)
+	offers := fillSocket(t, p, x)
+	waiting := func() (packets, maps int) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		p.outMu.Lock()
+		defer p.outMu.Unlock()
+		return len(p.queue), len(p.maps)
+	}
+	packets, maps := waiting()
+	var arenas []*tensor.Tensor
+	for range 3 { // an arena each
+		y := bytesOf(t, o, largeBytes, 1)
+		arenas = append(arenas, y)
+		if err := p.Offer(t.Context(), y, NoWait()); !errors.Is(err, ErrNoCredit) {
+			t.Errorf("got %v, want ErrNoCredit", err)
+		}
+	}
+	if n, m := waiting(); n != packets || m != maps {
+		t.Errorf("got %d packets that wait and %d arenas, want %d and %d as before", n, m, packets, maps)
+	}
+	offered := make(chan error, 1)
+	go func() { offered <- p.Offer(context.Background(), arenas[0]) }()
+	for range offers + 1 { // and when it reads, it gets what waited, then the next arena
+		takeOffer(t, socket)
+	}
+	if err := <-offered; err != nil {
+		t.Error(err)
+	}
+	mustRelease(t, arenas...)
+	unix.Shutdown(socket, unix.SHUT_RDWR)
+}
+
 // fillSocket offers x until an offer waits in the queue, and returns how many offers were made.
 func fillSocket(t *testing.T, p *Peer, x *tensor.Tensor) (offers int) {
 	t.Helper()

@@ -31,10 +31,11 @@ func (p *Peer) mapped(ctx context.Context, a *arena) error {
 	if err != nil || ready {
 		return err
 	}
-	return p.awaitMapped(ctx, m)
+	return p.awaitMapped(ctx, a, m)
 }
 
-// announce tells the peer of the arena, unless it knows. ready says that it has it mapped.
+// announce tells the peer of the arena, unless it knows. ready says that it has it mapped. It does nothing, and returns no
+// mapping, while packets wait for the peer to read: each arena that waits with them is a descriptor.
 func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 	o := p.o
 	o.mu.Lock()
@@ -48,6 +49,10 @@ func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 		return nil, false, fmt.Errorf("%s: %w", p.who(), p.closedErr())
 	}
 	ask := m == nil || m.state == refused
+	if ask && p.congested() {
+		o.mu.Unlock()
+		return nil, false, nil
+	}
 	if m == nil {
 		m = &mapping{id: a.id, arena: a}
 		p.maps[a.id] = m
@@ -76,8 +81,18 @@ func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 	return m, false, nil
 }
 
-// awaitMapped waits for the peer's answer about an arena.
-func (p *Peer) awaitMapped(ctx context.Context, m *mapping) error {
+// awaitMapped waits for the peer's answer about an arena. m is what announce has returned.
+func (p *Peer) awaitMapped(ctx context.Context, a *arena, m *mapping) error {
+	for m == nil {
+		if err := p.whenRead(ctx, true); err != nil {
+			return err
+		}
+		var ready bool
+		var err error
+		if m, ready, err = p.announce(a); err != nil || ready {
+			return err
+		}
+	}
 	return p.whenFree(ctx, true, func() (bool, error) {
 		if m.state == refused {
 			return true, m.why

@@ -211,7 +211,7 @@ func (p *Peer) lend(ctx context.Context, g *gift, until patience) error {
 		if until == forNothing {
 			return p.notMapped()
 		}
-		err = p.awaitMapped(ctx, known)
+		err = p.awaitMapped(ctx, b.arena, known)
 	}
 	if err != nil {
 		if m, bytes, inErr := inlined(g.x, g.offer); errors.Is(err, ErrRefused) && inErr == nil && bytes != nil && !g.noCopy {
