@@ -250,18 +250,28 @@ func announcerChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	x, note := filled(t, o, 100_000, 6), filled(t, nil, 10_000, 1)
-	r, p := attach(t, o)
-	for err == nil {
-		err = p.Offer(within(t), note, share.NoWait())
+	other, deaf := attach(t, o)
+	packets := -1 // that fit, without the one that waits
+	for ; err == nil; packets++ {
+		err = deaf.Offer(within(t), note, share.NoWait())
 	}
 	if !errors.Is(err, share.ErrNoCredit) {
 		t.Fatalf("offers to a peer that does not read: got %v, want ErrNoCredit", err)
+	}
+	r, p := attach(t, o)
+	for range packets - 1 { // full, and nothing waits yet
+		if err := p.Offer(within(t), note, share.NoWait()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	setFiles(t, limit, 0)
 	for range 2 {
 		if err := p.Offer(within(t), x); !errors.Is(err, unix.EMFILE) || errors.Is(err, share.ErrClosed) {
 			t.Errorf("without descriptors: got %v, want EMFILE and an open connection", err)
 		}
+	}
+	if err := deaf.Offer(within(t), x, share.NoWait()); !errors.Is(err, share.ErrNoCredit) {
+		t.Errorf("behind packets that wait: got %v, want ErrNoCredit", err)
 	}
 	setFiles(t, limit, 1)
 	done := make(chan error)
@@ -283,7 +293,9 @@ func announcerChild(t *testing.T) {
 	}
 	mustRelease(t, x, note)
 	r.close()
+	other.close()
 	closePeer(t, p)
+	closePeer(t, deaf)
 	fmt.Println("done")
 }
 

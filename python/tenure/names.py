@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
@@ -69,14 +70,15 @@ def _make(path: str) -> None:
         if not above:
             raise
         _make(above)
-        os.mkdir(path, 0o700)
+        with contextlib.suppress(FileExistsError):  # another process makes it too
+            os.mkdir(path, 0o700)
 
 
 def _default() -> str:
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime:
         return os.path.join(runtime, "tenure")
-    user = f"/run/user/{os.getuid()}"
+    user = f"/run/user/{os.geteuid()}"
     if os.path.isdir(user):
         return os.path.join(user, "tenure")
     return os.path.join(os.environ.get("TMPDIR") or "/tmp", f"tenure-{os.geteuid()}")

@@ -34,6 +34,19 @@ def test_where_the_directory_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert made == str(tmp_path / "d") and os.stat(made).st_mode & 0o7777 == 0o700
 
 
+def test_a_directory_that_two_make_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "above" / "d"
+    mkdir = os.mkdir
+
+    def other_first(at: Any, mode: int = 0o777) -> None:
+        if os.path.isdir(os.path.dirname(at)):
+            mkdir(at, mode)  # as another process does
+        mkdir(at, mode)
+
+    monkeypatch.setattr(os, "mkdir", other_first)
+    assert names.directory(str(path)) == str(path) and path.is_dir()
+
+
 def test_directories_that_others_could_use(tmp_path: Path) -> None:
     for mode in (0o755, 0o701, 0o710, 0o2770):
         path = tmp_path / f"{mode:o}"
