@@ -61,6 +61,27 @@ func (l *lowering) checkRegion(c *ir.Call, region *ir.Block) error {
 	return nil
 }
 
+// checkCarried refuses a loop whose region carries on a value in the bytes in
+// which the loop carries another one: a round would read what the end of the
+// one before has already overwritten.
+func (l *lowering) checkCarried(c *ir.Call) error {
+	region := c.Regions[0]
+	params := region.Params[ir.LoopArgs:]
+	for i, own := range params {
+		if !own.Type.IsStatic() {
+			continue // it is held, not copied
+		}
+		y := region.Results[1+i]
+		at := l.places[y]
+		for _, p := range params {
+			if p != own && at.size > 0 && at.class == l.places[p].class {
+				return notFinal("result %d of the region of %s, %s, in the bytes in which the loop carries %s", 1+i, describe(c), y, p)
+			}
+		}
+	}
+	return nil
+}
+
 // checkSizes checks that what a call's regions give, and what a loop takes, has
 // a size where the program says one: only steps compare sizes when they run.
 func checkSizes(c *ir.Call) error {

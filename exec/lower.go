@@ -73,6 +73,13 @@ func lower(p *ir.Program, known func(*ir.Value) ([]byte, bool)) (*lowering, erro
 			return nil, fmt.Errorf("%s: %w", describe(c), err)
 		}
 	}
+	for _, c := range l.calls {
+		if c.Op.Loop {
+			if err := l.checkCarried(c); err != nil {
+				return nil, err
+			}
+		}
+	}
 	l.placeOutputs()
 	l.collectEnds()
 	l.endDynamic(p.Body)

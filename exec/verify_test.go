@@ -112,6 +112,21 @@ func TestCompileWantsFinalPrograms(t *testing.T) {
 			}
 			return %y, %z
 		}`, "%p, which it gives twice"},
+		"carried where another value is": {`func @main(%x: f32[4], %y: f32[4], %n: i64[]) -> (f32[4], f32[4]) {
+			%p, %q = loop(%n, _, %x, %y) (%i: i64[], %c: bool[], %a: f32[4], %b: f32[4]) {
+				return %c, %b, %a
+			}
+			return %p, %q
+		}`, "result 1 of the region of loop, %b, in the bytes in which the loop carries %b"},
+		"carried as a view of another value": {`func @main(%x: f32[1,4], %y: f32[4], %n: i64[]) -> (f32[1,4], f32[4]) {
+			%p, %q = loop(%n, _, %x, %y) (%i: i64[], %c: bool[], %a: f32[1,4], %b: f32[4]) {
+				%d = neg(donate %b)
+				%e = flatten(%d) {axis = 0}
+				%f = exp(%y)
+				return %c, %e, %f
+			}
+			return %p, %q
+		}`, "%e, in the bytes in which the loop carries %b"},
 	} {
 		p := parse(t, c.text)
 		if err := ir.Verify(p); err != nil {
