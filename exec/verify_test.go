@@ -37,6 +37,16 @@ func TestCompileVerifies(t *testing.T) {
 		return b.Call("neg", nil, b.Call("relu", nil, b.Param("x", vector)))
 	})
 	early.Body.Calls[0], early.Body.Calls[1] = early.Body.Calls[1], early.Body.Calls[0]
+	circle := parse(t, `func @main(%x: f32[4], %n: i64[]) -> (f32[4]) {
+		%y = loop(%n, _, %x) (%i: i64[], %c: bool[], %a: f32[4]) {
+			%d = identity(%c)
+			%b = neg(%a)
+			return %d, %b
+		}
+		return %y
+	}`)
+	identity := circle.Body.Calls[0].Regions[0].Calls[0]
+	identity.Args[0].Value = identity.Results[0]
 	for name, c := range map[string]struct {
 		p         *ir.Program
 		invariant int
@@ -46,6 +56,7 @@ func TestCompileVerifies(t *testing.T) {
 		"donated and read":      {c1, 15},
 		"a type that cannot be": {typed, 8},
 		"used before it is":     {early, 5},
+		"used by what gives it": {circle, 5},
 	} {
 		_, err := exec.Compile(context.Background(), c.p, nil, exec.Options{Threads: 1})
 		var v *ir.Violation
