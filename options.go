@@ -154,7 +154,9 @@ type intoOption struct {
 
 // Into makes the run write the named output into t, which must be exclusive
 // and have the output's type and shape; t is locked during the run. Run does
-// not return this output, since the caller has it already. An input whose bytes
+// not return this output, since the caller has it already. An output whose size
+// depends on data, such as that of a branch whose regions give two shapes, can
+// not be written into a tensor (ErrUnsupported). An input whose bytes
 // the output would come back in cannot be donated (ErrNotReusable); one to reuse
 // is only given up.
 func Into(name string, t *tensor.Tensor) RunOption {

@@ -294,9 +294,9 @@ func (e *PartError) Unwrap() error { return e.Err }
 // parameter's bytes is ignored, and that of a result whose size depends on
 // data: after a run without error the caller takes it with [Runner.TakeDynamic],
 // and [Runner.End] gives up those that nobody took. A closed done stops the run
-// between steps and between tiles of a step. An error is a [PartError]. However Run ends, by an error or a panic too, it holds no buffer
-// but those results. Run allocates nothing unless it fails, or sizes depend on
-// data.
+// between steps and between tiles of a step. An error is a [PartError]. However
+// Run ends, by an error or a panic too, it holds no buffer but those results.
+// Run allocates nothing unless it fails, or sizes depend on data.
 func (r *Runner) Run(pool *compute.Pool, done <-chan struct{}, inputs, outputs [][]byte) error {
 	for _, o := range r.inputs {
 		*o.data = inputs[o.ref.arg][o.ref.offset : o.ref.offset+o.ref.size]
