@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure/compute"
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
@@ -35,7 +36,8 @@ type runner struct {
 	flat   *shape.Layout          // set where the one operand is worked on as it lies: its layout
 
 	gathered []*tensor.Tensor // by operand: its row-major copy, if one had to be made
-	writer   *bound           // the task under way that writes into an operand, nil for none
+	writer   *bound           // the task that writes into an operand, nil for none
+	working  bool             // the call has not returned
 	places   []place          // by result
 	results  []*tensor.Tensor
 	stats    Stats // of this call
@@ -117,7 +119,7 @@ func (r *runner) runBound(b *bound) error {
 
 func (r *runner) forget() {
 	r.taken.Clear()
-	r.call, r.from, r.ctx, r.counts, r.flat, r.stats = call{}, nil, nil, false, nil, Stats{}
+	r.call, r.from, r.ctx, r.counts, r.flat, r.stats, r.writer = call{}, nil, nil, false, nil, Stats{}, nil
 	clear(r.list)
 	clear(r.data)
 	clear(r.gathered)
@@ -131,14 +133,10 @@ func (r *runner) run() error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	returned := false
-	defer func() {
-		if !returned {
-			r.abandon()
-		}
-	}()
+	r.working = true
+	defer r.abandon()
 	err := r.work()
-	returned = true
+	r.working = false
 	if err != nil {
 		r.taken.Rollback() // nothing, if the call has ended as partly written
 	}
@@ -149,8 +147,11 @@ func (r *runner) run() error {
 var errPanicked = errors.New("panicked")
 
 // abandon ends a call that panics, or whose goroutine ends, in a function of the user's: what the call holds goes back, and what it
-// wrote into is dead. The runner is not used again.
+// wrote into is dead. The runner is not used again. It does nothing for a call that has returned.
 func (r *runner) abandon() {
+	if !r.working {
+		return
+	}
 	if r.writer != nil && r.writer.started {
 		_ = r.taken.Fail("computing", errPanicked) // the panic goes on
 	}
@@ -217,9 +218,10 @@ func (r *runner) prepare() error {
 			continue
 		}
 		t := r.taken.Tensor(at)
+		dt, l := t.DType(), t.Layout()
 		data, _ := r.taken.Bytes(at)
-		r.args, r.data = append(r.args, op.Type{DType: t.DType(), Shape: t.Shape()}), append(r.data, data)
-		if t.Layout().IsContiguous() && isAligned(data, t) {
+		r.args, r.data = append(r.args, op.Type{DType: dt, Shape: l.Shape()}), append(r.data, data)
+		if l.IsContiguous() && isAligned(data, dt) {
 			continue
 		}
 		if err := r.straighten(i); err != nil {
@@ -230,8 +232,8 @@ func (r *runner) prepare() error {
 }
 
 // isAligned reports whether kernels can address the elements.
-func isAligned(data []byte, t *tensor.Tensor) bool {
-	size := t.DType().Size()
+func isAligned(data []byte, dt dtype.DType) bool {
+	size := dt.Size()
 	return size <= 1 || uintptr(unsafe.Pointer(unsafe.SliceData(data)))%uintptr(min(size, 8)) == 0
 }
 
@@ -241,7 +243,7 @@ func (r *runner) straighten(i int) error {
 	at := r.claims[i]
 	t := r.taken.Tensor(at)
 	l := t.Layout()
-	if r.call.op.flat && r.taken.InPlace(at) && isAligned(r.data[i], t) && isDense(l) {
+	if r.call.op.flat && r.taken.InPlace(at) && isAligned(r.data[i], t.DType()) && isDense(l) {
 		s, err := shape.Of(l.Shape().NumElements())
 		if err != nil {
 			return err
@@ -269,7 +271,7 @@ func (r *runner) gather(i int, src []byte, first int) error {
 	size := t.DType().Size()
 	switch size {
 	case 1, 2, 4, 8, 16:
-		if !isAligned(src, t) {
+		if !isAligned(src, t.DType()) {
 			break
 		}
 		if task := compute.Straighten(size, t.Shape().Sizes(), t.Layout().Strides(), first/size, r.data[i], src); task != nil {
@@ -385,7 +387,6 @@ func (r *runner) compute(s *signature) error {
 	}
 	err = r.runBound(b)
 	started := b.started
-	r.writer = nil
 	if err == nil && s.bounded {
 		err = r.cut(s, &b.call)
 	}

@@ -163,8 +163,10 @@ func (l *Layout) Span() (low, high int) {
 
 // Overlaps reports whether two index tuples may reach the same element. It
 // errs on the side of true: false is a proof.
-func (l *Layout) Overlaps() bool {
-	if l.none() || l.shape.elements <= 1 || l.contiguous {
+func (l *Layout) Overlaps() bool { return l != nil && !l.contiguous && l.overlaps() }
+
+func (l *Layout) overlaps() bool {
+	if l.none() || l.shape.elements <= 1 {
 		return false
 	}
 	type axis struct{ size, stride int }
