@@ -75,6 +75,7 @@ func compareRandom(t *testing.T, programs int, dynamic bool) map[string]int {
 	}
 	pool := compute.NewPool(2)
 	defer pool.Close()
+	defer memory.SetLimit(memory.SetLimit(memory.Stats().Total.Current + mostHeld))
 	seen := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		before := memory.Stats().Total
@@ -117,6 +118,9 @@ func sizeOf(t op.Type) int {
 	return n
 }
 
+// mostDrawn bounds the bytes of a value, and mostHeld those of a run: a drawn loop may double a value in every round.
+const mostDrawn, mostHeld = 16 << 20, 1 << 30
+
 // interpret runs a program the plain way. Values whose size depends on data
 // may have sizes that do not fit: then there is an error.
 func (d *randomProgram) interpret(inputs [][]byte) ([]op.Arg, error) {
@@ -124,7 +128,7 @@ func (d *randomProgram) interpret(inputs [][]byte) ([]op.Arg, error) {
 	for i, v := range d.program.Body.Params {
 		args[i] = op.Arg{Type: v.Type, Data: inputs[i]}
 	}
-	return (&ir.Interpreter{Eval: compute.Eval, Weights: d.weights}).Run(d.program, args...)
+	return (&ir.Interpreter{Eval: compute.Eval, Weights: d.weights, MaxBytes: mostDrawn}).Run(d.program, args...)
 }
 
 // prepare takes the program through the passes and the compiler, with the

@@ -2,6 +2,7 @@ package ir
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -23,7 +24,13 @@ type Interpreter struct {
 
 	// Weights holds the weights' bytes; it may be nil for a program without.
 	Weights Weights
+
+	// MaxBytes bounds the bytes of one result of a call: a larger one is an
+	// error, where the Go runtime would end the process. 0 stands for 16 GiB.
+	MaxBytes int
 }
+
+const defaultMaxBytes = 16 << 30
 
 // poison is written over what is dead and over results before they are
 // computed.
@@ -292,6 +299,9 @@ func (f *frame) specialise(c *Call, in []op.Arg) (*op.Call, error) {
 		n, err := t.Bytes()
 		if err != nil {
 			return nil, fmt.Errorf("result %d: %w", i, err)
+		}
+		if most := cmp.Or(f.in.MaxBytes, defaultMaxBytes); n > most {
+			return nil, fmt.Errorf("result %d: got %s, want at most %d bytes: %w", i, t, most, shape.ErrShape)
 		}
 		call.Out[i] = newArg(t, make([]byte, n))
 		fill(call.Out[i].Data)

@@ -198,6 +198,10 @@ func TestInterpreterErrors(t *testing.T) {
 			}
 		})
 	}
+	if _, err := (&ir.Interpreter{MaxBytes: 7}).Run(mustParse(t, "func @f(%x: f32[2]) { %y = neg(%x) return %y }"), x); err == nil ||
+		err.Error() != "ir: %y = neg(%x): result 0: got f32[2], want at most 7 bytes: shape does not fit" {
+		t.Errorf("got %v, want an error for a result above MaxBytes", err)
+	}
 	short := arg(typ(dtype.F32, 2), f32Bytes(1))
 	if _, err := (&ir.Interpreter{}).Run(mustParse(t, "func @f(%x: f32[2]) { return %x }"), short); err == nil ||
 		err.Error() != "ir: input %x: got 4 bytes, want 8 of f32[2]" {
