@@ -154,11 +154,16 @@ type intoOption struct {
 
 // Into makes the run write the named output into t, which must be exclusive
 // and have the output's type and shape; t is locked during the run. Run does
-// not return this output, since the caller has it already. An output whose size
-// depends on data, such as that of a branch whose regions give two shapes, can
-// not be written into a tensor (ErrUnsupported). An input whose bytes
+// not return this output, since the caller has it already. An input whose bytes
 // the output would come back in cannot be donated (ErrNotReusable); one to reuse
 // is only given up.
+//
+// The size of an output can depend on data. If its possible types are known, as
+// those of a branch whose regions give two shapes, t has one of them: the run
+// computes the output in bytes of its own and copies it into t at its end. An
+// output of another one of these types is an error then (ErrShape), and the run
+// has failed. If they are not known the output cannot be written into a tensor
+// (ErrUnsupported).
 func Into(name string, t *tensor.Tensor) RunOption {
 	return func(o *runOptions) { o.into = append(o.into, intoOption{name, t}) }
 }

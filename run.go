@@ -12,6 +12,7 @@ import (
 	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/internal/ended"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/shape"
@@ -315,7 +316,8 @@ func (r *running) execute(ctx context.Context) (err error) {
 }
 
 // complete makes the tensor of output i, if it has none yet: its bytes are
-// those of a donated input, or its size depended on data.
+// those of a donated input, or its size depended on data. One given with Into
+// has none of the bytes of such a size yet.
 func (r *running) complete(i int) (err error) {
 	o, typ := &r.outputs[i], r.exe.Program.Body.Results[i].Type
 	if o.input >= 0 {
@@ -326,6 +328,9 @@ func (r *running) complete(i int) (err error) {
 		return nil
 	}
 	buf, typ := r.runner.TakeDynamic(i)
+	if o.lent {
+		return o.fill(buf, typ)
+	}
 	if buf == nil {
 		o.t, err = r.session.newOutput(typ)
 		return err
@@ -333,6 +338,23 @@ func (r *running) complete(i int) (err error) {
 	o.t, err = tensor.FromBuffer(buf, 0, typ.DType, shape.RowMajor(typ.Shape))
 	return errors.Join(err, buf.Release()) // the tensor holds it
 }
+
+// fill copies a value whose size depended on data into the caller's tensor, and
+// gives up its buffer, which is nil for no bytes.
+func (o *output) fill(buf *memory.Buffer, typ op.Type) (err error) {
+	if got := typeOf(o.t); got != typ {
+		err = fmt.Errorf("Into: got %s, want %s, of which the output is in this run: %w", got, typ, ErrShape)
+	}
+	if buf == nil {
+		return err
+	}
+	if err == nil {
+		copy(o.bytes.Data, buf.Bytes())
+	}
+	return errors.Join(err, buf.Release())
+}
+
+func typeOf(t *tensor.Tensor) op.Type { return op.Type{DType: t.DType(), Shape: t.Shape()} }
 
 // output returns the place of an output, -1 for a name that the model has not.
 func (m *Model) output(name string) int {
@@ -379,23 +401,26 @@ func (s *Session) newOutput(t op.Type) (*tensor.Tensor, error) {
 
 // lend takes a tensor of the caller for output i.
 func (r *running) lend(i int, into intoOption, want op.Type) error {
-	o := &r.outputs[i]
+	o, possible := &r.outputs[i], r.exe.PossibleTypes(i)
+	if want.IsStatic() {
+		possible = []op.Type{want}
+	}
 	switch {
 	case into.t.Layout() == nil:
 		return fmt.Errorf("got %w: %w", ErrNoTensor, ErrInput)
 	case o.t != nil:
 		return fmt.Errorf("the output is given twice: %w", ErrInput)
-	case !want.IsStatic():
+	case possible == nil:
 		return fmt.Errorf("the size of the output, %s, depends on data and is known when it is computed: %w", want, ErrUnsupported)
 	case o.input >= 0:
 		return fmt.Errorf("the output comes back in the bytes of the donated input %q, want that borrowed or reused: %w", r.session.model.inputs[o.input].Name, ErrNotReusable)
 	}
-	if got := (op.Type{DType: into.t.DType(), Shape: into.t.Shape()}); got != want {
+	if got := typeOf(into.t); !slices.Contains(possible, got) {
 		kind := ErrShape
 		if got.DType != want.DType {
 			kind = ErrDType
 		}
-		return fmt.Errorf("got %s, want %s: %w", got, want, kind)
+		return fmt.Errorf("got %s, want %s: %w", got, oneOf(possible), kind)
 	}
 	if l := into.t.Layout(); !l.IsContiguous() {
 		return fmt.Errorf("got %s, want a contiguous tensor: %w", l, ErrLayout)
@@ -406,6 +431,14 @@ func (r *running) lend(i int, into intoOption, want op.Type) error {
 	}
 	o.t, o.lent = into.t, true
 	return nil
+}
+
+func oneOf(types []op.Type) string {
+	list := make([]string, len(types))
+	for i, t := range types {
+		list[i] = t.String()
+	}
+	return strings.Join(list, " or ")
 }
 
 // refusedInto says where else in the same run a tensor is that cannot take an

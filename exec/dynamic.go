@@ -176,6 +176,7 @@ func (e *Executable) collectDynamic(l *lowering) {
 			e.isOutput[n], e.forOutput[n] = true, true
 		}
 		e.outDynamic = append(e.outDynamic, n)
+		e.outTypes = append(e.outTypes, l.possible[v].Types)
 	}
 	for k, c := range l.calls {
 		e.late = append(e.late, l.isLate(k))

@@ -57,15 +57,16 @@ type Executable struct {
 	writes   []bool // per call: it writes into a parameter
 	outputIn []int  // per result: the parameter whose bytes it comes back in, or -1
 
-	dynamic    int        // number of values whose size depends on data
-	outDynamic []int      // per result: its number among them, or -1
-	late       []bool     // per call: it is bound when it runs
-	isOutput   []bool     // per dynamic value: it is a result
-	forOutput  []bool     // per dynamic value: its buffer is meant for a result
-	freed      [][]int    // per call: dynamic values whose own buffers are given back after it
-	left       [][][]int  // per call and region: those that are given back when the region has ended
-	gives      [][][]gift // per call and region: what the region returns
-	loops      []*loop    // per call that is one
+	dynamic    int         // number of values whose size depends on data
+	outDynamic []int       // per result: its number among them, or -1
+	outTypes   [][]op.Type // per result whose size depends on data: the types one of which it has, if known
+	late       []bool      // per call: it is bound when it runs
+	isOutput   []bool      // per dynamic value: it is a result
+	forOutput  []bool      // per dynamic value: its buffer is meant for a result
+	freed      [][]int     // per call: dynamic values whose own buffers are given back after it
+	left       [][][]int   // per call and region: those that are given back when the region has ended
+	gives      [][][]gift  // per call and region: what the region returns
+	loops      []*loop     // per call that is one
 }
 
 // ref is where one operand or result of a call lies.
@@ -185,6 +186,11 @@ func stepName(d plan.Declined) string {
 // OutputInInput returns the donated parameter in whose bytes result i comes
 // back, -1 for none.
 func (e *Executable) OutputInInput(i int) int { return e.outputIn[i] }
+
+// PossibleTypes returns the static types one of which result i has when the
+// program runs, if its size depends on data. It is nil for a result of static
+// type, and where the types are not known. The caller must not change it.
+func (e *Executable) PossibleTypes(i int) []op.Type { return e.outTypes[i] }
 
 // findTaken fills in which parameters are overwritten or given back, and by
 // which calls.
