@@ -37,7 +37,7 @@ func Call(def *op.Def) *Builder {
 	if def == nil {
 		return &Builder{err: errors.New("call: got no operator, want one")}
 	}
-	return &Builder{op: &operator{def: def, name: tensor.NewOperation(def.Name)}, results: max(def.MinResults, 1)}
+	return &Builder{op: &operator{def: def, name: tensor.NewOperation(def.Name), user: true}, results: max(def.MinResults, 1)}
 }
 
 // In makes the results the scope's, and their bytes those of its source.

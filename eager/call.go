@@ -36,8 +36,8 @@ type runner struct {
 	flat   *shape.Layout          // set where the one operand is worked on as it lies: its layout
 
 	gathered []*tensor.Tensor // by operand: its row-major copy, if one had to be made
-	writer   *bound           // the task that writes into an operand, nil for none
-	working  bool             // the call has not returned
+	writer   *bound           // the user's task that writes into an operand, nil for none
+	working  bool             // a call with a function of the user's has not returned
 	places   []place          // by result
 	results  []*tensor.Tensor
 	stats    Stats // of this call
@@ -119,7 +119,7 @@ func (r *runner) runBound(b *bound) error {
 
 func (r *runner) forget() {
 	r.taken.Clear()
-	r.call, r.from, r.ctx, r.counts, r.flat, r.stats, r.writer = call{}, nil, nil, false, nil, Stats{}, nil
+	r.call, r.from, r.ctx, r.counts, r.flat, r.stats = call{}, nil, nil, false, nil, Stats{}
 	clear(r.list)
 	clear(r.data)
 	clear(r.gathered)
@@ -133,10 +133,12 @@ func (r *runner) run() error {
 	if err := r.begin(); err != nil {
 		return err
 	}
-	r.working = true
-	defer r.abandon()
-	err := r.work()
-	r.working = false
+	var err error
+	if r.call.op.user {
+		err = r.workForUser() // apart, for a deferred call costs a small operation a tenth
+	} else {
+		err = r.work()
+	}
 	if err != nil {
 		r.taken.Rollback() // nothing, if the call has ended as partly written
 	}
@@ -158,6 +160,15 @@ func (r *runner) abandon() {
 	r.taken.Rollback()
 	r.dropResults()
 	r.dropGathered()
+}
+
+// workForUser is work for an operation in which a function of the user's runs.
+func (r *runner) workForUser() error {
+	r.working = true
+	defer r.abandon()
+	err := r.work()
+	r.working, r.writer = false, nil
+	return err
 }
 
 func (r *runner) work() error {
@@ -382,7 +393,7 @@ func (r *runner) compute(s *signature) error {
 	if r.counts {
 		r.countMoved(&b.call)
 	}
-	if inPlace {
+	if inPlace && r.call.op.user {
 		r.writer = b
 	}
 	err = r.runBound(b)

@@ -14,6 +14,7 @@ type operator struct {
 	def  *op.Def
 	name *tensor.Operation
 	flat bool // element k of the result needs only element k of the one operand, wherever both lie
+	user bool // a function of the user's may run in it, and end the call by a panic
 }
 
 func builtin(name string) *operator {

@@ -111,7 +111,7 @@ func apply[T dtype.Element](s *Scope, name string, x tensor.Operand, f func([]T)
 		f(elements[T](c.Out[0].Data))
 		return nil
 	})
-	return runUser(s, unary(&operator{def: def, name: tensor.NewOperation(name)}, x))
+	return runUser(s, unary(&operator{def: def, name: tensor.NewOperation(name), user: true}, x))
 }
 
 func zip[T dtype.Element](s *Scope, x, y tensor.Operand, f func(x, y T) T) (*tensor.Tensor, error) {
@@ -124,7 +124,7 @@ func zip[T dtype.Element](s *Scope, x, y tensor.Operand, f func(x, y T) T) (*ten
 		}
 		return nil
 	})
-	return runUser(s, binary(&operator{def: def, name: tensor.NewOperation("zip")}, x, y))
+	return runUser(s, binary(&operator{def: def, name: tensor.NewOperation("zip"), user: true}, x, y))
 }
 
 func elements[T dtype.Element](data []byte) []T {
