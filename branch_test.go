@@ -168,23 +168,26 @@ func branchModels() map[string]func() (file []byte, unpromised []string) {
 			g.output("y")
 			return g.file(), nil
 		},
-		"carried by a loop": func() ([]byte, []string) {
-			g, a, b := twoSizes()
-			var body graph
-			body.input("i", i64Type)
-			body.input("again", boolType)
-			body.input("s", f32Type, "")
-			body.node("Identity", one("again"), one("again2"))
-			body.node("Add", []string{"s", "zero"}, one("s2"))
-			body.output("again2")
-			body.output("s2")
-			g.node("If", one("c"), one("w"), branches(a, b)...)
-			g.weight("rounds", i64Type, []byte{3, 0, 0, 0, 0, 0, 0, 0})
-			g.node("Loop", []string{"rounds", "", "w"}, one("y"), attrGraph("body", &body))
-			g.output("y")
-			return g.file(), []string{"y", "Loop of y/body/s", "s2"}
-		},
+		"carried by a loop":              func() ([]byte, []string) { return carriedBranch(3) },
+		"carried by a loop of no rounds": func() ([]byte, []string) { return carriedBranch(0) },
 	}
+}
+
+func carriedBranch(rounds byte) (file []byte, unpromised []string) {
+	g, a, b := twoSizes()
+	var body graph
+	body.input("i", i64Type)
+	body.input("again", boolType)
+	body.input("s", f32Type, "")
+	body.node("Identity", one("again"), one("again2"))
+	body.node("Add", []string{"s", "zero"}, one("s2"))
+	body.output("again2")
+	body.output("s2")
+	g.node("If", one("c"), one("w"), branches(a, b)...)
+	g.weight("rounds", i64Type, []byte{rounds, 0, 0, 0, 0, 0, 0, 0})
+	g.node("Loop", []string{"rounds", "", "w"}, one("y"), attrGraph("body", &body))
+	g.output("y")
+	return g.file(), []string{"y", "Loop of y/body/s", "s2"}
 }
 
 // rename returns a graph of one node with another name of its result.
@@ -230,6 +233,37 @@ func TestBranchesOfDifferentShapes(t *testing.T) {
 				if err := x.Release(); err != nil {
 					t.Error(err)
 				}
+			}
+		})
+	}
+}
+
+// Outputs are counted as such, whatever they have gone through: when a run is over, only the arena is left of the rest.
+func TestDynamicOutputsAreCounted(t *testing.T) {
+	for name, model := range branchModels() {
+		t.Run(name, func(t *testing.T) {
+			memorytest.Check(t)
+			file, _ := model()
+			s := session(t, loadBytes(t, file))
+			for _, first := range []float32{-100, 1, 100} {
+				data := ramp(16)
+				data[0] = first
+				x := of(t, data, 16)
+				must(0, run(t, s, tenure.Inputs{"x": x}).Release()) // it makes the arena
+				before := memory.Stats()
+				out := run(t, s, tenure.Inputs{"x": x})
+				now := memory.Stats()
+				var want int64
+				for _, y := range out {
+					want += int64(y.NumElements() * y.DType().Bits() / 8)
+				}
+				if got := now.Of(memory.IO).Current - before.Of(memory.IO).Current; got != want {
+					t.Errorf("first element %v: got %d bytes of outputs, want %d", first, got, want)
+				}
+				if got := now.Of(memory.Activations).Current - before.Of(memory.Activations).Current; got != 0 {
+					t.Errorf("first element %v: got %d bytes of activations more than before, want none", first, got)
+				}
+				must(0, out.Release())
 			}
 		})
 	}

@@ -173,7 +173,8 @@ func (e *Executable) collectDynamic(l *lowering) {
 		if !ok {
 			n = -1
 		} else {
-			e.isOutput[n], e.forOutput[n] = true, true
+			e.isOutput[n] = true
+			l.markOutput(e, v)
 		}
 		e.outDynamic = append(e.outDynamic, n)
 		e.outTypes = append(e.outTypes, l.possible[v].Types)
@@ -184,7 +185,6 @@ func (e *Executable) collectDynamic(l *lowering) {
 		var left [][]int
 		for _, region := range c.Regions {
 			left = append(left, l.left[region])
-			l.forOutputs(e, c, region)
 		}
 		e.left = append(e.left, left)
 	}
@@ -216,17 +216,36 @@ func (e *Executable) purposeOf(n int) memory.Purpose {
 	return memory.Activations
 }
 
-// forOutputs marks what a region gives to a call's results that are outputs.
-func (l *lowering) forOutputs(e *Executable, c *ir.Call, region *ir.Block) {
-	given := region.Results
-	if c.Op.Loop {
-		given = given[1:]
+// markOutput marks v, and the values whose buffers can become its own: what the
+// regions of its call give, what a loop carries it in, and operands in whose
+// bytes it may lie.
+func (l *lowering) markOutput(e *Executable, v *ir.Value) {
+	n, ok := l.dynamic[v]
+	if !ok || e.forOutput[n] {
+		return
 	}
-	for i, v := range c.Results {
-		to, ok := l.dynamic[v]
-		from, dynamic := l.dynamic[given[i]]
-		if v != nil && ok && dynamic && e.forOutput[to] {
-			e.forOutput[from] = true
+	e.forOutput[n] = true
+	c, i := v.Def, v.Index
+	if c == nil { // the parameter of a loop's region
+		c = l.calls[l.loopOf[v]]
+		i = slices.Index(c.Regions[0].Params, v) - ir.LoopArgs
+	}
+	if c.Op.Loop {
+		region := c.Regions[0]
+		if at := ir.LoopArgs + i; i >= 0 && at < len(region.Params) { // parts are copied
+			l.markOutput(e, region.Params[at])
+			l.markOutput(e, region.Results[1+i])
+		}
+		return
+	}
+	for _, region := range c.Regions {
+		l.markOutput(e, region.Results[i])
+	}
+	for _, rule := range c.Op.Alias.Rules() {
+		for k, a := range c.Args {
+			if a.Value != nil && (rule.Arg == k || rule.Arg == op.EveryArg) && (rule.Result == i || rule.Result == op.EveryResult) {
+				l.markOutput(e, a.Value)
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
@@ -144,8 +145,8 @@ func takeResults(t *testing.T, runner *exec.Runner, p *ir.Program, outputs [][]b
 			continue
 		}
 		defer buf.Release()
-		if outputs[i] = bytes.Clone(buf.Bytes()[:n]); buf.Holders() != 1 {
-			t.Fatalf("output %d: got %d holders of its buffer, want 1", i, buf.Holders())
+		if outputs[i] = bytes.Clone(buf.Bytes()[:n]); buf.Holders() != 1 || buf.Purpose() != memory.IO {
+			t.Fatalf("output %d: got %d holders of its buffer, of %s, want 1, of %s", i, buf.Holders(), buf.Purpose(), memory.IO)
 		}
 	}
 	if n := exec.Leftover(); n != 0 {

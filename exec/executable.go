@@ -62,7 +62,7 @@ type Executable struct {
 	outTypes   [][]op.Type // per result whose size depends on data: the types one of which it has, if known
 	late       []bool      // per call: it is bound when it runs
 	isOutput   []bool      // per dynamic value: it is a result
-	forOutput  []bool      // per dynamic value: its buffer is meant for a result
+	forOutput  []bool      // per dynamic value: its buffer may become a result
 	freed      [][]int     // per call: dynamic values whose own buffers are given back after it
 	left       [][][]int   // per call and region: those that are given back when the region has ended
 	gives      [][][]gift  // per call and region: what the region returns

@@ -181,8 +181,8 @@ func (h *held) cut(t op.Type) error {
 	return nil
 }
 
-// own gives h a buffer that nobody else holds and that the value begins, as
-// an output needs it.
+// own gives h a buffer of its own purpose that nobody else holds and that the
+// value begins, as an output needs it.
 func (h *held) own() error {
 	if h.isOwn() {
 		return nil
@@ -195,7 +195,7 @@ func (h *held) isOwn() bool {
 		return len(h.span) == 0
 	}
 	whole := h.base.Bytes()
-	return h.base.Holders() == 1 && &h.span[0] == &whole[0] && len(h.span) >= len(whole)/2
+	return h.base.Holders() == 1 && h.base.Purpose() == h.purpose && &h.span[0] == &whole[0] && len(h.span) >= len(whole)/2
 }
 
 // take leaves h without a value. The caller has its hold: a buffer that the

@@ -147,6 +147,7 @@ func (r *Runner) again(done <-chan struct{}, k int) (bool, error) {
 func (r *Runner) carryOn(s *looping) error {
 	for i := range s.carry {
 		if c := &s.carry[i]; c.at.dynamic >= 0 {
+			r.dynamic[c.spare].count(&r.holds, r.exe.purposeOf(c.at.dynamic))
 			if err := r.pass(c.spare, c.next, s.carryData[i].next, c.then); err != nil {
 				return err
 			}
