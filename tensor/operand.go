@@ -38,6 +38,21 @@ func (t *Tensor) Tensor() *Tensor { return t }
 // Semantics returns AlwaysCopy.
 func (t *Tensor) Semantics() CopySemantics { return AlwaysCopy }
 
+// read returns an operand's tensor and semantics. The types of this package are told apart without a dynamic call.
+func read(o Operand) (*Tensor, CopySemantics) {
+	switch o := o.(type) {
+	case nil:
+		return nil, AlwaysCopy
+	case *Tensor:
+		return o, AlwaysCopy
+	case Donated:
+		return o.t, DonateInput
+	case Reused:
+		return o.t, ReuseInput
+	}
+	return o.Tensor(), o.Semantics()
+}
+
 // Donated is a tensor that is given up, strictly.
 type Donated struct{ t *Tensor }
 

@@ -50,6 +50,7 @@ type Taken struct {
 	claims []claim
 	few    [3]claim
 	taken  bool
+	twice  bool // an operand is listed twice
 }
 
 // Take begins an operation: it takes a use of every operand, and the sole right to those that are given up and exclusive.
@@ -77,20 +78,22 @@ func (k *Taken) Begin(op *Operation, operands ...Operand) error {
 	if k.taken {
 		invariant.Failf("tensor: %s begins before %s has ended", op.name, k.op.name)
 	}
-	k.op, k.claims = op, k.few[:0]
+	k.op, k.claims, k.twice = op, k.few[:0], false
 	for i, o := range operands {
-		var t *Tensor
-		if o != nil {
-			t = o.Tensor()
-		}
+		t, sem := read(o)
 		if t == nil || t.buf == nil {
 			k.Clear()
 			return errNil(op.name+": "+op.operand(i), t)
 		}
-		k.claims = append(k.claims, claim{t: t, sem: o.Semantics()})
+		for j := range k.claims {
+			k.twice = k.twice || k.claims[j].t.h.Same(t.h)
+		}
+		k.claims = append(k.claims, claim{t: t, sem: sem})
 	}
-	if err := k.checkTwice(); err != nil {
-		return err
+	if k.twice {
+		if err := k.checkTwice(); err != nil {
+			return err
+		}
 	}
 	k.taken = true
 	for i := range k.claims {
@@ -104,7 +107,7 @@ func (k *Taken) Begin(op *Operation, operands ...Operand) error {
 
 func (k *Taken) acquire(i int) (err error) {
 	c := &k.claims[i]
-	if k.listed(i) >= 0 {
+	if k.twice && k.listed(i) >= 0 {
 		err = c.borrow() // whoever is in the list twice is in use, in whatever order: reuse must not write
 	} else {
 		err = c.acquire()
@@ -139,14 +142,14 @@ func (k *Taken) checkTwice() error {
 }
 
 // isPlace reports whether a result could be written over the tensor, if it is exclusive.
-func (t *Tensor) isPlace() bool { return !t.layout.Overlaps() && !t.pins() }
+func (t *Tensor) isPlace() bool { return !t.layout.Overlaps() && !t.pins }
 
 // whyNoPlace returns nil if isPlace, and otherwise the error that says why.
 func (t *Tensor) whyNoPlace(op string) error {
 	switch {
 	case t.layout.Overlaps():
 		return t.overlapError(op)
-	case t.pins():
+	case t.pins:
 		return fmt.Errorf("%s: %s is a view of %d bytes of a buffer of %d, want at least half (in place it would pin the rest): %w",
 			op, t.describe(), t.size, t.buf.Len(), ErrNotReusable)
 	}
@@ -162,9 +165,6 @@ func (k *Taken) listed(i int) int {
 	}
 	return -1
 }
-
-// pins reports whether the tensor, reused in place, would keep more bytes alive than it shows.
-func (t *Tensor) pins() bool { return t.size < t.buf.Len()-t.size }
 
 // Tensor returns operand i, whose type, shape and layout stay readable also after its end.
 func (k *Taken) Tensor(i int) *Tensor { return k.claims[i].t }

@@ -24,6 +24,7 @@ type Tensor struct {
 	size   int
 	first  int // where in them element [0,...,0] begins
 	dt     dtype.DType
+	pins   bool                      // it keeps more bytes of the buffer alive than it shows
 	fate   atomic.Pointer[Operation] // what ended it, if it was given up
 	shown  unsafe.Pointer            // what foreign code sees of it; atomic
 }
@@ -56,11 +57,12 @@ func place(op string, dt dtype.DType, l *shape.Layout, offset, room int) (start,
 
 // over makes a tensor on buf without a handle: the caller gives it one before anybody sees it.
 func over(op string, buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
-	start, size, first, err := place(op, dt, l, offset, buf.Len())
+	room := buf.Len()
+	start, size, first, err := place(op, dt, l, offset, room)
 	if err != nil {
 		return nil, err
 	}
-	return &Tensor{buf: buf, dt: dt, layout: l, start: start, size: size, first: first}, nil
+	return &Tensor{buf: buf, dt: dt, pins: size < room-size, layout: l, start: start, size: size, first: first}, nil
 }
 
 // DType returns the element type.
