@@ -55,7 +55,7 @@ func nestedModules(t *testing.T) (dirs []string) {
 		t.Fatal(err)
 	}
 	if len(dirs) == 0 {
-		t.Fatal("got no modules, want bench and the generator of kernels")
+		t.Fatal("got no modules, want bench")
 	}
 	return dirs
 }

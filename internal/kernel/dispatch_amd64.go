@@ -2,8 +2,6 @@ package kernel
 
 import "github.com/tenure-go/tenure/internal/cpu"
 
-//go:generate go run -C gen . -out ..
-
 // assembly is what one set of vector instructions offers: the generated functions, which take pointers and counts and check nothing. The
 // files vector_*_amd64.go hold a part each, and put it behind the dispatch points.
 type assembly struct {

@@ -32,6 +32,6 @@
 // The innermost loops are function variables, set at start to the fastest code that the CPU runs: AVX-512, AVX2 with FMA, or portable Go,
 // which is always there; TENURE_CPU (see internal/cpu) lowers the choice. kerneltest holds every variant to the same results as kernel/ref.
 //
-// The assembly is written by the generator in gen, which go generate runs. A call of it takes a bounded piece of a row or a matrix, since
-// the garbage collector cannot interrupt it.
+// The assembly is written by the generator in gen, whose test holds the files to that. A call of it takes a bounded piece of a row or a
+// matrix, since the garbage collector cannot interrupt it.
 package kernel

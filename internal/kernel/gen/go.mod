@@ -1,3 +1,0 @@
-module github.com/tenure-go/tenure/internal/kernel/gen
-
-go 1.26.0
