@@ -20,13 +20,13 @@ func (l *lowering) placeDynamic(v *ir.Value) {
 	p, known := l.possible[v]
 	switch {
 	case !known || l.outputs[v] && p.Types == nil || v.Def.Op.Branch && !l.outputs[v] && !l.givesOwn(v):
-		l.places[v] = place{&class{name: v.Name, space: plan.SpaceOwn, id: -1}, 0, 0}
+		l.places[v] = place{&storage{name: v.Name, space: plan.SpaceOwn, id: -1}, 0, 0}
 	case l.outputs[v]:
-		l.places[v] = place{&class{name: v.Name, space: plan.SpaceOwn, id: -1, size: p.Bytes}, 0, p.Bytes}
+		l.places[v] = place{&storage{name: v.Name, space: plan.SpaceOwn, id: -1, size: p.Bytes}, 0, p.Bytes}
 	case l.yields[v] != nil:
 		l.places[v] = place{l.yields[v], 0, p.Bytes}
 	default:
-		l.places[v] = place{l.newClass(v.Name, p.Bytes), 0, p.Bytes}
+		l.places[v] = place{l.newStorage(v.Name, p.Bytes), 0, p.Bytes}
 	}
 }
 
@@ -63,7 +63,7 @@ func (l *lowering) endDynamic(b *ir.Block) {
 		}
 	}
 	for v, c := range last {
-		if l.places[v].class.space != plan.SpaceOwn {
+		if l.places[v].storage.space != plan.SpaceOwn {
 			continue
 		}
 		l.ends[v] = max(l.ends[v], plan.Time(2*l.lastInside(c)+2))
@@ -127,7 +127,7 @@ func (e *Executable) lateScratch(l *lowering, scratch []int64) error {
 
 // isUnsized reports whether nothing but a run says how many bytes v takes.
 func (l *lowering) isUnsized(v *ir.Value) bool {
-	switch space := l.places[v].class.space; {
+	switch space := l.places[v].storage.space; {
 	case v.Type.IsStatic() || space == plan.SpaceArena:
 		return false
 	case space == plan.SpaceOutput:

@@ -205,15 +205,15 @@ func (e *Executable) findTaken(l *lowering) {
 				continue
 			}
 			at := l.places[v]
-			if _, kind, _ := l.bytesFor(k, c, r); at.class.space == plan.SpaceInput && kind != op.View {
-				e.taken[at.class.arg], e.writes[k] = true, true
+			if _, kind, _ := l.bytesFor(k, c, r); at.storage.space == plan.SpaceInput && kind != op.View {
+				e.taken[at.storage.arg], e.writes[k] = true, true
 			}
 		}
 	}
 	for _, v := range e.Program.Body.Results {
 		in := -1
-		if at := l.places[v]; at.class.space == plan.SpaceInput {
-			in = at.class.arg
+		if at := l.places[v]; at.storage.space == plan.SpaceInput {
+			in = at.storage.arg
 			e.taken[in] = true
 		}
 		e.outputIn = append(e.outputIn, in)
@@ -227,10 +227,10 @@ func (e *Executable) resolve(l *lowering, bases []int64) error {
 			return ref{dynamic: -1}, nil
 		}
 		p := l.places[v]
-		if p.class == nil {
+		if p.storage == nil {
 			return ref{}, fmt.Errorf("BUG: exec: value %q has no place", v.Name)
 		}
-		r := ref{space: p.class.space, arg: p.class.arg, offset: p.offset, size: p.size, dynamic: -1}
+		r := ref{space: p.storage.space, arg: p.storage.arg, offset: p.offset, size: p.size, dynamic: -1}
 		if n, ok := l.dynamic[v]; ok {
 			r.dynamic = n
 			if r.space == plan.SpaceOutput {
@@ -239,9 +239,9 @@ func (e *Executable) resolve(l *lowering, bases []int64) error {
 		}
 		switch r.space {
 		case plan.SpaceArena:
-			r.offset += bases[p.class.id]
+			r.offset += bases[p.storage.id]
 		case plan.SpaceWeight:
-			r.weight = p.class.weight
+			r.weight = p.storage.weight
 		}
 		return r, nil
 	}
@@ -284,7 +284,7 @@ func (e *Executable) resolve(l *lowering, bases []int64) error {
 				if err != nil {
 					return err
 				}
-				list = append(list, gift{r, y.Type, to, l.places[v].class.space == plan.SpaceArena})
+				list = append(list, gift{r, y.Type, to, l.places[v].storage.space == plan.SpaceArena})
 			}
 			regions = append(regions, list)
 		}
@@ -350,7 +350,7 @@ func (l *lowering) document(problem *plan.Problem, placed plan.Placement, scratc
 		d.IOBytes += l.places[v].size
 	}
 	for _, v := range l.program.Body.Results {
-		if l.places[v].class.space == plan.SpaceOutput {
+		if l.places[v].storage.space == plan.SpaceOutput {
 			d.IOBytes += l.places[v].size
 		}
 	}
@@ -391,10 +391,10 @@ func (l *lowering) documentValues(d *plan.Plan, bases []int64) {
 	add := func(v *ir.Value) {
 		at := l.places[v]
 		start, end := l.life(v)
-		e := plan.Value{ID: v.ID, Name: v.Name, Type: v.Type.String(), Space: at.class.space, Arg: at.class.arg,
+		e := plan.Value{ID: v.ID, Name: v.Name, Type: v.Type.String(), Space: at.storage.space, Arg: at.storage.arg,
 			Offset: at.offset, Size: at.size, Start: start, End: end}
 		if e.Space == plan.SpaceArena {
-			e.Offset += bases[at.class.id]
+			e.Offset += bases[at.storage.id]
 		}
 		d.Values = append(d.Values, e)
 	}

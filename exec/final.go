@@ -74,7 +74,7 @@ func (l *lowering) checkCarried(c *ir.Call) error {
 		y := region.Results[1+i]
 		at := l.places[y]
 		for _, p := range params {
-			if p != own && at.size > 0 && at.class == l.places[p].class {
+			if p != own && at.size > 0 && at.storage == l.places[p].storage {
 				return notFinal("result %d of the region of %s, %s, in the bytes in which the loop carries %s", 1+i, describe(c), y, p)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // placeLoop places what a loop carries: a parameter of the region, and the
-// call's result, lie in one class, into which the operand is copied first and
+// call's result, lie in one storage, into which the operand is copied first and
 // what the region carries on after every round.
 func (l *lowering) placeLoop(k int, c *ir.Call) error {
 	region, carried := c.Regions[0], max(0, len(c.Args)-ir.LoopArgs)
@@ -17,19 +17,19 @@ func (l *lowering) placeLoop(k int, c *ir.Call) error {
 		l.loopOf[p] = k
 		if !p.Type.IsStatic() {
 			l.dynamic[p] = len(l.dynamic)
-			l.places[p] = place{&class{name: p.Name, space: plan.SpaceOwn, id: -1}, 0, 0}
+			l.places[p] = place{&storage{name: p.Name, space: plan.SpaceOwn, id: -1}, 0, 0}
 			continue
 		}
 		n, err := bytesOf(p)
 		if err != nil {
 			return err
 		}
-		var to *class
+		var to *storage
 		if i >= ir.LoopArgs && c.Results[i-ir.LoopArgs] != nil {
 			to = l.yields[c.Results[i-ir.LoopArgs]]
 		}
 		if to == nil {
-			to = l.newClass(p.Name, n)
+			to = l.newStorage(p.Name, n)
 		}
 		l.places[p] = place{to, 0, n}
 		if i >= ir.LoopArgs {
@@ -55,7 +55,7 @@ func (l *lowering) placeLoop(k int, c *ir.Call) error {
 			}
 			to := l.yields[v]
 			if to == nil {
-				to = l.newClass(v.Name, n)
+				to = l.newStorage(v.Name, n)
 			}
 			l.places[v] = place{to, 0, n}
 		}
@@ -64,8 +64,8 @@ func (l *lowering) placeLoop(k int, c *ir.Call) error {
 }
 
 // isForeign reports whether v, which a loop carries on, must not lie in the
-// class: the loop carries another value there.
-func (l *lowering) isForeign(v *ir.Value, c *class) bool {
+// storage: the loop carries another value there.
+func (l *lowering) isForeign(v *ir.Value, c *storage) bool {
 	own := l.carried[v]
 	if own == nil || own == c {
 		return false

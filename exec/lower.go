@@ -8,16 +8,16 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// place is where a value lives: a byte offset in a class.
+// place is where a value lives: a byte offset in a storage.
 type place struct {
-	class  *class
-	offset int64
-	size   int64
+	storage *storage
+	offset  int64
+	size    int64
 }
 
-// class is a rigid body of values: views, chains of in-place results, the
+// storage is a range of bytes that values share: views, chains of in-place results, the
 // results of a branch.
-type class struct {
+type storage struct {
 	name   string
 	space  plan.Space
 	arg    int // input or output number for those spaces
@@ -37,25 +37,25 @@ type lowering struct {
 	sigs     []*op.Sig
 	index    map[*ir.Call]int
 	places   map[*ir.Value]place
-	yields   map[*ir.Value]*class // values that a region returns: the class of the call's result
+	yields   map[*ir.Value]*storage // values that a region returns: the storage of the call's result
 	ends     map[*ir.Value]plan.Time
 	possible map[*ir.Value]ir.Possible
-	dynamic  map[*ir.Value]int    // values whose size depends on data, numbered
-	freed    map[*ir.Call][]int   // dynamic values whose own buffers are given back after the call
-	left     map[*ir.Block][]int  // dynamic values whose own buffers are given back at the end of the region
-	loopOf   map[*ir.Value]int    // parameters of a loop's region: its call
-	carriers map[*class]int       // classes of what loops carry: their calls
-	carried  map[*ir.Value]*class // what a loop's region carries on: the class it ends in
-	outputs  map[*ir.Value]bool   // values that the program's results are, or are views of
-	classes  []*class
+	dynamic  map[*ir.Value]int      // values whose size depends on data, numbered
+	freed    map[*ir.Call][]int     // dynamic values whose own buffers are given back after the call
+	left     map[*ir.Block][]int    // dynamic values whose own buffers are given back at the end of the region
+	loopOf   map[*ir.Value]int      // parameters of a loop's region: its call
+	carriers map[*storage]int       // storages of what loops carry: their calls
+	carried  map[*ir.Value]*storage // what a loop's region carries on: the storage it ends in
+	outputs  map[*ir.Value]bool     // values that the program's results are, or are views of
+	storages []*storage
 	inPlace  []plan.InPlace
 	declined []plan.Declined
 }
 
 func lower(p *ir.Program, known func(*ir.Value) ([]byte, bool)) (*lowering, error) {
 	l := &lowering{program: p, known: known, possible: ir.PossibleOf(p, known), index: map[*ir.Call]int{}, places: map[*ir.Value]place{},
-		yields: map[*ir.Value]*class{}, ends: map[*ir.Value]plan.Time{}, dynamic: map[*ir.Value]int{},
-		freed: map[*ir.Call][]int{}, left: map[*ir.Block][]int{}, loopOf: map[*ir.Value]int{}, carriers: map[*class]int{}, carried: map[*ir.Value]*class{}, outputs: map[*ir.Value]bool{}}
+		yields: map[*ir.Value]*storage{}, ends: map[*ir.Value]plan.Time{}, dynamic: map[*ir.Value]int{},
+		freed: map[*ir.Call][]int{}, left: map[*ir.Block][]int{}, loopOf: map[*ir.Value]int{}, carriers: map[*storage]int{}, carried: map[*ir.Value]*storage{}, outputs: map[*ir.Value]bool{}}
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
 		l.index[c] = len(l.calls)
 		l.calls = append(l.calls, c)
@@ -113,21 +113,21 @@ func (l *lowering) placeInterface() error {
 		if err != nil {
 			return fmt.Errorf("input: %w", err)
 		}
-		l.places[v] = place{&class{name: v.Name, space: plan.SpaceInput, arg: i, size: n}, 0, n}
+		l.places[v] = place{&storage{name: v.Name, space: plan.SpaceInput, arg: i, size: n}, 0, n}
 	}
 	for _, v := range l.program.Weights {
 		n, err := bytesOf(v)
 		if err != nil {
 			return fmt.Errorf("weight: %w", err)
 		}
-		l.places[v] = place{&class{name: v.Name, space: plan.SpaceWeight, size: n, weight: v}, 0, n}
+		l.places[v] = place{&storage{name: v.Name, space: plan.SpaceWeight, size: n, weight: v}, 0, n}
 	}
 	return nil
 }
 
 // placeResults puts each result of call k into a view of an operand, the
-// bytes of a donated operand, the class that its region returns it in, or a
-// class of its own.
+// bytes of a donated operand, the storage that its region returns it in, or a
+// storage of its own.
 func (l *lowering) placeResults(k int, c *ir.Call) error {
 	if c.Op.Loop {
 		return l.placeLoop(k, c)
@@ -157,20 +157,20 @@ func (l *lowering) placeResults(k int, c *ir.Call) error {
 			l.places[v] = place{yield, 0, n}
 		case arg >= 0 && kind != op.View && n == 0:
 			// Nothing to save, and no bytes tell two outputs apart that would lie in them.
-			l.places[v] = place{l.newClass(v.Name, n), 0, n}
+			l.places[v] = place{l.newStorage(v.Name, n), 0, n}
 		case arg >= 0 && kind != op.View && l.outputs[v] && !l.isWhole(c.Args[arg].Value):
 			l.decline(k, c, arg, "the output needs a buffer of its own, and the operand is a part of one")
-			l.places[v] = place{l.newClass(v.Name, n), 0, n}
-		case arg >= 0 && kind != op.View && l.isForeign(v, l.places[c.Args[arg].Value].class):
+			l.places[v] = place{l.newStorage(v.Name, n), 0, n}
+		case arg >= 0 && kind != op.View && l.isForeign(v, l.places[c.Args[arg].Value].storage):
 			l.decline(k, c, arg, "the loop carries another value in its bytes")
-			l.places[v] = place{l.newClass(v.Name, n), 0, n}
+			l.places[v] = place{l.newStorage(v.Name, n), 0, n}
 		case arg >= 0:
 			from := l.places[c.Args[arg].Value]
-			l.places[v] = place{from.class, from.offset + int64(offset), n}
+			l.places[v] = place{from.storage, from.offset + int64(offset), n}
 			l.inPlace = append(l.inPlace, plan.InPlace{Call: k, Operand: arg, Result: r, Value: v.Name,
 				Of: c.Args[arg].Value.Name, Kind: plan.AliasKind(kind.String()), Bytes: n})
 		default:
-			l.places[v] = place{l.newClass(v.Name, n), 0, n}
+			l.places[v] = place{l.newStorage(v.Name, n), 0, n}
 		}
 	}
 	for _, region := range c.Regions {
@@ -178,15 +178,15 @@ func (l *lowering) placeResults(k int, c *ir.Call) error {
 			if i >= len(c.Results) || c.Results[i] == nil {
 				continue
 			}
-			if to := l.places[c.Results[i]]; c.Results[i].Type.IsStatic() || to.class.space == plan.SpaceArena {
-				l.yields[y] = to.class
+			if to := l.places[c.Results[i]]; c.Results[i].Type.IsStatic() || to.storage.space == plan.SpaceArena {
+				l.yields[y] = to.storage
 			}
 		}
 	}
 	return nil
 }
 
-// findOutputs finds the values whose class has to be a whole buffer.
+// findOutputs finds the values whose storage has to be a whole buffer.
 func (l *lowering) findOutputs() {
 	for _, v := range l.program.Body.Results {
 		root, _ := l.rootOf(v)
@@ -194,10 +194,10 @@ func (l *lowering) findOutputs() {
 	}
 }
 
-// isWhole reports whether v is all bytes of its class.
+// isWhole reports whether v is all bytes of its storage.
 func (l *lowering) isWhole(v *ir.Value) bool {
 	at := l.places[v]
-	return at.offset == 0 && at.size == at.class.size
+	return at.offset == 0 && at.size == at.storage.size
 }
 
 // bytesFor returns the operand whose bytes result r lies in, -1 for none.
@@ -223,25 +223,25 @@ func (l *lowering) decline(k int, c *ir.Call, arg int, reason string) {
 		Value: v.Name, Reason: reason, Bytes: l.places[v].size})
 }
 
-func (l *lowering) newClass(name string, size int64) *class {
-	c := &class{name: name, space: plan.SpaceArena, size: size, id: -1}
-	l.classes = append(l.classes, c)
+func (l *lowering) newStorage(name string, size int64) *storage {
+	c := &storage{name: name, space: plan.SpaceArena, size: size, id: -1}
+	l.storages = append(l.storages, c)
 	return c
 }
 
-// placeOutputs moves the class of each output into the output's own buffer,
-// which is free until its last value is written. The class of a donated
+// placeOutputs moves the storage of each output into the output's own buffer,
+// which is free until its last value is written. The storage of a donated
 // input stays: the output comes back in the input's bytes.
 func (l *lowering) placeOutputs() {
 	for i, v := range l.program.Body.Results {
 		at := l.places[v]
-		if at.class.space != plan.SpaceArena && at.class.space != plan.SpaceOwn {
+		if at.storage.space != plan.SpaceArena && at.storage.space != plan.SpaceOwn {
 			continue
 		}
 		if !l.isWhole(v) {
-			panic("BUG: exec: output " + v.Name + " is a part of a class")
+			panic("BUG: exec: output " + v.Name + " is a part of a storage")
 		}
-		at.class.space, at.class.arg = plan.SpaceOutput, i
+		at.storage.space, at.storage.arg = plan.SpaceOutput, i
 	}
 }
 
@@ -315,7 +315,7 @@ func (l *lowering) becomesResult(c *ir.Call, i int) bool {
 			continue
 		}
 		at := l.places[r]
-		if at.class == from.class && at.offset < from.offset+from.size && from.offset < at.offset+at.size {
+		if at.storage == from.storage && at.offset < from.offset+from.size && from.offset < at.offset+at.size {
 			return true
 		}
 	}
@@ -335,22 +335,22 @@ func (l *lowering) life(v *ir.Value) (start, end plan.Time) {
 		start = plan.Time(2*l.index[v.Def] + 1)
 	}
 	end = max(l.ends[v], start+1)
-	if space := l.places[v].class.space; space != plan.SpaceArena && space != plan.SpaceOwn {
+	if space := l.places[v].storage.space; space != plan.SpaceArena && space != plan.SpaceOwn {
 		return start, max(end, steps)
 	}
 	return start, end
 }
 
-// collectPieces gives the arena's classes their pieces.
+// collectPieces gives the arena's storages their pieces.
 func (l *lowering) collectPieces() {
 	for _, c := range l.calls {
 		for _, v := range given(c) {
 			at := l.places[v]
-			if at.class.space != plan.SpaceArena {
+			if at.storage.space != plan.SpaceArena {
 				continue
 			}
 			start, end := l.life(v)
-			at.class.pieces = append(at.class.pieces, plan.Piece{Offset: at.offset, Size: at.size, Start: start, End: end})
+			at.storage.pieces = append(at.storage.pieces, plan.Piece{Offset: at.offset, Size: at.size, Start: start, End: end})
 		}
 	}
 }
@@ -373,12 +373,12 @@ func given(c *ir.Call) []*ir.Value {
 // problem returns the arena's placement problem.
 func (l *lowering) problem() *plan.Problem {
 	p := &plan.Problem{Align: plan.DefaultAlign}
-	for _, c := range l.classes {
+	for _, c := range l.storages {
 		if c.space != plan.SpaceArena {
 			continue
 		}
-		c.id = len(p.Classes)
-		p.Classes = append(p.Classes, plan.Class{Name: c.name, Size: c.size, Pieces: c.pieces})
+		c.id = len(p.Storages)
+		p.Storages = append(p.Storages, plan.Storage{Name: c.name, Size: c.size, Pieces: c.pieces})
 	}
 	return p
 }

@@ -115,7 +115,7 @@ func (l *lowering) isPlacedView(k int, c *ir.Call) bool {
 			return false
 		}
 		from, at := l.places[c.Args[arg].Value], l.places[v]
-		if at.class != from.class || at.offset != from.offset+int64(offset) {
+		if at.storage != from.storage || at.offset != from.offset+int64(offset) {
 			return false
 		}
 	}

@@ -29,7 +29,7 @@ func (l *lowering) checkTotal() error {
 			}
 		}
 	}
-	for _, c := range l.classes { // outputs among them
+	for _, c := range l.storages { // outputs among them
 		if err := add(c.size); err != nil {
 			return err
 		}

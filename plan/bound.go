@@ -5,21 +5,21 @@ import (
 	"slices"
 )
 
-// ClassPiece names a piece of a Problem by position.
-type ClassPiece struct {
-	Class, Piece int
+// StoragePiece names a piece of a Problem by position.
+type StoragePiece struct {
+	Storage, Piece int
 }
 
 // Bound is a number of bytes that no placement can go below, with its witness: a reader can add up the list.
 type Bound struct {
 	Bytes int64
-	At    Time         // the first moment at which that many bytes are live
-	Live  []ClassPiece // the pieces that live at At, in the order of the problem; bytes that pieces of one class share count once
-	Rigid bool         // the bound is the extent of one class (Live names its pieces), which is larger than what is ever live at once
+	At    Time           // the first moment at which that many bytes are live
+	Live  []StoragePiece // the pieces that live at At, in the problem's order; bytes that pieces of one storage share count once
+	Rigid bool           // the bound is the extent of one storage, whose pieces Live names: more than is ever live at once
 }
 
-// LowerBound returns the largest number of block bytes that are live at one moment, or the extent of the largest class where
-// that is more. p has to be valid.
+// LowerBound returns the largest number of block bytes that are live at one moment, or the extent of the largest storage
+// where that is more. p has to be valid.
 func (p *Problem) LowerBound() Bound {
 	var best Bound
 	profile := p.LiveBytes()
@@ -29,20 +29,20 @@ func (p *Problem) LowerBound() Bound {
 		}
 	}
 	widest := -1
-	for i := range p.Classes {
-		if extent := p.Extent(&p.Classes[i]); extent > best.Bytes {
+	for i := range p.Storages {
+		if extent := p.Extent(&p.Storages[i]); extent > best.Bytes {
 			best, widest = Bound{Bytes: extent, Rigid: true}, i
 		}
 	}
-	for i := range p.Classes {
-		for j, x := range p.Classes[i].Pieces {
+	for i := range p.Storages {
+		for j, x := range p.Storages[i].Pieces {
 			if i == widest || widest < 0 && x.Start <= best.At && best.At < x.End {
-				best.Live = append(best.Live, ClassPiece{Class: i, Piece: j})
+				best.Live = append(best.Live, StoragePiece{Storage: i, Piece: j})
 			}
 		}
 	}
 	if widest >= 0 && len(best.Live) > 0 {
-		best.At = p.Classes[widest].Pieces[0].Start
+		best.At = p.Storages[widest].Pieces[0].Start
 	}
 	return best
 }
@@ -61,8 +61,8 @@ func (p *Problem) LiveBytes() []LiveStep {
 		bytes int64
 	}
 	var changes []change
-	for i := range p.Classes {
-		for _, l := range p.classLevels(&p.Classes[i]) {
+	for i := range p.Storages {
+		for _, l := range p.storageLevels(&p.Storages[i]) {
 			changes = append(changes, change{at: l.At, bytes: l.Bytes})
 		}
 	}
@@ -78,9 +78,9 @@ func (p *Problem) LiveBytes() []LiveStep {
 	return levels
 }
 
-// classLevels returns how the live bytes of one class change over time: differences, not sums. It cuts the class into cells
-// at the edges of its pieces and counts the pieces over each cell, so that bytes held twice count once.
-func (p *Problem) classLevels(c *Class) []LiveStep {
+// storageLevels returns how the live bytes of one storage change over time: differences, not sums. It cuts the storage into
+// cells at the edges of its pieces and counts the pieces over each cell, so that bytes of two pieces count once.
+func (p *Problem) storageLevels(s *Storage) []LiveStep {
 	type event struct {
 		at     Time
 		lo, hi int64
@@ -88,7 +88,7 @@ func (p *Problem) classLevels(c *Class) []LiveStep {
 	}
 	var events []event
 	var edges []int64
-	for _, x := range c.Pieces {
+	for _, x := range s.Pieces {
 		if lo, hi := p.Blocks(x); lo < hi {
 			events = append(events, event{x.Start, lo, hi, 1}, event{x.End, lo, hi, -1})
 			edges = append(edges, lo, hi)
@@ -97,7 +97,7 @@ func (p *Problem) classLevels(c *Class) []LiveStep {
 	slices.SortFunc(events, func(a, b event) int { return cmp.Or(cmp.Compare(a.at, b.at), b.add-a.add) })
 	slices.Sort(edges)
 	edges = slices.Compact(edges)
-	held := make([]int, len(edges))
+	cover := make([]int, len(edges)) // pieces over the cell that begins at each edge
 	var levels []LiveStep
 	for i, e := range events {
 		if i == 0 || e.at != events[i-1].at {
@@ -105,9 +105,9 @@ func (p *Problem) classLevels(c *Class) []LiveStep {
 		}
 		first, _ := slices.BinarySearch(edges, e.lo)
 		for k := first; edges[k] < e.hi; k++ {
-			before := min(held[k], 1)
-			held[k] += e.add
-			levels[len(levels)-1].Bytes += int64(min(held[k], 1)-before) * (edges[k+1] - edges[k])
+			before := min(cover[k], 1)
+			cover[k] += e.add
+			levels[len(levels)-1].Bytes += int64(min(cover[k], 1)-before) * (edges[k+1] - edges[k])
 		}
 	}
 	return levels

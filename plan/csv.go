@@ -16,7 +16,7 @@ var csvColumns = []string{"id", "lower", "upper", "size", "offset"}
 
 // ReadCSV reads a problem in the form of the minimalloc benchmarks: a header with the columns id, lower, upper and size in
 // any order, and a row per buffer that is live in [lower, upper). An optional column offset makes rows with one id the
-// pieces of one class. The problem has blocks of one byte; set Align for others.
+// pieces of one storage. The problem has blocks of one byte; set Align for others.
 func ReadCSV(r io.Reader) (*Problem, error) {
 	rows := csv.NewReader(r)
 	rows.TrimLeadingSpace = true
@@ -50,13 +50,13 @@ func ReadCSV(r io.Reader) (*Problem, error) {
 			return nil, fmt.Errorf("plan: %w: line %d: id: got %q a second time, want one row per id without a column offset", ErrCSV, line, id)
 		}
 		if !known {
-			i = len(p.Classes)
+			i = len(p.Storages)
 			index[id] = i
-			p.Classes = append(p.Classes, Class{Name: id})
+			p.Storages = append(p.Storages, Storage{Name: id})
 		}
-		c := &p.Classes[i]
-		c.Pieces = append(c.Pieces, x)
-		c.Size = max(c.Size, x.Offset+x.Size)
+		s := &p.Storages[i]
+		s.Pieces = append(s.Pieces, x)
+		s.Size = max(s.Size, x.Offset+x.Size)
 	}
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -106,36 +106,36 @@ func csvPiece(row []string, column map[string]int) (Piece, error) {
 	return Piece{Start: Time(number[0]), End: Time(number[1]), Size: number[2], Offset: number[3]}, nil
 }
 
-// WriteCSV writes p in the form that ReadCSV reads, with the column offset where a class is more than one plain buffer. The
-// form names classes by id and has no block size: two classes of one name, a class without pieces, and a class that is
-// larger than its pieces are errors.
+// WriteCSV writes p in the form that ReadCSV reads, with the column offset where a storage is more than one plain buffer.
+// The form names storages by id and has no block size: two storages of one name, a storage without pieces, and a storage
+// that is larger than its pieces are errors.
 func (p *Problem) WriteCSV(w io.Writer) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
 	names := map[string]bool{}
 	columns := csvColumns[:4]
-	for i := range p.Classes {
-		c := &p.Classes[i]
-		if names[c.Name] {
-			return fmt.Errorf("plan: %w: class %d: name: got %q a second time, want names that differ", ErrCSV, i, c.Name)
+	for i := range p.Storages {
+		s := &p.Storages[i]
+		if names[s.Name] {
+			return fmt.Errorf("plan: %w: storage %d: name: got %q a second time, want names that differ", ErrCSV, i, s.Name)
 		}
-		names[c.Name] = true
+		names[s.Name] = true
 		var end int64
-		for _, x := range c.Pieces {
+		for _, x := range s.Pieces {
 			end = max(end, x.Offset+x.Size)
 		}
-		if len(c.Pieces) == 0 || end != c.Size {
-			return fmt.Errorf("plan: %w: class %d (%q): size: got %d, want %d, where its last piece ends", ErrCSV, i, c.Name, c.Size, end)
+		if len(s.Pieces) == 0 || end != s.Size {
+			return fmt.Errorf("plan: %w: storage %d (%q): size: got %d, want %d, where its last piece ends", ErrCSV, i, s.Name, s.Size, end)
 		}
-		if len(c.Pieces) > 1 || c.Pieces[0].Offset > 0 {
+		if len(s.Pieces) > 1 || s.Pieces[0].Offset > 0 {
 			columns = csvColumns
 		}
 	}
 	rows := [][]string{columns}
-	for i := range p.Classes {
-		for _, x := range p.Classes[i].Pieces {
-			row := []string{p.Classes[i].Name}
+	for i := range p.Storages {
+		for _, x := range p.Storages[i].Pieces {
+			row := []string{p.Storages[i].Name}
 			for _, n := range []int64{int64(x.Start), int64(x.End), x.Size, x.Offset} {
 				row = append(row, strconv.FormatInt(n, 10))
 			}

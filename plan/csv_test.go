@@ -16,7 +16,7 @@ func TestReadCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &plan.Problem{Align: 1, Classes: []plan.Class{
+	want := &plan.Problem{Align: 1, Storages: []plan.Storage{
 		{Name: "a", Size: 8, Pieces: []plan.Piece{{0, 4, 0, 3}, {6, 2, 3, 9}}},
 		{Name: "b", Size: 8, Pieces: []plan.Piece{{0, 8, 3, 9}}},
 	}}
@@ -54,16 +54,16 @@ func TestReadCSVRejects(t *testing.T) {
 func TestWriteCSVRejectsWhatTheFormCannotSay(t *testing.T) {
 	piece := []plan.Piece{{0, 4, 0, 1}}
 	for _, test := range []struct {
-		name    string
-		classes []plan.Class
-		want    string
+		name     string
+		storages []plan.Storage
+		want     string
 	}{
-		{"one name twice", []plan.Class{{"a", 4, piece}, {"a", 4, piece}}, `got "a" a second time`},
-		{"no pieces", []plan.Class{{"a", 0, nil}}, `class 0 ("a"): size`},
-		{"slack", []plan.Class{{"a", 8, piece}}, "size: got 8, want 4"},
+		{"one name twice", []plan.Storage{{"a", 4, piece}, {"a", 4, piece}}, `got "a" a second time`},
+		{"no pieces", []plan.Storage{{"a", 0, nil}}, `storage 0 ("a"): size`},
+		{"slack", []plan.Storage{{"a", 8, piece}}, "size: got 8, want 4"},
 	} {
 		var out bytes.Buffer
-		err := (&plan.Problem{Classes: test.classes}).WriteCSV(&out)
+		err := (&plan.Problem{Storages: test.storages}).WriteCSV(&out)
 		if !errors.Is(err, plan.ErrCSV) || !strings.Contains(err.Error(), test.want) || out.Len() > 0 {
 			t.Errorf("%s: got %v and %q, want ErrCSV with %q and nothing", test.name, err, out.String(), test.want)
 		}
@@ -76,8 +76,8 @@ func TestCSVRoundTrip(t *testing.T) {
 		p := problems().Draw(t, "problem")
 		p.Align = 1
 		plain := true
-		for i := range p.Classes {
-			c := &p.Classes[i]
+		for i := range p.Storages {
+			c := &p.Storages[i]
 			c.Name += rapid.SampledFrom([]string{"", ",", "\"", " x", "é\nß"}).Draw(t, "suffix")
 			c.Size = 0
 			for _, x := range c.Pieces {

@@ -2,8 +2,8 @@
 //
 // It has two halves that meet in the planner:
 //
-//   - A [Problem] is a packing question: rigid storage classes made of pieces, each piece with its own lifetime, one base
-//     offset to be found per class. [Problem.LowerBound] is the largest number of bytes that are live at one moment, with
+//   - A [Problem] is a packing question: storages made of pieces, each piece with its own lifetime, one base offset
+//     to be found per storage. [Problem.LowerBound] is the largest number of bytes that are live at one moment, with
 //     the moment and the pieces as its witness; [Problem.CheckPlacement] is the plain quadratic proof of an answer.
 //     Package plan/solve finds answers.
 //   - A [Plan] is the document that a run is executed from: execution order, every value's place and life, what was put in
@@ -17,8 +17,8 @@
 //
 // # Blocks
 //
-// Bytes are handed out in blocks of [Problem.Align] bytes. A class starts on a block, and a piece occupies every block that
-// it touches: two classes never share a block at the same time. All bounds and sizes of a Problem count whole blocks.
+// Bytes are handed out in blocks of [Problem.Align] bytes. A storage starts on a block, and a piece occupies every block that
+// it touches: two storages never share a block at the same time. All bounds and sizes of a Problem count whole blocks.
 //
 // Nothing here owns memory, and no value is changed by reading it: a Problem, Plan or Placement may be read from any number
 // of goroutines as long as nobody writes to it.

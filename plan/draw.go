@@ -178,15 +178,15 @@ func (c *canvas) drawCurve(top int) {
 	c.text(marginLeft-8, top+curveHeight, "right", "0")
 }
 
-// liveBytes is the profile of the arena: its values are pieces of one class, so bytes that several hold count once.
+// liveBytes is the profile of the arena: its values are pieces of one storage, so bytes that several hold count once.
 func (p *Plan) liveBytes() []LiveStep {
-	arena := Class{Name: "arena", Size: p.ArenaBytes}
+	arena := Storage{Name: "arena", Size: p.ArenaBytes}
 	for _, v := range p.Values {
 		if v.Space == SpaceArena {
 			arena.Pieces = append(arena.Pieces, Piece{Offset: v.Offset, Size: v.Size, Start: v.Start, End: v.End})
 		}
 	}
-	problem := Problem{Classes: []Class{arena}, Align: 1}
+	problem := Problem{Storages: []Storage{arena}, Align: 1}
 	return problem.LiveBytes()
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Three buffers: one that is overwritten in place by a smaller result, so that its tail comes free, and two that follow.
 func ExampleProblem() {
-	p := &plan.Problem{Classes: []plan.Class{
+	p := &plan.Problem{Storages: []plan.Storage{
 		{Name: "sum", Size: 1024, Pieces: []plan.Piece{
 			{Offset: 0, Size: 1024, Start: 1, End: 3}, // written by step 0, read last by step 1 ...
 			{Offset: 0, Size: 256, Start: 3, End: 6},  // ... which leaves its result in the first quarter
@@ -25,7 +25,7 @@ func ExampleProblem() {
 	// Output:
 	// at least 1024 bytes, reached at time 1
 	// <nil>
-	// plan: invalid placement: class 0 ("sum") piece 1 at bytes [0,256) and class 1 ("next") piece 0 at bytes [128,640): got shared bytes at time 5, want none
+	// plan: invalid placement: storage 0 ("sum") piece 1 at bytes [0,256) and storage 1 ("next") piece 0 at bytes [128,640): got shared bytes at time 5, want none
 }
 
 func ExampleReadCSV() {
@@ -34,7 +34,7 @@ func ExampleReadCSV() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(len(p.Classes), "buffers,", p.LowerBound().Bytes, "bytes")
+	fmt.Println(len(p.Storages), "buffers,", p.LowerBound().Bytes, "bytes")
 	// Output: 3 buffers, 8 bytes
 }
 

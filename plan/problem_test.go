@@ -13,7 +13,7 @@ import (
 
 // chain is a producer, its consumer in place, and a bystander: in bytes with blocks of one byte.
 func chain() *plan.Problem {
-	return &plan.Problem{Align: 1, Classes: []plan.Class{
+	return &plan.Problem{Align: 1, Storages: []plan.Storage{
 		{Name: "a", Size: 8, Pieces: []plan.Piece{{0, 8, 1, 3}, {0, 4, 3, 6}}},
 		{Name: "b", Size: 4, Pieces: []plan.Piece{{0, 4, 2, 4}}},
 	}}
@@ -28,21 +28,21 @@ func TestValidate(t *testing.T) {
 		edit func(p *plan.Problem)
 		want string
 	}{
-		{"negative size", func(p *plan.Problem) { p.Classes[1].Size = -1 }, `class 1 ("b"): size: got -1, want 0`},
-		{"size too large", func(p *plan.Problem) { p.Classes[1].Size = math.MaxInt64 }, `class 1 ("b"): size: got 9223372036854775807`},
-		{"negative piece", func(p *plan.Problem) { p.Classes[0].Pieces[1].Size = -4 }, `class 0 ("a"): piece 1: size: got -4`},
-		{"piece below its class", func(p *plan.Problem) { p.Classes[0].Pieces[1].Offset = -1 }, `piece 1: bytes: got 4 at offset -1`},
-		{"piece past its class", func(p *plan.Problem) { p.Classes[0].Pieces[1].Offset = 5 }, `piece 1: bytes: got 4 at offset 5, want them within the class's 8`},
-		{"piece that overflows", func(p *plan.Problem) { p.Classes[0].Pieces[1].Size = math.MaxInt64 }, `piece 1: bytes: got 9223372036854775807 at offset 0`},
-		{"no life", func(p *plan.Problem) { p.Classes[1].Pieces[0].End = 2 }, `piece 0: life: got [2,2), want its start before its end`},
-		{"life backwards", func(p *plan.Problem) { p.Classes[1].Pieces[0].Start = 9 }, `piece 0: life: got [9,4)`},
-		{"life before time", func(p *plan.Problem) { p.Classes[1].Pieces[0].Start = -1 }, `piece 0: life: got [-1,4), want it within`},
-		{"life after time", func(p *plan.Problem) { p.Classes[1].Pieces[0].End = plan.MaxTime + 1 }, `want it within [0,1073741824)`},
+		{"negative size", func(p *plan.Problem) { p.Storages[1].Size = -1 }, `storage 1 ("b"): size: got -1, want 0`},
+		{"size too large", func(p *plan.Problem) { p.Storages[1].Size = math.MaxInt64 }, `storage 1 ("b"): size: got 9223372036854775807`},
+		{"negative piece", func(p *plan.Problem) { p.Storages[0].Pieces[1].Size = -4 }, `storage 0 ("a"): piece 1: size: got -4`},
+		{"piece below its storage", func(p *plan.Problem) { p.Storages[0].Pieces[1].Offset = -1 }, `piece 1: bytes: got 4 at offset -1`},
+		{"piece past its storage", func(p *plan.Problem) { p.Storages[0].Pieces[1].Offset = 5 }, `piece 1: bytes: got 4 at offset 5, want them within the storage's 8`},
+		{"piece that overflows", func(p *plan.Problem) { p.Storages[0].Pieces[1].Size = math.MaxInt64 }, `piece 1: bytes: got 9223372036854775807 at offset 0`},
+		{"no life", func(p *plan.Problem) { p.Storages[1].Pieces[0].End = 2 }, `piece 0: life: got [2,2), want its start before its end`},
+		{"life backwards", func(p *plan.Problem) { p.Storages[1].Pieces[0].Start = 9 }, `piece 0: life: got [9,4)`},
+		{"life before time", func(p *plan.Problem) { p.Storages[1].Pieces[0].Start = -1 }, `piece 0: life: got [-1,4), want it within`},
+		{"life after time", func(p *plan.Problem) { p.Storages[1].Pieces[0].End = plan.MaxTime + 1 }, `want it within [0,1073741824)`},
 		{"odd block size", func(p *plan.Problem) { p.Align = 48 }, `align: got 48, want a power of two`},
 		{"negative block size", func(p *plan.Problem) { p.Align = -64 }, `align: got -64, want a power of two`},
 		{"sum of sizes", func(p *plan.Problem) {
-			p.Classes[0].Size, p.Classes[1].Size = plan.MaxBytes, 4
-		}, `class 1 ("b"): sum of sizes: got more than 4611686018427387904`},
+			p.Storages[0].Size, p.Storages[1].Size = plan.MaxBytes, 4
+		}, `storage 1 ("b"): sum of sizes: got more than 4611686018427387904`},
 	} {
 		p := chain()
 		test.edit(p)
@@ -58,7 +58,7 @@ func TestValidate(t *testing.T) {
 
 func TestCheckPlacement(t *testing.T) {
 	// b may use the tail of a from time 3 on, but it starts at 2.
-	blocks := &plan.Problem{Classes: []plan.Class{
+	blocks := &plan.Problem{Storages: []plan.Storage{
 		{Name: "a", Size: 100, Pieces: []plan.Piece{{0, 100, 0, 2}}},
 		{Name: "b", Size: 10, Pieces: []plan.Piece{{0, 10, 1, 3}}},
 	}}
@@ -71,14 +71,14 @@ func TestCheckPlacement(t *testing.T) {
 	}{
 		{"apart", chain(), []int64{0, 8}, 12, ""},
 		{"below", chain(), []int64{4, 0}, 12, ""},
-		{"shared bytes", chain(), []int64{0, 7}, 12, `class 0 ("a") piece 0 at bytes [0,8) and class 1 ("b") piece 0 at bytes [7,11): got shared bytes at time 2`},
+		{"shared bytes", chain(), []int64{0, 7}, 12, `storage 0 ("a") piece 0 at bytes [0,8) and storage 1 ("b") piece 0 at bytes [7,11): got shared bytes at time 2`},
 		{"shared later", chain(), []int64{0, 2}, 12, "got shared bytes"},
 		{"too few offsets", chain(), []int64{0}, 12, "offsets: got 1, want 2"},
-		{"past the end", chain(), []int64{0, 9}, 12, `class 1 ("b"): end: got 4 bytes at offset 9, want them within 12`},
+		{"past the end", chain(), []int64{0, 9}, 12, `storage 1 ("b"): end: got 4 bytes at offset 9, want them within 12`},
 		{"overflow", chain(), []int64{0, math.MaxInt64}, 12, `end: got 4 bytes at offset 9223372036854775807`},
-		{"negative offset", chain(), []int64{-8, 0}, 12, `class 0 ("a"): offset: got -8, want a multiple of 1`},
+		{"negative offset", chain(), []int64{-8, 0}, 12, `storage 0 ("a"): offset: got -8, want a multiple of 1`},
 		{"on blocks", blocks, []int64{0, 128}, 192, ""},
-		{"off blocks", blocks, []int64{0, 100}, 192, `class 1 ("b"): offset: got 100, want a multiple of 64`},
+		{"off blocks", blocks, []int64{0, 100}, 192, `storage 1 ("b"): offset: got 100, want a multiple of 64`},
 		{"shared block", blocks, []int64{0, 64}, 192, "got shared bytes at time 1"},
 		{"half a block at the end", blocks, []int64{0, 128}, 138, `want them within 138`},
 	} {
@@ -101,24 +101,24 @@ func TestLowerBound(t *testing.T) {
 		problem plan.Problem
 		bytes   int64
 		at      plan.Time
-		live    []plan.ClassPiece
+		live    []plan.StoragePiece
 		rigid   bool
 	}{
 		{name: "nothing", problem: plan.Problem{}},
-		{name: "chain", problem: *chain(), bytes: 12, at: 2, live: []plan.ClassPiece{{0, 0}, {1, 0}}},
-		{name: "alias over the same bytes counts once", problem: plan.Problem{Align: 1, Classes: []plan.Class{
+		{name: "chain", problem: *chain(), bytes: 12, at: 2, live: []plan.StoragePiece{{0, 0}, {1, 0}}},
+		{name: "alias over the same bytes counts once", problem: plan.Problem{Align: 1, Storages: []plan.Storage{
 			{Size: 10, Pieces: []plan.Piece{{0, 6, 0, 4}, {4, 6, 2, 4}, {0, 10, 3, 4}}},
 			{Size: 5, Pieces: []plan.Piece{{0, 5, 0, 3}}},
-		}}, bytes: 15, at: 2, live: []plan.ClassPiece{{0, 0}, {0, 1}, {1, 0}}},
-		{name: "whole blocks", problem: plan.Problem{Classes: []plan.Class{
+		}}, bytes: 15, at: 2, live: []plan.StoragePiece{{0, 0}, {0, 1}, {1, 0}}},
+		{name: "whole blocks", problem: plan.Problem{Storages: []plan.Storage{
 			{Size: 65, Pieces: []plan.Piece{{0, 65, 0, 2}}},
 			{Size: 200, Pieces: []plan.Piece{{100, 10, 1, 2}}},
-		}}, bytes: 256, at: 0, live: []plan.ClassPiece{{1, 0}}, rigid: true},
-		{name: "pieces in one block count once", problem: plan.Problem{Classes: []plan.Class{
+		}}, bytes: 256, at: 0, live: []plan.StoragePiece{{1, 0}}, rigid: true},
+		{name: "pieces in one block count once", problem: plan.Problem{Storages: []plan.Storage{
 			{Size: 64, Pieces: []plan.Piece{{0, 8, 0, 2}, {8, 8, 1, 2}}},
 			{Size: 1, Pieces: []plan.Piece{{0, 1, 1, 2}}},
-		}}, bytes: 128, at: 1, live: []plan.ClassPiece{{0, 0}, {0, 1}, {1, 0}}},
-		{name: "empty piece", problem: plan.Problem{Classes: []plan.Class{{Size: 0, Pieces: []plan.Piece{{0, 0, 3, 5}}}}}},
+		}}, bytes: 128, at: 1, live: []plan.StoragePiece{{0, 0}, {0, 1}, {1, 0}}},
+		{name: "empty piece", problem: plan.Problem{Storages: []plan.Storage{{Size: 0, Pieces: []plan.Piece{{0, 0, 3, 5}}}}}},
 	} {
 		b := test.problem.LowerBound()
 		if b.Bytes != test.bytes || b.Rigid != test.rigid || !slices.Equal(b.Live, test.live) && len(test.live) > 0 {
@@ -134,8 +134,8 @@ func TestLowerBound(t *testing.T) {
 func problems() *rapid.Generator[*plan.Problem] {
 	return rapid.Custom(func(t *rapid.T) *plan.Problem {
 		p := &plan.Problem{Align: rapid.SampledFrom([]int64{1, 4}).Draw(t, "align")}
-		for range rapid.IntRange(0, 5).Draw(t, "classes") {
-			c := plan.Class{Name: string(rune('a' + len(p.Classes))), Size: rapid.Int64Range(0, 12).Draw(t, "size")}
+		for range rapid.IntRange(0, 5).Draw(t, "storages") {
+			c := plan.Storage{Name: string(rune('a' + len(p.Storages))), Size: rapid.Int64Range(0, 12).Draw(t, "size")}
 			for range rapid.IntRange(1, 3).Draw(t, "pieces") {
 				offset := rapid.Int64Range(0, c.Size).Draw(t, "offset")
 				start := rapid.IntRange(0, 6).Draw(t, "start")
@@ -144,7 +144,7 @@ func problems() *rapid.Generator[*plan.Problem] {
 					Start: plan.Time(start), End: plan.Time(start + rapid.IntRange(1, 4).Draw(t, "life")),
 				})
 			}
-			p.Classes = append(p.Classes, c)
+			p.Storages = append(p.Storages, c)
 		}
 		return p
 	})
@@ -156,7 +156,7 @@ func TestLowerBoundCountsBlocks(t *testing.T) {
 		p := problems().Draw(t, "problem")
 		align := p.Align
 		at := func(moment plan.Time) (sum int64) {
-			for _, c := range p.Classes {
+			for _, c := range p.Storages {
 				blocks := map[int64]bool{}
 				for _, x := range c.Pieces {
 					for byte := x.Offset; byte < x.Offset+x.Size && x.Start <= moment && moment < x.End; byte++ {
@@ -171,12 +171,12 @@ func TestLowerBoundCountsBlocks(t *testing.T) {
 		for moment := plan.Time(0); moment < 12; moment++ {
 			want = max(want, at(moment))
 		}
-		for _, c := range p.Classes {
+		for _, c := range p.Storages {
 			widest = max(widest, (c.Size+align-1)/align*align)
 		}
 		got := p.LowerBound()
 		if got.Bytes != max(want, widest) || got.Rigid != (widest > want) {
-			t.Fatalf("got %+v, want %d bytes live and a class of %d", got, want, widest)
+			t.Fatalf("got %+v, want %d bytes live and a storage of %d", got, want, widest)
 		}
 		if !got.Rigid && at(got.At) != got.Bytes {
 			t.Fatalf("got %d bytes at %d, where %d are live", got.Bytes, got.At, at(got.At))
@@ -190,7 +190,7 @@ func TestCheckPlacementCountsOwners(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problems().Draw(t, "problem")
 		a := plan.Placement{Size: rapid.Int64Range(0, 40).Draw(t, "arena")}
-		for range p.Classes {
+		for range p.Storages {
 			a.Offsets = append(a.Offsets, rapid.Int64Range(0, 32).Draw(t, "offset"))
 		}
 		type cell struct {
@@ -199,7 +199,7 @@ func TestCheckPlacementCountsOwners(t *testing.T) {
 		}
 		owner := map[cell]int{}
 		good := true
-		for i, c := range p.Classes {
+		for i, c := range p.Storages {
 			good = good && a.Offsets[i]%p.Align == 0 && a.Offsets[i]+(c.Size+p.Align-1)/p.Align*p.Align <= a.Size
 			for _, x := range c.Pieces {
 				for byte := a.Offsets[i] + x.Offset; byte < a.Offsets[i]+x.Offset+x.Size; byte++ {

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// An exact search builds a placement from the ground up: it puts bodies on what is placed already, each as low as it can
+// An exact search builds a placement from the ground up: it puts storages on what is placed already, each as low as it can
 // get, in order of their bases, and goes back when what is left cannot fit. Four rules keep it small:
 //
 //   - Bases never fall, and among equal bases the preference rises: every arrangement is built in one order only.
-//   - A body is not put where another would still fit entirely below: that arrangement could be pushed down.
+//   - A storage is not put where another would still fit entirely below: that arrangement could be pushed down.
 //   - At every section of time, what is left has to fit between the lowest place that it can still get and the capacity.
-//   - Bodies that no longer meet in time, through others that are left, are arranged independently.
+//   - Storages that no longer meet in time, through others that are left, are arranged independently.
 //
-// For plain buffers it finds a placement within the capacity if there is one. Gapped bodies can interlock in ways that it
+// For plain buffers it finds a placement within the capacity if there is one. Gapped storages can interlock in ways that it
 // does not try.
 type exact struct {
 	*instance
@@ -21,11 +21,11 @@ type exact struct {
 	*budget
 	limit    int64 // spent may reach this
 	capacity int64
-	prefer   []int   // rank of every body among equals
-	base     []int64 // of the placed bodies
+	prefer   []int   // rank of every storage among equals
+	base     []int64 // of the placed storages
 	placed   []bool
-	least    []int64 // the lowest base that an unplaced body can still get
-	sum      []int64 // of the unplaced bodies, by section
+	least    []int64 // the lowest base that an unplaced storage can still get
+	sum      []int64 // of the unplaced storages, by section
 	floor    []int64 // the lowest unit that they can still get, by section
 	stale    []int   // sections whose floor has to be computed again
 	isStale  []bool  // by section
@@ -34,15 +34,15 @@ type exact struct {
 	closed   []interval
 }
 
-// change is an entry of the trail by which a step is taken back: a number that was set, or a body that was placed.
+// change is an entry of the trail by which a step is taken back: a number that was set, or a storage that was placed.
 type change struct {
-	number *int64 // nil for a body
-	was    int64
-	body   int
+	number  *int64 // nil for a storage
+	was     int64
+	storage int
 }
 
 func newExact(in *instance, c *sections, b *budget) *exact {
-	n, m := len(in.bodies), len(c.members)
+	n, m := len(in.storages), len(c.members)
 	return &exact{
 		instance: in, sections: c, budget: b,
 		base: make([]int64, n), placed: make([]bool, n), least: make([]int64, n), lists: make([][]int, 2*n+2),
@@ -60,7 +60,7 @@ func (x *exact) run(capacity int64, prefer []int, effort int64) (found, whole bo
 	clear(x.sum)
 	x.trail = x.trail[:0]
 	var left []int
-	for i := range x.bodies {
+	for i := range x.storages {
 		s := &x.span[i]
 		if len(s.cells) > 0 {
 			left = append(left, i)
@@ -80,8 +80,8 @@ func (x *exact) run(capacity int64, prefer []int, effort int64) (found, whole bo
 	return found, x.spent < x.limit && !x.over
 }
 
-// fill places the bodies of left, which are ordered by their first section, at low or above. Last is the preference of the
-// body that was put at low. It splits them where no life goes on and arranges the parts one by one.
+// fill places the storages of left, which are ordered by their first section, at low or above. Last is the preference of the
+// storage that was put at low. It splits them where no life goes on and arranges the parts one by one.
 func (x *exact) fill(left []int, low int64, last, depth int) bool {
 	from, end := 0, 0
 	for k, i := range left {
@@ -96,7 +96,7 @@ func (x *exact) fill(left []int, low int64, last, depth int) bool {
 	return from == len(left) || x.fillPart(left[from:], low, last, depth)
 }
 
-// fillPart tries every body of left that can come next.
+// fillPart tries every storage of left that can come next.
 func (x *exact) fillPart(left []int, low int64, last, depth int) bool {
 	next := x.candidates(x.lists[2*depth][:0], left, low, last)
 	x.lists[2*depth] = next
@@ -122,15 +122,15 @@ func (x *exact) fillPart(left []int, low int64, last, depth int) bool {
 	return false
 }
 
-// candidates appends to next the bodies of left that may be placed next, the lowest first.
+// candidates appends to next the storages of left that may be placed next, the lowest first.
 func (x *exact) candidates(next, left []int, low int64, last int) []int {
 	first, end := len(x.sum), 0
-	ceiling := x.capacity // above it another body fits below
+	ceiling := x.capacity // above it another storage fits below
 	for _, i := range left {
-		if x.bodies[i].gapped && x.least[i] < low {
+		if x.storages[i].gapped && x.least[i] < low {
 			x.set(&x.least[i], x.lift(i, low))
 		}
-		top := max(x.least[i], low) + x.bodies[i].extent
+		top := max(x.least[i], low) + x.storages[i].extent
 		if top > x.capacity {
 			return next // none: i has no place left
 		}
@@ -152,17 +152,17 @@ func (x *exact) candidates(next, left []int, low int64, last int) []int {
 	return next
 }
 
-// put places body i and reports whether what is left may still fit.
+// put places storage i and reports whether what is left may still fit.
 func (x *exact) put(i int, at int64) bool {
 	x.base[i], x.placed[i] = at, true
-	x.trail = append(x.trail, change{body: i})
+	x.trail = append(x.trail, change{storage: i})
 	x.touch(i)
 	s := &x.span[i]
 	for k, c := range s.cells {
 		x.sum[s.first+k] -= c.size
 	}
 	fits := true
-	near := x.bodies[i].near
+	near := x.storages[i].near
 	x.spent += int64(len(near))
 	for _, n := range near {
 		// The neighbour is forbidden to be between these two, and comes at or above the base of i.
@@ -171,12 +171,12 @@ func (x *exact) put(i int, at int64) bool {
 		if from := max(x.least[j], at); x.placed[j] || from <= lo || hi <= from {
 			continue
 		}
-		if x.bodies[j].gapped {
+		if x.storages[j].gapped {
 			hi = x.lift(j, hi)
 		}
 		x.touch(j)
 		x.set(&x.least[j], hi)
-		if hi+x.bodies[j].extent > x.capacity {
+		if hi+x.storages[j].extent > x.capacity {
 			fits = false
 			break
 		}
@@ -184,7 +184,7 @@ func (x *exact) put(i int, at int64) bool {
 	return x.settle(at) && fits
 }
 
-// touch marks the sections whose floor body i determines.
+// touch marks the sections whose floor storage i determines.
 func (x *exact) touch(i int) {
 	s := &x.span[i]
 	for k, c := range s.cells {
@@ -210,28 +210,28 @@ func (x *exact) settle(at int64) bool {
 	return fits
 }
 
-// floorOf returns the lowest unit that an unplaced body can still get at section n.
+// floorOf returns the lowest unit that an unplaced storage can still get at section n.
 func (x *exact) floorOf(n int) int64 {
 	floor := x.capacity
 	for _, m := range x.members[n] {
-		if !x.placed[m.body] {
-			floor = min(floor, x.least[m.body]+m.lo)
+		if !x.placed[m.storage] {
+			floor = min(floor, x.least[m.storage]+m.lo)
 		}
 	}
 	return floor
 }
 
-// lift returns the lowest base of body i, from low upward, that no placed body forbids.
+// lift returns the lowest base of storage i, from low upward, that no placed storage forbids.
 func (x *exact) lift(i int, low int64) int64 {
 	closed := x.closed[:0]
-	for _, n := range x.bodies[i].near {
+	for _, n := range x.storages[i].near {
 		if x.placed[n.other] {
 			at := x.base[n.other]
 			closed = append(closed, interval{at + n.lo, at + n.hi})
 		}
 	}
 	x.closed = closed
-	x.spent += int64(len(x.bodies[i].near) + 8*len(closed))
+	x.spent += int64(len(x.storages[i].near) + 8*len(closed))
 	slices.SortFunc(closed, byLow)
 	for _, c := range closed {
 		if c.lo < low && low < c.hi {
@@ -254,8 +254,8 @@ func (x *exact) undo(mark int) {
 			*c.number = c.was
 			continue
 		}
-		x.placed[c.body] = false
-		s := &x.span[c.body]
+		x.placed[c.storage] = false
+		s := &x.span[c.storage]
 		for k, cell := range s.cells {
 			x.sum[s.first+k] += cell.size
 		}

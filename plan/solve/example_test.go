@@ -9,7 +9,7 @@ import (
 )
 
 func ExampleSolve() {
-	p := &plan.Problem{Classes: []plan.Class{
+	p := &plan.Problem{Storages: []plan.Storage{
 		{Name: "conv", Size: 4096, Pieces: []plan.Piece{{Size: 4096, Start: 1, End: 4}}},
 		{Name: "pooled", Size: 1024, Pieces: []plan.Piece{{Size: 1024, Start: 3, End: 6}}},
 		{Name: "next", Size: 4096, Pieces: []plan.Piece{{Size: 4096, Start: 5, End: 8}}},
@@ -20,7 +20,7 @@ func ExampleSolve() {
 		return
 	}
 	fmt.Println(a.Size, "bytes, at least", p.LowerBound().Bytes)
-	for i, c := range p.Classes {
+	for i, c := range p.Storages {
 		fmt.Println(c.Name, "at", a.Offsets[i])
 	}
 	// Output:

@@ -2,21 +2,21 @@ package solve
 
 import "slices"
 
-// A packer places bodies one after another, each as the fit rule says among those placed before it.
+// A packer places storages one after another, each as the fit rule says among those placed before it.
 type packer struct {
 	*instance
 	*budget
-	rank   []int   // position of a body in the order
+	rank   []int   // position of a storage in the order
 	base   []int64 // where it was put
 	closed []interval
 	near   []neighbour
 }
 
 func newPacker(in *instance, b *budget) *packer {
-	return &packer{instance: in, budget: b, rank: make([]int, len(in.bodies)), base: make([]int64, len(in.bodies))}
+	return &packer{instance: in, budget: b, rank: make([]int, len(in.storages)), base: make([]int64, len(in.storages))}
 }
 
-// fit is the rule by which a body chooses among the places that are free.
+// fit is the rule by which a storage chooses among the places that are free.
 type fit int
 
 const (
@@ -31,19 +31,19 @@ func (f fit) String() string {
 	return "lowest"
 }
 
-// pack places order[from:] after order[:from], which has to be in place already, and returns the end of the highest body.
-// It gives up when a body would end above limit, and says so.
+// pack places order[from:] after order[:from], which has to be in place already, and returns the end of the highest storage.
+// It gives up when a storage would end above limit, and says so.
 func (k *packer) pack(order []int, from int, rule fit, limit int64) (top int64, ok bool) {
 	for r, i := range order {
 		k.rank[i] = r
 	}
 	for _, i := range order[:from] {
-		top = max(top, k.base[i]+k.bodies[i].extent)
+		top = max(top, k.base[i]+k.storages[i].extent)
 	}
 	for r, i := range order[from:] {
 		base := k.place(i, from+r, rule)
 		k.base[i] = base
-		if end := base + k.bodies[i].extent; end > top {
+		if end := base + k.storages[i].extent; end > top {
 			if top = end; top > limit {
 				return top, false
 			}
@@ -52,7 +52,7 @@ func (k *packer) pack(order []int, from int, rule fit, limit int64) (top int64, 
 	return top, true
 }
 
-// place returns the base for body i among the bodies of a lower rank.
+// place returns the base for storage i among the storages of a lower rank.
 func (k *packer) place(i, rank int, rule fit) int64 {
 	k.near = k.neighbours(i, k.near)
 	k.spent += 8 * int64(len(k.near)+1)

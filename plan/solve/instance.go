@@ -7,22 +7,22 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// An instance is a problem in the form that the searches work on: for every pair of classes that meet in time the distances
-// between their bases that are forbidden, so that a class is a point that has to keep out of intervals. Bytes are counted in
-// units, the largest number of bytes that every size and offset is a multiple of: no placement that is worth anything has a
-// base between them.
+// An instance is a problem in the form that the searches work on: for every pair of storages that meet in time the
+// distances between their bases that are forbidden, so that a storage is a point that has to keep out of intervals. Bytes
+// are counted in units, the largest number of bytes that every size and offset is a multiple of: no placement that is worth
+// anything has a base between them.
 type instance struct {
-	unit   int64 // in bytes
-	bound  int64 // lower bound, in units like all that follows
-	bodies []body
-	times  []plan.Time // the moments that matter: whatever is live at any moment is live at one of them
-	dense  bool        // so many bodies meet that their neighbours are found again whenever they are asked for
+	unit     int64 // in bytes
+	bound    int64 // lower bound, in units like all that follows
+	storages []storage
+	times    []plan.Time // the moments that matter: whatever is live at any moment is live at one of them
+	dense    bool        // so many storages meet that their neighbours are found again whenever they are asked for
 }
 
-// body is what the searches know of one class.
-type body struct {
+// storage is what the searches know of one plan.Storage.
+type storage struct {
 	rects    []rect
-	extent   int64   // from the base to the end of the class
+	extent   int64   // from the base to the end of the storage
 	area     float64 // units × half-steps that its rects hold
 	pressure int64   // the most that is live at some moment of its life
 	start    plan.Time
@@ -33,7 +33,7 @@ type body struct {
 	gapped   bool        // it can get below, into or through some neighbour
 }
 
-func (b *body) life() int64 { return int64(b.end - b.start) }
+func (s *storage) life() int64 { return int64(s.end - s.start) }
 
 // neighbour forbids one open interval of distances: lo < base - base of other < hi.
 type neighbour struct {
@@ -41,26 +41,26 @@ type neighbour struct {
 	lo, hi int64
 }
 
-// rect is a range of bytes, later units, of a class that is held over a time; the rects of a class do not overlap.
+// rect is a range of bytes, later units, of a storage that is live over a time; the rects of a storage do not overlap.
 type rect struct {
 	lo, hi     int64
 	start, end plan.Time
 }
 
 func compile(p *plan.Problem) *instance {
-	in := &instance{bodies: make([]body, len(p.Classes))}
-	for i := range in.bodies {
-		b := &in.bodies[i]
-		b.rects, b.extent = cut(p, &p.Classes[i]), p.Extent(&p.Classes[i])
-		in.unit = gcd(in.unit, b.extent)
-		for _, r := range b.rects {
+	in := &instance{storages: make([]storage, len(p.Storages))}
+	for i := range in.storages {
+		s := &in.storages[i]
+		s.rects, s.extent = cut(p, &p.Storages[i]), p.Extent(&p.Storages[i])
+		in.unit = gcd(in.unit, s.extent)
+		for _, r := range s.rects {
 			in.unit = gcd(gcd(in.unit, r.lo), r.hi)
 		}
 	}
 	in.unit = max(in.unit, 1)
 	in.bound = p.LowerBound().Bytes / in.unit
-	for i := range in.bodies {
-		in.bodies[i].measure(in.unit)
+	for i := range in.storages {
+		in.storages[i].measure(in.unit)
 	}
 	in.press(p.LiveBytes())
 	in.findTimes()
@@ -68,9 +68,9 @@ func compile(p *plan.Problem) *instance {
 	return in
 }
 
-// gapped reports whether any body is.
+// gapped reports whether any storage is.
 func (in *instance) gapped() bool {
-	return slices.ContainsFunc(in.bodies, func(b body) bool { return b.gapped })
+	return slices.ContainsFunc(in.storages, func(s storage) bool { return s.gapped })
 }
 
 func gcd(a, b int64) int64 {
@@ -81,30 +81,30 @@ func gcd(a, b int64) int64 {
 }
 
 // measure turns the bytes of b into units.
-func (b *body) measure(unit int64) {
-	b.extent /= unit
-	for k := range b.rects {
-		r := &b.rects[k]
+func (s *storage) measure(unit int64) {
+	s.extent /= unit
+	for k := range s.rects {
+		r := &s.rects[k]
 		r.lo, r.hi = r.lo/unit, r.hi/unit
 		// The conversion of the product keeps it from being fused with the sum, which would round otherwise elsewhere.
-		b.area += float64(float64(r.hi-r.lo) * float64(r.end-r.start))
+		s.area += float64(float64(r.hi-r.lo) * float64(r.end-r.start))
 		if k == 0 {
-			b.start, b.end = r.start, r.end
+			s.start, s.end = r.start, r.end
 		}
-		b.start, b.end = min(b.start, r.start), max(b.end, r.end)
+		s.start, s.end = min(s.start, r.start), max(s.end, r.end)
 	}
 }
 
-// press finds for every body how much is live during its life, at most.
+// press finds for every storage how much is live during its life, at most.
 func (in *instance) press(levels []plan.LiveStep) {
-	for i := range in.bodies {
-		b := &in.bodies[i]
-		first, exact := slices.BinarySearchFunc(levels, b.start, func(l plan.LiveStep, t plan.Time) int { return cmp.Compare(l.At, t) })
+	for i := range in.storages {
+		s := &in.storages[i]
+		first, exact := slices.BinarySearchFunc(levels, s.start, func(l plan.LiveStep, t plan.Time) int { return cmp.Compare(l.At, t) })
 		if !exact {
 			first = max(first-1, 0)
 		}
-		for k := first; k < len(levels) && levels[k].At < b.end; k++ {
-			b.pressure = max(b.pressure, levels[k].Bytes/in.unit)
+		for k := first; k < len(levels) && levels[k].At < s.end; k++ {
+			s.pressure = max(s.pressure, levels[k].Bytes/in.unit)
 		}
 	}
 }
@@ -117,8 +117,8 @@ func (in *instance) findTimes() {
 		starts int // 1, or 0 for an end
 	}
 	var events []event
-	for i := range in.bodies {
-		for _, r := range in.bodies[i].rects {
+	for i := range in.storages {
+		for _, r := range in.storages[i].rects {
 			events = append(events, event{r.start, 1}, event{r.end, 0})
 		}
 	}
@@ -128,47 +128,47 @@ func (in *instance) findTimes() {
 			in.times = append(in.times, e.at)
 		}
 	}
-	for i := range in.bodies {
-		b := &in.bodies[i]
-		b.first, _ = slices.BinarySearch(in.times, b.start)
-		past, _ := slices.BinarySearch(in.times, b.end)
-		b.moments = past - b.first
+	for i := range in.storages {
+		s := &in.storages[i]
+		s.first, _ = slices.BinarySearch(in.times, s.start)
+		past, _ := slices.BinarySearch(in.times, s.end)
+		s.moments = past - s.first
 	}
 }
 
-// maxPairs is the most pairs of bodies that meet for which an instance keeps their neighbours: some tens of megabytes.
+// maxPairs is the most pairs of storages that meet for which an instance keeps their neighbours: some tens of megabytes.
 const maxPairs = 1 << 20
 
-// meet fills the neighbours of every body: bodies are taken in order of their start, and each is compared with those that
-// have not ended yet.
+// meet fills the neighbours of every storage: storages are taken in order of their start, and each is compared with those
+// that have not ended yet.
 func (in *instance) meet() {
-	order := make([]int, 0, len(in.bodies))
-	for i := range in.bodies {
-		if len(in.bodies[i].rects) > 0 {
+	order := make([]int, 0, len(in.storages))
+	for i := range in.storages {
+		if len(in.storages[i].rects) > 0 {
 			order = append(order, i)
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(in.bodies[a].start, in.bodies[b].start), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(in.storages[a].start, in.storages[b].start), cmp.Compare(a, b))
 	})
 	var open []int
 	var gaps []interval
 	pairs := 0
 	for _, i := range order {
-		b := &in.bodies[i]
-		open = slices.DeleteFunc(open, func(j int) bool { return in.bodies[j].end <= b.start })
+		s := &in.storages[i]
+		open = slices.DeleteFunc(open, func(j int) bool { return in.storages[j].end <= s.start })
 		if pairs += len(open); pairs > maxPairs {
 			in.forget()
 			return
 		}
 		for _, j := range open {
-			other := &in.bodies[j]
-			gaps = forbidden(gaps, other.rects, b.rects)
+			other := &in.storages[j]
+			gaps = forbidden(gaps, other.rects, s.rects)
 			if len(gaps) > 1 || len(gaps) == 1 && (gaps[0].lo >= 0 || gaps[0].hi <= 0) {
-				b.gapped, other.gapped = true, true
+				s.gapped, other.gapped = true, true
 			}
 			for _, gap := range gaps {
-				b.near = append(b.near, neighbour{j, gap.lo, gap.hi})
+				s.near = append(s.near, neighbour{j, gap.lo, gap.hi})
 				other.near = append(other.near, neighbour{i, -gap.hi, -gap.lo})
 			}
 		}
@@ -178,25 +178,25 @@ func (in *instance) meet() {
 
 func (in *instance) forget() {
 	in.dense = true
-	for i := range in.bodies {
-		in.bodies[i].near = nil
+	for i := range in.storages {
+		in.storages[i].near = nil
 	}
 }
 
-// neighbours returns the neighbours of body i. The result is valid until the next call and uses into.
+// neighbours returns the neighbours of storage i. The result is valid until the next call and uses into.
 func (in *instance) neighbours(i int, into []neighbour) []neighbour {
-	b := &in.bodies[i]
+	s := &in.storages[i]
 	if !in.dense {
-		return b.near
+		return s.near
 	}
 	into = into[:0]
 	var gaps []interval
-	for j := range in.bodies {
-		other := &in.bodies[j]
-		if j == i || other.start >= b.end || b.start >= other.end {
+	for j := range in.storages {
+		other := &in.storages[j]
+		if j == i || other.start >= s.end || s.start >= other.end {
 			continue
 		}
-		gaps = forbidden(gaps, other.rects, b.rects)
+		gaps = forbidden(gaps, other.rects, s.rects)
 		for _, gap := range gaps {
 			into = append(into, neighbour{j, gap.lo, gap.hi})
 		}
@@ -236,29 +236,29 @@ func forbidden(into []interval, a, b []rect) []interval {
 
 func byLow(a, b interval) int { return cmp.Compare(a.lo, b.lo) }
 
-// cut returns what class c holds as rects that do not overlap: pieces over the same bytes become one.
-func cut(p *plan.Problem, c *plan.Class) []rect {
-	var held []rect
-	for _, x := range c.Pieces {
+// cut returns the live bytes of storage s as rects that do not overlap: pieces over the same bytes become one.
+func cut(p *plan.Problem, s *plan.Storage) []rect {
+	var live []rect
+	for _, x := range s.Pieces {
 		if lo, hi := p.Blocks(x); lo < hi {
-			held = append(held, rect{lo, hi, x.Start, x.End})
+			live = append(live, rect{lo, hi, x.Start, x.End})
 		}
 	}
-	if len(held) < 2 {
-		return held
+	if len(live) < 2 {
+		return live
 	}
-	edges := make([]int64, 0, 2*len(held))
-	for _, r := range held {
+	edges := make([]int64, 0, 2*len(live))
+	for _, r := range live {
 		edges = append(edges, r.lo, r.hi)
 	}
 	slices.Sort(edges)
 	edges = slices.Compact(edges)
-	slices.SortFunc(held, func(a, b rect) int { return cmp.Compare(a.start, b.start) })
+	slices.SortFunc(live, func(a, b rect) int { return cmp.Compare(a.start, b.start) })
 	var rects, below []rect // below: those that end at the lower edge of the cell
 	for k := range edges[1:] {
 		lo, hi := edges[k], edges[k+1]
 		var cell []rect
-		for _, r := range held {
+		for _, r := range live {
 			if r.lo > lo || r.hi < hi {
 				continue
 			}

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// moveToFront spends effort on improving the best order by moves: a body that sticks out of the bound is placed before one
-// of the bodies that were placed earlier and meet it in time. Moves that make things no worse are kept; after a long while
+// moveToFront spends effort on improving the best order by moves: a storage that sticks out of the bound is placed before one
+// of the storages that were placed earlier and meet it in time. Moves that make things no worse are kept; after a long while
 // without gain the search returns to the best order and shakes it.
 func (s *search) moveToFront(effort int64) {
 	if s.done() || effort <= 0 {
@@ -14,7 +14,7 @@ func (s *search) moveToFront(effort int64) {
 	}
 	const patience = 300 // moves without gain before a shake
 	end := s.spent + effort
-	m := &mover{search: s, random: rand.New(rand.NewPCG(1, uint64(len(s.bodies))))}
+	m := &mover{search: s, random: rand.New(rand.NewPCG(1, uint64(len(s.storages))))}
 	m.restart()
 	for idle := 0; s.spent < end && !s.done(); {
 		switch {
@@ -38,9 +38,9 @@ type mover struct {
 	random *rand.Rand
 	order  []int
 	top    int64
-	excess float64 // above the bound, summed over the bodies
+	excess float64 // above the bound, summed over the storages
 	saved  []int64 // the bases of order
-	out    []int   // bodies that stick out of the bound
+	out    []int   // storages that stick out of the bound
 }
 
 // restart returns to the best order.
@@ -56,8 +56,8 @@ func (m *mover) adopt(top int64) {
 		m.keepOrder(top, m.order, "local search")
 	}
 	m.out = m.out[:0]
-	for i := range m.bodies {
-		if m.base[i]+m.bodies[i].extent > m.bound {
+	for i := range m.storages {
+		if m.base[i]+m.storages[i].extent > m.bound {
 			m.out = append(m.out, i)
 		}
 	}
@@ -66,8 +66,8 @@ func (m *mover) adopt(top int64) {
 }
 
 func (m *mover) measure() (excess float64) {
-	for i := range m.bodies {
-		excess += float64(max(0, m.base[i]+m.bodies[i].extent-m.bound))
+	for i := range m.storages {
+		excess += float64(max(0, m.base[i]+m.storages[i].extent-m.bound))
 	}
 	return excess
 }
@@ -96,7 +96,7 @@ func (m *mover) move() bool {
 	return better
 }
 
-// shake moves a random body before another, whatever comes of it.
+// shake moves a random storage before another, whatever comes of it.
 func (m *mover) shake() {
 	i := m.random.IntN(len(m.order))
 	if to := m.earlier(i); to >= 0 {
@@ -106,10 +106,10 @@ func (m *mover) shake() {
 	}
 }
 
-// earlier returns the rank of a random body that meets body i in time and is placed before it, or -1.
+// earlier returns the rank of a random storage that meets storage i in time and is placed before it, or -1.
 func (m *mover) earlier(i int) int {
 	const tries = 8
-	near := m.bodies[i].near
+	near := m.storages[i].near
 	for range min(tries, len(near)) {
 		if r := m.rank[near[m.random.IntN(len(near))].other]; r < m.rank[i] {
 			return r

@@ -8,10 +8,10 @@ type network struct {
 	step int
 }
 
-// value names a piece by its class and its index there.
-type value struct{ class, piece int }
+// value names a piece by its storage and its index there.
+type value struct{ storage, piece int }
 
-func (n *network) piece(v value) *plan.Piece { return &n.Classes[v.class].Pieces[v.piece] }
+func (n *network) piece(v value) *plan.Piece { return &n.Storages[v.storage].Pieces[v.piece] }
 
 // read keeps v alive until the current step has written.
 func (n *network) read(v value) { n.piece(v).End = max(n.piece(v).End, plan.Time(2*n.step+2)) }
@@ -23,8 +23,8 @@ func (n *network) compute(floats int, ins ...value) value {
 	}
 	at := plan.Time(2*n.step + 1)
 	n.step++
-	n.Classes = append(n.Classes, plan.Class{Size: int64(4 * floats), Pieces: []plan.Piece{{Size: int64(4 * floats), Start: at, End: at + 1}}})
-	return value{len(n.Classes) - 1, 0}
+	n.Storages = append(n.Storages, plan.Storage{Size: int64(4 * floats), Pieces: []plan.Piece{{Size: int64(4 * floats), Start: at, End: at + 1}}})
+	return value{len(n.Storages) - 1, 0}
 }
 
 // overwrite computes a value of floats elements into the first bytes of in.
@@ -36,18 +36,18 @@ func (n *network) overwrite(floats int, in value, others ...value) value {
 	at := plan.Time(2*n.step + 1)
 	old.End = max(old.End, at)
 	n.step++
-	c := &n.Classes[in.class]
+	c := &n.Storages[in.storage]
 	c.Pieces = append(c.Pieces, plan.Piece{Offset: old.Offset, Size: int64(4 * floats), Start: at, End: at + 1})
-	return value{in.class, len(c.Pieces) - 1}
+	return value{in.storage, len(c.Pieces) - 1}
 }
 
-// join makes the classes of ins parts of one, one after another, and returns a value over all of it that a step has made by
+// join makes the storages of ins parts of one, one after another, and returns a value over all of it that a step has made by
 // doing nothing: a concatenation whose parts were written in place.
 func (n *network) join(ins ...value) value {
 	var size int64
 	var pieces []plan.Piece
 	for _, in := range ins {
-		c := &n.Classes[in.class]
+		c := &n.Storages[in.storage]
 		for _, x := range c.Pieces {
 			x.Offset += size
 			x.End = max(x.End, plan.Time(2*n.step+2))
@@ -59,8 +59,8 @@ func (n *network) join(ins ...value) value {
 	at := plan.Time(2*n.step + 1)
 	n.step++
 	pieces = append(pieces, plan.Piece{Size: size, Start: at, End: at + 1})
-	n.Classes = append(n.Classes, plan.Class{Size: size, Pieces: pieces})
-	return value{len(n.Classes) - 1, len(pieces) - 1}
+	n.Storages = append(n.Storages, plan.Storage{Size: size, Pieces: pieces})
+	return value{len(n.Storages) - 1, len(pieces) - 1}
 }
 
 // densenet is DenseNet-121 on one picture of 224 by 224: as it stands, with its elementwise steps in place, or with the
@@ -123,7 +123,7 @@ func resnet() *plan.Problem {
 	conv := func(floats int, in value) value {
 		return n.overwrite(floats, n.overwrite(floats, n.compute(floats, in)))
 	}
-	x := conv(64*112*112, value{n.compute(3 * 224 * 224).class, 0})
+	x := conv(64*112*112, value{n.compute(3 * 224 * 224).storage, 0})
 	x = n.overwrite(64*56*56, x)
 	channels, side := 64, 56
 	for stage, blocks := range []int{3, 4, 6, 3} {

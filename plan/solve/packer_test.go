@@ -9,9 +9,9 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// buffer is a class of one piece.
-func buffer(size int64, start, end plan.Time) plan.Class {
-	return plan.Class{Size: size, Pieces: []plan.Piece{{Size: size, Start: start, End: end}}}
+// buffer is a storage of one piece.
+func buffer(size int64, start, end plan.Time) plan.Storage {
+	return plan.Storage{Size: size, Pieces: []plan.Piece{{Size: size, Start: start, End: end}}}
 }
 
 // The third to fifth buffers leave free, from the ground up, gaps of 4, 2 and 3: the last chooses among them.
@@ -22,7 +22,7 @@ func TestPackRules(t *testing.T) {
 	}{
 		{1, 0, 5}, {2, 0, 5}, {3, 0, 8}, {4, 0, 0}, {5, 12, 12},
 	} {
-		p := &plan.Problem{Align: 1, Classes: []plan.Class{
+		p := &plan.Problem{Align: 1, Storages: []plan.Storage{
 			buffer(4, 0, 1), buffer(1, 0, 9), buffer(2, 0, 1), buffer(1, 0, 9), buffer(3, 0, 1), buffer(1, 0, 9), buffer(test.size, 1, 9),
 		}}
 		for rule, want := range map[fit]int64{lowest: test.lowest, tightest: test.tightest} {
@@ -41,7 +41,7 @@ func TestPackRules(t *testing.T) {
 	}
 }
 
-// Distances at which two classes share bytes: a hole that is as large as the guest is one legal point.
+// Distances at which two storages share bytes: a hole that is as large as the guest is one legal point.
 func TestForbidden(t *testing.T) {
 	frame := []rect{{0, 4, 0, 9}, {7, 9, 0, 9}}
 	for _, test := range []struct {
@@ -75,7 +75,7 @@ func TestCut(t *testing.T) {
 		{[]plan.Piece{{Offset: 0, Size: 2, Start: 1, End: 3}, {Offset: 2, Size: 2, Start: 1, End: 3}}, []rect{{0, 4, 1, 3}}},
 		{[]plan.Piece{{Offset: 0, Size: 2, Start: 1, End: 3}, {Offset: 4, Size: 2, Start: 1, End: 3}}, []rect{{0, 2, 1, 3}, {4, 6, 1, 3}}},
 	} {
-		if got := cut(p, &plan.Class{Size: 9, Pieces: test.pieces}); !slices.Equal(got, test.want) {
+		if got := cut(p, &plan.Storage{Size: 9, Pieces: test.pieces}); !slices.Equal(got, test.want) {
 			t.Errorf("%v: got %v, want %v", test.pieces, got, test.want)
 		}
 	}
@@ -83,11 +83,11 @@ func TestCut(t *testing.T) {
 
 // What is counted is the largest unit that divides everything.
 func TestUnits(t *testing.T) {
-	p := &plan.Problem{Classes: []plan.Class{buffer(600, 0, 2), buffer(1900, 1, 3), buffer(1, 1, 3)}}
-	if in := compile(p); in.unit != 64 || in.bound != (640+1920+64)/64 || in.bodies[1].extent != 30 {
-		t.Errorf("got unit %d, bound %d and extent %d, want 64, 41 and 30", in.unit, in.bound, in.bodies[1].extent)
+	p := &plan.Problem{Storages: []plan.Storage{buffer(600, 0, 2), buffer(1900, 1, 3), buffer(1, 1, 3)}}
+	if in := compile(p); in.unit != 64 || in.bound != (640+1920+64)/64 || in.storages[1].extent != 30 {
+		t.Errorf("got unit %d, bound %d and extent %d, want 64, 41 and 30", in.unit, in.bound, in.storages[1].extent)
 	}
-	p.Classes = p.Classes[:2]
+	p.Storages = p.Storages[:2]
 	if in := compile(p); in.unit != 640 || in.bound != 4 {
 		t.Errorf("got unit %d and bound %d, want 640 and 4", in.unit, in.bound)
 	}
@@ -97,20 +97,20 @@ func TestUnits(t *testing.T) {
 func TestDenseInstance(t *testing.T) {
 	p := &plan.Problem{Align: 1}
 	for i := range 1500 {
-		p.Classes = append(p.Classes, buffer(int64(1+i%5), plan.Time(i%3), 9))
+		p.Storages = append(p.Storages, buffer(int64(1+i%5), plan.Time(i%3), 9))
 	}
 	in := compile(p)
-	if !in.dense || in.bodies[0].near != nil {
-		t.Errorf("got dense=%v and %d neighbours of the first, want true and none kept", in.dense, len(in.bodies[0].near))
+	if !in.dense || in.storages[0].near != nil {
+		t.Errorf("got dense=%v and %d neighbours of the first, want true and none kept", in.dense, len(in.storages[0].near))
 	}
-	p.Classes = p.Classes[:40]
+	p.Storages = p.Storages[:40]
 	in = compile(p)
-	for i := range in.bodies {
+	for i := range in.storages {
 		kept := slices.Clone(in.neighbours(i, nil))
 		slices.SortFunc(kept, func(a, b neighbour) int { return a.other - b.other })
 		in.dense = true
 		if found := in.neighbours(i, nil); len(kept) != 39 || !slices.Equal(found, kept) {
-			t.Fatalf("body %d: got %v, want %v", i, found, kept)
+			t.Fatalf("storage %d: got %v, want %v", i, found, kept)
 		}
 		in.dense = false
 	}

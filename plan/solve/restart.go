@@ -19,7 +19,7 @@ func (s *search) fillUp(effort int64) {
 	}
 	const slice = 1_000_000 // effort of one search; every 2^k-th gets 2^k times as much, to a limit
 	x := newExact(s.instance, c, s.budget)
-	random := rand.New(rand.NewPCG(1, uint64(len(s.bodies))))
+	random := rand.New(rand.NewPCG(1, uint64(len(s.storages))))
 	low := s.bound // the least for which a search may succeed
 	end := s.spent + effort
 	if end < s.spent {
@@ -53,8 +53,8 @@ func (s *search) fillUp(effort int64) {
 }
 
 func (x *exact) top() (top int64) {
-	for i := range x.bodies {
-		top = max(top, x.base[i]+x.bodies[i].extent)
+	for i := range x.storages {
+		top = max(top, x.base[i]+x.storages[i].extent)
 	}
 	return top
 }

@@ -5,16 +5,16 @@ import "github.com/tenure-go/tenure/plan"
 // sections are the moments that matter, with who lives there.
 type sections struct {
 	members [][]member // by section: who lives there
-	span    []span     // by body
+	span    []span     // by storage
 }
 
-// member is a body that lives at a section, with the lowest unit that it holds there.
+// member is a storage that lives at a section, with the lowest unit that it holds there.
 type member struct {
-	body int
-	lo   int64
+	storage int
+	lo      int64
 }
 
-// span is what a body holds from section first on, by section.
+// span is what a storage holds from section first on, by section.
 type span struct {
 	first int
 	cells []cell
@@ -22,7 +22,7 @@ type span struct {
 
 func (s *span) end() int { return s.first + len(s.cells) }
 
-// cell is what a body holds at one section: size units, the lowest at lo from its base; nothing where size is 0.
+// cell is what a storage holds at one section: size units, the lowest at lo from its base; nothing where size is 0.
 type cell struct{ lo, size int64 }
 
 // maxCells is the most cells for which sections are made: some tens of megabytes.
@@ -31,17 +31,17 @@ const maxCells = 1 << 21
 // newSections returns the sections of in, or false where there would be too many cells.
 func newSections(in *instance) (*sections, bool) {
 	cells := 0
-	for i := range in.bodies {
-		if cells += in.bodies[i].moments; cells > maxCells {
+	for i := range in.storages {
+		if cells += in.storages[i].moments; cells > maxCells {
 			return nil, false
 		}
 	}
-	c := &sections{members: make([][]member, len(in.times)), span: make([]span, len(in.bodies))}
-	for i := range in.bodies {
-		b := &in.bodies[i]
-		s := span{first: b.first, cells: make([]cell, b.moments)}
+	c := &sections{members: make([][]member, len(in.times)), span: make([]span, len(in.storages))}
+	for i := range in.storages {
+		owner := &in.storages[i]
+		s := span{first: owner.first, cells: make([]cell, owner.moments)}
 		for k := range s.cells {
-			s.cells[k] = b.cellAt(in.times[s.first+k])
+			s.cells[k] = owner.cellAt(in.times[s.first+k])
 			if s.cells[k].size > 0 {
 				c.members[s.first+k] = append(c.members[s.first+k], member{i, s.cells[k].lo})
 			}
@@ -51,8 +51,8 @@ func newSections(in *instance) (*sections, bool) {
 	return c, true
 }
 
-func (b *body) cellAt(t plan.Time) (c cell) {
-	for _, r := range b.rects {
+func (s *storage) cellAt(t plan.Time) (c cell) {
+	for _, r := range s.rects {
 		if r.start <= t && t < r.end {
 			if c.size == 0 || r.lo < c.lo {
 				c.lo = r.lo

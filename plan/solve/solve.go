@@ -45,7 +45,7 @@ func Solve(ctx context.Context, p *plan.Problem, o Options) (plan.Placement, err
 	if err := ctx.Err(); err != nil {
 		return plan.Placement{}, fmt.Errorf("solve: %w", err)
 	}
-	placement := plan.Placement{Offsets: make([]int64, len(p.Classes)), Size: s.best.top * s.unit, Method: s.best.method}
+	placement := plan.Placement{Offsets: make([]int64, len(p.Storages)), Size: s.best.top * s.unit, Method: s.best.method}
 	for i, base := range s.best.base {
 		placement.Offsets[i] = base * s.unit
 	}
@@ -81,7 +81,7 @@ type search struct {
 type answer struct {
 	top    int64
 	base   []int64
-	order  []int // in which the packer places the bodies, of the best answer that has one
+	order  []int // in which the packer places the storages, of the best answer that has one
 	method string
 }
 

@@ -55,7 +55,7 @@ func TestNetworksReachTheirBound(t *testing.T) {
 		if a.Size != bound {
 			t.Errorf("%s: got %d, want %d (%s)", test.name, a.Size, bound, a.Method)
 		}
-		t.Logf("%s: %d classes, %d bytes by %s", test.name, len(test.problem.Classes), a.Size, a.Method)
+		t.Logf("%s: %d storages, %d bytes by %s", test.name, len(test.problem.Storages), a.Size, a.Method)
 	}
 }
 
@@ -63,23 +63,23 @@ func piece(offset, size int64, start, end plan.Time) plan.Piece {
 	return plan.Piece{Offset: offset, Size: size, Start: start, End: end}
 }
 
-// least returns the size of the smallest placement, by trying every base for every class.
+// least returns the size of the smallest placement, by trying every base for every storage.
 func least(p *plan.Problem) int64 {
 	align := p.BlockSize()
 	best := int64(0)
-	for i := range p.Classes {
-		best += p.Extent(&p.Classes[i])
+	for i := range p.Storages {
+		best += p.Extent(&p.Storages[i])
 	}
-	bases := make([]int64, len(p.Classes))
+	bases := make([]int64, len(p.Storages))
 	var try func(i int, top int64)
 	try = func(i int, top int64) {
 		if i == len(bases) {
 			best = min(best, top)
 			return
 		}
-		part := plan.Problem{Classes: p.Classes[:i+1], Align: align}
-		for ; bases[i]+p.Extent(&p.Classes[i]) < best; bases[i] += align {
-			end := max(top, bases[i]+p.Extent(&p.Classes[i]))
+		part := plan.Problem{Storages: p.Storages[:i+1], Align: align}
+		for ; bases[i]+p.Extent(&p.Storages[i]) < best; bases[i] += align {
+			end := max(top, bases[i]+p.Extent(&p.Storages[i]))
 			if part.CheckPlacement(plan.Placement{Offsets: bases[:i+1], Size: end}) == nil {
 				try(i+1, end)
 			}
@@ -92,11 +92,11 @@ func least(p *plan.Problem) int64 {
 
 func buffers(t *rapid.T) *plan.Problem {
 	p := &plan.Problem{Align: rapid.SampledFrom([]int64{1, 4}).Draw(t, "align")}
-	for range rapid.IntRange(1, 5).Draw(t, "classes") {
+	for range rapid.IntRange(1, 5).Draw(t, "storages") {
 		size := rapid.Int64Range(1, 6).Draw(t, "size") * p.Align
 		start := plan.Time(rapid.IntRange(0, 7).Draw(t, "start"))
 		x := piece(0, size, start, start+plan.Time(rapid.IntRange(1, 5).Draw(t, "life")))
-		p.Classes = append(p.Classes, plan.Class{Size: size, Pieces: []plan.Piece{x}})
+		p.Storages = append(p.Storages, plan.Storage{Size: size, Pieces: []plan.Piece{x}})
 	}
 	return p
 }
@@ -106,13 +106,13 @@ func tiled(t *rapid.T) *plan.Problem {
 	p := &plan.Problem{Align: 1}
 	free := rapid.Int64Range(4, 6).Draw(t, "units")
 	ends := map[int]int64{}
-	for now := 0; len(p.Classes) < 8; now++ {
-		for free += ends[now]; free > 0 && len(p.Classes) < 8; {
+	for now := 0; len(p.Storages) < 8; now++ {
+		for free += ends[now]; free > 0 && len(p.Storages) < 8; {
 			size := rapid.Int64Range(1, min(free, 3)).Draw(t, "size")
 			end := now + rapid.IntRange(1, 5).Draw(t, "life")
 			free -= size
 			ends[end] += size
-			p.Classes = append(p.Classes, plan.Class{Size: size, Pieces: []plan.Piece{piece(0, size, plan.Time(now), plan.Time(end))}})
+			p.Storages = append(p.Storages, plan.Storage{Size: size, Pieces: []plan.Piece{piece(0, size, plan.Time(now), plan.Time(end))}})
 		}
 	}
 	return p
@@ -132,19 +132,19 @@ func TestSolveFindsTheLeast(t *testing.T) {
 	}
 }
 
-// Rigid classes can interlock in ways that no search here is sure to try, so these are the same on every run.
+// Rigid storages can interlock in ways that no search here is sure to try, so these are the same on every run.
 func TestSolveFindsTheLeastOfRigidClasses(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	above := 0
 	for round := range 150 {
 		p := &plan.Problem{Align: 1 + 3*random.Int64N(2)}
 		for range 1 + random.IntN(5) {
-			c := plan.Class{Size: (1 + random.Int64N(6)) * p.Align}
+			c := plan.Storage{Size: (1 + random.Int64N(6)) * p.Align}
 			for range 1 + random.IntN(3) {
 				offset := random.Int64N(c.Size)
 				c.Pieces = append(c.Pieces, randomLife(random, offset, random.Int64N(c.Size-offset+1)))
 			}
-			p.Classes = append(p.Classes, c)
+			p.Storages = append(p.Storages, c)
 		}
 		a, want := solved(t, p, solve.Options{Effort: 2_000_000}), least(p)
 		if a.Size != want {
@@ -165,7 +165,7 @@ func randomLife(random *rand.Rand, offset, size int64) plan.Piece {
 	return piece(offset, size, plan.Time(start), plan.Time(start+1+random.IntN(6)))
 }
 
-// Problems of every mix of rigid classes, holes, equal buffers and crowded moments are placed soundly, whichever of the
+// Problems of every mix of rigid storages, holes, equal buffers and crowded moments are placed soundly, whichever of the
 // searches has the last word.
 func TestSolveIsSound(t *testing.T) {
 	methods := map[string]int{}
@@ -174,7 +174,7 @@ func TestSolveIsSound(t *testing.T) {
 	for round := range 300 {
 		p := &plan.Problem{Align: 1}
 		for range 6 + random.IntN(18) {
-			c := plan.Class{Size: 1 + random.Int64N(9)}
+			c := plan.Storage{Size: 1 + random.Int64N(9)}
 			switch round % 3 {
 			case 0: // buffers
 				c.Pieces = []plan.Piece{life(0, c.Size)}
@@ -191,7 +191,7 @@ func TestSolveIsSound(t *testing.T) {
 					c.Pieces = append(c.Pieces, life(offset, random.Int64N(c.Size-offset+1)))
 				}
 			}
-			p.Classes = append(p.Classes, c)
+			p.Storages = append(p.Storages, c)
 		}
 		quick := solved(t, p, solve.Options{Effort: -1})
 		methods[quick.Method]++
@@ -210,9 +210,9 @@ func TestSolveIsSound(t *testing.T) {
 	}
 }
 
-// A class that reserves more than it holds has no place left although what it holds would fit.
+// A storage that reserves more than it holds has no place left although what it holds would fit.
 func TestSolveKeepsWithinTheBest(t *testing.T) {
-	p := &plan.Problem{Align: 1, Classes: []plan.Class{
+	p := &plan.Problem{Align: 1, Storages: []plan.Storage{
 		{Size: 1, Pieces: []plan.Piece{piece(0, 1, 3, 8)}},
 		{Size: 5, Pieces: []plan.Piece{piece(1, 1, 1, 2), piece(2, 2, 6, 8), piece(2, 3, 0, 5)}},
 		{Size: 1, Pieces: []plan.Piece{piece(0, 1, 0, 4)}},
@@ -238,7 +238,7 @@ func TestSolveProvesTheLeast(t *testing.T) {
 	} {
 		p := &plan.Problem{Align: 1}
 		for _, x := range test.buffers {
-			p.Classes = append(p.Classes, plan.Class{Size: x.Size, Pieces: []plan.Piece{x}})
+			p.Storages = append(p.Storages, plan.Storage{Size: x.Size, Pieces: []plan.Piece{x}})
 		}
 		a := solved(t, p, solve.Options{Effort: math.MaxInt64})
 		if bound, want := p.LowerBound().Bytes, least(p); bound != test.bound || want != bound+1 || a.Size != want {
@@ -253,10 +253,10 @@ func TestSolveProvesTheLeast(t *testing.T) {
 // The answer is a function of the problem: no clock, no map order, no other run has a part in it.
 func TestSolveIsRepeatable(t *testing.T) {
 	p := densenet(true, false)
-	p.Classes = p.Classes[:120]
-	for i := range p.Classes {
-		p.Classes[i].Size += int64(i * 1000 % 7777) // nothing fits evenly
-		p.Classes[i].Pieces[0].Size = p.Classes[i].Size
+	p.Storages = p.Storages[:120]
+	for i := range p.Storages {
+		p.Storages[i].Size += int64(i * 1000 % 7777) // nothing fits evenly
+		p.Storages[i].Pieces[0].Size = p.Storages[i].Size
 	}
 	first := solved(t, p, solve.Options{Effort: 3_000_000})
 	for range 2 {
@@ -274,12 +274,12 @@ func TestSolveEdges(t *testing.T) {
 		want    int64
 	}{
 		{"nothing", plan.Problem{}, 0},
-		{"empty class", plan.Problem{Classes: []plan.Class{{Size: 0, Pieces: []plan.Piece{piece(0, 0, 0, 1)}}}}, 0},
-		{"class without pieces", plan.Problem{Classes: []plan.Class{{Size: 100}}}, 128},
-		{"one class", plan.Problem{Classes: []plan.Class{{Size: 100, Pieces: one}}}, 128},
-		{"class beside an empty one", plan.Problem{Classes: []plan.Class{{Size: 100, Pieces: one}, {Size: 0, Pieces: []plan.Piece{piece(0, 0, 0, 9)}}}}, 128},
-		{"empty pieces hold nothing", plan.Problem{Classes: []plan.Class{{Size: 100, Pieces: one}, {Size: 64, Pieces: []plan.Piece{piece(9, 0, 0, 9), piece(0, 64, 1, 2)}}}}, 128},
-		{"huge classes", plan.Problem{Align: 1, Classes: []plan.Class{
+		{"empty storage", plan.Problem{Storages: []plan.Storage{{Size: 0, Pieces: []plan.Piece{piece(0, 0, 0, 1)}}}}, 0},
+		{"storage without pieces", plan.Problem{Storages: []plan.Storage{{Size: 100}}}, 128},
+		{"one storage", plan.Problem{Storages: []plan.Storage{{Size: 100, Pieces: one}}}, 128},
+		{"storage beside an empty one", plan.Problem{Storages: []plan.Storage{{Size: 100, Pieces: one}, {Size: 0, Pieces: []plan.Piece{piece(0, 0, 0, 9)}}}}, 128},
+		{"empty pieces hold nothing", plan.Problem{Storages: []plan.Storage{{Size: 100, Pieces: one}, {Size: 64, Pieces: []plan.Piece{piece(9, 0, 0, 9), piece(0, 64, 1, 2)}}}}, 128},
+		{"huge storages", plan.Problem{Align: 1, Storages: []plan.Storage{
 			{Size: 1<<61 - 1, Pieces: []plan.Piece{piece(0, 1<<61-1, 0, 1<<30)}}, {Size: 1<<61 - 3, Pieces: []plan.Piece{piece(0, 1<<61-3, 3, 1<<30)}},
 		}}, 1<<62 - 4},
 	} {
@@ -289,9 +289,9 @@ func TestSolveEdges(t *testing.T) {
 	}
 }
 
-// A class that leaves its lower half early, and one that needs no more than that half: rectangles would need half more.
+// A storage that leaves its lower half early, and one that needs no more than that half: rectangles would need half more.
 func TestSolveUsesHoles(t *testing.T) {
-	p := &plan.Problem{Align: 1, Classes: []plan.Class{
+	p := &plan.Problem{Align: 1, Storages: []plan.Storage{
 		{Name: "holed", Size: 20, Pieces: []plan.Piece{piece(0, 10, 0, 2), piece(10, 10, 0, 9)}},
 		{Name: "guest", Size: 10, Pieces: []plan.Piece{piece(0, 10, 2, 9)}},
 	}}
@@ -304,7 +304,7 @@ func TestSolveUsesHoles(t *testing.T) {
 func TestSolveManyAtOnce(t *testing.T) {
 	p := &plan.Problem{Align: 1}
 	for i := range 1600 {
-		p.Classes = append(p.Classes, plan.Class{Size: int64(1 + i%13), Pieces: []plan.Piece{piece(0, int64(1+i%13), plan.Time(i%5), 9)}})
+		p.Storages = append(p.Storages, plan.Storage{Size: int64(1 + i%13), Pieces: []plan.Piece{piece(0, int64(1+i%13), plan.Time(i%5), 9)}})
 	}
 	if a, bound := solved(t, p, solve.Options{}), p.LowerBound().Bytes; a.Size != bound {
 		t.Errorf("got %d, want %d", a.Size, bound)
@@ -322,7 +322,7 @@ func TestSolveEnds(t *testing.T) {
 	if quick := solved(t, hard, solve.Options{Effort: -1}); quick.Size == hard.LowerBound().Bytes || late.Size > quick.Size {
 		t.Errorf("got %d after the deadline, %d without effort, want the first no larger and the second above the bound", late.Size, quick.Size)
 	}
-	hard.Classes[0].Pieces[0].End = -1
+	hard.Storages[0].Pieces[0].End = -1
 	if _, err := solve.Solve(context.Background(), hard, solve.Options{}); !errors.Is(err, plan.ErrProblem) {
 		t.Errorf("invalid problem: got %v, want %v", err, plan.ErrProblem)
 	}
