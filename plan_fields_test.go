@@ -267,6 +267,9 @@ func clonePlan(d *plan.Plan) *plan.Plan {
 			f.Set(reflect.AppendSlice(reflect.MakeSlice(f.Type(), 0, f.Len()), f))
 		}
 	}
+	for i := range c.Steps {
+		c.Steps[i].Reads = slices.Clone(d.Steps[i].Reads)
+	}
 	c.Peak.Live = slices.Clone(d.Peak.Live)
 	return &c
 }

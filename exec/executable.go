@@ -355,7 +355,13 @@ func (l *lowering) document(problem *plan.Problem, placed plan.Placement, scratc
 		}
 	}
 	for k, c := range l.calls {
-		d.Steps = append(d.Steps, plan.Step{Call: k, Op: c.Op.Name, Node: c.Node, Scratch: scratch[k]})
+		step := plan.Step{Call: k, Op: c.Op.Name, Node: c.Node, Scratch: scratch[k]}
+		for _, a := range c.Args {
+			if a.Value != nil {
+				step.Reads = append(step.Reads, a.Value.ID)
+			}
+		}
+		d.Steps = append(d.Steps, step)
 		d.ScratchPerThread = max(d.ScratchPerThread, scratch[k])
 	}
 	d.ScratchBytes = d.ScratchPerThread * int64(d.Threads)

@@ -6,7 +6,7 @@ import (
 )
 
 // Format is the version of the plan document that this package writes, and the only one that it reads.
-const Format = 1
+const Format = 2
 
 // ErrDocument is the kind of every error about a plan document that is malformed or contradicts itself.
 var ErrDocument = errors.New("invalid plan")
@@ -35,7 +35,7 @@ const (
 
 // Plan is the document that a run is executed from. The field names of its JSON form are part of the format.
 type Plan struct {
-	Format           int          `json:"format"`             // 1
+	Format           int          `json:"format"`             // 2
 	Model            string       `json:"model"`              // hash of the program's text
 	Shapes           []Shape      `json:"shapes"`             // types of the graph's inputs
 	ArenaBytes       int64        `json:"arena_bytes"`        // graph inputs and outputs, at most excluded
@@ -76,6 +76,7 @@ type Step struct {
 	Op      string `json:"op"`
 	Node    string `json:"node"`
 	Scratch int64  `json:"scratch"` // bytes per thread
+	Reads   []int  `json:"reads"`   // ids of the operands, in their order, without those that are left out
 }
 
 // Value is where a value lives and when. Offset counts from the start of its space (for SpaceInput and SpaceOutput: of that

@@ -138,7 +138,7 @@ func TestHTMLHoldsDrawingAndTables(t *testing.T) {
 
 // The drawing is made of whole numbers, so a run of any size stays within its frame.
 func TestDrawingOfHugePlan(t *testing.T) {
-	p := &plan.Plan{Format: 1, ArenaBytes: 1 << 61, Threads: 1, MaxConcurrent: 1, Steps: make([]plan.Step, 3000)}
+	p := &plan.Plan{Format: plan.Format, ArenaBytes: 1 << 61, Threads: 1, MaxConcurrent: 1, Steps: make([]plan.Step, 3000)}
 	for i := range p.Steps {
 		p.Steps[i].Call = i
 	}

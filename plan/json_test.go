@@ -17,8 +17,8 @@ import (
 func TestReadJSONRejects(t *testing.T) {
 	text := string(written(t, fixture(t, "residual").WriteJSON))
 	for _, test := range []struct{ name, old, new, want string }{
-		{"another format", `"format": 1`, `"format": 2, "novelty": true`, "format: got 2, want 1"},
-		{"no format", `"format": 1,`, ``, `document: got no field "format", want it`},
+		{"another format", `"format": 2`, `"format": 3, "novelty": true`, "format: got 3, want 2"},
+		{"no format", `"format": 2,`, ``, `document: got no field "format", want it`},
 		{"unknown field", `"threads": 4`, `"threads": 4, "colour": "red"`, `document: got field "colour", want one of`},
 		{"unknown field of a value", `"id": 0,`, `"id": 0, "alias": 3,`, `values[0]: got field "alias", want one of`},
 		{"field in another case", `"model"`, `"Model"`, `document: got field "Model", want one of`},
@@ -37,6 +37,7 @@ func TestReadJSONRejects(t *testing.T) {
 		{"offset that overflows", `"offset": 131072`, `"offset": 4611686018427387904`, `values[5]: bytes: got 65536 at offset 4611686018427387904`},
 		{"id twice", `"id": 5`, `"id": 4`, `values[5].id: got 4, want 0 or more, and every id once`},
 		{"call twice", `"call": 8`, `"call": 7`, `steps[8].call: got 7 a second time`},
+		{"read of no value", `"reads": [2, 5]`, `"reads": [2, 50]`, `steps[5].reads[1]: got id 50, want that of a value`},
 		{"unknown space", `"space": "weight"`, `"space": "attic"`, `values[10].space: got "attic", want one of`},
 		{"unknown kind", `"kind": "view"`, `"kind": "guess"`, `in_place[3].kind: got "guess", want one of`},
 		{"life backwards", `"start": 9, "end": 12`, `"start": 12, "end": 9`, `values[5]: life: got [12,9)`},
@@ -73,7 +74,7 @@ func TestReadJSONRejects(t *testing.T) {
 
 func TestReadJSONPassesOnReadErrors(t *testing.T) {
 	lost := errors.New("connection lost")
-	_, err := plan.ReadJSON(io.MultiReader(strings.NewReader(`{"format": 1,`), iotest.ErrReader(lost)))
+	_, err := plan.ReadJSON(io.MultiReader(strings.NewReader(`{"format": 2,`), iotest.ErrReader(lost)))
 	if !errors.Is(err, lost) || errors.Is(err, plan.ErrDocument) {
 		t.Errorf("got %v, want %v alone", err, lost)
 	}

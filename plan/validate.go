@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // Validate reports the first contradiction in p: a number out of its range, a value outside its space, an id or call listed
 // twice, figures that do not add up. It proves nothing about the program; that is the work of package plan/check. The error
 // is an ErrDocument.
@@ -87,6 +89,11 @@ func (p *Plan) validateValues() error {
 			return docErr("values[%d].arg: got %d, want 0 or more", i, v.Arg)
 		}
 		ids[v.ID] = true
+	}
+	for i, s := range p.Steps {
+		if j := slices.IndexFunc(s.Reads, func(id int) bool { return !ids[id] }); j >= 0 {
+			return docErr("steps[%d].reads[%d]: got id %d, want that of a value", i, j, s.Reads[j])
+		}
 	}
 	return nil
 }

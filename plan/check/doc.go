@@ -15,7 +15,8 @@
 //
 //  1. [Document]: the document is valid in itself and was made for this
 //     program: its hash, its inputs, one entry per step and per value, values in
-//     the program's order, that agree with the program in name, type and size.
+//     the program's order, that agree with the program in name, type and size,
+//     and steps in operator, node and operands.
 //     Values whose size depends on data have in the arena the most bytes that
 //     they can take, as [ir.PossibleOf] finds them, and so have outputs whose
 //     possible types are known; others have none, and are the ones that the

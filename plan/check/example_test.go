@@ -27,7 +27,7 @@ func ExampleCheck() {
 	d := &plan.Plan{
 		Format: plan.Format, Model: p.Hash(), Threads: 1, MaxConcurrent: 1, ArenaBytes: 64, IOBytes: 128,
 		Shapes: []plan.Shape{{Name: "x", Type: "f32[16]"}},
-		Steps:  []plan.Step{{Call: 0, Op: "neg"}, {Call: 1, Op: "relu"}, {Call: 2, Op: "add"}},
+		Steps:  []plan.Step{{Call: 0, Op: "neg", Reads: []int{x.ID}}, {Call: 1, Op: "relu", Reads: []int{a.ID}}, {Call: 2, Op: "add", Reads: []int{a.ID, b.ID}}},
 		Values: []plan.Value{value(x, plan.SpaceInput, 0, 6), value(a, plan.SpaceArena, 1, 6), value(b, plan.SpaceArena, 3, 6), value(y, plan.SpaceOutput, 5, 6)},
 	}
 

@@ -297,9 +297,11 @@ var mutantTable = []mutant{
 	{name: "a wrong size", in: chain, change: func(d *draft) { d.at("b").Size = 64 }, rule: check.Document, text: `"b" of type "f32[32]" and 64 bytes`},
 	{name: "a wrong type", in: chain, change: func(d *draft) { d.at("b").Type = "f32[16,2]" }, rule: check.Document},
 	{name: "a wrong name", in: chain, change: func(d *draft) { d.at("b").Name = "a" }, rule: check.Document},
-	{name: "a value is missing", in: chain, change: func(d *draft) { d.Values = d.Values[1:] }, keep: true, rule: check.Document, text: "id 2 as value 0 of the list"},
+	{name: "a value is missing", in: chain, change: func(d *draft) { d.Steps[0].Reads, d.Steps[3].Reads, d.Values = nil, nil, d.Values[1:] }, keep: true, rule: check.Document, text: "id 2 as value 0 of the list"},
 	{name: "a value too many", in: chain, change: func(d *draft) { d.Values = append(d.Values, plan.Value{ID: 77, Name: "y", Space: plan.SpaceInput}) }, keep: true, rule: check.Document, text: "got 7 values, want those of the program, 6"},
 	{name: "another operator", in: chain, change: func(d *draft) { d.Steps[1].Op = "relu" }, rule: check.Document},
+	{name: "another operand", in: chain, change: func(d *draft) { d.Steps[3].Reads = []int{d.at("x").ID, d.at("c").ID} }, rule: check.Document, text: "as reading values"},
+	{name: "an operand is missing", in: chain, change: func(d *draft) { d.Steps[3].Reads = d.Steps[3].Reads[:1] }, rule: check.Document, text: "as reading values"},
 	{name: "another node", in: chain, change: func(d *draft) { d.Steps[0].Node = "" }, rule: check.Document},
 	{name: "a value without promise", in: chain, change: func(d *draft) { d.Unpromised = []plan.Unpromised{{Value: "b"}} }, rule: check.Document},
 

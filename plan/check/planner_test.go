@@ -66,7 +66,13 @@ func planOf(p *ir.Program, weights ir.Weights, choose func(n int) int) *plan.Pla
 		d.Shapes = append(d.Shapes, plan.Shape{Name: v.Name, Type: v.Type.String()})
 	}
 	for k, c := range l.calls {
-		d.Steps = append(d.Steps, plan.Step{Call: k, Op: c.Op.Name, Node: c.Node})
+		step := plan.Step{Call: k, Op: c.Op.Name, Node: c.Node}
+		for _, a := range c.Args {
+			if a.Value != nil {
+				step.Reads = append(step.Reads, a.Value.ID)
+			}
+		}
+		d.Steps = append(d.Steps, step)
 	}
 	for _, v := range l.placed {
 		d.Values = append(d.Values, *l.places[v])
@@ -380,6 +386,9 @@ func clonePlan(d *plan.Plan) *plan.Plan {
 	c := *d
 	c.Shapes = append([]plan.Shape(nil), d.Shapes...)
 	c.Steps = append([]plan.Step(nil), d.Steps...)
+	for i := range c.Steps {
+		c.Steps[i].Reads = append([]int(nil), d.Steps[i].Reads...)
+	}
 	c.Values = append([]plan.Value(nil), d.Values...)
 	c.InPlace = append([]plan.InPlace(nil), d.InPlace...)
 	c.Peak.Live = append([]int(nil), d.Peak.Live...)
