@@ -20,14 +20,14 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
+
+	"github.com/tenure-go/tenure/bench/internal/results"
 )
 
 const fewestPairs = 7
@@ -37,6 +37,7 @@ type options struct {
 	pairs             int
 	with              []string
 	packages          []string
+	output            results.Output
 }
 
 func main() {
@@ -46,6 +47,7 @@ func main() {
 	flag.StringVar(&o.bench, "bench", ".", "benchmarks whose names match")
 	flag.StringVar(&o.time, "time", "300ms", "how long a benchmark runs in one process")
 	flag.IntVar(&o.pairs, "pairs", 9, "pairs of processes, at least 7")
+	o.output.Flags(flag.CommandLine)
 	with := flag.String("with", "", "files of the module that the earlier commit gets too, separated by commas")
 	flag.Parse()
 	o.packages = flag.Args()
@@ -84,8 +86,11 @@ func run(o options) error {
 			return err
 		}
 	}
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "package\tbenchmark\tthen\tnow\tnow / then\tinterval\t")
+	base, err := output(top, "git", "rev-parse", "--short", o.base)
+	if err != nil {
+		return err
+	}
+	result := results.New("commits", map[string]string{"base": base}, "package", "benchmark")
 	for i, pkg := range o.packages {
 		var programs [2]string
 		for k, tree := range []string{then, top} {
@@ -94,16 +99,16 @@ func run(o options) error {
 				return err
 			}
 		}
-		if err := compare(table, o, pkg, filepath.Join(top, pkg), programs); err != nil {
+		if err := compare(result, o, pkg, filepath.Join(top, pkg), programs); err != nil {
 			return err
 		}
 	}
-	return table.Flush()
+	return o.output.Write(os.Stdout, result, nil)
 }
 
-// compare runs both programs in turns and writes a row for each benchmark.
-func compare(table *tabwriter.Writer, o options, pkg, dir string, programs [2]string) error {
-	times := map[string]*[2][]float64{}
+// compare runs both programs in turns and adds a row for each benchmark.
+func compare(result *results.Result, o options, pkg, dir string, programs [2]string) error {
+	found := map[string]*[2][]float64{}
 	var names []string
 	for pair := range o.pairs {
 		for turn := range 2 {
@@ -112,35 +117,29 @@ func compare(table *tabwriter.Writer, o options, pkg, dir string, programs [2]st
 			if err != nil {
 				return err
 			}
-			for name, nanos := range results(text) {
-				if times[name] == nil {
-					times[name] = new([2][]float64)
+			for name, nanos := range times(text) {
+				if found[name] == nil {
+					found[name] = new([2][]float64)
 					names = append(names, name)
 				}
-				times[name][k] = append(times[name][k], nanos)
+				found[name][k] = append(found[name][k], nanos)
 			}
 		}
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		then, now := times[name][0], times[name][1]
+		then, now := found[name][0], found[name][1]
 		if len(then) != o.pairs || len(now) != o.pairs {
-			fmt.Fprintf(table, "%s\t%s\tonly in one of the commits\t\t\t\t\n", pkg, name)
+			fmt.Fprintf(os.Stderr, "%s %s: only in one of the commits\n", pkg, name)
 			continue
 		}
-		ratios := make([]float64, o.pairs)
-		for i := range ratios {
-			ratios[i] = now[i] / then[i]
-		}
-		slices.Sort(ratios)
-		low := rank(o.pairs)
-		fmt.Fprintf(table, "%s\t%s\t%.4g ns\t%.4g ns\t%.3f\t%.3f to %.3f\t\n", pkg, name, median(then), median(now), median(ratios), ratios[low], ratios[o.pairs-1-low])
+		result.Add([]string{pkg, name}, results.Samples("then ns", 1, then), results.Samples("now ns", 1, now), results.Ratios("now / then", now, then))
 	}
 	return nil
 }
 
-// results reads the lines of benchmarks: name, rounds, nanoseconds.
-func results(text string) map[string]float64 {
+// times reads the lines of benchmarks: name, rounds, nanoseconds.
+func times(text string) map[string]float64 {
 	found := map[string]float64{}
 	lines := bufio.NewScanner(strings.NewReader(text))
 	for lines.Scan() {
@@ -153,28 +152,6 @@ func results(text string) map[string]float64 {
 		}
 	}
 	return found
-}
-
-func median(list []float64) float64 {
-	s := slices.Sorted(slices.Values(list))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
-}
-
-// rank returns how many of n sorted values on either side the interval of the
-// median leaves out: the most that leave it out of the interval in at most 5 of
-// 100 cases, by the binomial distribution.
-func rank(n int) int {
-	whole := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), uint(n)))
-	outside, low := new(big.Rat), 0
-	for i := int64(0); 2*i < int64(n); i++ {
-		tail := new(big.Rat).SetInt(new(big.Int).Binomial(int64(n), i))
-		outside.Add(outside, tail.Quo(tail.Add(tail, tail), whole))
-		if outside.Cmp(big.NewRat(5, 100)) > 0 {
-			break
-		}
-		low = int(i)
-	}
-	return low
 }
 
 func output(dir, name string, args ...string) (string, error) {

@@ -17,8 +17,12 @@ import (
 	"log"
 	"os"
 	"slices"
+	"strconv"
 	"text/tabwriter"
 	"time"
+
+	"github.com/tenure-go/tenure/bench/internal/contest"
+	"github.com/tenure-go/tenure/bench/internal/results"
 )
 
 // bench is a case: loop does n operations as worker w and returns how long
@@ -43,13 +47,15 @@ func main() {
 	log.SetFlags(0)
 	turns := flag.Int("turns", 21, "how often each case runs")
 	python := flag.String("python", "python3", "a Python with numpy 2 and perhaps tvm-ffi")
+	var output results.Output
+	output.Flags(flag.CommandLine)
 	flag.Parse()
-	if err := run(os.Stdout, *turns, *python); err != nil {
+	if err := run(os.Stdout, *turns, *python, output); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(w io.Writer, turns int, python string) error {
+func run(w io.Writer, turns int, python string, output results.Output) error {
 	s, err := newSubjects(slices.Max(threadCounts))
 	if err != nil {
 		return err
@@ -58,19 +64,19 @@ func run(w io.Writer, turns int, python string) error {
 	cases := s.inGo()
 	inC, err := s.inC()
 	if err != nil {
-		fmt.Fprintln(w, "without C:", err)
+		fmt.Fprintln(os.Stderr, "without C:", err)
 	}
 	cases = append(cases, inC...)
 	others, err := s.others(python)
 	if err != nil {
-		fmt.Fprintln(w, "without other libraries:", err)
+		fmt.Fprintln(os.Stderr, "without other libraries:", err)
 	}
 	cases = append(cases, others...)
 	measure(cases, turns)
 	if s.err != nil {
 		return s.err
 	}
-	return report(w, cases)
+	return output.Write(w, result(cases), func(w io.Writer) error { return report(w, cases) })
 }
 
 // measure lets the cases take turns.
@@ -90,8 +96,7 @@ func measure(cases []*bench, turns int) {
 	}
 	for _, b := range cases {
 		for threads, all := range b.samples {
-			slices.Sort(all)
-			b.nanos[threads] = all[len(all)/2]
+			b.nanos[threads] = contest.Median(all)
 		}
 	}
 }
@@ -118,6 +123,20 @@ func (b *bench) turn(threads int) float64 {
 
 func newBench(name, note string, n int, loop func(w, n int) time.Duration) *bench {
 	return &bench{name: name, note: note, n: n, loop: loop, nanos: map[int]float64{}, samples: map[int][]float64{}}
+}
+
+// result is the figures in the form of all benchmarks.
+func result(cases []*bench) *results.Result {
+	r := results.New("dlpack", nil, "case", "threads")
+	base := cases[0].samples[1]
+	for _, b := range cases {
+		for _, threads := range threadCounts {
+			if all := b.samples[threads]; len(all) > 0 {
+				r.Add([]string{b.name, strconv.Itoa(threads)}, results.Samples("ns", 1, all), results.Ratios("of the base", all, base))
+			}
+		}
+	}
+	return r
 }
 
 func report(w io.Writer, cases []*bench) error {

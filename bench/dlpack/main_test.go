@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenure-go/tenure/bench/internal/results"
 	"github.com/tenure-go/tenure/memory"
 )
 
@@ -13,10 +14,10 @@ import (
 func TestRun(t *testing.T) {
 	before := memory.Stats().Of(memory.IO).Current
 	var out bytes.Buffer
-	if err := run(&out, 1, "no such python"); err != nil {
+	if err := run(&out, 1, "no such python", results.Output{}); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"export, cached", "fill", "without other libraries"}
+	want := []string{"export, cached", "fill"}
 	if _, err := exec.LookPath("gcc"); err == nil {
 		want = append(want, "delete, from C")
 	}

@@ -11,7 +11,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,11 +21,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/tenure-go/tenure/bench/internal/contest"
 	"github.com/tenure-go/tenure/bench/internal/engine"
+	"github.com/tenure-go/tenure/bench/internal/results"
 	"github.com/tenure-go/tenure/dtype"
 )
 
@@ -43,27 +41,6 @@ func main() {
 	}
 }
 
-// row is one operation at one size in one form; times are nanoseconds.
-type row struct {
-	Operation  string  `json:"operation"`
-	Form       string  `json:"form"`
-	Elements   int     `json:"elements"`
-	Bytes      int64   `json:"bytes"` // of operands and result
-	One        int64   `json:"one"`   // Tenure, one thread
-	Two        int64   `json:"two"`
-	Numpy      int64   `json:"numpy"`
-	Difference float64 `json:"difference"`
-}
-
-func (r row) ratio() float64 { return contest.Ratio(r.One, r.Numpy) }
-
-type report struct {
-	Machine string    `json:"machine"`
-	When    time.Time `json:"when"`
-	Numpy   string    `json:"numpy"`
-	Rows    []row     `json:"rows"`
-}
-
 // options are the flags.
 type options struct {
 	python, script string
@@ -72,7 +49,7 @@ type options struct {
 	forms          []string
 	turns          contest.Options
 	above          float64
-	asJSON         bool
+	output         results.Output
 }
 
 func parse(args []string) (o options, err error) {
@@ -84,8 +61,8 @@ func parse(args []string) (o options, err error) {
 	forms := flags.String("forms", "into,fresh", "forms, by commas")
 	flags.IntVar(&o.turns.Turns, "turns", 4, "turns of each side")
 	flags.IntVar(&o.turns.Millis, "ms", 15, "length of a turn in milliseconds: one run at least")
-	flags.Float64Var(&o.above, "above", 0, "print the rows only in which Tenure takes so many times as long as numpy")
-	flags.BoolVar(&o.asJSON, "json", false, "print JSON instead of a table")
+	flags.Float64Var(&o.above, "above", 0, "print only the rows in which Tenure takes at least so many times as long as numpy")
+	o.output.Flags(flags)
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -120,19 +97,15 @@ func run(args []string, out io.Writer) error {
 	defer os.RemoveAll(dir)
 	c := &contestants{options: o, files: files{dir, map[string]string{}}, dir: dir}
 	err = c.start()
-	r := &report{Machine: contest.Machine(), When: time.Now().UTC().Truncate(time.Second)}
 	if err == nil {
-		err = c.all(r)
+		err = c.all()
 	}
 	if err := errors.Join(err, c.close()); err != nil {
 		return err
 	}
-	if o.asJSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	}
-	return r.table(out, o.above)
+	return o.output.Write(out, c.result, func(w io.Writer) error {
+		return c.result.WriteText(w, func(row results.Row) bool { return row.Figures["ratio"].Median >= o.above })
+	})
 }
 
 // contestants are the three processes.
@@ -141,6 +114,7 @@ type contestants struct {
 	files           files
 	dir             string
 	one, two, numpy *engine.Process
+	result          *results.Result // begun by the first row
 }
 
 func (c *contestants) start() (err error) {
@@ -169,7 +143,7 @@ func (c *contestants) close() (err error) {
 	return err
 }
 
-func (c *contestants) all(r *report) error {
+func (c *contestants) all() error {
 	ran := 0
 	for _, op := range operations() {
 		if !c.chosen.MatchString(op.name) {
@@ -181,13 +155,9 @@ func (c *contestants) all(r *report) error {
 				if form == "into" && op.into == "" {
 					continue
 				}
-				one, err := c.measure(op, n, form == "into", i == 0, r)
-				if err != nil {
+				if err := c.measure(op, n, form, i == 0); err != nil {
 					return fmt.Errorf("%s, %d elements, %s: %w", op.name, n, form, err)
 				}
-				one.Form = form
-				fmt.Fprintf(os.Stderr, "%s, %d, %s: %.3f, %.3f and %.3f ms, %.2f\n", op.name, n, form, contest.MS(one.One), contest.MS(one.Two), contest.MS(one.Numpy), one.ratio())
-				r.Rows = append(r.Rows, one)
 			}
 		}
 	}
@@ -197,17 +167,16 @@ func (c *contestants) all(r *report) error {
 	return nil
 }
 
-// measure runs one row; compared says that the results are held against one
-// another first.
-func (c *contestants) measure(op operation, n int, into, compared bool, r *report) (row, error) {
-	row := row{Operation: op.name, Elements: n}
-	q := engine.Request{Do: "load", Model: op.name, Into: into, Outputs: []string{op.fresh, op.into}}
+// measure adds one row to the result; compared says that the results are held against one another first.
+func (c *contestants) measure(op operation, n int, form string, compared bool) error {
+	q := engine.Request{Do: "load", Model: op.name, Into: form == "into", Outputs: []string{op.fresh, op.into}}
+	bytes := int64(0) // of operands and result
 	for i, x := range op.operands(n) {
 		file, err := c.files.of(x, i)
 		if err != nil {
-			return row, err
+			return err
 		}
-		row.Bytes += int64(x.bytes())
+		bytes += int64(x.bytes())
 		q.Inputs = append(q.Inputs, engine.Input{Name: x.rule, Type: x.dt.String(), Dims: x.dims, File: file})
 	}
 	sides := make([]contest.Side, 3)
@@ -215,28 +184,41 @@ func (c *contestants) measure(op operation, n int, into, compared bool, r *repor
 	for i, p := range []*engine.Process{c.one, c.two, c.numpy} {
 		reply, err := p.Ask(q)
 		if err != nil {
-			return row, err
+			return err
 		}
-		if p == c.numpy {
-			r.Numpy = reply.About
+		if p == c.numpy && c.result == nil {
+			c.result = results.New("eager", map[string]string{"numpy": contest.Version(reply.About)}, "operation", "elements", "form")
 		}
 		players = append(players, contest.Player{Process: p, Side: &sides[i]})
 	}
 	result, err := c.one.Ask(engine.Request{Do: "outputs", Dir: c.dir})
 	if err != nil {
-		return row, err
+		return err
 	}
-	row.Bytes += result.After
+	bytes += result.After
+	difference := 0.0
 	if compared {
-		if row.Difference, err = c.compare(result); err != nil {
-			return row, err
+		if difference, err = c.compare(result); err != nil {
+			return err
 		}
 	}
 	if err := contest.Alternate(c.turns, players...); err != nil {
-		return row, err
+		return err
 	}
-	row.One, row.Two, row.Numpy = sides[0].Nanos, sides[1].Nanos, sides[2].Nanos
-	return row, nil
+	one, two, numpy := sides[0], sides[1], sides[2]
+	fmt.Fprintf(os.Stderr, "%s, %d, %s: %.3f, %.3f and %.3f ms, %.2f\n", op.name, n, form,
+		contest.MS(one.Nanos), contest.MS(two.Nanos), contest.MS(numpy.Nanos), contest.Ratio(one.Nanos, numpy.Nanos))
+	c.result.Add([]string{op.name, size(n), form}, results.Samples("Tenure GB/s", 1, speeds(bytes, one)), results.Samples("two threads GB/s", 1, speeds(bytes, two)),
+		results.Samples("numpy GB/s", 1, speeds(bytes, numpy)), results.Ratios("ratio", one.Turns(), numpy.Turns()), results.Once("difference", difference))
+	return nil
+}
+
+// speeds are the bytes that were moved in a nanosecond, turn by turn.
+func speeds(bytes int64, s contest.Side) (list []float64) {
+	for _, nanos := range s.Turns() {
+		list = append(list, float64(bytes)/float64(max(nanos, 1)))
+	}
+	return list
 }
 
 // mostDifference is what results may differ by: sums of float32 are added up
@@ -265,23 +247,6 @@ func (c *contestants) compare(ours engine.Reply) (float64, error) {
 		err = fmt.Errorf("got results that differ by %g, want at most %g", d, mostDifference)
 	}
 	return d, err
-}
-
-// table prints the rows. The ratio is Tenure's time on one thread over
-// numpy's.
-func (r *report) table(out io.Writer, above float64) error {
-	fmt.Fprintf(out, "%s, %s\n%s\n\n", r.Machine, r.When.Format(time.RFC3339), r.Numpy)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "operation\telements\tform\tTenure GB/s\ttwo threads\tnumpy\tTenure/numpy\tdifference\t")
-	for _, row := range r.Rows {
-		if row.ratio() < above {
-			continue
-		}
-		speed := func(nanos int64) float64 { return float64(row.Bytes) / float64(max(nanos, 1)) }
-		fmt.Fprintf(t, "%s\t%s\t%s\t%.1f\t%.1f\t%.1f\t%.2f\t%.0e\t\n", row.Operation, size(row.Elements), row.Form,
-			speed(row.One), speed(row.Two), speed(row.Numpy), row.ratio(), row.Difference)
-	}
-	return t.Flush()
 }
 
 func size(n int) string {

@@ -2,13 +2,13 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tenure-go/tenure/bench/internal/engine"
+	"github.com/tenure-go/tenure/bench/internal/results"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -30,28 +30,36 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	args := []string{"-python", self, "-peer", "", "-elements", "65536", "-turns", "1", "-ms", "1", "-json", "-operations", "^(cast f32 to f16|tile f32|sum f32, all)$"}
+	file := filepath.Join(t.TempDir(), "eager.json")
+	args := []string{"-python", self, "-peer", "", "-elements", "65536", "-turns", "1", "-ms", "1", "-above", "1e9", "-results", file, "-operations", "^(cast f32 to f16|tile f32|sum f32, all)$"}
 	if err := run(args, &out); err != nil {
 		t.Fatal(err)
 	}
-	var r report
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+	r, err := results.Read(file)
+	if err != nil {
 		t.Fatal(err)
 	}
-	want := []row{
-		{Operation: "cast f32 to f16", Form: "into", Bytes: 6 << 16}, {Operation: "cast f32 to f16", Form: "fresh", Bytes: 6 << 16},
-		{Operation: "tile f32", Form: "fresh", Bytes: 5 << 16}, // numpy cannot tile into an array
-		{Operation: "sum f32, all", Form: "into", Bytes: 4<<16 + 4}, {Operation: "sum f32, all", Form: "fresh", Bytes: 4<<16 + 4},
-	}
+	want := []string{"cast f32 to f16 into", "cast f32 to f16 fresh", "tile f32 fresh", // numpy cannot tile into an array
+		"sum f32, all into", "sum f32, all fresh"}
 	if len(r.Rows) != len(want) {
 		t.Fatalf("got rows %+v, want %d", r.Rows, len(want))
 	}
 	for i, w := range want {
-		got := r.Rows[i]
-		if got.Operation != w.Operation || got.Form != w.Form || got.Bytes != w.Bytes || got.Elements != 1<<16 ||
-			got.Difference != 0 || got.One <= 0 || got.Two <= 0 || got.Numpy <= 0 {
-			t.Errorf("got row %+v, want %+v with times and no difference", got, w)
+		row := r.Rows[i]
+		if got := row.Case[0] + " " + row.Case[2]; got != w || row.Case[1] != "64 Ki" {
+			t.Errorf("got case %q, want %s of 64 Ki", row.Case, w)
 		}
+		for _, name := range []string{"Tenure GB/s", "two threads GB/s", "numpy GB/s", "ratio"} {
+			if row.Figures[name].Median <= 0 {
+				t.Errorf("%s: got %s %+v, want more than 0", w, name, row.Figures[name])
+			}
+		}
+		if row.Figures["difference"].Median != 0 {
+			t.Errorf("%s: got difference %v, want 0", w, row.Figures["difference"].Median)
+		}
+	}
+	if strings.Contains(out.String(), "tile") {
+		t.Errorf("-above 1e9: got\n%s\nwant no row", out.String())
 	}
 	for want, args := range map[string][]string{
 		`-elements: got "1000", want powers`:           {"-elements", "1000"},
@@ -119,30 +127,5 @@ func TestFill(t *testing.T) {
 	}
 	if _, err := fill(operand{"unit", dtype.C64, []int{1}}, 1); err == nil {
 		t.Error("complex numbers: got none, want an error")
-	}
-}
-
-func TestTable(t *testing.T) {
-	r := report{Machine: "test machine", When: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Numpy: "numpy 1", Rows: []row{
-		{Operation: "add f64", Form: "into", Elements: 1 << 16, Bytes: 24 << 16, One: 1 << 17, Two: 1 << 16, Numpy: 1 << 16},
-		{Operation: "add f64", Form: "fresh", Elements: 1 << 24, Bytes: 24 << 24, One: 1 << 26, Two: 1 << 26, Numpy: 1 << 27, Difference: 1e-7},
-	}}
-	var b bytes.Buffer
-	if err := r.table(&b, 0); err != nil {
-		t.Fatal(err)
-	}
-	const want = `test machine, 2026-01-02T03:04:05Z
-numpy 1
-
-  operation  elements   form  Tenure GB/s  two threads  numpy  Tenure/numpy  difference
-    add f64     64 Ki   into         12.0         24.0   24.0          2.00       0e+00
-    add f64     16 Mi  fresh          6.0          6.0    3.0          0.50       1e-07
-`
-	if b.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
-	}
-	b.Reset()
-	if err := r.table(&b, 1.2); err != nil || strings.Contains(b.String(), "16 Mi") || !strings.Contains(b.String(), "64 Ki") {
-		t.Errorf("above 1.2: got\n%s(error %v), want the first row alone", b.String(), err)
 	}
 }

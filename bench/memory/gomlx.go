@@ -50,7 +50,7 @@ func gomlxChain() (taken, error) {
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	n, err := run(side, side)
-	return taken{About: "gomlx " + version("github.com/gomlx/gomlx") + ", simplego", Input: 4 * side * side, Taken: n}, err
+	return taken{Engine: "gomlx, simplego", Version: version("github.com/gomlx/gomlx"), Input: 4 * side * side, Taken: n}, err
 }
 
 func check(y *tensors.Tensor) error {

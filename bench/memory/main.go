@@ -11,9 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/tenure-go/tenure/bench/internal/contest"
+	"github.com/tenure-go/tenure/bench/internal/results"
 )
 
 const (
@@ -26,45 +26,86 @@ var script string
 
 // taken is what a run of the chain took in bytes, beside its input.
 type taken struct {
-	About string `json:"about"`
-	Input int64  `json:"input"`
-	Taken int64  `json:"taken"`
+	Engine  string `json:"engine"`
+	Version string `json:"version"`
+	Input   int64  `json:"input"`
+	Taken   int64  `json:"taken"`
 }
 
 func main() {
 	python := flag.String("python", filepath.Join(contest.DefaultVenv(), "bin", "python"), "interpreter with onnxruntime and onnx")
 	operations := flag.Bool("operations", false, "print too what each operation moves")
+	var output results.Output
+	output.Flags(flag.CommandLine)
 	flag.Parse()
-	if err := run(*python, *operations); err != nil {
+	if err := run(*python, *operations, output); err != nil {
 		fmt.Fprintln(os.Stderr, "memory:", err)
 		os.Exit(1)
 	}
 }
 
-func run(python string, operations bool) error {
-	args := []string{"-C", "..", "run", "./cmd/tenure", "bench", "memory"}
+func run(python string, operations bool, output results.Output) error {
 	if operations {
-		args = append(args, "--operations")
+		cmd := exec.Command("go", "-C", "..", "run", "./cmd/tenure", "bench", "memory", "--operations")
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("tenure bench memory: %w", err)
+		}
 	}
-	if err := stream(exec.Command("go", args...)); err != nil {
-		return fmt.Errorf("tenure bench memory: %w", err)
+	list, err := networks()
+	if err != nil {
+		return err
 	}
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "\nrelu chain of 10, 1000x1000\tinput and what the run took")
+	var chains []taken
+	versions := map[string]string{}
 	for _, engine := range []func() (taken, error){func() (taken, error) { return ortChain(python) }, gomlxChain} {
 		t, err := engine()
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s\t%.2f MiB\n", t.About, float64(t.Input+t.Taken)/(1<<20))
+		chains = append(chains, t)
+		versions[t.Engine] = t.Version
 	}
-	return w.Flush()
+	r := results.New("memory", versions, "network", "how")
+	for _, n := range list {
+		n.addTo(r)
+	}
+	for _, t := range chains {
+		r.Add([]string{list[0].Network, t.Engine}, results.Once("peak MiB", mib(t.Input+t.Taken)))
+	}
+	return output.Write(os.Stdout, r, nil)
 }
 
-func stream(cmd *exec.Cmd) error {
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd.Run()
+// network is a row of "tenure bench memory --json", in bytes.
+type network struct {
+	Network                                 string
+	Held, Prompt, Donation, Pooled, Planned usage
+	Floor                                   int64
 }
+
+type usage struct{ Total, Peak int64 }
+
+func networks() (list []network, err error) {
+	cmd := exec.Command("go", "-C", "..", "run", "./cmd/tenure", "bench", "memory", "--json")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("tenure bench memory: %w", err)
+	}
+	return list, json.Unmarshal(out, &list)
+}
+
+func (n network) addTo(r *results.Result) {
+	for _, how := range []struct {
+		name string
+		usage
+	}{{"held", n.Held}, {"prompt", n.Prompt}, {"donation", n.Donation}, {"donation, arena", n.Pooled}, {"planned", n.Planned}} {
+		r.Add([]string{n.Network, how.name}, results.Once("total MiB", mib(how.Total)), results.Once("peak MiB", mib(how.Peak)))
+	}
+	r.Add([]string{n.Network, "floor"}, results.Once("peak MiB", mib(n.Floor)))
+}
+
+func mib(n int64) float64 { return float64(n) / (1 << 20) }
 
 // ortChain runs the chain in ONNX Runtime, in a process of its own.
 func ortChain(python string) (t taken, err error) {

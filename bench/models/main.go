@@ -10,6 +10,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/tenure-go/tenure/bench/internal/contest"
 	"github.com/tenure-go/tenure/bench/internal/engine"
+	"github.com/tenure-go/tenure/bench/internal/results"
 	"github.com/tenure-go/tenure/bench/internal/suite"
 )
 
@@ -35,13 +37,14 @@ func run(args []string) error {
 	weights := flags.String("weights", "mapped,compressed", "how Tenure holds weights, by commas: mapped, compressed")
 	lights := flags.String("light", strings.Join(suite.LightFolders(), ","), "folders with light models, by commas")
 	list := flags.Bool("list", false, "name the models and end")
-	from := flags.Bool("from", false, "the arguments are files written by -json: print their results as one table")
-	asJSON := flags.Bool("json", false, "print JSON instead of a table")
+	from := flags.Bool("from", false, "the arguments are files written by -results: join them into one")
+	var output results.Output
+	output.Flags(flags)
 	var o contest.Options
 	o.Flags(flags)
 	flags.Parse(args)
 	if *from {
-		return merge(flags.Args(), *asJSON)
+		return join(flags.Args(), output)
 	}
 	counts, err := contest.Threads(*threads)
 	if err != nil {
@@ -69,16 +72,27 @@ func run(args []string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	report := contest.NewReport()
+	var rows []contest.Row
 	for _, m := range all {
-		if err := measure(report, m, dir, counts, held, o); err != nil {
+		if err := measure(&rows, m, dir, counts, held, o); err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 	}
-	return print(report, *asJSON)
+	result := contest.Result("models", rows)
+	return output.Write(os.Stdout, result, func(w io.Writer) error {
+		if err := result.WriteText(w); err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if err := row.WriteCalls(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-func measure(report *contest.Report, m suite.Model, dir string, threads []int, held []string, o contest.Options) error {
+func measure(rows *[]contest.Row, m suite.Model, dir string, threads []int, held []string, o contest.Options) error {
 	dir = filepath.Join(dir, m.Name)
 	job, err := contest.Prepare(m.Name, dir, m.Build, m.Becomes)
 	if err != nil {
@@ -92,29 +106,30 @@ func measure(report *contest.Report, m suite.Model, dir string, threads []int, h
 				return err
 			}
 			fmt.Fprintln(os.Stderr, row.Progress())
-			report.Rows = append(report.Rows, row)
+			*rows = append(*rows, row)
 		}
 	}
 	return nil
 }
 
-func print(r *contest.Report, asJSON bool) error {
-	if asJSON {
-		return r.WriteJSON(os.Stdout)
-	}
-	return r.WriteTable(os.Stdout)
-}
-
-// merge prints stored results as one.
-func merge(files []string, asJSON bool) error {
+// join makes one result of several.
+func join(files []string, output results.Output) error {
 	if len(files) == 0 {
 		return fmt.Errorf("-from: got no files, want some")
 	}
-	all := &contest.Report{}
+	var all *results.Result
 	for _, file := range files {
-		if err := all.Read(file); err != nil {
+		r, err := results.Read(file)
+		switch {
+		case err != nil:
 			return err
+		case all == nil:
+			all = r
+		default:
+			if err := all.Join(r); err != nil {
+				return fmt.Errorf("%s: %w", file, err)
+			}
 		}
 	}
-	return print(all, asJSON)
+	return output.Write(os.Stdout, all, nil)
 }

@@ -10,7 +10,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,11 +19,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
-	"time"
 
 	"github.com/tenure-go/tenure/bench/internal/contest"
 	"github.com/tenure-go/tenure/bench/internal/engine"
+	"github.com/tenure-go/tenure/bench/internal/results"
 	"github.com/tenure-go/tenure/bench/internal/suite"
 )
 
@@ -74,28 +72,13 @@ func busy() (end func() error, err error) {
 	return func() error { return errors.Join(in.Close(), cmd.Wait()) }, nil
 }
 
-// row is one model with one engine; times are nanoseconds.
-type row struct {
-	Model  string `json:"model"`
-	Engine string `json:"engine"`
-	One    int64  `json:"one"` // median with one thread
-	Two    int64  `json:"two"` // with two
-}
-
-type report struct {
-	Machine string    `json:"machine"`
-	When    time.Time `json:"when"`
-	Runs    int       `json:"runs"`
-	Alone   bool      `json:"alone"` // without the busy process
-	Rows    []row     `json:"rows"`
-}
-
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("neighbour", flag.ExitOnError)
 	names := flags.String("models", "encoder,mlp", "models to run, by commas")
 	lights := flags.String("light", strings.Join(suite.LightFolders(), ","), "folders with light models, by commas")
 	alone := flags.Bool("alone", false, "without the busy process, for comparison")
-	asJSON := flags.Bool("json", false, "print JSON instead of a table")
+	var output results.Output
+	output.Flags(flags)
 	o := contest.Options{}
 	o.Flags(flags)
 	flags.Set("turns", "30")
@@ -117,61 +100,55 @@ func run(args []string, out io.Writer) error {
 		}
 		defer end()
 	}
-	r := &report{Machine: contest.Machine(), When: time.Now().UTC().Truncate(time.Second), Runs: o.Turns, Alone: *alone}
+	type row struct {
+		words []string
+		sides [2]contest.Side
+	}
+	var rows []row
+	versions := map[string]string{}
 	for _, m := range chosen {
 		j, err := contest.Prepare(m.Name, filepath.Join(dir, m.Name), m.Build, m.Becomes)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.Name, err)
 		}
 		for _, name := range []string{"Tenure", "ONNX Runtime"} {
-			row := row{Model: m.Name, Engine: name}
-			if row.One, row.Two, err = pair(j, name, o); err != nil {
+			sides, err := pair(j, name, o)
+			if err != nil {
 				return fmt.Errorf("%s: %w", m.Name, err)
 			}
-			fmt.Fprintf(os.Stderr, "%s, %s: %.3f ms, %.3f ms\n", m.Name, name, contest.MS(row.One), contest.MS(row.Two))
-			r.Rows = append(r.Rows, row)
+			if name != "Tenure" {
+				versions[name] = contest.Version(sides[0].About)
+			}
+			fmt.Fprintf(os.Stderr, "%s, %s: %.3f ms, %.3f ms\n", m.Name, name, contest.MS(sides[0].Nanos), contest.MS(sides[1].Nanos))
+			rows = append(rows, row{[]string{m.Name, name}, sides})
 		}
 	}
-	if *asJSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
+	r := results.New("neighbour", versions, "model", "engine")
+	r.Note = "beside a busy process"
+	if *alone {
+		r.Note = "without the busy process"
 	}
-	return r.table(out)
+	for _, row := range rows {
+		one, two := row.sides[0].Turns(), row.sides[1].Turns()
+		r.Add(row.words, results.Samples("1 thread ms", 1e-6, one), results.Samples("2 threads ms", 1e-6, two), results.Ratios("ratio", two, one))
+	}
+	return output.Write(out, r, nil)
 }
 
 // pair lets an engine with one thread and the same one with two take turns.
-func pair(j *contest.Job, name string, o contest.Options) (one, two int64, err error) {
-	var sides [2]contest.Side
+func pair(j *contest.Job, name string, o contest.Options) (sides [2]contest.Side, err error) {
 	var players []contest.Player
 	for i := range sides {
 		p, err := o.Start(name)
 		if err != nil {
-			return 0, 0, err
+			return sides, err
 		}
 		defer p.Close()
 		players = append(players, contest.Player{Process: p, Side: &sides[i]})
 		if err := j.Load(players[i], i+1, o); err != nil {
-			return 0, 0, err
+			return sides, err
 		}
 	}
-	if err := contest.Alternate(o, players...); err != nil {
-		return 0, 0, err
-	}
-	return sides[0].Nanos, sides[1].Nanos, nil
-}
-
-// table prints the rows.
-func (r *report) table(out io.Writer) error {
-	with := "beside one busy process"
-	if r.Alone {
-		with = "alone"
-	}
-	fmt.Fprintf(out, "%s, %s\n%s, medians of %d runs\n\n", r.Machine, r.When.Format(time.RFC3339), with, r.Runs)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "model\tengine\t1 thread ms\t2 threads ms\tratio\t")
-	for _, row := range r.Rows {
-		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.3f\t%.2f\t\n", row.Model, row.Engine, contest.MS(row.One), contest.MS(row.Two), contest.Ratio(row.Two, row.One))
-	}
-	return t.Flush()
+	err = contest.Alternate(o, players...)
+	return sides, err
 }

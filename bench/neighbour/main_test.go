@@ -2,14 +2,15 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tenure-go/tenure/bench/internal/engine"
+	"github.com/tenure-go/tenure/bench/internal/results"
 )
 
 func TestMain(m *testing.M) {
@@ -28,18 +29,21 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := run([]string{"-python", self, "-ort", "", "-models", "mlp", "-turns", "2", "-json"}, &out); err != nil {
+	file := filepath.Join(t.TempDir(), "neighbour.json")
+	if err := run([]string{"-python", self, "-ort", "", "-models", "mlp", "-turns", "2", "-results", file}, &out); err != nil {
 		t.Fatal(err)
 	}
-	var r report
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
+	r, err := results.Read(file)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Rows) != 2 || r.Runs != 2 || r.Alone {
+	if len(r.Rows) != 2 || r.Note != "beside a busy process" {
 		t.Fatalf("got %+v, want a row per engine", r)
 	}
 	for i, name := range []string{"Tenure", "ONNX Runtime"} {
-		if row := r.Rows[i]; row.Engine != name || row.Model != "mlp" || row.One <= 0 || row.Two <= 0 {
+		row := r.Rows[i]
+		one, two := row.Figures["1 thread ms"], row.Figures["2 threads ms"]
+		if row.Case[0] != "mlp" || row.Case[1] != name || one.Median <= 0 || two.Median <= 0 || one.Pairs != 2 || row.Figures["ratio"].Median <= 0 {
 			t.Errorf("got %+v, want times of %s", row, name)
 		}
 	}
@@ -63,22 +67,5 @@ func TestBusy(t *testing.T) {
 		}
 	case <-time.After(10 * time.Second):
 		t.Error("got a process that goes on, want its end")
-	}
-}
-
-func TestTable(t *testing.T) {
-	r := report{Machine: "test machine", When: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Runs: 30, Rows: []row{{Model: "mlp", Engine: "Tenure", One: 2e6, Two: 2.1e6}}}
-	var b bytes.Buffer
-	if err := r.table(&b); err != nil {
-		t.Fatal(err)
-	}
-	const want = `test machine, 2026-01-02T03:04:05Z
-beside one busy process, medians of 30 runs
-
-  model  engine  1 thread ms  2 threads ms  ratio
-    mlp  Tenure        2.000         2.100   1.05
-`
-	if b.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }

@@ -14,7 +14,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,8 +21,8 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unsafe"
 
@@ -31,6 +30,7 @@ import (
 	"github.com/tenure-go/tenure/bench/internal/engine"
 	"github.com/tenure-go/tenure/bench/internal/limits"
 	"github.com/tenure-go/tenure/bench/internal/onnxfile"
+	"github.com/tenure-go/tenure/bench/internal/results"
 	"github.com/tenure-go/tenure/memory"
 )
 
@@ -103,8 +103,8 @@ func (op operator) build(elements int) (*onnxfile.Graph, error) {
 type limit struct {
 	buffer    *memory.Buffer
 	x, y, z   []float32
-	ordinary  []time.Duration
-	streaming []time.Duration
+	ordinary  []int64 // nanoseconds, a median for each turn
+	streaming []int64
 }
 
 // apart is how many elements lie between the slices, as between large buffers
@@ -148,13 +148,13 @@ func (l *limit) measure(op operator, threads int, turn time.Duration) {
 		}
 		return limits.Copy(l.y, l.x, threads, streaming)
 	}
-	times := func(streaming bool) time.Duration {
+	times := func(streaming bool) int64 {
 		loop(streaming)
 		var list []time.Duration
 		for end := time.Now().Add(turn); len(list) == 0 || time.Now().Before(end); {
 			list = append(list, loop(streaming))
 		}
-		return contest.Median(list)
+		return int64(contest.Median(list))
 	}
 	l.ordinary = append(l.ordinary, times(false))
 	if !op.given {
@@ -162,34 +162,13 @@ func (l *limit) measure(op operator, threads int, turn time.Duration) {
 	}
 }
 
-// row is one operator in one form with one number of threads; times are
-// nanoseconds.
-type row struct {
-	Operator   string  `json:"operator"`
-	Form       string  `json:"form"`
-	Threads    int     `json:"threads"`
-	Tenure     int64   `json:"tenure"`
-	ORT        int64   `json:"ort"`
-	Ordinary   int64   `json:"ordinary"`            // the limit with ordinary stores
-	Streaming  int64   `json:"streaming,omitempty"` // the limit with stores that pass the caches
-	Difference float64 `json:"difference"`
-	Others     float64 `json:"others"`
-}
-
-type report struct {
-	Machine  string    `json:"machine"`
-	When     time.Time `json:"when"`
-	ORT      string    `json:"ort"`
-	Elements int       `json:"elements"`
-	Rows     []row     `json:"rows"`
-}
-
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("rows", flag.ExitOnError)
 	threads := flags.String("threads", "1,2", "numbers of threads, by commas")
 	names := flags.String("operators", "", "operators to run, by commas; all when empty")
 	elements := flags.Int("elements", 64<<20, "floats in each operand")
-	asJSON := flags.Bool("json", false, "print JSON instead of a table")
+	var output results.Output
+	output.Flags(flags)
 	o := contest.Options{Into: true}
 	o.Flags(flags)
 	flags.Parse(args)
@@ -206,18 +185,13 @@ func run(args []string, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r := &report{Machine: contest.Machine(), When: time.Now().UTC().Truncate(time.Second), Elements: *elements}
+	var result *results.Result
 	for _, op := range chosen {
-		if err := measure(r, op, dir, counts, o); err != nil {
+		if err := measure(&result, op, dir, *elements, counts, o); err != nil {
 			return fmt.Errorf("%s: %w", op.name, err)
 		}
 	}
-	if *asJSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	}
-	return r.table(out)
+	return output.Write(out, result, nil)
 }
 
 func choose(names string) (list []operator, err error) {
@@ -238,19 +212,20 @@ func choose(names string) (list []operator, err error) {
 	return list, nil
 }
 
-func measure(r *report, op operator, dir string, threads []int, o contest.Options) error {
+// measure adds the rows of an operator to the result, which the first one begins.
+func measure(result **results.Result, op operator, dir string, elements int, threads []int, o contest.Options) error {
 	becomes := map[string]string{}
 	if op.given {
 		becomes["x"] = "y"
 	}
 	dir = filepath.Join(dir, op.name+op.form())
 	defer os.RemoveAll(dir)
-	j, err := contest.Prepare(op.name, dir, func() (*onnxfile.Graph, error) { return op.build(r.Elements) }, becomes)
+	j, err := contest.Prepare(op.name, dir, func() (*onnxfile.Graph, error) { return op.build(elements) }, becomes)
 	if err != nil {
 		return err
 	}
 	for _, n := range threads {
-		l, err := newLimit(r.Elements)
+		l, err := newLimit(elements)
 		if err != nil {
 			return err
 		}
@@ -260,32 +235,24 @@ func measure(r *report, op operator, dir string, threads []int, o contest.Option
 		if err != nil {
 			return err
 		}
-		r.ORT = got.ORT.About
-		row := row{Operator: op.name, Form: op.form(), Threads: n, Tenure: got.Tenure.Nanos, ORT: got.ORT.Nanos,
-			Ordinary: int64(contest.Median(l.ordinary)), Difference: got.Difference, Others: got.Others}
-		if len(l.streaming) > 0 {
-			row.Streaming = int64(contest.Median(l.streaming))
+		fmt.Fprintf(os.Stderr, "%s %s, %d threads: %.2f ms, %.2f ms, limit %.2f ms\n", op.name, op.form(), n,
+			contest.MS(got.Tenure.Nanos), contest.MS(got.ORT.Nanos), contest.MS(contest.Median(l.ordinary)))
+		if *result == nil {
+			*result = results.New("rows", map[string]string{"ONNX Runtime": contest.Version(got.ORT.About)}, "operator", "form", "threads")
+			(*result).Note = fmt.Sprintf("%d floats in each operand", elements)
 		}
-		fmt.Fprintf(os.Stderr, "%s %s, %d threads: %.2f ms, %.2f ms, limit %.2f ms\n", row.Operator, row.Form, n,
-			contest.MS(row.Tenure), contest.MS(row.ORT), contest.MS(row.Ordinary))
-		r.Rows = append(r.Rows, row)
+		(*result).Add([]string{op.name, op.form(), strconv.Itoa(n)}, l.figures(got)...)
 	}
 	return nil
 }
 
-// table prints the rows. A part of a limit is the limit's time over Tenure's.
-func (r *report) table(out io.Writer) error {
-	fmt.Fprintf(out, "%s, %s\n%s; %d elements\n\n", r.Machine, r.When.Format(time.RFC3339), r.ORT, r.Elements)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "operator\tform\tthreads\tTenure ms\tORT ms\tTenure/ORT\tlimit ms\tof limit\tstreaming ms\tof streaming\tdifference\tothers\t")
-	for _, row := range r.Rows {
-		streaming := "-\t-"
-		if row.Streaming > 0 {
-			streaming = fmt.Sprintf("%.2f\t%.2f", contest.MS(row.Streaming), contest.Ratio(row.Streaming, row.Tenure))
-		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%s\t%.1e\t%.1f\t\n", row.Operator, row.Form, row.Threads,
-			contest.MS(row.Tenure), contest.MS(row.ORT), contest.Ratio(row.Tenure, row.ORT),
-			contest.MS(row.Ordinary), contest.Ratio(row.Ordinary, row.Tenure), streaming, row.Difference, row.Others)
+// figures are those of one row. A part of a limit is the limit's time over Tenure's.
+func (l *limit) figures(got contest.Row) []results.Named {
+	ours := got.Tenure.Turns()
+	list := append(contest.Times(got.Tenure, got.ORT),
+		results.Samples("limit ms", 1e-6, l.ordinary), results.Ratios("of the limit", l.ordinary, ours))
+	if len(l.streaming) > 0 {
+		list = append(list, results.Samples("streaming ms", 1e-6, l.streaming), results.Ratios("of streaming", l.streaming, ours))
 	}
-	return t.Flush()
+	return append(list, results.Once("difference", got.Difference), results.Once("others", got.Others))
 }

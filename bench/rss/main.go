@@ -1,6 +1,6 @@
 // Command rss holds a run's memory, as the system sees it, against its plan.
 //
-//	go run ./rss MODEL [NAME=SIZE,SIZE,...]...
+//	go run ./rss [flags] MODEL [NAME=SIZE,SIZE,...]...
 //
 // It loads the model with its weights in memory, plans, writes down the
 // resident size of the process, and resets the system's high-water mark; then
@@ -12,9 +12,12 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"io"
 	"log"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -22,6 +25,7 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/bench/internal/engine"
+	"github.com/tenure-go/tenure/bench/internal/results"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
@@ -29,15 +33,18 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) < 2 {
-		log.Fatal("usage: rss MODEL [NAME=SIZE,SIZE,...]...")
+	var output results.Output
+	output.Flags(flag.CommandLine)
+	flag.Parse()
+	if flag.NArg() < 1 {
+		log.Fatal("usage: rss [flags] MODEL [NAME=SIZE,SIZE,...]...")
 	}
-	if err := measure(os.Args[1], os.Args[2:]); err != nil {
+	if err := measure(flag.Arg(0), flag.Args()[1:], output); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func measure(path string, sizes []string) error {
+func measure(path string, sizes []string, output results.Output) error {
 	m, err := tenure.Load(path, tenure.WithWeights(tenure.Read))
 	if err != nil {
 		return err
@@ -81,9 +88,13 @@ func measure(path string, sizes []string) error {
 		return err
 	}
 	rose := after - before
-	fmt.Printf("%s: promised %.2f MiB, the high-water mark rose by %.2f MiB, difference %+.2f MiB\n",
-		path, mib(promised), mib(rose), mib(rose-promised))
-	return nil
+	r := results.New("rss", nil, "model")
+	r.Add([]string{filepath.Base(path)}, results.Once("promised MiB", mib(promised)), results.Once("rose MiB", mib(rose)), results.Once("difference MiB", mib(rose-promised)))
+	return output.Write(os.Stdout, r, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s: promised %.2f MiB, the high-water mark rose by %.2f MiB, difference %+.2f MiB\n",
+			path, mib(promised), mib(rose), mib(rose-promised))
+		return err
+	})
 }
 
 func mib(n int64) float64 { return float64(n) / (1 << 20) }

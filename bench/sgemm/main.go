@@ -11,7 +11,6 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -19,8 +18,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unsafe"
 
@@ -28,6 +27,7 @@ import (
 	"github.com/tenure-go/tenure/bench/internal/engine"
 	"github.com/tenure-go/tenure/bench/internal/limits"
 	"github.com/tenure-go/tenure/bench/internal/onnxfile"
+	"github.com/tenure-go/tenure/bench/internal/results"
 	"github.com/tenure-go/tenure/memory"
 )
 
@@ -81,33 +81,12 @@ func (p product) build() (*onnxfile.Graph, error) {
 	return g, nil
 }
 
-// row is one product with one number of threads; speeds are operations a
-// second.
-type row struct {
-	Size       string  `json:"size"`
-	B          string  `json:"b"`
-	CPU        string  `json:"cpu"`
-	Threads    int     `json:"threads"`
-	Tenure     float64 `json:"tenure"`
-	ORT        float64 `json:"ort"`
-	Peak       float64 `json:"peak"`           // multiply-adds of the same instruction set
-	Read       float64 `json:"read,omitempty"` // of one row: operations a second if b is read as fast as memory gives it
-	Difference float64 `json:"difference"`
-	Others     float64 `json:"others"`
-}
-
-type report struct {
-	Machine string    `json:"machine"`
-	When    time.Time `json:"when"`
-	ORT     string    `json:"ort"`
-	Rows    []row     `json:"rows"`
-}
-
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("sgemm", flag.ExitOnError)
 	threads := flags.String("threads", "1,2", "numbers of threads, by commas")
 	shapes := flags.String("sizes", "", "sizes MxNxK to run, by commas; all of the table when empty")
-	asJSON := flags.Bool("json", false, "print JSON instead of a table")
+	var output results.Output
+	output.Flags(flags)
 	o := contest.Options{Into: true}
 	o.Flags(flags)
 	flags.Parse(args)
@@ -124,18 +103,13 @@ func run(args []string, out io.Writer) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	r := &report{Machine: contest.Machine(), When: time.Now().UTC().Truncate(time.Second)}
+	var result *results.Result
 	for _, p := range chosen {
-		if err := measure(r, p, dir, counts, o); err != nil {
+		if err := measure(&result, p, dir, counts, o); err != nil {
 			return fmt.Errorf("%s: %w", p.size(), err)
 		}
 	}
-	if *asJSON {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
-	}
-	return r.table(out)
+	return output.Write(out, result, nil)
 }
 
 // choose returns the products of the sizes, each with b constant and dynamic.
@@ -165,7 +139,8 @@ func all() (names []string) {
 	return names
 }
 
-func measure(r *report, p product, dir string, threads []int, o contest.Options) error {
+// measure adds the rows of a product to the result, which the first one begins.
+func measure(result **results.Result, p product, dir string, threads []int, o contest.Options) error {
 	j, err := contest.Prepare(p.size(), filepath.Join(dir, p.size()+p.second()), p.build, nil)
 	if err != nil {
 		return err
@@ -193,17 +168,36 @@ func measure(r *report, p product, dir string, threads []int, o contest.Options)
 		if err != nil {
 			return err
 		}
-		r.ORT = got.ORT.About
-		speed := func(s contest.Side) float64 { return p.operations() / float64(s.Nanos) * 1e9 }
-		row := row{Size: p.size(), B: p.second(), CPU: level.String(), Threads: n, Tenure: speed(got.Tenure), ORT: speed(got.ORT),
-			Peak: contest.Median(peaks), Difference: got.Difference, Others: got.Others}
-		if len(reads) > 0 {
-			row.Read = contest.Median(reads)
+		fmt.Fprintf(os.Stderr, "%s %s, %d threads: %.1f GFLOP/s, %.1f\n", p.size(), p.second(), n,
+			p.operations()/float64(got.Tenure.Nanos), p.operations()/float64(got.ORT.Nanos))
+		if *result == nil {
+			*result = results.New("sgemm", map[string]string{"ONNX Runtime": contest.Version(got.ORT.About)}, "MxNxK", "B", "set", "threads")
 		}
-		fmt.Fprintf(os.Stderr, "%s %s, %d threads: %.1f GFLOP/s, %.1f\n", row.Size, row.B, n, row.Tenure/1e9, row.ORT/1e9)
-		r.Rows = append(r.Rows, row)
+		(*result).Add([]string{p.size(), p.second(), level.String(), strconv.Itoa(n)}, p.figures(got, peaks, reads)...)
 	}
 	return nil
+}
+
+// figures are those of one row. Peaks are multiply-adds a second of the same instruction set, turn by turn; reads, of a product of
+// one row, are operations a second if b is read as fast as memory sends it.
+func (p product) figures(got contest.Row, peaks, reads []float64) []results.Named {
+	ours, theirs := p.speeds(got.Tenure), p.speeds(got.ORT)
+	list := []results.Named{
+		results.Samples("Tenure GFLOP/s", 1e-9, ours), results.Samples("ONNX Runtime GFLOP/s", 1e-9, theirs), results.Ratios("speed ratio", ours, theirs),
+		results.Samples("peak GFLOP/s", 1e-9, peaks), results.Ratios("of the peak", ours, peaks),
+	}
+	if len(reads) > 0 {
+		list = append(list, results.Ratios("of reading b", ours, reads))
+	}
+	return append(list, results.Once("difference", got.Difference), results.Once("others", got.Others))
+}
+
+// speeds are operations a second, turn by turn.
+func (p product) speeds(s contest.Side) (list []float64) {
+	for _, nanos := range s.Turns() {
+		list = append(list, p.operations()/float64(nanos)*1e9)
+	}
+	return list
 }
 
 // fastest is the least of a few times: what is read first comes from further
@@ -214,20 +208,4 @@ func fastest(f func() time.Duration) time.Duration {
 		least = min(least, f())
 	}
 	return least
-}
-
-// table prints the rows; speeds are GFLOP/s.
-func (r *report) table(out io.Writer) error {
-	fmt.Fprintf(out, "%s, %s\n%s\n\n", r.Machine, r.When.Format(time.RFC3339), r.ORT)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "MxNxK\tB\tset\tthreads\tTenure GFLOP/s\tORT\tTenure/ORT\tpeak\tTenure/peak\tof reading b\tdifference\tothers\t")
-	for _, row := range r.Rows {
-		reading := "-"
-		if row.Read > 0 {
-			reading = fmt.Sprintf("%.2f", row.Tenure/row.Read)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.1f\t%.1f\t%.2f\t%.1f\t%.2f\t%s\t%.1e\t%.1f\t\n", row.Size, row.B, row.CPU, row.Threads,
-			row.Tenure/1e9, row.ORT/1e9, row.Tenure/row.ORT, row.Peak/1e9, row.Tenure/row.Peak, reading, row.Difference, row.Others)
-	}
-	return t.Flush()
 }

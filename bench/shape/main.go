@@ -21,6 +21,8 @@ import (
 	"fmt"
 	"log"
 	"os"
+
+	"github.com/tenure-go/tenure/bench/internal/results"
 )
 
 func main() {
@@ -29,21 +31,23 @@ func main() {
 	if len(os.Args) < 2 {
 		log.Fatal("got no command, want table or storm")
 	}
-	var err error
-	switch command := os.Args[1]; command {
-	case "table":
-		err = printTable(os.Stdin, os.Stdout)
-	case "storm":
-		flags := flag.NewFlagSet("storm", flag.ExitOnError)
-		shapes := flags.Int("shapes", 10_000_000, "how many different shapes")
-		goroutines := flags.Int("goroutines", 8, "how many goroutines make them together")
-		if err = flags.Parse(os.Args[2:]); err == nil {
-			err = storm(*shapes, *goroutines)
-		}
-	default:
-		err = fmt.Errorf("got command %q, want table or storm", command)
-	}
-	if err != nil {
+	if err := run(os.Args[1], os.Args[2:]); err != nil {
 		log.Fatal(err)
 	}
+}
+
+func run(command string, args []string) error {
+	flags := flag.NewFlagSet("shape", flag.ExitOnError)
+	var output results.Output
+	output.Flags(flags)
+	shapes := flags.Int("shapes", 10_000_000, "storm: how many different shapes")
+	goroutines := flags.Int("goroutines", 8, "storm: how many goroutines make them together")
+	flags.Parse(args)
+	switch command {
+	case "table":
+		return printTable(os.Stdin, os.Stdout, output)
+	case "storm":
+		return storm(*shapes, *goroutines, output)
+	}
+	return fmt.Errorf("got command %q, want table or storm", command)
 }

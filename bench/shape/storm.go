@@ -3,11 +3,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/tenure-go/tenure/bench/internal/results"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -56,7 +61,7 @@ func (l *ledger) drop(sizes [3]int) {
 	}
 }
 
-func storm(shapes, goroutines int) error {
+func storm(shapes, goroutines int, output results.Output) error {
 	if shapes < 1 || goroutines < 1 {
 		return fmt.Errorf("storm: got %d shapes and %d goroutines, want at least one of each", shapes, goroutines)
 	}
@@ -66,7 +71,8 @@ func storm(shapes, goroutines int) error {
 	}
 	shape.Clear()
 	before, entries := heap(), shape.Stats().Entries
-	fmt.Printf("before: %6d entries, heap %.1f MiB\n", entries, mib(before))
+	var said strings.Builder
+	fmt.Fprintf(&said, "before: %6d entries, heap %.1f MiB\n", entries, mib(before))
 
 	var peak atomic.Uint64
 	stop := make(chan struct{})
@@ -84,20 +90,27 @@ func storm(shapes, goroutines int) error {
 		return err
 	}
 	s := shape.Stats()
-	fmt.Printf("storm:  %d different shapes by %d goroutines in %.1f s, %.2f million/s; at most %d entries of %.1f MiB, heap %.1f MiB\n",
+	fmt.Fprintf(&said, "storm:  %d different shapes by %d goroutines in %.1f s, %.2f million/s; at most %d entries of %.1f MiB, heap %.1f MiB\n",
 		shapes, goroutines, took.Seconds(), float64(shapes)/took.Seconds()/1e6, s.PeakEntries, mib(uint64(s.PeakBytes)), mib(peak.Load()))
 	for i := 0; i < 100 && shape.Stats().Entries > entries; i++ {
 		runtime.GC()
 		time.Sleep(time.Millisecond)
 	}
-	fmt.Printf("after:  %6d entries when collections had passed\n", shape.Stats().Entries)
+	fmt.Fprintf(&said, "after:  %6d entries when collections had passed\n", shape.Stats().Entries)
 	left := shape.Clear()
 	after := heap()
-	fmt.Printf("clear:  %6d entries, heap %.1f MiB\n", left, mib(after))
+	fmt.Fprintf(&said, "clear:  %6d entries, heap %.1f MiB\n", left, mib(after))
 	if left > entries || after > before+1<<20 {
 		return fmt.Errorf("storm: got %d entries and %.1f MiB left, want what was there before", left, mib(after))
 	}
-	return nil
+	r := results.New("shape storm", nil, "shapes", "goroutines")
+	r.Command = fmt.Sprintf("go run ./shape storm -shapes %d -goroutines %d", shapes, goroutines)
+	r.Add([]string{strconv.Itoa(shapes), strconv.Itoa(goroutines)}, results.Once("s", took.Seconds()), results.Once("most entries", float64(s.PeakEntries)),
+		results.Once("entries MiB", mib(uint64(s.PeakBytes))), results.Once("most heap MiB", mib(peak.Load())), results.Once("heap left MiB", mib(after)))
+	return output.Write(os.Stdout, r, func(w io.Writer) error {
+		_, err := io.WriteString(w, said.String())
+		return err
+	})
 }
 
 // blow makes every goroutines'th shape from g on, and in between those that

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tenure-go/tenure/bench/internal/results"
 )
 
 // figures are the repetitions of one benchmark, by unit.
@@ -21,7 +23,7 @@ type table struct {
 
 // printTable reads benchmarks from in and writes a table for each group of
 // cases to out.
-func printTable(in io.Reader, out io.Writer) error {
+func printTable(in io.Reader, out io.Writer, output results.Output) error {
 	groups := map[string]*table{}
 	var order []string
 	lines := bufio.NewScanner(in)
@@ -47,10 +49,43 @@ func printTable(in io.Reader, out io.Writer) error {
 			return fmt.Errorf("%s: %w", fields[0], err)
 		}
 	}
-	for _, name := range order {
-		fmt.Fprintf(out, "## %s\n\n%s\n", name, groups[name])
+	if err := lines.Err(); err != nil {
+		return err
 	}
-	return lines.Err()
+	r := results.New("shape", nil, "group", "case", "who")
+	r.Command = "(cd .. && go test ./shape -run '^$' -bench . -benchtime 100ms -count 5 -timeout 1h) | go run ./shape table"
+	r.Note = "the least of each one's repetitions"
+	for _, name := range order {
+		groups[name].addTo(r, name)
+	}
+	return output.Write(out, r, func(out io.Writer) error {
+		for _, name := range order {
+			if _, err := fmt.Fprintf(out, "## %s\n\n%s\n", name, groups[name]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// addTo adds a row for each case of each group.
+func (t *table) addTo(r *results.Result, group string) {
+	for _, what := range t.cases {
+		for _, who := range t.who {
+			f, ok := t.figures[[2]string{what, who}]
+			if !ok {
+				continue
+			}
+			var list []results.Named
+			for _, unit := range [][2]string{{"ns/op", "ns"}, {"allocs/op", "allocations"}, {"bytes/shape", "bytes"}} {
+				if all, ok := f[unit[0]]; ok {
+					list = append(list, results.Once(unit[1], least(all)))
+				}
+			}
+			words := func(s string) string { return strings.ReplaceAll(s, "_", " ") }
+			r.Add([]string{group, words(what), words(who)}, list...)
+		}
+	}
 }
 
 // add takes the pairs of figure and unit of one line.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenure-go/tenure/bench/internal/results"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -32,21 +33,21 @@ PASS
 
 `
 	var out strings.Builder
-	if err := printTable(strings.NewReader(in), &out); err != nil || out.String() != want {
+	if err := printTable(strings.NewReader(in), &out, results.Output{}); err != nil || out.String() != want {
 		t.Errorf("got error %v and\n%swant\n%s", err, out.String(), want)
 	}
 	for _, bad := range []string{"BenchmarkHit/trie-2 1 10.0 ns/op", "BenchmarkHit/a/b-2 1 ten ns/op"} {
-		if err := printTable(strings.NewReader(bad), &out); err == nil {
+		if err := printTable(strings.NewReader(bad), &out, results.Output{}); err == nil {
 			t.Errorf("%q: got no error, want one", bad)
 		}
 	}
 }
 
 func TestStormInSmall(t *testing.T) {
-	if err := storm(20_000, 4); err != nil {
+	if err := storm(20_000, 4, results.Output{}); err != nil {
 		t.Error(err)
 	}
-	if err := storm(0, 4); err == nil {
+	if err := storm(0, 4, results.Output{}); err == nil {
 		t.Error("got no error for no shapes, want one")
 	}
 }

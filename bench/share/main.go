@@ -25,6 +25,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tenure-go/tenure/bench/internal/results"
 )
 
 type options struct {
@@ -36,6 +38,7 @@ type options struct {
 	many   int // tensors that are shared at once
 	memory bool
 	only   string
+	output results.Output
 }
 
 func main() {
@@ -52,6 +55,7 @@ func main() {
 	flag.IntVar(&o.many, "many", 10000, "how many tensors are shared at once to count descriptors; 0 for none")
 	flag.BoolVar(&o.memory, "memory", true, "count page faults and maps")
 	flag.StringVar(&o.only, "only", "", "only paths whose name contains this, and the bare round trip")
+	o.output.Flags(flag.CommandLine)
 	flag.Parse()
 	var err error
 	if o.sizes, err = parseSizes(*sizes); err == nil {
@@ -116,7 +120,7 @@ func run(ctx context.Context, w io.Writer, o options) error {
 	}
 	paths, missing := allPaths(self, o)
 	for _, m := range missing {
-		fmt.Fprintln(w, "left out:", m)
+		fmt.Fprintln(os.Stderr, "left out:", m)
 	}
 	r := &report{sizes: o.sizes, paths: paths, steady: map[string]steady{}}
 	if o.many > 0 { // before other paths have sockets of their own
@@ -148,6 +152,9 @@ func run(ctx context.Context, w io.Writer, o options) error {
 		if r.deaths, err = killConsumers(ctx, self, o.kills); err != nil {
 			return err
 		}
+	}
+	if o.output.Wanted() {
+		return o.output.Write(w, r.result(), r.write)
 	}
 	return r.write(w)
 }

@@ -112,6 +112,39 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestResult: the form of all benchmarks has the figures that the table has.
+func TestResult(t *testing.T) {
+	r := &report{sizes: []int{1 << 10, 1 << 20}, paths: []*path{{name: bareName}, {name: goName}}}
+	for _, size := range r.sizes {
+		r.at(bareName, size).hot = []int64{2000, 1000, 3000}
+		r.at(goName, size).hot = []int64{int64(size) * 4}
+		r.at(goName, size).idle = []int64{7000}
+	}
+	r.steady = map[string]steady{goName: {handOvers: 1000, faults: [2]int64{2, 3}, maps: 1}}
+	r.many, r.descriptors = 9, []shared{{"Go owner", 1, 2}}
+	r.deaths = []death{{end: 5_000_000, free: 5_020_000}}
+	all := r.result()
+	for _, c := range []struct {
+		words  string
+		figure string
+		want   float64
+	}{
+		{"bare round trip;1 KiB;hot", "median µs", 2}, {"bare round trip;1 KiB;hot", "of the bare round trip", 1},
+		{"Go to Go;1 KiB;hot", "median µs", 4.096}, {"Go to Go;1 KiB;hot", "99th percentile µs", 4.096}, {"Go to Go;1 MiB;hot", "of the bare round trip", 4 << 20 / 2000.0},
+		{"Go to Go;1 KiB;idle", "median µs", 7}, {"Go to Go;all sizes;hot", "of the bare round trip", 4 << 20 / 2000.0},
+		{"Go to Go;1 KiB;steady", "hand-overs", 1000}, {"Go to Go;1 KiB;steady", "consumer's page faults", 3}, {"Go owner;9 tensors;descriptors", "arenas", 2},
+		{"Go to Go;4 KiB;killed", "difference µs", 20},
+	} {
+		row, ok := all.Find(strings.Split(c.words, ";")...)
+		if got := row.Figures[c.figure].Median; !ok || got != c.want {
+			t.Errorf("%s, %s: got %v (%v), want %v", c.words, c.figure, got, ok, c.want)
+		}
+	}
+	if _, ok := all.Find(goName, "all sizes", "idle"); ok {
+		t.Error("got a ratio without a bare round trip")
+	}
+}
+
 func TestDescriptorsAndDeaths(t *testing.T) {
 	self := skipElsewhere(t)
 	t.Chdir("..") // where the command runs

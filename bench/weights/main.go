@@ -11,6 +11,7 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/tenure-go/tenure/bench/internal/results"
 	"github.com/tenure-go/tenure/bench/internal/suite"
 )
 
@@ -36,6 +38,8 @@ func run(args []string, w io.Writer) error {
 	names := flags.String("models", "resnet50", "models to run, by commas; none when files are given")
 	processes := flags.Int("processes", 4, "how many processes run a model")
 	lights := flags.String("light", strings.Join(suite.LightFolders(), ","), "folders with light models, by commas")
+	var output results.Output
+	output.Flags(flags)
 	flags.Parse(args)
 	if *processes < 1 {
 		return fmt.Errorf("-processes: got %d, want 1 or more", *processes)
@@ -51,12 +55,18 @@ func run(args []string, w io.Writer) error {
 			return err
 		}
 	}
+	r := results.New("weights", nil, "model")
+	r.Note = fmt.Sprintf("%d processes", *processes)
+	var tables bytes.Buffer
 	for _, file := range files {
-		if err := measure(w, file, dir, *processes); err != nil {
+		if err := measure(r, &tables, file, dir, *processes); err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
-	return nil
+	return output.Write(w, r, func(w io.Writer) error {
+		_, err := tables.WriteTo(w)
+		return err
+	})
 }
 
 // build writes the files of the suite's models.
@@ -87,8 +97,8 @@ func build(dir, names, lights string) (files []string, err error) {
 }
 
 // measure prints the tables of a model: one process alone, several apart, and
-// several that share.
-func measure(w io.Writer, file, dir string, processes int) error {
+// several that share. Their sums are a row of the result.
+func measure(r *results.Result, w io.Writer, file, dir string, processes int) error {
 	one, err := group(file, dir, 1, false)
 	if err != nil {
 		return err
@@ -102,6 +112,10 @@ func measure(w io.Writer, file, dir string, processes int) error {
 		return err
 	}
 	copyOf := one[0].weights()
+	r.Add([]string{strings.TrimSuffix(filepath.Base(file), ".onnx")}, results.Once("one copy MiB", inMiB(copyOf)),
+		results.Once("apart, sum MiB", inMiB(sum(apart))), results.Once("shared, sum MiB", inMiB(sum(shared))),
+		results.Once("shared, of one copy", float64(sum(shared))/float64(copyOf)),
+		own("apart, private MiB", apart), own("shared, private MiB", shared), results.Once("arena MiB", inMiB(shared[0].Arena)))
 	fmt.Fprintf(w, "%s: one copy of the weights is %s MiB, %s promised\n", filepath.Base(file), mib(copyOf), mib(one[0].Promised))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "process\tload and first run, ms\tpeak MiB\tshared\tin the file\tprivate\tweights, PSS\tprivate bytes of the process\tof them arena\t")
@@ -109,15 +123,34 @@ func measure(w io.Writer, file, dir string, processes int) error {
 		name string
 		list []figures
 	}{{"apart", apart}, {"shared", shared}} {
-		var sum, private int64
+		var private int64
 		for i, f := range g.list {
 			fmt.Fprintf(t, "%s %d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", g.name, i+1, f.Milliseconds, mib(f.Peak), mib(f.Shared), mib(f.File), mib(f.Private), mib(f.weights()), mib(f.Own), mib(f.Arena))
-			sum, private = sum+f.weights(), private+f.Own
+			private += f.Own
 		}
-		fmt.Fprintf(t, "%s, sum\t\t\t\t\t\t%s\t%s\t\t\n", g.name, mib(sum), mib(private))
-		fmt.Fprintf(t, "of one copy\t\t\t\t\t\t%.3f\t\t\t\n", float64(sum)/float64(copyOf))
+		fmt.Fprintf(t, "%s, sum\t\t\t\t\t\t%s\t%s\t\t\n", g.name, mib(sum(g.list)), mib(private))
+		fmt.Fprintf(t, "of one copy\t\t\t\t\t\t%.3f\t\t\t\n", float64(sum(g.list))/float64(copyOf))
 	}
 	return t.Flush()
 }
 
-func mib(n int64) string { return fmt.Sprintf("%.2f", float64(n)/(1<<20)) }
+func mib(n int64) string { return fmt.Sprintf("%.2f", inMiB(n)) }
+
+func inMiB(n int64) float64 { return float64(n) / (1 << 20) }
+
+// sum is what the weights of all processes take.
+func sum(list []figures) (bytes int64) {
+	for _, f := range list {
+		bytes += f.weights()
+	}
+	return bytes
+}
+
+// own is the median over the processes of their private bytes.
+func own(name string, list []figures) results.Named {
+	var bytes []int64
+	for _, f := range list {
+		bytes = append(bytes, f.Own)
+	}
+	return results.Samples(name, 1.0/(1<<20), bytes)
+}

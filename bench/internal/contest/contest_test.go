@@ -159,72 +159,65 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-func report() *Report {
+func rows() []Row {
 	const mib = 1 << 20
-	return &Report{Machine: "test machine", When: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Rows: []Row{
+	return []Row{
 		{Model: "small", Threads: 1, Difference: 1e-6, Largest: 12.5, Others: 0.25,
-			Tenure: Side{About: "Tenure, arena planned", Nanos: 1_500_000, Load: 7_000_000, Runs: 10, Base: 10 * mib, Idle: 12 * mib, Peak: 14 * mib},
-			ORT:    Side{About: "ONNX Runtime 1", Nanos: 1_000_000, Load: 30_000_000, Runs: 10, Base: 60 * mib, Idle: 63 * mib, Peak: 68 * mib},
+			Tenure: Side{About: "Tenure, arena planned", Nanos: 1_500_000, Load: 7_000_000, Runs: 10, Base: 10 * mib, Idle: 12 * mib, Peak: 14 * mib,
+				turns: []int64{1_400_000, 1_500_000, 1_600_000}},
+			ORT: Side{About: "ONNX Runtime 1.2.3, inter-op threads 1", Nanos: 1_000_000, Load: 30_000_000, Runs: 10, Base: 60 * mib, Idle: 63 * mib, Peak: 68 * mib,
+				turns: []int64{1_000_000, 750_000, 1_000_000}},
 			Calls: []engine.Call{
 				{Op: "add", Types: "f32[2] -> f32[2]", Nanos: 100_000},
 				{Op: "conv", Types: "f32[1,2,3] -> f32[1]", Nanos: 700_000},
 				{Op: "add", Types: "f32[2] -> f32[2]", Nanos: 200_000},
 			}},
-		{Model: "large", Threads: 2, Tenure: Side{Nanos: 2_000_000}, ORT: Side{}},
-	}}
+		{Model: "large", Held: "compressed", Threads: 2, Tenure: Side{Nanos: 2_000_000}, ORT: Side{}},
+	}
 }
 
-func TestTable(t *testing.T) {
-	var b bytes.Buffer
-	if err := report().WriteTable(&b); err != nil {
-		t.Fatal(err)
+func TestResult(t *testing.T) {
+	r := Result("models", rows())
+	if r.Versions["ONNX Runtime"] != "1.2.3" || len(r.Rows) != 2 {
+		t.Fatalf("got %+v, want two rows against version 1.2.3", r)
 	}
-	want, err := os.ReadFile("testdata/table.txt")
+	small, ok := r.Find("small", "mapped", "1")
+	if !ok {
+		t.Fatalf("got rows %+v, want one of small", r.Rows)
+	}
+	for name, want := range map[string]float64{
+		"Tenure ms": 1.5, "ONNX Runtime ms": 1, "ratio": 1.6, "Tenure peak MiB": 4, "ONNX Runtime peak MiB": 8, "peak ratio": 0.5,
+		"Tenure growth MiB": 2, "ONNX Runtime growth MiB": 5, "Tenure load ms": 7, "ONNX Runtime load ms": 30,
+		"difference": 1e-6, "of": 12.5, "others": 0.25,
+	} {
+		if got := small.Figures[name].Median; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+	}
+	if got := small.Figures["ratio"].Pairs; got != 3 {
+		t.Errorf("ratio: got %d pairs, want the three turns", got)
+	}
+	if _, ok := r.Find("large", "compressed", "2"); !ok {
+		t.Errorf("got rows %+v, want one of large with compressed weights", r.Rows)
+	}
+}
+
+func TestCalls(t *testing.T) {
+	var b bytes.Buffer
+	for _, row := range rows() {
+		if err := row.WriteCalls(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/calls.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if b.String() != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
-	if err := (&Report{}).WriteTable(&b); err == nil {
-		t.Error("got no error for a report without rows, want one")
-	}
-	if got, want := report().Rows[0].Progress(), "small, 1 threads: 1.500 ms, 1.000 ms, ratio 1.50"; got != want {
+	if got, want := rows()[0].Progress(), "small, 1 threads: 1.500 ms, 1.000 ms, ratio 1.50"; got != want {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestReportsAreJoined(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name string, r *Report) string {
-		var b bytes.Buffer
-		if err := r.WriteJSON(&b); err != nil {
-			t.Fatal(err)
-		}
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, b.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
-	one, other := report(), report()
-	other.Rows = other.Rows[1:]
-	other.When = other.When.Add(time.Hour)
-	var all Report
-	for _, file := range []string{write("one", one), write("other", other)} {
-		if err := all.Read(file); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(all.Rows) != 3 || all.Rows[2].Model != "large" || !all.When.Equal(one.When) || all.Rows[0].Tenure.Peak != 14<<20 {
-		t.Errorf("got %+v, want three rows and the time of the first", all)
-	}
-	other.Machine = "another"
-	if err := all.Read(write("another", other)); err == nil || !strings.Contains(err.Error(), `got results of "another", want of "test machine"`) {
-		t.Errorf("got error %v, want one with both machines", err)
-	}
-	if err := all.Read(filepath.Join(dir, "none")); err == nil {
-		t.Error("got no error for a file that is not there, want one")
 	}
 }
 

@@ -105,6 +105,9 @@ func Prepare(name, dir string, build func() (*onnxfile.Graph, error), becomes ma
 	return j, nil
 }
 
+// File is the model's file.
+func (j *Job) File() string { return j.file }
+
 // fill draws an input: floats in [-1, 1), whole numbers that are small enough
 // to be indices.
 func fill(in onnxfile.Input) (typ string, data []byte, err error) {

@@ -2,30 +2,28 @@ package contest
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/tenure-go/tenure/bench/internal/engine"
+	"github.com/tenure-go/tenure/bench/internal/results"
 )
 
 // Side is what one engine showed. Sizes are bytes that were resident in the
 // engine's process.
 type Side struct {
-	About  string `json:"about"`
-	Nanos  int64  `json:"nanos"`  // median over the turns of each turn's median
-	Runs   int    `json:"runs"`   // timed runs
-	Base   int64  `json:"base"`   // libraries and inputs are loaded, the model is not
-	Loaded int64  `json:"loaded"` // the model is loaded
-	Load   int64  `json:"load"`   // nanoseconds that loading took
-	Idle   int64  `json:"idle"`   // just before the first run
-	Peak   int64  `json:"peak"`   // the high-water mark of the first runs
+	About  string
+	Nanos  int64 // median over the turns of each turn's median
+	Runs   int   // timed runs
+	Base   int64 // libraries and inputs are loaded, the model is not
+	Loaded int64 // the model is loaded
+	Load   int64 // nanoseconds that loading took
+	Idle   int64 // just before the first run
+	Peak   int64 // the high-water mark of the first runs
 	turns  []int64
 }
 
@@ -33,53 +31,28 @@ type Side struct {
 // weights, workspace and outputs.
 func (s Side) Took() int64 { return s.Peak - s.Base }
 
+// Turns are the medians of the turns, in nanoseconds.
+func (s Side) Turns() []int64 { return s.turns }
+
 // Grew is the peak of the first runs above the process with its model loaded.
 func (s Side) Grew() int64 { return s.Peak - s.Idle }
 
 // Row is one model with one number of threads.
 type Row struct {
-	Model   string `json:"model"`
-	Held    string `json:"held,omitempty"` // how Tenure held the weights
-	Threads int    `json:"threads"`
-	CPU     string `json:"cpu,omitempty"` // what Tenure's instruction set was limited to
-	Tenure  Side   `json:"tenure"`
-	ORT     Side   `json:"ort"`
-	Weights int64  `json:"weights"` // in the file
+	Model   string
+	Held    string // how Tenure held the weights
+	Threads int
+	CPU     string // what Tenure's instruction set was limited to
+	Tenure  Side
+	ORT     Side
+	Weights int64 // in the file
 	// The largest difference of the outputs, the input of a last Softmax among
 	// them, and the largest number in the output where it is.
-	Difference float64 `json:"difference"`
-	Largest    float64 `json:"largest"`
-	Others     float64 `json:"others"` // processors that other processes kept busy
+	Difference float64
+	Largest    float64
+	Others     float64 // processors that other processes kept busy
 
-	Calls []engine.Call `json:"calls,omitempty"` // of Tenure's program, with -calls
-}
-
-// Report is the result of a benchmark.
-type Report struct {
-	Machine string    `json:"machine"`
-	When    time.Time `json:"when"`
-	Rows    []Row     `json:"rows"`
-}
-
-// NewReport begins a report of this machine.
-func NewReport() *Report {
-	return &Report{Machine: Machine(), When: time.Now().UTC().Truncate(time.Second)}
-}
-
-// Machine describes this machine.
-func Machine() string {
-	model := runtime.GOARCH
-	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		if _, rest, ok := strings.Cut(string(data), "model name\t: "); ok {
-			model, _, _ = strings.Cut(rest, "\n")
-		}
-		for _, set := range []string{"avx2", "avx512f"} {
-			if strings.Contains(string(data), " "+set+" ") {
-				model += " " + strings.TrimSuffix(set, "f")
-			}
-		}
-	}
-	return fmt.Sprintf("%s, %d processors, %s/%s", model, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	Calls []engine.Call // of Tenure's program, with -calls
 }
 
 // name is the model, and what is unusual about its row.
@@ -95,30 +68,42 @@ func (r Row) Progress() string {
 	return fmt.Sprintf("%s, %d threads: %.3f ms, %.3f ms, ratio %.2f", r.name(), r.Threads, MS(r.Tenure.Nanos), MS(r.ORT.Nanos), Ratio(r.Tenure.Nanos, r.ORT.Nanos))
 }
 
-// WriteTable prints the report as a table.
-func (r *Report) WriteTable(out io.Writer) error {
-	if len(r.Rows) == 0 {
-		return fmt.Errorf("got no rows, want some")
+// Version is what an engine called itself at the end of its name: "1.32.0" of "ONNX Runtime 1.32.0, one thread".
+func Version(about string) string {
+	name, _, _ := strings.Cut(about, ",")
+	return name[strings.LastIndexByte(name, ' ')+1:]
+}
+
+// Result makes one result of a command's rows.
+func Result(benchmark string, rows []Row) *results.Result {
+	versions := map[string]string{}
+	if len(rows) > 0 {
+		versions["ONNX Runtime"] = Version(rows[0].ORT.About)
 	}
-	fmt.Fprintf(out, "%s, %s\n%s; %s\n\n", r.Machine, r.When.Format(time.RFC3339), r.Rows[0].Tenure.About, r.Rows[0].ORT.About)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "model\tthreads\tTenure ms\tORT ms\tratio\tpeak MiB\tORT\tratio\tgrowth\tORT\tload ms\tORT\tdifference\tof\tothers\t")
-	for _, row := range r.Rows {
-		a, b := row.Tenure, row.ORT
-		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.3f\t%.2f\t%.1f\t%.1f\t%.2f\t%.1f\t%.1f\t%.0f\t%.0f\t%.1e\t%.3g\t%.1f\t\n",
-			row.name(), row.Threads, MS(a.Nanos), MS(b.Nanos), Ratio(a.Nanos, b.Nanos),
-			mib(a.Took()), mib(b.Took()), Ratio(a.Took(), b.Took()), mib(a.Grew()), mib(b.Grew()), MS(a.Load), MS(b.Load),
-			row.Difference, row.Largest, row.Others)
+	r := results.New(benchmark, versions, "model", "weights", "threads")
+	for _, row := range rows {
+		r.Add([]string{row.Model, cmp.Or(row.Held, "mapped"), strconv.Itoa(row.Threads)}, row.figures()...)
 	}
-	if err := t.Flush(); err != nil {
-		return err
+	return r
+}
+
+// figures are those of a row.
+func (r Row) figures() []results.Named {
+	a, b := r.Tenure, r.ORT
+	return append(Times(a, b),
+		results.Once("Tenure peak MiB", mib(a.Took())), results.Once("ONNX Runtime peak MiB", mib(b.Took())), results.Once("peak ratio", Ratio(a.Took(), b.Took())),
+		results.Once("Tenure growth MiB", mib(a.Grew())), results.Once("ONNX Runtime growth MiB", mib(b.Grew())),
+		results.Once("Tenure load ms", MS(a.Load)), results.Once("ONNX Runtime load ms", MS(b.Load)),
+		results.Once("difference", r.Difference), results.Once("of", r.Largest), results.Once("others", r.Others))
+}
+
+// Times are the times of both sides and their ratio, turn by turn.
+func Times(tenure, ort Side) []results.Named {
+	return []results.Named{
+		results.Samples("Tenure ms", 1e-6, tenure.turns),
+		results.Samples("ONNX Runtime ms", 1e-6, ort.turns),
+		results.Ratios("ratio", tenure.turns, ort.turns),
 	}
-	for _, row := range r.Rows {
-		if err := row.writeCalls(out); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // sum is the time of the calls that have something in common.
@@ -128,9 +113,9 @@ type sum struct {
 	calls int
 }
 
-// writeCalls prints where the time of a row went: by operator, and the types
+// WriteCalls prints where the time of a row went: by operator, and the types
 // that took the most.
-func (r Row) writeCalls(out io.Writer) error {
+func (r Row) WriteCalls(out io.Writer) error {
 	if len(r.Calls) == 0 {
 		return nil
 	}
@@ -163,34 +148,6 @@ func (r Row) sums(key func(engine.Call) string) []sum {
 	}
 	slices.SortStableFunc(list, func(a, b sum) int { return cmp.Compare(b.nanos, a.nanos) })
 	return list
-}
-
-// WriteJSON prints the report as JSON.
-func (r *Report) WriteJSON(out io.Writer) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
-
-// Read adds the rows of a stored report. The machine and the time are those
-// of the first one.
-func (r *Report) Read(file string) error {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	var other Report
-	if err := json.Unmarshal(data, &other); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	if r.Machine == "" {
-		r.Machine, r.When = other.Machine, other.When
-	}
-	if other.Machine != r.Machine {
-		return fmt.Errorf("%s: got results of %q, want of %q", file, other.Machine, r.Machine)
-	}
-	r.Rows = append(r.Rows, other.Rows...)
-	return nil
 }
 
 // MS turns nanoseconds into milliseconds.
