@@ -57,7 +57,7 @@ operands' bytes a result may take when nobody reads them later: a *view* is the 
 element, *accumulate* adds into it, *update* writes a region of it, *permute* puts its elements in another order (one operation at a time; a
 plan gives such a result bytes of its own).
 
-| operator | ONNX | what it gives | in place |
+| operator | ONNX | what it does | in place |
 |---|---|---|---|
 `)
 	for _, d := range op.Builtin().Defs() {

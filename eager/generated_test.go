@@ -18,7 +18,9 @@ import (
 	"unicode"
 
 	"github.com/tenure-go/tenure/compute"
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var update = flag.Bool("update", false, "write the generated file")
@@ -41,7 +43,7 @@ func TestGenerated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not what the table and spec.go give: go generate ./eager", name)
+		t.Errorf("%s differs from what the table and spec*.go generate: go generate ./eager", name)
 	}
 }
 
@@ -146,7 +148,7 @@ func TestEveryOperatorHasAFunction(t *testing.T) {
 	}
 }
 
-// fromTable makes the functions of an operator whose operands come in order and whose attributes, if any, are numbers.
+// fromTable generates the functions of an operator whose operands come in order and whose attributes, if any, are numbers.
 func (g *generator) fromTable(def *op.Def) {
 	if g.specified[def.Name] || unlisted[def.Name] != "" || def.MinArgs == 0 || def.Regions > 0 || def.Impure || def.MaxResults > 1 ||
 		!compute.Supported(def) || def.ONNX == "" {
@@ -188,11 +190,99 @@ func (g *generator) fromTable(def *op.Def) {
 		list += ".with(" + strings.TrimSuffix(attrs.String(), ",") + ")"
 	}
 	fmt.Fprintf(&g.vars, "\t%s = %s(%q)\n", v, make, def.Name)
-	g.both(name, "gives "+def.Doc, args+params.String(), list, single)
+	g.both(name, def.Doc+". "+typesOf(def), args+params.String(), list, single)
 	g.listed = append(g.listed, def.Name)
 }
 
-// form is how many results a function gives, and how it gives them.
+// typesOf returns the sentence about the element types that the shape rule of an operator accepts, and the one of its result. The rule
+// is asked with operands of one shape.
+func typesOf(def *op.Def) string {
+	names := []string{"x", "y", "z"}[:min(max(def.MinArgs, 1), 3)]
+	one := make([]dtype.DType, len(names)) // element types that all operands may have together
+	first := 0
+	switch def.Name {
+	case "where":
+		names, first = []string{"condition", "x", "y"}, 1
+		one[0] = dtype.Bool
+	case "prelu":
+		names = []string{"x", "slope"}
+	}
+	same, of := accepted(def, one, first, len(names))
+	_, mixed := accepted(def, []dtype.DType{dtype.F32, dtype.I64}[:min(len(names), 2)], 0, 0)
+	var text string
+	switch {
+	case def.MaxArgs == op.Variadic:
+		text = "The operands have one element type: " + same + "."
+	case len(names) == 1:
+		text = "The element type of x is " + same + "."
+	case len(names) == 2 && mixed != dtype.Invalid:
+		x, _ := accepted(def, []dtype.DType{0, dtype.F32}, 0, 1)
+		y, _ := accepted(def, []dtype.DType{dtype.F32, 0}, 1, 2)
+		return "The element type of x is " + x + ", that of y " + y + "."
+	default:
+		text = strings.Join(names[first:], " and ") + " have one element type: " + same + "."
+	}
+	if first == 1 {
+		text = "The condition is bool; " + text
+	}
+	if of == dtype.Bool && same != "bool" {
+		text += " The result is bool."
+	}
+	return text
+}
+
+// accepted returns the element types that the operands from lo to hi may have together, where the others have those given, and the
+// element type of the last result.
+func accepted(def *op.Def, others []dtype.DType, lo, hi int) (string, dtype.DType) {
+	var result dtype.DType
+	square := shape.MustOf(1, 1, 2, 2)
+	try := func(types []dtype.DType) bool {
+		sig := &op.Sig{Def: def, Attrs: op.Attrs{}, Args: make([]op.Type, len(types)), Results: make([]op.Type, 1)}
+		for i, dt := range types {
+			sig.Args[i] = op.Type{DType: dt, Shape: square}
+		}
+		if def.Infer(sig) != nil {
+			return false
+		}
+		result = sig.Results[0].DType
+		return true
+	}
+	if lo == hi {
+		try(others)
+		return "", result
+	}
+	var names []string
+	for dt := dtype.Invalid + 1; dt.IsValid(); dt++ {
+		types := slices.Clone(others)
+		for i := lo; i < hi; i++ {
+			types[i] = dt
+		}
+		if try(types) {
+			names = append(names, dt.String())
+		}
+	}
+	return listed(names), result
+}
+
+// ranges are the families of element types that are named by their first and last.
+var ranges = [][]string{{"i8", "i16", "i32", "i64"}, {"u8", "u16", "u32", "u64"}}
+
+// listed returns the names as a sentence lists them: "f32, i8 to i64 or bool".
+func listed(names []string) string {
+	for _, family := range ranges {
+		if !slices.ContainsFunc(family, func(n string) bool { return !slices.Contains(names, n) }) {
+			at := slices.Index(names, family[0])
+			names = slices.DeleteFunc(names, func(n string) bool { return slices.Contains(family, n) })
+			names = slices.Insert(names, min(at, len(names)), family[0]+" to "+family[3])
+		}
+	}
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " or " + names[n-1]
+	}
+	return strings.Join(names, "")
+}
+
+// form is the number of results of a function, and how it returns them.
 type form struct{ call, results, scope string }
 
 var (
@@ -210,7 +300,8 @@ func (g *generator) both(name, doc, params, value string, f form) {
 	if f != single {
 		value = "call(" + value + ")"
 	}
-	fmt.Fprintf(&g.funcs, "\n// %s %s.\nfunc %s(%s) (%s) {\n\treturn %s(nil, %s)\n}\n", name, strings.TrimSuffix(doc, "."), name, params, f.results, f.call, value)
+	comment := wrapped(name + " " + strings.TrimSuffix(doc, ".") + ".")
+	fmt.Fprintf(&g.funcs, "\n%sfunc %s(%s) (%s) {\n\treturn %s(nil, %s)\n}\n", comment, name, params, f.results, f.call, value)
 	whose := "a result"
 	if f != single {
 		whose = "results"
@@ -218,8 +309,22 @@ func (g *generator) both(name, doc, params, value string, f form) {
 	fmt.Fprintf(&g.funcs, "\n// %s is [%s] with %s of the scope's.\nfunc (s *Scope) %s(%s) %s {\n\treturn s.%s(%s)\n}\n", name, name, whose, name, params, f.scope, f.call, value)
 }
 
-// forms are the forms of functions by what those in the files spec*.go return. The comment of a pair ends with the names of its two
-// results.
+// wrapped returns text as a comment of lines of at most 120 characters.
+func wrapped(text string) string {
+	var b strings.Builder
+	line := "//"
+	for _, word := range strings.Fields(text) {
+		if len(line)+1+len(word) > 120 {
+			b.WriteString(line + "\n")
+			line = "//"
+		}
+		line += " " + word
+	}
+	return b.String() + line + "\n"
+}
+
+// formOf returns the form of a function in a file spec*.go by the type of its result. A sentence of the comment of a pair ends with the
+// names of its two results.
 func formOf(result, doc string) (form, bool) {
 	switch result {
 	case "call":
@@ -227,11 +332,17 @@ func formOf(result, doc string) (form, bool) {
 	case "calls":
 		return several, true
 	case "pair":
-		_, names, found := strings.Cut(regexp.MustCompile(`: \w+, \w+\.`).FindString(doc), ": ")
-		return couple(strings.TrimSuffix(names, ".")), found
+		names := regexp.MustCompile(`: (\w+, \w+)\.`).FindStringSubmatch(strings.Join(strings.Fields(doc), " "))
+		if names == nil {
+			return form{}, false
+		}
+		return couple(names[1]), true
 	}
 	return form{}, false
 }
+
+// indicative matches a comment that goes on, behind the name of the function, with a verb: "returns the slices".
+var indicative = regexp.MustCompile(`^[a-z]{2,}s,? `)
 
 // fromSpec makes the functions of those in a file that return a call.
 func (g *generator) fromSpec(name string) error {
@@ -254,6 +365,9 @@ func (g *generator) fromSpec(name string) error {
 			continue // a part of others
 		}
 		form, ok := formOf(result.Name, f.Doc.Text())
+		if !ok && result.Name == "pair" {
+			return fmt.Errorf("%s: no sentence about %s ends with the names of its two results", name, f.Name.Name)
+		}
 		if !ok {
 			continue
 		}
@@ -275,7 +389,9 @@ func (g *generator) fromSpec(name string) error {
 		if !found {
 			return fmt.Errorf("%s: the comment of %s does not begin with its name", name, f.Name.Name)
 		}
-		doc = strings.ReplaceAll(doc, "\n", "\n// ")
+		if !indicative.MatchString(doc) {
+			return fmt.Errorf("%s: got %q about %s, want what it does: a verb in the indicative", name, doc, f.Name.Name)
+		}
 		g.both(exported(f.Name.Name), doc, strings.Join(params, ", "), f.Name.Name+"("+strings.Join(args, ", ")+")", form)
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Which elements are largest, in what order they come, which differ.
+// Operations that order, select or compare elements.
 
 var (
 	opTopK     = builtin("top_k")
@@ -18,24 +18,26 @@ var (
 	opSuppress = builtin("non_max_suppression")
 )
 
-// argMax is the index of the largest element along an axis, as i64; keep leaves the axis with size 1.
+// argMax returns the index of the maximum along an axis, the first one if several are equal, as i64. keep retains the
+// axis with size 1.
 func argMax(x tensor.Operand, axis int, keep bool) call { return unary(opArgMax, x).arg(axis, keep) }
 
-// argMin is the index of the smallest element along an axis, as i64; keep leaves the axis with size 1.
+// argMin returns the index of the minimum along an axis, the first one if several are equal, as i64. keep retains the
+// axis with size 1.
 func argMin(x tensor.Operand, axis int, keep bool) call { return unary(opArgMin, x).arg(axis, keep) }
 
 func (c call) arg(axis int, keep bool) call {
 	return c.with(op.Attr{Name: "axis", Value: int64(axis)}, op.Attr{Name: "keepdims", Value: bit(keep)})
 }
 
-// topK is the k largest elements along an axis in descending order, and their indices as i64: values, indices.
+// topK returns the k largest elements along an axis in descending order, and their indices as i64: values, indices.
 func topK(x tensor.Operand, k, axis int) pair { return ordered(x, k, axis, true) }
 
-// bottomK is the k smallest elements along an axis in ascending order, and their indices as i64: values, indices.
+// bottomK returns the k smallest elements along an axis in ascending order, and their indices as i64: values, indices.
 func bottomK(x tensor.Operand, k, axis int) pair { return ordered(x, k, axis, false) }
 
-// sort is x in ascending or descending order along an axis, and the indices of its elements before, as i64: values, indices.
-// Equal elements stay in their order.
+// sort returns the elements of x in ascending or descending order along an axis, and for each its index in x, as i64:
+// values, indices. Equal elements keep their order.
 func sort(x tensor.Operand, axis int, descending bool) pair {
 	k := 0
 	if x != nil && x.Tensor() != nil {
@@ -53,8 +55,8 @@ func ordered(x tensor.Operand, k, axis int, largest bool) pair {
 	return pair(c)
 }
 
-// oneHot is for each index a row of depth zeros of type dt along a new axis, with a 1 at the index; negative indices count from
-// the end, and one that is not there gives zeros alone.
+// oneHot returns, for each index, depth zeros of type dt along a new axis with a 1 at the index. A negative index
+// counts from the end; one out of range leaves zeros only.
 func oneHot(indices tensor.Operand, depth, axis int, dt dtype.DType) call {
 	c := unary(opOneHot, indices).axis(axis).ints(1, nil, depth)
 	var values []byte
@@ -64,24 +66,25 @@ func oneHot(indices tensor.Operand, depth, axis int, dt dtype.DType) call {
 			data, err = encode(dt, v)
 		}
 		if err != nil {
-			return c.number(2, dt, v) // which words the error
+			return c.number(2, dt, v) // reports the error
 		}
 		values = append(values, data...)
 	}
 	return c.constant(2, dt, []int{2}, values)
 }
 
-// unique is the different elements of x in ascending order, in one dimension. Op("unique") gives counts and places, too.
+// unique returns the distinct elements of x in ascending order, as a vector. Op("unique") returns counts and positions
+// too.
 func unique(x tensor.Operand) call { return unary(opUnique, x) }
 
-// compress is the slices of x along an axis for which the condition, a vector of bool, holds.
+// compress returns the slices of x along an axis for which condition, a vector of bool, is true.
 func compress(x, condition tensor.Operand, axis int) call {
 	return binary(opCompress, x, condition).axis(axis)
 }
 
-// nonMaxSuppression is batch, class and number, as i64 [n,3], of the boxes [N,boxes,4], given by two corners, of highest score
-// [N,classes,boxes]: of each class at most so many, none below the score threshold, and none that overlaps a better one by more
-// than the given share of both.
+// nonMaxSuppression selects boxes [N,boxes,4], given by two corners each, by their scores [N,classes,boxes], and
+// returns batch, class and box index of each, as i64 [n,3]. Of each class it selects at most `most` boxes, none with a
+// score below score, and none that overlaps a better one by more than overlap, a share of the union of both.
 func nonMaxSuppression(boxes, scores tensor.Operand, most int, overlap, score float64) call {
 	return binary(opSuppress, boxes, scores).ints(2, nil, most).number(3, dtype.F32, overlap).number(4, dtype.F32, score)
 }

@@ -5,20 +5,20 @@ import "github.com/tenure-go/tenure/dtype"
 // activationOps are the rarer activations and what asks for the class of a
 // float; elementwiseOps has the others.
 var activationOps = []*Def{
-	unaryDef("celu", "Celu", "max(x, 0) + min(0, alpha * (exp(x / alpha) - 1))", floats, floatAttr("alpha", 1)),
-	unaryDef("mish", "Mish", "x * tanh(log(1 + exp(x)))", floats),
-	unaryDef("thresholded_relu", "ThresholdedRelu", "x above alpha, else 0", floats, floatAttr("alpha", 1)),
-	unaryDef("shrink", "Shrink", "x + bias below -lambd, x - bias above lambd, else 0", numeric, floatAttr("lambd", 0.5), floatAttr("bias", 0)),
+	unaryDef("celu", "Celu", "computes max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)) of each element of x", floats, floatAttr("alpha", 1)),
+	unaryDef("mish", "Mish", "computes x * tanh(log(1 + exp(x))) of each element of x", floats),
+	unaryDef("thresholded_relu", "ThresholdedRelu", "keeps the elements of x above alpha and replaces the others by 0", floats, floatAttr("alpha", 1)),
+	unaryDef("shrink", "Shrink", "computes x + bias of the elements of x below -lambd and x - bias of those above lambd, and replaces the others by 0", numeric, floatAttr("lambd", 0.5), floatAttr("bias", 0)),
 	{
-		Name: "prelu", ONNX: "PRelu", Doc: "x, or slope * x below 0; the slope broadcasts to x",
+		Name: "prelu", ONNX: "PRelu", Doc: "multiplies the negative elements of x by slope, which broadcasts to x, and keeps the others",
 		MinArgs: 2, MaxArgs: 2, Infer: inferPRelu, Alias: SameAs(0, 1),
 	},
 	{
-		Name: "is_nan", ONNX: "IsNaN", Doc: "whether x is not a number",
+		Name: "is_nan", ONNX: "IsNaN", Doc: "reports for each element of x whether it is NaN",
 		MinArgs: 1, MaxArgs: 1, Infer: inferClass, Alias: Fresh(),
 	},
 	{
-		Name: "is_inf", ONNX: "IsInf", Doc: "whether x is infinite, of a sign that is to be detected",
+		Name: "is_inf", ONNX: "IsInf", Doc: "reports for each element of x whether it is an infinity of a detected sign",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intAttr("detect_negative", 1), intAttr("detect_positive", 1)}, Infer: inferInf, Alias: Fresh(),
 	},
 }

@@ -8,8 +8,8 @@ import (
 var attentionOps = []*Def{
 	{
 		Name: "attention", ONNX: "Attention",
-		Doc: "softmax(q * k^T * scale + mask) * v per head; operands q, k, v, mask, past k and v, and the number of keys per sample; " +
-			"optionally present k and v, and the scores",
+		Doc: "computes softmax(q * k^T * scale + mask) * v per head; operands q, k, v, mask, past k and v, and the number of keys per sample; " +
+			"optionally returns present k and v, and the scores",
 		MinArgs: 3, MaxArgs: 7, MinResults: 1, MaxResults: 4,
 		Attrs: []AttrDef{
 			intAttr("is_causal", 0), intAttr("q_num_heads", 0), intAttr("kv_num_heads", 0), intAttr("qk_matmul_output_mode", 0),
@@ -19,14 +19,14 @@ var attentionOps = []*Def{
 	},
 	{
 		Name: "rotary_embedding", ONNX: "RotaryEmbedding",
-		Doc:     "pairs of numbers of each head turned by an angle per position; operands x, cosines, sines, positions",
+		Doc:     "rotates pairs of numbers of each head by an angle per position; operands x, cosines, sines, positions",
 		MinArgs: 3, MaxArgs: 4,
 		Attrs: []AttrDef{intAttr("interleaved", 0), intAttr("num_heads", 0), intAttr("rotary_embedding_dim", 0)},
 		Infer: inferRotary, Alias: SameAs(0),
 	},
 	{
 		Name: "rms_normalization", ONNX: "RMSNormalization",
-		Doc:     "x over the root of the mean of its squares over the axes from the given one on, times scale",
+		Doc:     "divides x by its root mean square over the axes from the given one on, and multiplies by scale",
 		MinArgs: 2, MaxArgs: 2,
 		Attrs: []AttrDef{intAttr("axis", -1), floatAttr("epsilon", 1e-5), intAttr("stash_type", 1)},
 		Infer: inferRMSNorm, Alias: SameAs(0),

@@ -4,12 +4,12 @@ import "github.com/tenure-go/tenure/dtype"
 
 // bitwiseOps work on the bits of integers, element by element.
 var bitwiseOps = []*Def{
-	binaryDef("bitwise_and", "BitwiseAnd", "the bits set in both x and y, broadcast", integers, dtype.Invalid),
-	binaryDef("bitwise_or", "BitwiseOr", "the bits set in x or y, broadcast", integers, dtype.Invalid),
-	binaryDef("bitwise_xor", "BitwiseXor", "the bits set in either x or y, broadcast", integers, dtype.Invalid),
-	unaryDef("bitwise_not", "BitwiseNot", "the bits not set in x", integers),
+	binaryDef("bitwise_and", "BitwiseAnd", "returns the bitwise AND of x and y, with broadcasting", integers, dtype.Invalid),
+	binaryDef("bitwise_or", "BitwiseOr", "returns the bitwise OR of x and y, with broadcasting", integers, dtype.Invalid),
+	binaryDef("bitwise_xor", "BitwiseXor", "returns the bitwise exclusive OR of x and y, with broadcasting", integers, dtype.Invalid),
+	unaryDef("bitwise_not", "BitwiseNot", "inverts the bits of each element of x", integers),
 	{
-		Name: "bit_shift", ONNX: "BitShift", Doc: "x with its bits moved by y places to the LEFT or the RIGHT, broadcast; the sign fills from the left",
+		Name: "bit_shift", ONNX: "BitShift", Doc: "shifts the bits of x by y places to the LEFT or the RIGHT, with broadcasting; a shift to the RIGHT copies the sign",
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{needed("direction", String)}, Infer: inferBitShift, Alias: SameAs(0, 1),
 	},
 }

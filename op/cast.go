@@ -1,7 +1,7 @@
 package op
 
 var castOps = []*Def{{
-	Name: "cast", ONNX: "Cast", Doc: "x converted to another element type",
+	Name: "cast", ONNX: "Cast", Doc: "converts x to another element type",
 	MinArgs: 1, MaxArgs: 1,
 	Attrs: []AttrDef{needed("to", DTypeKind), intAttr("saturate", 1), stringAttr("round_mode", "up")},
 	Infer: inferCast,

@@ -12,7 +12,7 @@ import (
 // chainOps is elementwise work in one go. Like fusedOps it has no model format.
 var chainOps = []*Def{{
 	Name: "fused_chain",
-	Doc: "elementwise functions one after the other, on f32; a step names its function, its operands (from 0, or results of " +
+	Doc: "applies elementwise functions one after the other, on f32; a step names its function, its operands (from 0, or results of " +
 		"the steps before, from -1 back) and its parameters",
 	MinArgs: 1, MaxArgs: Variadic,
 	Attrs: []AttrDef{{Name: "steps", Kind: Strings, Needed: true}},

@@ -5,13 +5,13 @@ import "github.com/tenure-go/tenure/shape"
 // concatOps put values together along an axis and take them apart again.
 var concatOps = []*Def{
 	{
-		Name: "concat", ONNX: "Concat", Doc: "the operands one after the other along an axis",
+		Name: "concat", ONNX: "Concat", Doc: "concatenates the operands along an axis",
 		MinArgs: 1, MaxArgs: Variadic, Attrs: []AttrDef{needed("axis", Int)}, Infer: inferConcat,
 		// A cache starts empty: one of two operands is then all there is.
 		Alias: Aliases(Rule{Arg: 0, Kind: View, When: onlyNonEmpty(0)}, Rule{Arg: 1, Kind: View, When: onlyNonEmpty(1)}),
 	},
 	{
-		Name: "split", ONNX: "Split", Doc: "the parts of x along an axis, of the given sizes or of equal ones",
+		Name: "split", ONNX: "Split", Doc: "splits x along an axis into parts of the given sizes, or of equal ones",
 		MinArgs: 1, MaxArgs: 2, MinResults: 1, MaxResults: Variadic,
 		Attrs: []AttrDef{intAttr("axis", 0), {Name: "num_outputs", Kind: Int}}, Infer: inferSplit,
 		Alias: Aliases(Rule{Result: EveryResult, Kind: View, Offset: splitOffset}),

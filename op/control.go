@@ -8,11 +8,11 @@ import (
 // controlOps run nested blocks. The results of a block are copied out unless
 // the block made them, so a result lies in bytes of its own.
 var controlOps = []*Def{{
-	Name: "if", ONNX: "If", Doc: "the results of the first region where the condition holds, else those of the second",
+	Name: "if", ONNX: "If", Doc: "runs the first region if the condition is true and the second otherwise, and returns the results of that region",
 	MinArgs: 1, MaxArgs: 1, MinResults: 1, MaxResults: Variadic, Regions: 2, Branch: true,
 	Infer: inferIf, Alias: Fresh(),
 }, {
-	Name: "loop", ONNX: "Loop", Doc: "what a region, run at most so many times and while its condition holds, carries to the end, and stacks of what else each round gives",
+	Name: "loop", ONNX: "Loop", Doc: "runs a region up to a number of iterations and while its condition is true; returns the loop state after the last iteration, and the scan outputs of all iterations stacked",
 	MaxArgs: Variadic, MaxResults: Variadic, Regions: 1, Loop: true, Attrs: []AttrDef{intsAttr("parts")},
 	Infer: inferLoop, Alias: Fresh(),
 }}

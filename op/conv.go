@@ -13,11 +13,11 @@ var convAttrs = []AttrDef{
 
 var convOps = []*Def{
 	{
-		Name: "conv", ONNX: "Conv", Doc: "convolution of x [N,C,...] with w [M,C/group,...], plus a bias [M]",
+		Name: "conv", ONNX: "Conv", Doc: "convolves x [N,C,...] with w [M,C/group,...] and adds a bias [M]",
 		MinArgs: 2, MaxArgs: 3, Attrs: convAttrs, Infer: inferConv, Alias: Fresh(),
 	},
 	{
-		Name: "conv_transpose", ONNX: "ConvTranspose", Doc: "transposed convolution of x [N,C,...] with w [C,M/group,...], plus a bias [M]",
+		Name: "conv_transpose", ONNX: "ConvTranspose", Doc: "computes the transposed convolution of x [N,C,...] with w [C,M/group,...] and adds a bias [M]",
 		MinArgs: 2, MaxArgs: 3,
 		Attrs: append([]AttrDef{intsAttr("output_padding"), intsAttr("output_shape")}, convAttrs...),
 		Infer: inferConvTranspose, Alias: Fresh(),

@@ -61,7 +61,7 @@ func (t Type) String() string {
 // Def declares one operator. It must not be mutated after it is registered.
 type Def struct {
 	Name string // lower snake case, unique in a registry; users prefix theirs: "acme.my_op"
-	Doc  string // one line
+	Doc  string // one line without a full stop that begins with a verb: "returns the slices of x along axis that indices name"
 	ONNX string // "OpType" or "domain::OpType" that imports as this operator; "" for none
 
 	MinArgs, MaxArgs       int // MaxArgs may be Variadic; operands past MinArgs may be absent

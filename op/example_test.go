@@ -12,7 +12,7 @@ import (
 // kernel are one declaration, in a registry that one hands on.
 func Example() {
 	double := &op.Def{
-		Name: "acme.double", Doc: "2 * x for bytes",
+		Name: "acme.double", Doc: "doubles each element of x, which are bytes",
 		MinArgs: 1, MaxArgs: 1,
 		Alias: op.SameAs(0),
 		Infer: func(s *op.Sig) error {

@@ -9,22 +9,22 @@ import (
 // computed. Each bounds its results, and its kernel sets their types.
 var filterOps = []*Def{
 	{
-		Name: "non_zero", ONNX: "NonZero", Doc: "the places of the elements of x [d1,...,dr] that are not zero, as i64 [r,n] in row-major order",
+		Name: "non_zero", ONNX: "NonZero", Doc: "returns the indices of the non-zero elements of x [d1,...,dr], as i64 [r,n] in row-major order",
 		MinArgs: 1, MaxArgs: 1, Infer: inferNonZero, Bound: boundNonZero, Alias: Fresh(),
 	},
 	{
-		Name: "compress", ONNX: "Compress", Doc: "the slices of x along an axis, or its elements, for which a condition holds",
+		Name: "compress", ONNX: "Compress", Doc: "returns the slices of x along an axis, or its elements, for which a condition is true",
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{{Name: "axis", Kind: Int}}, Infer: inferCompress, Bound: boundCompress, Alias: Fresh(),
 	},
 	{
 		Name: "unique", ONNX: "Unique",
-		Doc:     "the different slices of x along an axis, or its different elements; where each is first, which one each of x is, and how often each is there",
+		Doc:     "returns the distinct slices of x along an axis, or its distinct elements; optionally the index of each one's first occurrence, for each slice of x the index of its distinct one, and the counts",
 		MinArgs: 1, MaxArgs: 1, MinResults: 1, MaxResults: 4, Attrs: []AttrDef{{Name: "axis", Kind: Int}, intAttr("sorted", 1)},
 		Infer: inferUnique, Bound: boundUnique, Alias: Fresh(),
 	},
 	{
 		Name: "non_max_suppression", ONNX: "NonMaxSuppression",
-		Doc: "batch, class and number of the boxes [N,boxes,4] of highest score [N,classes,boxes] that overlap no chosen one too much; " +
+		Doc: "selects boxes [N,boxes,4] of highest score [N,classes,boxes] that overlap no selected one too much, and returns batch, class and box index of each; " +
 			"operands boxes, scores, most per class, overlap and score thresholds",
 		MinArgs: 2, MaxArgs: 5, Attrs: []AttrDef{intAttr("center_point_box", 0)},
 		Infer: inferNonMaxSuppression, Bound: boundNonMaxSuppression, Alias: Fresh(),

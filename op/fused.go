@@ -5,7 +5,7 @@ import "github.com/tenure-go/tenure/shape"
 // fusedOps have no model format: passes make them out of several operators.
 var fusedOps = []*Def{{
 	Name: "fused_conv",
-	Doc: "conv(relu?(x * pre_scale + pre_shift), w) + bias + residual, then an activation, then a pooling; " +
+	Doc: "computes conv(relu?(x * pre_scale + pre_shift), w) + bias + residual, then an activation, then a pooling; " +
 		"operands x, w, bias, residual, pre_scale, pre_shift",
 	MinArgs: 2, MaxArgs: 6,
 	Attrs: append([]AttrDef{
@@ -20,7 +20,7 @@ var fusedOps = []*Def{{
 	Alias: Aliases(Rule{Arg: 3, Kind: Accumulate, When: func(s *Sig) bool { return s.Str("pool") == "" }}),
 }, {
 	Name: "fused_matmul",
-	Doc: "a * b + bias + residual, then an activation: the product of matmul, with the last two axes of b swapped first if transB, " +
+	Doc: "computes a * b + bias + residual, then an activation: the product of matmul, with the last two axes of b swapped first if transB, " +
 		"and a bias of one number per column; operands a, b, bias, residual",
 	MinArgs: 2, MaxArgs: 4,
 	Attrs: []AttrDef{

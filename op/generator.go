@@ -11,19 +11,19 @@ import (
 // generatorOps make values out of attributes and of numbers about shapes.
 var generatorOps = []*Def{
 	{
-		Name: "constant", Doc: "the given numbers in the given dimensions, or one number everywhere; integers and bools come from ints",
+		Name: "constant", Doc: "returns the given numbers in the given dimensions, or one number everywhere; integers and bools come from ints",
 		Attrs: []AttrDef{{Name: "dtype", Kind: DTypeKind, Default: dtype.F32}, intsAttr("dims"), {Name: "floats", Kind: Floats}, intsAttr("ints")},
 		Infer: inferConstant, Alias: Fresh(),
 	},
 	{
 		Name: "constant_of_shape", ONNX: "ConstantOfShape",
-		Doc:     "one number in the shape that an operand gives: value, or for integers and bools the one in ints, else 0",
+		Doc:     "fills the shape that an operand holds with one number: value, or for integers and bools the one in ints, else 0",
 		MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrDef{{Name: "dtype", Kind: DTypeKind, Default: dtype.F32}, floatAttr("value", 0), intsAttr("ints")},
 		Infer: inferConstantOfShape, Alias: Fresh(),
 	},
 	{
-		Name: "range", ONNX: "Range", Doc: "the numbers from start by delta up to, and without, limit",
+		Name: "range", ONNX: "Range", Doc: "returns the numbers from start in steps of delta up to, but not including, limit",
 		MinArgs: 3, MaxArgs: 3, Attrs: []AttrDef{intAttr("stash_type", 1)}, Infer: inferRange, Alias: Fresh(),
 	},
 }

@@ -5,14 +5,14 @@ import "github.com/tenure-go/tenure/shape"
 var gridOps = []*Def{
 	{
 		Name: "grid_sample", ONNX: "GridSample",
-		Doc:     "x [N,C,...] at the places of a grid [N,...,axes], from -1 to 1 along each axis, the last one first",
+		Doc:     "samples x [N,C,...] at the positions of a grid [N,...,axes], whose coordinates run from -1 to 1 along each axis, the last axis first",
 		MinArgs: 2, MaxArgs: 2,
 		Attrs: []AttrDef{intAttr("align_corners", 0), stringAttr("mode", "linear"), stringAttr("padding_mode", "zeros")},
 		Infer: inferGridSample, Alias: Fresh(),
 	},
 	{
 		Name: "affine_grid", ONNX: "AffineGrid",
-		Doc:     "the places [N,...,axes] that matrices [N,axes,axes+1] move those of an image to, from -1 to 1 along each axis; operands matrices, image shape",
+		Doc:     "maps the pixel positions of an image, from -1 to 1 along each axis, by matrices [N,axes,axes+1] to a grid [N,...,axes]; operands matrices, image shape",
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("align_corners", 0)}, Infer: inferAffineGrid, Alias: Fresh(),
 	},
 }

@@ -8,46 +8,46 @@ import (
 // indexingOps read or write at places that an operand gives.
 var indexingOps = []*Def{
 	{
-		Name: "gather", ONNX: "Gather", Doc: "the slices of x along an axis that the indices name",
+		Name: "gather", ONNX: "Gather", Doc: "returns the slices of x along axis that indices name",
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("axis", 0)}, Infer: inferGather, Alias: Fresh(),
 	},
 	{
-		Name: "gather_elements", ONNX: "GatherElements", Doc: "for each index the element of x at its place, with the index along an axis",
+		Name: "gather_elements", ONNX: "GatherElements", Doc: "returns, for each position of indices, the element of x at that position with its coordinate along axis replaced by the index",
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("axis", 0)}, Infer: inferGatherElements, Alias: Fresh(),
 	},
 	{
-		Name: "gather_nd", ONNX: "GatherND", Doc: "the slices of x that the index tuples in the last axis of the indices name",
+		Name: "gather_nd", ONNX: "GatherND", Doc: "returns the slices of x that the index tuples in the last axis of indices name",
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("batch_dims", 0)}, Infer: inferGatherND, Alias: Fresh(),
 	},
 	{
-		Name: "scatter_nd", ONNX: "ScatterND", Doc: "x with updates written, or combined, into the slices that index tuples name",
+		Name: "scatter_nd", ONNX: "ScatterND", Doc: "returns x with updates written into, or combined with, the slices that index tuples name",
 		MinArgs: 3, MaxArgs: 3, Attrs: []AttrDef{stringAttr("reduction", "none")}, Infer: inferScatterND,
 		Alias: Aliases(Rule{Kind: Update}),
 	},
 	{
-		Name: "scatter_elements", ONNX: "ScatterElements", Doc: "x with updates written, or combined, at their places with the index along an axis",
+		Name: "scatter_elements", ONNX: "ScatterElements", Doc: "returns x with each update written to, or combined with, the element at the update's position with its coordinate along axis replaced by the index",
 		MinArgs: 3, MaxArgs: 3, Attrs: []AttrDef{intAttr("axis", 0), stringAttr("reduction", "none")}, Infer: inferScatterElements,
 		Alias: Aliases(Rule{Kind: Update}),
 	},
 	{
-		Name: "tensor_scatter", ONNX: "TensorScatter", Doc: "a cache with an update written along its sequence axis, at an index per sample",
+		Name: "tensor_scatter", ONNX: "TensorScatter", Doc: "returns a cache with an update written along its sequence axis, from an index per sample on",
 		MinArgs: 2, MaxArgs: 3, Attrs: []AttrDef{intAttr("axis", -2), stringAttr("mode", "linear")}, Infer: inferTensorScatter,
 		Alias: Aliases(Rule{Kind: Update}),
 	},
 	{
-		Name: "trilu", ONNX: "Trilu", Doc: "the upper or lower triangle of the matrices in the last two axes, zero elsewhere",
+		Name: "trilu", ONNX: "Trilu", Doc: "keeps the upper or lower triangle of the matrices in the last two axes and sets the rest to zero",
 		MinArgs: 1, MaxArgs: 2, Attrs: []AttrDef{intAttr("upper", 1)}, Infer: inferTrilu, Alias: SameAs(0),
 	},
 	{
-		Name: "cum_sum", ONNX: "CumSum", Doc: "the running sum along an axis that an operand gives",
+		Name: "cum_sum", ONNX: "CumSum", Doc: "computes the cumulative sum along an axis, which is an operand",
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("exclusive", 0), intAttr("reverse", 0)}, Infer: inferCumSum, Alias: Fresh(),
 	},
 	{
-		Name: "cum_prod", ONNX: "CumProd", Doc: "the running product along an axis that an operand gives",
+		Name: "cum_prod", ONNX: "CumProd", Doc: "computes the cumulative product along an axis, which is an operand",
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("exclusive", 0), intAttr("reverse", 0)}, Infer: inferCumSum, Alias: Fresh(),
 	},
 	{
-		Name: "one_hot", ONNX: "OneHot", Doc: "for each index a row of depth off-values with the on-value at the index",
+		Name: "one_hot", ONNX: "OneHot", Doc: "returns, for each index, depth off-values with the on-value at the index",
 		MinArgs: 3, MaxArgs: 3, Attrs: []AttrDef{intAttr("axis", -1)}, Infer: inferOneHot, Alias: Fresh(),
 	},
 }

@@ -7,17 +7,17 @@ import (
 
 var linearOps = []*Def{
 	{
-		Name: "matmul", ONNX: "MatMul", Doc: "the matrix product under the rule of numpy: the last two axes are matrices, those before broadcast",
+		Name: "matmul", ONNX: "MatMul", Doc: "computes the matrix product as numpy does: the last two axes are matrices, the axes before them broadcast",
 		MinArgs: 2, MaxArgs: 2, Infer: inferMatMul, Alias: Fresh(),
 	},
 	{
-		Name: "gemm", ONNX: "Gemm", Doc: "alpha * a * b + beta * c of matrices; transA and transB transpose a and b first",
+		Name: "gemm", ONNX: "Gemm", Doc: "computes alpha * a * b + beta * c of matrices; transA and transB transpose a and b first",
 		MinArgs: 2, MaxArgs: 3,
 		Attrs: []AttrDef{floatAttr("alpha", 1), floatAttr("beta", 1), intAttr("transA", 0), intAttr("transB", 0)},
 		Infer: inferGemm, Alias: Aliases(Rule{Arg: 2, Kind: Accumulate}),
 	},
 	{
-		Name: "det", ONNX: "Det", Doc: "the determinants of the square matrices in the last two axes",
+		Name: "det", ONNX: "Det", Doc: "computes the determinants of the square matrices in the last two axes",
 		MinArgs: 1, MaxArgs: 1, Infer: inferDet, Alias: Fresh(),
 	},
 }

@@ -9,8 +9,8 @@ import (
 var linearAttentionOps = []*Def{
 	{
 		Name: "linear_attention", ONNX: "LinearAttention",
-		Doc: "a state [N,heads,keys,values] that each token writes its value into under its key and reads by its query [N,length,heads*size]; " +
-			"operands q, k, v, past state, decay, rate; optionally the present state",
+		Doc: "runs linear attention: each token writes its value into a state [N,heads,keys,values] under its key and reads it by its query [N,length,heads*size]; " +
+			"operands q, k, v, past state, decay, rate; optionally returns the present state",
 		MinArgs: 3, MaxArgs: 6, MinResults: 1, MaxResults: 2,
 		Attrs: []AttrDef{needed("q_num_heads", Int), needed("kv_num_heads", Int), floatAttr("scale", 0), stringAttr("update_rule", "gated_delta")},
 		Infer: inferLinearAttention, Alias: Aliases(Rule{Arg: 3, Result: 1, Kind: Update}),

@@ -9,30 +9,30 @@ import (
 // movementOps put the elements of their operands in other places.
 var movementOps = []*Def{
 	{
-		Name: "transpose", ONNX: "Transpose", Doc: "x with its axes in another order, reversed unless perm says which",
+		Name: "transpose", ONNX: "Transpose", Doc: "permutes the axes of x by perm, or reverses them",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intsAttr("perm")}, Infer: inferTranspose,
 		Alias: Aliases(Rule{Kind: View, When: movesOnlyOnes}, Rule{Kind: Permute, When: movesInPlace}),
 	},
 	{
-		Name: "expand", ONNX: "Expand", Doc: "x broadcast together with the given shape",
+		Name: "expand", ONNX: "Expand", Doc: "broadcasts x with a given shape",
 		MinArgs: 2, MaxArgs: 2, Infer: inferExpand, Alias: Aliases(Rule{Kind: View, When: sameCount}),
 	},
 	{
-		Name: "tile", ONNX: "Tile", Doc: "x repeated along each axis",
+		Name: "tile", ONNX: "Tile", Doc: "repeats x along each axis",
 		MinArgs: 2, MaxArgs: 2, Infer: inferTile, Alias: Aliases(Rule{Kind: View, When: sameCount}),
 	},
 	{
-		Name: "depth_to_space", ONNX: "DepthToSpace", Doc: "channels of [N,C,H,W] moved into blocks of height and width",
+		Name: "depth_to_space", ONNX: "DepthToSpace", Doc: "moves channels of x [N,C,H,W] into blocks of height and width",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{needed("blocksize", Int), stringAttr("mode", "DCR")},
 		Infer: inferDepthToSpace, Alias: Fresh(),
 	},
 	{
-		Name: "space_to_depth", ONNX: "SpaceToDepth", Doc: "blocks of height and width of [N,C,H,W] moved into channels",
+		Name: "space_to_depth", ONNX: "SpaceToDepth", Doc: "moves blocks of height and width of x [N,C,H,W] into channels",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{needed("blocksize", Int), stringAttr("mode", "DCR")},
 		Infer: inferSpaceToDepth, Alias: Fresh(),
 	},
 	{
-		Name: "reverse_sequence", ONNX: "ReverseSequence", Doc: "x with the first elements of each sequence, as many as an operand says, in reverse order",
+		Name: "reverse_sequence", ONNX: "ReverseSequence", Doc: "reverses the first elements of each sequence of x; an operand holds how many",
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("batch_axis", 1), intAttr("time_axis", 0)}, Infer: inferReverseSequence, Alias: Fresh(),
 	},
 }

@@ -10,7 +10,7 @@ import (
 var ngramOps = []*Def{
 	{
 		Name: "tf_idf", ONNX: "TfIdfVectorizer",
-		Doc:     "how often each n-gram of a pool is in x [N,length] or [length], with up to so many items skipped between its own; counted or weighted",
+		Doc:     "counts, or weights by TF-IDF, the occurrences in x [N,length] or [length] of each n-gram of a pool, with up to max_skip_count items skipped between the items of an n-gram",
 		MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrDef{
 			needed("max_gram_length", Int), needed("max_skip_count", Int), needed("min_gram_length", Int), needed("mode", String),

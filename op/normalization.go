@@ -11,34 +11,34 @@ import (
 // may be the result's.
 var normalizationOps = []*Def{
 	{
-		Name: "softmax", ONNX: "Softmax", Doc: "exp(x) over its sum along an axis",
+		Name: "softmax", ONNX: "Softmax", Doc: "divides exp(x) by its sum along an axis",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intAttr("axis", -1)}, Infer: inferSoftmax, Alias: SameAs(0),
 	},
 	{
-		Name: "log_softmax", ONNX: "LogSoftmax", Doc: "the logarithm of softmax along an axis",
+		Name: "log_softmax", ONNX: "LogSoftmax", Doc: "computes the logarithm of softmax along an axis",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intAttr("axis", -1)}, Infer: inferSoftmax, Alias: SameAs(0),
 	},
 	{
 		Name: "layer_normalization", ONNX: "LayerNormalization",
-		Doc:     "x normalised over the axes from the given one on, times scale, plus bias; optionally mean and 1 / deviation",
+		Doc:     "normalises x over the axes from the given one on, multiplies by scale and adds bias; optionally returns mean and 1 / standard deviation",
 		MinArgs: 2, MaxArgs: 3, MinResults: 1, MaxResults: 3,
 		Attrs: []AttrDef{intAttr("axis", -1), floatAttr("epsilon", 1e-5), intAttr("stash_type", 1)},
 		Infer: inferLayerNorm, Alias: SameAs(0),
 	},
 	{
 		Name: "batch_normalization", ONNX: "BatchNormalization",
-		Doc:     "x [N,C,...] normalised by a mean and a variance per channel; in training mode by its own, which it gives too",
+		Doc:     "normalises x [N,C,...] by a mean and a variance per channel; in training mode by those of x, which it returns too",
 		MinArgs: 5, MaxArgs: 5, MinResults: 1, MaxResults: 3,
 		Attrs: []AttrDef{floatAttr("epsilon", 1e-5), floatAttr("momentum", 0.9), intAttr("training_mode", 0)},
 		Infer: inferBatchNorm,
 		Alias: Aliases(Rule{Kind: Same, When: func(s *Sig) bool { return s.Int("training_mode") == 0 }}),
 	},
 	{
-		Name: "instance_normalization", ONNX: "InstanceNormalization", Doc: "x [N,C,...] normalised within each channel, times scale [C], plus bias [C]",
+		Name: "instance_normalization", ONNX: "InstanceNormalization", Doc: "normalises x [N,C,...] within each channel, multiplies by scale [C] and adds bias [C]",
 		MinArgs: 3, MaxArgs: 3, Attrs: []AttrDef{floatAttr("epsilon", 1e-5)}, Infer: inferInstanceNorm, Alias: Fresh(),
 	},
 	{
-		Name: "group_normalization", ONNX: "GroupNormalization", Doc: "x [N,C,...] normalised within each group of channels, times scale [C], plus bias [C]",
+		Name: "group_normalization", ONNX: "GroupNormalization", Doc: "normalises x [N,C,...] within each group of channels, multiplies by scale [C] and adds bias [C]",
 		MinArgs: 3, MaxArgs: 3,
 		Attrs: []AttrDef{needed("num_groups", Int), floatAttr("epsilon", 1e-5), intAttr("stash_type", 1)},
 		Infer: inferGroupNorm, Alias: Fresh(),

@@ -2,6 +2,7 @@ package op_test
 
 import (
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -9,6 +10,9 @@ import (
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
+
+// verb matches a line of documentation that begins with a verb in the indicative.
+var verb = regexp.MustCompile(`^[a-z]{2,}s,? `)
 
 // Every built-in operator says what it is and how it treats its operands.
 func TestBuiltinDeclarations(t *testing.T) {
@@ -19,6 +23,9 @@ func TestBuiltinDeclarations(t *testing.T) {
 	for _, d := range defs {
 		if d.Doc == "" || strings.HasSuffix(d.Doc, ".") || strings.Contains(d.Doc, "\n") {
 			t.Errorf("%s: got doc %q, want a line without a full stop", d.Name, d.Doc)
+		}
+		if !verb.MatchString(d.Doc) {
+			t.Errorf("%s: got doc %q, want what it does, beginning with a verb: \"returns ...\"", d.Name, d.Doc)
 		}
 		if !d.Alias.Declared() {
 			t.Errorf("%s: got no alias declaration, want one", d.Name)

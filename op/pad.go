@@ -4,7 +4,7 @@ import "github.com/tenure-go/tenure/shape"
 
 // padOps is the family of pad.
 var padOps = []*Def{{
-	Name: "pad", ONNX: "Pad", Doc: "x with elements added (or, below 0, taken away) at both ends of each axis",
+	Name: "pad", ONNX: "Pad", Doc: "adds elements at both ends of each axis of x; negative numbers remove elements",
 	MinArgs: 2, MaxArgs: 4, Attrs: []AttrDef{stringAttr("mode", "constant")}, Infer: inferPad,
 	Alias: Aliases(Rule{Kind: View, When: padsNothing}),
 }}

@@ -12,21 +12,21 @@ var poolAttrs = []AttrDef{
 
 var poolingOps = []*Def{
 	{
-		Name: "max_pool", ONNX: "MaxPool", Doc: "the largest element of each window, and optionally its index",
+		Name: "max_pool", ONNX: "MaxPool", Doc: "returns the maximum of each window, and optionally its index",
 		MinArgs: 1, MaxArgs: 1, MinResults: 1, MaxResults: 2,
 		Attrs: append([]AttrDef{intAttr("storage_order", 0)}, poolAttrs...), Infer: inferMaxPool, Alias: Fresh(),
 	},
 	{
-		Name: "average_pool", ONNX: "AveragePool", Doc: "the mean of each window",
+		Name: "average_pool", ONNX: "AveragePool", Doc: "computes the mean of each window",
 		MinArgs: 1, MaxArgs: 1,
 		Attrs: append([]AttrDef{intAttr("count_include_pad", 0)}, poolAttrs...), Infer: inferAveragePool, Alias: Fresh(),
 	},
 	{
-		Name: "global_max_pool", ONNX: "GlobalMaxPool", Doc: "the largest element of each channel",
+		Name: "global_max_pool", ONNX: "GlobalMaxPool", Doc: "returns the maximum of each channel of x [N,C,...], as [N,C,1,...]",
 		MinArgs: 1, MaxArgs: 1, Infer: inferGlobalPool, Alias: Fresh(),
 	},
 	{
-		Name: "global_average_pool", ONNX: "GlobalAveragePool", Doc: "the mean of each channel",
+		Name: "global_average_pool", ONNX: "GlobalAveragePool", Doc: "computes the mean of each channel of x [N,C,...], as [N,C,1,...]",
 		MinArgs: 1, MaxArgs: 1, Infer: inferGlobalPool, Alias: Fresh(),
 	},
 }

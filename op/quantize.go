@@ -16,37 +16,37 @@ var (
 // index of an axis, or one per block along an axis.
 var quantizeOps = []*Def{
 	{
-		Name: "quantize_linear", ONNX: "QuantizeLinear", Doc: "x / scale + zero, rounded to nearest even and saturated; operands x, scale, zero",
+		Name: "quantize_linear", ONNX: "QuantizeLinear", Doc: "quantises x: x / scale + zero, rounded to nearest even and saturated; operands x, scale, zero",
 		MinArgs: 2, MaxArgs: 3,
 		Attrs: []AttrDef{intAttr("axis", 1), intAttr("block_size", 0), {Name: "output_dtype", Kind: DTypeKind}, {Name: "precision", Kind: DTypeKind}, intAttr("saturate", 1)},
 		Infer: inferQuantize, Alias: Fresh(),
 	},
 	{
-		Name: "dequantize_linear", ONNX: "DequantizeLinear", Doc: "(x - zero) * scale; operands x, scale, zero",
+		Name: "dequantize_linear", ONNX: "DequantizeLinear", Doc: "dequantises x: (x - zero) * scale; operands x, scale, zero",
 		MinArgs: 2, MaxArgs: 3,
 		Attrs: []AttrDef{intAttr("axis", 1), intAttr("block_size", 0), {Name: "output_dtype", Kind: DTypeKind}},
 		Infer: inferDequantize, Alias: Fresh(),
 	},
 	{
-		Name: "dynamic_quantize_linear", ONNX: "DynamicQuantizeLinear", Doc: "x in u8 by a scale and a zero that fit its range; these, too",
+		Name: "dynamic_quantize_linear", ONNX: "DynamicQuantizeLinear", Doc: "quantises x to u8 by a scale and a zero point that fit its range, and returns both too",
 		MinArgs: 1, MaxArgs: 1, MinResults: 3, MaxResults: 3, Infer: inferDynamicQuantize, Alias: Fresh(),
 	},
 	{
-		Name: "matmul_integer", ONNX: "MatMulInteger", Doc: "the matrix product of (a - a zero) and (b - b zero) in i32; operands a, b, a zero, b zero",
+		Name: "matmul_integer", ONNX: "MatMulInteger", Doc: "computes the matrix product of a - a_zero and b - b_zero in i32; operands a, b, a_zero, b_zero",
 		MinArgs: 2, MaxArgs: 4, Infer: inferMatMulInteger, Alias: Fresh(),
 	},
 	{
 		Name: "qlinear_matmul", ONNX: "QLinearMatMul",
-		Doc:     "the matrix product of quantised a and b, quantised; operands a, b and the result's each with its scale and zero",
+		Doc:     "computes the quantised matrix product of quantised a and b; operands a, b and the result's parameters, each with its scale and zero",
 		MinArgs: 8, MaxArgs: 8, Infer: inferQLinearMatMul, Alias: Fresh(),
 	},
 	{
-		Name: "conv_integer", ONNX: "ConvInteger", Doc: "convolution of (x - x zero) and (w - w zero) in i32; operands x, w, x zero, w zero",
+		Name: "conv_integer", ONNX: "ConvInteger", Doc: "convolves x - x_zero with w - w_zero in i32; operands x, w, x_zero, w_zero",
 		MinArgs: 2, MaxArgs: 4, Attrs: convAttrs, Infer: inferConvInteger, Alias: Fresh(),
 	},
 	{
 		Name: "qlinear_conv", ONNX: "QLinearConv",
-		Doc:     "convolution of quantised x and w, quantised; operands x, w and the result's each with its scale and zero, and a bias in i32",
+		Doc:     "computes the quantised convolution of quantised x and w; operands x, w and the result's parameters, each with its scale and zero, and a bias in i32",
 		MinArgs: 8, MaxArgs: 9, Attrs: convAttrs, Infer: inferQLinearConv, Alias: Fresh(),
 	},
 }

@@ -12,9 +12,9 @@ import (
 // [batch, length, input] with layout 1. Operands: x, w, r, bias, lengths,
 // initial h; results: h at each step, the last h.
 var recurrentOps = []*Def{
-	recurrentDef("rnn", "RNN", "h = f(w x + r h + bias) over a sequence: all h and the last one", 1, 6, 2),
-	recurrentDef("gru", "GRU", "a gated recurrent unit over a sequence: all h and the last one", 3, 6, 2, intAttr("linear_before_reset", 0)),
-	recurrentDef("lstm", "LSTM", "a long short-term memory over a sequence; operands also initial c and peepholes: all h, the last h and c", 4, 8, 3,
+	recurrentDef("rnn", "RNN", "runs h = f(w x + r h + bias) over a sequence; returns every h and the last one", 1, 6, 2),
+	recurrentDef("gru", "GRU", "runs a gated recurrent unit over a sequence; returns every h and the last one", 3, 6, 2, intAttr("linear_before_reset", 0)),
+	recurrentDef("lstm", "LSTM", "runs a long short-term memory over a sequence; returns every h, the last h and the last c; operands also initial c and peepholes", 4, 8, 3,
 		intAttr("input_forget", 0)),
 }
 

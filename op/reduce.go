@@ -8,23 +8,23 @@ import (
 )
 
 var reduceOps = []*Def{
-	reduceDef("reduce_sum", "ReduceSum", "the sum", wide),
-	reduceDef("reduce_mean", "ReduceMean", "the mean", wide),
-	reduceDef("reduce_prod", "ReduceProd", "the product", wide),
-	reduceDef("reduce_max", "ReduceMax", "the largest element", wide|boolean|setOf(dtype.I8, dtype.U8)),
-	reduceDef("reduce_min", "ReduceMin", "the smallest element", wide|boolean|setOf(dtype.I8, dtype.U8)),
-	reduceDef("reduce_l1", "ReduceL1", "the sum of the absolute values", wide),
-	reduceDef("reduce_l2", "ReduceL2", "the square root of the sum of the squares", wide),
-	reduceDef("reduce_sum_square", "ReduceSumSquare", "the sum of the squares", wide),
-	reduceDef("reduce_log_sum", "ReduceLogSum", "the logarithm of the sum", wide),
-	reduceDef("reduce_log_sum_exp", "ReduceLogSumExp", "the logarithm of the sum of exp(x)", wide),
-	argDef("arg_max", "ArgMax", "the index of the largest element along an axis, as i64"),
-	argDef("arg_min", "ArgMin", "the index of the smallest element along an axis, as i64"),
+	reduceDef("reduce_sum", "ReduceSum", "computes the sum", wide),
+	reduceDef("reduce_mean", "ReduceMean", "computes the mean", wide),
+	reduceDef("reduce_prod", "ReduceProd", "computes the product", wide),
+	reduceDef("reduce_max", "ReduceMax", "returns the maximum", wide|boolean|setOf(dtype.I8, dtype.U8)),
+	reduceDef("reduce_min", "ReduceMin", "returns the minimum", wide|boolean|setOf(dtype.I8, dtype.U8)),
+	reduceDef("reduce_l1", "ReduceL1", "computes the sum of absolute values", wide),
+	reduceDef("reduce_l2", "ReduceL2", "computes the square root of the sum of squares", wide),
+	reduceDef("reduce_sum_square", "ReduceSumSquare", "computes the sum of squares", wide),
+	reduceDef("reduce_log_sum", "ReduceLogSum", "computes the logarithm of the sum", wide),
+	reduceDef("reduce_log_sum_exp", "ReduceLogSumExp", "computes the logarithm of the sum of exp(x)", wide),
+	argDef("arg_max", "ArgMax", "returns the index of the maximum along an axis, as i64"),
+	argDef("arg_min", "ArgMin", "returns the index of the minimum along an axis, as i64"),
 }
 
 func reduceDef(name, onnx, doc string, types dtypes) *Def {
 	return &Def{
-		Name: name, ONNX: onnx, Doc: doc + " along the given axes, or along all", MinArgs: 1, MaxArgs: 2,
+		Name: name, ONNX: onnx, Doc: doc + " along the given axes of x, or along all", MinArgs: 1, MaxArgs: 2,
 		Attrs: []AttrDef{intAttr("keepdims", 1), intAttr("noop_with_empty_axes", 0)}, Alias: Fresh(),
 		Infer: func(s *Sig) error {
 			if err := s.want(0, types); err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 var resizeOps = []*Def{{
-	Name: "resize", ONNX: "Resize", Doc: "x sampled at another size, which scales or sizes give; operands x, roi, scales, sizes",
+	Name: "resize", ONNX: "Resize", Doc: "resamples x to another size, given as scales or as sizes; operands x, roi, scales, sizes",
 	MinArgs: 1, MaxArgs: 4,
 	Attrs: []AttrDef{
 		intAttr("antialias", 0), intsAttr("axes"), stringAttr("coordinate_transformation_mode", "half_pixel"),

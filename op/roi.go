@@ -6,7 +6,7 @@ import "github.com/tenure-go/tenure/shape"
 var roiOps = []*Def{
 	{
 		Name: "roi_align", ONNX: "RoiAlign",
-		Doc:     "samples of regions of x [N,C,H,W], averaged in the bins of a grid; operands x, corners [regions,4], and the image of each",
+		Doc:     "averages samples of regions of x [N,C,H,W] in the bins of a grid; operands x, corners [regions,4], image index of each region",
 		MinArgs: 3, MaxArgs: 3,
 		Attrs: []AttrDef{
 			stringAttr("coordinate_transformation_mode", "half_pixel"), stringAttr("mode", "avg"), intAttr("output_height", 1), intAttr("output_width", 1),
@@ -16,13 +16,13 @@ var roiOps = []*Def{
 	},
 	{
 		Name: "max_roi_pool", ONNX: "MaxRoiPool",
-		Doc:     "the largest elements of regions of x [N,C,H,W] in the bins of a grid; operands x, and image and corners of each region [regions,5]",
+		Doc:     "returns the maxima of regions of x [N,C,H,W] in the bins of a grid; operands x, image index and corners of each region [regions,5]",
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{needed("pooled_shape", Ints), floatAttr("spatial_scale", 1)},
 		Infer: inferMaxRoiPool, Alias: Fresh(),
 	},
 	{
 		Name: "deform_conv", ONNX: "DeformConv",
-		Doc:     "convolution of x [N,C,...] whose taps are moved by offsets per place; operands x, weights, offsets, bias, and a factor per tap and place",
+		Doc:     "convolves x [N,C,...] with kernel taps moved by offsets per position; operands x, weights, offsets, bias, and a factor per tap and position",
 		MinArgs: 3, MaxArgs: 5,
 		Attrs: []AttrDef{intsAttr("dilations"), intAttr("group", 1), intsAttr("kernel_shape"), intAttr("offset_group", 1), intsAttr("pads"), intsAttr("strides")},
 		Infer: inferDeformConv, Alias: Fresh(),

@@ -9,21 +9,21 @@ import (
 var selectionOps = []*Def{
 	{
 		Name: "nll_loss", ONNX: "NegativeLogLikelihoodLoss",
-		Doc:     "the negated x [N,C,...] at the class that each target [N,...] names, times the class's weight; summed or averaged by weight",
+		Doc:     "returns -x [N,C,...] at the class that each target [N,...] names, times the class's weight; summed, or averaged by weight",
 		MinArgs: 2, MaxArgs: 3, Attrs: []AttrDef{{Name: "ignore_index", Kind: Int}, stringAttr("reduction", "mean")},
 		Infer: inferNLLLoss, Alias: Fresh(),
 	},
 	{
-		Name: "top_k", ONNX: "TopK", Doc: "the k largest or smallest elements along an axis, in order, and their indices as i64",
+		Name: "top_k", ONNX: "TopK", Doc: "returns the k largest or smallest elements along an axis, in order, and their indices as i64",
 		MinArgs: 2, MaxArgs: 2, MinResults: 2, MaxResults: 2,
 		Attrs: []AttrDef{intAttr("axis", -1), intAttr("largest", 1), intAttr("sorted", 1)}, Infer: inferTopK, Alias: Fresh(),
 	},
 	{
-		Name: "bit_cast", ONNX: "BitCast", Doc: "the bytes of x as elements of another type of the same size",
+		Name: "bit_cast", ONNX: "BitCast", Doc: "reinterprets the bytes of x as elements of another type of the same size",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{needed("to", DTypeKind)}, Infer: inferBitCast, Alias: ViewOf(0),
 	},
 	{
-		Name: "hardmax", ONNX: "Hardmax", Doc: "1 at the first largest element along an axis, else 0",
+		Name: "hardmax", ONNX: "Hardmax", Doc: "returns 1 at the first maximum along an axis and 0 elsewhere",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intAttr("axis", -1)}, Infer: inferSoftmax, Alias: Fresh(),
 	},
 }

@@ -9,29 +9,29 @@ import (
 
 // shapeOps change or ask the shape and leave the elements where they are.
 var shapeOps = []*Def{
-	{Name: "identity", ONNX: "Identity", Doc: "x itself", MinArgs: 1, MaxArgs: 1, Infer: inferIdentity, Alias: ViewOf(0)},
-	{Name: "copy", Doc: "the elements of x in bytes of their own", MinArgs: 1, MaxArgs: 1, Infer: inferIdentity, Alias: Fresh()},
+	{Name: "identity", ONNX: "Identity", Doc: "returns x", MinArgs: 1, MaxArgs: 1, Infer: inferIdentity, Alias: ViewOf(0)},
+	{Name: "copy", Doc: "copies the elements of x", MinArgs: 1, MaxArgs: 1, Infer: inferIdentity, Alias: Fresh()},
 	{
-		Name: "reshape", ONNX: "Reshape", Doc: "x in the shape that an operand gives; -1 is what remains, 0 the size that x has there",
+		Name: "reshape", ONNX: "Reshape", Doc: "reshapes x to the shape that an operand holds; -1 stands for what remains, 0 for the size of x at that position",
 		MinArgs: 2, MaxArgs: 2, Attrs: []AttrDef{intAttr("allowzero", 0)}, Infer: inferReshape, Alias: ViewOf(0),
 	},
 	{
-		Name: "squeeze", ONNX: "Squeeze", Doc: "x without the given axes of size 1, or without all such axes",
+		Name: "squeeze", ONNX: "Squeeze", Doc: "removes the given axes of size 1 from x, or all such axes",
 		MinArgs: 1, MaxArgs: 2, Infer: inferSqueeze, Alias: ViewOf(0),
 	},
 	{
-		Name: "unsqueeze", ONNX: "Unsqueeze", Doc: "x with axes of size 1 inserted, at their places in the result",
+		Name: "unsqueeze", ONNX: "Unsqueeze", Doc: "inserts axes of size 1 into x; axes are positions in the result",
 		MinArgs: 2, MaxArgs: 2, Infer: inferUnsqueeze, Alias: ViewOf(0),
 	},
 	{
-		Name: "flatten", ONNX: "Flatten", Doc: "x as a matrix: the axes before the given one, and the others",
+		Name: "flatten", ONNX: "Flatten", Doc: "reshapes x to a matrix: rows are the axes before the given one, columns the others",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intAttr("axis", 1)}, Infer: inferFlatten, Alias: ViewOf(0),
 	},
 	{
-		Name: "shape", ONNX: "Shape", Doc: "the shape of x as i64, from start to end",
+		Name: "shape", ONNX: "Shape", Doc: "returns the shape of x as i64, from axis start to end",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{intAttr("start", 0), {Name: "end", Kind: Int}}, Infer: inferShape, Alias: Fresh(),
 	},
-	{Name: "size", ONNX: "Size", Doc: "the number of elements of x as i64", MinArgs: 1, MaxArgs: 1, Infer: inferSize, Alias: Fresh()},
+	{Name: "size", ONNX: "Size", Doc: "returns the number of elements of x as i64", MinArgs: 1, MaxArgs: 1, Infer: inferSize, Alias: Fresh()},
 }
 
 func inferIdentity(s *Sig) error {

@@ -10,17 +10,17 @@ import (
 var signalOps = []*Def{
 	{
 		Name: "dft", ONNX: "DFT",
-		Doc:     "the discrete Fourier transform of x [...,1 or 2] along an axis; operands x, length, axis",
+		Doc:     "computes the discrete Fourier transform of x [...,1 or 2] along an axis; operands x, length, axis",
 		MinArgs: 1, MaxArgs: 3, Attrs: []AttrDef{intAttr("inverse", 0), intAttr("onesided", 0)}, Infer: inferDFT, Alias: Fresh(),
 	},
 	{
 		Name: "stft", ONNX: "STFT",
-		Doc:     "the discrete Fourier transforms of frames of a signal [N,length,1 or 2]; operands signal, step, window, frame length",
+		Doc:     "computes the discrete Fourier transforms of frames of a signal [N,length,1 or 2]; operands signal, step, window, frame length",
 		MinArgs: 2, MaxArgs: 4, Attrs: []AttrDef{intAttr("onesided", 1)}, Infer: inferSTFT, Alias: Fresh(),
 	},
 	{
 		Name: "mel_weight_matrix", ONNX: "MelWeightMatrix",
-		Doc:     "weights that take the frequencies of a transform to bins of the mel scale; operands bins, length, sample rate, lower and upper frequency",
+		Doc:     "returns the matrix that maps the frequencies of a transform to bins of the mel scale; operands bins, length, sample rate in Hz, lower and upper frequency in Hz",
 		MinArgs: 5, MaxArgs: 5, Attrs: []AttrDef{{Name: "output_datatype", Kind: DTypeKind, Default: dtype.F32}},
 		Infer: inferMel, Alias: Fresh(),
 	},

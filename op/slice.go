@@ -4,7 +4,7 @@ import "github.com/tenure-go/tenure/shape"
 
 // sliceOps is the family of slice.
 var sliceOps = []*Def{{
-	Name: "slice", ONNX: "Slice", Doc: "x from starts to ends by steps along axes; ends are exclusive, negative numbers count from the end",
+	Name: "slice", ONNX: "Slice", Doc: "slices x from starts to ends by steps along axes; ends are exclusive, negative numbers count from the end",
 	MinArgs: 3, MaxArgs: 5, Infer: inferSlice,
 	Alias: Aliases(Rule{Kind: View, Offset: sliceOffset}),
 }}

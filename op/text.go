@@ -15,32 +15,32 @@ import (
 var textOps = []*Def{
 	{
 		Name: "string_normalizer", ONNX: "StringNormalizer",
-		Doc:     "the strings of x, [n] or [1,n], that are no stopwords, in lower or upper case; one empty string if there are none",
+		Doc:     "removes the stopwords from the strings of x, [n] or [1,n], and converts the others to lower or upper case; returns one empty string if none is left",
 		MinArgs: 1, MaxArgs: 1,
 		Attrs: []AttrDef{stringAttr("case_change_action", "NONE"), intAttr("is_case_sensitive", 0), stringAttr("locale", ""), {Name: "stopwords", Kind: Strings}},
 		Infer: inferStringNormalizer, Bound: boundStringNormalizer, Alias: Fresh(),
 	},
 	{
-		Name: "string_concat", ONNX: "StringConcat", Doc: "each string of a with one of b behind it, with broadcasting",
+		Name: "string_concat", ONNX: "StringConcat", Doc: "appends each string of b to that of a, with broadcasting",
 		MinArgs: 2, MaxArgs: 2, Infer: inferStringConcat, Alias: Fresh(),
 	},
 	{
-		Name: "string_equal", Doc: "whether a string of a is one of b, with broadcasting",
+		Name: "string_equal", Doc: "reports for each pair of strings whether a == b, with broadcasting",
 		MinArgs: 2, MaxArgs: 2, Infer: inferStringEqual, Alias: Fresh(),
 	},
 	{
 		Name: "string_split", ONNX: "StringSplit",
-		Doc:     "the parts of each string of x between delimiters or, without one, white space: rows filled up with empty strings, and how many parts each has",
+		Doc:     "splits each string of x at a delimiter or, without one, at white space; returns rows of parts, padded with empty strings, and the number of parts of each",
 		MinArgs: 1, MaxArgs: 1, MinResults: 1, MaxResults: 2,
 		Attrs: []AttrDef{stringAttr("delimiter", ""), {Name: "maxsplit", Kind: Int}},
 		Infer: inferStringSplit, Bound: boundStringSplit, Alias: Fresh(),
 	},
 	{
-		Name: "string_index", Doc: "the place of each string of x in a list of different ones; how long the list is for a string that is not in it",
+		Name: "string_index", Doc: "returns the index of each string of x in a list of distinct strings; the length of the list for a string that is not in it",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{needed("keys", Strings)}, Infer: inferStringIndex, Alias: Fresh(),
 	},
 	{
-		Name: "regex_full_match", ONNX: "RegexFullMatch", Doc: "whether the whole of each string of x is what a pattern of RE2 describes",
+		Name: "regex_full_match", ONNX: "RegexFullMatch", Doc: "reports for each string of x whether a pattern of RE2 matches all of it",
 		MinArgs: 1, MaxArgs: 1, Attrs: []AttrDef{needed("pattern", String)}, Infer: inferRegexFullMatch, Alias: Fresh(),
 	},
 }

@@ -8,13 +8,13 @@ import (
 var unpoolOps = []*Def{
 	{
 		Name: "max_unpool", ONNX: "MaxUnpool",
-		Doc:     "zeros with the elements of x [N,C,...] at the places that the indices of a max_pool name; an operand may give a larger shape",
+		Doc:     "writes the elements of x [N,C,...] to the positions that the indices of a max_pool name, and zeros elsewhere; an operand may hold a larger shape",
 		MinArgs: 2, MaxArgs: 3, Attrs: []AttrDef{needed("kernel_shape", Ints), intsAttr("pads"), intsAttr("strides")},
 		Infer: inferMaxUnpool, Alias: Fresh(),
 	},
 	{
 		Name: "col2im", ONNX: "Col2Im",
-		Doc:     "the sum of the blocks [N,C*block,count] at their places in images of a given shape; operands x, image shape, block shape",
+		Doc:     "sums the blocks [N,C*block,count] at their positions in images of a given shape; operands x, image shape, block shape",
 		MinArgs: 3, MaxArgs: 3, Attrs: []AttrDef{intsAttr("dilations"), intsAttr("pads"), intsAttr("strides")},
 		Infer: inferCol2Im, Alias: Fresh(),
 	},
