@@ -94,22 +94,23 @@ func packageOf(dir string) string {
 	return dir
 }
 
-// lattice is the import rule of ARCHITECTURE.md.
+// lattice is an import rule of ARCHITECTURE.md.
 type lattice struct {
 	below map[string][]string // what a package may import directly by rule
 	never [][2]string
 }
 
-func readLattice(t *testing.T) *lattice {
+// readLattice reads the block of ARCHITECTURE.md that is fenced by ```fence.
+func readLattice(t *testing.T, fence string) *lattice {
 	t.Helper()
 	text, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, block, found := strings.Cut(string(text), "```imports\n")
+	_, block, found := strings.Cut(string(text), "```"+fence+"\n")
 	block, _, closed := strings.Cut(block, "```")
 	if !found || !closed {
-		t.Fatal("ARCHITECTURE.md has no block ```imports")
+		t.Fatalf("ARCHITECTURE.md has no block ```%s", fence)
 	}
 	l := &lattice{below: map[string][]string{}}
 	lines := bufio.NewScanner(strings.NewReader(block))
@@ -184,7 +185,7 @@ func free(pkg string) bool {
 }
 
 func TestImportRule(t *testing.T) {
-	l := readLattice(t)
+	l := readLattice(t, "imports")
 	for pkg := range l.below {
 		if l.reach(pkg)[pkg] {
 			t.Errorf("the rule lets %s import itself", pkg)
@@ -233,7 +234,7 @@ func (l *lattice) fault(s source) string {
 
 // TestImportRuleRejects breaks the rule in each way once.
 func TestImportRuleRejects(t *testing.T) {
-	l := readLattice(t)
+	l := readLattice(t, "imports")
 	file := &ast.File{Name: ast.NewIdent("x")}
 	for _, s := range []source{
 		{pkg: "plan", imports: []string{"ir"}, file: file},

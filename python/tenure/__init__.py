@@ -1,8 +1,8 @@
 """Tensors across processes on one machine, as numpy arrays, without copies.
 
-A process that owns tensors builds them in shared memory (`Owner.empty`) and offers them to others (`Peer.offer`); who receives one
-(`Peer.receive`) reads it where it lies. The bytes are reused when everybody has let go of them, by dropping the last array or by dying, and
-never before. There is no daemon and no named memory; the protocol is that of package share of the Go module github.com/tenure-go/tenure.
+A process that owns tensors builds them in shared memory (`Owner.empty`) and offers them to others (`Peer.offer`). A process that receives
+one (`Peer.receive`) reads it in place. The bytes are reused once all its holders have dropped their last array or have died, and never
+before. There is no daemon and no named memory; the protocol is that of package share of the Go module github.com/tenure-go/tenure.
 
     import tenure
 
@@ -18,6 +18,7 @@ never before. There is no daemon and no named memory; the protocol is that of pa
         print(received.label, received.array.mean())
 """
 
+from .connections import attach, connect, parent
 from .dtypes import DType
 from .errors import (
     ClosedError,
@@ -35,10 +36,12 @@ from .errors import (
     UnknownError,
     UnsupportedError,
 )
-from .names import Listener, attach, directory
+from .greeting import pair
+from .listener import Listener
+from .names import directory
 from .owner import Owner
-from .peer import Peer, Ticket, connect, pair, parent
-from .received import Received
+from .peer import Peer
+from .received import Received, Ticket
 
 __version__ = "0.1.0"
 

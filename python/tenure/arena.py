@@ -22,16 +22,16 @@ def _up(n: int, step: int) -> int:
 
 
 class Block:
-    """Bytes of one tensor. `refs` counts the leases and tickets on it, `held` says whether the owner still has it, and `hold` leads to the
-    array that it has."""
+    """Bytes of one tensor. `capacity` is `bytes` rounded up to what the arena hands out. `refs` counts the leases and tickets on it, `held`
+    says whether the owner still has it, and `hold` refers to the array that the owner has."""
 
-    __slots__ = ("arena", "bytes", "generation", "held", "hold", "offset", "refs", "room", "state")
+    __slots__ = ("arena", "bytes", "generation", "held", "hold", "offset", "refs", "capacity", "state")
 
-    def __init__(self, arena: "Arena", offset: int, size: int, room: int, generation: int) -> None:
+    def __init__(self, arena: "Arena", offset: int, size: int, capacity: int, generation: int) -> None:
         self.arena = arena
         self.offset = offset
         self.bytes = size
-        self.room = room
+        self.capacity = capacity
         self.generation = generation
         self.refs = 0
         self.held = True
@@ -63,20 +63,20 @@ class Arena:
         crash.at(1)
 
     def alloc(self, size: int) -> Optional[Block]:
-        """A block of size bytes, or None where there is no room for it. A large one begins on a page of its own."""
+        """A block of size bytes, or None where no free bytes are left for it. A large one begins on a page of its own."""
         step = memfd.PAGE if size >= _LARGE else wire.ALIGN
-        room = _up(max(size, 1), step)
+        capacity = _up(max(size, 1), step)
         for i, (start, length) in enumerate(self._free):
             at = _up(start, step)
-            if at + room > start + length:
+            if at + capacity > start + length:
                 continue
-            pieces = [(start, at - start), (at + room, start + length - at - room)]
+            pieces = [(start, at - start), (at + capacity, start + length - at - capacity)]
             self._free[i : i + 1] = [p for p in pieces if p[1]]
             self._generation += 1
-            block = Block(self, at, size, room, self._generation & 0xFFFFFFFF)
+            block = Block(self, at, size, capacity, self._generation & 0xFFFFFFFF)
             self.blocks[at] = block
             bisect.insort(self._starts, at)
-            self.used += room
+            self.used += capacity
             crash.at(3)
             return block
         return None
@@ -88,12 +88,12 @@ class Arena:
         return block if block is not None and address - self.address < block.offset + block.bytes else None
 
     def free(self, block: Block) -> None:
-        """Gives a block's room back."""
+        """Makes the bytes of a block free."""
         block.state = FREE
         del self.blocks[block.offset]
         del self._starts[bisect.bisect_left(self._starts, block.offset)]
-        self.used -= block.room
-        start, length = block.offset, block.room
+        self.used -= block.capacity
+        start, length = block.offset, block.capacity
         i = bisect.bisect(self._free, (start, 0))
         if i < len(self._free) and self._free[i][0] == start + length:
             length += self._free.pop(i)[1]

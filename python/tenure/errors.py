@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Mapping
-
-if TYPE_CHECKING:
-    from .peer import Peer
+from typing import Any, Mapping
 
 
 class Error(Exception):
     """The base of all errors of this package."""
 
-    failed: "Mapping[Peer, Error]" = MappingProxyType({})
-    """After an offer to several peers: those that did not get it, and why."""
+    failed: "Mapping[Any, Error]" = MappingProxyType({})
+    """After an offer to several peers: the error of each Peer that did not get it."""
 
 
 class ClosedError(Error):
@@ -33,11 +30,11 @@ class ProtocolError(Error):
 
 
 class Timeout(Error, TimeoutError):
-    """What was waited for did not come in time."""
+    """A time limit passed."""
 
 
 class CreditError(Error):
-    """The other end is not willing to hold more at once."""
+    """The other end holds as much as it said it would hold at once."""
 
 
 class LimitError(Error, MemoryError):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import errno
 import mmap
 import sys
+import weakref
 from collections import deque
-from typing import TYPE_CHECKING, Callable, Deque, Dict, List, Optional, Sequence, Tuple
+from typing import Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 from . import crash, memfd, wire
 from .errors import ProtocolError
-from .received import Lease, Received, bytes_of
-
-if TYPE_CHECKING:
-    from .peer import Peer
+from .link import Link
+from .received import Array, Received, bytes_of
 
 _PENDING = 1024
 _PENDING_BYTES = 32 << 20
@@ -67,11 +66,29 @@ class Map:
             self.private = self.private_view = None
 
 
+class Lease(weakref.ref[Array]):
+    """Watches the array that every view of a received tensor leads to, and says when the last of them is gone.
+
+    That array is made from a memoryview. Were it a slice of a larger array, numpy would let views refer to the larger one directly,
+    and the lease would be returned while they live.
+    """
+
+    __slots__ = ("bytes", "map", "pages", "serial")
+
+    serial: int
+    bytes: int
+    map: Map
+    pages: Optional[Tuple[int, int]]
+    """Of the private map, where the tensor is writable."""
+
+
 class Intake:
     """Used by whoever reads the connection, but for what finalisers call, which takes no lock."""
 
-    def __init__(self, peer: "Peer", max_leases: int, max_bytes: int) -> None:
+    def __init__(self, peer: Link, max_leases: int, max_bytes: int, private: bool) -> None:
         self._peer = peer
+        self._private = private
+        """Received tensors are written in private pages."""
         self._max_leases = max_leases
         self._max_bytes = max_bytes
         self._maps: Dict[int, Map] = {}
@@ -81,7 +98,7 @@ class Intake:
         self.held: Dict[int, Lease] = {}
         self.returning: Dict[int, None] = {}
         """Serials whose finaliser is about to use the socket."""
-        self._late: Deque[int] = deque()
+        self._unsent: Deque[int] = deque()
         """Serials whose RELEASE the socket did not take."""
         self.inbox: Deque[Received] = deque()
         self._inline_bytes = 0
@@ -114,7 +131,7 @@ class Intake:
         if fault:
             return 0, fault
         try:
-            self._maps[arena.id] = Map(arena, fds[0], self._peer.writable == "cow")
+            self._maps[arena.id] = Map(arena, fds[0], self._private)
         except OSError as e:
             return e.errno or 0, str(e)
         return 0, ""
@@ -192,9 +209,9 @@ class Intake:
             if lease.pages is not None:
                 lease.map.give_back(lease.pages)
             crash.at(28)
-            if self._late or not peer._send_release(serial):
-                self._late.append(serial)
-                if len(self._late) == 1:  # those behind it go with it
+            if self._unsent or not peer._send_release(serial):
+                self._unsent.append(serial)
+                if len(self._unsent) == 1:  # those behind it go with it
                     peer._nudge()
             crash.at(29)
         finally:
@@ -203,12 +220,12 @@ class Intake:
             peer._nudge()
 
     def tidy(self) -> None:
-        """Late releases, then maps of arenas that are over. Only the service calls it."""
-        late = self._late
-        while late and not self._peer._out:  # what waits here goes in few messages, as soon as the other end reads again
-            serials = [late.popleft() for _ in range(min(len(late), wire.MAX_RELEASES))]
+        """Sends the releases that the socket did not take, then unmaps the arenas that have ended. Only the service calls it."""
+        unsent = self._unsent
+        while unsent and not self._peer._out:  # what waits here goes in few messages, as soon as the other end reads again
+            serials = [unsent.popleft() for _ in range(min(len(unsent), wire.MAX_RELEASES))]
             self._peer._send(wire.release(serials))
-        if late:  # an arena's end comes behind its leases'
+        if unsent:  # an arena's end comes behind its leases'
             return
         for m in self._retired[:]:
             if any(lease.map is m for lease in list(self.held.values())) or self.returning:
@@ -220,7 +237,7 @@ class Intake:
 
     def idle(self) -> bool:
         """Whether nothing is held, and no finaliser is about to use the socket."""
-        return not self.held and not self.returning and not self._late
+        return not self.held and not self.returning and not self._unsent
 
     def end(self) -> None:
         """After the connection: maps go with the last arrays over them."""
@@ -231,5 +248,5 @@ class Intake:
         """In a forked child: the leases are the parent's."""
         self.held.clear()
         self.returning.clear()
-        self._late.clear()
+        self._unsent.clear()
         self.inbox.clear()

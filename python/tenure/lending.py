@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import crash, table, wire
 from .arena import Arena
 from .errors import CreditError, Error, ProtocolError, Timeout
-from .link import left
-from .table import Item, Row
-
-if TYPE_CHECKING:
-    from .owner import Owner
-    from .peer import Peer
-
-
-class Inline(NamedTuple):
-    """A small tensor whose bytes travel inside its message."""
-
-    form: bytes
-    label: bytes
-    data: bytes
-
-
-class Prepared(NamedTuple):
-    """An array that is ready to be offered, and what keeps its bytes meanwhile."""
-
-    what: Union[Item, Inline]
-    keep: Any
+from .link import Link, left
+from .table import Inline, Item, Prepared, Row, Table
 
 
 def inline(item: Item) -> Optional[Inline]:
@@ -54,11 +35,10 @@ def inline(item: Item) -> Optional[Inline]:
 class Lending:
     """One per connection. Messages are taken by whoever reads; `offer` is called by the program."""
 
-    def __init__(self, peer: "Peer", owner: "Owner", row: Row) -> None:
+    def __init__(self, peer: Link, books: Table, row: Row) -> None:
         self._peer = peer
-        self._owner = owner
         self.row = row
-        self._table = owner._table
+        self._table = books
         self._refused: Dict[int, str] = {}
         """Why the other end did not map an arena, until it is tried again."""
         self._pending: Dict[int, List[Tuple[int, int, Union[str, bytes]]]] = {}
@@ -208,13 +188,13 @@ class Lending:
     def _find(self, kind: int, key: Union[str, bytes]) -> Union[Item, Inline, None]:
         if kind == wire.CLAIM:
             return self._table.ticketed(_as_ticket(key))
-        published = self._owner._names.get(str(key))
+        published = self._table.names.get(str(key))
         return None if published is None else published.what
 
     def drop(self, request: int, name: str) -> None:
-        if not self._owner.allow_drop:
+        if not self._table.allow_drop:
             self._no(request, wire.NO_PERMISSION, "this owner lets nobody withdraw its names")
-        elif not self._owner.withdraw(name):
+        elif not self._table.withdraw(name):
             self._no(request, wire.NO_NAME, f"no tensor is published as {name!r}")
         else:
             self._peer._send(wire.with_bytes(wire.TEXT, request, b""))
@@ -240,7 +220,7 @@ class Lending:
             self._pending.clear()
 
 
-class _Gift:
+class _Delivery:
     """A tensor on its way to one peer."""
 
     def __init__(self, lending: Lending, what: Union[Item, Inline]) -> None:
@@ -250,7 +230,7 @@ class _Gift:
         """The peer was asked to map the arena."""
 
     def step(self) -> bool:
-        """Offers, or does what has to come before it. False: it must be waited for."""
+        """Offers, or does what has to come before it. Returns False if the caller must wait."""
         l, what = self.lending, self._what
         if isinstance(what, Item):
             size, a = what.block.bytes, what.block.arena
@@ -268,19 +248,19 @@ class _Gift:
                 self._what = small
         return l._try(self._what)
 
-    def lack(self) -> str:
-        """What is waited for."""
+    def obstacle(self) -> str:
+        """Why it could not be offered yet."""
         row = self.lending.row
         if isinstance(self._what, Item) and not self._what.block.arena.peers.get(row.number):
             return "the other end has not mapped the arena yet"
-        return f"the other end holds {len(row.leases)} leases of {row.bytes} bytes, or does not read, want room for one more"
+        return f"the other end holds {len(row.leases)} leases of {row.bytes} bytes, or does not read, want one lease less"
 
 
 def to_all(lendings: Sequence[Lending], prepared: Prepared, wait: bool, timeout: Optional[float]) -> List[Tuple[Lending, Error]]:
     """Offers a tensor on several connections of one owner, on each as soon as that is possible: none waits for another. Returns those that
     did not get it, and why."""
     deadline = None if timeout is None else time.monotonic() + timeout
-    gifts = [_Gift(l, prepared.what) for l in lendings]
+    deliveries = [_Delivery(l, prepared.what) for l in lendings]
     failed: List[Tuple[Lending, Error]] = []
     books = lendings[0]._table
     polled = False
@@ -288,26 +268,26 @@ def to_all(lendings: Sequence[Lending], prepared: Prepared, wait: bool, timeout:
         with books.lock:
             version = books.version
         waiting = []
-        for gift in gifts:
+        for delivery in deliveries:
             try:
-                if not gift.step():
-                    waiting.append(gift)
+                if not delivery.step():
+                    waiting.append(delivery)
             except Error as e:
-                failed.append((gift.lending, e.with_traceback(None)))
-        gifts = waiting
-        if not gifts:
+                failed.append((delivery.lending, e.with_traceback(None)))
+        deliveries = waiting
+        if not deliveries:
             return failed
         if not polled:  # an answer, or what was let go of, may have arrived
             polled = True
-            for gift in gifts:
-                gift.lending._peer._poll()
+            for delivery in deliveries:
+                delivery.lending._peer._poll()
             continue
         if not wait:
-            return failed + [(gift.lending, CreditError(f"offer: {gift.lack()}")) for gift in gifts]
-        for gift in gifts:
-            gift.lending._peer._arm()
+            return failed + [(delivery.lending, CreditError(f"offer: {delivery.obstacle()}")) for delivery in deliveries]
+        for delivery in deliveries:
+            delivery.lending._peer._arm()
         if not books.await_change(version, left(deadline)):
-            return failed + [(gift.lending, Timeout(f"offer: {gift.lack()}, and nothing changed in time")) for gift in gifts]
+            return failed + [(delivery.lending, Timeout(f"offer: {delivery.obstacle()}, and nothing changed in time")) for delivery in deliveries]
 
 
 def _as_ticket(key: Union[str, bytes]) -> bytes:

@@ -27,7 +27,7 @@ _NOW = int(getattr(socket, "MSG_DONTWAIT", 0))
 _SEND = _NOW | int(getattr(socket, "MSG_NOSIGNAL", 0))
 _CLOEXEC = int(getattr(socket, "MSG_CMSG_CLOEXEC", 0))
 _TRUNCATED = int(getattr(socket, "MSG_TRUNC", 0))
-_LACKING = int(getattr(socket, "MSG_CTRUNC", 0))
+_CONTROL_TRUNCATED = int(getattr(socket, "MSG_CTRUNC", 0))
 _ANCILLARY = socket.CMSG_SPACE(4) if hasattr(socket, "CMSG_SPACE") else 0
 _MUCH = 1024
 """As many packets may wait to be written before their reader gets no more answers."""
@@ -58,6 +58,8 @@ class Link:
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(True)  # calls that must not wait say so
+        self.pid, _ = pidof(sock)
+        self.command = command(self.pid)
         self._sock = sock
         self._fd = sock.fileno()
         self._lock = threading.Lock()
@@ -78,6 +80,8 @@ class Link:
         self._out: Deque[Tuple[bytes, int]] = deque()
         self._failure: Optional[Tuple[Type[Error], str]] = None
         """Why nothing more will be read."""
+        self._over = False
+        """This program has closed it."""
         self._said_end = self._heard_end = False
         self._gone = False
         """The other end's end of file has come: it holds nothing of ours and takes nothing more."""
@@ -89,6 +93,10 @@ class Link:
         self._service: Optional[service.Service] = None
 
     # --- what a Peer adds ---
+
+    def close(self) -> None:
+        """Says that nothing more will be offered or taken."""
+        raise NotImplementedError
 
     def _take(self, head: wire.Header, packet: memoryview, size: int, fds: Sequence[int], truncated: bool) -> None:
         """Acts on one packet."""
@@ -103,7 +111,7 @@ class Link:
         raise NotImplementedError
 
     def _tidy(self) -> None:
-        """Does what had to wait until no packet is being read: late releases, maps of ended arenas."""
+        """Does what had to wait until no packet is being read: releases that were not sent, maps of ended arenas."""
         raise NotImplementedError
 
     def _hung_up(self) -> None:
@@ -125,6 +133,19 @@ class Link:
     def _check(self, what: str) -> None:
         if self._forked:
             raise ClosedError(f"{what}: got a peer of the process that this one was forked from, want one of its own")
+
+    def _check_open(self, what: str) -> None:
+        self._check(what)
+        if self._failure is not None and not self._over:
+            kind, text = self._failure
+            raise kind(f"{what}: {text}")
+        if self._over or self._said_end:
+            raise self._not_open(what)
+
+    def _not_open(self, what: str) -> Error:
+        if self._over:
+            return ClosedError(f"{what}: got a peer that is closed")
+        return EndedError(f"{what}: the other end has ended")
 
     def _wait(self, ready: Callable[[], Optional[T]], timeout: Optional[float], what: str) -> T:
         """What ready returns once that is not None; it is called under the lock, after every packet."""
@@ -232,7 +253,7 @@ class Link:
         except OSError as e:
             self._end_of_file(str(e))
             return True
-        if not ancillary and not got & (_TRUNCATED | _LACKING) and size:
+        if not ancillary and not got & (_TRUNCATED | _CONTROL_TRUNCATED) and size:
             try:
                 self._take(wire.header(buffer, size), buffer, size, (), False)
             except ProtocolError as e:
@@ -249,7 +270,7 @@ class Link:
             if got & _TRUNCATED:
                 raise ProtocolError(f"message: got more than {wire.PACKET} bytes")
             head = wire.header(buffer, size)
-            truncated = bool(got & _LACKING)
+            truncated = bool(got & _CONTROL_TRUNCATED)
             if (fds or truncated) and head[0] != wire.ARENA:
                 raise ProtocolError(f"message of kind {head[0]}: got descriptors with it")
             self._take(head, buffer, size, fds, truncated)
@@ -325,6 +346,18 @@ class Link:
             self._sock.send(packet, _SEND)
         else:
             self._sock.sendmsg((packet,), ((socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", fd)),), _SEND)
+
+    def _send_release(self, serial: int) -> bool:
+        """From a finaliser: without a lock, without waiting. False if it must be sent later."""
+        if self._out:
+            return False
+        try:
+            self._sock.send(wire.release_one(serial), _SEND)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass  # the other end is gone
+        return True
 
     def _flush(self) -> bool:
         """Whether everything that waited is written."""

@@ -4,43 +4,24 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import socket
 import time
 from types import TracebackType
-from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Tuple, Type, Union, cast
+from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Type, Union, cast
 
-from . import crash, memfd, process, wire
-from .errors import ClosedError, CreditError, EndedError, Error, GoneError, PlaceError, ProtocolError, RefusedError, Timeout, UnknownError
+from . import crash, process, wire
+from .errors import CreditError, EndedError, Error, ProtocolError, RefusedError, UnknownError
 from .intake import Intake
 from .lending import Lending
-from .link import _SEND, Link, command, left, pidof
-from .owner import Owner
-from .received import Received
+from .link import Link, left
+from .received import Received, Ticket
+from .store import Store
 
-HANDSHAKE = 5.0
 _TEXT_LIMIT = 64 << 20
 _QUESTIONS = 64  # more at once the other end would take for a flood
 _WITH_OFFER: FrozenSet[int] = frozenset((wire.OFFER,))
-_WRITABLE = (None, "copy", "cow")
 
 Answer = Union[Received, bytes, wire.No]
-
-
-class Ticket(bytes):
-    """16 bytes that stand for a tensor of one owner. Hand them to another process by any channel; its peer claims them once."""
-
-    def __new__(cls, data: Union[bytes, str]) -> "Ticket":
-        try:
-            made = super().__new__(cls, bytes.fromhex(data) if isinstance(data, str) else data)
-        except ValueError:
-            raise ValueError(f"ticket: got {data!r}, want 32 hexadecimal digits") from None
-        if len(made) != 16:
-            raise ValueError(f"ticket: got {len(made)} bytes, want 16")
-        return made
-
-    def __str__(self) -> str:
-        return self.hex()
 
 
 class _Question:
@@ -62,22 +43,19 @@ class Peer(Link):
     memory, with pages copied by the kernel when they are written. What one writes nobody else ever sees.
     """
 
-    def __init__(self, sock: socket.socket, owner: Owner, hello: wire.Hello, writable: Optional[str]) -> None:
+    def __init__(self, sock: socket.socket, owner: Store, hello: wire.Hello, writable: Optional[str]) -> None:
         super().__init__(sock)
         self.owner = owner
+        """The owner of what this end offers: an Owner."""
         self.writable = writable
-        self.pid, _ = pidof(sock)
-        self.command = command(self.pid)
         self.instance = hello.instance
-        self._intake = Intake(self, owner.max_leases, owner.max_bytes)
+        self._intake = Intake(self, owner.max_leases, owner.max_bytes, writable == "cow")
         with owner._table.lock:
             row = owner._table.add(self, hello.leases, hello.bytes)
-        self._lending = Lending(self, owner, row)
+        self._lending = Lending(self, owner._table, row)
         self.connection = row.number
         self._asked: Dict[int, _Question] = {}
         self._numbers = itertools.count(1)
-        self._over = False
-        """This program has closed it."""
         process.register(self)
         self._begin()
 
@@ -95,11 +73,6 @@ class Peer(Link):
         if self._over or self._heard_end:
             raise self._not_open("receive")
         return None
-
-    def _not_open(self, what: str) -> Error:
-        if self._over:
-            return ClosedError(f"{what}: got a peer that is closed")
-        return EndedError(f"{what}: the other end has ended")
 
     def _made_writable(self, r: Received) -> Received:
         if self.writable is not None and not r._held().flags.writeable:
@@ -125,14 +98,6 @@ class Peer(Link):
         into the message), which copy=False makes an error. Without credit it waits, or raises CreditError."""
         self._check_open("offer")
         self._lending.offer(self.owner._prepare(array, wire.label(label), copy, "offer"), wait, timeout)
-
-    def _check_open(self, what: str) -> None:
-        self._check(what)
-        if self._failure is not None and not self._over:
-            kind, text = self._failure
-            raise kind(f"{what}: {text}")
-        if self._over or self._said_end:
-            raise self._not_open(what)
 
     # --- questions ---
 
@@ -301,19 +266,7 @@ class Peer(Link):
             self.owner._table.wake()
         self._nudge()
 
-    # --- what Link asks for ---
-
-    def _send_release(self, serial: int) -> bool:
-        """From a finaliser: without a lock, without waiting. False if it must be sent later."""
-        if self._out:
-            return False
-        try:
-            self._sock.send(wire.release_one(serial), _SEND)
-        except BlockingIOError:
-            return False
-        except OSError:
-            pass  # the other end is gone
-        return True
+    # --- what Link calls ---
 
     def _holds_nothing(self) -> bool:
         return self._intake.idle()
@@ -387,91 +340,3 @@ def _refusal(no: wire.No, what: str) -> Error:
     if no.code in (wire.NO_NAME, wire.NO_TICKET):
         return UnknownError(text, no.code)
     return CreditError(text) if no.code == wire.NO_CREDIT else RefusedError(text, no.code)
-
-
-# --- connections ---
-
-
-def pair() -> Tuple[socket.socket, socket.socket]:
-    """Two connected sockets, one for each of two processes."""
-    memfd.require("pair")
-    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-
-
-def connect(sock: socket.socket, owner: Optional[Owner] = None, *, timeout: float = HANDSHAKE, writable: Optional[str] = None) -> Peer:
-    """Makes a peer of a connected socket of type SOCK_SEQPACKET, which is the peer's from then on. Without an owner it has one of its own."""
-    try:
-        greeting = Greeting(sock, owner, writable)
-        crash.at(21)
-        greeting.say()
-        crash.at(22)
-        return greeting.finish(timeout)
-    except BaseException:
-        sock.close()
-        raise
-
-
-def parent(owner: Optional[Owner] = None, *, writable: Optional[str] = None) -> Peer:
-    """The peer of the process that started this one with a socket, whose number is in TENURE_SHARE_FD."""
-    memfd.require("parent")
-    text = os.environ.get("TENURE_SHARE_FD", "")
-    if not text.isdigit():
-        raise PlaceError(f"parent: got TENURE_SHARE_FD {text!r}, want the number of a descriptor: was this process started to share?")
-    try:
-        sock = socket.socket(fileno=int(text))
-    except OSError as e:
-        raise PlaceError(f"parent: descriptor {text} of TENURE_SHARE_FD is no socket of this process: {e}") from None
-    del os.environ["TENURE_SHARE_FD"]  # its children have no such descriptor
-    sock.set_inheritable(False)
-    return connect(sock, owner, writable=writable)
-
-
-class Greeting:
-    """A handshake under way."""
-
-    def __init__(self, sock: socket.socket, owner: Optional[Owner], writable: Optional[str]) -> None:
-        memfd.require("connect")
-        if writable not in _WRITABLE:
-            raise ValueError(f"connect: got writable {writable!r}, want None, 'copy' or 'cow'")
-        if sock.family != socket.AF_UNIX or sock.type != socket.SOCK_SEQPACKET:
-            raise ValueError(f"connect: got a socket of {sock.family!r}, {sock.type!r}, want AF_UNIX, SOCK_SEQPACKET")
-        sock.setblocking(True)
-        self.sock = sock
-        self.owner = owner if owner is not None else Owner()
-        self.owner._check("connect")
-        self._writable = writable
-        _, user = pidof(sock)
-        if user != os.geteuid():
-            raise RefusedError(f"connect: got a peer of user {user}, want {os.geteuid()}", wire.NO_PERMISSION)
-
-    def say(self) -> None:
-        hello = wire.Hello(process.instance(), process.boot(), self.owner.max_leases, self.owner.max_bytes)
-        try:
-            self.sock.send(wire.hello(hello), _SEND)
-        except OSError as e:
-            raise GoneError(f"connect: the other end is gone: {e}") from None
-
-    def finish(self, timeout: float) -> Peer:
-        """Waits for the other's HELLO."""
-        deadline = time.monotonic() + timeout
-        self.sock.settimeout(max(left(deadline) or 0.0, 0.001))
-        packet = b""
-        for _ in range(2):
-            try:
-                packet = self.sock.recv(wire.PACKET)
-                break
-            except socket.timeout:
-                raise Timeout(f"connect: no HELLO came within {timeout} s") from None
-            except ConnectionResetError:
-                continue  # before what is queued
-            except OSError as e:
-                raise GoneError(f"connect: {e}") from None
-        if not packet:
-            raise GoneError("connect: the other end hung up before it said HELLO")
-        view = memoryview(packet)
-        head = wire.header(view, len(view))
-        if head[0] != wire.HELLO:
-            raise ProtocolError(f"connect: got a message of kind {head[0]}, want HELLO")
-        hello = wire.body(head, view, len(view))
-        assert isinstance(hello, wire.Hello), "BUG: HELLO is none"
-        return Peer(self.sock, self.owner, hello, self._writable)

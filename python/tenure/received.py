@@ -1,39 +1,35 @@
-"""What a consumer holds: received tensors, and the leases under them."""
+"""What a consumer holds: received tensors, and tickets for them."""
 
 from __future__ import annotations
 
 import weakref
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Optional, Tuple, Type
+from typing import Any, Optional, Tuple, Type, Union, cast
 
 import numpy as np
 
 from . import dlpack, dtypes, wire
 from .errors import ClosedError, Error
 
-if TYPE_CHECKING:
-    from .intake import Map
-    from .peer import Peer, Ticket
-
 Array = np.ndarray[Any, Any]
 
 _BYTES = np.dtype("u1")
 
 
-class Lease(weakref.ref[Array]):
-    """Watches the array that every view of a received tensor leads to, and says when the last of them is gone.
+class Ticket(bytes):
+    """16 bytes that stand for a tensor of one owner. Hand them to another process by any channel; its peer claims them once."""
 
-    That array is made from a memoryview. Were it a slice of a larger array, numpy would let views refer to the larger one directly,
-    and the lease would be returned while they live.
-    """
+    def __new__(cls, data: Union[bytes, str]) -> "Ticket":
+        try:
+            made = super().__new__(cls, bytes.fromhex(data) if isinstance(data, str) else data)
+        except ValueError:
+            raise ValueError(f"ticket: got {data!r}, want 32 hexadecimal digits") from None
+        if len(made) != 16:
+            raise ValueError(f"ticket: got {len(made)} bytes, want 16")
+        return made
 
-    __slots__ = ("bytes", "map", "pages", "serial")
-
-    serial: int
-    bytes: int
-    map: "Map"
-    pages: Optional[Tuple[int, int]]
-    """Of the private map, where the tensor is writable."""
+    def __str__(self) -> str:
+        return self.hex()
 
 
 class Received:
@@ -49,8 +45,9 @@ class Received:
 
     __slots__ = ("_array", "_base", "_form", "label", "peer", "serial")
 
-    def __init__(self, peer: "Peer", base: Array, form: wire.Form, label: str, serial: int) -> None:
+    def __init__(self, peer: Any, base: Array, form: wire.Form, label: str, serial: int) -> None:
         self.peer = peer
+        """The Peer that received it."""
         self.label = label
         self.serial = serial
         """Of the lease; 0 for a small tensor that came inside its message and has none."""
@@ -84,12 +81,12 @@ class Received:
             return self._held()[form.first : form.end]
         return self._view(form.dtype.raw)
 
-    def ticket(self, timeout: Optional[float] = None) -> "Ticket":
+    def ticket(self, timeout: Optional[float] = None) -> Ticket:
         """Asks the owner for a ticket, with which any other peer of the same owner gets this tensor."""
-        return self.peer.ticket(self, timeout)
+        return cast(Ticket, self.peer.ticket(self, timeout))
 
     def release(self) -> bool:
-        """Gives up this object's hold, and says whether that was the last one, so that the bytes have gone back. If not, they go back with
+        """Ends this object's hold, and says whether that was the last one, so that the bytes have gone back. If not, they go back with
         the last array, view or DLPack consumer that was made of it. Twice is once; the object cannot be used after it."""
         base, self._base, self._array = self._base, None, None
         watch = None if base is None else weakref.ref(base)

@@ -1,17 +1,16 @@
-"""The owner's books: which block is held by whom. A row per connection, all of it under one lock; no process but this sees it."""
+"""The owner's books: which connection holds which block, and which tensors are published. One lock guards all of it, and no other process
+sees it."""
 
 from __future__ import annotations
 
 import secrets
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Union
 
 from . import arena, crash, wire
 from .arena import Arena, Block
-
-if TYPE_CHECKING:
-    from .peer import Peer
+from .link import Link
 
 
 class Item(NamedTuple):
@@ -20,6 +19,21 @@ class Item(NamedTuple):
     block: Block
     form: bytes
     label: bytes
+
+
+class Inline(NamedTuple):
+    """A small tensor whose bytes travel inside its message."""
+
+    form: bytes
+    label: bytes
+    data: bytes
+
+
+class Prepared(NamedTuple):
+    """An array that is ready to be offered, and what keeps its bytes meanwhile."""
+
+    what: Union[Item, Inline]
+    keep: Any
 
 
 class Entry(NamedTuple):
@@ -32,7 +46,7 @@ class Entry(NamedTuple):
 class Row:
     """What one connection holds of this owner."""
 
-    def __init__(self, peer: "Peer", number: int, max_leases: int, max_bytes: int) -> None:
+    def __init__(self, peer: Link, number: int, max_leases: int, max_bytes: int) -> None:
         self.peer = peer
         self.number = number
         self.max_leases = max_leases
@@ -48,17 +62,21 @@ class Row:
 
 
 class Table:
-    """Every method but await_change is called with `lock` held."""
+    """Every method but await_change and withdraw is called with `lock` held."""
 
-    def __init__(self) -> None:
+    def __init__(self, allow_drop: bool = False) -> None:
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
         self.version = 0
-        """Grows when a wait for credit, or for room to write, may be over."""
+        """Grows when a wait for credit, or for a socket that can be written, may be over."""
         self.rows: Dict[int, Row] = {}
         self.tickets: Dict[bytes, Row] = {}
         self.arenas: Dict[int, Arena] = {}
         self.connections = 0
+        self.names: Dict[str, Prepared] = {}
+        """The published tensors."""
+        self.allow_drop = allow_drop
+        """Peers may withdraw names."""
 
     def wake(self) -> None:
         self.version += 1
@@ -69,7 +87,12 @@ class Table:
         with self.lock:
             return self.changed.wait_for(lambda: self.version != version, timeout)
 
-    def add(self, peer: "Peer", max_leases: int, max_bytes: int) -> Row:
+    def withdraw(self, name: str) -> bool:
+        """Ends a name; peers that have the tensor keep it. False if there is no such name. It takes the lock."""
+        with self.lock:
+            return self.names.pop(name, None) is not None
+
+    def add(self, peer: Link, max_leases: int, max_bytes: int) -> Row:
         self.connections += 1
         row = self.rows[self.connections] = Row(peer, self.connections, max_leases, max_bytes)
         return row
@@ -189,7 +212,7 @@ class Table:
                 assert self.tickets[ticket] is row, f"BUG: a ticket of row {row.number} is not its"
         assert len(self.tickets) == sum(len(r.tickets) for r in self.rows.values()), "BUG: tickets of no row"
         for a in self.arenas.values():
-            assert a.used == sum(b.room for b in a.blocks.values()), f"BUG: arena {a.id:x} says {a.used} bytes are used"
+            assert a.used == sum(b.capacity for b in a.blocks.values()), f"BUG: arena {a.id:x} says {a.used} bytes are used"
             for b in a.blocks.values():
                 have = refs.pop(id(b), 0)
                 assert b.refs == have, f"BUG: block at {b.offset} says {b.refs} leases, has {have}"

@@ -17,7 +17,7 @@ from conftest import Connect, eventually
 
 import tenure
 from tenure import dlpack, dtypes, table, wire
-from tenure.lending import Prepared
+from tenure.table import Prepared
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 

@@ -15,6 +15,7 @@ import pytest
 from conftest import eventually
 
 import tenure
+from tenure import listener as listeners
 from tenure import names
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
@@ -223,8 +224,8 @@ def test_more_clients_than_a_queue_used_to_take(tmp_path: Path) -> None:
 
 
 def test_a_full_queue_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "_BACKLOG", 1)
-    monkeypatch.setattr(names, "_READY", 1)
+    monkeypatch.setattr(listeners, "_BACKLOG", 1)
+    monkeypatch.setattr(listeners, "_READY", 1)
     d = str(tmp_path / "d")
     with tenure.Owner() as own, own.listen("x", d) as listener:
         result = attached(d, 20)
@@ -245,7 +246,7 @@ def test_a_queue_that_stays_full(tmp_path: Path) -> None:
 
 
 def test_silent_connections_shut_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "_GREETINGS", 4)
+    monkeypatch.setattr(listeners, "_GREETINGS", 4)
     d = str(tmp_path / "d")
     with tenure.Owner() as own, own.listen("x", d) as listener:
         silent = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(12)]

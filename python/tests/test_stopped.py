@@ -130,7 +130,7 @@ def test_releases_while_the_owner_is_stopped_go_in_batches(raw: Callable[..., Ra
         held.append(stopped.peer.receive(10))
     held.clear()  # the socket takes some hundreds of them
     peer = stopped.peer
-    eventually(lambda: len(peer._intake._late) + 500 * len(peer._out) > 0)
+    eventually(lambda: len(peer._intake._unsent) + 500 * len(peer._out) > 0)
     waiting = len(peer._out)
     assert waiting <= 2
     serials: List[int] = []
@@ -161,7 +161,7 @@ def test_the_end_of_an_arena_comes_behind_its_releases(raw: Callable[..., Raw]) 
         stopped.send(make(serial))
         held.append(stopped.peer.receive(10))
     held.clear()
-    eventually(lambda: stopped.peer._intake._late or stopped.peer._out)
+    eventually(lambda: stopped.peer._intake._unsent or stopped.peer._out)
     stopped.send(wire.about(wire.RETIRE, make.arena.id))  # type: ignore[attr-defined]
     seen = 0
     while True:
