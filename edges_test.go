@@ -12,6 +12,8 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/internal/onnxtest"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/op"
@@ -39,20 +41,20 @@ func newGated(t *testing.T) *gated {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var g graph
-	g.input("state", f32Type, "n")
-	g.input("x", f32Type, "n")
+	var g onnxtest.Graph
+	g.Input("state", onnxtest.F32, "n")
+	g.Input("x", onnxtest.F32, "n")
 	for _, n := range []struct{ op, domain, in, out string }{
 		{"Check", "acme", "x", "t"}, {"Add", "", "state x", "next"}, {"Check", "acme", "next", "y"},
 	} {
-		w := wire(nil)
+		w := onnxtest.Message(nil)
 		for _, in := range strings.Fields(n.in) {
-			w = w.text(1, in)
+			w = w.Text(1, in)
 		}
-		g.nodes = g.nodes.bytes(1, w.text(2, n.out).text(3, n.out).text(4, n.op).text(7, n.domain))
-		g.output(n.out)
+		g.Nodes = g.Nodes.Bytes(1, w.Text(2, n.out).Text(3, n.out).Text(4, n.op).Text(7, n.domain))
+		g.Output(n.out)
 	}
-	if m.Model, err = tenure.LoadBytes(g.file(), tenure.WithOperators(registry)); err != nil {
+	if m.Model, err = tenure.LoadBytes(g.File(), tenure.WithOperators(registry)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
@@ -78,24 +80,24 @@ func (m *gated) check(c *op.Call) error {
 // and runs in the same slot again.
 func TestFailedRuns(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, newGated(t).Model, tenure.WithThreads(2))
-	good := of(t, []float32{1, 2, 3}, 3)
-	bad := of(t, []float32{-1, 2, 3}, 3)
+	s := modeltest.Session(t, newGated(t).Model, tenure.WithThreads(2))
+	good := modeltest.Of(t, []float32{1, 2, 3}, 3)
+	bad := modeltest.Of(t, []float32{-1, 2, 3}, 3)
 	for range 3 {
-		state := of(t, []float32{5, 6, 7}, 3)
+		state := modeltest.Of(t, []float32{5, 6, 7}, 3)
 		_, err := s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": bad})
 		if err == nil || errors.Is(err, tenure.ErrPartlyWritten) || !strings.Contains(err.Error(), `node "t"`) {
 			t.Errorf("a step before the first write: got %v, want an error of node t that consumed nothing", err)
 		}
-		if got := values(t, state); got[0] != 5 || got[2] != 7 {
+		if got := modeltest.Values(t, state); got[0] != 5 || got[2] != 7 {
 			t.Errorf("got a state of %v after a run that wrote nothing, want it intact", got)
 		}
-		out := run(t, s, tenure.Inputs{"state": state.Donate(), "x": good})
-		if got := values(t, out["y"]); got[0] != 6 || got[2] != 10 {
+		out := modeltest.Run(t, s, tenure.Inputs{"state": state.Donate(), "x": good})
+		if got := modeltest.Values(t, out["y"]); got[0] != 6 || got[2] != 10 {
 			t.Errorf("got %v, want [6 8 10]", got)
 		}
 		out.Release()
-		state = of(t, []float32{-5, 6, 7}, 3)
+		state = modeltest.Of(t, []float32{-5, 6, 7}, 3)
 		_, err = s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": good})
 		if !errors.Is(err, tenure.ErrPartlyWritten) || !strings.Contains(err.Error(), `node "y"`) {
 			t.Errorf("a step after the first write: got %v, want ErrPartlyWritten of node y", err)
@@ -109,8 +111,8 @@ func TestFailedRuns(t *testing.T) {
 // TestOperandsTwice gives one tensor as two inputs, in each way.
 func TestOperandsTwice(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, newGated(t).Model)
-	x := of(t, []float32{1, 2, 3}, 3)
+	s := modeltest.Session(t, newGated(t).Model)
+	x := modeltest.Of(t, []float32{1, 2, 3}, 3)
 	for name, in := range map[string]tenure.Inputs{
 		"donated twice":        {"state": x.Donate(), "x": x.Donate()},
 		"donated and borrowed": {"state": x.Donate(), "x": x},
@@ -124,13 +126,13 @@ func TestOperandsTwice(t *testing.T) {
 		"reused and borrowed": func(x *tensor.Tensor) tenure.Inputs { return tenure.Inputs{"state": x.Reuse(), "x": x} },
 		"reused twice":        func(x *tensor.Tensor) tenure.Inputs { return tenure.Inputs{"state": x.Reuse(), "x": x.Reuse()} },
 	} {
-		y := of(t, []float32{1, 2, 3}, 3)
+		y := modeltest.Of(t, []float32{1, 2, 3}, 3)
 		out, err := s.Run(context.Background(), in(y))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if next, x := values(t, out["next"]), values(t, out["t"]); next[2] != 6 || x[2] != 3 {
+		if next, x := modeltest.Values(t, out["next"]), modeltest.Values(t, out["t"]); next[2] != 6 || x[2] != 3 {
 			t.Errorf("%s: got %v and %v, want [2 4 6] and [1 2 3]", name, next, x)
 		}
 		out.Release()
@@ -144,8 +146,8 @@ func TestOperandsTwice(t *testing.T) {
 // out otherwise.
 func TestIntoOthers(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/state.onnx"))
-	x, state, y := of(t, ramp(64*64), 64, 64), of(t, ramp(64*64), 64, 64), of(t, ramp(64*64), 64, 64)
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
+	x, state, y := modeltest.Of(t, modeltest.Ramp(64*64), 64, 64), modeltest.Of(t, modeltest.Ramp(64*64), 64, 64), modeltest.Of(t, modeltest.Ramp(64*64), 64, 64)
 	turned, err := y.Reuse().Transpose()
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +169,7 @@ func TestIntoOthers(t *testing.T) {
 			out.Release()
 			continue
 		}
-		if got := values(t, state)[2]; got != 2.0/8 {
+		if got := modeltest.Values(t, state)[2]; got != 2.0/8 {
 			t.Errorf("%s: got %v in the tensor, want it intact", name, got)
 		}
 	}
@@ -177,10 +179,10 @@ func TestIntoOthers(t *testing.T) {
 // that one is written, and the input is only given up.
 func TestIntoReused(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/state.onnx"))
-	x, y := of(t, ramp(64*64), 64, 64), of(t, ramp(64*64), 64, 64)
-	state, kept := of(t, ramp(64*64), 64, 64), of(t, ramp(64*64), 64, 64)
-	want := run(t, s, tenure.Inputs{"state": kept, "x": x})
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
+	x, y := modeltest.Of(t, modeltest.Ramp(64*64), 64, 64), modeltest.Of(t, modeltest.Ramp(64*64), 64, 64)
+	state, kept := modeltest.Of(t, modeltest.Ramp(64*64), 64, 64), modeltest.Of(t, modeltest.Ramp(64*64), 64, 64)
+	want := modeltest.Run(t, s, tenure.Inputs{"state": kept, "x": x})
 	defer want.Release()
 	for range 2 { // with the plan made, and found
 		given, err := state.Copy(memory.IO)
@@ -195,7 +197,7 @@ func TestIntoReused(t *testing.T) {
 		if given.Alive() {
 			t.Error("the input that was given up is alive")
 		}
-		if got, want := values(t, y), values(t, want["next"]); !slices.Equal(got, want) {
+		if got, want := modeltest.Values(t, y), modeltest.Values(t, want["next"]); !slices.Equal(got, want) {
 			t.Errorf("got %v ..., want %v ...", got[:4], want[:4])
 		}
 	}
@@ -208,12 +210,12 @@ func TestIntoReused(t *testing.T) {
 // TestNoElements runs on inputs without elements, donated ones too.
 func TestNoElements(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/state.onnx"))
-	x := of(t, []float32{}, 0, 64)
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
+	x := modeltest.Of(t, []float32{}, 0, 64)
 	for range 2 {
-		state := of(t, []float32{}, 0, 64)
-		out := run(t, s, tenure.Inputs{"state": state.Donate(), "x": x})
-		if got := values(t, out["y"])[0]; got != 0 || out["next"].Shape().Size(0) != 0 {
+		state := modeltest.Of(t, []float32{}, 0, 64)
+		out := modeltest.Run(t, s, tenure.Inputs{"state": state.Donate(), "x": x})
+		if got := modeltest.Values(t, out["y"])[0]; got != 0 || out["next"].Shape().Size(0) != 0 {
 			t.Errorf("got %v and %s, want 0 and no elements", got, out["next"].Shape())
 		}
 		out.Release()
@@ -225,8 +227,8 @@ func TestNoElements(t *testing.T) {
 func TestCloseWaits(t *testing.T) {
 	memorytest.Check(t)
 	m := newGated(t)
-	s := session(t, m.Model, tenure.WithPlans(2))
-	x, held := of(t, []float32{1, 2}, 2), of(t, []float32{7, 2}, 2)
+	s := modeltest.Session(t, m.Model, tenure.WithPlans(2))
+	x, held := modeltest.Of(t, []float32{1, 2}, 2), modeltest.Of(t, []float32{7, 2}, 2)
 	var wg sync.WaitGroup
 	run := func(x *tensor.Tensor) {
 		out, err := s.Run(context.Background(), tenure.Inputs{"state": x, "x": x})
@@ -239,11 +241,11 @@ func TestCloseWaits(t *testing.T) {
 	<-m.entered
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
-	state := of(t, []float32{1, 2}, 2)
+	state := modeltest.Of(t, []float32{1, 2}, 2)
 	if _, err := s.Run(ctx, tenure.Inputs{"state": state.Donate(), "x": x}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a run that waits: got %v, want the context's error", err)
 	}
-	if got := values(t, state)[1]; got != 2 {
+	if got := modeltest.Values(t, state)[1]; got != 2 {
 		t.Errorf("got %v from a state whose run never began, want it intact", got)
 	}
 	for range 3 {
@@ -276,7 +278,7 @@ func TestCloseWaits(t *testing.T) {
 // TestClosedPlans asks closed sessions and models, whose weights are gone.
 func TestClosedPlans(t *testing.T) {
 	memorytest.Check(t)
-	m := load(t, digits)
+	m := modeltest.Load(t, digits)
 	shapes := tenure.Shapes{"image": {1, 1, 8, 8}}
 	s, err := m.NewSession()
 	if err != nil {

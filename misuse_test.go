@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/shape"
@@ -53,8 +54,8 @@ func wantMisuse(t *testing.T, what string, err, kind error, texts ...string) {
 // What callers forget is an error before anything is consumed.
 func TestMisuseIsAnError(t *testing.T) {
 	memorytest.Check(t)
-	m := load(t, "testdata/alias.onnx")
-	s := session(t, m)
+	m := modeltest.Load(t, "testdata/alias.onnx")
+	s := modeltest.Session(t, m)
 	x := must(tensor.Of(make([]float32, 8), 8))
 	defer x.Release()
 	in := tenure.Inputs{m.Inputs()[0].Name: x}

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/internal/modeltest"
 )
 
 // Numbers that come from a configuration and are too large are errors, and
 // nothing was made of them.
 func TestOptionsOutOfRange(t *testing.T) {
-	m := load(t, digits)
+	m := modeltest.Load(t, digits)
 	for want, opt := range map[string]tenure.SessionOption{
 		"threads: got 1025, want at most 1024":                         tenure.WithThreads(1025),
 		"concurrent runs: got 9223372036854775807, want at most 65536": tenure.WithMaxConcurrent(math.MaxInt),

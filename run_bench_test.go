@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/tensor"
 )
 
 // BenchmarkRun is what a run costs beside its kernels: models so small that little else is left.
@@ -36,9 +37,18 @@ func BenchmarkRun(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	image := of(b, make([]float32, 64), 1, 1, 8, 8)
+	of := func(dims ...int) *tensor.Tensor {
+		x, err := tensor.Of(make([]float32, 64), dims...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return x
+	}
+	image := of(1, 1, 8, 8)
+	defer image.Release()
 	b.Run("digits", bench(filepath.Join("examples", "digits", "digits.onnx"), func() tenure.Inputs { return tenure.Inputs{"image": image} }, release))
-	state, x := of(b, make([]float32, 64), 1, 64), of(b, make([]float32, 64), 1, 64)
+	state, x := of(1, 64), of(1, 64)
+	defer x.Release()
 	b.Run("state", bench(filepath.Join("testdata", "state.onnx"),
 		func() tenure.Inputs { return tenure.Inputs{"state": state.Donate(), "x": x} },
 		func(out tenure.Outputs) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
@@ -26,8 +27,8 @@ const digits = "examples/digits/digits.onnx"
 // with what the plan promised, to the byte, on run 1, 2 and 100.
 func TestPromise(t *testing.T) {
 	memorytest.Check(t)
-	m := load(t, digits)
-	s := session(t, m, tenure.WithThreads(2))
+	m := modeltest.Load(t, digits)
+	s := modeltest.Session(t, m, tenure.WithThreads(2))
 	for _, batch := range []int{16, 3} {
 		p, err := s.Plan(context.Background(), tenure.Shapes{"image": {batch, 1, 8, 8}})
 		if err != nil {
@@ -37,10 +38,10 @@ func TestPromise(t *testing.T) {
 			t.Errorf("batch %d: got an arena of %d bytes, want its lower bound %d", batch, p.ArenaBytes, p.LowerBoundBytes)
 		}
 		before := memory.Stats().Of(memory.IO).Current
-		x := of(t, ramp(batch*64), batch, 1, 8, 8)
+		x := modeltest.Of(t, modeltest.Ramp(batch*64), batch, 1, 8, 8)
 		for k := 1; k <= 100; k++ {
 			memory.ResetPeak()
-			out := run(t, s, tenure.Inputs{"image": x})
+			out := modeltest.Run(t, s, tenure.Inputs{"image": x})
 			now := memory.Stats()
 			if err := out.Release(); err != nil {
 				t.Fatal(err)
@@ -64,9 +65,9 @@ func TestPromise(t *testing.T) {
 // TestDonatedState feeds a state to itself: it comes back in the same bytes.
 func TestDonatedState(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/state.onnx"))
-	x := of(t, ramp(128), 2, 64)
-	state := of(t, make([]float32, 128), 2, 64)
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
+	x := modeltest.Of(t, modeltest.Ramp(128), 2, 64)
+	state := modeltest.Of(t, make([]float32, 128), 2, 64)
 	address := func(x *tensor.Tensor) *byte {
 		b, err := x.Use()
 		if err != nil {
@@ -77,7 +78,7 @@ func TestDonatedState(t *testing.T) {
 	}
 	first := address(state)
 	for k := 1; k <= 3; k++ {
-		out := run(t, s, tenure.Inputs{"state": state.Donate(), "x": x})
+		out := modeltest.Run(t, s, tenure.Inputs{"state": state.Donate(), "x": x})
 		if _, err := state.Use(); !errors.Is(err, tenure.ErrDonated) || !strings.Contains(err.Error(), "run") {
 			t.Errorf("use of the donated state: got %v, want ErrDonated that names run", err)
 		}
@@ -85,7 +86,7 @@ func TestDonatedState(t *testing.T) {
 		if address(state) != first {
 			t.Errorf("step %d: the state moved to other bytes", k)
 		}
-		if got, want := values(t, state)[9], float32(k)*9/8; got != want {
+		if got, want := modeltest.Values(t, state)[9], float32(k)*9/8; got != want {
 			t.Errorf("step %d: got %v, want %v", k, got, want)
 		}
 		out["y"].Release()
@@ -96,8 +97,8 @@ func TestDonatedState(t *testing.T) {
 // TestReusedState keeps the state shared: the run computes into fresh bytes.
 func TestReusedState(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/state.onnx"))
-	x, state := of(t, ramp(64), 1, 64), of(t, ramp(64), 1, 64)
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
+	x, state := modeltest.Of(t, modeltest.Ramp(64), 1, 64), modeltest.Of(t, modeltest.Ramp(64), 1, 64)
 	view, err := state.View()
 	if err != nil {
 		t.Fatal(err)
@@ -106,8 +107,8 @@ func TestReusedState(t *testing.T) {
 	if _, err := s.Run(context.Background(), tenure.Inputs{"state": state.Donate(), "x": x}); !errors.Is(err, tenure.ErrShared) {
 		t.Errorf("donating a shared state: got %v, want ErrShared", err)
 	}
-	run(t, s, tenure.Inputs{"state": state.Reuse(), "x": x})
-	if got := values(t, view)[3]; got != 3.0/8 {
+	modeltest.Run(t, s, tenure.Inputs{"state": state.Reuse(), "x": x})
+	if got := modeltest.Values(t, view)[3]; got != 3.0/8 {
 		t.Errorf("the view of a reused input reads %v, want it untouched", got)
 	}
 	if _, err := state.Use(); !errors.Is(err, tenure.ErrDonated) {
@@ -119,13 +120,13 @@ func TestReusedState(t *testing.T) {
 // the tensor as it was.
 func TestUselessDonation(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/long.onnx"))
-	x := of(t, ramp(64), 8, 8)
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/long.onnx"))
+	x := modeltest.Of(t, modeltest.Ramp(64), 8, 8)
 	_, err := s.Run(context.Background(), tenure.Inputs{"x": x.Donate()})
 	if !errors.Is(err, tenure.ErrNotReusable) || !strings.Contains(err.Error(), `"x" is donated`) {
 		t.Errorf("got %v, want ErrUnsupported that names x", err)
 	}
-	if got := values(t, x)[1]; got != 1.0/8 {
+	if got := modeltest.Values(t, x)[1]; got != 1.0/8 {
 		t.Errorf("got %v from the tensor, want it alive and intact", got)
 	}
 }
@@ -133,9 +134,9 @@ func TestUselessDonation(t *testing.T) {
 // TestOutputsAreTheirOwn runs a model whose outputs would all alias something.
 func TestOutputsAreTheirOwn(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/alias.onnx"))
-	x := of(t, ramp(8), 8)
-	out := run(t, s, tenure.Inputs{"x": x})
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/alias.onnx"))
+	x := modeltest.Of(t, modeltest.Ramp(8), 8)
+	out := modeltest.Run(t, s, tenure.Inputs{"x": x})
 	for name, y := range out {
 		if !y.IsExclusive() {
 			t.Errorf("output %q: %v", name, y.WhyNotWritable())
@@ -149,11 +150,11 @@ func TestOutputsAreTheirOwn(t *testing.T) {
 		}
 		v.Release()
 	}
-	if got := values(t, x)[1]; got != 1.0/8 {
+	if got := modeltest.Values(t, x)[1]; got != 1.0/8 {
 		t.Errorf("writing the outputs changed the input: got %v", got)
 	}
-	again := run(t, s, tenure.Inputs{"x": x})
-	if got := values(t, again["weight"])[3]; got != 3 {
+	again := modeltest.Run(t, s, tenure.Inputs{"x": x})
+	if got := modeltest.Values(t, again["weight"])[3]; got != 3 {
 		t.Errorf("writing the outputs changed a weight: got %v, want 3", got)
 	}
 	p, err := s.Plan(context.Background(), nil)
@@ -167,7 +168,7 @@ func TestOutputsAreTheirOwn(t *testing.T) {
 // TestIntoTheCallersSlice writes an output, and then a donated state, into slices of the caller's.
 func TestIntoTheCallersSlice(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/state.onnx"))
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
 	done := func(xs ...*tensor.Tensor) {
 		t.Helper()
 		for _, x := range xs {
@@ -203,13 +204,13 @@ func TestIntoTheCallersSlice(t *testing.T) {
 // TestInto writes an output into the caller's tensor.
 func TestInto(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/state.onnx"))
-	x, y := of(t, ramp(64), 1, 64), of(t, make([]float32, 64), 1, 64)
-	out := run(t, s, tenure.Inputs{"state": x, "x": x}, tenure.Into("next", y))
-	if got := values(t, y)[2]; got != 0.5 || out["next"] != nil {
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
+	x, y := modeltest.Of(t, modeltest.Ramp(64), 1, 64), modeltest.Of(t, make([]float32, 64), 1, 64)
+	out := modeltest.Run(t, s, tenure.Inputs{"state": x, "x": x}, tenure.Into("next", y))
+	if got := modeltest.Values(t, y)[2]; got != 0.5 || out["next"] != nil {
 		t.Errorf("got %v in the caller's tensor and %v among the outputs, want 0.5 and nothing", got, out["next"])
 	}
-	small := of(t, make([]float32, 32), 32)
+	small := modeltest.Of(t, make([]float32, 32), 32)
 	for name, c := range map[string]struct {
 		opt  tenure.RunOption
 		want error
@@ -227,11 +228,11 @@ func TestInto(t *testing.T) {
 
 func TestInputErrors(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/state.onnx"))
-	x := of(t, ramp(64), 1, 64)
-	wrong := of(t, ramp(128), 2, 64)
-	flat := of(t, ramp(64), 64)
-	ints := of(t, make([]int64, 64), 1, 64)
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
+	x := modeltest.Of(t, modeltest.Ramp(64), 1, 64)
+	wrong := modeltest.Of(t, modeltest.Ramp(128), 2, 64)
+	flat := modeltest.Of(t, modeltest.Ramp(64), 64)
+	ints := modeltest.Of(t, make([]int64, 64), 1, 64)
 	for name, c := range map[string]struct {
 		in   tenure.Inputs
 		want error
@@ -270,9 +271,9 @@ func TestInputErrors(t *testing.T) {
 // TestRefusalsNameTheInput passes operands that cannot be given up: a number would tell nobody which they are.
 func TestRefusalsNameTheInput(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/state.onnx"))
-	x := of(t, ramp(64), 1, 64)
-	wrapped, err := tensor.Wrap(ramp(64), 1, 64)
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
+	x := modeltest.Of(t, modeltest.Ramp(64), 1, 64)
+	wrapped, err := tensor.Wrap(modeltest.Ramp(64), 1, 64)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,13 +291,13 @@ func TestRefusalsNameTheInput(t *testing.T) {
 // TestConcurrentSessions runs two sessions on one model from 8 goroutines.
 func TestConcurrentSessions(t *testing.T) {
 	memorytest.Check(t)
-	m := load(t, digits)
-	one, two := session(t, m, tenure.WithMaxConcurrent(3)), session(t, m, tenure.WithThreads(1))
+	m := modeltest.Load(t, digits)
+	one, two := modeltest.Session(t, m, tenure.WithMaxConcurrent(3)), modeltest.Session(t, m, tenure.WithThreads(1))
 	want := map[int][]float32{}
 	for batch := 1; batch <= 4; batch++ {
-		x := of(t, ramp(batch*64), batch, 1, 8, 8)
-		out := run(t, two, tenure.Inputs{"image": x})
-		want[batch] = values(t, out["probabilities"])
+		x := modeltest.Of(t, modeltest.Ramp(batch*64), batch, 1, 8, 8)
+		out := modeltest.Run(t, two, tenure.Inputs{"image": x})
+		want[batch] = modeltest.Values(t, out["probabilities"])
 		out.Release()
 	}
 	var wg sync.WaitGroup
@@ -307,7 +308,7 @@ func TestConcurrentSessions(t *testing.T) {
 				s = two
 			}
 			batch := g/2 + 1
-			x, err := tensor.Of(ramp(batch*64), batch, 1, 8, 8)
+			x, err := tensor.Of(modeltest.Ramp(batch*64), batch, 1, 8, 8)
 			if err != nil {
 				t.Error(err)
 				return
@@ -339,7 +340,7 @@ func TestConcurrentSessions(t *testing.T) {
 // TestPlansAreKept replans only for shapes that the session does not hold.
 func TestPlansAreKept(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, digits), tenure.WithPlans(2))
+	s := modeltest.Session(t, modeltest.Load(t, digits), tenure.WithPlans(2))
 	plan := func(batch int) any {
 		p, err := s.Plan(context.Background(), tenure.Shapes{"image": {batch, 1, 8, 8}})
 		if err != nil {
@@ -363,10 +364,10 @@ func TestPlansAreKept(t *testing.T) {
 // TestCancel stops a run before it begins, while it waits, and in one step.
 func TestCancel(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/long.onnx"))
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/long.onnx"))
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	small := of(t, ramp(64), 8, 8)
+	small := modeltest.Of(t, modeltest.Ramp(64), 8, 8)
 	if _, err := s.Run(ended, tenure.Inputs{"x": small}); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended context: got %v, want context.Canceled", err)
 	}
@@ -419,7 +420,7 @@ func TestClosed(t *testing.T) {
 	if _, err := m.NewSession(); !errors.Is(err, tenure.ErrClosed) {
 		t.Errorf("new session on a closed model: got %v, want ErrClosed", err)
 	}
-	x := of(t, ramp(64), 1, 1, 8, 8)
+	x := modeltest.Of(t, modeltest.Ramp(64), 1, 1, 8, 8)
 	out, err := s.Run(context.Background(), tenure.Inputs{"image": x})
 	if err != nil {
 		t.Fatalf("an open session of a closed model: %v", err)
@@ -437,11 +438,11 @@ func TestClosed(t *testing.T) {
 func TestWeightsAreReadOnRequest(t *testing.T) {
 	memorytest.Check(t)
 	before := memory.Stats().Files
-	m := load(t, digits, tenure.WithWeights(tenure.Read))
+	m := modeltest.Load(t, digits, tenure.WithWeights(tenure.Read))
 	if got := memory.Stats().Files; got != before {
 		t.Errorf("got %d bytes mapped, want none", got-before)
 	}
-	n := load(t, filepath.Clean(digits))
+	n := modeltest.Load(t, filepath.Clean(digits))
 	if got := memory.Stats().Files; got == before {
 		t.Error("got nothing mapped, want the model's file")
 	}
@@ -454,15 +455,15 @@ func TestWeightsAreReadOnRequest(t *testing.T) {
 // there is a plan for the shape.
 func TestWrongType(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/state.onnx"))
-	x := of(t, make([]int16, 64), 1, 64)
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
+	x := modeltest.Of(t, make([]int16, 64), 1, 64)
 	for _, planned := range []bool{false, true} {
 		if planned {
 			if _, err := s.Plan(context.Background(), tenure.Shapes{"state": {1, 64}, "x": {1, 64}}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_, err := s.Run(context.Background(), tenure.Inputs{"state": of(t, ramp(64), 1, 64), "x": x})
+		_, err := s.Run(context.Background(), tenure.Inputs{"state": modeltest.Of(t, modeltest.Ramp(64), 1, 64), "x": x})
 		if !errors.Is(err, tenure.ErrDType) || !strings.Contains(err.Error(), `input "x": got i16[1,64], want f32[n,64]`) {
 			t.Errorf("planned %v: got %v, want ErrDType that names the input and both types", planned, err)
 		}
@@ -473,13 +474,13 @@ func TestWrongType(t *testing.T) {
 // alone do not do, the run finds the plan that was made.
 func TestPlanFor(t *testing.T) {
 	memorytest.Check(t)
-	s := session(t, load(t, "testdata/reshape.onnx"))
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/reshape.onnx"))
 	ctx := context.Background()
 	if _, err := s.Plan(ctx, tenure.Shapes{"x": {6}}); !errors.Is(err, tenure.ErrUnsupported) {
 		t.Errorf("plan by shapes: got %v, want ErrUnsupported", err)
 	}
-	sizes := of(t, []int64{2, 3}, 2)
-	in := tenure.Inputs{"x": of(t, ramp(6), 6), "sizes": sizes}
+	sizes := modeltest.Of(t, []int64{2, 3}, 2)
+	in := tenure.Inputs{"x": modeltest.Of(t, modeltest.Ramp(6), 6), "sizes": sizes}
 	p, err := s.PlanFor(ctx, in)
 	if err != nil {
 		t.Fatal(err)
@@ -487,7 +488,7 @@ func TestPlanFor(t *testing.T) {
 	if want := int64(6*4 + 2*8 + 6*4); p.IOBytes != want {
 		t.Errorf("got %d bytes of inputs and outputs, want %d", p.IOBytes, want)
 	}
-	out := run(t, s, in)
+	out := modeltest.Run(t, s, in)
 	if got := out["y"].Shape().String(); got != "[2,3]" {
 		t.Errorf("got y of shape %s, want [2,3]", got)
 	}
@@ -496,9 +497,9 @@ func TestPlanFor(t *testing.T) {
 // TestWatch is told of every call, in the order of the program.
 func TestWatch(t *testing.T) {
 	memorytest.Check(t)
-	m := load(t, "testdata/state.onnx")
-	s := session(t, m)
-	x := of(t, ramp(64), 1, 64)
+	m := modeltest.Load(t, "testdata/state.onnx")
+	s := modeltest.Session(t, m)
+	x := modeltest.Of(t, modeltest.Ramp(64), 1, 64)
 	in := tenure.Inputs{"state": x, "x": x}
 	p, err := m.Specialise(tenure.Shapes{"state": {1, 64}, "x": {1, 64}}, nil)
 	if err != nil {
@@ -508,7 +509,7 @@ func TestWatch(t *testing.T) {
 	for _, c := range p.Body.Calls {
 		want = append(want, c.Op.Name)
 	}
-	run(t, s, in, tenure.Watch(func(c *ir.Call, took time.Duration) {
+	modeltest.Run(t, s, in, tenure.Watch(func(c *ir.Call, took time.Duration) {
 		if got = append(got, c.Op.Name); took < 0 {
 			t.Errorf("%s: got %v, want a time", c.Op.Name, took)
 		}
@@ -517,7 +518,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("got calls %v, want %v", got, want)
 	}
 	// The next run is watched by nobody.
-	run(t, s, in)
+	modeltest.Run(t, s, in)
 	if len(got) != len(want) {
 		t.Errorf("got %d calls after a run without Watch, want %d", len(got), len(want))
 	}
@@ -535,14 +536,14 @@ func TestOutputsFromArena(t *testing.T) {
 			t.Errorf("got %v, want every output back", err)
 		}
 	})
-	s := session(t, load(t, "testdata/state.onnx"), tenure.WithOutputsFrom(arena))
-	x := of(t, ramp(64), 1, 64)
-	state := of(t, ramp(64), 1, 64)
+	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"), tenure.WithOutputsFrom(arena))
+	x := modeltest.Of(t, modeltest.Ramp(64), 1, 64)
+	state := modeltest.Of(t, modeltest.Ramp(64), 1, 64)
 	var taken int64
 	for i := range 3 {
-		out := run(t, s, tenure.Inputs{"state": state, "x": x})
-		if got := values(t, out["next"])[2]; got != 2*ramp(64)[2] {
-			t.Errorf("run %d: got %v, want %v", i, got, 2*ramp(64)[2])
+		out := modeltest.Run(t, s, tenure.Inputs{"state": state, "x": x})
+		if got := modeltest.Values(t, out["next"])[2]; got != 2*modeltest.Ramp(64)[2] {
+			t.Errorf("run %d: got %v, want %v", i, got, 2*modeltest.Ramp(64)[2])
 		}
 		a := arena.Stats()
 		if a.Buffers != len(out) {
@@ -562,7 +563,7 @@ func TestOutputsFromArena(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { small.Close() })
-	tight := session(t, load(t, "testdata/state.onnx"), tenure.WithOutputsFrom(small))
+	tight := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"), tenure.WithOutputsFrom(small))
 	if _, err := tight.Run(context.Background(), tenure.Inputs{"state": state, "x": x}); !errors.Is(err, tenure.ErrLimit) {
 		t.Errorf("got %v, want ErrLimit", err)
 	}

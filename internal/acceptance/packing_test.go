@@ -1,0 +1,185 @@
+package acceptance_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/compute"
+	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/internal/onnxtest"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// packedModel has a convolution whose weights a normalisation is folded into,
+// and two products. The name of its first node moves the weights in the file.
+func packedModel(first string) []byte {
+	raw := func(n int) []byte {
+		var b []byte
+		for i := range n {
+			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(i%23-11)/32))
+		}
+		return b
+	}
+	var g onnxtest.Graph
+	g.Input("x", onnxtest.F32, "n", 16, 4, 4)
+	g.Weight("k", onnxtest.F32, raw(64*16*9), 64, 16, 3, 3)
+	for _, name := range []string{"scale", "shift", "mean", "variance"} {
+		g.Weight(name, onnxtest.F32, raw(64 * 64)[4*40:4*104], 64)
+	}
+	g.Floats("ones", make([]float32, 64)...)
+	g.Weight("w", onnxtest.F32, raw(1024*256), 1024, 256)
+	g.Weight("v", onnxtest.F32, raw(256*192), 192, 256)
+	g.Weight("b", onnxtest.F32, raw(192), 192)
+	g.Node("Conv", []string{"x", "k"}, []string{first}, onnxtest.Ints("kernel_shape", 3, 3), onnxtest.Ints("pads", 1, 1, 1, 1))
+	g.Node("BatchNormalization", []string{first, "scale", "shift", "mean", "scale"}, []string{"n"})
+	g.Node("Flatten", []string{"n"}, []string{"f"})
+	g.Node("MatMul", []string{"f", "w"}, []string{"h"})
+	g.Node("Gemm", []string{"h", "v", "b"}, []string{"y"}, onnxtest.Int("transB", 1))
+	g.Output("y")
+	return g.File()
+}
+
+// TestPackedWeights loads a model whose weights lie at every distance from an
+// aligned address. A session holds them once, in the forms of the kernels, as
+// the plan says, whatever shapes it is run for; the results are those of the
+// program as it was read.
+func TestPackedWeights(t *testing.T) {
+	for pad := range 4 {
+		t.Run(fmt.Sprint(pad), func(t *testing.T) { testPackedWeights(t, packedModel(strings.Repeat("c", 1+pad))) })
+	}
+}
+
+func testPackedWeights(t *testing.T, data []byte) {
+	memorytest.Check(t)
+	path := filepath.Join(t.TempDir(), "packed.onnx")
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	m := modeltest.Load(t, path)
+	s := modeltest.Session(t, m, tenure.WithThreads(2))
+	var held int64
+	for _, batch := range []int{1, 5, 1} {
+		x := modeltest.Of(t, modeltest.Ramp(batch*16*16), batch, 16, 4, 4)
+		out := modeltest.Run(t, s, tenure.Inputs{"x": x})
+		p, err := s.Plan(context.Background(), tenure.Shapes{"x": {batch, 16, 4, 4}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := memory.Stats()
+		inMemory := now.Of(memory.Weights).Current - now.Files
+		if held == 0 {
+			held = inMemory
+		}
+		var packed, spared int64
+		for _, w := range p.Packed {
+			packed, spared = packed+w.Bytes, spared+w.Spared
+		}
+		// What is not packed lies in the file or, in all less than this, beside it. The portable kernels pack no weights of convolutions.
+		const conv, products = 4 * 64 * 16 * 9, 4 * (1024*256 + 192*256)
+		rest := int64(8 << 10)
+		want := int64(conv + products)
+		if len(p.Packed) < 3 {
+			rest, want = rest+conv, products
+		}
+		if inMemory != held || inMemory < packed || inMemory > packed+rest {
+			t.Errorf("batch %d: got %d bytes of weights in memory, want the same %d at all times, and little more than the %d packed", batch, inMemory, held, packed)
+		}
+		if spared != want {
+			t.Errorf("batch %d: got %d bytes spared, want the %d of the convolution and the products", batch, spared, want)
+		}
+		wantPlain(t, path, x, out["y"])
+		if err := out.Release(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wantPlain holds a result to that of the program as it is in the file, call
+// by call.
+func wantPlain(t *testing.T, path string, x, y *tensor.Tensor) {
+	t.Helper()
+	file, err := onnx.Load(path, onnx.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	use, err := x.Use()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer use.Release()
+	in := ir.Interpreter{Eval: compute.Eval, Weights: file.Weights}
+	results, err := in.Run(file.Program, op.Arg{Type: op.Type{DType: x.DType(), Shape: x.Shape()}, Data: use.Data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := modeltest.Values(t, y)
+	for i, v := range got {
+		want := math.Float32frombits(binary.LittleEndian.Uint32(results[0].Data[4*i:]))
+		if math.Abs(float64(v-want)) > 1e-4*(1+math.Abs(float64(want))) {
+			t.Fatalf("element %d: got %v, want %v", i, v, want)
+		}
+	}
+}
+
+// TestFoldedWeightsAreNotThereTwice folds a normalisation into convolutions
+// and packs them: at no moment is more in memory than what is packed, and one
+// weight.
+func TestFoldedWeightsAreNotThereTwice(t *testing.T) {
+	memorytest.Check(t)
+	const channels, layers = 64, 6
+	const each = 4 * channels * channels * 9
+	raw := make([]byte, each)
+	for i := 0; i < each; i += 4 {
+		binary.LittleEndian.PutUint32(raw[i:], math.Float32bits(float32(i/4%23-11)/256))
+	}
+	var g onnxtest.Graph
+	g.Input("x", onnxtest.F32, 1, channels, 4, 4)
+	ones := make([]float32, channels)
+	for i := range ones {
+		ones[i] = 1 + float32(i)/channels
+	}
+	g.Floats("ones", ones...)
+	last := "x"
+	for i := range layers {
+		k, c, n := fmt.Sprintf("k%d", i), fmt.Sprintf("c%d", i), fmt.Sprintf("n%d", i)
+		g.Weight(k, onnxtest.F32, raw, channels, channels, 3, 3)
+		g.Node("Conv", []string{last, k}, []string{c}, onnxtest.Ints("kernel_shape", 3, 3), onnxtest.Ints("pads", 1, 1, 1, 1))
+		g.Node("BatchNormalization", []string{c, "ones", "ones", "ones", "ones"}, []string{n})
+		last = n
+	}
+	g.Output(last)
+	path := filepath.Join(t.TempDir(), "folded.onnx")
+	if err := os.WriteFile(path, g.File(), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	memory.ResetPeak()
+	before := memory.Stats().Of(memory.Weights).Current
+	m := modeltest.Load(t, path)
+	if loaded := m.WeightMemory().Private; loaded > each/4 {
+		t.Errorf("loaded: got %d bytes of weights in memory, want biases only", loaded)
+	}
+	s := modeltest.Session(t, m, tenure.WithThreads(2))
+	x := modeltest.Of(t, modeltest.Ramp(channels*4*4), 1, channels, 4, 4)
+	out := modeltest.Run(t, s, tenure.Inputs{"x": x})
+	now := memory.Stats()
+	wantPlain(t, path, x, out[last])
+	if err := out.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if peak, most := now.Of(memory.Weights).Peak-before-now.Files, int64(layers*each+each+each/2); peak > most || peak < layers*each {
+		t.Errorf("got a peak of %d bytes of weights in memory, want at most %d and one weight of %d", peak, layers*each, each)
+	}
+}

@@ -1,0 +1,305 @@
+package conformance_test
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// backendCase is one public ONNX backend test: a model and its data sets.
+type backendCase struct {
+	model []byte
+	sets  map[string]map[string][]byte // by folder, by file name
+}
+
+func readCases(t *testing.T, file string) map[string]*backendCase {
+	t.Helper()
+	z, err := zip.OpenReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	cases := map[string]*backendCase{}
+	for _, f := range z.File {
+		if f.FileInfo().IsDir() {
+			continue
+		}
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		r.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir, base := path.Split(f.Name)
+		name, set, _ := strings.Cut(strings.TrimSuffix(dir, "/"), "/")
+		c := cases[name]
+		if c == nil {
+			c = &backendCase{sets: map[string]map[string][]byte{}}
+			cases[name] = c
+		}
+		if base == "model.onnx" {
+			c.model = data
+			continue
+		}
+		if c.sets[set] == nil {
+			c.sets[set] = map[string][]byte{}
+		}
+		c.sets[set][base] = data
+	}
+	return cases
+}
+
+// looser lists the cases whose tolerance is not the usual one, and why.
+var looser = map[string]struct {
+	modeltest.Tolerance
+	reason string
+}{
+	"test_dft_inverse": {modeltest.Tolerance{RTol: 1e-3, ATol: 1e-6}, "what should be 0 is a rounding error of single precision in the reference"},
+}
+
+// resultsFile lists every case with the operators of its model and whether it
+// passes: what passed once must go on passing. docs/onnx-support.md counts it.
+const resultsFile = "testdata/conformance.txt"
+
+const resultsHeader = "# archive, case, outcome, operators: rewritten by go generate ./internal/conformance where the archives are\n"
+
+// caseOutcome is one line of resultsFile.
+type caseOutcome struct {
+	archive, name string
+	passed        bool
+	operators     []string
+}
+
+func (o caseOutcome) String() string {
+	word := "lacks"
+	if o.passed {
+		word = "pass"
+	}
+	return strings.Join([]string{o.archive, o.name, word, strings.Join(o.operators, " ")}, "\t")
+}
+
+// readOutcomes reads resultsFile.
+func readOutcomes(t *testing.T) []caseOutcome {
+	t.Helper()
+	data, err := os.ReadFile(resultsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []caseOutcome
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 4 || f[2] != "pass" && f[2] != "lacks" {
+			t.Fatalf("%s: got line %q, want four fields, the third of them pass or lacks", resultsFile, line)
+		}
+		list = append(list, caseOutcome{f[0], f[1], f[2] == "pass", strings.Fields(f[3])})
+	}
+	return list
+}
+
+// TestConformance runs the public ONNX backend tests. A case that needs what
+// is not supported must be in the table of excluded ones; any other caseOutcome
+// than a pass is a fault.
+func TestConformance(t *testing.T) {
+	dir := modeltest.SharedDir(t, "conformance")
+	archives, err := filepath.Glob(filepath.Join(dir, "*.zip"))
+	if err != nil || len(archives) == 0 {
+		t.Fatalf("got no archives in %s (%v)", dir, err)
+	}
+	var outcomes []caseOutcome
+	for _, file := range archives {
+		archive := strings.TrimSuffix(filepath.Base(file), ".zip")
+		t.Run(archive, func(t *testing.T) {
+			memorytest.Check(t)
+			outcomes = append(outcomes, runArchive(t, archive, readCases(t, file))...)
+		})
+	}
+	matched := map[string]bool{}
+	for _, o := range outcomes {
+		if row := excludedBy(o.name); row != nil && !o.passed {
+			matched[row.names] = true
+		}
+	}
+	for _, row := range excluded {
+		if !matched[row.names] {
+			t.Errorf("excluded cases: %q names no case that is lacking: remove the row", row.names)
+		}
+	}
+	checkOutcomes(t, outcomes)
+}
+
+// runArchive runs the cases of one archive, in the order of their names.
+func runArchive(t *testing.T, archive string, cases map[string]*backendCase) []caseOutcome {
+	var outcomes []caseOutcome
+	counts := map[string]int{}
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		c := cases[name]
+		o := caseOutcome{archive: archive, name: name, operators: operatorsOf(t, c.model)}
+		err := c.run(name)
+		row := excludedBy(name)
+		switch {
+		case err == nil:
+			o.passed = true
+			counts["passed"]++
+		case row != nil && errors.Is(err, tenure.ErrUnsupported):
+			counts[row.reason]++
+		default:
+			t.Errorf("%s: %.600s", name, err)
+		}
+		outcomes = append(outcomes, o)
+	}
+	t.Logf("%d of %d passed", counts["passed"], len(cases))
+	delete(counts, "passed")
+	for _, reason := range slices.Sorted(maps.Keys(counts)) {
+		t.Logf("%d excluded: %s", counts[reason], reason)
+	}
+	return outcomes
+}
+
+// checkOutcomes holds the outcomes against those that are committed.
+func checkOutcomes(t *testing.T, outcomes []caseOutcome) {
+	if *update && !t.Failed() {
+		var b strings.Builder
+		b.WriteString(resultsHeader)
+		for _, o := range outcomes {
+			fmt.Fprintln(&b, o)
+		}
+		if err := os.WriteFile(resultsFile, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	now := map[string]string{}
+	for _, o := range outcomes {
+		now[o.archive+" "+o.name] = o.String()
+	}
+	for _, o := range readOutcomes(t) {
+		key := o.archive + " " + o.name
+		if got := now[key]; got != o.String() {
+			t.Errorf("got %q, want %q as %s has it: run go generate ./internal/conformance if that is meant", got, o, resultsFile)
+		}
+		delete(now, key)
+	}
+	for _, line := range now {
+		t.Errorf("got %q, which %s does not have: run go generate ./internal/conformance", line, resultsFile)
+	}
+}
+
+// operatorsOf returns the operators of a model's nodes, nested ones too.
+func operatorsOf(t *testing.T, model []byte) []string {
+	t.Helper()
+	d, err := onnx.DescribeBytes(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(maps.Keys(d.Operators))
+}
+
+func (c *backendCase) run(name string) error {
+	m, err := tenure.LoadBytes(c.model)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	s, err := m.NewSession()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	var sets []string
+	for set := range c.sets {
+		sets = append(sets, set)
+	}
+	sort.Strings(sets)
+	tol := modeltest.Tolerance{RTol: 1e-3, ATol: 1e-7}
+	if row, ok := looser[name]; ok {
+		tol = row.Tolerance
+	}
+	for _, set := range sets {
+		if err := runBackendSet(s, c.sets[set], tol); err != nil {
+			return fmt.Errorf("%s: %w", set, err)
+		}
+	}
+	return nil
+}
+
+func runBackendSet(s *tenure.Session, files map[string][]byte, tol modeltest.Tolerance) error {
+	in := tenure.Inputs{}
+	for i, info := range s.Model().Inputs() {
+		x, err := readProto(files, fmt.Sprintf("input_%d.pb", i))
+		if err != nil {
+			return err
+		}
+		defer x.Release()
+		in[info.Name] = x
+	}
+	out, err := s.Run(context.Background(), in)
+	if err != nil {
+		return err
+	}
+	defer out.Release()
+	for i, info := range s.Model().Outputs() {
+		want, err := readProto(files, fmt.Sprintf("output_%d.pb", i))
+		if err != nil {
+			return err
+		}
+		diff := ""
+		if info.Text {
+			diff = textDiffers(out[info.Name], want)
+		} else {
+			diff = modeltest.Differs(out[info.Name], want, tol)
+		}
+		want.Release()
+		if diff != "" {
+			return fmt.Errorf("output %q: %s", info.Name, diff)
+		}
+	}
+	return nil
+}
+
+// textDiffers compares strings, whatever their widths, "" for equal.
+func textDiffers(got, want *tensor.Tensor) string {
+	a, err := tensor.Strings(got)
+	if err != nil {
+		return err.Error()
+	}
+	b, err := tensor.Strings(want)
+	if err != nil {
+		return err.Error()
+	}
+	dims := func(x *tensor.Tensor) []int { return x.Shape().Sizes()[:x.Shape().Rank()-1] }
+	if !slices.Equal(dims(got), dims(want)) || !slices.Equal(a, b) {
+		return fmt.Sprintf("got %q %v, want %q %v", a, dims(got), b, dims(want))
+	}
+	return ""
+}
+
+func readProto(files map[string][]byte, name string) (*tensor.Tensor, error) {
+	data, ok := files[name]
+	if !ok {
+		return nil, fmt.Errorf("the case has no %s", name)
+	}
+	x, _, err := onnx.ReadTensor(data)
+	return x, err
+}

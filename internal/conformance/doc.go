@@ -1,0 +1,9 @@
+// Package conformance runs the public test cases of ONNX and the models of the optional test data, and holds the documents that
+// say what is supported (docs/operators.md, docs/onnx-support.md) to the tables and to the outcomes. The package itself is empty.
+//
+//	go test ./internal/conformance -run TestConformance -v
+//	go generate ./internal/conformance    # writes testdata/conformance.txt and both documents
+//
+// testdata/conformance.txt has every case with its outcome. A case that does not pass needs a row in the table of excluded ones.
+// Tensors belong to the test that makes them. Tests run one after the other.
+package conformance

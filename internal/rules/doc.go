@@ -1,0 +1,8 @@
+// Package rules tests what the sources of this module must keep: the import rule of ARCHITECTURE.md, the documentation of every
+// package, the sizes of files and functions, words that belong to one machine, the modules inside this one, and that no exported
+// function panics when it gets zero values. The package itself is empty.
+//
+//	go test ./internal/rules -run TestImportRule
+//
+// The tests read files of the whole module and own no tensors. They run in the module's folder, one after the other.
+package rules

@@ -1,0 +1,61 @@
+package rules_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestNestedModules tests the modules inside this one, into which "./..."
+// does not descend: what they need is not needed by who imports Tenure.
+func TestNestedModules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: they run without it")
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("needs the go command: ", err)
+	}
+	for _, dir := range nestedModules(t) {
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			for _, args := range [][]string{{"vet", "./..."}, {"test", "./..."}} {
+				cmd := exec.Command("go", args...)
+				cmd.Dir = dir
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("go %s: %v\n%s", args[0], err, out)
+				}
+			}
+		})
+	}
+}
+
+// nestedModules finds the modules. It reads their sources, which makes this
+// test's cached result theirs too.
+func nestedModules(t *testing.T) (dirs []string) {
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && d.Name()[0] == '.':
+			return filepath.SkipDir
+		case d.Name() == "go.mod" && path != "go.mod":
+			dirs = append(dirs, filepath.Dir(path))
+			return filepath.WalkDir(filepath.Dir(path), func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.Type().IsRegular() {
+					_, err = os.ReadFile(path)
+				}
+				return err
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(dirs) == 0 {
+		t.Fatal("got no modules, want bench")
+	}
+	return dirs
+}
