@@ -16,6 +16,7 @@ import (
 	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/internal/cpu"
 	"github.com/tenure-go/tenure/internal/ended"
+	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/op"
@@ -38,14 +39,15 @@ const (
 // share.
 type Model struct {
 	file    *onnx.Model
-	panels  *exec.Panels // of the file's weights
-	program *ir.Program  // after the load passes; never changed
+	program *ir.Program // after the load passes; never changed
 	inputs  []Info
 	outputs []Info
 	run     *tensor.Operation // of every run: it names the inputs
 
-	// compiling is held while a program is compiled and its weights packed:
-	// until then it may read weights that others give back.
+	compressed bool // large constants are packed compressed
+
+	// compiling is locked while a program is compiled and its weights packed:
+	// until then it may read weights that packing would unload.
 	compiling sync.Mutex
 
 	mu     sync.Mutex
@@ -103,7 +105,7 @@ func LoadBytes(data []byte, opts ...Option) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := onnx.Parse(data, "", onnx.Options{Registry: o.registry})
+	m, err := onnx.Parse(data, "", o.reading())
 	if err != nil {
 		return nil, err
 	}
@@ -151,20 +153,14 @@ func collect(opts []Option) (loadOptions, error) {
 func (o *loadOptions) reading() onnx.Options {
 	r := onnx.Options{Registry: o.registry, Read: o.weights == Read}
 	if o.shared != nil {
-		r.Copy = o.shared.file
+		r.Share = o.shared.memory
 	}
 	return r
 }
 
 func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
-	m := &Model{file: file, panels: exec.NewPanels(file.Weights), program: file.Program}
+	m := &Model{file: file, program: file.Program, compressed: o.weights == Compressed}
 	err := cpu.Err()
-	if o.shared != nil {
-		m.panels = exec.NewCommonPanels(file.Weights, o.shared.weights)
-	}
-	if o.weights == Compressed {
-		m.panels.Compress()
-	}
 	if err == nil {
 		err = exec.CheckKernels(m.program)
 	}
@@ -183,7 +179,7 @@ func newModel(file *onnx.Model, o loadOptions) (*Model, error) {
 		file.Notes = append(file.Notes, ctx.Notes...)
 	}
 	if err == nil {
-		err = file.Weights.Keep(m.program)
+		err = file.Weights.Prune(m.program)
 	}
 	if err == nil {
 		err = ir.VerifyKnown(m.program, ir.Known(file.Weights))
@@ -247,7 +243,7 @@ func (m *Model) Close() error {
 // none reports whether the model is nil or zero, which is treated as closed.
 func (m *Model) none() bool { return m == nil || m.file == nil }
 
-func (m *Model) end() error { return errors.Join(m.panels.Release(), m.file.Close()) }
+func (m *Model) end() error { return m.file.Close() }
 
 // retain keeps the weights until release, for a session or for one call, which
 // is named.
@@ -408,7 +404,7 @@ func (m *Model) specialise(t target, check func(string, *ir.Program) error) (*sp
 	for i, d := range t.donated {
 		p.Body.Params[i].Donated = d
 	}
-	c := &specialised{Context: &pass.Context{Program: p, Constants: &pass.Overlay{Base: m.file.Weights}, MaxFold: maxFold}}
+	c := &specialised{Context: &pass.Context{Program: p, Constants: &weights.Overlay{Base: m.file.Weights}, MaxFold: maxFold}}
 	if err := c.freeze(t); err != nil {
 		return nil, err
 	}
@@ -527,6 +523,6 @@ func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *e
 	if err != nil {
 		return nil, nil, err
 	}
-	exe, err = exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: c.Declined, Copies: c.Copies, Panels: m.panels})
+	exe, err = exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: c.Declined, Copies: c.Copies, Store: m.file.Weights, Compressed: m.compressed})
 	return exe, c.frozen, broken(err)
 }

@@ -13,23 +13,10 @@ import (
 // sharing is what [WithSharedWeights] asks for.
 type sharing struct{ where []share.Option }
 
-// weights gives memory that processes have in common.
-func (s *sharing) weights(ctx context.Context, key [sha256.Size]byte, size int, fill func([]byte) error) (*memory.Buffer, error) {
+// memory returns memory that processes have in common. It is a [weights.Share].
+func (s *sharing) memory(ctx context.Context, key [sha256.Size]byte, size int, fill func([]byte) error) (*memory.Buffer, error) {
 	b, _, err := share.Common(ctx, key, size, "shared weights", fill, s.where...)
 	return b, err
-}
-
-// file gives a copy of a file's bytes that processes have in common.
-func (s *sharing) file(data []byte) (*memory.Buffer, error) {
-	if len(data) == 0 {
-		return memory.Alloc(0, memory.Weights)
-	}
-	digest := sha256.Sum256(data)
-	key := sha256.Sum256(append([]byte("tenure file\n"), digest[:]...))
-	return s.weights(context.Background(), key, len(data), func(dst []byte) error {
-		copy(dst, data)
-		return nil
-	})
 }
 
 // check says when a model is loaded, and not at its first run, that
@@ -60,10 +47,5 @@ func (m *Model) WeightMemory() WeightMemory {
 		return f
 	}
 	f.Private, f.Shared = m.file.Weights.InMemory()
-	if panels, common := m.panels.Bytes(); common {
-		f.Shared += panels
-	} else {
-		f.Private += panels
-	}
 	return f
 }

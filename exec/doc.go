@@ -9,8 +9,9 @@
 // values in the arena have no handles and no counts, and the step loop
 // allocates nothing.
 //
-// Constants that tasks want in a form of their own are packed into [Panels],
-// which the executables of a model share.
+// Constants that tasks want in a form of their own are packed into panels of the
+// store of package internal/weights, which the executables of a model share.
+// This package decides which ones, and into which form.
 //
 // # Memory
 //

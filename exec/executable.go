@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/compute"
+	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
@@ -30,9 +31,14 @@ type Options struct {
 	Declined []plan.Declined
 	Copies   []plan.Copy
 
-	// Panels holds constants in the forms that tasks read, and gives them the
-	// bytes of constants to pack; nil to read all constants as they are.
-	Panels *Panels
+	// Store packs constants into the forms that tasks read; nil to read all
+	// constants as they are. The table of weights has those of the store, and
+	// maybe constants of this program alone.
+	Store *weights.Store
+
+	// Compressed makes tasks read large constants compressed, without loss,
+	// where they can.
+	Compressed bool
 
 	// Effort bounds the search for a placement, see package plan/solve.
 	Effort int64
@@ -45,13 +51,15 @@ type Executable struct {
 	Plan    *plan.Plan
 
 	weights ir.Weights
-	panels  *Panels
+	store   *weights.Store // nil: nothing is packed
 	packing packing
 	packed  atomic.Bool // all that packing wants
-	calls   []*ir.Call
-	sigs    []*op.Sig
-	code    []instr
-	refs    [][]ref // per call: operands, then results
+
+	compressed bool
+	calls      []*ir.Call
+	sigs       []*op.Sig
+	code       []instr
+	refs       [][]ref // per call: operands, then results
 
 	taken    []bool // per parameter: the program writes into it or gives it back
 	writes   []bool // per call: it writes into a parameter
@@ -89,12 +97,12 @@ type gift struct {
 // Compile verifies and compiles a final program: the sizes of its inputs are
 // known, every result has bytes of its own, what may be overwritten is marked.
 // The error of a program that is not well-formed is that of [ir.VerifyKnown].
-// weights may be nil where the program has none.
-func Compile(ctx context.Context, p *ir.Program, weights ir.Weights, o Options) (*Executable, error) {
-	if weights == nil {
-		weights = ir.WeightMap{}
+// table may be nil where the program has no weights.
+func Compile(ctx context.Context, p *ir.Program, table ir.Weights, o Options) (*Executable, error) {
+	if table == nil {
+		table = ir.WeightMap{}
 	}
-	known := ir.Known(weights)
+	known := ir.Known(table)
 	if err := ir.VerifyKnown(p, known); err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
@@ -105,7 +113,7 @@ func Compile(ctx context.Context, p *ir.Program, weights ir.Weights, o Options) 
 	if err := l.checkTotal(); err != nil {
 		return nil, err
 	}
-	e := &Executable{Program: p, weights: weights, panels: o.Panels, calls: l.calls, sigs: l.sigs}
+	e := &Executable{Program: p, weights: table, store: o.Store, compressed: o.Compressed, calls: l.calls, sigs: l.sigs}
 	e.collectDynamic(l)
 	problem := l.problem()
 	placed, err := solve.Solve(ctx, problem, solve.Options{Effort: o.Effort})
@@ -126,8 +134,8 @@ func Compile(ctx context.Context, p *ir.Program, weights ir.Weights, o Options) 
 		return nil, err
 	}
 	e.Plan = l.document(problem, placed, scratch, o)
-	e.packing.document(e.Plan, e.panels)
-	if err := check.Check(p, e.Plan, weights); err != nil {
+	e.packing.document(e.Plan, e.store)
+	if err := check.Check(p, e.Plan, table); err != nil {
 		return nil, fmt.Errorf("BUG: the plan does not hold: %w", err)
 	}
 	return e, nil
@@ -314,8 +322,8 @@ func (e *Executable) bind(k int) (*compute.Task, error) {
 // constant returns the bytes of operand i of call k, if it is a constant: its
 // panel, or the weight as it is.
 func (e *Executable) constant(k, i int) ([]byte, error) {
-	if key, ok := e.packing.operands[operand{k, i}]; ok {
-		return e.panels.bytes(key), nil
+	if x, ok := e.packing.operands[operand{k, i}]; ok {
+		return e.store.Panel(x), nil
 	}
 	r := e.refs[k][i]
 	if r.space != plan.SpaceWeight {

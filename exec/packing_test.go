@@ -4,54 +4,42 @@ import (
 	"bytes"
 	"context"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// table is a table of weights that notes what is given back.
-type table struct {
-	ir.WeightMap
-	sparable bool
-	spared   map[string]int
-	moved    map[string]bool
-	held     [][]byte
-}
-
-func (t *table) Sparable(*ir.Value, bool) bool { return t.sparable }
-
-func (t *table) Spare(v *ir.Value, restore func([]byte)) error {
-	t.spared[v.Name]++
-	return nil
-}
-
-func (t *table) Hold(data []byte) { t.held = append(t.held, data) }
-
-func (t *table) Private(v *ir.Value) ([]byte, error) {
-	if t.moved[v.Name] {
-		return nil, nil
-	}
-	return t.WeightMap[v.Name], nil
-}
-
-func (t *table) InPrivate() []*ir.Value { return nil }
-
-func (t *table) Move(v *ir.Value, to []byte) error {
-	t.WeightMap[v.Name], t.moved[v.Name] = to, true
-	return nil
-}
-
-func tableFor(p *ir.Program) *table {
-	t := &table{WeightMap: ir.WeightMap{}, sparable: true, spared: map[string]int{}, moved: map[string]bool{}}
+// storeOf returns a store of a program's weights, which lie in memory, and the same bytes beside it.
+func storeOf(t *testing.T, p *ir.Program, o weights.Options) (*weights.Store, ir.WeightMap) {
+	t.Helper()
+	plain := ir.WeightMap{}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, w := range p.Weights {
-		t.WeightMap[w.Name] = bytesFor(w.Type, r)
+		plain[w.Name] = bytesFor(w.Type, r)
 	}
-	return t
+	return storeWith(t, p, plain, o), plain
+}
+
+func storeWith(t *testing.T, p *ir.Program, plain ir.WeightMap, o weights.Options) *weights.Store {
+	t.Helper()
+	s := weights.New(o)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, w := range p.Weights {
+		if err := s.Add(w.Name, w.Type, plain[w.Name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
 }
 
 const twoProducts = `func @main(%x: f32[5,40]) -> (f32[5,100], f32[100]) {
@@ -87,85 +75,85 @@ func runOnce(t *testing.T, e *exec.Executable, input []byte) [][]byte {
 	return outputs
 }
 
-func compileWith(t *testing.T, text string, weights ir.Weights, panels *exec.Panels) *exec.Executable {
+func compileWith(t *testing.T, text string, s *weights.Store) *exec.Executable {
 	t.Helper()
-	e, err := exec.Compile(context.Background(), parse(t, text), weights, exec.Options{Threads: 1, Panels: panels})
+	e, err := exec.Compile(context.Background(), parse(t, text), s, exec.Options{Threads: 1, Store: s})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-// TestPanels packs the constants of a program: the plan says what that takes
-// and spares, to the byte, and the results stay what they were.
-func TestPanels(t *testing.T) {
-	memorytest.Check(t)
-	p := parse(t, twoProducts)
-	weights := tableFor(p)
-	panels := exec.NewPanels(weights)
-	e := compileWith(t, twoProducts, weights, panels)
-	before := memory.Stats().Of(memory.Weights).Current
+func mustPack(t *testing.T, e *exec.Executable) {
+	t.Helper()
 	if err := e.Pack(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	taken := memory.Stats().Of(memory.Weights).Current - before
-	var packed int64
-	for _, w := range e.Plan.Packed {
-		packed += w.Bytes
-		size := int64(len(weights.WeightMap[w.Weight]))
-		if w.Spared != size || w.Bytes < size {
-			t.Errorf("weight %s: got %+v, want all %d bytes spared, and as many packed or more", w.Weight, w, size)
-		}
-	}
-	if len(e.Plan.Packed) != 2 || packed != taken {
-		t.Errorf("got %d weights packed in %d bytes, and %d bytes taken, want 2 in as many as are taken", len(e.Plan.Packed), packed, taken)
-	}
-	if want := packed + int64(len(weights.WeightMap["b"])); e.Plan.WeightBytes != want {
-		t.Errorf("got %d bytes of weights, want the panels and the bias, %d", e.Plan.WeightBytes, want)
-	}
+}
+
+// wantPlain runs an executable once and compares its outputs with the interpreter's.
+func wantPlain(t *testing.T, e *exec.Executable, p *ir.Program, plain ir.WeightMap) {
+	t.Helper()
 	input := bytesFor(p.Body.Params[0].Type, rand.New(rand.NewPCG(3, 4)))
-	want := interpret(t, p, weights, [][]byte{input})
-	// Whoever reads a spared weight by mistake finds other numbers.
-	for name := range weights.spared {
-		for i := range weights.WeightMap[name] {
-			weights.WeightMap[name][i] = 0x7f
-		}
-	}
-	if len(weights.spared) != 2 {
-		t.Errorf("got %v spared, want w and v", weights.spared)
-	}
+	want := interpret(t, p, plain, [][]byte{input})
 	for i, got := range runOnce(t, e, input) {
 		if !bytes.Equal(got, want[i]) {
 			t.Errorf("output %d differs from that of the interpreter", i)
 		}
 	}
-	if err := panels.Release(); err != nil {
-		t.Fatal(err)
+}
+
+// TestPacking packs the constants of a program: the plan says what that takes
+// and unloads, to the byte, and the results stay what they were.
+func TestPacking(t *testing.T) {
+	memorytest.Check(t)
+	p := parse(t, twoProducts)
+	s, plain := storeOf(t, p, weights.Options{})
+	e := compileWith(t, twoProducts, s)
+	before := memory.Stats().Of(memory.Weights).Current
+	mustPack(t, e)
+	taken := memory.Stats().Of(memory.Weights).Current - before
+	var packed, unloaded int64
+	for _, w := range e.Plan.Packed {
+		packed, unloaded = packed+w.Bytes, unloaded+w.Unloaded
+		size := int64(len(plain[w.Weight]))
+		if w.Unloaded != size || w.Bytes < size {
+			t.Errorf("weight %s: got %+v, want all %d bytes unloaded, and as many packed or more", w.Weight, w, size)
+		}
+	}
+	if len(e.Plan.Packed) != 2 || packed-unloaded != taken {
+		t.Errorf("got %d weights packed in %d bytes, %d unloaded, and %d bytes taken, want 2 in as many as are taken", len(e.Plan.Packed), packed, unloaded, taken)
+	}
+	bias := int64(len(plain["b"]))
+	if want := packed + bias; e.Plan.WeightBytes != want {
+		t.Errorf("got %d bytes of weights, want the panels and the bias, %d", e.Plan.WeightBytes, want)
+	}
+	wantPlain(t, e, p, plain)
+	// A run that read an unloaded weight by mistake would have loaded it.
+	if got := s.Figures(); got != (weights.Figures{Derived: bias}) {
+		t.Errorf("got %+v after a run, want only the bias loaded", got)
 	}
 }
 
-// TestPanelsAreShared packs once for programs of two shapes.
-func TestPanelsAreShared(t *testing.T) {
+// TestProgramsSharePanels packs once for programs of two shapes.
+func TestProgramsSharePanels(t *testing.T) {
 	memorytest.Check(t)
-	weights := tableFor(parse(t, twoProducts))
-	panels := exec.NewPanels(weights)
-	defer panels.Release()
-	if err := compileWith(t, twoProducts, weights, panels).Pack(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	p := parse(t, twoProducts)
+	s, plain := storeOf(t, p, weights.Options{})
+	mustPack(t, compileWith(t, twoProducts, s))
 	before := memory.Stats().Of(memory.Weights)
-	other := string(bytes.ReplaceAll([]byte(twoProducts), []byte("[5,"), []byte("[1,")))
-	if err := compileWith(t, other, weights, panels).Pack(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	other := strings.ReplaceAll(twoProducts, "[5,", "[1,")
+	e := compileWith(t, other, s)
+	mustPack(t, e)
 	if after := memory.Stats().Of(memory.Weights); after != before {
 		t.Errorf("got %+v after the second program, want %+v: nothing new", after, before)
 	}
+	wantPlain(t, e, parse(t, other), plain)
 }
 
-// TestPanelsLeaveRawReaders keeps a weight as it is where another call reads
-// it so: it would be there twice.
-func TestPanelsLeaveRawReaders(t *testing.T) {
+// TestPackingLeavesUnpackedReaders keeps a weight as it is where another call
+// reads it so: it would be there twice.
+func TestPackingLeavesUnpackedReaders(t *testing.T) {
 	memorytest.Check(t)
 	const text = `func @main(%x: f32[5,64]) -> (f32[5,64], f32[64,64]) {
 		weight @w: f32[64,64]
@@ -174,39 +162,40 @@ func TestPanelsLeaveRawReaders(t *testing.T) {
 		return %y, %e
 	}`
 	p := parse(t, text)
-	weights := tableFor(p)
-	panels := exec.NewPanels(weights)
-	defer panels.Release()
-	e := compileWith(t, text, weights, panels)
-	input := bytesFor(p.Body.Params[0].Type, rand.New(rand.NewPCG(3, 4)))
-	want := interpret(t, p, weights, [][]byte{input})
-	for i, got := range runOnce(t, e, input) {
-		if !bytes.Equal(got, want[i]) {
-			t.Errorf("output %d differs from that of the interpreter", i)
-		}
-	}
-	if len(e.Plan.Packed) != 0 || len(weights.spared) != 0 || e.Plan.WeightBytes != 64*64*4 {
-		t.Errorf("got %v packed, %v spared, %d bytes of weights, want the weight as it is", e.Plan.Packed, weights.spared, e.Plan.WeightBytes)
+	s, plain := storeOf(t, p, weights.Options{})
+	e := compileWith(t, text, s)
+	wantPlain(t, e, p, plain)
+	if got := s.Figures(); len(e.Plan.Packed) != 0 || got.Derived != 64*64*4 || e.Plan.WeightBytes != 64*64*4 {
+		t.Errorf("got %v packed, %+v loaded, %d bytes of weights, want the weight as it is", e.Plan.Packed, got, e.Plan.WeightBytes)
 	}
 }
 
-// TestPanelsBesideTheWeight counts both where the table cannot give the
-// weight's own bytes back.
+// TestPanelsBesideTheWeight counts both where the weight's own bytes cannot be
+// given back: here another weight shares them.
 func TestPanelsBesideTheWeight(t *testing.T) {
 	memorytest.Check(t)
-	weights := tableFor(parse(t, twoProducts))
-	weights.sparable = false
-	panels := exec.NewPanels(weights)
-	defer panels.Release()
-	e := compileWith(t, twoProducts, weights, panels)
-	own := int64(len(weights.WeightMap["w"]) + len(weights.WeightMap["v"]) + len(weights.WeightMap["b"]))
+	p := parse(t, twoProducts)
+	s, plain := storeOf(t, p, weights.Options{})
+	for _, w := range p.Weights {
+		view := &ir.Value{Kind: ir.Weight, Name: w.Name + " once more", Type: w.Type}
+		if err := s.Derive(view, w, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := compileWith(t, twoProducts, s)
+	own := int64(len(plain["w"]) + len(plain["v"]) + len(plain["b"]))
 	for _, w := range e.Plan.Packed {
-		if w.Spared != 0 {
-			t.Errorf("got %+v, want nothing spared", w)
+		if w.Unloaded != 0 {
+			t.Errorf("got %+v, want nothing unloaded", w)
 		}
 		own += w.Bytes
 	}
-	if e.Plan.WeightBytes != own {
-		t.Errorf("got %d bytes of weights, want %d: the weights and the panels", e.Plan.WeightBytes, own)
+	if len(e.Plan.Packed) != 2 || e.Plan.WeightBytes != own {
+		t.Errorf("got %d weights packed and %d bytes of weights, want 2 and %d: the weights and the panels", len(e.Plan.Packed), e.Plan.WeightBytes, own)
 	}
+	mustPack(t, e)
+	if got, _ := s.InMemory(); got != own {
+		t.Errorf("got %d bytes in memory, want %d", got, own)
+	}
+	wantPlain(t, e, p, plain)
 }

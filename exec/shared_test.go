@@ -1,28 +1,27 @@
 package exec_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// common is memory that several sets of panels have in common.
-type common struct {
+// sharedMemory is memory that several stores have in common.
+type sharedMemory struct {
 	made  map[[32]byte]*memory.Buffer
 	found int
 	fault error
 }
 
-func newCommon(t *testing.T) *common {
-	c := &common{made: map[[32]byte]*memory.Buffer{}}
+func newShared(t *testing.T) *sharedMemory {
+	c := &sharedMemory{made: map[[32]byte]*memory.Buffer{}}
 	t.Cleanup(func() {
 		for _, b := range c.made {
 			if err := b.Release(); err != nil {
@@ -33,7 +32,7 @@ func newCommon(t *testing.T) *common {
 	return c
 }
 
-func (c *common) get(_ context.Context, key [32]byte, size int, fill func([]byte) error) (*memory.Buffer, error) {
+func (c *sharedMemory) get(_ context.Context, key [32]byte, size int, fill func([]byte) error) (*memory.Buffer, error) {
 	if c.fault != nil {
 		return nil, c.fault
 	}
@@ -50,107 +49,89 @@ func (c *common) get(_ context.Context, key [32]byte, size int, fill func([]byte
 	return b, err
 }
 
-// TestCommonPanels packs in two sets of panels what both have in common then:
-// results are the same, and nothing is in memory besides.
-func TestCommonPanels(t *testing.T) {
+// TestPackShared packs in two stores what both have in common then: results
+// are the same, and nothing is in memory besides.
+func TestPackShared(t *testing.T) {
 	memorytest.Check(t)
-	c := newCommon(t)
+	c := newShared(t)
 	p := parse(t, twoProducts)
-	input := bytesFor(p.Body.Params[0].Type, rand.New(rand.NewPCG(3, 4)))
-	want := interpret(t, p, tableFor(p), [][]byte{input})
-	before := memory.Stats().Of(memory.Weights)
 	for i := range 2 {
-		weights := tableFor(p)
-		panels := exec.NewCommonPanels(weights, c.get)
-		e := compileWith(t, twoProducts, weights, panels)
+		before := memory.Stats().Of(memory.Weights)
+		s, plain := storeOf(t, p, weights.Options{Share: c.get})
+		e := compileWith(t, twoProducts, s)
 		for range 2 { // the second time there is nothing to do
-			if err := e.Pack(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			mustPack(t, e)
 		}
 		if len(c.made) != 1 || c.found != i {
-			t.Errorf("set %d: got %d made and %d found, want one and %d", i, len(c.made), c.found, i)
+			t.Errorf("store %d: got %d made and %d found, want one and %d", i, len(c.made), c.found, i)
 		}
-		size, shared := panels.Bytes()
-		if size < e.Plan.WeightBytes || size > e.Plan.WeightBytes+3*memory.Alignment || !shared {
-			t.Errorf("set %d: got %d bytes, common %v, want the %d promised", i, size, shared, e.Plan.WeightBytes)
+		// What could not be unloaded was moved: only the weights' own bytes are in private memory, none.
+		private, size := s.InMemory()
+		if private != 0 || size < e.Plan.WeightBytes || size > e.Plan.WeightBytes+3*memory.Alignment {
+			t.Errorf("store %d: got %d private and %d shared bytes, want the %d promised, shared", i, private, size, e.Plan.WeightBytes)
 		}
-		if after := memory.Stats().Of(memory.Weights); after.Current != before.Current || len(weights.spared) != 2 {
-			t.Errorf("set %d: got %d bytes of weights in memory and %v spared, want as before and w and v", i, after.Current-before.Current, weights.spared)
+		bias := int64(len(plain["b"]))
+		if after := memory.Stats().Of(memory.Weights); after.Current != before.Current || s.Figures() != (weights.Figures{Shared: bias}) {
+			t.Errorf("store %d: got %d bytes of weights in memory and %+v, want as before and the bias", i, after.Current-before.Current, s.Figures())
 		}
-		for name := range weights.spared { // whoever reads there finds other numbers
-			for i := range weights.WeightMap[name] {
-				weights.WeightMap[name][i] = 0x7f
-			}
-		}
-		for k, got := range runOnce(t, e, input) {
-			if !bytes.Equal(got, want[k]) {
-				t.Errorf("set %d: output %d differs from that of the interpreter", i, k)
-			}
+		wantPlain(t, e, p, plain)
+		if got := s.Figures(); got != (weights.Figures{Shared: bias}) {
+			t.Errorf("store %d: got %+v after a run, want only the bias loaded", i, got)
 		}
 		other := strings.ReplaceAll(twoProducts, "[5,", "[1,")
-		if err := compileWith(t, other, weights, panels).Pack(context.Background()); err != nil || len(c.made) != 1 {
-			t.Errorf("set %d: another shape: got %v and %d made, want what is there", i, err, len(c.made))
+		if err := compileWith(t, other, s).Pack(context.Background()); err != nil || len(c.made) != 1 {
+			t.Errorf("store %d: another shape: got %v and %d made, want what is there", i, err, len(c.made))
 		}
-		if err := panels.Release(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// TestCommonKeys gives programs the same memory where they need the same made
-// of the same bytes, and only there.
-func TestCommonKeys(t *testing.T) {
+// TestSharedKeys gives programs the same memory where they need the same made
+// from the same bytes, and only there.
+func TestSharedKeys(t *testing.T) {
 	memorytest.Check(t)
-	c := newCommon(t)
-	pack := func(text string, change func(*table)) int {
-		weights := tableFor(parse(t, text))
+	c := newShared(t)
+	pack := func(text string, change func(ir.WeightMap)) int {
+		p := parse(t, text)
+		_, plain := storeOf(t, p, weights.Options{})
 		if change != nil {
-			change(weights)
+			change(plain)
 		}
-		panels := exec.NewCommonPanels(weights, c.get)
-		defer panels.Release()
-		if err := compileWith(t, text, weights, panels).Pack(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		s := storeWith(t, p, plain, weights.Options{Share: c.get})
+		mustPack(t, compileWith(t, text, s))
 		return len(c.made)
 	}
 	steps := []int{
 		pack(twoProducts, nil),
 		pack(strings.ReplaceAll(twoProducts, "%y", "%another"), nil), // the same weights
-		pack(twoProducts, func(w *table) { w.WeightMap["v"][77]++ }),
-		pack(twoProducts, func(w *table) { w.WeightMap["b"][7]++ }),
+		pack(twoProducts, func(w ir.WeightMap) { w["v"][77]++ }),
+		pack(twoProducts, func(w ir.WeightMap) { w["b"][7]++ }),
 		pack(strings.Replace(twoProducts, "{transB = 1}", "", 1), nil), // another form
 		pack(strings.Replace(twoProducts, "weight @b: f32[100]", "weight @b: f32[100]\n\tweight @c: f32[100]", 1), nil),
 	}
-	if want := []int{1, 1, 2, 3, 4, 4}; !slices.Equal(steps, want) {
+	if want := []int{1, 1, 2, 3, 4, 5}; !slices.Equal(steps, want) {
 		t.Errorf("got %v copies after each program, want %v", steps, want)
 	}
 }
 
-// TestCommonFails leaves the weights as they were, and works when what failed
+// TestShareFails leaves the weights as they were, and works when what failed
 // works again.
-func TestCommonFails(t *testing.T) {
+func TestShareFails(t *testing.T) {
 	memorytest.Check(t)
-	c := newCommon(t)
+	c := newShared(t)
 	c.fault = errors.New("nowhere to meet")
 	p := parse(t, twoProducts)
-	weights := tableFor(p)
-	panels := exec.NewCommonPanels(weights, c.get)
-	defer panels.Release()
-	e := compileWith(t, twoProducts, weights, panels)
+	s, plain := storeOf(t, p, weights.Options{Share: c.get})
+	e := compileWith(t, twoProducts, s)
 	if err := e.Pack(context.Background()); !errors.Is(err, c.fault) {
 		t.Errorf("got %v, want %v", err, c.fault)
 	}
-	if size, _ := panels.Bytes(); size != 0 {
-		t.Errorf("got %d bytes of panels, want none", size)
+	all := int64(len(plain["w"]) + len(plain["v"]) + len(plain["b"]))
+	if private, shared := s.InMemory(); private != all || shared != 0 {
+		t.Errorf("got %d private and %d shared bytes, want the weights, %d, and no panels", private, shared, all)
 	}
 	c.fault = nil
-	input := bytesFor(p.Body.Params[0].Type, rand.New(rand.NewPCG(3, 4)))
-	want := interpret(t, p, weights, [][]byte{input})
-	for i, got := range runOnce(t, e, input) {
-		if !bytes.Equal(got, want[i]) {
-			t.Errorf("output %d differs from that of the interpreter", i)
-		}
-	}
+	wantPlain(t, e, p, plain)
 }

@@ -118,7 +118,7 @@ func (n *node) bitRows(w *nbits, i int, all, kept int64) *ir.Value {
 		return n.weight(name, typ, cutRows(data, int(w.bits), int(w.rows), int(all), int(kept)))
 	}
 	out := n.prog.NewValue(ir.Weight, name, typ)
-	if err := n.model.Weights.Share(name, typ, data); err != nil {
+	if err := n.model.Weights.Derive(out, v, 0, nil); err != nil {
 		n.fail("%w", err)
 		return nil
 	}

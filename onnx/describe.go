@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -24,15 +25,16 @@ type Description struct {
 // Describe reads what the model in the file at path declares. It fails only
 // on a file that is no model.
 func Describe(path string) (*Description, error) {
-	buf, err := mapFile(path, nil)
+	files := weights.New(weights.Options{})
+	data, err := files.MapFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: describe: %w", err)
 	}
-	d, err := describe(buf.Bytes())
+	d, err := describe(data)
 	if err != nil {
 		err = fmt.Errorf("onnx: %s: %w", path, err)
 	}
-	return d, errors.Join(err, buf.Release())
+	return d, errors.Join(err, files.Close())
 }
 
 // DescribeBytes is Describe for a model in memory.

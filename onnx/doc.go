@@ -30,15 +30,13 @@
 //
 // # Memory
 //
-// [Load] maps the file. Weights that lie aligned in it are used there; others
-// are copied into buffers of package memory with the purpose Weights, large
-// ones when somebody asks for their bytes. [Weights.Spare] gives back the
-// bytes of a weight that somebody has packed.
-// [Model.Close] ends both; programs stay valid without their weights.
+// [Load] maps the file and enters each weight into the store of
+// package internal/weights, which has its bytes from then on: those that lie
+// aligned in the file are used there, others are copied. [Model.Close] closes
+// the store; programs stay valid without their weights.
 // [ReadTensor] copies.
 //
 // # Concurrency
 //
-// A loaded [Model] may be read from any goroutine. [Weights] may be added to
-// meanwhile. Close must be the last call.
+// A loaded [Model] may be read from any goroutine. Close must be the last call.
 package onnx

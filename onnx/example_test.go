@@ -24,7 +24,7 @@ func Example() {
 	//   %y: f32[n] = gather(@a, %i) "Gather#0"
 	//   return %y, @b
 	// }
-	// {Mapped:96 Copied:0 Made:0 Shared:0}
+	// {Mapped:96 Copied:0 Derived:0 Shared:0}
 }
 
 // What a model needs and the operator table does not have is known at once.

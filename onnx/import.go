@@ -18,7 +18,7 @@ import (
 type importer struct {
 	model      *Model
 	reg        *op.Registry
-	files      *files
+	weights    *initializers
 	prog       *ir.Program
 	functions  map[functionKey]*functionProto
 	missing    collector
@@ -319,7 +319,7 @@ func (s *scope) load(name string, b *binding) error {
 		}
 	}
 	s.prog.Weights = append(s.prog.Weights, b.value)
-	return s.model.Weights.load(b.value.Name, b.init.proto, b.init.data, s.files)
+	return s.weights.add(b.value, b.init.proto, b.init.data)
 }
 
 // valueName returns the name in the program of a value of this scope. Names of

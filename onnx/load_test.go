@@ -13,11 +13,10 @@ import (
 	"testing/fstest"
 
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -65,9 +64,9 @@ func TestLoadUsesAlignedWeights(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				figures := WeightFigures{Copied: 1200}
+				figures := weights.Figures{Copied: 1200}
 				if at%4 == 0 {
-					figures = WeightFigures{Mapped: 1200}
+					figures = weights.Figures{Mapped: 1200}
 				}
 				if got := model.Weights.Figures(); got != figures {
 					t.Errorf("weight at offset %d (list %v, read %v): got %+v, want %+v", at, list, read, got, figures)
@@ -286,53 +285,6 @@ func TestModelInformation(t *testing.T) {
 	}
 }
 
-func TestWeights(t *testing.T) {
-	memorytest.Check(t)
-	w := newWeights()
-	typ := op.Type{DType: dtype.F32, Shape: shape.MustOf(2)}
-	if err := w.Add("a", typ, []byte{1, 2, 3, 4, 5, 6, 7, 8}); err != nil {
-		t.Fatal(err)
-	}
-	b, err := w.New("b", typ)
-	if err != nil {
-		t.Fatal(err)
-	}
-	copy(b, "12345678")
-	half := op.Type{DType: dtype.F32, Shape: shape.MustOf(1)}
-	if err := w.Share("c", half, b[4:]); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"a": "\x01\x02\x03\x04\x05\x06\x07\x08", "b": "12345678", "c": "5678"} {
-		if got, ok := w.Bytes(&ir.Value{Name: name}); !ok || string(got) != want {
-			t.Errorf("weight %s: got %q, %v, want %q", name, got, ok, want)
-		}
-	}
-	if got, want := w.Figures(), (WeightFigures{Made: 16}); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	symbolic, err := shape.FromDims(shape.Sym("n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for what, err := range map[string]error{
-		"taken name":        w.Add("a", typ, make([]byte, 8)),
-		"shared taken name": w.Share("a", typ, b),
-		"length":            w.Add("d", typ, make([]byte, 7)),
-		"shared length":     w.Share("d", typ, b[1:]),
-		"no size":           w.Add("d", op.Type{DType: dtype.F32, Shape: symbolic}, nil),
-	} {
-		if err == nil || !strings.Contains(err.Error(), "weight") {
-			t.Errorf("%s: got %v, want an error", what, err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := w.Add("e", typ, make([]byte, 8)); !errors.Is(err, tensor.ErrReleased) {
-		t.Errorf("add after Close: got %v, want ErrReleased", err)
-	}
-}
-
 // externalModel adds to x weights that lie in the given places.
 func externalModel(t *testing.T, dt dtype.DType, n int64, places ...[]entryProto) *modelProto {
 	t.Helper()
@@ -400,7 +352,7 @@ func TestExternalData(t *testing.T) {
 				t.Errorf("%s: weight at offset %d: its bytes differ", name, offset)
 			}
 		}
-		if got, want := m.Weights.Figures(), (WeightFigures{Mapped: 120, Copied: 40}); got != want {
+		if got, want := m.Weights.Figures(), (weights.Figures{Mapped: 120, Copied: 40}); got != want {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
 		if err := m.Close(); err != nil {

@@ -7,8 +7,8 @@ import (
 	"path"
 	"path/filepath"
 
+	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
-	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -24,26 +24,20 @@ type Options struct {
 	FS       fs.FS        // where external data are read from, instead of the model's folder
 	Read     bool         // files are read into memory instead of being mapped
 
-	// Copy makes the copy of a file's bytes that Read asks for, and of those
-	// that a file system gives; nil for memory of the process.
-	Copy func(data []byte) (*memory.Buffer, error)
+	// Share is where weights lie that would have to be made in memory, and
+	// files that are read; nil for memory of the process alone.
+	Share weights.Share
 }
 
-// copier is what copies files instead of mapping them; nil for nothing.
-func (o *Options) copier() func([]byte) (*memory.Buffer, error) {
-	switch {
-	case !o.Read:
-		return nil
-	case o.Copy != nil:
-		return o.Copy
-	}
-	return copied
+// store makes the store of the weights of a model in a folder.
+func (o *Options) store(dir string) *weights.Store {
+	return weights.New(weights.Options{Dir: dir, FS: o.FS, Read: o.Read, Share: o.Share})
 }
 
 // Model is a model as read. The caller owns it and closes it.
 type Model struct {
 	Program *ir.Program
-	Weights *Weights
+	Weights *weights.Store
 
 	// Inputs and Outputs are what the file declares, in its order, without
 	// inputs that have an initializer. They may name dimensions that
@@ -91,13 +85,12 @@ func typeText(t op.Type, text bool) string {
 // The error of a file that is no model, such as a Git LFS pointer, a page of
 // HTML or an archive, says what it is; it wraps [tensor.ErrCorrupt].
 func Load(path string, opts Options) (*Model, error) {
-	buf, err := mapFile(path, opts.copier())
+	w := opts.store(filepath.Dir(path))
+	data, err := w.MapFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: load: %w", err)
 	}
-	w := newWeights()
-	w.hold(buf)
-	m, err := parse(buf.Bytes(), filepath.Dir(path), w, opts)
+	m, err := parse(data, w, opts)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %s: %w", path, err)
 	}
@@ -112,12 +105,12 @@ func LoadFS(fsys fs.FS, name string, opts Options) (*Model, error) {
 		return nil, fmt.Errorf("onnx: load: %w", err)
 	}
 	opts.FS = folder
-	w := newWeights()
-	data, err := w.readFS(fsys, name, opts.Copy)
+	w := opts.store("")
+	data, err := w.ReadFS(fsys, name)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: load: %w", err)
 	}
-	m, err := parse(data, "", w, opts)
+	m, err := parse(data, w, opts)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %s: %w", name, err)
 	}
@@ -127,7 +120,7 @@ func LoadFS(fsys fs.FS, name string, opts Options) (*Model, error) {
 // Parse reads the model in data, which it borrows until the model is closed:
 // nobody may write it. dir is the folder of external data, "" for none.
 func Parse(data []byte, dir string, opts Options) (*Model, error) {
-	m, err := parse(data, dir, newWeights(), opts)
+	m, err := parse(data, opts.store(dir), opts)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
@@ -135,7 +128,7 @@ func Parse(data []byte, dir string, opts Options) (*Model, error) {
 }
 
 // parse takes over w: it closes it unless the model gets it.
-func parse(data []byte, dir string, w *Weights, opts Options) (*Model, error) {
+func parse(data []byte, w *weights.Store, opts Options) (*Model, error) {
 	proto, err := readModel(data)
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -162,7 +155,7 @@ func parse(data []byte, dir string, w *Weights, opts Options) (*Model, error) {
 		model:      m,
 		reg:        opts.Registry,
 		maxInlined: minExpansion + maxExpansion*len(data),
-		files:      &files{dir: dir, fsys: opts.FS, copied: opts.copier(), copiedFS: opts.Copy, opened: map[string][]byte{}, loaded: map[*tensorProto]string{}, weights: w},
+		weights:    &initializers{store: w, loaded: map[*tensorProto]string{}},
 	}
 	if err := im.run(proto); err != nil {
 		return nil, errors.Join(err, w.Close())

@@ -3,7 +3,6 @@ package onnx
 import (
 	"encoding/binary"
 	"fmt"
-	"reflect"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/op"
@@ -250,13 +249,6 @@ func putNumber(dst []byte, dt dtype.DType, v uint64) (int, error) {
 		binary.LittleEndian.PutUint64(dst, v)
 	}
 	return width, nil
-}
-
-// aligned reports whether data may be used as elements of the type where it
-// lies. Kernels move a complex number as words of 8 bytes.
-func aligned(data []byte, dt dtype.DType) bool {
-	size := uintptr(min(max(dt.Size(), 1), 8))
-	return reflect.ValueOf(data).Pointer()%size == 0
 }
 
 // corruptf is an error about a file that contradicts itself.

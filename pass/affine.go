@@ -92,13 +92,16 @@ func (c *Context) affineOfBatchNorm(call *ir.Call) *affine {
 
 func (c *Context) affineOfBinary(call *ir.Call, arg int) *affine {
 	x, k := call.Args[arg].Value, call.Args[1-arg].Value
-	data, ok := c.floats(k)
-	if !ok || x.Type.Shape == nil || x.Type.Shape.Rank() < 3 {
+	if !c.isKnown(k) || x.Type.Shape == nil || x.Type.Shape.Rank() < 3 {
 		return nil
 	}
 	rank := x.Type.Shape.Rank()
 	channels, ok := x.Type.Shape.Dim(1).Size()
-	if !ok || len(data) != channels || k.Type.Shape.Rank() > rank {
+	if !ok || k.Type.Shape.NumElements() != channels || k.Type.Shape.Rank() > rank {
+		return nil
+	}
+	data, ok := c.floats(k)
+	if !ok {
 		return nil
 	}
 	// The constant must line up with dimension 1: [C,1,1] or [1,C,1,1] at rank 4.
@@ -121,7 +124,7 @@ func (c *Context) floats(v *ir.Value) ([]float32, bool) {
 	if !c.isKnown(v) || v.Type.DType != dtype.F32 {
 		return nil, false
 	}
-	data, ok := c.Constants.Raw(v)
+	data, ok := c.Constants.Bytes(v)
 	if !ok {
 		return nil, false
 	}
@@ -154,10 +157,6 @@ func foldIntoConv(ctx *Context, conv *ir.Call, a *affine) (bool, error) {
 	if !ctx.isKnown(old) || old.Type.DType != dtype.F32 || len(a.scale) == 0 || old.Type.Shape.Size(0) != len(a.scale) {
 		return false, nil
 	}
-	from, ok := ctx.Constants.Raw(old)
-	if !ok {
-		return false, nil
-	}
 	bias := make([]float32, len(a.scale))
 	if len(conv.Args) > 2 && conv.Args[2].Value != nil {
 		b, ok := ctx.floats(conv.Args[2].Value)
@@ -169,7 +168,7 @@ func foldIntoConv(ctx *Context, conv *ir.Call, a *affine) (bool, error) {
 	for i := range bias {
 		bias[i] = bias[i]*a.scale[i] + a.shift[i]
 	}
-	weights, err := ctx.deriveWeight(old.Name, old.Type, from, func(dst []byte) { scaleRows(dst, from, a.scale) })
+	weights, err := ctx.deriveWeight(old.Name, old.Type, old, 0, func(dst, src []byte) { scaleRows(dst, src, a.scale) })
 	if err != nil {
 		return false, err
 	}

@@ -2,30 +2,23 @@ package pass
 
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
 )
 
-// Constants is the weight table as passes see it: bytes of weights, and a
-// place for the bytes of constants that passes make. Names are free in the
-// table when they are added.
+// Constants is the table of a program's constants as passes see it. A pass
+// that makes a constant gives it a name that is free in the table.
 type Constants interface {
-	ir.Weights
+	ir.Weights // Has and Bytes
 
-	// New makes room for a weight, zeroed and aligned, which the caller fills.
-	New(name string, t op.Type) ([]byte, error)
-
-	// Share gives a name to bytes that the table holds already: those of
-	// another weight or a part of them.
-	Share(name string, t op.Type, data []byte) error
-
-	// Postpone enters a weight whose bytes fill makes of those of another
-	// weight, from, when somebody asks for them. It is false where the table
-	// would have to keep from in memory for that, or it is not worth it.
-	Postpone(name string, t op.Type, from []byte, fill func(dst []byte)) (bool, error)
+	// Derive enters the constant v. fill writes its bytes, which are zeroed and
+	// aligned, from those of the constant of from offset on, which may lie at
+	// any address: now, or each time that the table loads v. If of is nil, fill
+	// runs now, and src is nil. If fill is nil, v shares the bytes of the
+	// constant of.
+	Derive(v, of *ir.Value, offset int, fill func(dst, src []byte)) error
 }
 
 // Context is what a pass works on.
@@ -56,63 +49,6 @@ type Context struct {
 	room  *room           // left for folding; made by the first run of fold
 }
 
-// Overlay is a table of constants on top of another table, which it does not
-// change. Its bytes are on the Go heap. While constants are added it belongs
-// to one goroutine.
-type Overlay struct {
-	Base  ir.Weights
-	bytes map[string][]byte
-}
-
-// Bytes returns the bytes of a weight, from the overlay or its base.
-func (o *Overlay) Bytes(v *ir.Value) ([]byte, bool) {
-	if b, ok := o.bytes[v.Name]; ok {
-		return b, true
-	}
-	if o.Base == nil {
-		return nil, false
-	}
-	return o.Base.Bytes(v)
-}
-
-// Has reports whether the overlay or its base has bytes of a weight.
-func (o *Overlay) Has(v *ir.Value) bool {
-	_, own := o.bytes[v.Name]
-	return own || o.Base != nil && o.Base.Has(v)
-}
-
-// Raw returns the bytes of a weight at any address.
-func (o *Overlay) Raw(v *ir.Value) ([]byte, bool) {
-	if b, ok := o.bytes[v.Name]; ok || o.Base == nil {
-		return b, ok
-	}
-	return o.Base.Raw(v)
-}
-
-// New makes room for a weight.
-func (o *Overlay) New(name string, t op.Type) ([]byte, error) {
-	n, err := t.Bytes()
-	if err != nil {
-		return nil, err
-	}
-	// Words: elements of any type may lie there.
-	words := make([]uint64, (n+7)/8+1)
-	data := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
-	return data, o.Share(name, t, data)
-}
-
-// Share gives a name to bytes that are held elsewhere.
-func (o *Overlay) Share(name string, _ op.Type, data []byte) error {
-	if o.bytes == nil {
-		o.bytes = map[string][]byte{}
-	}
-	o.bytes[name] = data
-	return nil
-}
-
-// Postpone postpones nothing: a constant for one set of shapes is small.
-func (o *Overlay) Postpone(string, op.Type, []byte, func([]byte)) (bool, error) { return false, nil }
-
 // known returns the bytes of a value that is a constant.
 func (c *Context) known(v *ir.Value) ([]byte, bool) {
 	if v == nil || v.Kind != ir.Weight {
@@ -127,42 +63,17 @@ func (c *Context) isKnown(v *ir.Value) bool {
 }
 
 // newWeight makes a weight of the program and returns its bytes to be filled.
-func (c *Context) newWeight(name string, t op.Type) (*ir.Value, []byte, error) {
-	v := c.Program.NewValue(ir.Weight, "", t)
-	v.Name = c.freeName(name)
-	data, err := c.Constants.New(v.Name, t)
-	if err != nil {
-		return nil, nil, err
-	}
-	c.Program.Weights = append(c.Program.Weights, v)
-	return v, data, nil
+func (c *Context) newWeight(name string, t op.Type) (v *ir.Value, data []byte, err error) {
+	v, err = c.deriveWeight(name, t, nil, 0, func(dst, _ []byte) { data = dst })
+	return v, data, err
 }
 
-// deriveWeight makes a weight of the program whose bytes fill makes of those
-// of another one, now or when they are needed.
-func (c *Context) deriveWeight(name string, t op.Type, from []byte, fill func(dst []byte)) (*ir.Value, error) {
+// deriveWeight makes a weight of the program whose bytes fill makes from those
+// of another one, now or when they are needed; without fill it shares them.
+func (c *Context) deriveWeight(name string, t op.Type, of *ir.Value, offset int, fill func(dst, src []byte)) (*ir.Value, error) {
 	v := c.Program.NewValue(ir.Weight, "", t)
 	v.Name = c.freeName(name)
-	later, err := c.Constants.Postpone(v.Name, t, from, fill)
-	if err != nil {
-		return nil, err
-	}
-	if !later {
-		data, err := c.Constants.New(v.Name, t)
-		if err != nil {
-			return nil, err
-		}
-		fill(data)
-	}
-	c.Program.Weights = append(c.Program.Weights, v)
-	return v, nil
-}
-
-// shareWeight makes a weight of the program over bytes of another one.
-func (c *Context) shareWeight(name string, t op.Type, data []byte) (*ir.Value, error) {
-	v := c.Program.NewValue(ir.Weight, "", t)
-	v.Name = c.freeName(name)
-	if err := c.Constants.Share(v.Name, t, data); err != nil {
+	if err := c.Constants.Derive(v, of, offset, fill); err != nil {
 		return nil, err
 	}
 	c.Program.Weights = append(c.Program.Weights, v)

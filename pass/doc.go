@@ -17,6 +17,6 @@
 // # Concurrency
 //
 // A context and its program belong to one goroutine. Contexts whose programs
-// are clones of one program may be used at the same time; an [Overlay] keeps
-// their constants apart.
+// are clones of one program may be used at the same time, if each has a table
+// of its own for the constants that its passes make.
 package pass

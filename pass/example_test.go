@@ -21,7 +21,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	ctx := &pass.Context{Program: p, Constants: &pass.Overlay{}}
+	ctx := &pass.Context{Program: p, Constants: ir.WeightMap{}}
 	if err := pass.Run(ctx, []pass.Pass{pass.CSE, pass.DCE, pass.Donate}, nil); err != nil {
 		fmt.Println(err)
 	}

@@ -252,7 +252,7 @@ func (f *folder) viewOfConstant(c *ir.Call, call *op.Call) bool {
 		if err != nil || offset+n > len(call.In[arg].Data) {
 			return false
 		}
-		w, err := f.ctx.shareWeight(r.Name, r.Type, call.In[arg].Data[offset:offset+n:offset+n])
+		w, err := f.ctx.deriveWeight(r.Name, r.Type, c.Args[arg].Value, offset, nil)
 		if err != nil {
 			return false
 		}

@@ -289,7 +289,7 @@ func fusionContext(t *testing.T, body string) *pass.Context {
 			binary.LittleEndian.PutUint64(weights[name][8*i:], uint64(n))
 		}
 	}
-	ctx := &pass.Context{Program: p, Constants: &pass.Overlay{Base: weights}}
+	ctx := &pass.Context{Program: p, Constants: weights}
 	if err := pass.Run(ctx, []pass.Pass{pass.Fold}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -174,7 +174,7 @@ func TestIdiomsKeepTheResult(t *testing.T) {
 			}
 			weights["single"][0] = 1
 			weights["pair"][0], weights["pair"][8] = 1, 2
-			ctx := &pass.Context{Program: p, Constants: &pass.Overlay{Base: weights}, MaxFold: 64 << 10}
+			ctx := &pass.Context{Program: p, Constants: weights, MaxFold: 64 << 10}
 			in := ir.Interpreter{Weights: ctx.Constants, Eval: evalRubbish(t)}
 			x := op.Arg{Type: p.Body.Params[0].Type, Data: signed(p.Body.Params[0].Type)}
 			want, err := in.Run(p, x)

@@ -60,7 +60,7 @@ func context(t *testing.T, text string) *pass.Context {
 	for _, w := range p.Weights {
 		weights[w.Name] = fill(w.Type)
 	}
-	return &pass.Context{Program: p, Constants: &pass.Overlay{Base: weights}, MaxFold: 64 << 10}
+	return &pass.Context{Program: p, Constants: weights, MaxFold: 64 << 10}
 }
 
 // TestGolden runs the passes that a file's comment names ("passes: fold dce")

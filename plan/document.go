@@ -125,10 +125,10 @@ type Copy struct {
 
 // Packed is a weight that kernels read in a form of their own, which is made once for all plans of a model.
 type Packed struct {
-	Weight string `json:"weight"`
-	ID     int    `json:"id"`     // of the weight
-	Bytes  int64  `json:"bytes"`  // in that form
-	Spared int64  `json:"spared"` // of the weight's own bytes, which are not held then: all of them or none
+	Weight   string `json:"weight"`
+	ID       int    `json:"id"`       // of the weight
+	Bytes    int64  `json:"bytes"`    // in that form
+	Unloaded int64  `json:"unloaded"` // of the weight's own bytes, which are not in memory then: all of them or none
 }
 
 // Peak is the first moment at which the most bytes of the arena are live.

@@ -54,7 +54,7 @@ func TestReadJSONRejects(t *testing.T) {
 		{"peak with value twice", `[2, 4, 5]`, `[2, 4, 4]`, `peak.live[2]: got id 4`},
 		{"peak outside the arena", `[2, 4, 5]`, `[2, 4, 10]`, `peak.live[2]: got id 10`},
 		{"peak with dead value", `[2, 4, 5]`, `[2, 4, 6]`, `peak.live[2]: got id 6 with the life [11,14)`},
-		{"packed below nothing", `"spared": 640`, `"spared": -640`, `packed[0].spared: got -640, want a whole number from 0`},
+		{"packed below nothing", `"unloaded": 640`, `"unloaded": -640`, `packed[0].unloaded: got -640, want a whole number from 0`},
 		{"cut off", `"peak": {"step": 4, "bytes": 196608, "live": [2, 4, 5]}` + "\n}", `"peak": {"step": 4`, `got the end of the text`},
 		{"not json", `"steps": [`, `"steps": ]`, `json at byte`},
 		{"two documents", "[2, 4, 5]}\n}", "[2, 4, 5]}\n} {}", `want one document`},

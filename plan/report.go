@@ -186,17 +186,17 @@ func (p *Plan) inPlaceTable() table {
 	return t
 }
 
-// packedNote says how much of the weights is held in the forms of kernels.
+// packedNote says how much of the weights is packed for kernels.
 func (p *Plan) packedNote() string {
 	if len(p.Packed) == 0 {
 		return ""
 	}
-	var packed, spared int64
+	var packed, unloaded int64
 	for _, w := range p.Packed {
 		packed += w.Bytes
-		spared += w.Spared
+		unloaded += w.Unloaded
 	}
-	return fmt.Sprintf("%s packed in %s, which spares %s", plural(len(p.Packed), "weight"), FormatBytes(packed), FormatBytes(spared))
+	return fmt.Sprintf("%s packed in %s, in place of %s", plural(len(p.Packed), "weight"), FormatBytes(packed), FormatBytes(unloaded))
 }
 
 func (p *Plan) declinedTable() table {

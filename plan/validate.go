@@ -146,8 +146,8 @@ func (p *Plan) validateLists() error {
 		}
 	}
 	for i, x := range p.Packed {
-		if x.ID < 0 || x.Bytes < 0 || x.Spared < 0 {
-			return docErr("packed[%d]: got id %d, bytes %d, spared %d, want 0 or more", i, x.ID, x.Bytes, x.Spared)
+		if x.ID < 0 || x.Bytes < 0 || x.Unloaded < 0 {
+			return docErr("packed[%d]: got id %d, bytes %d, unloaded %d, want 0 or more", i, x.ID, x.Bytes, x.Unloaded)
 		}
 	}
 	return nil

@@ -269,7 +269,13 @@ func (n *network) planned(ctx context.Context, weights []*tensor.Tensor) (took u
 	if err != nil {
 		return usage{}, 0, err
 	}
-	c := &pass.Context{Program: p, Constants: &pass.Overlay{Base: &weightTable{weights}}, MaxFold: 1 << 20}
+	constants := ir.WeightMap{}
+	for i, w := range weights {
+		if w != nil {
+			constants[fmt.Sprintf("w%d", i)], _ = w.UnsafeBytes()
+		}
+	}
+	c := &pass.Context{Program: p, Constants: constants, MaxFold: 1 << 20}
 	if err := pass.Run(c, pass.Specialise, nil); err != nil {
 		return usage{}, 0, err
 	}
@@ -316,21 +322,6 @@ func (n *network) runPlan(e *exec.Executable) (usage, error) {
 	m := memory.Stats().Total
 	return usage{Total: m.Current - before, Peak: m.Peak - before}, nil // nothing was released
 }
-
-// weightTable gives a program the bytes of tensors.
-type weightTable struct{ tensors []*tensor.Tensor }
-
-func (w *weightTable) Bytes(v *ir.Value) ([]byte, bool) {
-	var i int
-	if _, err := fmt.Sscanf(v.Name, "w%d", &i); err != nil || i >= len(w.tensors) || w.tensors[i] == nil {
-		return nil, false
-	}
-	data, _ := w.tensors[i].UnsafeBytes()
-	return data, true
-}
-
-func (w *weightTable) Has(v *ir.Value) bool           { _, ok := w.Bytes(v); return ok }
-func (w *weightTable) Raw(v *ir.Value) ([]byte, bool) { return w.Bytes(v) }
 
 func writeMemoryRows(out io.Writer, rows []memoryRow) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)

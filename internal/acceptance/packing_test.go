@@ -82,9 +82,9 @@ func testPackedWeights(t *testing.T, data []byte) {
 		if held == 0 {
 			held = inMemory
 		}
-		var packed, spared int64
+		var packed, unloaded int64
 		for _, w := range p.Packed {
-			packed, spared = packed+w.Bytes, spared+w.Spared
+			packed, unloaded = packed+w.Bytes, unloaded+w.Unloaded
 		}
 		// What is not packed lies in the file or, in all less than this, beside it. The portable kernels pack no weights of convolutions.
 		const conv, products = 4 * 64 * 16 * 9, 4 * (1024*256 + 192*256)
@@ -96,8 +96,8 @@ func testPackedWeights(t *testing.T, data []byte) {
 		if inMemory != held || inMemory < packed || inMemory > packed+rest {
 			t.Errorf("batch %d: got %d bytes of weights in memory, want the same %d at all times, and little more than the %d packed", batch, inMemory, held, packed)
 		}
-		if spared != want {
-			t.Errorf("batch %d: got %d bytes spared, want the %d of the convolution and the products", batch, spared, want)
+		if unloaded != want {
+			t.Errorf("batch %d: got %d bytes unloaded, want the %d of the convolution and the products", batch, unloaded, want)
 		}
 		wantPlain(t, path, x, out["y"])
 		if err := out.Release(); err != nil {

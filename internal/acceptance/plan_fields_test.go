@@ -35,7 +35,7 @@ var notProved = map[string]string{
 	"declined[].reason":   "words",
 	"copies":              "entries are true; whether any is missing is not proved",
 	"copies[].reason":     "words",
-	"packed":              "entries are of weights and add up to weight_bytes; one that takes as much as it spares may be missing",
+	"packed":              "entries are of weights and add up to weight_bytes; one that takes as much as it unloads may be missing",
 }
 
 // plansToChange are programs whose plans have something in every list.
@@ -103,7 +103,7 @@ func planOfText(t *testing.T, text string) (*plan.Plan, func(*plan.Plan) error) 
 		t.Fatal(err)
 	}
 	weights := ir.WeightMap{"w": make([]byte, 256), "i64_3": binary.LittleEndian.AppendUint64(nil, 3)}
-	c := &pass.Context{Program: p, Constants: &pass.Overlay{Base: weights}}
+	c := &pass.Context{Program: p, Constants: weights}
 	if err := pass.Run(c, []pass.Pass{pass.Outputs, pass.Donate}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestEveryFieldIsProved(t *testing.T) {
 		}
 	}
 	// Which weights are packed, and into how many bytes, depends on the processor.
-	even := slices.ContainsFunc(d.Packed, func(p plan.Packed) bool { return p.Bytes == p.Spared })
+	even := slices.ContainsFunc(d.Packed, func(p plan.Packed) bool { return p.Bytes == p.Unloaded })
 	for field := range notProved {
 		if !accepted[field] && (field != "packed" || even) {
 			t.Errorf("field %s: every change is found, want it off the list of what is not proved", field)

@@ -19,6 +19,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
@@ -136,7 +137,7 @@ func (d *randomProgram) interpret(inputs [][]byte) ([]op.Arg, error) {
 // find sizes that do not fit: those of dynamic values may not, where constants
 // make them known.
 func (d *randomProgram) prepare(t *rapid.T, seen map[string]int) *exec.Executable {
-	constants := &pass.Overlay{Base: d.weights}
+	constants := &weights.Overlay{Base: d.weights}
 	p, types := d.program.Clone(), make([]op.Type, len(d.open))
 	for i, v := range p.Body.Params {
 		types[i] = v.Type
@@ -148,8 +149,8 @@ func (d *randomProgram) prepare(t *rapid.T, seen map[string]int) *exec.Executabl
 		d.refuse(t, "load", err, p, seen)
 		return nil
 	}
-	ctx := &pass.Context{Program: p.Clone(), Constants: &pass.Overlay{Base: constants}, MaxFold: 1 << 10}
-	constants = ctx.Constants.(*pass.Overlay)
+	ctx := &pass.Context{Program: p.Clone(), Constants: &weights.Overlay{Base: constants}, MaxFold: 1 << 10}
+	constants = ctx.Constants.(*weights.Overlay)
 	if err := ctx.Program.Bind(types...); err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,13 @@
-package onnx
+package weights
 
 import (
+	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/tenure-go/tenure/internal/filekind"
@@ -14,134 +15,117 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// files gives the bytes of tensors that lie outside the model file. Each file
-// is opened once.
-type files struct {
-	dir      string                               // "" for none
-	fsys     fs.FS                                // instead of dir, nil for none
-	copied   func([]byte) (*memory.Buffer, error) // instead of mapping, nil for none
-	copiedFS func([]byte) (*memory.Buffer, error) // of what fsys gives, nil for none
-	opened   map[string][]byte
-	loaded   map[*tensorProto]string // of the model file, by the name of its first weight
-	weights  *Weights                // keeps the mappings
+// Location is where external data lie: in which file of the model's folder,
+// from which offset on, and how many bytes.
+type Location struct {
+	Path           string
+	Offset, Length int64 // Length -1: not said
 }
 
-// location is where external_data says that a tensor's bytes are.
-type location struct {
-	path           string
-	offset, length int64 // length -1: not given
-}
-
-func parseLocation(entries []entryProto) (l location, err error) {
-	l.length = -1
-	for _, e := range entries {
-		switch e.key {
-		case "location":
-			l.path = e.value
-		case "offset":
-			l.offset, err = parseSize(e)
-		case "length":
-			l.length, err = parseSize(e)
-		}
-		if err != nil {
-			return l, err
-		}
-	}
-	if l.path == "" {
-		return l, corruptf("location is missing")
-	}
-	return l, nil
-}
-
-func parseSize(e entryProto) (int64, error) {
-	n, err := strconv.ParseInt(e.value, 10, 64)
-	if err != nil || n < 0 {
-		return 0, corruptf("%s: got %q, want a number of bytes", e.key, e.value)
-	}
-	return n, nil
-}
-
-// read returns size bytes from where the entries say.
-func (f *files) read(entries []entryProto, size int) ([]byte, error) {
-	l, err := parseLocation(entries)
+// MapFile maps a regular file, or reads it if the options say so, and returns
+// its bytes. The store keeps it as long as weights lie in it.
+func (s *Store) MapFile(path string) ([]byte, error) {
+	b, err := s.openFile(path)
 	if err != nil {
 		return nil, err
 	}
-	if l.length >= 0 && l.length != int64(size) {
-		return nil, corruptf("%q: got a length of %d bytes, want %d", l.path, l.length, size)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buffers = append(s.buffers, b)
+	return b.Bytes(), nil
+}
+
+// ReadFS reads a file of a file system and returns its bytes, which lie in
+// memory that processes have in common if the options say so.
+func (s *Store) ReadFS(fsys fs.FS, name string) ([]byte, error) {
+	data, err := fs.ReadFile(fsys, name)
+	if err != nil || s.opts.Share == nil {
+		return data, err
 	}
-	data, ok := f.opened[l.path]
-	if !ok {
-		if data, err = f.open(l.path); err != nil {
-			return nil, err
-		}
-		if filekind.IsPointer(data) { // its bytes would pass for those of a small weight
-			return nil, corruptf("%q: %s", l.path, filekind.Of(data).Got("the weights of the model"))
-		}
-		f.opened[l.path] = data
+	b, err := s.opts.Share.file(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if int64(size) > int64(len(data))-l.offset {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.buffers = append(s.buffers, b)
+	return b.Bytes(), nil
+}
+
+// External returns size bytes of external data. Each file is opened once.
+func (s *Store) External(l Location, size int) ([]byte, error) {
+	if l.Length >= 0 && l.Length != int64(size) {
+		return nil, corruptf("%q: got a length of %d bytes, want %d", l.Path, l.Length, size)
+	}
+	data, err := s.external(l.Path)
+	if err != nil {
+		return nil, err
+	}
+	if int64(size) > int64(len(data))-l.Offset {
 		what := filekind.Of(data).Got("the weights of the model")
 		if what != "" {
 			what = ": " + what
 		}
-		return nil, corruptf("%q: got %d bytes at offset %d, want them inside the file's %d%s", l.path, size, l.offset, len(data), what)
+		return nil, corruptf("%q: got %d bytes at offset %d, want them inside the file's %d%s", l.Path, size, l.Offset, len(data), what)
 	}
-	return data[l.offset : l.offset+int64(size)], nil
+	return data[l.Offset : l.Offset+int64(size)], nil
 }
 
-// open maps a file in the model's folder. A path that leaves the folder, by
-// its elements or through a symbolic link, is refused: a model may come from
-// anybody.
-func (f *files) open(path string) ([]byte, error) {
+// external returns the bytes of a file of external data.
+func (s *Store) external(path string) ([]byte, error) {
+	s.mu.RLock()
+	data, ok := s.opened[path]
+	s.mu.RUnlock()
+	if ok {
+		return data, nil
+	}
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	data, err := s.openExternal(path)
+	if err != nil {
+		return nil, fmt.Errorf("location %q: %w", path, err)
+	}
+	if filekind.IsPointer(data) { // its bytes would pass for those of a small weight
+		return nil, corruptf("%q: %s", path, filekind.Of(data).Got("the weights of the model"))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened[path] = data
+	return data, nil
+}
+
+// checkPath refuses a path that leaves the model's folder: a model may come
+// from anybody.
+func checkPath(path string) error {
 	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
 		if part == ".." {
-			return nil, corruptf(`location: got %q, want a path without ".."`, path)
+			return corruptf(`location: got %q, want a path without ".."`, path)
 		}
 	}
 	if !filepath.IsLocal(path) || strings.HasPrefix(path, `\`) {
-		return nil, corruptf("location: got %q, want a path inside the model's folder", path)
+		return corruptf("location: got %q, want a path inside the model's folder", path)
 	}
-	if f.fsys != nil {
-		data, err := f.weights.readFS(f.fsys, filepath.ToSlash(filepath.Clean(path)), f.copiedFS)
-		if err != nil {
-			return nil, fmt.Errorf("location %q: %w", path, err)
-		}
-		return data, nil
-	}
-	if f.dir == "" {
-		return nil, fmt.Errorf("location %q: the model was not read from a folder: %w", path, tensor.ErrUnsupported)
-	}
-	full, err := f.resolve(path)
-	if err != nil {
-		return nil, fmt.Errorf("location %q: %w", path, err)
-	}
-	buf, err := mapFile(full, f.copied)
-	if err != nil {
-		return nil, fmt.Errorf("location %q: %w", path, err)
-	}
-	f.weights.hold(buf)
-	return buf.Bytes(), nil
+	return nil
 }
 
-// readFS reads a file of a file system, into a copy that the table keeps if
-// there is to be one.
-func (w *Weights) readFS(fsys fs.FS, name string, copied func([]byte) (*memory.Buffer, error)) ([]byte, error) {
-	data, err := fs.ReadFile(fsys, name)
-	if err != nil || copied == nil {
-		return data, err
+func (s *Store) openExternal(path string) ([]byte, error) {
+	switch {
+	case s.opts.FS != nil:
+		return s.ReadFS(s.opts.FS, filepath.ToSlash(filepath.Clean(path)))
+	case s.opts.Dir == "":
+		return nil, fmt.Errorf("the model was not read from a folder: %w", tensor.ErrUnsupported)
 	}
-	buf, err := copied(data)
+	full, err := resolve(s.opts.Dir, path)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, err
 	}
-	w.hold(buf)
-	return buf.Bytes(), nil
+	return s.MapFile(full)
 }
 
-// resolve follows symbolic links and checks where they end.
-func (f *files) resolve(path string) (string, error) {
-	root, err := filepath.EvalSymlinks(f.dir)
+// resolve follows symbolic links and refuses those that lead out of the folder.
+func resolve(dir, path string) (string, error) {
+	root, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", err
 	}
@@ -154,6 +138,56 @@ func (f *files) resolve(path string) (string, error) {
 		return "", corruptf("got a link to %s, want a file inside the model's folder", full)
 	}
 	return full, nil
+}
+
+// openFile maps a file, or copies its bytes. Opening a pipe would wait for its
+// writer, so the kind of the file is checked first.
+func (s *Store) openFile(path string) (*memory.Buffer, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: got %s, want a regular file", path, kindOf(info.Mode()))
+	}
+	b, err := memory.MapFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if s.opts.Read {
+		file := b
+		b, err = s.copyFile(file.Bytes())
+		if err = errors.Join(err, file.Release()); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	b.SetLabel(path)
+	return b, nil
+}
+
+// copyFile returns a copy of a file's bytes.
+func (s *Store) copyFile(data []byte) (*memory.Buffer, error) {
+	if s.opts.Share != nil {
+		return s.opts.Share.file(data)
+	}
+	b, err := memory.Alloc(len(data), memory.Weights)
+	if err == nil {
+		copy(b.Bytes(), data)
+	}
+	return b, err
+}
+
+// file returns a copy of a file's bytes that processes have in common.
+func (share Share) file(data []byte) (*memory.Buffer, error) {
+	if len(data) == 0 {
+		return memory.Alloc(0, memory.Weights)
+	}
+	digest := sha256.Sum256(data)
+	key := sha256.Sum256(append([]byte("tenure file\n"), digest[:]...))
+	return share(context.Background(), key, len(data), func(dst []byte) error {
+		copy(dst, data)
+		return nil
+	})
 }
 
 // kindOf names what is no regular file.
@@ -169,36 +203,6 @@ func kindOf(mode fs.FileMode) string {
 	return "a special file"
 }
 
-// mapFile maps a regular file, or gives a copy of its bytes. Opening a pipe
-// would wait for its writer, so that is found out first.
-func mapFile(path string, copied func([]byte) (*memory.Buffer, error)) (*memory.Buffer, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: got %s, want a regular file", path, kindOf(info.Mode()))
-	}
-	buf, err := memory.MapFile(path)
-	if err != nil {
-		return nil, err
-	}
-	if copied != nil {
-		mapped := buf
-		buf, err = copied(mapped.Bytes())
-		if err = errors.Join(err, mapped.Release()); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	buf.SetLabel(path)
-	return buf, nil
-}
-
-// copied returns a copy in memory of the process.
-func copied(data []byte) (*memory.Buffer, error) {
-	buf, err := memory.Alloc(len(data), memory.Weights)
-	if err == nil {
-		copy(buf.Bytes(), data)
-	}
-	return buf, err
+func corruptf(format string, args ...any) error {
+	return fmt.Errorf(format+": %w", append(args, tensor.ErrCorrupt)...)
 }

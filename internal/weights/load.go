@@ -1,4 +1,4 @@
-package onnx
+package weights
 
 import (
 	"errors"
@@ -7,182 +7,173 @@ import (
 
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
-	"github.com/tenure-go/tenure/op"
 )
 
-// copiedLate is from how many bytes on a weight that lies unaligned in the file
-// is copied only when somebody asks for aligned bytes.
-const copiedLate = 64 << 10
+// lazyBytes is from how many bytes on a weight that must be copied or derived
+// is loaded only when it is first read.
+const lazyBytes = 64 << 10
 
-// source is how the bytes of a weight are made when somebody asks for them.
-type source struct {
-	size    int
-	inFile  []byte           // where they lie in the file, at any address
-	restore func(dst []byte) // makes them, for those that are in no file
-	from    []byte           // what restore reads in a file; nil for nothing
+// origin is how a weight is loaded.
+type origin struct {
+	size   int
+	inFile []byte                // where it lies in its file, at any address
+	fill   func(dst, src []byte) // makes it, where it is in no file
+	src    []byte                // what fill reads in a file; nil for nothing
 }
 
-// postpone enters a weight whose bytes are made when somebody asks for them.
-func (w *Weights) postpone(name string, s *source) error {
-	if err := w.put(name, nil); err != nil {
-		return err
-	}
-	delete(w.bytes, name)
-	w.away[name] = s
-	if s.inFile != nil {
-		w.figures.Mapped += int64(s.size)
-	}
-	return nil
-}
-
-// Postpone enters a weight whose bytes fill makes of those of another weight,
-// from, when somebody asks for them, if from lies in a file or in the caller's
-// bytes and the weight is large.
-func (w *Weights) Postpone(name string, typ op.Type, from []byte, fill func(dst []byte)) (bool, error) {
-	n, err := typ.Bytes()
-	if err != nil {
-		return false, fmt.Errorf("weight %q: %w", name, err)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if b, _ := w.bufferOf(from); n < copiedLate || b != nil && isPrivate(b) {
-		return false, nil
-	}
-	return true, w.postpone(name, &source{size: n, restore: fill, from: from})
-}
-
-// fetch makes the bytes of a weight that is away.
-func (w *Weights) fetch(name string) ([]byte, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := w.away[name]
-	if s == nil { // somebody else has fetched it
-		b, ok := w.bytes[name]
-		return b, ok
-	}
-	delete(w.away, name)
-	data, err := w.alloc(name, s.size)
-	if err != nil {
-		w.away[name] = s
-		return nil, false
-	}
-	if w.sources[name] = s; s.inFile == nil {
-		s.restore(data)
-		w.count(name, &w.figures.Made)
-		return data, true
-	}
-	copy(data, s.inFile)
-	w.figures.Mapped -= int64(s.size)
-	w.count(name, &w.figures.Copied)
-	return data, true
-}
-
-// Sparable reports whether Spare gives the bytes of a weight back: those of a
-// mapped file, where the system takes its pages back, and those that can be
-// made again.
-func (w *Weights) Sparable(v *ir.Value, restorable bool) bool {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	if s := w.away[v.Name]; s != nil {
-		file, _ := w.bufferOf(s.inFile)
-		return s.inFile == nil || file != nil && file.IsTrimmable()
-	}
-	b, whole := w.bufferOf(w.bytes[v.Name])
-	if b == nil || b.Flags()&memory.Mapped != 0 {
-		return b != nil && b.IsTrimmable()
-	}
-	s := w.sources[v.Name]
-	return whole && !w.held[b] && (restorable || s != nil && (s.from != nil || w.isMapped(s.inFile))) && !w.sharesWith(v.Name, b)
-}
-
-// isMapped reports whether bytes lie in a mapped file. Those of a file that was
-// read, or that the caller has, stay where they are.
-func (w *Weights) isMapped(data []byte) bool {
-	b, _ := w.bufferOf(data)
-	return b != nil && b.Flags()&memory.Mapped != 0
-}
-
-// Spare gives the bytes of a weight back, if it is sparable, for one that
-// nobody is about to read, such as a weight of which kernels have a copy in a
-// form of their own. Who asks for them gets them nevertheless: from the file
-// again, or from restore.
-func (w *Weights) Spare(v *ir.Value, restore func(dst []byte)) error {
-	if !w.Sparable(v, restore != nil) {
+// load makes the bytes of a weight, unless it is loaded.
+func (s *Store) load(name string, e *entry) error {
+	if e.loaded {
 		return nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	data, away := w.bytes[v.Name], w.away[v.Name]
-	if away != nil {
-		data = away.inFile // only its pages
+	o := e.origin
+	if o.inFile != nil {
+		err := s.allocFor(name, e, copied, o.size)
+		copy(e.data, o.inFile)
+		return err
 	}
-	b, _ := w.bufferOf(data)
+	err := s.allocFor(name, e, derived, o.size)
+	if err == nil {
+		o.fill(e.data, o.src)
+	}
+	return err
+}
+
+// raw returns the bytes of a weight at any address: those in the file, where
+// it is not loaded.
+func (s *Store) raw(name string, e *entry) ([]byte, error) {
+	if !e.loaded && e.origin.inFile != nil {
+		return e.origin.inFile, nil
+	}
+	err := s.load(name, e)
+	return e.data, err
+}
+
+// canUnload reports whether unload gives the bytes of a weight back: those of
+// a mapped file, where the system takes its pages back, and those that can be
+// made again. restorable says whether the call would have a restore.
+func (s *Store) canUnload(v *ir.Value, restorable bool) bool {
+	e := s.entries[v.Name]
+	if e == nil {
+		return false
+	}
+	if !e.loaded {
+		file, _ := s.bufferOf(e.origin.inFile)
+		return e.origin.inFile == nil || file != nil && file.IsTrimmable()
+	}
+	b, whole := s.bufferOf(e.data)
+	switch {
+	case b == nil:
+		return false
+	case isFile(b):
+		return b.IsTrimmable()
+	case !whole || s.pinned[b] || s.sharesWith(v.Name, b):
+		return false
+	}
+	return restorable || e.origin != nil && (e.origin.src != nil || s.isInFile(e.origin.inFile))
+}
+
+// unload gives the bytes of a weight back, if it can: the pages of its file, or
+// its buffer. It is for a weight that nobody is about to read, since kernels
+// have it in a panel. Who reads it loads it again, from where it came or, if
+// that is not known, by restore, which is nil where nothing can.
+func (s *Store) unload(v *ir.Value, restore func(dst []byte)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.canUnload(v, restore != nil) {
+		return nil
+	}
+	e := s.entries[v.Name]
+	data := e.data
+	if !e.loaded {
+		data = e.origin.inFile // only its pages
+	}
+	b, _ := s.bufferOf(data)
 	switch {
 	case b == nil:
 		return nil
-	case away != nil && b.Flags()&memory.Mapped == 0:
-		return nil // in a file that was read whole, with others
-	case b.Flags()&memory.Mapped != 0:
-		// Reading a weight brings pages around it, of which the system does not say how many. What others read in runs comes back.
-		if err := ignoreUnsupported(b.Discard(0, b.Len())); err != nil {
+	case isFile(b):
+		if err := discard(b); err != nil {
 			return fmt.Errorf("weight %q: %w", v.Name, err)
 		}
 		return nil
 	}
-	s := w.sources[v.Name]
-	if s == nil {
-		s = &source{size: len(data), restore: restore}
+	if e.origin == nil {
+		e.origin = &origin{size: len(data), fill: func(dst, _ []byte) { restore(dst) }}
 	}
-	w.uncount(v.Name)
-	delete(w.bytes, v.Name)
-	w.buffers = without(w.buffers, b)
-	if w.away[v.Name] = s; s.inFile != nil {
-		w.figures.Mapped += int64(s.size)
-	}
-	if file, _ := w.bufferOf(s.from); file != nil && file.Flags()&memory.Mapped != 0 {
-		err := ignoreUnsupported(file.Discard(0, file.Len())) // its pages were read only for this
-		return errors.Join(err, b.Release())
+	e.data, e.loaded = nil, false
+	s.buffers = without(s.buffers, b)
+	if file, _ := s.bufferOf(e.origin.src); file != nil && isFile(file) {
+		return errors.Join(discard(file), b.Release()) // its pages were read only for this
 	}
 	return b.Release()
 }
 
-// Hold keeps the bytes of a weight where they are: somebody reads them for as
-// long as the table is in use.
-func (w *Weights) Hold(data []byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if b, _ := w.bufferOf(data); b != nil {
-		w.held[b] = true
+// discard gives the pages of a mapped file back, where the system takes them.
+// All of them: reading a weight brings pages around it, of which the system
+// does not say how many. What runs read comes back.
+func discard(file *memory.Buffer) error {
+	err := file.Discard(0, file.Len())
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+// pin keeps bytes where they are: runs read them there.
+func (s *Store) pin(data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b, _ := s.bufferOf(data); b != nil {
+		s.pinned[b] = true
 	}
 }
 
 // bufferOf returns the buffer in which bytes lie, nil for none, and whether
 // they are all of it.
-func (w *Weights) bufferOf(data []byte) (b *memory.Buffer, whole bool) {
+func (s *Store) bufferOf(data []byte) (b *memory.Buffer, whole bool) {
 	if len(data) == 0 {
 		return nil, false
 	}
-	at := addressOf(data)
-	i := slices.IndexFunc(w.buffers, func(b *memory.Buffer) bool {
-		from := addressOf(b.Bytes())
-		return from <= at && at-from < uintptr(b.Len())
-	})
+	i := slices.IndexFunc(s.buffers, func(b *memory.Buffer) bool { return liesIn(data, b.Bytes()) })
 	if i < 0 {
 		return nil, false
 	}
-	return w.buffers[i], w.buffers[i].Len() == len(data)
+	return s.buffers[i], s.buffers[i].Len() == len(data)
 }
 
 // sharesWith reports whether another weight than the named one has bytes in a
 // buffer.
-func (w *Weights) sharesWith(name string, b *memory.Buffer) bool {
-	from := addressOf(b.Bytes())
-	for other, data := range w.bytes {
-		if at := addressOf(data); other != name && from <= at && at-from < uintptr(b.Len()) {
+func (s *Store) sharesWith(name string, b *memory.Buffer) bool {
+	for other, e := range s.entries {
+		if other != name && e.loaded && liesIn(e.data, b.Bytes()) {
 			return true
 		}
 	}
 	return false
+}
+
+// isInFile reports whether bytes lie in a mapped file. Those of a file that was
+// read, or that the caller has, stay where they are.
+func (s *Store) isInFile(data []byte) bool {
+	b, _ := s.bufferOf(data)
+	return b != nil && isFile(b)
+}
+
+// isInPrivate reports whether bytes lie in a buffer of this process alone.
+func (s *Store) isInPrivate(data []byte) bool {
+	b, _ := s.bufferOf(data)
+	return b != nil && isPrivate(b)
+}
+
+func isFile(b *memory.Buffer) bool { return b.Flags()&memory.Mapped != 0 }
+
+func isPrivate(b *memory.Buffer) bool { return !isFile(b) && b.Purpose() != memory.Shared }
+
+// liesIn reports whether data begins within a buffer's bytes.
+func liesIn(data, buffer []byte) bool {
+	at, from := addressOf(data), addressOf(buffer)
+	return from <= at && at-from < uintptr(len(buffer))
 }
 
 func without(buffers []*memory.Buffer, b *memory.Buffer) []*memory.Buffer {

@@ -1,70 +1,69 @@
-package onnx
+package weights
 
 import (
 	"bytes"
-	"strings"
 	"testing"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
-	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/shape"
 )
 
-// TestSpareOfFile copies a large weight that lies unaligned only when somebody
-// asks for its bytes, gives it back, and reads it again.
-func TestSpareOfFile(t *testing.T) {
+func rawOf(t *testing.T, s *Store, v *ir.Value) []byte {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	data, err := s.raw(v.Name, s.entries[v.Name])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// TestUnloadFile copies a large weight that lies unaligned only when its bytes
+// are read, unloads it, and loads it again.
+func TestUnloadFile(t *testing.T) {
 	memorytest.Check(t)
-	const n = copiedLate / 4
-	want := floatsRaw(n)
 	seen := map[bool]bool{}
 	for pad := range 4 {
-		m := parseModelText(t, "opset 13\ninput x f32[n]\ny = Add(x, w)\noutput y f32[n]")
-		m.producer = strings.Repeat("p", 1+pad)
-		m.graph.initializers = []tensorProto{{name: "w", dims: []int64{n}, dataType: 1, raw: want}}
-		model, err := Load(writeModel(t, m), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, v := model.Weights, model.Program.Weights[0]
+		s, v, want := storeOfFile(t, pad, Options{})
 		before := memory.Stats().Of(memory.Weights).Current
-		raw, ok := w.Raw(v)
-		if !ok || !bytes.Equal(raw, want) || !w.Has(v) {
+		raw := rawOf(t, s, v)
+		if !bytes.Equal(raw, want) || !s.Has(v) {
 			t.Errorf("offset %d: the weight's bytes in the file differ", pad)
 		}
-		if got := w.Figures(); got != (WeightFigures{Mapped: copiedLate}) || memory.Stats().Of(memory.Weights).Current != before {
-			t.Errorf("offset %d: got %+v before anybody asked, want nothing copied", pad, got)
+		if got := s.Figures(); got != (Figures{Mapped: lazyBytes}) || memory.Stats().Of(memory.Weights).Current != before {
+			t.Errorf("offset %d: got %+v before the weight was read, want nothing copied", pad, got)
 		}
 		for range 2 {
-			data, ok := w.Bytes(v)
-			if !ok || !bytes.Equal(data, want) || !aligned(data, dtype.F32) {
+			data, ok := s.Bytes(v)
+			if !ok || !bytes.Equal(data, want) || !isAligned(data, dtype.F32) {
 				t.Fatalf("offset %d: the weight's bytes differ", pad)
 			}
 			copied := memory.Stats().Of(memory.Weights).Current - before
-			if figures := w.Figures(); figures.Copied != copied || figures.Mapped+figures.Copied != copiedLate {
+			if figures := s.Figures(); figures.Copied != copied || figures.Mapped+figures.Copied != lazyBytes {
 				t.Errorf("offset %d: got %+v, and %d bytes taken", pad, figures, copied)
 			}
 			seen[copied > 0] = true
-			file, _ := w.bufferOf(raw)
-			if want := copied > 0 || file.IsTrimmable(); w.Sparable(v, false) != want {
-				t.Errorf("offset %d: got %t for whether the weight is sparable, want %t", pad, !want, want)
+			file, _ := s.bufferOf(raw)
+			if want := copied > 0 || file.IsTrimmable(); s.canUnload(v, false) != want {
+				t.Errorf("offset %d: got %t for whether the weight can be unloaded, want %t", pad, !want, want)
 			}
-			if err := w.Spare(v, nil); err != nil {
+			if err := s.unload(v, nil); err != nil {
 				t.Error(err)
 			}
 			if now := memory.Stats().Of(memory.Weights).Current; now != before {
-				t.Errorf("offset %d: got %d bytes taken after the weight was given back, want none", pad, now-before)
+				t.Errorf("offset %d: got %d bytes taken after the weight was unloaded, want none", pad, now-before)
 			}
 		}
-		if err := w.Keep(model.Program); err != nil {
+		if err := s.Prune(programOf(v)); err != nil {
 			t.Fatal(err)
 		}
-		if data, ok := w.Bytes(v); !ok || !bytes.Equal(data, want) {
-			t.Errorf("offset %d: the weight's bytes differ after Keep", pad)
+		if data, ok := s.Bytes(v); !ok || !bytes.Equal(data, want) {
+			t.Errorf("offset %d: the weight's bytes differ after Prune", pad)
 		}
-		if err := model.Close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -73,79 +72,60 @@ func TestSpareOfFile(t *testing.T) {
 	}
 }
 
-// TestSpareOfFileInMemory spares nothing of a file that was read whole, and of
-// one that the caller has: its bytes stay.
-func TestSpareOfFileInMemory(t *testing.T) {
+// TestUnloadFileInMemory unloads nothing of a file that was read whole, and of
+// bytes that the caller has: they stay.
+func TestUnloadFileInMemory(t *testing.T) {
 	memorytest.Check(t)
-	const n = copiedLate / 4
 	for pad := range 4 {
-		m := parseModelText(t, "opset 13\ninput x f32[n]\ny = Add(x, w)\noutput y f32[n]")
-		m.producer = strings.Repeat("p", 1+pad)
-		m.graph.initializers = []tensorProto{{name: "w", dims: []int64{n}, dataType: 1, raw: floatsRaw(n)}}
-		path := writeModel(t, m)
-		read, err := Load(path, Options{Read: true})
-		if err != nil {
+		read, v, want := storeOfFile(t, pad, Options{Read: true})
+		given := New(Options{})
+		if err := given.AddInFile(v.Name, v.Type, append(make([]byte, 64+pad), want...)[64+pad:]); err != nil {
 			t.Fatal(err)
 		}
-		given, err := Parse(encodeModel(m), "", Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, model := range []*Model{read, given} {
-			v := model.Program.Weights[0]
-			if model.Weights.Sparable(v, false) {
-				t.Errorf("offset %d: sparable, want its bytes to stay", pad)
+		for _, s := range []*Store{read, given} {
+			if s.canUnload(v, false) {
+				t.Errorf("offset %d: it can be unloaded, want its bytes to stay", pad)
 			}
-			if err := model.Weights.Spare(v, nil); err != nil {
+			if err := s.unload(v, nil); err != nil {
 				t.Error(err)
 			}
-			if data, ok := model.Weights.Bytes(v); !ok || !bytes.Equal(data, floatsRaw(n)) {
+			if data, ok := s.Bytes(v); !ok || !bytes.Equal(data, want) {
 				t.Errorf("offset %d: the weight's bytes differ", pad)
 			}
-			if err := model.Close(); err != nil {
+			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
 		}
 	}
 }
 
-// TestSpareOfMade gives back a weight that is in no file only where something
-// can make it again, and nobody holds it or shares its bytes.
-func TestSpareOfMade(t *testing.T) {
+// TestUnloadDerived unloads a weight that is in no file only where it can be
+// restored, is not pinned and shares its bytes with no other.
+func TestUnloadDerived(t *testing.T) {
 	memorytest.Check(t)
-	w := newWeights()
-	defer w.Close()
-	typ := op.Type{DType: dtype.F32, Shape: shape.MustOf(2)}
-	values := map[string]*ir.Value{}
-	for _, name := range []string{"free", "held", "shared"} {
-		values[name] = &ir.Value{Kind: ir.Weight, Name: name, Type: typ}
-		if err := w.Add(name, typ, []byte("12345678")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	held, _ := w.Bytes(values["held"])
-	w.Hold(held)
-	shared, _ := w.Bytes(values["shared"])
-	if err := w.Share("part", op.Type{DType: dtype.F32, Shape: shape.MustOf(1)}, shared[4:]); err != nil {
-		t.Fatal(err)
-	}
+	values := map[string]*ir.Value{"free": weightOf("free", 2), "pinned": weightOf("pinned", 2), "shared": weightOf("shared", 2)}
+	s := storeOf(t, map[*ir.Value]string{values["free"]: "12345678", values["pinned"]: "12345678", values["shared"]: "12345678"})
+	defer s.Close()
+	pinned, _ := s.Bytes(values["pinned"])
+	s.pin(pinned)
+	mustView(t, s, weightOf("part", 1), values["shared"], 4)
 	restored := 0
 	restore := func(dst []byte) {
 		restored++
 		copy(dst, "abcdefgh")
 	}
 	for name, v := range values {
-		if w.Sparable(v, false) {
-			t.Errorf("%s: sparable although nothing can make it again", name)
+		if s.canUnload(v, false) {
+			t.Errorf("%s: it can be unloaded although nothing can restore it", name)
 		}
-		if got, want := w.Sparable(v, true), name == "free"; got != want {
-			t.Errorf("%s: got sparable %v, want %v", name, got, want)
+		if got, want := s.canUnload(v, true), name == "free"; got != want {
+			t.Errorf("%s: got %v for whether it can be unloaded, want %v", name, got, want)
 		}
-		if err := w.Spare(v, restore); err != nil {
+		if err := s.unload(v, restore); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := w.Figures(); got != (WeightFigures{Made: 16}) || restored != 0 {
+	if got := s.Figures(); got != (Figures{Derived: 16}) || restored != 0 {
 		t.Errorf("got %+v and %d restored, want two weights left", got, restored)
 	}
 	for name, v := range values {
@@ -153,99 +133,101 @@ func TestSpareOfMade(t *testing.T) {
 		if name == "free" {
 			want = "abcdefgh"
 		}
-		if data, ok := w.Bytes(v); !ok || string(data) != want {
+		if data, ok := s.Bytes(v); !ok || string(data) != want {
 			t.Errorf("%s: got %q, want %q", name, data, want)
 		}
 	}
-	if got := w.Figures(); got != (WeightFigures{Made: 24}) || restored != 1 {
+	if got := s.Figures(); got != (Figures{Derived: 24}) || restored != 1 {
 		t.Errorf("got %+v and %d restored, want all weights again", got, restored)
 	}
 }
 
-// TestPostpone makes a weight of one in the file when somebody asks for its
-// bytes, as often as it was given back, also when the other's name is gone.
-func TestPostpone(t *testing.T) {
+// TestDeriveLazily derives a weight from one in the file when its bytes are
+// read, as often as it was unloaded, also when the other's name is gone.
+func TestDeriveLazily(t *testing.T) {
 	memorytest.Check(t)
-	const n = copiedLate / 4
-	want := make([]byte, copiedLate)
-	for i, b := range floatsRaw(n) {
-		want[i] = ^b
-	}
 	for pad := range 4 {
-		m := parseModelText(t, "opset 13\ninput x f32[n]\ny = Add(x, w)\noutput y f32[n]")
-		m.producer = strings.Repeat("p", 1+pad)
-		m.graph.initializers = []tensorProto{{name: "w", dims: []int64{n}, dataType: 1, raw: floatsRaw(n)}}
-		model, err := Load(writeModel(t, m), Options{})
-		if err != nil {
-			t.Fatal(err)
+		s, of, plain := storeOfFile(t, pad, Options{})
+		want := make([]byte, lazyBytes)
+		for i, b := range plain {
+			want[i] = ^b
 		}
-		w, v := model.Weights, weightOf("made", n)
-		from, _ := w.Raw(model.Program.Weights[0])
+		v := weightOf("made", lazyBytes/4)
 		made := 0
-		later, err := w.Postpone(v.Name, v.Type, from, func(dst []byte) {
+		err := s.Derive(v, of, 0, func(dst, src []byte) {
 			made++
-			for i, b := range from {
+			for i, b := range src {
 				dst[i] = ^b
 			}
 		})
-		if err != nil || !later || !w.Has(v) || !w.Sparable(v, false) || made != 0 {
-			t.Fatalf("offset %d: got %v, %v, made %d times, want it postponed", pad, later, err, made)
+		if err != nil || !s.Has(v) || !s.canUnload(v, false) || made != 0 {
+			t.Fatalf("offset %d: got %v, made %d times, want it not loaded", pad, err, made)
 		}
-		model.Program.Weights = []*ir.Value{v}
-		if err := w.Keep(model.Program); err != nil {
+		if err := s.Prune(programOf(v)); err != nil {
 			t.Fatal(err)
 		}
 		for round := range 3 {
-			data, ok := w.Raw(v)
+			data, ok := []byte(nil), true
 			if round == 1 {
-				data, ok = w.Bytes(v)
+				data, ok = s.Bytes(v)
+			} else {
+				data = rawOf(t, s, v)
 			}
-			if !ok || !bytes.Equal(data, want) || !aligned(data, dtype.F32) || made != 1+round {
+			if !ok || !bytes.Equal(data, want) || !isAligned(data, dtype.F32) || made != 1+round {
 				t.Fatalf("offset %d: got other bytes, made %d times", pad, made)
 			}
-			if private, _ := w.InMemory(); private != copiedLate || w.Figures() != (WeightFigures{Made: copiedLate}) {
-				t.Errorf("offset %d: got %d bytes and %+v, want one weight made", pad, private, w.Figures())
+			if private, _ := s.InMemory(); private != lazyBytes || s.Figures() != (Figures{Derived: lazyBytes}) {
+				t.Errorf("offset %d: got %d bytes and %+v, want one weight derived", pad, private, s.Figures())
 			}
-			if err := w.Spare(v, nil); err != nil {
+			if err := s.unload(v, nil); err != nil {
 				t.Fatal(err)
 			}
-			if private, _ := w.InMemory(); private != 0 || w.Figures() != (WeightFigures{}) {
-				t.Errorf("offset %d: got %d bytes and %+v, want none", pad, private, w.Figures())
+			if private, _ := s.InMemory(); private != 0 || s.Figures() != (Figures{}) {
+				t.Errorf("offset %d: got %d bytes and %+v, want none", pad, private, s.Figures())
 			}
-			if err := w.Keep(model.Program); err != nil {
+			if err := s.Prune(programOf(v)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := model.Close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// TestPostponeRefuses what would keep bytes in memory, and what is small.
-func TestPostponeRefuses(t *testing.T) {
+// TestDeriveNow derives at once what would keep the other weight's bytes in
+// memory, and what is small; bytes of the caller are there anyway.
+func TestDeriveNow(t *testing.T) {
 	memorytest.Check(t)
-	const n = copiedLate / 4
-	w := newWeights()
-	defer w.Close()
-	large, small := weightOf("large", n), weightOf("small", n-1)
-	if err := w.Add("own", large.Type, floatsRaw(n)); err != nil {
-		t.Fatal(err)
-	}
-	own, _ := w.Bytes(weightOf("own", n))
-	for what, c := range map[string]struct {
-		v    *ir.Value
-		from []byte
-	}{"of a weight in memory": {large, own}, "small": {small, floatsRaw(n - 1)}} {
-		if later, err := w.Postpone(c.v.Name, c.v.Type, c.from, nil); later || err != nil || w.Has(c.v) {
-			t.Errorf("%s: got %v, %v, want nothing entered", what, later, err)
+	const n = lazyBytes / 4
+	s := New(Options{})
+	defer s.Close()
+	own, given, small := weightOf("own", n), weightOf("given", n), weightOf("small", n-1)
+	for _, err := range []error{
+		s.Add("own", own.Type, floatBytes(n)),
+		s.AddInFile("given", given.Type, floatBytes(n)),
+		s.AddInFile("small", small.Type, floatBytes(n-1)),
+	} {
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
-	given := floatsRaw(n) // bytes that the caller keeps
-	for i := range 2 {
-		later, err := w.Postpone("large", large.Type, given, func(dst []byte) { copy(dst, given) })
-		if later != (i == 0) && err == nil || (err == nil) != (i == 0) {
-			t.Errorf("time %d: got %v, %v, want it once", i, later, err)
+	for what, c := range map[string]struct {
+		v, of *ir.Value
+		now   bool
+	}{
+		"from a weight in memory":  {weightOf("a", n), own, true},
+		"small":                    {weightOf("b", n-1), small, true},
+		"from bytes of the caller": {weightOf("c", n), given, false},
+		"under the name once more": {weightOf("own", n), given, false},
+	} {
+		filled := 0
+		err := s.Derive(c.v, c.of, 0, func(dst, src []byte) {
+			filled++
+			copy(dst, src)
+		})
+		if (err == nil) != (c.v.Name != "own") || (filled == 1) != c.now {
+			t.Errorf("%s: got %v, filled %d times, want now %v", what, err, filled, c.now)
 		}
 	}
 }

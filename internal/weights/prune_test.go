@@ -1,57 +1,42 @@
-package onnx
+package weights
 
 import (
 	"testing"
 
-	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
-	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/shape"
 )
 
-// TestKeep drops the weights that a program does not have: their buffers go
+// TestPrune drops the weights that a program does not have: their buffers go
 // back, and bytes that another weight shares stay.
-func TestKeep(t *testing.T) {
+func TestPrune(t *testing.T) {
 	memorytest.Check(t)
-	w := newWeights()
-	typ := op.Type{DType: dtype.F32, Shape: shape.MustOf(100)}
-	part := op.Type{DType: dtype.F32, Shape: shape.MustOf(10)}
-	var shared []byte
+	s := New(Options{})
+	kept, part := weightOf("kept", 100), weightOf("part", 10)
 	for _, name := range []string{"kept", "dropped", "whole"} {
-		data, err := w.New(name, typ)
-		if err != nil {
+		if err := s.Derive(weightOf(name, 100), nil, 0, func(dst, _ []byte) { dst[80] = 7 }); err != nil {
 			t.Fatal(err)
 		}
-		data[80] = 7
-		shared = data
 	}
-	if err := w.Share("part", part, shared[80:120:120]); err != nil {
-		t.Fatal(err)
-	}
+	mustView(t, s, part, weightOf("whole", 100), 80)
 	before := memory.Stats().Of(memory.Weights)
-	p := &ir.Program{}
-	for _, name := range []string{"kept", "part"} {
-		p.Weights = append(p.Weights, &ir.Value{Kind: ir.Weight, Name: name})
-	}
-	if err := w.Keep(p); err != nil {
+	if err := s.Prune(programOf(kept, part)); err != nil {
 		t.Fatal(err)
 	}
 	after := memory.Stats().Of(memory.Weights)
 	if got := before.Buffers - after.Buffers; got != 1 {
 		t.Errorf("got %d buffers back, want 1: whole's bytes are part's too", got)
 	}
-	if got := w.Figures().Made; got != 400 {
-		t.Errorf("got %d bytes counted as made, want the 400 of kept", got)
+	if got := s.Figures().Derived; got != 400 {
+		t.Errorf("got %d bytes counted as derived, want the 400 of kept", got)
 	}
-	if data, ok := w.Bytes(&ir.Value{Name: "part"}); !ok || data[0] != 7 {
+	if data, ok := s.Bytes(part); !ok || data[0] != 7 {
 		t.Errorf("got %v, %v for the shared part, want its bytes", data, ok)
 	}
-	if _, ok := w.Bytes(&ir.Value{Name: "dropped"}); ok {
+	if _, ok := s.Bytes(weightOf("dropped", 100)); ok {
 		t.Error("a dropped weight still has bytes")
 	}
-	if err := w.Close(); err != nil {
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package exec
+package weights
 
 import (
 	"context"
@@ -6,27 +6,26 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
+	"maps"
+	"slices"
 	"unsafe"
 
-	"github.com/tenure-go/tenure/compute"
-	"github.com/tenure-go/tenure/internal/cpu"
-	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 )
 
-// Common gives memory that whoever asks with the same key has in common: its
-// bytes follow from the key. fill makes them, from zeros, where nobody has
-// them.
-type Common func(ctx context.Context, key [sha256.Size]byte, size int, fill func(dst []byte) error) (*memory.Buffer, error)
+// Share returns memory that all processes which pass the same key have in
+// common: its bytes follow from the key. fill makes them, from zeros, where no
+// process has them yet. The caller releases the buffer.
+type Share func(ctx context.Context, key [sha256.Size]byte, size int, fill func(dst []byte) error) (*memory.Buffer, error)
 
-// commonFormat is the version of what keys say and of how parts follow one
+// sharedFormat is the version of what keys say and of how parts follow one
 // another.
-const commonFormat = 1
+const sharedFormat = 1
 
-// parts are what an executable needs in memory of its own and does not find in
-// common memory yet: panels, and weights that are read as they are. Their key
+// parts are what a program needs in memory of its own and does not find in
+// shared memory yet: panels, and weights that are read as they are. Their key
 // is a hash of the bytes that they are made from, and of what is made of them.
-// Where each part lies follows from the list, so the memory holds nothing but
+// Where each part lies follows from the list, so the memory has nothing but
 // the parts.
 type parts struct {
 	list []part
@@ -37,16 +36,16 @@ type parts struct {
 type part struct {
 	offset, size int
 	fill         func(dst []byte) error
-	found        func(b []byte) error // told where the part is
+	use          func(b []byte) error // called with the bytes of the part
 }
 
-func newParts() *parts {
+func newParts(forms string) *parts {
 	p := &parts{hash: sha256.New()}
-	fmt.Fprintf(p.hash, "tenure constants %d, forms %d, %s\n", commonFormat, compute.FormsVersion, cpu.Level())
+	fmt.Fprintf(p.hash, "tenure constants %d, %s\n", sharedFormat, forms)
 	return p
 }
 
-// add appends a part that is made in the named way of the bytes.
+// add appends a part that is made in the named way from the bytes.
 func (p *parts) add(form string, from []byte, of part) {
 	digest := sha256.Sum256(from)
 	var numbers [24]byte
@@ -61,96 +60,103 @@ func (p *parts) add(form string, from []byte, of part) {
 	p.size += (of.size + memory.Alignment - 1) / memory.Alignment * memory.Alignment
 }
 
-// packInCommon finds in common memory what the executable would have to make
-// for itself, or makes it there.
-func (e *Executable) packInCommon(ctx context.Context) error {
-	p := newParts()
-	for _, v := range e.packing.weights {
-		for _, key := range e.packing.of[v] {
-			if err := e.addPanel(p, key, v); err != nil {
+func (p *parts) fill(dst []byte) error {
+	for _, of := range p.list {
+		if err := of.fill(of.in(dst)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// in returns the bytes of the part in the memory of all parts.
+func (p *part) in(b []byte) []byte { return b[p.offset : p.offset+p.size : p.offset+p.size] }
+
+// share finds in shared memory what the program would need in memory of this
+// process, or makes it there.
+func (s *Store) share(ctx context.Context, uses []Use, forms string) error {
+	p := newParts(forms)
+	for _, u := range uses {
+		for _, panel := range u.Panels {
+			if err := s.addPanel(p, panel); err != nil {
 				return err
 			}
 		}
 	}
-	if err := e.addOthers(p); err != nil {
+	if err := s.addUnpacked(p, uses); err != nil {
 		return err
 	}
 	if len(p.list) == 0 {
 		return nil
 	}
-	b, err := e.panels.common(ctx, [sha256.Size]byte(p.hash.Sum(nil)), p.size, p.fill)
+	b, err := s.opts.Share(ctx, [sha256.Size]byte(p.hash.Sum(nil)), p.size, p.fill)
 	if err != nil {
 		return fmt.Errorf("packing weights: %w", err)
 	}
-	e.panels.keep(b)
+	s.mu.Lock()
+	s.packed = append(s.packed, b)
+	s.mu.Unlock()
 	for _, of := range p.list {
-		if err := of.found(b.Bytes()[of.offset : of.offset+of.size : of.offset+of.size]); err != nil {
+		if err := of.use(of.in(b.Bytes())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *parts) fill(dst []byte) error {
-	for _, of := range p.list {
-		if err := of.fill(dst[of.offset : of.offset+of.size : of.offset+of.size]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addPanel adds a panel of a weight, unless it is packed.
-func (e *Executable) addPanel(p *parts, key panel, v *ir.Value) error {
-	if e.panels.bytes(key) != nil {
+// addPanel adds a panel, unless it is packed.
+func (s *Store) addPanel(p *parts, panel *Panel) error {
+	if s.Panel(panel) != nil {
 		return nil
 	}
-	f := e.packing.forms[key]
-	source := func() ([]byte, error) { return e.panels.source(key, v) }
-	data, err := source()
+	data, err := s.panelSource(panel)
 	if err != nil {
 		return err
 	}
-	p.add("panel: "+f.Name, data, part{
-		size: f.Bytes,
+	p.add("panel: "+panel.Form, data, part{
+		size: panel.Bytes,
 		fill: func(dst []byte) error {
-			data, err := source()
-			if err != nil {
-				return err
+			data, err := s.panelSource(panel)
+			if err == nil {
+				err = s.packInto(dst, data, panel)
 			}
-			if err := e.panels.packInto(dst, data, &f, v); err != nil {
-				return err
+			if err == nil {
+				err = s.unload(panel.Weight, nil)
 			}
-			return e.panels.constants.Spare(v, nil)
+			return err
 		},
-		found: func(b []byte) error {
-			e.panels.put(key, b)
+		use: func(b []byte) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.panels[panel.key()] = b
 			return nil
 		},
 	})
-	return e.panels.constants.Spare(v, nil) // most processes read it only this once
+	return s.unload(panel.Weight, nil) // most processes read it only this once
 }
 
-// addOthers adds the weights that are read as they are and those that are
-// read only when a program is made, where they lie in memory of the process.
-// Constants of this program alone do not belong there: they go with it.
-func (e *Executable) addOthers(p *parts) error {
-	var list []*ir.Value
+// addUnpacked adds the weights that the program reads as they are, and those
+// that are read only when a program is compiled, where they lie in memory of
+// this process. Constants of the program that the store does not have do not
+// belong there: they go with it.
+func (s *Store) addUnpacked(p *parts, uses []Use) error {
+	var names []string
 	packed := map[string]bool{}
-	for _, v := range e.Program.Weights {
-		if e.packing.raw[v] && e.panels.constants.Has(v) {
-			list = append(list, v)
+	for _, u := range uses {
+		if len(u.Panels) > 0 {
+			packed[u.Weight.Name] = true
+		} else if s.Has(u.Weight) {
+			names = append(names, u.Weight.Name)
 		}
-		packed[v.Name] = len(e.packing.of[v]) > 0
 	}
-	for _, v := range e.panels.constants.InPrivate() {
-		if !packed[v.Name] {
-			list = append(list, v)
+	for _, name := range s.loadedInPrivate() {
+		if !packed[name] {
+			names = append(names, name)
 		}
 	}
 	seen := map[*byte]bool{}
-	for _, v := range list {
-		data, err := e.panels.constants.Private(v)
+	for _, name := range names {
+		data, err := s.private(name)
 		if err != nil {
 			return err
 		}
@@ -164,8 +170,76 @@ func (e *Executable) addOthers(p *parts) error {
 				copy(dst, data)
 				return nil
 			},
-			found: func(b []byte) error { return e.panels.constants.Move(v, b) },
+			use: func(b []byte) error { return s.move(name, b) },
 		})
 	}
 	return nil
+}
+
+// private returns the bytes that must be in memory of this process alone for
+// the weight to be read: those of the buffer that it lies in, maybe with
+// others, or, of one that lies unaligned in a file, what would be copied. It
+// is nil where the weight is read in its file or in shared memory, or is
+// pinned.
+func (s *Store) private(name string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[name]
+	if !e.loaded && e.origin.inFile != nil {
+		return e.origin.inFile, nil
+	}
+	if err := s.load(name, e); err != nil {
+		return nil, err
+	}
+	b, _ := s.bufferOf(e.data)
+	if b == nil || !isPrivate(b) || s.pinned[b] {
+		return nil, nil
+	}
+	return b.Bytes(), nil
+}
+
+// loadedInPrivate lists weights that lie in buffers of which private returns
+// the bytes, without loading any, by name.
+func (s *Store) loadedInPrivate() (names []string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, name := range slices.Sorted(maps.Keys(s.entries)) {
+		e := s.entries[name]
+		if b, _ := s.bufferOf(e.data); b != nil && isPrivate(b) && !s.pinned[b] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// move makes everything that lies in what private returned for the weight lie
+// in to, which has the same bytes and is released by Close, and gives the
+// memory back. Nobody may be reading there.
+func (s *Store) move(name string, to []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[name]
+	if !e.loaded {
+		*e = entry{data: to, loaded: true, stage: moved}
+		return nil
+	}
+	b, _ := s.bufferOf(e.data)
+	if b == nil || b.Len() != len(to) {
+		return fmt.Errorf("BUG: weights: weight %q does not lie in a buffer of %d bytes", name, len(to))
+	}
+	from := b.Bytes()
+	for _, e := range s.entries {
+		for i, data := range e.parts() {
+			if len(*data) == 0 || !liesIn(*data, from) {
+				continue
+			}
+			at := addressOf(*data) - addressOf(from)
+			*data = to[at : at+uintptr(len(*data)) : at+uintptr(len(*data))]
+			if i == 0 && e.stage != viewed {
+				e.stage = moved
+			}
+		}
+	}
+	s.buffers = without(s.buffers, b)
+	return b.Release()
 }

@@ -1,149 +1,252 @@
-package onnx
+package weights
 
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
+	"unsafe"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Weights holds the bytes of a program's weights: where they lie in the mapped
-// file, in copies where the file has them unaligned or as lists of numbers,
-// and in buffers for those that passes add. Large copies are made when somebody
-// asks for the bytes. It implements [ir.Weights] and is safe for concurrent
-// use; Close ends the bytes, so nobody may read them then.
-type Weights struct {
+// Options say where a store finds files and where it puts bytes.
+type Options struct {
+	Dir   string // the folder of external data; "" for none
+	FS    fs.FS  // where external data are read from, instead of Dir; nil for none
+	Read  bool   // files are read into memory instead of being mapped
+	Share Share  // of what would have to be made in memory; nil for memory of the process alone
+}
+
+// Store holds the bytes of weights, by name. It implements [ir.Weights].
+type Store struct {
+	opts Options
+
 	mu      sync.RWMutex
-	bytes   map[string][]byte
-	away    map[string]*source      // weights whose bytes are made when somebody asks
-	sources map[string]*source      // where the bytes of weights came from that were away
-	held    map[*memory.Buffer]bool // buffers that somebody reads for good
-	counted map[string]*int64       // the figure that counts a weight; none for one that shares bytes
-	buffers []*memory.Buffer
-	figures WeightFigures
+	entries map[string]*entry
+	opened  map[string][]byte       // files of external data, by path
+	buffers []*memory.Buffer        // that bytes of weights lie in: files, copies, derived weights
+	pinned  map[*memory.Buffer]bool // those that runs read in place
+	panels  map[panelKey][]byte
+	sizes   map[panelKey]int // of panels, where they depend on the weight
+	packed  []*memory.Buffer // that panels and shared weights lie in
 	closed  bool
 }
 
-// WeightFigures says where the bytes of weights are.
-type WeightFigures struct {
-	Mapped int64 // in the model's files alone
-	Copied int64 // copied out of the files
-	Made   int64 // made by lifting older forms and by passes
-	Shared int64 // moved into memory that others have too
+// entry is one weight.
+type entry struct {
+	data   []byte  // its bytes, aligned for its elements; nil where it is not loaded
+	loaded bool    // a weight of no bytes is too
+	stage  stage   // of the loaded bytes
+	origin *origin // what loads it again; nil for nothing
 }
 
-func newWeights() *Weights {
-	return &Weights{bytes: map[string][]byte{}, away: map[string]*source{}, sources: map[string]*source{}, held: map[*memory.Buffer]bool{}, counted: map[string]*int64{}}
+type stage uint8
+
+const (
+	viewed stage = iota // bytes that another weight counts
+	mapped
+	copied
+	derived
+	moved // to memory that other processes have too
+)
+
+// Figures are the bytes of weights by stage, without panels. A weight whose
+// bytes are a part of another's counts once.
+type Figures struct {
+	Mapped  int64 // in the model's files alone
+	Copied  int64 // copied out of the files
+	Derived int64 // made from other weights, or by lifting older forms
+	Shared  int64 // in memory that other processes have too
 }
 
-// Has reports whether there are bytes of the weight.
-func (w *Weights) Has(v *ir.Value) bool {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	return w.bytes[v.Name] != nil || w.away[v.Name] != nil
+// New returns an empty store.
+func New(o Options) *Store {
+	return &Store{opts: o, entries: map[string]*entry{}, opened: map[string][]byte{}, pinned: map[*memory.Buffer]bool{},
+		panels: map[panelKey][]byte{}, sizes: map[panelKey]int{}}
 }
 
-// Bytes returns the bytes of the weight, false when there are none or, for
-// those that must be made first, no memory. They must not be written.
-func (w *Weights) Bytes(v *ir.Value) ([]byte, bool) {
-	w.mu.RLock()
-	b, ok := w.bytes[v.Name]
-	away := w.away[v.Name] != nil
-	w.mu.RUnlock()
-	if !away {
-		return b, ok
+// Has reports whether the store has the weight, loaded or not.
+func (s *Store) Has(v *ir.Value) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.entries[v.Name] != nil
+}
+
+// Bytes returns the bytes of the weight, aligned for its elements, and loads
+// it if necessary. It returns false where there is no such weight, or no
+// memory to load it.
+func (s *Store) Bytes(v *ir.Value) ([]byte, bool) {
+	s.mu.RLock()
+	e := s.entries[v.Name]
+	if e == nil {
+		s.mu.RUnlock()
+		return nil, false
 	}
-	return w.fetch(v.Name)
-}
-
-// Raw returns the bytes of the weight at whatever address.
-func (w *Weights) Raw(v *ir.Value) ([]byte, bool) {
-	w.mu.RLock()
-	if s := w.away[v.Name]; s != nil && s.inFile != nil {
-		defer w.mu.RUnlock()
-		return s.inFile, true
+	data, loaded := e.data, e.loaded
+	s.mu.RUnlock()
+	if loaded {
+		return data, true
 	}
-	w.mu.RUnlock()
-	return w.Bytes(v)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return e.data, s.load(v.Name, e) == nil
 }
 
-// Figures returns where the bytes are now.
-func (w *Weights) Figures() WeightFigures {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	return w.figures
-}
-
-// InMemory returns how many bytes of memory the table holds beside mapped
-// files: of this process alone, and of copies that others have too.
-func (w *Weights) InMemory() (private, shared int64) {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	for _, b := range w.buffers {
+// Figures returns where the bytes of weights are now.
+func (s *Store) Figures() (f Figures) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, e := range s.entries {
+		n := int64(len(e.data))
 		switch {
-		case isPrivate(b):
-			private += int64(b.Len())
-		case b.Purpose() == memory.Shared:
-			shared += int64(b.Len())
+		case !e.loaded && e.origin.inFile != nil:
+			f.Mapped += int64(e.origin.size)
+		case e.stage == mapped:
+			f.Mapped += n
+		case e.stage == copied:
+			f.Copied += n
+		case e.stage == derived:
+			f.Derived += n
+		case e.stage == moved:
+			f.Shared += n
+		}
+	}
+	return f
+}
+
+// InMemory returns how many bytes of memory the store takes beside mapped
+// files, panels included: of this process alone, and of memory that others
+// have too.
+func (s *Store) InMemory() (private, shared int64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, list := range [][]*memory.Buffer{s.buffers, s.packed} {
+		for _, b := range list {
+			switch {
+			case isPrivate(b):
+				private += int64(b.Len())
+			case b.Purpose() == memory.Shared:
+				shared += int64(b.Len())
+			}
 		}
 	}
 	return private, shared
 }
 
-// Add stores a copy of data as the bytes of a weight of that name and type.
-func (w *Weights) Add(name string, typ op.Type, data []byte) error {
+// Add enters a weight with a copy of data.
+func (s *Store) Add(name string, typ op.Type, data []byte) error {
 	if err := checkLen(name, typ, data); err != nil {
 		return err
 	}
-	b, err := w.New(name, typ)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.alloc(name, derived, len(data))
 	if err == nil {
-		copy(b, data)
+		copy(e.data, data)
 	}
 	return err
 }
 
-// New makes room for a weight of that name and type, zeroed, which the caller
-// fills before anybody else reads it.
-func (w *Weights) New(name string, typ op.Type) ([]byte, error) {
+// AddConverted enters a weight whose bytes, zeroed before, fill writes. It is
+// for weights that their file has in another encoding.
+func (s *Store) AddConverted(name string, typ op.Type, fill func(dst []byte) error) error {
 	n, err := typ.Bytes()
 	if err != nil {
-		return nil, fmt.Errorf("weight %q: %w", name, err)
+		return fmt.Errorf("weight %q: %w", name, err)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	b, err := w.alloc(name, n)
-	if err == nil {
-		w.count(name, &w.figures.Made)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.alloc(name, copied, n)
+	if err != nil {
+		return err
 	}
-	return b, err
+	return fill(e.data)
 }
 
-func (w *Weights) count(name string, figure *int64) {
-	w.counted[name] = figure
-	*figure += int64(len(w.bytes[name]))
-}
-
-// uncount takes a weight out of the figures.
-func (w *Weights) uncount(name string) {
-	if figure := w.counted[name]; figure != nil {
-		*figure -= int64(len(w.bytes[name]))
-	}
-	delete(w.counted, name)
-}
-
-// Share gives a name to bytes that the table holds already: those of another
-// weight, or a part of them.
-func (w *Weights) Share(name string, typ op.Type, data []byte) error {
+// AddInFile enters a weight whose bytes lie in a file of the store, or belong
+// to the caller, at any address. Unaligned ones are copied: large ones when
+// they are first read.
+func (s *Store) AddInFile(name string, typ op.Type, data []byte) error {
 	if err := checkLen(name, typ, data); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.put(name, data)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case isAligned(data, typ.DType):
+		return s.put(name, &entry{data: data, loaded: true, stage: mapped})
+	case len(data) >= lazyBytes:
+		return s.put(name, &entry{origin: &origin{size: len(data), inFile: data}})
+	}
+	e, err := s.alloc(name, copied, len(data))
+	if err == nil {
+		copy(e.data, data)
+	}
+	return err
+}
+
+// Derive enters the weight v, whose bytes fill makes from those of the weight
+// of from offset on, now or each time that it is loaded. dst is zeroed and
+// aligned, src may lie at any address; fill must not use the store. If of is
+// nil, fill runs now, and src is nil. If fill is nil, v shares the bytes of the
+// weight of.
+func (s *Store) Derive(v, of *ir.Value, offset int, fill func(dst, src []byte)) error {
+	n, err := v.Type.Bytes()
+	if err != nil {
+		return fmt.Errorf("weight %q: %w", v.Name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refuse(v.Name); err != nil {
+		return err
+	}
+	var src []byte
+	if of != nil {
+		if src, err = s.source(v, of, offset, n, fill == nil); err != nil {
+			return err
+		}
+	}
+	if fill == nil {
+		return s.put(v.Name, &entry{data: src, loaded: true, stage: viewed})
+	}
+	if n >= lazyBytes && of != nil && !s.isInPrivate(src) {
+		return s.put(v.Name, &entry{origin: &origin{size: n, fill: fill, src: src}})
+	}
+	e, err := s.alloc(v.Name, derived, n)
+	if err == nil {
+		fill(e.data, src)
+	}
+	return err
+}
+
+// source returns the bytes of the weight of from offset on, for v: n of them,
+// aligned, to be used in place, else all that there are, at any address.
+func (s *Store) source(v, of *ir.Value, offset, n int, inPlace bool) (data []byte, err error) {
+	e := s.entries[of.Name]
+	switch {
+	case e == nil:
+		return nil, fmt.Errorf("weight %q: got no weight %q to derive it from", v.Name, of.Name)
+	case inPlace:
+		err = s.load(of.Name, e)
+		data = e.data
+	default:
+		data, err = s.raw(of.Name, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if offset < 0 || offset > len(data) || inPlace && len(data)-offset < n {
+		return nil, fmt.Errorf("weight %q: got %d bytes of %q, want %d from offset %d on: %w", v.Name, len(data), of.Name, n, offset, tensor.ErrShape)
+	}
+	if inPlace {
+		return data[offset : offset+n : offset+n], nil
+	}
+	return data[offset:], nil
 }
 
 func checkLen(name string, typ op.Type, data []byte) error {
@@ -157,97 +260,70 @@ func checkLen(name string, typ op.Type, data []byte) error {
 	return nil
 }
 
-// put enters bytes under a name, unless it is taken.
-func (w *Weights) put(name string, data []byte) error {
-	if w.closed {
+// refuse reports why no weight of that name can be entered.
+func (s *Store) refuse(name string) error {
+	if s.closed {
 		return fmt.Errorf("weight %q: the weights are closed: %w", name, tensor.ErrReleased)
 	}
-	if w.bytes[name] != nil || w.away[name] != nil {
+	if s.entries[name] != nil {
 		return fmt.Errorf("weight %q: got a second one of that name", name)
 	}
-	w.bytes[name] = data
 	return nil
 }
 
-func (w *Weights) alloc(name string, n int) ([]byte, error) {
-	buf, err := memory.Alloc(n, memory.Weights)
-	if err != nil {
-		return nil, fmt.Errorf("weight %q: %w", name, err)
-	}
-	buf.SetLabel(name)
-	if err := w.put(name, buf.Bytes()); err != nil {
-		return nil, errors.Join(err, buf.Release())
-	}
-	w.buffers = append(w.buffers, buf)
-	return buf.Bytes(), nil
-}
-
-// load stores the bytes of a checked tensor under a name: in place if they lie
-// aligned in the file.
-func (w *Weights) load(name string, t *tensorProto, d tensorData, files *files) error {
-	if first, ok := files.loaded[t]; ok { // a function's body, imported once more
-		data, ok := w.Bytes(&ir.Value{Name: first})
-		if !ok {
-			return fmt.Errorf("weight %q: no memory for its bytes: %w", first, tensor.ErrLimit)
-		}
-		return w.Share(name, d.typ, data)
-	}
-	if t.external != nil {
-		data, err := files.read(t.external, d.bytes)
-		if err == nil {
-			err = checkBools(d.typ, data)
-		}
-		if err != nil {
-			return fmt.Errorf("tensor %q: external_data: %w", t.name, err)
-		}
-		d.inFile = data
-	}
-	files.loaded[t] = name
-	return w.place(name, t, d)
-}
-
-// place enters bytes that are in a file, or in lists of numbers.
-func (w *Weights) place(name string, t *tensorProto, d tensorData) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case d.inFile != nil && aligned(d.inFile, d.typ.DType):
-		err := w.put(name, d.inFile)
-		if err == nil {
-			w.count(name, &w.figures.Mapped)
-		}
-		return err
-	case len(d.inFile) >= copiedLate:
-		return w.postpone(name, &source{size: d.bytes, inFile: d.inFile})
-	}
-	dst, err := w.alloc(name, d.bytes)
-	if err != nil {
+// put enters a weight.
+func (s *Store) put(name string, e *entry) error {
+	if err := s.refuse(name); err != nil {
 		return err
 	}
-	w.count(name, &w.figures.Copied)
-	if d.inFile == nil {
-		return t.convert(d, dst)
-	}
-	copy(dst, d.inFile)
+	s.entries[name] = e
 	return nil
 }
 
-// hold makes the weights another keeper of a buffer that their bytes lie in.
-func (w *Weights) hold(buf *memory.Buffer) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.buffers = append(w.buffers, buf)
+// alloc enters a weight with a buffer of its own, zeroed.
+func (s *Store) alloc(name string, in stage, n int) (*entry, error) {
+	e := &entry{}
+	if err := s.put(name, e); err != nil {
+		return nil, err
+	}
+	if err := s.allocFor(name, e, in, n); err != nil {
+		delete(s.entries, name)
+		return nil, err
+	}
+	return e, nil
 }
 
-// Close gives back the bytes of all weights and unmaps the model's files.
-// Further calls do nothing.
-func (w *Weights) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// allocFor gives a weight that is not loaded a buffer of its own, zeroed.
+func (s *Store) allocFor(name string, e *entry, in stage, n int) error {
+	b, err := memory.Alloc(n, memory.Weights)
+	if err != nil {
+		return fmt.Errorf("weight %q: %w", name, err)
+	}
+	b.SetLabel(name)
+	s.buffers = append(s.buffers, b)
+	e.data, e.loaded, e.stage = b.Bytes(), true, in
+	return nil
+}
+
+// Close gives back all bytes and unmaps the files. Further calls do nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var errs []error
-	for _, b := range w.buffers {
+	for _, b := range s.packed {
 		errs = append(errs, b.Release())
 	}
-	w.bytes, w.away, w.buffers, w.figures, w.closed = nil, nil, nil, WeightFigures{}, true
+	for _, b := range s.buffers {
+		errs = append(errs, b.Release())
+	}
+	s.entries, s.opened, s.panels, s.buffers, s.packed, s.closed = nil, nil, nil, nil, nil, true
 	return errors.Join(errs...)
 }
+
+// isAligned reports whether data may be read as elements of the type where it
+// lies. Kernels move a complex number as words of 8 bytes.
+func isAligned(data []byte, dt dtype.DType) bool {
+	return addressOf(data)%uintptr(min(max(dt.Size(), 1), 8)) == 0
+}
+
+func addressOf(data []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(data))) }

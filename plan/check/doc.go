@@ -91,7 +91,7 @@
 //
 // The arena reaches to the end of the last block of 64 bytes that a value
 // touches. Input, output and weight bytes are sums over the program,
-// the latter with what packing adds and spares; the bytes
+// the latter with what packing adds and unloads; the bytes
 // of an output that lies in a donated input count once. Scratch per thread is
 // the largest scratch of a step, and no step has less than its operator
 // declares (kernels that are not declared in the table are not seen here).
@@ -121,7 +121,7 @@
 //   - The scratch of a step is between what its operator declares in the table
 //     and scratch_per_thread. What a kernel takes beyond it depends on the
 //     machine, and is not known here.
-//   - Packed weights are weights of the program, each once, spare all of their
+//   - Packed weights are weights of the program, each once, unload all of their
 //     own bytes or none, and add up to weight_bytes. Which weights are packed,
 //     and into how many bytes, is the kernels' matter.
 //   - Whether an entry is missing in the lists of declined operands and of copies.

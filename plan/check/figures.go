@@ -90,13 +90,13 @@ func (c *checker) packed(weights int64) (int64, *Violation) {
 		}
 		x := c.values[rest[at]]
 		rest = rest[at+1:]
-		if p.Spared != 0 && p.Spared != x.size {
-			return 0, c.fault(Figure, x, fmt.Sprintf("%d bytes spared by packing", p.Spared), fmt.Sprintf("0 or %d", x.size))
+		if p.Unloaded != 0 && p.Unloaded != x.size {
+			return 0, c.fault(Figure, x, fmt.Sprintf("%d bytes unloaded by packing", p.Unloaded), fmt.Sprintf("0 or %d", x.size))
 		}
 		if p.Bytes > plan.MaxBytes-weights-max(sum, 0) {
 			return 0, c.fault(Figure, x, "a sum of sizes above the largest possible", fmt.Sprintf("at most %d", int64(plan.MaxBytes)))
 		}
-		sum += p.Bytes - p.Spared
+		sum += p.Bytes - p.Unloaded
 	}
 	return sum, nil
 }

@@ -318,11 +318,14 @@ var mutantTable = []mutant{
 		d.WeightBytes += 16
 	}, keep: true, rule: check.Document, text: "once"},
 	{name: "a packed weight that takes nothing", in: chain, change: func(d *draft) { d.Packed = []plan.Packed{{Weight: "w", ID: d.at("w").ID, Bytes: 8}} }, keep: true, rule: check.Figure, text: "weight_bytes"},
-	{name: "a weight spared in part", in: chain, change: func(d *draft) { d.Packed = []plan.Packed{{Weight: "w", ID: d.at("w").ID, Spared: 1}}; d.WeightBytes-- }, keep: true, rule: check.Figure, text: "1 bytes spared"},
+	{name: "a weight unloaded in part", in: chain, change: func(d *draft) {
+		d.Packed = []plan.Packed{{Weight: "w", ID: d.at("w").ID, Unloaded: 1}}
+		d.WeightBytes--
+	}, keep: true, rule: check.Figure, text: "1 bytes unloaded"},
 	{name: "packed bytes that no number holds", in: chain, change: func(d *draft) { d.Packed = []plan.Packed{{Weight: "w", ID: d.at("w").ID, Bytes: plan.MaxBytes}} }, keep: true, rule: check.Figure, text: "largest possible"},
 	{name: "a packed weight in place of its own bytes", in: chain, change: func(d *draft) {
 		w := d.at("w")
-		d.Packed = []plan.Packed{{Weight: "w", ID: w.ID, Bytes: 128, Spared: w.Size}}
+		d.Packed = []plan.Packed{{Weight: "w", ID: w.ID, Bytes: 128, Unloaded: w.Size}}
 		d.WeightBytes += 128 - w.Size
 	}, keep: true},
 	{name: "more bytes of weights than numbers hold", in: `func @f(%x: f32[4]) -> (f32[4]) {

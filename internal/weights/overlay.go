@@ -1,0 +1,84 @@
+package weights
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// Overlay is a table of the constants of one set of input shapes on top of
+// another table, which it does not change. Its own bytes are on the Go heap;
+// bytes that constants share with weights of Base are looked up there each
+// time, since Base may move them. While constants are added it belongs to one
+// goroutine.
+type Overlay struct {
+	Base  ir.Weights // nil for none
+	own   ir.WeightMap
+	views map[string]baseView
+}
+
+// baseView is a part of a weight of Base.
+type baseView struct {
+	of           *ir.Value
+	offset, size int
+}
+
+// Has reports whether the overlay or its base has the weight.
+func (o *Overlay) Has(v *ir.Value) bool {
+	if w, ok := o.views[v.Name]; ok {
+		return o.Base.Has(w.of)
+	}
+	return o.own.Has(v) || o.Base != nil && o.Base.Has(v)
+}
+
+// Bytes returns the bytes of a weight, from the overlay or its base.
+func (o *Overlay) Bytes(v *ir.Value) ([]byte, bool) {
+	if w, ok := o.views[v.Name]; ok {
+		data, ok := o.Base.Bytes(w.of)
+		if !ok || len(data) < w.offset+w.size {
+			return nil, false
+		}
+		return data[w.offset : w.offset+w.size : w.offset+w.size], true
+	}
+	if data, ok := o.own.Bytes(v); ok || o.Base == nil {
+		return data, ok
+	}
+	return o.Base.Bytes(v)
+}
+
+// Derive enters a constant as [Store.Derive] does, but fill always runs now: a
+// constant of one set of shapes is small.
+func (o *Overlay) Derive(v, of *ir.Value, offset int, fill func(dst, src []byte)) error {
+	if o.own == nil {
+		o.own, o.views = ir.WeightMap{}, map[string]baseView{}
+	}
+	if of == nil || o.own.Has(of) {
+		return o.own.Derive(v, of, offset, fill)
+	}
+	if fill == nil {
+		return o.view(v, of, offset)
+	}
+	data, ok := o.Bytes(of)
+	if !ok || offset < 0 || offset > len(data) {
+		return fmt.Errorf("weight %q: got %d bytes of %q, want some from offset %d on: %w", v.Name, len(data), of.Name, offset, tensor.ErrShape)
+	}
+	return o.own.Derive(v, nil, 0, func(dst, _ []byte) { fill(dst, data[offset:]) })
+}
+
+// view enters a constant that is a part of a weight of Base.
+func (o *Overlay) view(v, of *ir.Value, offset int) error {
+	size, err := v.Type.Bytes()
+	if err != nil {
+		return fmt.Errorf("weight %q: %w", v.Name, err)
+	}
+	data, ok := o.Bytes(of)
+	if !ok || offset < 0 || offset > len(data) || len(data)-offset < size {
+		return fmt.Errorf("weight %q: got %d bytes of %q, want %d from offset %d on: %w", v.Name, len(data), of.Name, size, offset, tensor.ErrShape)
+	}
+	if w, ok := o.views[of.Name]; ok {
+		of, offset = w.of, w.offset+offset
+	}
+	o.views[v.Name] = baseView{of, offset, size}
+	return nil
+}
