@@ -13,6 +13,7 @@ import (
 	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/tensor"
 	"github.com/tenure-go/tenure/tensor/npy"
+	"github.com/tenure-go/tenure/tensor/picture"
 )
 
 // given is a tensor from a file and the input it is for, "" while that is
@@ -223,7 +224,7 @@ func (f *runFlags) readFile(m *tenure.Model, b *bound, name, path string, in map
 		if opening := new(fs.PathError); err != nil && !errors.As(err, &opening) {
 			err = fmt.Errorf("%s: %w", path, err)
 		}
-		if errors.Is(err, errPicture) {
+		if errors.Is(err, picture.ErrFormat) {
 			err = wrongFile(path, "a PNG or JPEG picture", []string{"a PNG picture", "a JPEG picture"}, err)
 		}
 		return one(t, err)
