@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -104,18 +105,41 @@ func commit() string {
 
 // Machine describes the processor and the system.
 func Machine() string {
-	model := runtime.GOARCH
-	if data, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		if _, rest, ok := strings.Cut(string(data), "model name\t: "); ok {
-			model, _, _ = strings.Cut(rest, "\n")
-		}
-		for _, set := range []string{"avx2", "avx512f"} {
-			if strings.Contains(string(data), " "+set+" ") {
-				model += " " + strings.TrimSuffix(set, "f")
+	data, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOOS + "/" + runtime.GOARCH
+	}
+	return strings.TrimPrefix(processor(string(data))+", "+runtime.GOOS+"/"+runtime.GOARCH, ", ")
+}
+
+// processor says which one Linux describes: virtual machines often hide the name, but not the generation.
+func processor(text string) string {
+	field := func(name string) string {
+		for line := range strings.Lines(text) {
+			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
+				return strings.TrimSpace(value)
 			}
 		}
+		return ""
 	}
-	return fmt.Sprintf("%s, %s/%s", model, runtime.GOOS, runtime.GOARCH)
+	about := field("model name")
+	family, _ := strconv.Atoi(field("cpu family"))
+	model, _ := strconv.Atoi(field("model"))
+	if field("vendor_id") == "AuthenticAMD" {
+		switch {
+		case family == 26:
+			about += " (Zen 5)"
+		case family == 25 && (model >= 0x10 && model < 0x20 || model >= 0x60 && model < 0x80 || model >= 0xa0 && model < 0xb0):
+			about += " (Zen 4)"
+		}
+	}
+	sets := " " + field("flags") + " "
+	for _, set := range [][2]string{{"avx512f", "AVX-512"}, {"avx2", "AVX2"}} {
+		if strings.Contains(sets, " "+set[0]+" ") {
+			return about + ", " + set[1]
+		}
+	}
+	return about
 }
 
 // Add adds a row.

@@ -196,3 +196,20 @@ func TestSaid(t *testing.T) {
 		t.Errorf("got %+v, want this machine, Go and Tenure", r)
 	}
 }
+
+func TestProcessor(t *testing.T) {
+	text := func(vendor, family, model, flags string) string {
+		return "processor\t: 0\nvendor_id\t: " + vendor + "\ncpu family\t: " + family + "\nmodel\t\t: " + model + "\nmodel name\t: Name\nflags\t\t: " + flags + "\n"
+	}
+	for want, in := range map[string]string{
+		"Name (Zen 4), AVX-512": text("AuthenticAMD", "25", "17", "sse avx2 avx512f bmi1"),
+		"Name (Zen 5), AVX-512": text("AuthenticAMD", "26", "2", "avx512f avx2"),
+		"Name, AVX2":            text("GenuineIntel", "6", "17", "avx2 fma"),
+		"Name":                  text("AuthenticAMD", "25", "1", "sse"),
+		"":                      "",
+	} {
+		if got := processor(in); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
