@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"github.com/tenure-go/tenure/bench/internal/contest"
 	"github.com/tenure-go/tenure/bench/internal/results"
@@ -64,7 +65,8 @@ func run(python string, operations bool, output results.Output) error {
 			return err
 		}
 		chains = append(chains, t)
-		versions[t.Engine] = t.Version
+		name, _, _ := strings.Cut(t.Engine, ",")
+		versions[name] = strings.TrimPrefix(t.Version, "v")
 	}
 	r := results.New("memory", versions, "network", "how")
 	for _, n := range list {

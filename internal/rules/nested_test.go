@@ -31,6 +31,35 @@ func TestNestedModules(t *testing.T) {
 	}
 }
 
+// TestTables holds the tables of the project's pages to the files of results in bench. It reads both, so that a change of either
+// lets it run again.
+func TestTables(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("needs the go command: ", err)
+	}
+	pages := 0
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && d.Name()[0] == '.':
+			return filepath.SkipDir
+		case filepath.Ext(path) == ".md", filepath.Dir(path) == filepath.Join("bench", "results"), filepath.Dir(path) == filepath.Join("bench", "tables"):
+			pages++
+			_, err = os.ReadFile(path)
+		}
+		return err
+	})
+	if err != nil || pages == 0 {
+		t.Fatalf("got %d files, error %v, want some", pages, err)
+	}
+	cmd := exec.Command("go", "run", "./tables", "-check")
+	cmd.Dir = "bench"
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // nestedModules finds the modules. It reads their sources, which makes this
 // test's cached result theirs too.
 func nestedModules(t *testing.T) (dirs []string) {
