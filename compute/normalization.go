@@ -18,7 +18,7 @@ var _ = register(map[string]binder{
 // oneFloatType wraps a binder of an operator on floats whose kernels take one
 // element type for all operands and results, f32 or f64: others are converted.
 func oneFloatType(bind binder) binder {
-	return func(c *op.Call) (Kernel, error) {
+	return func(c *op.Call) (*Task, error) {
 		dt := dtype.F32
 		if c.In[0].DType == dtype.F64 {
 			dt = dtype.F64
@@ -42,48 +42,34 @@ func oneFloatType(bind binder) binder {
 }
 
 func softmaxOf(log bool) binder {
-	return func(c *op.Call) (Kernel, error) {
-		bind, ok := floatOf(c.In[0].DType, newSoftmax[float32], newSoftmax[float64])
+	return func(c *op.Call) (*Task, error) {
+		sizes := c.In[0].Shape.Sizes()
+		axis := axisOf(c, len(sizes))
+		spec := &kernel.Softmax{Outer: product(sizes[:axis]), Axis: sizes[axis], Inner: product(sizes[axis+1:]), Log: log}
+		if elements(&c.In[0]) == 0 {
+			return &Task{}, nil
+		}
+		bind, ok := floatOf(c.In[0].DType, softmaxTask[float32], softmaxTask[float64])
 		if !ok {
 			return nil, unsupported(c)
 		}
-		return bind(log), nil
+		return bind(c, spec), nil
 	}
 }
 
-type softmax[T kernel.Float] struct {
-	log     bool
-	spec    kernel.Softmax
-	streams bool // rows of a large result are written past the caches
-}
-
-func newSoftmax[T kernel.Float](log bool) Kernel { return &softmax[T]{log: log} }
-
-func (k *softmax[T]) Refill(t *Task) error {
-	c := t.Call
-	sizes := c.In[0].Shape.Sizes()
-	axis := axisOf(c, len(sizes))
-	k.spec = kernel.Softmax{Outer: product(sizes[:axis]), Axis: sizes[axis], Inner: product(sizes[axis+1:]), Log: k.log}
-	if elements(&c.In[0]) == 0 {
-		return nil
+func softmaxTask[T kernel.Float](c *op.Call, spec *kernel.Softmax) *Task {
+	if streamed(c, spec.Axis) && spec.Inner == 1 {
+		return &Task{Tiles: spec.Tiles(), Scratch: 4 * spec.Axis, Tile: func(tile int, scratch []byte) {
+			if sameBytes(c.Out[0].Data, c.In[0].Data) {
+				kernel.SoftmaxTile(spec, tile, nil, out[float32](c, 0), in[float32](c, 0))
+				return
+			}
+			kernel.SoftmaxStream(spec, tile, view[float32](scratch[:4*spec.Axis]), out[float32](c, 0), in[float32](c, 0))
+		}}
 	}
-	t.Tiles, t.Scratch = k.spec.Tiles(), k.spec.ScratchBytes()
-	if k.streams = streamed(c, k.spec.Axis) && k.spec.Inner == 1; k.streams {
-		t.Scratch = 4 * k.spec.Axis
-	}
-	return nil
-}
-
-func (k *softmax[T]) Tile(t *Task, tile int, scratch []byte) {
-	c := t.Call
-	switch {
-	case !k.streams:
-		kernel.SoftmaxTile(&k.spec, tile, view[float64](scratch[:k.spec.ScratchBytes()]), out[T](c, 0), in[T](c, 0))
-	case sameBytes(c.Out[0].Data, c.In[0].Data):
-		kernel.SoftmaxTile(&k.spec, tile, nil, out[float32](c, 0), in[float32](c, 0))
-	default:
-		kernel.SoftmaxStream(&k.spec, tile, view[float32](scratch[:4*k.spec.Axis]), out[float32](c, 0), in[float32](c, 0))
-	}
+	return &Task{Tiles: spec.Tiles(), Scratch: spec.ScratchBytes(), Tile: func(tile int, scratch []byte) {
+		kernel.SoftmaxTile(spec, tile, view[float64](scratch[:spec.ScratchBytes()]), out[T](c, 0), in[T](c, 0))
+	}}
 }
 
 // streamed tells whether a result by rows is worth writing past the caches.
@@ -91,123 +77,98 @@ func streamed(c *op.Call, row int) bool {
 	return c.Out[0].DType == dtype.F32 && 4*elements(&c.Out[0]) >= streamBytes && row <= kernel.StreamRows
 }
 
-func bindLayerNorm(c *op.Call) (Kernel, error) {
-	bind, ok := floatOf(c.In[0].DType, newLayerNorm[float32], newLayerNorm[float64])
+func bindLayerNorm(c *op.Call) (*Task, error) {
+	sizes := c.In[0].Shape.Sizes()
+	axis := axisOf(c, len(sizes))
+	spec := &kernel.Norm{Rows: product(sizes[:axis]), Len: product(sizes[axis:]), Epsilon: c.Float("epsilon")}
+	bind, ok := floatOf(c.In[0].DType, layerNormTask[float32], layerNormTask[float64])
 	if !ok {
 		return nil, unsupported(c)
 	}
-	return bind(c), nil
+	return bind(c, spec, sizes[axis:])
 }
 
-// layerNorm normalises rows of the last axes. Scale and bias of another shape
-// than a row are spread out in scratch.
-type layerNorm[T kernel.Float] struct {
-	rms     bool
-	spec    kernel.Norm
-	spread  [3]bool // per operand
-	copies  [3]kernel.Copy
-	streams bool // rows of a large result are written past the caches
-}
-
-func newLayerNorm[T kernel.Float](c *op.Call) Kernel {
-	return &layerNorm[T]{rms: c.Def.Name == "rms_normalization"}
-}
-
-func (k *layerNorm[T]) Refill(t *Task) error {
-	c := t.Call
-	sizes, size := c.In[0].Shape.Sizes(), c.In[0].DType.Size()
-	axis := axisOf(c, len(sizes))
-	row := sizes[axis:]
-	k.spec = kernel.Norm{Rows: product(sizes[:axis]), Len: product(row), Epsilon: c.Float("epsilon")}
-	t.Tiles = k.spec.Tiles()
+func layerNormTask[T kernel.Float](c *op.Call, spec *kernel.Norm, row []int) (*Task, error) {
+	t := &Task{Tiles: spec.Tiles()}
+	// Scale and bias of another shape than a row are spread out in scratch.
+	size := c.In[0].DType.Size()
+	spread := make([]*kernel.Copy, len(c.In))
 	for i := 1; i < len(c.In); i++ {
-		k.spread[i] = has(c, i) && elements(&c.In[i]) != k.spec.Len
-		if !k.spread[i] {
+		if !has(c, i) || elements(&c.In[i]) == spec.Len {
 			continue
 		}
 		if err := checkLoops(row); err != nil {
-			return err
+			return nil, err
 		}
-		k.copies[i].PrepareExpand(size, c.In[i].Shape.Sizes(), row)
-		t.Scratch = 2 * k.spec.Len * size
+		spread[i] = new(kernel.Copy)
+		spread[i].PrepareExpand(size, c.In[i].Shape.Sizes(), row)
+		t.Scratch = 2 * spec.Len * size
 	}
-	if k.streams = streamed(c, k.spec.Len) && t.Scratch == 0 && len(c.Out) == 1; k.streams {
-		t.Scratch = 4 * k.spec.Len
+	along := func(i int, scratch []byte) []T {
+		if !has(c, i) || spread[i] == nil {
+			return in[T](c, i)
+		}
+		part := scratch[(i-1)*spec.Len*size : i*spec.Len*size]
+		for tile := range spread[i].Tiles() {
+			spread[i].Tile(tile, part, c.In[i].Data)
+		}
+		return view[T](part)
 	}
-	return nil
+	stream := streamed(c, spec.Len) && t.Scratch == 0 && len(c.Out) == 1
+	if stream {
+		t.Scratch = 4 * spec.Len
+	}
+	rms := c.Def.Name == "rms_normalization"
+	t.Tile = func(tile int, scratch []byte) {
+		if rms {
+			kernel.RMSNormTile(spec, tile, out[T](c, 0), in[T](c, 0), along(1, scratch))
+			return
+		}
+		if stream && !sameBytes(c.Out[0].Data, c.In[0].Data) {
+			kernel.NormStream(spec, tile, view[float32](scratch[:4*spec.Len]), out[float32](c, 0), in[float32](c, 0), in[float32](c, 1), in[float32](c, 2))
+			return
+		}
+		scale, bias := along(1, scratch), along(2, scratch)
+		kernel.NormTile(spec, tile, out[T](c, 0), in[T](c, 0), scale, bias, out[T](c, 1), out[T](c, 2))
+	}
+	return t, nil
 }
 
-// along returns operand i as a row.
-func (k *layerNorm[T]) along(c *op.Call, i int, scratch []byte) []T {
-	if !has(c, i) || !k.spread[i] {
-		return in[T](c, i)
-	}
-	size := k.spec.Len * c.In[0].DType.Size()
-	part := scratch[(i-1)*size : i*size]
-	for tile := range k.copies[i].Tiles() {
-		k.copies[i].Tile(tile, part, c.In[i].Data)
-	}
-	return view[T](part)
+func bindInstanceNorm(c *op.Call) (*Task, error) {
+	sizes := c.In[0].Shape.Sizes()
+	area := product(sizes[2:])
+	return channelNorm(c, &kernel.Norm{Rows: sizes[0] * sizes[1], Len: area, Channels: sizes[1], Area: area, Epsilon: c.Float("epsilon")})
 }
 
-func (k *layerNorm[T]) Tile(t *Task, tile int, scratch []byte) {
-	c := t.Call
-	switch {
-	case k.rms:
-		kernel.RMSNormTile(&k.spec, tile, out[T](c, 0), in[T](c, 0), k.along(c, 1, scratch))
-	case k.streams && !sameBytes(c.Out[0].Data, c.In[0].Data):
-		kernel.NormStream(&k.spec, tile, view[float32](scratch[:4*k.spec.Len]), out[float32](c, 0), in[float32](c, 0), in[float32](c, 1), in[float32](c, 2))
-	default:
-		scale, bias := k.along(c, 1, scratch), k.along(c, 2, scratch)
-		kernel.NormTile(&k.spec, tile, out[T](c, 0), in[T](c, 0), scale, bias, out[T](c, 1), out[T](c, 2))
-	}
+func bindGroupNorm(c *op.Call) (*Task, error) {
+	sizes := c.In[0].Shape.Sizes()
+	area, groups := product(sizes[2:]), int(c.Int("num_groups"))
+	return channelNorm(c, &kernel.Norm{
+		Rows: sizes[0] * groups, Len: sizes[1] / groups * area, Channels: sizes[1], Area: area, Epsilon: c.Float("epsilon"),
+	})
 }
 
-func bindInstanceNorm(c *op.Call) (Kernel, error) { return channelNormOn(c, 0) }
-
-func bindGroupNorm(c *op.Call) (Kernel, error) { return channelNormOn(c, int(c.Int("num_groups"))) }
-
-func channelNormOn(c *op.Call, groups int) (Kernel, error) {
-	bind, ok := floatOf(c.In[0].DType, newChannelNorm[float32], newChannelNorm[float64])
+func channelNorm(c *op.Call, spec *kernel.Norm) (*Task, error) {
+	if elements(&c.In[0]) == 0 {
+		return &Task{}, nil
+	}
+	bind, ok := floatOf(c.In[0].DType, channelNormTask[float32], channelNormTask[float64])
 	if !ok {
 		return nil, unsupported(c)
 	}
-	return bind(groups), nil
+	return bind(c, spec), nil
 }
 
-// channelNorm normalises groups of channels, 0 for as many as channels.
-type channelNorm[T kernel.Float] struct {
-	groups int
-	spec   kernel.Norm
+func channelNormTask[T kernel.Float](c *op.Call, spec *kernel.Norm) *Task {
+	return &Task{Tiles: spec.Tiles(), Tile: func(tile int, _ []byte) {
+		kernel.NormTile(spec, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), nil, nil)
+	}}
 }
 
-func newChannelNorm[T kernel.Float](groups int) Kernel { return &channelNorm[T]{groups: groups} }
-
-func (k *channelNorm[T]) Refill(t *Task) error {
-	c := t.Call
-	sizes := c.In[0].Shape.Sizes()
-	channels, area := sizes[1], product(sizes[2:])
-	groups := k.groups
-	if groups == 0 {
-		groups = channels
-	}
-	if elements(&c.In[0]) == 0 {
-		return nil
-	}
-	k.spec = kernel.Norm{Rows: sizes[0] * groups, Len: channels / groups * area, Channels: channels, Area: area, Epsilon: c.Float("epsilon")}
-	t.Tiles = k.spec.Tiles()
-	return nil
-}
-
-func (k *channelNorm[T]) Tile(t *Task, tile int, _ []byte) {
-	c := t.Call
-	kernel.NormTile(&k.spec, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), nil, nil)
-}
-
-func bindBatchNorm(c *op.Call) (Kernel, error) {
-	bind, ok := floatOf(c.In[0].DType, newBatchNorm[float32], newBatchNorm[float64])
+func bindBatchNorm(c *op.Call) (*Task, error) {
+	bind, ok := floatOf(c.In[0].DType, batchNormTask[float32], batchNormTask[float64])
 	if c.Int("training_mode") != 0 {
-		bind, ok = floatOf(c.In[0].DType, newBatchTraining[float32], newBatchTraining[float64])
+		bind, ok = floatOf(c.In[0].DType, batchNormTraining[float32], batchNormTraining[float64])
 	}
 	if !ok {
 		return nil, unsupported(c)
@@ -215,70 +176,44 @@ func bindBatchNorm(c *op.Call) (Kernel, error) {
 	return bind(c), nil
 }
 
-// planes is x [N,C,...] as planes of area elements each; a vector is of one
-// channel.
-type planes struct{ batch, channels, area int }
-
-func planesOf(c *op.Call) planes {
+// planesOf returns x [N,C,...] as planes of area elements each; a vector is of
+// one channel.
+func planesOf(c *op.Call) (batch, channels, area int) {
 	sizes := c.In[0].Shape.Sizes()
 	if len(sizes) == 1 {
-		return planes{sizes[0], 1, 1}
+		return sizes[0], 1, 1
 	}
-	return planes{sizes[0], sizes[1], product(sizes[2:])}
+	return sizes[0], sizes[1], product(sizes[2:])
 }
 
-type batchNorm[T kernel.Float] struct {
-	planes
-	epsilon float64
-	each    groups
+func batchNormTask[T kernel.Float](c *op.Call) *Task {
+	batch, channels, area := planesOf(c)
+	epsilon := c.Float("epsilon")
+	tiles, units := groups(batch*channels, area*c.In[0].DType.Size())
+	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
+		lo, hi := units(tile)
+		kernel.BatchNormTile(lo, hi, area, epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[T](c, 3), in[T](c, 4))
+	}}
 }
 
-func newBatchNorm[T kernel.Float](c *op.Call) Kernel {
-	return &batchNorm[T]{epsilon: c.Float("epsilon")}
-}
-
-func (k *batchNorm[T]) Refill(t *Task) error {
-	k.planes = planesOf(t.Call)
-	k.each = groupsOf(k.batch*k.channels, k.area*t.Call.In[0].DType.Size())
-	t.Tiles = k.each.tiles()
-	return nil
-}
-
-func (k *batchNorm[T]) Tile(t *Task, tile int, _ []byte) {
-	c := t.Call
-	lo, hi := k.each.of(tile)
-	kernel.BatchNormTile(lo, hi, k.area, k.epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[T](c, 3), in[T](c, 4))
-}
-
-// batchTraining normalises by the statistics of x itself, and returns the
+// batchNormTraining normalises by the statistics of x itself, and gives the
 // running statistics moved towards them.
-type batchTraining[T kernel.Float] struct {
-	planes
-	epsilon, momentum float64
-}
-
-func newBatchTraining[T kernel.Float](c *op.Call) Kernel {
-	return &batchTraining[T]{epsilon: c.Float("epsilon"), momentum: c.Float("momentum")}
-}
-
-func (k *batchTraining[T]) Refill(t *Task) error {
-	k.planes = planesOf(t.Call)
-	t.Tiles, t.Scratch = 1, 2*k.channels*t.Call.In[0].DType.Size()
-	return nil
-}
-
-func (k *batchTraining[T]) Tile(t *Task, _ int, scratch []byte) {
-	c := t.Call
-	size := k.channels * c.In[0].DType.Size()
-	mean, variance := view[T](scratch[:size]), view[T](scratch[size:2*size])
-	kernel.ChannelMoments(k.batch, k.channels, k.area, mean, variance, in[T](c, 0))
-	if elements(&c.In[0]) > 0 {
-		kernel.BatchNormTile(0, k.batch*k.channels, k.area, k.epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), mean, variance)
-	}
-	for i, own := range [2][]T{mean, variance} {
-		running := out[T](c, i+1)
-		for ch := range running {
-			running[ch] = T(float64(in[T](c, i+3)[ch])*k.momentum + float64(own[ch])*(1-k.momentum))
+func batchNormTraining[T kernel.Float](c *op.Call) *Task {
+	batch, channels, area := planesOf(c)
+	size := c.In[0].DType.Size()
+	epsilon, momentum := c.Float("epsilon"), c.Float("momentum")
+	return &Task{Tiles: 1, Scratch: 2 * channels * size, Tile: func(_ int, scratch []byte) {
+		mean := view[T](scratch[:channels*size])
+		variance := view[T](scratch[channels*size : 2*channels*size])
+		kernel.ChannelMoments(batch, channels, area, mean, variance, in[T](c, 0))
+		if elements(&c.In[0]) > 0 {
+			kernel.BatchNormTile(0, batch*channels, area, epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), mean, variance)
 		}
-	}
+		for i, own := range [2][]T{mean, variance} {
+			running := out[T](c, i+1)
+			for ch := range running {
+				running[ch] = T(float64(in[T](c, i+3)[ch])*momentum + float64(own[ch])*(1-momentum))
+			}
+		}
+	}}
 }

@@ -137,7 +137,7 @@ func (p *Pool) Run(done <-chan struct{}, t *Task, scratch []byte) error {
 	if isClosed(done) {
 		return ErrStopped
 	}
-	if err := t.Start(); err != nil {
+	if err := t.start(); err != nil {
 		return err
 	}
 	var ok bool
@@ -149,7 +149,7 @@ func (p *Pool) Run(done <-chan struct{}, t *Task, scratch []byte) error {
 	if !ok {
 		return ErrStopped
 	}
-	return t.Finish()
+	return t.finish()
 }
 
 func isClosed(done <-chan struct{}) bool {

@@ -6,7 +6,6 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{
@@ -36,97 +35,74 @@ func result(c *op.Call) kernel.Numbers {
 	return kernel.Numbers{DType: c.Out[0].DType, Data: c.Out[0].Data}
 }
 
-// quantized is what kernels know whose elements share scales.
-type quantized struct {
-	flat
-	scales kernel.Quant
-}
-
-func (k *quantized) Refill(t *Task) error {
-	c := t.Call
+// quantOf returns how the elements of operand 0 share the scales.
+func quantOf(c *op.Call) (*kernel.Quant, error) {
 	s, err := c.Scales()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	sizes := c.In[0].Shape.Sizes()
-	k.scales = kernel.Quant{Axis: 1, Inner: max(1, product(sizes)), Block: 1}
-	if s.Groups != 0 && (s.Groups != 1 || s.Blocked) {
-		k.scales = kernel.Quant{Axis: sizes[s.Axis], Inner: product(sizes[s.Axis+1:]), Block: s.Block, Blocked: s.Blocked}
+	if s.Groups == 0 || s.Groups == 1 && !s.Blocked {
+		return &kernel.Quant{Axis: 1, Inner: max(1, product(sizes)), Block: 1}, nil
 	}
-	return k.flat.Refill(t)
+	return &kernel.Quant{Axis: sizes[s.Axis], Inner: product(sizes[s.Axis+1:]), Block: s.Block, Blocked: s.Blocked}, nil
 }
 
-type quantize struct {
-	quantized
-	saturate  bool
-	precision dtype.DType
-}
-
-func bindQuantize(c *op.Call) (Kernel, error) {
-	k := &quantize{saturate: c.Int("saturate") != 0, precision: c.DType("precision")}
-	if k.precision == dtype.Invalid {
-		k.precision = dtype.F32
+func bindQuantize(c *op.Call) (*Task, error) {
+	q, err := quantOf(c)
+	if err != nil {
+		return nil, err
 	}
-	return k, nil
-}
-
-func (k *quantize) Tile(t *Task, tile int, _ []byte) {
-	c := t.Call
-	lo, hi := span(tile, k.n)
-	kernel.Quantize(&k.scales, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2), k.precision, k.saturate)
-}
-
-type dequantize struct{ quantized }
-
-func bindDequantize(*op.Call) (Kernel, error) { return &dequantize{}, nil }
-
-func (k *dequantize) Tile(t *Task, tile int, _ []byte) {
-	c := t.Call
-	lo, hi := span(tile, k.n)
-	kernel.Dequantize(&k.scales, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2))
-}
-
-// dynamicQuantize works out the scale before the tiles, which all need it.
-type dynamicQuantize struct {
-	n           int
-	quant       kernel.Quant
-	scale, zero []byte
-}
-
-func bindDynamicQuantize(*op.Call) (Kernel, error) {
-	return &dynamicQuantize{scale: make([]byte, 4), zero: make([]byte, 1)}, nil
-}
-
-func (k *dynamicQuantize) Refill(t *Task) error {
-	k.n = elements(&t.Call.In[0])
-	k.quant = kernel.Quant{Axis: 1, Inner: max(1, k.n), Block: 1}
-	t.Tiles = spans(k.n)
-	return nil
-}
-
-func (k *dynamicQuantize) Start(t *Task) error {
-	view[float32](k.scale)[0], k.zero[0] = kernel.DynamicScale(in[float32](t.Call, 0))
-	return nil
-}
-
-func (k *dynamicQuantize) Tile(t *Task, tile int, _ []byte) {
-	c := t.Call
-	if !wanted(c, 0) {
-		return
+	n, saturate, precision := elements(&c.Out[0]), c.Int("saturate") != 0, c.DType("precision")
+	if precision == dtype.Invalid {
+		precision = dtype.F32
 	}
-	lo, hi := span(tile, k.n)
-	scales, zeros := kernel.Numbers{DType: dtype.F32, Data: k.scale}, kernel.Numbers{DType: dtype.U8, Data: k.zero}
-	kernel.Quantize(&k.quant, lo, hi, result(c), numbers(c, 0), scales, zeros, dtype.F32, true)
+	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
+		lo, hi := span(tile, n)
+		kernel.Quantize(q, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2), precision, saturate)
+	}}, nil
 }
 
-func (k *dynamicQuantize) Finish(t *Task) error {
-	if wanted(t.Call, 1) {
-		copy(t.Call.Out[1].Data, k.scale)
+func bindDequantize(c *op.Call) (*Task, error) {
+	q, err := quantOf(c)
+	if err != nil {
+		return nil, err
 	}
-	if wanted(t.Call, 2) {
-		copy(t.Call.Out[2].Data, k.zero)
-	}
-	return nil
+	n := elements(&c.Out[0])
+	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
+		lo, hi := span(tile, n)
+		kernel.Dequantize(q, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2))
+	}}, nil
+}
+
+// bindDynamicQuantize works out the scale before the tiles, which all need it.
+func bindDynamicQuantize(c *op.Call) (*Task, error) {
+	n := elements(&c.In[0])
+	q := &kernel.Quant{Axis: 1, Inner: max(1, n), Block: 1}
+	scale, zero := make([]byte, 4), make([]byte, 1)
+	scales, zeros := kernel.Numbers{DType: dtype.F32, Data: scale}, kernel.Numbers{DType: dtype.U8, Data: zero}
+	return &Task{
+		Tiles: spans(n),
+		Start: func() error {
+			view[float32](scale)[0], zero[0] = kernel.DynamicScale(in[float32](c, 0))
+			return nil
+		},
+		Tile: func(tile int, _ []byte) {
+			lo, hi := span(tile, n)
+			if wanted(c, 0) {
+				kernel.Quantize(q, lo, hi, result(c), numbers(c, 0), scales, zeros, dtype.F32, true)
+			}
+		},
+		Finish: func() error {
+			if wanted(c, 1) {
+				copy(c.Out[1].Data, scale)
+			}
+			if wanted(c, 2) {
+				copy(c.Out[2].Data, zero)
+			}
+			return nil
+		},
+	}, nil
 }
 
 // bytesOp picks the instance for two operands, each of i8 or u8.
@@ -163,121 +139,85 @@ func (q *quantArgs) requant(c *op.Call, r *kernel.Requant) *kernel.Requant {
 	return r
 }
 
-func bindMatMulInteger(c *op.Call) (Kernel, error) { return newIntGemm(c, integerArgs), nil }
-func bindQLinearMatMul(c *op.Call) (Kernel, error) { return newIntGemm(c, qlinearArgs), nil }
+func bindMatMulInteger(c *op.Call) (*Task, error) { return bytesProduct(c, integerArgs) }
+func bindQLinearMatMul(c *op.Call) (*Task, error) { return bytesProduct(c, qlinearArgs) }
 
-// intGemm is a product of matrices of bytes.
-type intGemm struct {
-	kernel.IntGemm
-	args    quantArgs
-	problem product2
-	scratch int
-	weights *shape.Shape // of the right matrix where it is read in panels
+func bytesProduct(c *op.Call, q quantArgs) (*Task, error) {
+	g := intGemmOf(c, q)
+	return preparedBytes(c, g, q), nil
 }
 
-type intGemmOf[A, B kernel.Byte] struct{ intGemm }
-
-func newIntGemm(c *op.Call, q quantArgs) Kernel { return intGemmFor(c, intGemm{args: q}) }
-
-func intGemmFor(c *op.Call, k intGemm) Kernel {
-	bind := bytesOp(c.In[k.args.a].DType, c.In[k.args.b].DType,
-		newIntGemmOf[int8, int8], newIntGemmOf[int8, uint8], newIntGemmOf[uint8, int8], newIntGemmOf[uint8, uint8])
-	return bind(k)
+func intGemmOf(c *op.Call, q quantArgs) *kernel.IntGemm {
+	p := productSizes(c, q.a, q.b, false)
+	return &kernel.IntGemm{M: p.m, N: p.n, K: p.k, Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB,
+		SignedA: c.In[q.a].DType == dtype.I8, SignedB: c.In[q.b].DType == dtype.I8}
 }
-
-func newIntGemmOf[A, B kernel.Byte](k intGemm) Kernel { return &intGemmOf[A, B]{k} }
 
 // packedBytes reads a constant right matrix in panels, where there are kernels
 // for them.
 func packedBytes(q quantArgs) packer {
-	return func(c *op.Call, constants Constants) (Kernel, error) {
-		k := intGemm{args: q}
-		p := &k.problem
-		p.fill(c, q.a, q.b, false)
-		if kernel.BytePanels() && constants.Is(q.b) && elements(&c.In[q.b]) == p.k*p.n && p.k*p.n > 0 {
-			k.weights = c.In[q.b].Shape
+	return func(c *op.Call, constants Constants) (*Task, error) {
+		g := intGemmOf(c, q)
+		if !kernel.BytePanels() || !constants.Is(q.b) || elements(&c.In[q.b]) != g.K*g.N || g.K*g.N == 0 {
+			return bytesProduct(c, q)
 		}
-		return intGemmFor(c, k), nil
-	}
-}
-
-func (k *intGemm) Refill(t *Task) error {
-	c, p := t.Call, &k.problem
-	p.fill(c, k.args.a, k.args.b, false)
-	k.IntGemm = kernel.IntGemm{M: p.m, N: p.n, K: p.k, Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB,
-		SignedA: c.In[k.args.a].DType == dtype.I8, SignedB: c.In[k.args.b].DType == dtype.I8, PackedB: k.weights != nil}
-	if k.weights != nil && c.In[k.args.b].Shape != k.weights {
-		return ErrRebind
-	}
-	if k.weights != nil && t.Forms == nil {
-		pack := &kernel.IntGemm{N: k.N, K: k.K, SignedB: k.SignedB}
-		t.setForm(k.args.b, Form{
-			Name:   fmt.Sprintf("panels of %s of %s", c.In[k.args.b].DType, pack.PackedLayout()),
+		g.PackedB = true
+		pack := &kernel.IntGemm{N: g.N, K: g.K, SignedB: g.SignedB}
+		t := preparedBytes(c, g, q)
+		t.setForm(q.b, Form{
+			Name:   fmt.Sprintf("panels of %s of %s", c.In[q.b].DType, pack.PackedLayout()),
 			Bytes:  pack.PackedBBytes(),
 			Pack:   pack.PackB,
 			Unpack: pack.UnpackB,
 		})
+		return t, nil
 	}
-	k.Prepare()
-	k.scratch = k.ScratchBytes()
-	t.Tiles, t.Scratch = k.Tiles(), k.scratch
-	return nil
 }
 
-func (k *intGemmOf[A, B]) Tile(t *Task, tile int, scratch []byte) {
-	c, q := t.Call, &k.args
-	var r kernel.Requant
-	kernel.IntGemmTile(&k.IntGemm, tile, c.Out[0].Data, in[A](c, q.a), in[B](c, q.b), numbers(c, q.zeroA), numbers(c, q.zeroB),
-		q.requant(c, &r), view[int32](scratch[:k.scratch]))
+func preparedBytes(c *op.Call, g *kernel.IntGemm, q quantArgs) *Task {
+	g.Prepare()
+	bind := bytesOp(c.In[q.a].DType, c.In[q.b].DType, intGemmTask[int8, int8], intGemmTask[int8, uint8], intGemmTask[uint8, int8], intGemmTask[uint8, uint8])
+	return bind(c, g, q)
 }
 
-func bindConvInteger(c *op.Call) (Kernel, error) { return newIntConv(c, integerArgs), nil }
-func bindQLinearConv(c *op.Call) (Kernel, error) { return newIntConv(c, qlinearArgs), nil }
-
-// intConv is a convolution of bytes.
-type intConv struct {
-	kernel.IntConv
-	args    quantArgs
-	scratch int
+func intGemmTask[A, B kernel.Byte](c *op.Call, g *kernel.IntGemm, q quantArgs) *Task {
+	n := g.ScratchBytes()
+	return &Task{Tiles: g.Tiles(), Scratch: n, Tile: func(tile int, scratch []byte) {
+		var r kernel.Requant
+		kernel.IntGemmTile(g, tile, c.Out[0].Data, in[A](c, q.a), in[B](c, q.b), numbers(c, q.zeroA), numbers(c, q.zeroB),
+			q.requant(c, &r), view[int32](scratch[:n]))
+	}}
 }
 
-type intConvOf[X, W kernel.Byte] struct{ intConv }
+func bindConvInteger(c *op.Call) (*Task, error) { return bytesConv(c, integerArgs) }
+func bindQLinearConv(c *op.Call) (*Task, error) { return bytesConv(c, qlinearArgs) }
 
-func newIntConv(c *op.Call, q quantArgs) Kernel {
-	bind := bytesOp(c.In[q.a].DType, c.In[q.b].DType,
-		newIntConvOf[int8, int8], newIntConvOf[int8, uint8], newIntConvOf[uint8, int8], newIntConvOf[uint8, uint8])
-	return bind(intConv{args: q})
-}
-
-func newIntConvOf[X, W kernel.Byte](k intConv) Kernel { return &intConvOf[X, W]{k} }
-
-func (k *intConv) Refill(t *Task) error {
-	c, q := t.Call, &k.args
+func bytesConv(c *op.Call, q quantArgs) (*Task, error) {
 	axes, err := c.ConvAxes()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	x, w, group := c.In[q.a].Shape.Sizes(), c.In[q.b].Shape.Sizes(), int(c.Int("group"))
-	k.IntConv = kernel.IntConv{Batch: x[0], Group: group, Channels: w[1], Filters: w[0] / group, In: x[2:],
-		SignedX: c.In[q.a].DType == dtype.I8, SignedW: c.In[q.b].DType == dtype.I8,
-		Out: k.Out[:0], Kernel: k.IntConv.Kernel[:0], Stride: k.Stride[:0], Dilation: k.Dilation[:0], Pad: k.Pad[:0]}
+	spec := &kernel.IntConv{Batch: x[0], Group: group, Channels: w[1], Filters: w[0] / group, In: x[2:],
+		SignedX: c.In[q.a].DType == dtype.I8, SignedW: c.In[q.b].DType == dtype.I8}
 	for _, a := range axes {
-		k.Out, k.IntConv.Kernel = append(k.Out, a.Out), append(k.IntConv.Kernel, a.Kernel)
-		k.Stride, k.Dilation, k.Pad = append(k.Stride, a.Stride), append(k.Dilation, a.Dilation), append(k.Pad, a.Begin)
+		spec.Out, spec.Kernel = append(spec.Out, a.Out), append(spec.Kernel, a.Kernel)
+		spec.Stride, spec.Dilation, spec.Pad = append(spec.Stride, a.Stride), append(spec.Dilation, a.Dilation), append(spec.Pad, a.Begin)
 	}
-	k.Prepare()
-	k.scratch = k.ScratchBytes()
-	t.Tiles, t.Scratch = k.Tiles(), k.scratch
-	return nil
+	spec.Prepare()
+	bind := bytesOp(c.In[q.a].DType, c.In[q.b].DType, intConvTask[int8, int8], intConvTask[int8, uint8], intConvTask[uint8, int8], intConvTask[uint8, uint8])
+	return bind(c, spec, q), nil
 }
 
-func (k *intConvOf[X, W]) Tile(t *Task, tile int, scratch []byte) {
-	c, q := t.Call, &k.args
-	var r kernel.Requant
-	var bias []int32
-	if q.bias >= 0 && has(c, q.bias) {
-		bias = in[int32](c, q.bias)
-	}
-	kernel.IntConvTile(&k.IntConv, tile, c.Out[0].Data, in[X](c, q.a), in[W](c, q.b), numbers(c, q.zeroA), numbers(c, q.zeroB),
-		bias, q.requant(c, &r), view[int32](scratch[:k.scratch]))
+func intConvTask[X, W kernel.Byte](c *op.Call, spec *kernel.IntConv, q quantArgs) *Task {
+	n := spec.ScratchBytes()
+	return &Task{Tiles: spec.Tiles(), Scratch: n, Tile: func(tile int, scratch []byte) {
+		var r kernel.Requant
+		var bias []int32
+		if q.bias >= 0 && has(c, q.bias) {
+			bias = in[int32](c, q.bias)
+		}
+		kernel.IntConvTile(spec, tile, c.Out[0].Data, in[X](c, q.a), in[W](c, q.b), numbers(c, q.zeroA), numbers(c, q.zeroB),
+			bias, q.requant(c, &r), view[int32](scratch[:n]))
+	}}
 }

@@ -95,7 +95,16 @@ func (b *bound) bind() error {
 	if err != nil {
 		return err
 	}
-	t.Begun = &b.started
+	start := t.Start
+	t.Start = func() error {
+		if start != nil {
+			if err := start(); err != nil {
+				return err
+			}
+		}
+		b.started = true
+		return nil
+	}
 	b.task = t
 	return nil
 }

@@ -193,7 +193,7 @@ func (e *Executable) NewRunner() (*Runner, error) {
 			}
 			r.tasks[in.call] = t
 			if e.writes[in.call] {
-				t.Begun = &r.wrote // one whose Start fails has written nothing
+				r.noteWrites(t)
 			}
 			r.collect(in.call, t.Call)
 		case branch:
@@ -209,6 +209,21 @@ func (e *Executable) NewRunner() (*Runner, error) {
 		}
 	}
 	return r, nil
+}
+
+// noteWrites makes a task say when it begins to write. One whose Start fails
+// has written nothing.
+func (r *Runner) noteWrites(t *compute.Task) {
+	start := t.Start
+	t.Start = func() error {
+		if start != nil {
+			if err := start(); err != nil {
+				return err
+			}
+		}
+		r.wrote = true
+		return nil
+	}
 }
 
 // collect remembers where the operands and results of a task lie.

@@ -1,27 +1,31 @@
 package onnx
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/onnx/internal/wire"
+)
 
 // readAttrs fills n.attrs. In the body of a function an attribute may refer to
 // one of the function's: without a value there it is absent here.
 func (n *node) readAttrs() {
-	if len(n.proto.attrs) > maxAttrs {
-		n.err = corruptf("got %d attributes, want at most %d", len(n.proto.attrs), maxAttrs)
+	if len(n.proto.Attrs) > maxAttrs {
+		n.err = wire.Corruptf("got %d attributes, want at most %d", len(n.proto.Attrs), maxAttrs)
 		return
 	}
-	n.attrs = make([]attrProto, 0, len(n.proto.attrs))
-	for i := range n.proto.attrs {
-		a := n.proto.attrs[i]
-		if n.attrIndex(a.name) >= 0 {
-			n.err = corruptf("attribute %q is given twice", a.name)
+	n.attrs = make([]wire.Attribute, 0, len(n.proto.Attrs))
+	for i := range n.proto.Attrs {
+		a := n.proto.Attrs[i]
+		if n.attrIndex(a.Name) >= 0 {
+			n.err = wire.Corruptf("attribute %q is given twice", a.Name)
 			return
 		}
-		if a.ref != "" {
+		if a.Ref != "" {
 			if n.fn == nil {
-				n.err = corruptf("attribute %q refers to %q of a function, want a value outside of functions", a.name, a.ref)
+				n.err = wire.Corruptf("attribute %q refers to %q of a function, want a value outside of functions", a.Name, a.Ref)
 				return
 			}
-			if a.value = n.fn.attrs[a.ref]; a.value == nil {
+			if a.Value = n.fn.attrs[a.Ref]; a.Value == nil {
 				continue
 			}
 		}
@@ -32,7 +36,7 @@ func (n *node) readAttrs() {
 // attrIndex returns where an attribute is among those that are left, -1 if
 // it is not.
 func (n *node) attrIndex(name string) int {
-	return slices.IndexFunc(n.attrs, func(a attrProto) bool { return a.name == name })
+	return slices.IndexFunc(n.attrs, func(a wire.Attribute) bool { return a.Name == name })
 }
 
 // takeAny returns an attribute and removes it from those that are left.
@@ -41,7 +45,7 @@ func (n *node) takeAny(name string) (v any, ok bool) {
 	if i < 0 {
 		return nil, false
 	}
-	v = n.attrs[i].value
+	v = n.attrs[i].Value
 	n.attrs = slices.Delete(n.attrs, i, i+1)
 	return v, true
 }

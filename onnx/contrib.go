@@ -56,14 +56,14 @@ func (n *node) operands(lo, hi int) bool {
 
 // output binds output i to what a call gives; nobody may want it.
 func (n *node) output(i int, name string, args []*ir.Value, attrs ...op.Attr) {
-	if i < len(n.proto.outputs) && n.proto.outputs[i] != "" && (i == 0 || n.wanted(i)) {
-		n.bind(n.proto.outputs[i:i+1], func(names []string) []*ir.Value { return n.emit(name, args, attrs, names) })
+	if i < len(n.proto.Outputs) && n.proto.Outputs[i] != "" && (i == 0 || n.wanted(i)) {
+		n.bind(n.proto.Outputs[i:i+1], func(names []string) []*ir.Value { return n.emit(name, args, attrs, names) })
 	}
 }
 
 // noOutputs refuses outputs that training reads, from the given one on.
 func (n *node) noOutputs(from int) {
-	for i := from; i < len(n.proto.outputs); i++ {
+	for i := from; i < len(n.proto.Outputs); i++ {
 		if n.wanted(i) {
 			n.unsupported("output %d", i)
 		}
@@ -78,7 +78,7 @@ func (n *node) add(x, y *ir.Value) *ir.Value {
 }
 
 // liftAsStandard is an operator that ONNX has under the same name.
-func liftAsStandard(n *node) { n.finishAs(n.proto.opType, n.args) }
+func liftAsStandard(n *node) { n.finishAs(n.proto.OpType, n.args) }
 
 // contribGelu is gelu(x + bias).
 func (n *node) contribGelu(form string) {
@@ -224,7 +224,7 @@ func liftSimplifiedNorm(n *node) {
 
 // liftSkipNorm normalises x + skip + bias, and may give that sum as output 3.
 func liftSkipNorm(n *node) {
-	simplified := n.proto.opType == "SkipSimplifiedLayerNormalization"
+	simplified := n.proto.OpType == "SkipSimplifiedLayerNormalization"
 	epsilon := op.Attr{Name: "epsilon", Value: float64(takeOr(n, "epsilon", float32(1e-12)))}
 	n.noMoreAttrs()
 	for i := 1; i <= 2; i++ {

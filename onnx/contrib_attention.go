@@ -102,11 +102,11 @@ func liftMultiHead(n *node) {
 		n.unsupported("unidirectional with queries %s and keys %s, want as many of both", a.q.Type, a.k.Type)
 		return
 	}
-	outputs := []string{n.proto.outputs[0]}
-	for i := 1; i < len(n.proto.outputs) && (n.wanted(1) || n.wanted(2)); i++ {
+	outputs := []string{n.proto.Outputs[0]}
+	for i := 1; i < len(n.proto.Outputs) && (n.wanted(1) || n.wanted(2)); i++ {
 		outputs = append(outputs, "")
 		if n.wanted(i) {
-			outputs[i] = n.proto.outputs[i]
+			outputs[i] = n.proto.Outputs[i]
 		}
 	}
 	n.bind(outputs, func(names []string) []*ir.Value { return n.attend(a, names) })
@@ -231,7 +231,7 @@ func (n *node) attend(a *contribAttention, names []string) []*ir.Value {
 func (n *node) split(x *ir.Value, axis int64, sizes ...int64) []*ir.Value {
 	names := make([]string, len(sizes))
 	for i := range names {
-		names[i] = n.fresh(n.path + n.proto.outputs[0] + ".split")
+		names[i] = n.fresh(n.path + n.proto.Outputs[0] + ".split")
 	}
 	return n.emit("split", []*ir.Value{x, n.ints(sizes)}, []op.Attr{intAttr("axis", axis)}, names)
 }
@@ -289,11 +289,11 @@ func (n *node) squeezed(x *ir.Value) *ir.Value {
 func (n *node) attendWithPresent(a *contribAttention) {
 	names := make([]string, 1)
 	if n.wanted(1) {
-		base := n.path + n.proto.outputs[1]
+		base := n.path + n.proto.Outputs[1]
 		names = append(names, n.fresh(base+".keys"), n.fresh(base+".values"))
 	}
 	var results []*ir.Value
-	n.bind(n.proto.outputs[:1], func(own []string) []*ir.Value {
+	n.bind(n.proto.Outputs[:1], func(own []string) []*ir.Value {
 		names[0] = own[0]
 		results = n.attend(a, names)
 		return results[:1]

@@ -123,7 +123,7 @@ func (n *node) keysWithin(a *contribAttention) *ir.Value {
 	case batch == length && batch != shape.Unknown:
 	case !known || !sized:
 		n.unsupported("a mask of %s for %s, of which it is not known at load whether it has one number per sample", a.mask.Type, a.q.Type)
-	case size == 2*samples && n.proto.opType == "Attention":
+	case size == 2*samples && n.proto.OpType == "Attention":
 		parts := n.split(a.mask, 0, int64(samples), int64(samples))
 		ends, starts = parts[0], parts[1]
 	case size == 3*samples+2:

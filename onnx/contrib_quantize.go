@@ -86,7 +86,7 @@ func liftDynamicQuantizeMatMul(n *node) {
 	}
 	names := make([]string, 3)
 	for i := range names {
-		names[i] = n.fresh(n.path + n.proto.outputs[0] + ".dynamic_quantize_linear")
+		names[i] = n.fresh(n.path + n.proto.Outputs[0] + ".dynamic_quantize_linear")
 	}
 	a := n.emit("dynamic_quantize_linear", n.args[:1], nil, names)
 	n.integerProduct(a[0], n.args[1], a[1], n.args[2], a[2], n.arg(3), n.arg(4))

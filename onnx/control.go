@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -13,30 +14,30 @@ var controlTable = map[string]operator{
 
 // liftIf imports both branches as regions. They see the values around them.
 func liftIf(n *node) {
-	then, _ := take[*graphProto](n, "then_branch")
-	otherwise, _ := take[*graphProto](n, "else_branch")
+	then, _ := take[*wire.Graph](n, "then_branch")
+	otherwise, _ := take[*wire.Graph](n, "else_branch")
 	n.noMoreAttrs()
 	if n.err == nil && (then == nil || otherwise == nil) {
-		n.err = corruptf("got one branch, want then_branch and else_branch")
+		n.err = wire.Corruptf("got one branch, want then_branch and else_branch")
 	}
 	if n.err != nil {
 		return
 	}
 	blocks := []*ir.Block{n.region(then, "then"), n.region(otherwise, "else")}
-	n.bind(n.proto.outputs, func(names []string) []*ir.Value { return n.emit("if", n.args, nil, names, blocks...) })
+	n.bind(n.proto.Outputs, func(names []string) []*ir.Value { return n.emit("if", n.args, nil, names, blocks...) })
 }
 
 // region imports a nested graph without inputs, which gives at least as many
 // outputs as the node.
-func (n *node) region(g *graphProto, name string) *ir.Block {
+func (n *node) region(g *wire.Graph, name string) *ir.Block {
 	s := n.nestedScope(g, name, &ir.Block{})
-	if n.err == nil && len(g.inputs) > 0 {
-		n.err = fmt.Errorf("%s: %w", name, corruptf("got %d inputs, want none", len(g.inputs)))
+	if n.err == nil && len(g.Inputs) > 0 {
+		n.err = fmt.Errorf("%s: %w", name, wire.Corruptf("got %d inputs, want none", len(g.Inputs)))
 	}
 	if n.err != nil {
 		return s.block
 	}
-	results, err := s.nested(g, len(n.proto.outputs))
+	results, err := s.nested(g, len(n.proto.Outputs))
 	if err != nil {
 		n.fail("%s: %w", name, err)
 	}
@@ -45,36 +46,36 @@ func (n *node) region(g *graphProto, name string) *ir.Block {
 }
 
 // nestedScope is the scope of a graph in an attribute of the node.
-func (n *node) nestedScope(g *graphProto, name string, block *ir.Block) *scope {
+func (n *node) nestedScope(g *wire.Graph, name string, block *ir.Block) *scope {
 	return &scope{importer: n.importer, parent: n.scope, opsets: n.opsets, block: block, values: map[string]*binding{},
 		used: usedNames(g), path: n.callPath() + name + "/", fn: n.fn}
 }
 
 // nested imports a nested graph and returns the values of its outputs.
-func (s *scope) nested(g *graphProto, outputs int) ([]*ir.Value, error) {
-	if len(g.outputs) < outputs {
-		return nil, corruptf("got %d outputs, want %d as the node has", len(g.outputs), outputs)
+func (s *scope) nested(g *wire.Graph, outputs int) ([]*ir.Value, error) {
+	if len(g.Outputs) < outputs {
+		return nil, wire.Corruptf("got %d outputs, want %d as the node has", len(g.Outputs), outputs)
 	}
 	if err := s.initializers(g); err != nil {
 		return nil, err
 	}
-	if err := s.body(g.nodes); err != nil {
+	if err := s.body(g.Nodes); err != nil {
 		return nil, err
 	}
 	if err := s.compare(g); err != nil {
 		return nil, err
 	}
 	var values []*ir.Value
-	for i := range g.outputs[:outputs] {
-		v, err := s.lookup(g.outputs[i].name)
+	for i := range g.Outputs[:outputs] {
+		v, err := s.lookup(g.Outputs[i].Name)
 		if err == nil && v == nil {
-			err = corruptf("it is an absent operand of the function around")
+			err = wire.Corruptf("it is an absent operand of the function around")
 		}
 		if s.text[v] {
 			err = fmt.Errorf("strings as a result of a nested graph: %w", op.ErrUnsupported)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("output %q: %w", g.outputs[i].name, err)
+			return nil, fmt.Errorf("output %q: %w", g.Outputs[i].Name, err)
 		}
 		values = append(values, v)
 	}

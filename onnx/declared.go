@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -11,22 +12,22 @@ import (
 // compare holds the types that the file declares for values and outputs
 // against those that were inferred. Element types and ranks must agree;
 // exporters get sizes wrong often enough that a difference is only a note.
-func (s *scope) compare(g *graphProto) error {
-	for _, list := range [][]valueProto{g.values, g.outputs} {
+func (s *scope) compare(g *wire.Graph) error {
+	for _, list := range [][]wire.Value{g.Values, g.Outputs} {
 		for i := range list {
-			b := s.values[list[i].name]
-			if b == nil || b.value == nil || b.value.Type.IsZero() || list[i].typ.kind == "" {
+			b := s.values[list[i].Name]
+			if b == nil || b.value == nil || b.value.Type.IsZero() || list[i].Type.Kind == "" {
 				continue
 			}
 			if err := s.compareType(&list[i], b.value); err != nil {
-				return fmt.Errorf("value %q: %w", list[i].name, err)
+				return fmt.Errorf("value %q: %w", list[i].Name, err)
 			}
 		}
 	}
 	return nil
 }
 
-func (s *scope) compareType(v *valueProto, value *ir.Value) error {
+func (s *scope) compareType(v *wire.Value, value *ir.Value) error {
 	got := value.Type
 	want, text, err := typeOf(v, shape.Unknown)
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *scope) compareType(v *valueProto, value *ir.Value) error {
 		n, ok := got.Shape.Dim(i).Size()
 		m, declared := want.Shape.Dim(i).Size()
 		if ok && declared && n != m {
-			s.model.Notes = append(s.model.Notes, fmt.Sprintf("value %q: the file declares %s, the nodes give %s", v.name, want, got))
+			s.model.Notes = append(s.model.Notes, fmt.Sprintf("value %q: the file declares %s, the nodes give %s", v.Name, want, got))
 			break
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -47,57 +48,57 @@ func DescribeBytes(data []byte) (*Description, error) {
 }
 
 func describe(data []byte) (*Description, error) {
-	m, err := readModel(data)
+	m, err := wire.Decode(data)
 	if err != nil {
 		return nil, err
 	}
-	d := &Description{Producer: m.producer, ProducerVersion: m.producerVersion, IRVersion: m.irVersion,
+	d := &Description{Producer: m.Producer, ProducerVersion: m.ProducerVersion, IRVersion: m.IRVersion,
 		Opsets: map[string]int64{}, Operators: map[string]int{}}
-	for _, o := range m.opsets {
-		d.Opsets[domainOf(o.domain)] = o.version
+	for _, o := range m.Opsets {
+		d.Opsets[domainOf(o.Domain)] = o.Version
 	}
 	isWeight := map[string]bool{}
-	for i := range m.graph.initializers {
-		isWeight[m.graph.initializers[i].name] = true
+	for i := range m.Graph.Initializers {
+		isWeight[m.Graph.Initializers[i].Name] = true
 	}
-	for i := range m.graph.inputs {
-		if v := &m.graph.inputs[i]; !isWeight[v.name] {
+	for i := range m.Graph.Inputs {
+		if v := &m.Graph.Inputs[i]; !isWeight[v.Name] {
 			d.Inputs = append(d.Inputs, describeValue(v))
 		}
 	}
-	for i := range m.graph.outputs {
-		d.Outputs = append(d.Outputs, describeValue(&m.graph.outputs[i]))
+	for i := range m.Graph.Outputs {
+		d.Outputs = append(d.Outputs, describeValue(&m.Graph.Outputs[i]))
 	}
-	d.graph(m.graph)
-	for i := range m.functions {
-		d.Functions = append(d.Functions, m.functions[i].name)
-		d.nodes(m.functions[i].nodes)
+	d.graph(m.Graph)
+	for i := range m.Functions {
+		d.Functions = append(d.Functions, m.Functions[i].Name)
+		d.nodes(m.Functions[i].Nodes)
 	}
 	return d, nil
 }
 
-func describeValue(v *valueProto) Value {
+func describeValue(v *wire.Value) Value {
 	typ, text, _ := typeOf(v, shape.Unknown) // what cannot be read stays unknown here and is an error of the import
-	return Value{v.name, typ, text}
+	return Value{v.Name, typ, text}
 }
 
-func (d *Description) graph(g *graphProto) {
-	for i := range g.initializers {
-		d.weight(&g.initializers[i])
+func (d *Description) graph(g *wire.Graph) {
+	for i := range g.Initializers {
+		d.weight(&g.Initializers[i])
 	}
-	d.nodes(g.nodes)
+	d.nodes(g.Nodes)
 }
 
-func (d *Description) nodes(nodes []nodeProto) {
+func (d *Description) nodes(nodes []wire.Node) {
 	for i := range nodes {
 		n := &nodes[i]
 		d.Operators[operatorName(n)]++
-		for j := range n.attrs {
-			switch v := n.attrs[j].value.(type) {
-			case *graphProto:
+		for j := range n.Attrs {
+			switch v := n.Attrs[j].Value.(type) {
+			case *wire.Graph:
 				d.graph(v)
-			case *tensorProto:
-				if n.opType == "Constant" {
+			case *wire.Tensor:
+				if n.OpType == "Constant" {
 					d.weight(v)
 				}
 			}
@@ -105,9 +106,9 @@ func (d *Description) nodes(nodes []nodeProto) {
 	}
 }
 
-func (d *Description) weight(t *tensorProto) {
+func (d *Description) weight(t *wire.Tensor) {
 	d.Weights++
-	if typ, err := t.typ(); err == nil {
+	if typ, err := t.Type(); err == nil {
 		if n, err := typ.Bytes(); err == nil {
 			d.WeightBytes += int64(n)
 		}

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/onnx/internal/wire/wiretest"
 	"github.com/tenure-go/tenure/tensor"
 )
 
 // A description needs no operator to be known, and counts what is nested.
 func TestDescribe(t *testing.T) {
 	memorytest.Check(t)
-	m := parseModelText(t, `
+	m := wiretest.ParseText(t, `
 		opset 13
 		opset acme 2
 		func acme::F(x) -> (y)

@@ -3,6 +3,7 @@ package onnx
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -55,7 +56,7 @@ func liftClip(n *node) {
 func liftCastLike(n *node) {
 	like := n.arg(1)
 	if like == nil {
-		n.err = corruptf("operand 1 is absent, want a value")
+		n.err = wire.Corruptf("operand 1 is absent, want a value")
 		return
 	}
 	if like.Type.IsZero() {
@@ -93,14 +94,14 @@ func (n *node) keepAll() {
 		return
 	}
 	x := n.arg(0)
-	if x == nil || len(n.proto.outputs) > 2 {
-		n.fail("got %d operands and %d outputs, want an operand and 1 or 2", len(n.args), len(n.proto.outputs))
+	if x == nil || len(n.proto.Outputs) > 2 {
+		n.fail("got %d operands and %d outputs, want an operand and 1 or 2", len(n.args), len(n.proto.Outputs))
 		return
 	}
-	if n.proto.outputs[0] != "" {
-		n.bind(n.proto.outputs[:1], func(names []string) []*ir.Value { return n.emit("identity", n.args[:1], nil, names) })
+	if n.proto.Outputs[0] != "" {
+		n.bind(n.proto.Outputs[:1], func(names []string) []*ir.Value { return n.emit("identity", n.args[:1], nil, names) })
 	}
-	n.bind(n.proto.outputs[1:], func(names []string) []*ir.Value {
+	n.bind(n.proto.Outputs[1:], func(names []string) []*ir.Value {
 		yes := n.call("cast", []*ir.Value{n.scalar(dtype.I64, 1)}, op.Attr{Name: "to", Value: dtype.Bool})
 		return n.emit("expand", []*ir.Value{yes, n.shapeOf(x)}, nil, names)
 	})

@@ -13,6 +13,8 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
+	"github.com/tenure-go/tenure/onnx/internal/wire/wiretest"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -20,7 +22,7 @@ import (
 // faultModel has something of everything that is decoded: weights raw and in
 // lists, attributes of all kinds, a branch, a function.
 func faultModel(t testing.TB) []byte {
-	m := parseModelText(t, `
+	m := wiretest.ParseText(t, `
 		opset 13
 		opset acme 1
 		func acme::Bias(x, b) -> (y) {scale = 1.0}
@@ -51,12 +53,12 @@ func faultModel(t testing.TB) []byte {
 		output r f32[1,n,3]
 		value g f32[n,3,2]
 	`)
-	list := tensorProto{name: "list", dims: []int64{3}, dataType: 7}
-	list.body = append(list.body, 0x3a, 4, 1, 2, 0xac, 0x02)
-	m.graph.initializers = append(m.graph.initializers, list)
-	m.graph.nodes = append(m.graph.nodes, nodeProto{opType: "Identity", inputs: []string{"list"}, outputs: []string{"list2"}})
-	m.graph.outputs = append(m.graph.outputs, valueProto{name: "list2"})
-	return encodeModel(m)
+	list := wire.Tensor{Name: "list", Dims: []int64{3}, DataType: 7}
+	list.Body = append(list.Body, 0x3a, 4, 1, 2, 0xac, 0x02)
+	m.Graph.Initializers = append(m.Graph.Initializers, list)
+	m.Graph.Nodes = append(m.Graph.Nodes, wire.Node{OpType: "Identity", Inputs: []string{"list"}, Outputs: []string{"list2"}})
+	m.Graph.Outputs = append(m.Graph.Outputs, wire.Value{Name: "list2"})
+	return wiretest.EncodeModel(m)
 }
 
 // parseAny parses a file that may hold anything: it gives an error in one
@@ -153,12 +155,12 @@ func allocated(f func()) (heap, buffers int64) {
 // allocated for them.
 func TestFlippedBitsTakeNoMemory(t *testing.T) {
 	const weightBytes = 200_000
-	m := parseModelText(t, "opset 13\ninput x f32[n,500]\ny = MatMul(x, w)\nz = Add(y, b)\noutput z f32[n,100]")
-	m.graph.initializers = []tensorProto{
-		{name: "w", dims: []int64{500, 100}, dataType: 1, raw: make([]byte, weightBytes)},
-		{name: "b", dims: []int64{100}, dataType: 1, raw: make([]byte, 400)},
+	m := wiretest.ParseText(t, "opset 13\ninput x f32[n,500]\ny = MatMul(x, w)\nz = Add(y, b)\noutput z f32[n,100]")
+	m.Graph.Initializers = []wire.Tensor{
+		{Name: "w", Dims: []int64{500, 100}, DataType: 1, Raw: make([]byte, weightBytes)},
+		{Name: "b", Dims: []int64{100}, DataType: 1, Raw: make([]byte, 400)},
 	}
-	original := encodeModel(m)
+	original := wiretest.EncodeModel(m)
 	limit := int64(2*len(original) + weightBytes + 400)
 	head := len(original) - 300 // names, dims and lengths stand before and behind the weights
 	data := bytes.Clone(original)
@@ -180,9 +182,9 @@ func TestFlippedBitsTakeNoMemory(t *testing.T) {
 // Files made to grow take memory in proportion to their size.
 func TestGreedyFiles(t *testing.T) {
 	graphOf := func(field int, body []byte, n int) []byte {
-		var one, all wireWriter
-		one.bytes(field, body)
-		all.bytes(7, bytes.Repeat(one, n))
+		var one, all wiretest.Writer
+		one.Bytes(field, body)
+		all.Bytes(7, bytes.Repeat(one, n))
 		return all
 	}
 	for _, tc := range []struct {
@@ -217,78 +219,78 @@ func TestGreedyFiles(t *testing.T) {
 }
 
 func outputs(n int) []byte {
-	var w wireWriter
+	var w wiretest.Writer
 	for i := range n {
-		w.text(2, fmt.Sprintf("o%d", i))
+		w.Text(2, fmt.Sprintf("o%d", i))
 	}
 	return w
 }
 
 // nestedBranches has branches in branches, each with unknown operators.
 func nestedBranches(depth, width int) []byte {
-	g := &graphProto{name: "g", outputs: []valueProto{{name: "x0"}}}
+	g := &wire.Graph{Name: "g", Outputs: []wire.Value{{Name: "x0"}}}
 	for d := range depth {
-		outer := &graphProto{name: "g", outputs: []valueProto{{name: "x0"}}}
+		outer := &wire.Graph{Name: "g", Outputs: []wire.Value{{Name: "x0"}}}
 		for i := range width {
-			outer.nodes = append(outer.nodes, nodeProto{opType: "X", outputs: []string{fmt.Sprintf("x%d", i)}})
+			outer.Nodes = append(outer.Nodes, wire.Node{OpType: "X", Outputs: []string{fmt.Sprintf("x%d", i)}})
 		}
-		outer.nodes = append(outer.nodes, nodeProto{opType: "If", inputs: []string{"x0"}, outputs: []string{fmt.Sprintf("i%d", d)},
-			attrs: []attrProto{{name: "then_branch", value: g}, {name: "else_branch", value: &graphProto{outputs: []valueProto{{name: "x0"}}}}}})
+		outer.Nodes = append(outer.Nodes, wire.Node{OpType: "If", Inputs: []string{"x0"}, Outputs: []string{fmt.Sprintf("i%d", d)},
+			Attrs: []wire.Attribute{{Name: "then_branch", Value: g}, {Name: "else_branch", Value: &wire.Graph{Outputs: []wire.Value{{Name: "x0"}}}}}})
 		g = outer
 	}
-	return encodeModel(&modelProto{opsets: []opsetProto{{"", 13}}, graph: g})
+	return wiretest.EncodeModel(&wire.Model{Opsets: []wire.Opset{{Version: 13}}, Graph: g})
 }
 
 // callOf is a model with a call of a function of domain f.
-func callOf(function string) *modelProto {
-	return &modelProto{opsets: []opsetProto{{"", 13}, {"f", 1}}, graph: &graphProto{
-		inputs:  []valueProto{{"x", typeProto{kind: "tensor", elemType: 1}}},
-		outputs: []valueProto{{name: "y"}},
-		nodes:   []nodeProto{{opType: function, domain: "f", inputs: []string{"x"}, outputs: []string{"y"}}},
+func callOf(function string) *wire.Model {
+	return &wire.Model{Opsets: []wire.Opset{{Version: 13}, {Domain: "f", Version: 1}}, Graph: &wire.Graph{
+		Inputs:  []wire.Value{{Name: "x", Type: wire.Type{Kind: "tensor", ElemType: 1}}},
+		Outputs: []wire.Value{{Name: "y"}},
+		Nodes:   []wire.Node{{OpType: function, Domain: "f", Inputs: []string{"x"}, Outputs: []string{"y"}}},
 	}}
 }
 
 // doublingFunctions would expand to 2^n nodes.
 func doublingFunctions(n int) []byte {
-	opsets := []opsetProto{{"", 13}, {"f", 1}}
+	opsets := []wire.Opset{{Version: 13}, {Domain: "f", Version: 1}}
 	m := callOf("F0")
 	for i := range n {
 		next := fmt.Sprintf("F%d", i+1)
-		f := functionProto{name: fmt.Sprintf("F%d", i), domain: "f", inputs: []string{"x"}, outputs: []string{"y"}, opsets: opsets, nodes: []nodeProto{
-			{opType: next, domain: "f", inputs: []string{"x"}, outputs: []string{"t"}},
-			{opType: next, domain: "f", inputs: []string{"t"}, outputs: []string{"y"}},
+		f := wire.Function{Name: fmt.Sprintf("F%d", i), Domain: "f", Inputs: []string{"x"}, Outputs: []string{"y"}, Opsets: opsets, Nodes: []wire.Node{
+			{OpType: next, Domain: "f", Inputs: []string{"x"}, Outputs: []string{"t"}},
+			{OpType: next, Domain: "f", Inputs: []string{"t"}, Outputs: []string{"y"}},
 		}}
-		m.functions = append(m.functions, f)
+		m.Functions = append(m.Functions, f)
 	}
-	m.functions = append(m.functions, functionProto{name: fmt.Sprintf("F%d", n), domain: "f", inputs: []string{"x"}, outputs: []string{"y"}, opsets: opsets,
-		nodes: []nodeProto{{opType: "Relu", inputs: []string{"x"}, outputs: []string{"y"}}}})
-	return encodeModel(m)
+	m.Functions = append(m.Functions, wire.Function{Name: fmt.Sprintf("F%d", n), Domain: "f", Inputs: []string{"x"}, Outputs: []string{"y"}, Opsets: opsets,
+		Nodes: []wire.Node{{OpType: "Relu", Inputs: []string{"x"}, Outputs: []string{"y"}}}})
+	return wiretest.EncodeModel(m)
 }
 
 // deepFunctions has n functions, each of which calls the next.
 func deepFunctions(n int) []byte {
 	m := callOf("F0")
 	for i := range n {
-		m.functions = append(m.functions, functionProto{name: fmt.Sprintf("F%d", i), domain: "f", inputs: []string{"x"}, outputs: []string{"y"},
-			opsets: []opsetProto{{"", 13}, {"f", 1}}, nodes: []nodeProto{{opType: fmt.Sprintf("F%d", i+1), domain: "f", inputs: []string{"x"}, outputs: []string{"y"}}}})
+		m.Functions = append(m.Functions, wire.Function{Name: fmt.Sprintf("F%d", i), Domain: "f", Inputs: []string{"x"}, Outputs: []string{"y"},
+			Opsets: []wire.Opset{{Version: 13}, {Domain: "f", Version: 1}}, Nodes: []wire.Node{{OpType: fmt.Sprintf("F%d", i+1), Domain: "f", Inputs: []string{"x"}, Outputs: []string{"y"}}}})
 	}
-	return encodeModel(m)
+	return wiretest.EncodeModel(m)
 }
 
 // longNames calls a function of long names from nodes of long names.
 func longNames(calls int) []byte {
-	long := strings.Repeat("n", maxName)
+	long := strings.Repeat("n", wire.MaxName)
 	m := callOf("F")
-	m.graph.nodes = nil
-	m.functions = []functionProto{{name: "F", domain: "f", inputs: []string{"x"}, outputs: []string{"y"}, opsets: []opsetProto{{"", 13}}, nodes: []nodeProto{
-		{opType: "Relu", inputs: []string{"x"}, outputs: []string{long}},
-		{opType: "Unknown", name: long, inputs: []string{long}, outputs: []string{"y"}},
+	m.Graph.Nodes = nil
+	m.Functions = []wire.Function{{Name: "F", Domain: "f", Inputs: []string{"x"}, Outputs: []string{"y"}, Opsets: []wire.Opset{{Version: 13}}, Nodes: []wire.Node{
+		{OpType: "Relu", Inputs: []string{"x"}, Outputs: []string{long}},
+		{OpType: "Unknown", Name: long, Inputs: []string{long}, Outputs: []string{"y"}},
 	}}}
 	for i := range calls {
-		m.graph.nodes = append(m.graph.nodes, nodeProto{opType: "F", domain: "f", name: long[:len(long)-4] + fmt.Sprint(1000+i), inputs: []string{"x"}, outputs: []string{fmt.Sprint("y", i)}})
+		m.Graph.Nodes = append(m.Graph.Nodes, wire.Node{OpType: "F", Domain: "f", Name: long[:len(long)-4] + fmt.Sprint(1000+i), Inputs: []string{"x"}, Outputs: []string{fmt.Sprint("y", i)}})
 	}
-	m.graph.outputs[0].name = "y0"
-	return encodeModel(m)
+	m.Graph.Outputs[0].Name = "y0"
+	return wiretest.EncodeModel(m)
 }
 
 func FuzzParse(f *testing.F) {
@@ -300,9 +302,9 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzReadTensor(f *testing.F) {
-	f.Add(listTensor(dtype.I8, int32Data, true, []uint64{1, 2}, 2))
-	f.Add(listTensor(dtype.F64, doubleData, false, []uint64{1, 2}, 2))
-	f.Add(listTensor(dtype.I4, int32Data, true, []uint64{0x21}, 1, 2))
+	f.Add(listTensor(dtype.I8, wire.Int32Data, true, []uint64{1, 2}, 2))
+	f.Add(listTensor(dtype.F64, wire.DoubleData, false, []uint64{1, 2}, 2))
+	f.Add(listTensor(dtype.I4, wire.Int32Data, true, []uint64{0x21}, 1, 2))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		x, _, err := ReadTensor(data)
 		if err != nil {
@@ -325,7 +327,7 @@ func TestSequencesStaySmall(t *testing.T) {
 		fmt.Fprintf(&text, "s%d = SequenceErase(s%d)\n", i+1, i)
 	}
 	text.WriteString("n = SequenceLength(s200)\noutput n i64[]\n")
-	_, err := Parse(modelText(t, text.String()), "", Options{})
+	_, err := Parse(wiretest.ModelText(t, text.String()), "", Options{})
 	if !errors.Is(err, tensor.ErrCorrupt) || !strings.Contains(err.Error(), "sequences and functions") {
 		t.Errorf("got %v, want an error about what sequences expand to", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -17,12 +18,12 @@ var constantTable = map[string]operator{
 
 // liftConstant binds the output to a weight, like an initializer.
 func liftConstant(n *node) {
-	if len(n.args) != 0 || len(n.proto.outputs) != 1 || n.proto.outputs[0] == "" || len(n.attrs) != 1 {
-		n.fail("got %d operands, %d outputs and %d attributes, want one output and one value", len(n.args), len(n.proto.outputs), len(n.attrs))
+	if len(n.args) != 0 || len(n.proto.Outputs) != 1 || n.proto.Outputs[0] == "" || len(n.attrs) != 1 {
+		n.fail("got %d operands, %d outputs and %d attributes, want one output and one value", len(n.args), len(n.proto.Outputs), len(n.attrs))
 		return
 	}
-	out := n.proto.outputs[0]
-	if t, ok := take[*tensorProto](n, "value"); ok {
+	out := n.proto.Outputs[0]
+	if t, ok := take[*wire.Tensor](n, "value"); ok {
 		init, err := newInitializer(t)
 		if n.err = err; err == nil {
 			n.values[out] = &binding{init: init}
@@ -56,34 +57,34 @@ func liftConstant(n *node) {
 // liftConstantOfShape makes numbers of the attribute that is a tensor of one
 // element.
 func liftConstantOfShape(n *node) {
-	t, ok := take[*tensorProto](n, "value")
+	t, ok := take[*wire.Tensor](n, "value")
 	if !ok {
 		plain(n)
 		return
 	}
-	d, err := t.check()
-	if err == nil && d.text {
+	d, err := t.Check()
+	if err == nil && d.Text {
 		n.unsupported("attribute \"value\" of strings")
 		return
 	}
-	if err == nil && d.typ.Shape.NumElements() != 1 {
-		err = corruptf("attribute \"value\": got %s, want one element", d.typ)
+	if err == nil && d.Type.Shape.NumElements() != 1 {
+		err = wire.Corruptf("attribute \"value\": got %s, want one element", d.Type)
 	}
 	var data []byte
 	if err == nil {
-		data, err = t.elements(d)
+		data, err = t.Elements(d)
 	}
 	if err != nil {
 		n.err = err
 		return
 	}
-	attrs := []op.Attr{{Name: "dtype", Value: d.typ.DType}}
-	if v, ok := decodeFloat(d.typ.DType, data); ok {
+	attrs := []op.Attr{{Name: "dtype", Value: d.Type.DType}}
+	if v, ok := decodeFloat(d.Type.DType, data); ok {
 		attrs = append(attrs, op.Attr{Name: "value", Value: v})
-	} else if v, ok := decodeInt(d.typ.DType, data); ok {
+	} else if v, ok := decodeInt(d.Type.DType, data); ok {
 		attrs = append(attrs, op.Attr{Name: "ints", Value: []int64{v}})
 	} else {
-		n.unsupported("attribute \"value\" of element type %s", d.typ.DType)
+		n.unsupported("attribute \"value\" of element type %s", d.Type.DType)
 	}
 	n.finishNewest(n.args, attrs...)
 }

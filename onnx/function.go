@@ -3,15 +3,15 @@ package onnx
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 )
 
-// Functions that call each other twice, or that have long names, would grow a
-// small file beyond all memory.
+// Functions that call each other, or that have long names, are bounded in two
+// ways beside the bytes that they expand to.
 const (
-	minExpansion = 16 << 20 // bytes that functions may always expand to, roughly
-	maxExpansion = 128      // and how many times the file beyond that
-	maxNesting   = 64       // calls within each other
-	maxPath      = 200      // bytes of the names of calls around a value, which are part of its name
+	maxNesting = 64  // calls within each other
+	maxPath    = 200 // bytes of the names of calls around a value, which are part of its name
 )
 
 type functionKey struct{ domain, name, overload string }
@@ -33,13 +33,13 @@ type inlining struct {
 }
 
 // functionsOf returns the functions of a model by what calls them.
-func functionsOf(list []functionProto) (map[functionKey]*functionProto, error) {
-	functions := make(map[functionKey]*functionProto, len(list))
+func functionsOf(list []wire.Function) (map[functionKey]*wire.Function, error) {
+	functions := make(map[functionKey]*wire.Function, len(list))
 	for i := range list {
 		f := &list[i]
-		key := functionKey{domainOf(f.domain), f.name, f.overload}
+		key := functionKey{domainOf(f.Domain), f.Name, f.Overload}
 		if functions[key] != nil {
-			return nil, corruptf("function %s: got a second one of that name", key)
+			return nil, wire.Corruptf("function %s: got a second one of that name", key)
 		}
 		functions[key] = f
 	}
@@ -47,30 +47,30 @@ func functionsOf(list []functionProto) (map[functionKey]*functionProto, error) {
 }
 
 // inline imports the body of a function in place of the node that calls it.
-func (n *node) inline(key functionKey, f *functionProto) {
+func (n *node) inline(key functionKey, f *wire.Function) {
 	call := &inlining{key: key, outer: n.fn, outputs: map[string]string{}}
 	depth := 0
 	for at := n.fn; at != nil; at = at.outer {
 		if at.key == key {
-			n.err = corruptf("function %s calls itself: %s", key, callChain(call))
+			n.err = wire.Corruptf("function %s calls itself: %s", key, callChain(call))
 			return
 		}
 		if depth++; depth >= maxNesting {
-			n.err = corruptf("functions call each other deeper than %d: %s", maxNesting, callChain(call))
+			n.err = wire.Corruptf("functions call each other deeper than %d: %s", maxNesting, callChain(call))
 			return
 		}
 	}
-	if n.inlined += f.size(); n.inlined > n.maxInlined {
-		n.err = corruptf("the functions of the model expand to more than %d bytes", n.maxInlined)
+	if n.inlined += bodySize(f); n.inlined > n.maxInlined {
+		n.err = wire.Corruptf("the functions of the model expand to more than %d bytes", n.maxInlined)
 		return
 	}
-	if len(n.args) > len(f.inputs) || len(n.proto.outputs) > len(f.outputs) {
-		n.err = corruptf("function %s: got %d operands and %d outputs, want at most %d and %d",
-			key, len(n.args), len(n.proto.outputs), len(f.inputs), len(f.outputs))
+	if len(n.args) > len(f.Inputs) || len(n.proto.Outputs) > len(f.Outputs) {
+		n.err = wire.Corruptf("function %s: got %d operands and %d outputs, want at most %d and %d",
+			key, len(n.args), len(n.proto.Outputs), len(f.Inputs), len(f.Outputs))
 		return
 	}
 	n.functionAttrs(call, f)
-	opsets, err := opsetsOf(f.opsets)
+	opsets, err := opsetsOf(f.Opsets)
 	if err != nil {
 		n.fail("function %s: %w", key, err)
 	}
@@ -78,9 +78,9 @@ func (n *node) inline(key functionKey, f *functionProto) {
 		return
 	}
 	body := &scope{importer: n.importer, opsets: opsets, block: n.block, values: map[string]*binding{}, used: map[string]bool{}, path: n.callPath(), fn: call}
-	for i, name := range f.inputs {
+	for i, name := range f.Inputs {
 		if body.values[name] != nil {
-			n.err = corruptf("function %s: got input %q twice", key, name)
+			n.err = wire.Corruptf("function %s: got input %q twice", key, name)
 			return
 		}
 		body.values[name] = &binding{value: n.arg(i)}
@@ -88,14 +88,14 @@ func (n *node) inline(key functionKey, f *functionProto) {
 			body.values[name].list = n.lists[i]
 		}
 	}
-	markUsed(body.used, f.nodes)
-	for i, out := range n.proto.outputs {
+	markUsed(body.used, f.Nodes)
+	for i, out := range n.proto.Outputs {
 		if out != "" {
-			call.outputs[f.outputs[i]] = n.valueName(out)
-			body.used[f.outputs[i]] = body.used[f.outputs[i]] || n.used[out]
+			call.outputs[f.Outputs[i]] = n.valueName(out)
+			body.used[f.Outputs[i]] = body.used[f.Outputs[i]] || n.used[out]
 		}
 	}
-	if err := body.body(f.nodes); err != nil {
+	if err := body.body(f.Nodes); err != nil {
 		n.fail("function %s: %w", key, err)
 		return
 	}
@@ -110,29 +110,29 @@ func (n *node) callPath() string {
 	return fmt.Sprintf("call#%d/", n.inlined) // a number that grows with every call
 }
 
-// size is about what one copy of the body takes.
-func (f *functionProto) size() int {
+// bodySize is about what one copy of the body takes.
+func bodySize(f *wire.Function) int {
 	size := 256
-	for _, list := range [][]string{f.inputs, f.outputs, f.attrs} {
+	for _, list := range [][]string{f.Inputs, f.Outputs, f.Attrs} {
 		size += 64 * len(list)
 	}
-	return size + 64*len(f.defaults) + sizeOf(f.nodes)
+	return size + 64*len(f.Defaults) + sizeOf(f.Nodes)
 }
 
-func sizeOf(nodes []nodeProto) int {
+func sizeOf(nodes []wire.Node) int {
 	size := 0
 	for i := range nodes {
 		n := &nodes[i]
-		size += 256 + len(n.name)
-		for _, list := range [][]string{n.inputs, n.outputs} {
+		size += 256 + len(n.Name)
+		for _, list := range [][]string{n.Inputs, n.Outputs} {
 			for _, name := range list {
 				size += 256 + len(name)
 			}
 		}
-		for j := range n.attrs {
+		for j := range n.Attrs {
 			size += 64
-			if g, ok := n.attrs[j].value.(*graphProto); ok {
-				size += 256*(len(g.initializers)+len(g.values)+len(g.outputs)) + sizeOf(g.nodes)
+			if g, ok := n.Attrs[j].Value.(*wire.Graph); ok {
+				size += 256*(len(g.Initializers)+len(g.Values)+len(g.Outputs)) + sizeOf(g.Nodes)
 			}
 		}
 	}
@@ -140,17 +140,17 @@ func sizeOf(nodes []nodeProto) int {
 }
 
 // functionOutputs binds the outputs of the node to values of the body.
-func (n *node) functionOutputs(body *scope, f *functionProto) {
-	for i, out := range n.proto.outputs {
+func (n *node) functionOutputs(body *scope, f *wire.Function) {
+	for i, out := range n.proto.Outputs {
 		if out == "" {
 			continue
 		}
-		b, err := body.find(f.outputs[i])
+		b, err := body.find(f.Outputs[i])
 		if err == nil && b.value == nil && b.list == nil && n.used[out] {
-			err = corruptf("it is an absent operand")
+			err = wire.Corruptf("it is an absent operand")
 		}
 		if err != nil {
-			n.fail("output %q of function %s: %w", f.outputs[i], body.fn.key, err)
+			n.fail("output %q of function %s: %w", f.Outputs[i], body.fn.key, err)
 			return
 		}
 		n.values[out] = &binding{value: b.value, list: b.list}
@@ -159,18 +159,18 @@ func (n *node) functionOutputs(body *scope, f *functionProto) {
 
 // functionAttrs gives the function's attributes the values of the node or,
 // without one, their defaults.
-func (n *node) functionAttrs(call *inlining, f *functionProto) {
+func (n *node) functionAttrs(call *inlining, f *wire.Function) {
 	call.attrs = map[string]any{}
-	for _, name := range f.attrs {
+	for _, name := range f.Attrs {
 		if v, ok := n.takeAny(name); ok {
 			call.attrs[name] = v
 		}
 	}
-	for i := range f.defaults {
-		a := &f.defaults[i]
-		call.attrs[a.name] = a.value
-		if v, ok := n.takeAny(a.name); ok {
-			call.attrs[a.name] = v
+	for i := range f.Defaults {
+		a := &f.Defaults[i]
+		call.attrs[a.Name] = a.Value
+		if v, ok := n.takeAny(a.Name); ok {
+			call.attrs[a.Name] = v
 		}
 	}
 	n.noMoreAttrs()
@@ -187,26 +187,26 @@ func callChain(c *inlining) string {
 
 // usedNames returns the names that nodes of a graph, graphs nested in it, or
 // its outputs read.
-func usedNames(g *graphProto) map[string]bool {
+func usedNames(g *wire.Graph) map[string]bool {
 	used := map[string]bool{}
 	markGraph(used, g)
 	return used
 }
 
-func markGraph(used map[string]bool, g *graphProto) {
-	markUsed(used, g.nodes)
-	for i := range g.outputs {
-		used[g.outputs[i].name] = true
+func markGraph(used map[string]bool, g *wire.Graph) {
+	markUsed(used, g.Nodes)
+	for i := range g.Outputs {
+		used[g.Outputs[i].Name] = true
 	}
 }
 
-func markUsed(used map[string]bool, nodes []nodeProto) {
+func markUsed(used map[string]bool, nodes []wire.Node) {
 	for i := range nodes {
-		for _, name := range nodes[i].inputs {
+		for _, name := range nodes[i].Inputs {
 			used[name] = true
 		}
-		for j := range nodes[i].attrs {
-			if g, ok := nodes[i].attrs[j].value.(*graphProto); ok {
+		for j := range nodes[i].Attrs {
+			if g, ok := nodes[i].Attrs[j].Value.(*wire.Graph); ok {
 				markGraph(used, g)
 			}
 		}

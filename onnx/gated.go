@@ -32,8 +32,8 @@ func liftSwiGLU(n *node) {
 func liftCausalConv(n *node) {
 	activation := takeOr(n, "activation", "none")
 	n.noMoreAttrs()
-	if len(n.args) < 2 || len(n.args) > 4 || len(n.proto.outputs) > 2 {
-		n.fail("got %d operands and %d outputs, want 2 to 4 and 1 or 2", len(n.args), len(n.proto.outputs))
+	if len(n.args) < 2 || len(n.args) > 4 || len(n.proto.Outputs) > 2 {
+		n.fail("got %d operands and %d outputs, want 2 to 4 and 1 or 2", len(n.args), len(n.proto.Outputs))
 		return
 	}
 	x, w, bias, past := n.args[0], n.args[1], n.arg(2), n.arg(3)
@@ -64,14 +64,14 @@ func liftCausalConv(n *node) {
 	if activation != "none" {
 		y = n.call("swish", []*ir.Value{y})
 	}
-	n.bind(n.proto.outputs[:1], func(names []string) []*ir.Value { return n.emit("identity", []*ir.Value{y}, nil, names) })
+	n.bind(n.proto.Outputs[:1], func(names []string) []*ir.Value { return n.emit("identity", []*ir.Value{y}, nil, names) })
 	if n.wanted(1) {
 		from, to := -(width - 1), int64(math.MaxInt64)
 		if width == 1 {
 			from, to = 0, 0
 		}
 		args := []*ir.Value{x, n.ints([]int64{from}), n.ints([]int64{to}), n.ints([]int64{2})}
-		n.bind(n.proto.outputs[1:], func(names []string) []*ir.Value { return n.emit("slice", args, nil, names) })
+		n.bind(n.proto.Outputs[1:], func(names []string) []*ir.Value { return n.emit("slice", args, nil, names) })
 	}
 }
 

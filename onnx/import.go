@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
@@ -20,7 +21,7 @@ type importer struct {
 	reg        *op.Registry
 	weights    *initializers
 	prog       *ir.Program
-	functions  map[functionKey]*functionProto
+	functions  map[functionKey]*wire.Function
 	missing    collector
 	taken      map[string]bool      // names of values of the program
 	text       map[*ir.Value]bool   // values that hold strings
@@ -30,39 +31,39 @@ type importer struct {
 }
 
 // run imports the graph of the file into im.model.
-func (im *importer) run(m *modelProto) (err error) {
-	if im.model.Opsets, err = opsetsOf(m.opsets); err != nil {
+func (im *importer) run(m *wire.Model) (err error) {
+	if im.model.Opsets, err = opsetsOf(m.Opsets); err != nil {
 		return err
 	}
-	if im.functions, err = functionsOf(m.functions); err != nil {
+	if im.functions, err = functionsOf(m.Functions); err != nil {
 		return err
 	}
-	name := m.graph.name
+	name := m.Graph.Name
 	if name == "" {
 		name = "main"
 	}
 	im.prog = &ir.Program{Name: name, Body: &ir.Block{}}
 	im.model.Program = im.prog
 	im.taken, im.small, im.text = map[string]bool{}, map[string]*ir.Value{}, map[*ir.Value]bool{}
-	s := &scope{importer: im, opsets: im.model.Opsets, block: im.prog.Body, values: map[string]*binding{}, used: usedNames(m.graph)}
+	s := &scope{importer: im, opsets: im.model.Opsets, block: im.prog.Body, values: map[string]*binding{}, used: usedNames(m.Graph)}
 	// Names of the main graph are kept as they are: a name of a nested graph
 	// that is met first must not take them.
-	s.reserve(m.graph)
-	if err := s.graph(m.graph); err != nil {
+	s.reserve(m.Graph)
+	if err := s.graph(m.Graph); err != nil {
 		return err
 	}
 	return im.missing.err()
 }
 
 // opsetsOf returns the imported versions by domain.
-func opsetsOf(list []opsetProto) (map[string]int64, error) {
+func opsetsOf(list []wire.Opset) (map[string]int64, error) {
 	opsets := map[string]int64{}
 	for _, o := range list {
-		domain := domainOf(o.domain)
-		if old, ok := opsets[domain]; ok && old != o.version {
-			return nil, corruptf("opset_import: got versions %d and %d of domain %q, want one", old, o.version, o.domain)
+		domain := domainOf(o.Domain)
+		if old, ok := opsets[domain]; ok && old != o.Version {
+			return nil, wire.Corruptf("opset_import: got versions %d and %d of domain %q, want one", old, o.Version, o.Domain)
 		}
-		opsets[domain] = o.version
+		opsets[domain] = o.Version
 	}
 	if v, ok := opsets[""]; ok && (v < MinOpset || v > MaxOpset) {
 		return nil, fmt.Errorf("opset_import: got opset %d, want %d to %d: %w", v, MinOpset, MaxOpset, op.ErrUnsupported)
@@ -88,7 +89,7 @@ type scope struct {
 	values map[string]*binding
 	used   map[string]bool // names that somebody reads
 	path   string          // before names of nodes without a name
-	nodes  []nodeProto
+	nodes  []wire.Node
 	at     int       // the node that is being imported
 	fn     *inlining // in a function body
 }
@@ -102,14 +103,14 @@ type binding struct {
 
 // initializer is a tensor that becomes a weight when somebody uses it.
 type initializer struct {
-	proto *tensorProto
-	data  tensorData
+	proto *wire.Tensor
+	data  wire.TensorData
 	err   error // why it cannot be used, of kind ErrUnsupported
 }
 
 // newInitializer checks a tensor.
-func newInitializer(t *tensorProto) (*initializer, error) {
-	d, err := t.check()
+func newInitializer(t *wire.Tensor) (*initializer, error) {
+	d, err := t.Check()
 	if err != nil && !errors.Is(err, op.ErrUnsupported) {
 		return nil, err
 	}
@@ -117,32 +118,32 @@ func newInitializer(t *tensorProto) (*initializer, error) {
 }
 
 // reserve marks the names of a graph as taken.
-func (s *scope) reserve(g *graphProto) {
-	for i := range g.inputs {
-		s.taken[g.inputs[i].name] = true
+func (s *scope) reserve(g *wire.Graph) {
+	for i := range g.Inputs {
+		s.taken[g.Inputs[i].Name] = true
 	}
-	for i := range g.initializers {
-		s.taken[g.initializers[i].name] = true
+	for i := range g.Initializers {
+		s.taken[g.Initializers[i].Name] = true
 	}
-	for _, name := range g.sparse {
+	for _, name := range g.Sparse {
 		s.taken[name] = true
 	}
-	for i := range g.nodes {
-		for _, name := range g.nodes[i].outputs {
+	for i := range g.Nodes {
+		for _, name := range g.Nodes[i].Outputs {
 			s.taken[name] = true
 		}
 	}
 }
 
 // graph imports the main graph.
-func (s *scope) graph(g *graphProto) error {
+func (s *scope) graph(g *wire.Graph) error {
 	if err := s.initializers(g); err != nil {
 		return err
 	}
 	if err := s.inputs(g); err != nil {
 		return err
 	}
-	if err := s.body(g.nodes); err != nil {
+	if err := s.body(g.Nodes); err != nil {
 		return err
 	}
 	if err := s.compare(g); err != nil {
@@ -151,63 +152,63 @@ func (s *scope) graph(g *graphProto) error {
 	return s.outputs(g)
 }
 
-func (s *scope) initializers(g *graphProto) error {
-	for i, name := range g.sparse {
+func (s *scope) initializers(g *wire.Graph) error {
+	for i, name := range g.Sparse {
 		if name == "" {
-			return corruptf("sparse initializer %d has no name", i)
+			return wire.Corruptf("sparse initializer %d has no name", i)
 		}
 		s.values[name] = &binding{init: &initializer{err: fmt.Errorf("sparse initializer: %w", op.ErrUnsupported)}}
 	}
-	for i := range g.initializers {
-		t := &g.initializers[i]
-		if t.name == "" {
-			return corruptf("initializer %d has no name", i)
+	for i := range g.Initializers {
+		t := &g.Initializers[i]
+		if t.Name == "" {
+			return wire.Corruptf("initializer %d has no name", i)
 		}
-		if s.values[t.name] != nil {
-			return corruptf("initializer %q: got a second one of that name", t.name)
+		if s.values[t.Name] != nil {
+			return wire.Corruptf("initializer %q: got a second one of that name", t.Name)
 		}
 		init, err := newInitializer(t)
 		if err != nil {
 			return err
 		}
-		s.values[t.name] = &binding{init: init}
+		s.values[t.Name] = &binding{init: init}
 	}
 	return nil
 }
 
 // inputs makes parameters of the inputs that have no initializer: those that
 // have one are weights, as all were before IR version 4.
-func (s *scope) inputs(g *graphProto) error {
+func (s *scope) inputs(g *wire.Graph) error {
 	seen := map[string]bool{}
 	var fixed []string
-	for i := range g.inputs {
-		in := &g.inputs[i]
-		if in.name == "" {
-			return corruptf("input %d has no name", i)
+	for i := range g.Inputs {
+		in := &g.Inputs[i]
+		if in.Name == "" {
+			return wire.Corruptf("input %d has no name", i)
 		}
-		if seen[in.name] {
-			return corruptf("input %q: got a second one of that name", in.name)
+		if seen[in.Name] {
+			return wire.Corruptf("input %q: got a second one of that name", in.Name)
 		}
-		seen[in.name] = true
-		if s.values[in.name] != nil {
-			fixed = append(fixed, in.name)
+		seen[in.Name] = true
+		if s.values[in.Name] != nil {
+			fixed = append(fixed, in.Name)
 			continue
 		}
-		typ, text, err := typeOf(in, textWidthOf(in.name, g.inputs))
+		typ, text, err := typeOf(in, textWidthOf(in.Name, g.Inputs))
 		switch {
 		case errors.Is(err, op.ErrUnsupported):
-			s.missing.add("", 0, "input of "+in.typ.String(), in.name)
+			s.missing.add("", 0, "input of "+in.Type.String(), in.Name)
 		case err != nil:
-			return fmt.Errorf("input %q: %w", in.name, err)
+			return fmt.Errorf("input %q: %w", in.Name, err)
 		}
-		v := s.prog.NewValue(ir.Param, in.name, typ)
+		v := s.prog.NewValue(ir.Param, in.Name, typ)
 		v.Index = len(s.block.Params)
 		s.block.Params = append(s.block.Params, v)
-		s.values[in.name] = &binding{value: v}
+		s.values[in.Name] = &binding{value: v}
 		if text {
 			s.text[v] = true
 		}
-		s.model.Inputs = append(s.model.Inputs, Value{in.name, typ, text})
+		s.model.Inputs = append(s.model.Inputs, Value{in.Name, typ, text})
 	}
 	if len(fixed) > 0 && s.model.IRVersion >= 4 {
 		s.model.Notes = append(s.model.Notes, fmt.Sprintf("values of inputs in the file are weights, which no run replaces: %s",
@@ -218,28 +219,28 @@ func (s *scope) inputs(g *graphProto) error {
 
 // outputs returns the results of the main graph. A result has the name of the
 // output, also when a function gave the value another.
-func (s *scope) outputs(g *graphProto) error {
-	if len(g.outputs) == 0 {
-		return corruptf("the graph has no outputs")
+func (s *scope) outputs(g *wire.Graph) error {
+	if len(g.Outputs) == 0 {
+		return wire.Corruptf("the graph has no outputs")
 	}
 	seen := map[string]bool{}
-	for i := range g.outputs {
-		out := &g.outputs[i]
-		if seen[out.name] {
-			return corruptf("output %q: got a second one of that name", out.name)
+	for i := range g.Outputs {
+		out := &g.Outputs[i]
+		if seen[out.Name] {
+			return wire.Corruptf("output %q: got a second one of that name", out.Name)
 		}
-		seen[out.name] = true
-		v, err := s.lookup(out.name)
+		seen[out.Name] = true
+		v, err := s.lookup(out.Name)
 		if errors.Is(err, op.ErrUnsupported) {
-			s.missing.add("", 0, reason(err), out.name)
+			s.missing.add("", 0, reason(err), out.Name)
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("output %d is %q: %w", i, out.name, err)
+			return fmt.Errorf("output %d is %q: %w", i, out.Name, err)
 		}
-		if v.Name != out.name {
-			n := &node{scope: s, name: out.name, proto: &nodeProto{opType: "Identity"}}
-			same := n.emit("identity", []*ir.Value{v}, nil, []string{out.name})[0]
+		if v.Name != out.Name {
+			n := &node{scope: s, name: out.Name, proto: &wire.Node{OpType: "Identity"}}
+			same := n.emit("identity", []*ir.Value{v}, nil, []string{out.Name})[0]
 			if n.err != nil {
 				return n.err
 			}
@@ -251,13 +252,13 @@ func (s *scope) outputs(g *graphProto) error {
 		if err != nil {
 			typ = v.Type // said nothing, or nothing that can be: compare has looked
 		}
-		s.model.Outputs = append(s.model.Outputs, Value{out.name, typ, s.text[v]})
+		s.model.Outputs = append(s.model.Outputs, Value{out.Name, typ, s.text[v]})
 	}
 	return nil
 }
 
 // body imports nodes in their order.
-func (s *scope) body(nodes []nodeProto) error {
+func (s *scope) body(nodes []wire.Node) error {
 	s.nodes = nodes
 	for s.at = range nodes {
 		if err := s.node(s.at); err != nil {
@@ -295,12 +296,12 @@ func (s *scope) find(name string) (*binding, error) {
 	}
 	for in := s; in != nil; in = in.parent {
 		for i := in.at; i < len(in.nodes); i++ {
-			if slices.Contains(in.nodes[i].outputs, name) {
-				return nil, corruptf("only node %q, which is not before it, gives that: the graph is cyclic or unsorted", in.nodeName(i))
+			if slices.Contains(in.nodes[i].Outputs, name) {
+				return nil, wire.Corruptf("only node %q, which is not before it, gives that: the graph is cyclic or unsorted", in.nodeName(i))
 			}
 		}
 	}
-	return nil, corruptf("no input, initializer or node gives that")
+	return nil, wire.Corruptf("no input, initializer or node gives that")
 }
 
 // load makes a weight of an initializer at its first use: what no node reads
@@ -311,11 +312,11 @@ func (s *scope) load(name string, b *binding) error {
 		s.missing.add("", 0, reason(b.init.err), name)
 		return nil
 	}
-	b.value.Type = b.init.data.typ
-	if b.init.data.text {
+	b.value.Type = b.init.data.Type
+	if b.init.data.Text {
 		s.text[b.value] = true
-		if s.inlined += b.init.data.bytes; s.inlined > s.maxInlined {
-			return corruptf("the strings and functions of the model expand to more than %d bytes", s.maxInlined)
+		if s.inlined += b.init.data.Bytes; s.inlined > s.maxInlined {
+			return wire.Corruptf("the strings and functions of the model expand to more than %d bytes", s.maxInlined)
 		}
 	}
 	s.prog.Weights = append(s.prog.Weights, b.value)
@@ -350,51 +351,40 @@ func (im *importer) fresh(name string) string {
 func (s *scope) nodeName(i int) string {
 	n := &s.nodes[i]
 	switch {
-	case n.name == "":
-		return s.path + n.opType + "#" + strconv.Itoa(i)
+	case n.Name == "":
+		return s.path + n.OpType + "#" + strconv.Itoa(i)
 	case s.fn != nil:
-		return s.path + n.name
+		return s.path + n.Name
 	}
-	return n.name
-}
-
-// String returns the kind of a declared type in words.
-func (t *typeProto) String() string {
-	if t.kind != "tensor" {
-		return "type " + t.kind
-	}
-	if dt, err := dtype.FromONNX(t.elemType); err == nil {
-		return "element type " + dt.String()
-	}
-	return fmt.Sprintf("element type %d", t.elemType)
+	return n.Name
 }
 
 // typeOf returns the declared type of a value, for strings that of their
 // bytes, and whether it is of strings.
-func typeOf(v *valueProto, width shape.Dim) (typ op.Type, text bool, err error) {
-	t := &v.typ
-	if t.kind == "" {
-		return op.Type{}, false, corruptf("got no type")
+func typeOf(v *wire.Value, width shape.Dim) (typ op.Type, text bool, err error) {
+	t := &v.Type
+	if t.Kind == "" {
+		return op.Type{}, false, wire.Corruptf("got no type")
 	}
-	dt, err := dtype.FromONNX(t.elemType)
-	if t.kind != "tensor" {
+	dt, err := dtype.FromONNX(t.ElemType)
+	if t.Kind != "tensor" {
 		return op.Type{}, false, fmt.Errorf("%s: %w", t, op.ErrUnsupported)
 	}
 	if text = dt == dtype.String; text {
 		dt = dtype.U8
 	}
-	if err != nil || !t.hasShape {
+	if err != nil || !t.HasShape {
 		return op.Type{DType: dt}, text, err
 	}
-	dims := make([]shape.Dim, len(t.dims), len(t.dims)+1)
-	for i, d := range t.dims {
+	dims := make([]shape.Dim, len(t.Dims), len(t.Dims)+1)
+	for i, d := range t.Dims {
 		switch {
-		case !d.sized:
-			dims[i] = shape.Sym(d.symbol)
-		case d.size < -1 || d.size > math.MaxInt64>>5:
-			return op.Type{}, text, fmt.Errorf("dim %d: got %d, want a size: %w", i, d.size, tensor.ErrShape)
-		case d.size >= 0: // some exporters write -1 for a size that they do not know
-			dims[i] = shape.N(int(d.size))
+		case !d.Sized:
+			dims[i] = shape.Sym(d.Symbol)
+		case d.Size < -1 || d.Size > math.MaxInt64>>5:
+			return op.Type{}, text, fmt.Errorf("dim %d: got %d, want a size: %w", i, d.Size, tensor.ErrShape)
+		case d.Size >= 0: // some exporters write -1 for a size that they do not know
+			dims[i] = shape.N(int(d.Size))
 		}
 	}
 	if text {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire/wiretest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
@@ -63,7 +64,7 @@ func TestImportGolden(t *testing.T) {
 func importText(t *testing.T, f txtar.File) txtar.File {
 	t.Helper()
 	base := strings.TrimSuffix(f.Name, ".model")
-	m, err := Parse(modelText(t, string(f.Data)), "", Options{Registry: testRegistry(t)})
+	m, err := Parse(wiretest.ModelText(t, string(f.Data)), "", Options{Registry: testRegistry(t)})
 	if err != nil {
 		return txtar.File{Name: base + ".error", Data: []byte(err.Error() + "\n")}
 	}

@@ -16,6 +16,8 @@ import (
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
+	"github.com/tenure-go/tenure/onnx/internal/wire/wiretest"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -29,10 +31,10 @@ func floatsRaw(n int) []byte {
 }
 
 // writeModel writes a model and returns its path.
-func writeModel(t *testing.T, m *modelProto) string {
+func writeModel(t *testing.T, m *wire.Model) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.onnx")
-	if err := os.WriteFile(path, encodeModel(m), 0o666); err != nil {
+	if err := os.WriteFile(path, wiretest.EncodeModel(m), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -45,14 +47,14 @@ func TestLoadUsesAlignedWeights(t *testing.T) {
 	want := floatsRaw(300)
 	for _, list := range []bool{false, true} {
 		for pad := range 8 {
-			m := parseModelText(t, "opset 13\ninput x f32[300]\ny = Add(x, w)\noutput y f32[300]")
-			m.producer = strings.Repeat("p", 1+pad)
-			w := tensorProto{name: "w", dims: []int64{300}, dataType: 1, raw: want}
+			m := wiretest.ParseText(t, "opset 13\ninput x f32[300]\ny = Add(x, w)\noutput y f32[300]")
+			m.Producer = strings.Repeat("p", 1+pad)
+			w := wire.Tensor{Name: "w", Dims: []int64{300}, DataType: 1, Raw: want}
 			if list { // packed float_data is the same bytes under another name
-				w.raw = nil
-				(*wireWriter)(&w.body).bytes(floatData, want)
+				w.Raw = nil
+				(*wiretest.Writer)(&w.Body).Bytes(wire.FloatData, want)
 			}
-			m.graph.initializers = []tensorProto{w}
+			m.Graph.Initializers = []wire.Tensor{w}
 			path := writeModel(t, m)
 			file, err := os.ReadFile(path)
 			if err != nil {
@@ -84,12 +86,12 @@ func TestLoadUsesAlignedWeights(t *testing.T) {
 
 func TestLoadCountsMemory(t *testing.T) {
 	memorytest.Check(t)
-	m := parseModelText(t, "opset 13\ninput x f32[3]\ny = Add(x, w)\nz = Add(y, v)\noutput z f32[3]\ninit unread f32[3] 1 2 3")
+	m := wiretest.ParseText(t, "opset 13\ninput x f32[3]\ny = Add(x, w)\nz = Add(y, v)\noutput z f32[3]\ninit unread f32[3] 1 2 3")
 	for _, name := range []string{"w", "v"} { // one of the two lies off a multiple of 4, because their heads are of odd length
-		m.graph.initializers = append(m.graph.initializers, tensorProto{name: name, dims: []int64{3}, dataType: 1, raw: floatsRaw(3)})
+		m.Graph.Initializers = append(m.Graph.Initializers, wire.Tensor{Name: name, Dims: []int64{3}, DataType: 1, Raw: floatsRaw(3)})
 	}
-	m.graph.initializers[2].name = "vv"
-	m.graph.nodes[1].inputs[1] = "vv"
+	m.Graph.Initializers[2].Name = "vv"
+	m.Graph.Nodes[1].Inputs[1] = "vv"
 	path := writeModel(t, m)
 	info, err := os.Stat(path)
 	if err != nil {
@@ -158,10 +160,7 @@ func TestLoadFaults(t *testing.T) {
 // is, from every door.
 func TestWrongFiles(t *testing.T) {
 	memorytest.Check(t)
-	whole := modelText(t, "opset 13\ninput x f32[4]\ny = Relu(x)\noutput y f32[4]")
-	if _, _, short := cutOff(whole); short {
-		t.Error("a whole model is said to be cut off")
-	}
+	whole := wiretest.ModelText(t, "opset 13\ninput x f32[4]\ny = Relu(x)\noutput y f32[4]")
 	pointer := "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1234567\n"
 	for _, tc := range []struct{ name, data, want string }{
 		{"pointer", pointer, `got a Git LFS pointer to a file of 1234567 bytes, want an ONNX model: fetch the file itself with "git lfs pull"`},
@@ -210,7 +209,7 @@ func TestFunctionsShareConstants(t *testing.T) {
 		fmt.Fprintf(&text, "y%d = f::F(y%d)\n", i+1, i)
 	}
 	fmt.Fprintf(&text, "output y%d f32[4]\n", calls)
-	m, err := Parse(modelText(t, text.String()), "", Options{})
+	m, err := Parse(wiretest.ModelText(t, text.String()), "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,9 +223,9 @@ func TestFunctionsShareConstants(t *testing.T) {
 
 // Names of calls around a value are part of its name as long as they are short.
 func TestNamesStayShort(t *testing.T) {
-	for _, length := range []int{10, maxPath, maxPath + 1, maxName} {
+	for _, length := range []int{10, maxPath, maxPath + 1, wire.MaxName} {
 		call := strings.Repeat("n", length)
-		m, err := Parse(modelText(t, fmt.Sprintf(`
+		m, err := Parse(wiretest.ModelText(t, fmt.Sprintf(`
 			opset 13
 			opset f 1
 			func f::F(x) -> (y)
@@ -251,7 +250,7 @@ func TestNamesStayShort(t *testing.T) {
 }
 
 func TestModelInformation(t *testing.T) {
-	p := parseModelText(t, `
+	p := wiretest.ParseText(t, `
 		ir 3
 		opset 13
 		opset "com.vendor" 2
@@ -261,17 +260,17 @@ func TestModelInformation(t *testing.T) {
 		y = Add(x, w)
 		output y f32[n,2]
 	`)
-	p.producer, p.producerVersion, p.metadata = "maker", "1.2", []entryProto{{"labels", strings.Repeat("x", 2*maxName)}}
-	p.domain, p.version, p.doc, p.graph.name, p.graph.doc = "com.example", 7, strings.Repeat("d", 2*maxName), "g", "not UTF-8: \xff"
-	m, err := Parse(encodeModel(p), "", Options{})
+	p.Producer, p.ProducerVersion, p.Metadata = "maker", "1.2", []wire.Entry{{Key: "labels", Value: strings.Repeat("x", 2*wire.MaxName)}}
+	p.Domain, p.Version, p.Doc, p.Graph.Name, p.Graph.Doc = "com.example", 7, strings.Repeat("d", 2*wire.MaxName), "g", "not UTF-8: \xff"
+	m, err := Parse(wiretest.EncodeModel(p), "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if m.Domain != "com.example" || m.Version != 7 || len(m.Doc) != 2*maxName || m.Graph != "g" || m.GraphDoc != "not UTF-8: \ufffd" {
+	if m.Domain != "com.example" || m.Version != 7 || len(m.Doc) != 2*wire.MaxName || m.Graph != "g" || m.GraphDoc != "not UTF-8: \ufffd" {
 		t.Errorf("got %q %d, a text of %d bytes, graph %q %q", m.Domain, m.Version, len(m.Doc), m.Graph, m.GraphDoc)
 	}
-	if m.IRVersion != 3 || m.Producer != "maker" || m.ProducerVersion != "1.2" || len(m.Metadata["labels"]) != 2*maxName {
+	if m.IRVersion != 3 || m.Producer != "maker" || m.ProducerVersion != "1.2" || len(m.Metadata["labels"]) != 2*wire.MaxName {
 		t.Errorf("got IR %d, producer %q %q, metadata %d bytes", m.IRVersion, m.Producer, m.ProducerVersion, len(m.Metadata["labels"]))
 	}
 	if len(m.Opsets) != 2 || m.Opsets[""] != 13 || m.Opsets["com.vendor"] != 2 {
@@ -286,20 +285,20 @@ func TestModelInformation(t *testing.T) {
 }
 
 // externalModel adds to x weights that lie in the given places.
-func externalModel(t *testing.T, dt dtype.DType, n int64, places ...[]entryProto) *modelProto {
+func externalModel(t *testing.T, dt dtype.DType, n int64, places ...[]wire.Entry) *wire.Model {
 	t.Helper()
-	m := &modelProto{opsets: []opsetProto{{"", 13}}, graph: &graphProto{name: "g"}}
+	m := &wire.Model{Opsets: []wire.Opset{{Version: 13}}, Graph: &wire.Graph{Name: "g"}}
 	for i, place := range places {
 		name := string(rune('a' + i))
-		m.graph.initializers = append(m.graph.initializers, tensorProto{name: name, dims: []int64{n}, dataType: dt.ONNX(), external: place})
-		m.graph.outputs = append(m.graph.outputs, valueProto{name: name})
+		m.Graph.Initializers = append(m.Graph.Initializers, wire.Tensor{Name: name, Dims: []int64{n}, DataType: dt.ONNX(), External: place})
+		m.Graph.Outputs = append(m.Graph.Outputs, wire.Value{Name: name})
 	}
 	return m
 }
 
-func place(pairs ...string) (entries []entryProto) {
+func place(pairs ...string) (entries []wire.Entry) {
 	for i := 0; i < len(pairs); i += 2 {
-		entries = append(entries, entryProto{pairs[i], pairs[i+1]})
+		entries = append(entries, wire.Entry{Key: pairs[i], Value: pairs[i+1]})
 	}
 	return entries
 }
@@ -369,7 +368,7 @@ func TestExternalDataFaults(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name  string
-		place []entryProto
+		place []wire.Entry
 		want  string
 		kind  error
 	}{
@@ -420,7 +419,7 @@ func TestExternalDataFaults(t *testing.T) {
 
 func TestExternalDataOfBytes(t *testing.T) {
 	memorytest.Check(t)
-	data := encodeModel(externalModel(t, dtype.Bool, 2, place("location", "w.bin")))
+	data := wiretest.EncodeModel(externalModel(t, dtype.Bool, 2, place("location", "w.bin")))
 	if _, err := Parse(data, "", Options{}); err == nil || !strings.Contains(err.Error(), "the model was not read from a folder") {
 		t.Errorf("without a folder: got %v", err)
 	}
@@ -428,9 +427,9 @@ func TestExternalDataOfBytes(t *testing.T) {
 	if _, err := Parse(data, "", Options{FS: fsys}); err == nil || !strings.Contains(err.Error(), "element 1: got 3, want 0 or 1 for bool") {
 		t.Errorf("bytes that are no bools: got %v", err)
 	}
-	x := externalModel(t, dtype.F32, 10, place("location", "w.bin")).graph.initializers[0]
-	var w wireWriter
-	encodeTensor(&w, &x)
+	x := externalModel(t, dtype.F32, 10, place("location", "w.bin")).Graph.Initializers[0]
+	var w wiretest.Writer
+	wiretest.EncodeTensor(&w, &x)
 	if _, _, err := ReadTensor(w); !errors.Is(err, op.ErrUnsupported) {
 		t.Errorf("ReadTensor: got %v, want ErrUnsupported", err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -18,14 +19,14 @@ var loopTable = map[string]operator{
 type round struct {
 	*node // in the region
 	block *ir.Block
-	body  *graphProto
+	body  *wire.Graph
 	again *ir.Value
 }
 
 // newRound makes the region of a loop around a body. What is carried has the
 // rank of what it starts with; which sizes hold in every round is found when
 // the program is.
-func (n *node) newRound(body *graphProto, carried []*ir.Value) *round {
+func (n *node) newRound(body *wire.Graph, carried []*ir.Value) *round {
 	block := &ir.Block{}
 	s := n.nestedScope(body, "body", block)
 	r := &round{node: &node{scope: s, name: n.name, proto: n.proto}, block: block, body: body}
@@ -39,8 +40,8 @@ func (n *node) newRound(body *graphProto, carried []*ir.Value) *round {
 	r.again = add("again", op.Type{DType: dtype.Bool, Shape: shape.Scalar()})
 	for i, v := range carried {
 		name := "carried"
-		if at := len(body.inputs) - len(carried) + i; at >= 0 {
-			name = body.inputs[at].name
+		if at := len(body.Inputs) - len(carried) + i; at >= 0 {
+			name = body.Inputs[at].Name
 		}
 		add(name, v.Type.Open())
 	}
@@ -49,7 +50,7 @@ func (n *node) newRound(body *graphProto, carried []*ir.Value) *round {
 
 // takes binds an input of the body to a value.
 func (r *round) takes(i int, v *ir.Value) {
-	r.values[r.body.inputs[i].name] = &binding{value: v}
+	r.values[r.body.Inputs[i].Name] = &binding{value: v}
 }
 
 // gives imports the body and returns the values of its outputs.
@@ -75,20 +76,20 @@ func (n *node) missingOperand(from int) bool {
 }
 
 func liftLoop(n *node) {
-	body, _ := take[*graphProto](n, "body")
+	body, _ := take[*wire.Graph](n, "body")
 	n.noMoreAttrs()
 	carried := n.args[min(2, len(n.args)):]
 	switch {
 	case n.err != nil || n.missingOperand(2):
 		return
 	case body == nil:
-		n.err = corruptf("got no body, want one")
-	case len(body.inputs) != 2+len(carried):
-		n.err = corruptf("body: got %d inputs, want the round, the condition and %d values", len(body.inputs), len(carried))
-	case len(body.outputs) != 1+len(n.proto.outputs) && len(body.outputs) < 1+len(carried):
-		n.err = corruptf("body: got %d outputs, want the condition, %d values, and what is stacked", len(body.outputs), len(carried))
-	case len(n.proto.outputs) > len(body.outputs)-1:
-		n.err = corruptf("got %d outputs, want at most the body's %d without its condition", len(n.proto.outputs), len(body.outputs)-1)
+		n.err = wire.Corruptf("got no body, want one")
+	case len(body.Inputs) != 2+len(carried):
+		n.err = wire.Corruptf("body: got %d inputs, want the round, the condition and %d values", len(body.Inputs), len(carried))
+	case len(body.Outputs) != 1+len(n.proto.Outputs) && len(body.Outputs) < 1+len(carried):
+		n.err = wire.Corruptf("body: got %d outputs, want the condition, %d values, and what is stacked", len(body.Outputs), len(carried))
+	case len(n.proto.Outputs) > len(body.Outputs)-1:
+		n.err = wire.Corruptf("got %d outputs, want at most the body's %d without its condition", len(n.proto.Outputs), len(body.Outputs)-1)
 	}
 	if n.err != nil {
 		return
@@ -97,8 +98,8 @@ func liftLoop(n *node) {
 	for i, v := range r.block.Params {
 		r.takes(i, v)
 	}
-	r.block.Results = r.gives(len(body.outputs))
-	n.finishLoop(r, n.args, len(body.outputs)-1)
+	r.block.Results = r.gives(len(body.Outputs))
+	n.finishLoop(r, n.args, len(body.Outputs)-1)
 }
 
 // finishLoop emits the loop, with as many results as its region gives.
@@ -107,7 +108,7 @@ func (n *node) finishLoop(r *round, args []*ir.Value, results int) []*ir.Value {
 		return nil
 	}
 	outputs := make([]string, results)
-	copy(outputs, n.proto.outputs)
+	copy(outputs, n.proto.Outputs)
 	parts := r.parts(results - max(0, len(args)-ir.LoopArgs))
 	var values []*ir.Value
 	n.bind(outputs, func(names []string) []*ir.Value {
@@ -121,9 +122,9 @@ func (n *node) finishLoop(r *round, args []*ir.Value, results int) []*ir.Value {
 // decides the shape of a stack of no rounds where nothing else does.
 func (r *round) parts(stacks int) op.Attrs {
 	var list []int64
-	wanted, first := false, len(r.body.outputs)-max(stacks, 0)
-	for i := range r.body.outputs[first:] {
-		t, _, err := typeOf(&r.body.outputs[first+i], shape.Unknown)
+	wanted, first := false, len(r.body.Outputs)-max(stacks, 0)
+	for i := range r.body.Outputs[first:] {
+		t, _, err := typeOf(&r.body.Outputs[first+i], shape.Unknown)
 		if err != nil || t.Shape == nil {
 			list = append(list, -1) // nothing, or what is compared elsewhere
 			continue
@@ -147,7 +148,7 @@ func (r *round) parts(stacks int) op.Attrs {
 
 // scan is what the attributes of a Scan say.
 type scan struct {
-	body           *graphProto
+	body           *wire.Graph
 	states         int
 	inAxes, inDirs []int64
 	outAxes        []int64
@@ -156,7 +157,7 @@ type scan struct {
 
 func (n *node) scan() *scan {
 	s := &scan{}
-	s.body, _ = take[*graphProto](n, "body")
+	s.body, _ = take[*wire.Graph](n, "body")
 	count, _ := take[int64](n, "num_scan_inputs")
 	lists := map[string]*[]int64{"scan_input_axes": &s.inAxes, "scan_input_directions": &s.inDirs,
 		"scan_output_axes": &s.outAxes, "scan_output_directions": &s.outDirs}
@@ -168,15 +169,15 @@ func (n *node) scan() *scan {
 	case n.err != nil || n.missingOperand(0):
 		return nil
 	case s.body == nil:
-		n.err = corruptf("got no body, want one")
+		n.err = wire.Corruptf("got no body, want one")
 	case count < 1 || count > int64(len(n.args)):
-		n.err = corruptf("num_scan_inputs: got %d, want 1 to the number of operands, %d", count, len(n.args))
-	case len(s.body.inputs) != len(n.args):
-		n.err = corruptf("body: got %d inputs, want one per operand, %d", len(s.body.inputs), len(n.args))
-	case len(s.body.outputs) < len(n.args)-int(count):
-		n.err = corruptf("body: got %d outputs, want %d states or more", len(s.body.outputs), len(n.args)-int(count))
-	case len(n.proto.outputs) > len(s.body.outputs):
-		n.err = corruptf("got %d outputs, want at most the body's %d", len(n.proto.outputs), len(s.body.outputs))
+		n.err = wire.Corruptf("num_scan_inputs: got %d, want 1 to the number of operands, %d", count, len(n.args))
+	case len(s.body.Inputs) != len(n.args):
+		n.err = wire.Corruptf("body: got %d inputs, want one per operand, %d", len(s.body.Inputs), len(n.args))
+	case len(s.body.Outputs) < len(n.args)-int(count):
+		n.err = wire.Corruptf("body: got %d outputs, want %d states or more", len(s.body.Outputs), len(n.args)-int(count))
+	case len(n.proto.Outputs) > len(s.body.Outputs):
+		n.err = wire.Corruptf("got %d outputs, want at most the body's %d", len(n.proto.Outputs), len(s.body.Outputs))
 	}
 	if n.err != nil {
 		return nil
@@ -185,13 +186,13 @@ func (n *node) scan() *scan {
 	for name, list := range lists {
 		want := int(count)
 		if list == &s.outAxes || list == &s.outDirs {
-			want = len(s.body.outputs) - s.states
+			want = len(s.body.Outputs) - s.states
 		}
 		if *list == nil {
 			*list = make([]int64, want)
 		}
 		if len(*list) != want {
-			n.err = corruptf("%s: got %d numbers, want %d", name, len(*list), want)
+			n.err = wire.Corruptf("%s: got %d numbers, want %d", name, len(*list), want)
 			return nil
 		}
 	}
@@ -226,7 +227,7 @@ func liftScan(n *node) {
 		}
 		r.takes(s.states+i, r.call("gather", []*ir.Value{x, at}, op.Attr{Name: "axis", Value: axis}))
 	}
-	outputs := r.gives(len(s.body.outputs))
+	outputs := r.gives(len(s.body.Outputs))
 	if r.err == nil {
 		r.block.Results = append([]*ir.Value{r.again}, outputs...)
 	}
@@ -241,12 +242,12 @@ func (n *node) finishScan(s *scan, r *round, args []*ir.Value) {
 	if n.err = r.err; n.err != nil {
 		return
 	}
-	names := make([]string, len(s.body.outputs))
+	names := make([]string, len(s.body.Outputs))
 	changed := make([]bool, len(names))
-	for i := range min(len(names), len(n.proto.outputs)) {
+	for i := range min(len(names), len(n.proto.Outputs)) {
 		k := i - s.states
 		changed[i] = k >= 0 && (s.outAxes[k] != 0 || s.outDirs[k] != 0)
-		switch out := n.proto.outputs[i]; {
+		switch out := n.proto.Outputs[i]; {
 		case out == "":
 		case changed[i]:
 			names[i] = n.fresh(n.path + out + ".stack")
@@ -260,9 +261,9 @@ func (n *node) finishScan(s *scan, r *round, args []*ir.Value) {
 			continue
 		}
 		if changed[i] {
-			v = n.unstack(v, s.outAxes[i-s.states], s.outDirs[i-s.states] != 0, n.valueName(n.proto.outputs[i]))
+			v = n.unstack(v, s.outAxes[i-s.states], s.outDirs[i-s.states] != 0, n.valueName(n.proto.Outputs[i]))
 		}
-		n.values[n.proto.outputs[i]] = &binding{value: v}
+		n.values[n.proto.Outputs[i]] = &binding{value: v}
 	}
 }
 
@@ -292,7 +293,7 @@ func (n *node) unstack(v *ir.Value, axis int64, reverse bool, name string) *ir.V
 		axis += rank
 	}
 	if axis < 0 || axis >= rank {
-		n.err = corruptf("scan_output_axes: got an axis outside of %s", v.Type)
+		n.err = wire.Corruptf("scan_output_axes: got an axis outside of %s", v.Type)
 		return v
 	}
 	perm := make([]int64, 0, rank)

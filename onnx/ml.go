@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -58,7 +59,7 @@ func liftLabelEncoder(n *node) {
 
 // numberKeys takes the numbers that are looked up, of the operand's type.
 func (n *node) numberKeys() (typ op.Type, keys []byte) {
-	if t, ok := take[*tensorProto](n, "keys_tensor"); ok {
+	if t, ok := take[*wire.Tensor](n, "keys_tensor"); ok {
 		var text bool
 		typ, keys, text = n.attrTensor(t)
 		if text && n.err == nil {
@@ -74,7 +75,7 @@ func (n *node) numberKeys() (typ op.Type, keys []byte) {
 			places[i] = int64(i)
 		}
 		typ, keys = intList(places)
-		n.attrs = append(n.attrs, attrProto{name: "values_strings", value: list}) // as later opsets say it
+		n.attrs = append(n.attrs, wire.Attribute{Name: "values_strings", Value: list}) // as later opsets say it
 	} else {
 		n.fail("got no keys of %s, want some", n.args[0].Type)
 	}
@@ -124,7 +125,7 @@ func (n *node) labelKeys() []string {
 	if keys, ok := take[[]string](n, "keys_strings"); ok {
 		return keys
 	}
-	t, ok := take[*tensorProto](n, "keys_tensor")
+	t, ok := take[*wire.Tensor](n, "keys_tensor")
 	if !ok {
 		n.unsupported("keys that are no strings")
 		return nil
@@ -152,15 +153,15 @@ func withoutZeros(row []byte) string {
 }
 
 // attrTensor reads a tensor in an attribute.
-func (n *node) attrTensor(t *tensorProto) (typ op.Type, data []byte, text bool) {
-	d, err := t.check()
+func (n *node) attrTensor(t *wire.Tensor) (typ op.Type, data []byte, text bool) {
+	d, err := t.Check()
 	if err == nil {
-		data, err = t.elements(d)
+		data, err = t.Elements(d)
 	}
 	if err != nil && n.err == nil {
 		n.err = err
 	}
-	return d.typ, data, d.text
+	return d.Type, data, d.Text
 }
 
 // labelValues takes the values of so many keys, and the one of everything
@@ -174,7 +175,7 @@ func (n *node) labelValues(count int) (table *ir.Value, text bool) {
 	}
 	var typ op.Type
 	var data, rest []byte
-	if t, ok := take[*tensorProto](n, "values_tensor"); ok {
+	if t, ok := take[*wire.Tensor](n, "values_tensor"); ok {
 		return n.labelTensor(name, t, count)
 	} else if list, ok := take[[]float32](n, "values_floats"); ok {
 		typ, data = floatList(list)
@@ -215,9 +216,9 @@ func (n *node) labels(name string, list []string, count int) *ir.Value {
 }
 
 // labelTensor makes a table of a tensor and its default.
-func (n *node) labelTensor(name string, t *tensorProto, count int) (table *ir.Value, text bool) {
+func (n *node) labelTensor(name string, t *wire.Tensor, count int) (table *ir.Value, text bool) {
 	typ, data, text := n.attrTensor(t)
-	rest, given := take[*tensorProto](n, "default_tensor")
+	rest, given := take[*wire.Tensor](n, "default_tensor")
 	var last []byte
 	switch {
 	case n.err != nil:

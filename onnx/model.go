@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -129,7 +130,7 @@ func Parse(data []byte, dir string, opts Options) (*Model, error) {
 
 // parse takes over w: it closes it unless the model gets it.
 func parse(data []byte, w *weights.Store, opts Options) (*Model, error) {
-	proto, err := readModel(data)
+	proto, err := wire.Decode(data)
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -138,24 +139,24 @@ func parse(data []byte, w *weights.Store, opts Options) (*Model, error) {
 	}
 	m := &Model{
 		Weights:         w,
-		IRVersion:       proto.irVersion,
+		IRVersion:       proto.IRVersion,
 		Opsets:          map[string]int64{},
-		Producer:        proto.producer,
-		ProducerVersion: proto.producerVersion,
-		Domain:          proto.domain,
-		Version:         proto.version,
-		Doc:             proto.doc,
+		Producer:        proto.Producer,
+		ProducerVersion: proto.ProducerVersion,
+		Domain:          proto.Domain,
+		Version:         proto.Version,
+		Doc:             proto.Doc,
 		Metadata:        map[string]string{},
 	}
-	m.Graph, m.GraphDoc = proto.graph.name, proto.graph.doc
-	for _, e := range proto.metadata {
-		m.Metadata[e.key] = e.value
+	m.Graph, m.GraphDoc = proto.Graph.Name, proto.Graph.Doc
+	for _, e := range proto.Metadata {
+		m.Metadata[e.Key] = e.Value
 	}
 	im := &importer{
 		model:      m,
 		reg:        opts.Registry,
-		maxInlined: minExpansion + maxExpansion*len(data),
-		weights:    &initializers{store: w, loaded: map[*tensorProto]string{}},
+		maxInlined: wire.ExpansionLimit(len(data)),
+		weights:    &initializers{store: w, loaded: map[*wire.Tensor]string{}},
 	}
 	if err := im.run(proto); err != nil {
 		return nil, errors.Join(err, w.Close())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -27,13 +28,13 @@ const (
 // everything that is missing.
 type node struct {
 	*scope
-	proto  *nodeProto
+	proto  *wire.Node
 	name   string
 	opName string // the operator with its domain, for reports
 	opset  int64  // version of the operator's domain
 	args   []*ir.Value
-	lists  []*list     // operands that are sequences or empty optionals: nil in args; empty if none is
-	attrs  []attrProto // those that no lift function has taken yet
+	lists  []*list          // operands that are sequences or empty optionals: nil in args; empty if none is
+	attrs  []wire.Attribute // those that no lift function has taken yet
 	err    error
 	narrow dtype.DType // what finish casts the result to; Invalid for nothing
 }
@@ -42,7 +43,7 @@ type node struct {
 func (s *scope) node(i int) error {
 	p := &s.nodes[i]
 	n := &node{scope: s, proto: p, name: s.nodeName(i), opName: operatorName(p)}
-	for j, name := range p.inputs {
+	for j, name := range p.Inputs {
 		b := &binding{}
 		if name != "" {
 			var err error
@@ -53,7 +54,7 @@ func (s *scope) node(i int) error {
 		n.args = append(n.args, b.value)
 		if b.list != nil {
 			if n.lists == nil {
-				n.lists = make([]*list, len(p.inputs))
+				n.lists = make([]*list, len(p.Inputs))
 			}
 			n.lists[j] = b.list
 		}
@@ -70,7 +71,7 @@ func (s *scope) node(i int) error {
 	case n.err != nil:
 		return fmt.Errorf("node %q: %w", n.name, n.err)
 	}
-	for _, name := range p.outputs {
+	for _, name := range p.Outputs {
 		if name != "" && s.values[name] == nil { // not asked for, because nobody reads it
 			s.values[name] = &binding{}
 		}
@@ -79,22 +80,22 @@ func (s *scope) node(i int) error {
 }
 
 // checkOutputs looks for names that are taken.
-func (s *scope) checkOutputs(p *nodeProto) error {
-	if len(p.outputs) == 0 {
-		return corruptf("got no outputs, want one or more")
+func (s *scope) checkOutputs(p *wire.Node) error {
+	if len(p.Outputs) == 0 {
+		return wire.Corruptf("got no outputs, want one or more")
 	}
-	for j, name := range p.outputs {
+	for j, name := range p.Outputs {
 		if name == "" {
 			continue
 		}
 		if s.values[name] != nil {
-			return corruptf("output %q: got a second value of that name", name)
+			return wire.Corruptf("output %q: got a second value of that name", name)
 		}
 		if j >= maxOutputs {
-			return corruptf("got %d outputs, want at most %d", len(p.outputs), maxOutputs)
+			return wire.Corruptf("got %d outputs, want at most %d", len(p.Outputs), maxOutputs)
 		}
-		if slices.Contains(p.outputs[:j], name) {
-			return corruptf("output %q: got a second value of that name", name)
+		if slices.Contains(p.Outputs[:j], name) {
+			return wire.Corruptf("output %q: got a second value of that name", name)
 		}
 	}
 	return nil
@@ -107,7 +108,7 @@ func reason(err error) string {
 
 // giveUp gives outputs that have no value yet one of the zero type.
 func (n *node) giveUp() {
-	for _, name := range n.proto.outputs {
+	for _, name := range n.proto.Outputs {
 		if name != "" && n.values[name] == nil {
 			n.values[name] = &binding{value: n.prog.NewValue(ir.Result, name, op.Type{})}
 		}
@@ -115,11 +116,11 @@ func (n *node) giveUp() {
 }
 
 // operatorName returns "Relu" or "domain::Type".
-func operatorName(p *nodeProto) string {
-	if d := domainOf(p.domain); d != "" {
-		return d + "::" + p.opType
+func operatorName(p *wire.Node) string {
+	if d := domainOf(p.Domain); d != "" {
+		return d + "::" + p.OpType
 	}
-	return p.opType
+	return p.OpType
 }
 
 // printable returns text from the file as errors may show it: quoted unless it
@@ -160,7 +161,7 @@ func (n *node) rank(i int) (int, bool) {
 
 // wanted reports whether somebody reads output i.
 func (n *node) wanted(i int) bool {
-	return i < len(n.proto.outputs) && n.proto.outputs[i] != "" && n.used[n.proto.outputs[i]]
+	return i < len(n.proto.Outputs) && n.proto.Outputs[i] != "" && n.used[n.proto.Outputs[i]]
 }
 
 // call emits an intermediate call and returns its result, which is named
@@ -170,8 +171,8 @@ func (n *node) call(name string, args []*ir.Value, attrs ...op.Attr) *ir.Value {
 		return nil
 	}
 	base := n.name
-	if len(n.proto.outputs) > 0 {
-		base = n.path + n.proto.outputs[0]
+	if len(n.proto.Outputs) > 0 {
+		base = n.path + n.proto.Outputs[0]
 	}
 	return n.emit(name, args, attrs, []string{n.fresh(base + "." + name)})[0]
 }
@@ -187,7 +188,7 @@ func (n *node) finish(name string, args []*ir.Value, attrs ...op.Attr) {
 	if n.err != nil {
 		return
 	}
-	outputs := slices.Clone(n.proto.outputs)
+	outputs := slices.Clone(n.proto.Outputs)
 	if def.MaxResults != op.Variadic {
 		for i := max(def.MinResults, 1); i < len(outputs); i++ {
 			if !n.wanted(i) {
@@ -357,7 +358,7 @@ func (n *node) noMoreAttrs() {
 	}
 	names := make([]string, len(n.attrs))
 	for i := range n.attrs {
-		names[i] = strconv.Quote(n.attrs[i].name)
+		names[i] = strconv.Quote(n.attrs[i].Name)
 	}
 	n.unsupported("attribute %s", strings.Join(names, " and "))
 }
@@ -418,11 +419,11 @@ func kindName(v any) string {
 		return "floats"
 	case []string:
 		return "strings"
-	case *tensorProto:
+	case *wire.Tensor:
 		return "tensor"
-	case *graphProto:
+	case *wire.Graph:
 		return "graph"
-	case otherKind:
+	case wire.OtherKind:
 		return string(v)
 	}
 	return "nothing"

@@ -76,7 +76,7 @@ func liftBatchNorm(n *node) {
 	if n.opset < 9 && takeOr(n, "spatial", int64(1)) != 1 {
 		n.unsupported("spatial 0")
 	}
-	for i := 1; i < len(n.proto.outputs); i++ {
+	for i := 1; i < len(n.proto.Outputs); i++ {
 		if n.wanted(i) {
 			n.unsupported("output %d, of training", i)
 		}
@@ -88,8 +88,8 @@ func liftBatchNorm(n *node) {
 // batchNorm14 lifts the form that says when it trains. The momentum counts
 // then only, and the statistics are those of the batch.
 func (n *node) batchNorm14() {
-	if i := n.attrIndex("training_mode"); i < 0 || n.attrs[i].value == int64(0) {
-		for i := 1; i < len(n.proto.outputs); i++ {
+	if i := n.attrIndex("training_mode"); i < 0 || n.attrs[i].Value == int64(0) {
+		for i := 1; i < len(n.proto.Outputs); i++ {
 			if n.wanted(i) {
 				n.unsupported("output %d without training_mode 1", i)
 			}

@@ -1,6 +1,10 @@
 package onnx
 
-import "maps"
+import (
+	"maps"
+
+	"github.com/tenure-go/tenure/onnx/internal/wire"
+)
 
 // operator says how nodes of one operator of ONNX are lifted to the operator
 // table.
@@ -59,33 +63,33 @@ func (n *node) lift() {
 	if n.err != nil {
 		return
 	}
-	domain := domainOf(n.proto.domain)
+	domain := domainOf(n.proto.Domain)
 	opset, imported := n.opsets[domain]
 	n.opset = opset
 	known := n.reg.LookupONNX(n.opName) != nil
-	key := functionKey{domain, n.proto.opType, n.proto.overload}
+	key := functionKey{domain, n.proto.OpType, n.proto.Overload}
 	if f := n.functions[key]; f != nil && (domain == "" || !known) {
 		n.inline(key, f)
 		return
 	}
-	entry, ok := operators[n.proto.opType]
+	entry, ok := operators[n.proto.OpType]
 	if table := foreign[domain]; table != nil && !known {
-		entry, ok = table[n.proto.opType]
+		entry, ok = table[n.proto.OpType]
 	} else if domain != "" || !ok {
 		entry, ok = since(0), known
 	}
 	switch {
 	case domain == "" && !imported:
-		n.err = corruptf("the model imports no opset of ONNX's own domain, want one from %d to %d", MinOpset, MaxOpset)
+		n.err = wire.Corruptf("the model imports no opset of ONNX's own domain, want one from %d to %d", MinOpset, MaxOpset)
 	case !ok:
 		n.unsupported("no such operator")
 	case !imported:
-		n.err = corruptf("the model imports no opset of domain %q", domain)
+		n.err = wire.Corruptf("the model imports no opset of domain %q", domain)
 	case opset < entry.from:
 		n.unsupported("the operator exists from opset %d on", entry.from)
 	case entry.till != 0 && opset > entry.till:
 		n.unsupported("the operator exists up to opset %d", entry.till)
-	case n.lists != nil && !(domain == "" && takesLists[n.proto.opType]):
+	case n.lists != nil && !(domain == "" && takesLists[n.proto.OpType]):
 		n.unsupported("a sequence or optional as an operand")
 	case n.readsText():
 		n.liftText()

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 )
 
 var quantizeTable = map[string]operator{
@@ -19,7 +20,7 @@ var quantizeTable = map[string]operator{
 // scale unless the attribute precision gives another one; before, it is in f32,
 // as ONNX Runtime has it.
 func liftQuantize(n *node) {
-	if i := n.attrIndex("output_dtype"); i >= 0 && n.attrs[i].value == int64(dtype.Invalid) {
+	if i := n.attrIndex("output_dtype"); i >= 0 && n.attrs[i].Value == int64(dtype.Invalid) {
 		n.ignore("output_dtype")
 	}
 	if n.opName != "QuantizeLinear" || n.opset < 23 {
@@ -38,7 +39,7 @@ func liftQuantize(n *node) {
 		}
 	}
 	if precision == dtype.F16 || precision == dtype.BF16 {
-		n.attrs = append(n.attrs, attrProto{name: "precision", value: int64(precision.ONNX())})
+		n.attrs = append(n.attrs, wire.Attribute{Name: "precision", Value: int64(precision.ONNX())})
 	}
 	plain(n)
 }

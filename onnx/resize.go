@@ -27,10 +27,10 @@ func liftResize(n *node) {
 			args[i] = nil
 		}
 	}
-	if mode := n.attrIndex("coordinate_transformation_mode"); mode < 0 || n.attrs[mode].value != "tf_crop_and_resize" {
+	if mode := n.attrIndex("coordinate_transformation_mode"); mode < 0 || n.attrs[mode].Value != "tf_crop_and_resize" {
 		args[1] = nil
 	}
-	if rounding := n.attrIndex("nearest_mode"); rounding >= 0 && n.attrs[rounding].value == "inward" {
+	if rounding := n.attrIndex("nearest_mode"); rounding >= 0 && n.attrs[rounding].Value == "inward" {
 		n.fail("nearest_mode: got %q, which is none of ONNX's", "inward")
 		return
 	}
@@ -73,11 +73,11 @@ func (n *node) resizeOld(scales *ir.Value) {
 // liftGridSample renames the modes of before opset 20.
 func liftGridSample(n *node) {
 	if i := n.attrIndex("mode"); i >= 0 {
-		switch n.attrs[i].value {
+		switch n.attrs[i].Value {
 		case "bilinear":
-			n.attrs[i].value = "linear"
+			n.attrs[i].Value = "linear"
 		case "bicubic":
-			n.attrs[i].value = "cubic"
+			n.attrs[i].Value = "cubic"
 		}
 	}
 	plain(n)

@@ -23,14 +23,14 @@ func liftCrossEntropy(n *node) {
 		attrs = append(attrs, op.Attr{Name: "reduction", Value: v})
 	}
 	n.noMoreAttrs()
-	if len(n.args) < 2 || len(n.args) > 3 || len(n.proto.outputs) > 2 {
-		n.fail("got %d operands and %d outputs, want 2 or 3 and 1 or 2", len(n.args), len(n.proto.outputs))
+	if len(n.args) < 2 || len(n.args) > 3 || len(n.proto.Outputs) > 2 {
+		n.fail("got %d operands and %d outputs, want 2 or 3 and 1 or 2", len(n.args), len(n.proto.Outputs))
 		return
 	}
 	var logs *ir.Value
 	channels := []op.Attr{{Name: "axis", Value: int64(1)}}
 	if n.wanted(1) {
-		n.bind(n.proto.outputs[1:], func(names []string) []*ir.Value {
+		n.bind(n.proto.Outputs[1:], func(names []string) []*ir.Value {
 			values := n.emit("log_softmax", n.args[:1], channels, names)
 			logs = values[0]
 			return values
@@ -39,7 +39,7 @@ func liftCrossEntropy(n *node) {
 		logs = n.call("log_softmax", n.args[:1], channels...)
 	}
 	args := append([]*ir.Value{logs}, n.args[1:]...)
-	n.bind(n.proto.outputs[:1], func(names []string) []*ir.Value { return n.emit("nll_loss", args, attrs, names) })
+	n.bind(n.proto.Outputs[:1], func(names []string) []*ir.Value { return n.emit("nll_loss", args, attrs, names) })
 }
 
 // liftNGrams refuses pools of text.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -74,7 +75,7 @@ func (n *node) listAt(i int) *list {
 // made.
 func (n *node) grow(values int) {
 	if n.inlined += 64 * values; n.inlined > n.maxInlined && n.err == nil {
-		n.err = corruptf("the sequences and functions of the model expand to more than %d bytes", n.maxInlined)
+		n.err = wire.Corruptf("the sequences and functions of the model expand to more than %d bytes", n.maxInlined)
 	}
 }
 
@@ -84,12 +85,12 @@ func (n *node) give(l *list) {
 	n.grow(len(l.items))
 	switch {
 	case n.err != nil:
-	case len(n.proto.outputs) != 1:
-		n.fail("got %d outputs, want 1", len(n.proto.outputs))
+	case len(n.proto.Outputs) != 1:
+		n.fail("got %d outputs, want 1", len(n.proto.Outputs))
 	case len(l.items) > maxItems:
 		n.unsupported("a sequence of more than %d values", maxItems)
-	case n.proto.outputs[0] != "":
-		n.values[n.proto.outputs[0]] = &binding{list: l}
+	case n.proto.Outputs[0] != "":
+		n.values[n.proto.Outputs[0]] = &binding{list: l}
 	}
 }
 
@@ -98,10 +99,10 @@ func (n *node) giveValue(v *ir.Value) {
 	n.noMoreAttrs()
 	switch {
 	case n.err != nil:
-	case len(n.proto.outputs) != 1:
-		n.fail("got %d outputs, want 1", len(n.proto.outputs))
-	case n.proto.outputs[0] != "":
-		n.values[n.proto.outputs[0]] = &binding{value: v}
+	case len(n.proto.Outputs) != 1:
+		n.fail("got %d outputs, want 1", len(n.proto.Outputs))
+	case n.proto.Outputs[0] != "":
+		n.values[n.proto.Outputs[0]] = &binding{value: v}
 	}
 }
 
@@ -247,7 +248,7 @@ func liftSplitToSequence(n *node) {
 	n.grow(8 * parts) // calls and values
 	names := make([]string, parts)
 	for i := range names {
-		names[i] = n.fresh(n.path + n.proto.outputs[0] + ".split")
+		names[i] = n.fresh(n.path + n.proto.Outputs[0] + ".split")
 	}
 	items := slices.Clone(n.emit("split", []*ir.Value{x, sizes}, []op.Attr{intAttr("axis", axis)}, names))
 	if n.arg(1) == nil && !keep {
@@ -326,22 +327,22 @@ func liftConcatFromSequence(n *node) {
 
 // liftSequenceMap imports the body once per value.
 func liftSequenceMap(n *node) {
-	body, _ := take[*graphProto](n, "body")
+	body, _ := take[*wire.Graph](n, "body")
 	n.noMoreAttrs()
 	first := n.listAt(0)
 	if first == nil {
 		return
 	}
-	if body == nil || len(body.inputs) != len(n.args) || len(body.outputs) < len(n.proto.outputs) {
-		n.fail("got a body that does not fit, want one of %d inputs and %d outputs", len(n.args), len(n.proto.outputs))
+	if body == nil || len(body.Inputs) != len(n.args) || len(body.Outputs) < len(n.proto.Outputs) {
+		n.fail("got a body that does not fit, want one of %d inputs and %d outputs", len(n.args), len(n.proto.Outputs))
 		return
 	}
-	results := make([]*list, len(n.proto.outputs))
+	results := make([]*list, len(n.proto.Outputs))
 	for j := range results {
 		results[j] = &list{}
 	}
 	for i := range first.items {
-		n.grow(sizeOf(body.nodes)/64 + len(n.proto.outputs))
+		n.grow(sizeOf(body.Nodes)/64 + len(n.proto.Outputs))
 		values := n.mapped(body, i, len(first.items))
 		if n.err != nil {
 			return
@@ -350,7 +351,7 @@ func liftSequenceMap(n *node) {
 			results[j].items = append(results[j].items, values[j])
 		}
 	}
-	for j, out := range n.proto.outputs {
+	for j, out := range n.proto.Outputs {
 		if out != "" {
 			n.values[out] = &binding{list: results[j]}
 		}
@@ -358,9 +359,9 @@ func liftSequenceMap(n *node) {
 }
 
 // mapped imports the body of a SequenceMap for the values at position i.
-func (n *node) mapped(body *graphProto, i, length int) []*ir.Value {
+func (n *node) mapped(body *wire.Graph, i, length int) []*ir.Value {
 	s := n.nestedScope(body, "body", n.block)
-	for j := range body.inputs {
+	for j := range body.Inputs {
 		v := n.arg(j)
 		if j < len(n.lists) && n.lists[j] != nil {
 			if len(n.lists[j].items) != length {
@@ -369,9 +370,9 @@ func (n *node) mapped(body *graphProto, i, length int) []*ir.Value {
 			}
 			v = n.lists[j].items[i]
 		}
-		s.values[body.inputs[j].name] = &binding{value: v}
+		s.values[body.Inputs[j].Name] = &binding{value: v}
 	}
-	values, err := s.nested(body, len(n.proto.outputs))
+	values, err := s.nested(body, len(n.proto.Outputs))
 	if err != nil {
 		n.fail("body: %w", err)
 	}

@@ -53,7 +53,7 @@ func liftSplit(n *node) {
 	}
 	var parts []op.Attr
 	if n.opset < 18 && n.arg(1) == nil {
-		parts = []op.Attr{{Name: "num_outputs", Value: int64(len(n.proto.outputs))}}
+		parts = []op.Attr{{Name: "num_outputs", Value: int64(len(n.proto.Outputs))}}
 	}
 	n.finishNewest(n.args, parts...)
 }

@@ -1,14 +1,13 @@
 package onnx
 
 import (
-	"bytes"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
@@ -58,9 +57,9 @@ func (n *node) readsText() bool {
 
 // liftText lifts a node that reads strings.
 func (n *node) liftText() {
-	lift := stringLifts[n.proto.opType]
-	if domain := domainOf(n.proto.domain); domain == mlDomain && n.reg.LookupONNX(n.opName) == nil {
-		lift = mlTable[n.proto.opType].lift
+	lift := stringLifts[n.proto.OpType]
+	if domain := domainOf(n.proto.Domain); domain == mlDomain && n.reg.LookupONNX(n.opName) == nil {
+		lift = mlTable[n.proto.OpType].lift
 	} else if domain != "" {
 		lift = nil
 	}
@@ -96,7 +95,7 @@ func (n *node) wantText(operands ...int) bool {
 
 // markText says that the outputs of the node hold strings: so many, or all.
 func (n *node) markText(first ...int) {
-	outputs := n.proto.outputs
+	outputs := n.proto.Outputs
 	if len(first) > 0 {
 		outputs = outputs[:min(first[0], len(outputs))]
 	}
@@ -133,13 +132,13 @@ func liftEqualText(n *node) {
 
 // textWidthOf names the width of an input's strings, by a symbol that no
 // input declares.
-func textWidthOf(name string, inputs []valueProto) shape.Dim {
+func textWidthOf(name string, inputs []wire.Value) shape.Dim {
 	symbol := name + ".width"
 	for taken := true; taken; {
 		taken = false
 		for i := range inputs {
-			for _, d := range inputs[i].typ.dims {
-				taken = taken || d.symbol == symbol
+			for _, d := range inputs[i].Type.Dims {
+				taken = taken || d.Symbol == symbol
 			}
 		}
 		if taken {
@@ -147,62 +146,6 @@ func textWidthOf(name string, inputs []valueProto) shape.Dim {
 		}
 	}
 	return shape.Sym(symbol)
-}
-
-// eachString calls visit with every string of a tensor's data.
-func (t *tensorProto) eachString(visit func(s []byte) error) error {
-	m := t.message()
-	for f := (field{}); m.next(&f); {
-		if f.num == stringData {
-			m.fault(&f, visit(f.body))
-		}
-	}
-	return m.err
-}
-
-// textType returns the type of a tensor of strings of the given sizes: as wide
-// as the longest of them.
-func (t *tensorProto) textType(sizes []int) (op.Type, error) {
-	width := 1
-	err := t.eachString(func(s []byte) error {
-		width = max(width, len(s))
-		if bytes.IndexByte(s, 0) >= 0 {
-			return fmt.Errorf("got a string with a NUL, which ends strings here: %w", op.ErrUnsupported)
-		}
-		return nil
-	})
-	if err != nil {
-		return op.Type{}, err
-	}
-	s, err := shape.Of(append(sizes, width)...)
-	return op.Type{DType: dtype.U8, Shape: s}, err
-}
-
-// checkText compares a head with strings, in the place of other data.
-func (t *tensorProto) checkText(d *tensorData, l numberLists) error {
-	if t.external != nil || t.raw != nil {
-		return corruptf("got strings outside of string_data")
-	}
-	// One long string makes all of them long.
-	if limit := minExpansion + maxExpansion*len(t.body); d.bytes > limit {
-		return fmt.Errorf("got %s, which take %d bytes at the width of the longest, want at most %d: %w", d.typ.AsText(), d.bytes, limit, op.ErrUnsupported)
-	}
-	count := d.bytes / d.typ.Shape.Size(d.typ.Shape.Rank()-1)
-	if l.field != 0 && l.field != stringData || l.count != count {
-		return corruptf("got %d elements of data, want %d strings in string_data", l.count, count)
-	}
-	return nil
-}
-
-// putStrings writes the strings to dst, each filled up with zeros.
-func (t *tensorProto) putStrings(d tensorData, dst []byte) error {
-	clear(dst)
-	width := d.typ.Shape.Size(d.typ.Shape.Rank() - 1)
-	return t.eachString(func(s []byte) error {
-		copy(dst, s)
-		dst = dst[width:]
-		return nil
-	})
 }
 
 // textConstant binds an output to a weight of strings.

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
@@ -34,7 +35,7 @@ var textMoves = map[string]func(*node){
 
 // liftSameText lifts what is the same for text as for any other bytes.
 func liftSameText(n *node) {
-	operators[n.proto.opType].lift(n)
+	operators[n.proto.OpType].lift(n)
 	n.markText()
 }
 
@@ -102,13 +103,13 @@ func liftSqueezeText(n *node) {
 	}
 	axes, known := n.knownInts(1)
 	switch {
-	case n.arg(1) == nil && n.proto.opType == "Squeeze":
+	case n.arg(1) == nil && n.proto.OpType == "Squeeze":
 		axes = n.ones(rank)
 	case n.arg(1) == nil:
 		n.fail("operand 1 is absent, want axes")
 	case !known:
 		n.unsupported("axes of strings that are not known at load")
-	case n.proto.opType == "Unsqueeze":
+	case n.proto.OpType == "Unsqueeze":
 		rank += len(axes)
 	}
 	for i := range axes {
@@ -158,7 +159,7 @@ func liftTransposeText(n *node) {
 func (n *node) axisOfText() {
 	rank := n.textRank(0)
 	axis := takeOr(n, "axis", int64(0))
-	n.attrs = append(n.attrs, attrProto{name: "axis", value: n.textAxis(axis, rank)})
+	n.attrs = append(n.attrs, wire.Attribute{Name: "axis", Value: n.textAxis(axis, rank)})
 }
 
 // liftAlongText lifts what works along one axis of operand 0.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
+	"github.com/tenure-go/tenure/onnx/internal/wire/wiretest"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
@@ -19,12 +21,12 @@ import (
 
 // listTensor is a tensor whose numbers are in a typed list, packed or not.
 func listTensor(dt dtype.DType, field int, packed bool, numbers []uint64, dims ...int64) []byte {
-	var body wireWriter
-	each := func(w *wireWriter, v uint64) {
+	var body wiretest.Writer
+	each := func(w *wiretest.Writer, v uint64) {
 		switch field {
-		case floatData:
+		case wire.FloatData:
 			*w = append(*w, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
-		case doubleData:
+		case wire.DoubleData:
 			for i := range 8 {
 				*w = append(*w, byte(v>>(8*i)))
 			}
@@ -35,20 +37,20 @@ func listTensor(dt dtype.DType, field int, packed bool, numbers []uint64, dims .
 			*w = append(*w, byte(v))
 		}
 	}
-	var list wireWriter
+	var list wiretest.Writer
 	for _, v := range numbers {
 		if !packed {
-			wire := map[int]int{floatData: wireFixed4, doubleData: wireFixed8}[field]
-			body.tag(field, wire)
+			wire := map[int]int{wire.FloatData: wire.TypeFixed4, wire.DoubleData: wire.TypeFixed8}[field]
+			body.Tag(field, wire)
 			each(&body, v)
 		}
 		each(&list, v)
 	}
 	if packed {
-		body.bytes(field, list)
+		body.Bytes(field, list)
 	}
-	var w wireWriter
-	encodeTensor(&w, &tensorProto{name: "t", dims: dims, dataType: dt.ONNX(), body: body})
+	var w wiretest.Writer
+	wiretest.EncodeTensor(&w, &wire.Tensor{Name: "t", Dims: dims, DataType: dt.ONNX(), Body: body})
 	return w
 }
 
@@ -64,25 +66,25 @@ func TestTensorLists(t *testing.T) {
 		dims    []int64
 		want    []byte
 	}{
-		{dtype.F32, floatData, []uint64{f32(1), f32(-2)}, []int64{2}, []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}},
-		{dtype.C64, floatData, []uint64{f32(1), f32(-2)}, []int64{1}, []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}},
-		{dtype.F64, doubleData, []uint64{math.Float64bits(1)}, nil, []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x3f}},
-		{dtype.C128, doubleData, []uint64{math.Float64bits(1), 0}, nil, []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0}},
-		{dtype.I32, int32Data, []uint64{neg(-2), 5}, []int64{2}, []byte{0xfe, 0xff, 0xff, 0xff, 5, 0, 0, 0}},
-		{dtype.I16, int32Data, []uint64{neg(-2), 300}, []int64{2}, []byte{0xfe, 0xff, 0x2c, 0x01}},
-		{dtype.I8, int32Data, []uint64{neg(-128), 127}, []int64{2}, []byte{0x80, 0x7f}},
-		{dtype.U8, int32Data, []uint64{255}, []int64{1}, []byte{255}},
-		{dtype.U16, int32Data, []uint64{65535}, []int64{1}, []byte{255, 255}},
-		{dtype.Bool, int32Data, []uint64{1, 0, 1}, []int64{3}, []byte{1, 0, 1}},
-		{dtype.F16, int32Data, []uint64{0x3c00, 0xc000}, []int64{2}, []byte{0, 0x3c, 0, 0xc0}},
-		{dtype.BF16, int32Data, []uint64{0x3f80}, []int64{1}, []byte{0x80, 0x3f}},
-		{dtype.F8E4M3FN, int32Data, []uint64{0x38, 0xff}, []int64{2}, []byte{0x38, 0xff}},
-		{dtype.I4, int32Data, []uint64{0xf1, 0x0e}, []int64{3}, []byte{0xf1, 0x0e}},
-		{dtype.U2, int32Data, []uint64{0xe4}, []int64{4}, []byte{0xe4}},
-		{dtype.I64, int64Data, []uint64{neg(-1), 1 << 62}, []int64{2}, []byte{255, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0x40}},
-		{dtype.U32, uint64Data, []uint64{1<<32 - 1}, []int64{1}, []byte{255, 255, 255, 255}},
-		{dtype.U64, uint64Data, []uint64{1<<64 - 1}, []int64{1}, []byte{255, 255, 255, 255, 255, 255, 255, 255}},
-		{dtype.F32, floatData, nil, []int64{0, 5}, []byte{}},
+		{dtype.F32, wire.FloatData, []uint64{f32(1), f32(-2)}, []int64{2}, []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}},
+		{dtype.C64, wire.FloatData, []uint64{f32(1), f32(-2)}, []int64{1}, []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0}},
+		{dtype.F64, wire.DoubleData, []uint64{math.Float64bits(1)}, nil, []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x3f}},
+		{dtype.C128, wire.DoubleData, []uint64{math.Float64bits(1), 0}, nil, []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x3f, 0, 0, 0, 0, 0, 0, 0, 0}},
+		{dtype.I32, wire.Int32Data, []uint64{neg(-2), 5}, []int64{2}, []byte{0xfe, 0xff, 0xff, 0xff, 5, 0, 0, 0}},
+		{dtype.I16, wire.Int32Data, []uint64{neg(-2), 300}, []int64{2}, []byte{0xfe, 0xff, 0x2c, 0x01}},
+		{dtype.I8, wire.Int32Data, []uint64{neg(-128), 127}, []int64{2}, []byte{0x80, 0x7f}},
+		{dtype.U8, wire.Int32Data, []uint64{255}, []int64{1}, []byte{255}},
+		{dtype.U16, wire.Int32Data, []uint64{65535}, []int64{1}, []byte{255, 255}},
+		{dtype.Bool, wire.Int32Data, []uint64{1, 0, 1}, []int64{3}, []byte{1, 0, 1}},
+		{dtype.F16, wire.Int32Data, []uint64{0x3c00, 0xc000}, []int64{2}, []byte{0, 0x3c, 0, 0xc0}},
+		{dtype.BF16, wire.Int32Data, []uint64{0x3f80}, []int64{1}, []byte{0x80, 0x3f}},
+		{dtype.F8E4M3FN, wire.Int32Data, []uint64{0x38, 0xff}, []int64{2}, []byte{0x38, 0xff}},
+		{dtype.I4, wire.Int32Data, []uint64{0xf1, 0x0e}, []int64{3}, []byte{0xf1, 0x0e}},
+		{dtype.U2, wire.Int32Data, []uint64{0xe4}, []int64{4}, []byte{0xe4}},
+		{dtype.I64, wire.Int64Data, []uint64{neg(-1), 1 << 62}, []int64{2}, []byte{255, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0x40}},
+		{dtype.U32, wire.Uint64Data, []uint64{1<<32 - 1}, []int64{1}, []byte{255, 255, 255, 255}},
+		{dtype.U64, wire.Uint64Data, []uint64{1<<64 - 1}, []int64{1}, []byte{255, 255, 255, 255, 255, 255, 255, 255}},
+		{dtype.F32, wire.FloatData, nil, []int64{0, 5}, []byte{}},
 	} {
 		for _, packed := range []bool{true, false} {
 			x, name, err := ReadTensor(listTensor(tc.dt, tc.field, packed, tc.numbers, tc.dims...))
@@ -107,13 +109,13 @@ func TestTensorLists(t *testing.T) {
 
 func TestTensorFaults(t *testing.T) {
 	raw := func(dt int32, data []byte, dims ...int64) []byte {
-		var w wireWriter
-		encodeTensor(&w, &tensorProto{name: "t", dims: dims, dataType: dt, raw: data})
+		var w wiretest.Writer
+		wiretest.EncodeTensor(&w, &wire.Tensor{Name: "t", Dims: dims, DataType: dt, Raw: data})
 		return w
 	}
 	both := raw(1, []byte{0, 0, 0, 0}, 1)
-	both = append(both, listTensor(dtype.F32, floatData, true, []uint64{0}, 1)...)
-	twoLists := append(listTensor(dtype.F32, floatData, true, []uint64{0}), listTensor(dtype.F32, int32Data, true, []uint64{0})...)
+	both = append(both, listTensor(dtype.F32, wire.FloatData, true, []uint64{0}, 1)...)
+	twoLists := append(listTensor(dtype.F32, wire.FloatData, true, []uint64{0}), listTensor(dtype.F32, wire.Int32Data, true, []uint64{0})...)
 	segment := append(raw(1, []byte{0, 0, 0, 0}), 0x1a, 0)
 	external := append(raw(1, nil), 0x70, 1)
 	for _, tc := range []struct {
@@ -131,9 +133,9 @@ func TestTensorFaults(t *testing.T) {
 		{"a NUL", stringTensor([]string{"a", "b\x00"}, 2), "string_data[1]: got a string with a NUL", op.ErrUnsupported},
 		{"missing data", raw(1, nil, 2), "float_data: got 0 numbers, want 2 for f32[2]", tensor.ErrCorrupt},
 		{"long raw", raw(1, make([]byte, 12), 2), "raw_data at offset 9: got 12 bytes, want 8 for f32[2]", tensor.ErrCorrupt},
-		{"short list", listTensor(dtype.I64, int64Data, true, []uint64{1}, 2), "int64_data: got 1 numbers, want 2 for i64[2]", tensor.ErrCorrupt},
-		{"long list", listTensor(dtype.I64, int64Data, false, []uint64{1, 2, 3}, 2), "int64_data: got 3 numbers, want 2", tensor.ErrCorrupt},
-		{"wrong list", listTensor(dtype.I64, int32Data, true, []uint64{1}, 1), "got int32_data, want int64_data for i64[1]", tensor.ErrCorrupt},
+		{"short list", listTensor(dtype.I64, wire.Int64Data, true, []uint64{1}, 2), "int64_data: got 1 numbers, want 2 for i64[2]", tensor.ErrCorrupt},
+		{"long list", listTensor(dtype.I64, wire.Int64Data, false, []uint64{1, 2, 3}, 2), "int64_data: got 3 numbers, want 2", tensor.ErrCorrupt},
+		{"wrong list", listTensor(dtype.I64, wire.Int32Data, true, []uint64{1}, 1), "got int32_data, want int64_data for i64[1]", tensor.ErrCorrupt},
 		{"raw and list", both, "got raw_data and float_data", tensor.ErrCorrupt},
 		{"two lists", twoLists, "int32_data[0]: got numbers in float_data too", tensor.ErrCorrupt},
 		{"segment", segment, "segment: tensors in segments are not supported", tensor.ErrCorrupt},
@@ -142,10 +144,10 @@ func TestTensorFaults(t *testing.T) {
 		{"negative dim", raw(1, nil, -1), "dims[0]: got -1, want 0 or more", shape.ErrShape},
 		{"overflow", raw(1, nil, 1<<40, 1<<40), "more than 2^58 elements", shape.ErrShape},
 		{"many dims", raw(1, nil, make([]int64, 65)...), "dims[64]: got 65 dims, want at most 64", tensor.ErrCorrupt},
-		{"i8", listTensor(dtype.I8, int32Data, true, []uint64{1, 128}, 2), `tensor "t": int32_data[0]: got number 128, want one that fits i8 at offset`, tensor.ErrCorrupt},
-		{"bool", listTensor(dtype.Bool, int32Data, true, []uint64{2}, 1), "got number 2, want one that fits bool", tensor.ErrCorrupt},
-		{"u16", listTensor(dtype.U16, int32Data, true, []uint64{neg(-1)}, 1), "got number -1, want one that fits u16", tensor.ErrCorrupt},
-		{"u32", listTensor(dtype.U32, uint64Data, true, []uint64{1 << 32}, 1), "got number 4294967296, want one that fits u32", tensor.ErrCorrupt},
+		{"i8", listTensor(dtype.I8, wire.Int32Data, true, []uint64{1, 128}, 2), `tensor "t": int32_data[0]: got number 128, want one that fits i8 at offset`, tensor.ErrCorrupt},
+		{"bool", listTensor(dtype.Bool, wire.Int32Data, true, []uint64{2}, 1), "got number 2, want one that fits bool", tensor.ErrCorrupt},
+		{"u16", listTensor(dtype.U16, wire.Int32Data, true, []uint64{neg(-1)}, 1), "got number -1, want one that fits u16", tensor.ErrCorrupt},
+		{"u32", listTensor(dtype.U32, wire.Uint64Data, true, []uint64{1 << 32}, 1), "got number 4294967296, want one that fits u32", tensor.ErrCorrupt},
 		{"raw bool", raw(9, []byte{0, 2}, 2), "element 1: got 2, want 0 or 1 for bool", tensor.ErrCorrupt},
 		{"text", []byte("P5 not a tensor"), "onnx: ", tensor.ErrCorrupt},
 	} {
@@ -245,7 +247,7 @@ func TestReadTensorFile(t *testing.T) {
 	if _, _, err := ReadTensorFile(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: got %v, want ErrNotExist", err)
 	}
-	if err := os.WriteFile(path, listTensor(dtype.I64, int64Data, true, []uint64{7}, 1), 0o666); err != nil {
+	if err := os.WriteFile(path, listTensor(dtype.I64, wire.Int64Data, true, []uint64{7}, 1), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	x, name, err := ReadTensorFile(path)
@@ -268,11 +270,11 @@ func TestReadTensorFile(t *testing.T) {
 
 // stringTensor encodes a tensor of strings.
 func stringTensor(list []string, dims ...int64) []byte {
-	var w, body wireWriter
+	var w, body wiretest.Writer
 	for _, s := range list {
-		body.bytes(stringData, []byte(s))
+		body.Bytes(wire.StringData, []byte(s))
 	}
-	encodeTensor(&w, &tensorProto{dims: dims, dataType: dtype.String.ONNX(), name: "t", body: body})
+	wiretest.EncodeTensor(&w, &wire.Tensor{Dims: dims, DataType: dtype.String.ONNX(), Name: "t", Body: body})
 	return w
 }
 

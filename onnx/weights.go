@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 )
 
 // initializers enters the tensors of a model's file into the store of its
@@ -13,33 +14,33 @@ import (
 // bytes from then on.
 type initializers struct {
 	store  *weights.Store
-	loaded map[*tensorProto]string // by the name of the first weight that each became
+	loaded map[*wire.Tensor]string // by the name of the first weight that each became
 }
 
 // add enters a checked tensor under a name.
-func (in *initializers) add(v *ir.Value, t *tensorProto, d tensorData) error {
+func (in *initializers) add(v *ir.Value, t *wire.Tensor, d wire.TensorData) error {
 	if first, ok := in.loaded[t]; ok { // a function's body, imported once more
 		return in.store.Derive(v, &ir.Value{Kind: ir.Weight, Name: first}, 0, nil)
 	}
-	if t.external != nil {
-		data, err := in.external(t.external, d.bytes)
+	if t.External != nil {
+		data, err := in.external(t.External, d.Bytes)
 		if err == nil {
-			err = checkBools(d.typ, data)
+			err = wire.CheckBools(d.Type, data)
 		}
 		if err != nil {
-			return fmt.Errorf("tensor %q: external_data: %w", t.name, err)
+			return fmt.Errorf("tensor %q: external_data: %w", t.Name, err)
 		}
-		d.inFile = data
+		d.InFile = data
 	}
 	in.loaded[t] = v.Name
-	if d.inFile == nil {
-		return in.store.AddConverted(v.Name, d.typ, func(dst []byte) error { return t.convert(d, dst) })
+	if d.InFile == nil {
+		return in.store.AddConverted(v.Name, d.Type, func(dst []byte) error { return t.Convert(d, dst) })
 	}
-	return in.store.AddInFile(v.Name, d.typ, d.inFile)
+	return in.store.AddInFile(v.Name, d.Type, d.InFile)
 }
 
 // external returns the bytes of external data.
-func (in *initializers) external(entries []entryProto, size int) ([]byte, error) {
+func (in *initializers) external(entries []wire.Entry, size int) ([]byte, error) {
 	l, err := parseLocation(entries)
 	if err != nil {
 		return nil, err
@@ -48,12 +49,12 @@ func (in *initializers) external(entries []entryProto, size int) ([]byte, error)
 }
 
 // parseLocation reads the entries of external_data.
-func parseLocation(entries []entryProto) (l weights.Location, err error) {
+func parseLocation(entries []wire.Entry) (l weights.Location, err error) {
 	l.Length = -1
 	for _, e := range entries {
-		switch e.key {
+		switch e.Key {
 		case "location":
-			l.Path = e.value
+			l.Path = e.Value
 		case "offset":
 			l.Offset, err = parseSize(e)
 		case "length":
@@ -64,15 +65,15 @@ func parseLocation(entries []entryProto) (l weights.Location, err error) {
 		}
 	}
 	if l.Path == "" {
-		return l, corruptf("location is missing")
+		return l, wire.Corruptf("location is missing")
 	}
 	return l, nil
 }
 
-func parseSize(e entryProto) (int64, error) {
-	n, err := strconv.ParseInt(e.value, 10, 64)
+func parseSize(e wire.Entry) (int64, error) {
+	n, err := strconv.ParseInt(e.Value, 10, 64)
 	if err != nil || n < 0 {
-		return 0, corruptf("%s: got %q, want a number of bytes", e.key, e.value)
+		return 0, wire.Corruptf("%s: got %q, want a number of bytes", e.Key, e.Value)
 	}
 	return n, nil
 }

@@ -13,8 +13,6 @@ type Chain struct {
 	slots  int
 	expand []int // per operand: the slot that its elements are laid out in, -1 for none
 	spare  int   // the slot that a streamed result passes through
-
-	lastUse, free []int // lists of Prepare
 }
 
 // ChainOperand is an operand whose element for element i of the result is i/Inner modulo Count: Inner 1 and Count Elements for a whole
@@ -38,26 +36,26 @@ const MaxChainOperands = 8
 // chainPiece is the number of elements that are computed together: a few slots of it fill half of a first cache.
 const chainPiece = 1 << 10
 
-// Prepare works out where the results of the steps lie. A chain may be prepared again, with other sizes.
+// Prepare works out where the results of the steps lie.
 func (c *Chain) Prepare() {
-	c.slots, c.expand = 0, c.expand[:0]
+	c.expand = make([]int, len(c.Operands))
 	for i, o := range c.Operands {
-		c.expand = append(c.expand, -1)
+		c.expand[i] = -1
 		if !c.isWhole(i) && (o.Count > 1 || c.readAsRow(i)) {
 			c.expand[i] = c.slots
 			c.slots++
 		}
 	}
 	fixed := c.slots
-	lastUse, free := c.lastUse[:0], c.free[:0]
-	for i := range c.Steps {
-		lastUse = append(lastUse, 0)
-		for _, a := range c.Steps[i].inputs() {
+	lastUse := make([]int, len(c.Steps))
+	for i, s := range c.Steps {
+		for _, a := range s.inputs() {
 			if a < 0 {
 				lastUse[i+a] = i
 			}
 		}
 	}
+	var free []int
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		for _, a := range s.inputs() { // a result may take the place of what it is made of
@@ -78,15 +76,13 @@ func (c *Chain) Prepare() {
 		c.slots++
 	}
 	c.spare = c.Steps[len(c.Steps)-1].to
-	c.lastUse, c.free = lastUse, free
 }
 
-// inputs returns A and B; A twice where there is no B.
-func (s *ChainStep) inputs() [2]int {
+func (s *ChainStep) inputs() []int {
 	if s.IsBinary {
-		return [2]int{s.A, s.B}
+		return []int{s.A, s.B}
 	}
-	return [2]int{s.A, s.A}
+	return []int{s.A}
 }
 
 func (c *Chain) isWhole(operand int) bool {

@@ -28,11 +28,10 @@ type ScatterElementsSpec struct {
 
 // Prepare takes the shapes of dst and of the indices; the indices may be smaller along the other axes.
 func (s *ScatterElementsSpec) Prepare(shape, indexShape []int, axis int) {
-	var buf [2][MaxRank]int
-	strides := rowMajorIn(buf[0][:], shape)
-	*s = ScatterElementsSpec{nest: s.nest, axis: shape[axis], step: strides[axis]}
+	strides := rowMajor(shape)
+	*s = ScatterElementsSpec{axis: shape[axis], step: strides[axis]}
 	strides[axis] = 0
-	s.nest.Prepare(indexShape, rowMajorIn(buf[1][:], indexShape), strides)
+	s.nest.Prepare(indexShape, rowMajor(indexShape), strides)
 }
 
 // ScatterElements applies all updates to dst, which holds the data.

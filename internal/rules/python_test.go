@@ -16,9 +16,7 @@ func pythonImports(text string) []string {
 	_, text, _ = strings.Cut(strings.TrimPrefix(text, `"""`), `"""`) // the text at the beginning may show imports
 	var modules []string
 	for _, m := range pythonImport.FindAllStringSubmatch(text, -1) {
-		for _, name := range strings.FieldsFunc(m[1], func(r rune) bool { return strings.ContainsRune("(), \n\t", r) }) {
-			modules = append(modules, name)
-		}
+		modules = append(modules, strings.FieldsFunc(m[1], func(r rune) bool { return strings.ContainsRune("(), \n\t", r) })...)
 		if m[2] != "" {
 			modules = append(modules, m[2])
 		}

@@ -343,8 +343,10 @@ func (r run) runTask(t *compute.Task, scratch []byte) (err error) {
 			err = fmt.Errorf("kernel panics: %v", p)
 		}
 	}()
-	if err := t.Start(); err != nil {
-		return err
+	if t.Start != nil {
+		if err := t.Start(); err != nil {
+			return err
+		}
 	}
 	for i := range t.Tiles {
 		if r.backwards {
@@ -352,5 +354,8 @@ func (r run) runTask(t *compute.Task, scratch []byte) (err error) {
 		}
 		t.Tile(i, scratch)
 	}
-	return t.Finish()
+	if t.Finish != nil {
+		return t.Finish()
+	}
+	return nil
 }

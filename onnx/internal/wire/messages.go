@@ -1,102 +1,126 @@
-package onnx
+package wire
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/dtype"
+)
 
 // The messages of an ONNX file, as plain structs with what the importer needs.
 // Strings are copies, because names outlive the file; the bytes of tensors
 // stay where they are.
 
-type modelProto struct {
-	irVersion       int64
-	producer        string
-	producerVersion string
-	domain          string
-	version         int64
-	doc             string
-	opsets          []opsetProto
-	graph           *graphProto
-	functions       []functionProto
-	metadata        []entryProto
+// Model is a ModelProto.
+type Model struct {
+	IRVersion       int64
+	Producer        string
+	ProducerVersion string
+	Domain          string
+	Version         int64
+	Doc             string
+	Opsets          []Opset
+	Graph           *Graph
+	Functions       []Function
+	Metadata        []Entry
 }
 
-type opsetProto struct {
-	domain  string
-	version int64
+// Opset is one imported version of the operators of a domain.
+type Opset struct {
+	Domain  string
+	Version int64
 }
 
-type entryProto struct{ key, value string }
+// Entry is a key with its value: of the metadata, or of external data.
+type Entry struct{ Key, Value string }
 
-type graphProto struct {
-	name         string
-	doc          string
-	nodes        []nodeProto
-	initializers []tensorProto
-	sparse       []string // names of sparse initializers
-	inputs       []valueProto
-	outputs      []valueProto
-	values       []valueProto
+// Graph is a GraphProto: that of the model, or one in an attribute.
+type Graph struct {
+	Name         string
+	Doc          string
+	Nodes        []Node
+	Initializers []Tensor
+	Sparse       []string // names of sparse initializers
+	Inputs       []Value
+	Outputs      []Value
+	Values       []Value // declared types of others
 }
 
-type nodeProto struct {
-	name, opType, domain, overload string
+// Node is a NodeProto.
+type Node struct {
+	Name, OpType, Domain, Overload string
 
-	inputs, outputs []string
-	attrs           []attrProto
+	Inputs, Outputs []string
+	Attrs           []Attribute
 }
 
-// attrProto is one attribute. value is an int64, float32, string, []int64,
-// []float32, []string, *tensorProto or *graphProto, nil for a reference, and
-// otherKind for a kind that no supported operator has.
-type attrProto struct {
-	name  string
-	ref   string // the attribute of the enclosing function to take the value from
-	value any
+// Attribute is an AttributeProto. Value is an int64, float32, string, []int64,
+// []float32, []string, *Tensor or *Graph, nil for a reference, and OtherKind
+// for a kind that no supported operator has.
+type Attribute struct {
+	Name  string
+	Ref   string // the attribute of the enclosing function to take the value from
+	Value any
 }
 
-// otherKind is the value of an attribute of a kind that no supported operator
+// OtherKind is the value of an attribute of a kind that no supported operator
 // has, such as a sparse tensor or a list of graphs.
-type otherKind string
+type OtherKind string
 
-// tensorProto is a tensor as encoded. It keeps the message instead of lists
-// of numbers: they are decoded once, into their final place.
-type tensorProto struct {
-	name     string
-	dims     []int64
-	dataType int32
-	at       int          // offset in the file
-	body     []byte       // the whole message
-	raw      []byte       // raw_data, a part of the file
-	rawAt    int          // offset of raw_data in the file
-	external []entryProto // where the data are outside the file; nil otherwise
+// Tensor is a TensorProto as encoded. It keeps the message instead of lists of
+// numbers: they are decoded once, into their final place.
+type Tensor struct {
+	Name     string
+	Dims     []int64
+	DataType int32
+	at       int     // offset in the file
+	Body     []byte  // the whole message, a part of the file
+	Raw      []byte  // raw_data, a part of the file
+	rawAt    int     // offset of raw_data in the file
+	External []Entry // where the data are outside the file; nil otherwise
 }
 
-type valueProto struct {
-	name string
-	typ  typeProto
+// Value is a ValueInfoProto: a name with its declared type.
+type Value struct {
+	Name string
+	Type Type
 }
 
-// typeProto is the declared type of a value. kind is "tensor", another kind
-// that is not supported, or "" when the file does not say.
-type typeProto struct {
-	kind     string
-	elemType int32
-	hasShape bool
-	dims     []dimProto
+// Type is the declared type of a value. Kind is "tensor", another kind that is
+// not supported, or "" when the file does not say.
+type Type struct {
+	Kind     string
+	ElemType int32
+	HasShape bool
+	Dims     []Dim
 }
 
-// dimProto is a declared dimension: a size, a name, or neither.
-type dimProto struct {
-	size   int64
-	sized  bool
-	symbol string
+// String returns the kind of a declared type in words.
+func (t *Type) String() string {
+	if t.Kind != "tensor" {
+		return "type " + t.Kind
+	}
+	if dt, err := dtype.FromONNX(t.ElemType); err == nil {
+		return "element type " + dt.String()
+	}
+	return fmt.Sprintf("element type %d", t.ElemType)
 }
 
-type functionProto struct {
-	name, domain, overload string
+// Dim is a declared dimension: a size, a name, or neither.
+type Dim struct {
+	Size   int64
+	Sized  bool
+	Symbol string
+}
 
-	inputs, outputs []string
-	attrs           []string    // attributes without a default
-	defaults        []attrProto // attributes with one
-	nodes           []nodeProto
-	opsets          []opsetProto
+// Function is a FunctionProto.
+type Function struct {
+	Name, Domain, Overload string
+
+	Inputs, Outputs []string
+	Attrs           []string    // attributes without a default
+	Defaults        []Attribute // attributes with one
+	Nodes           []Node
+	Opsets          []Opset
 }
 
 // Field numbers and names are those of onnx.proto.

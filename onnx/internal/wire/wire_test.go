@@ -1,4 +1,4 @@
-package onnx
+package wire_test
 
 import (
 	"errors"
@@ -6,25 +6,27 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenure-go/tenure/onnx/internal/wire"
+	"github.com/tenure-go/tenure/onnx/internal/wire/wiretest"
 	"github.com/tenure-go/tenure/tensor"
 )
 
 func TestWireFaults(t *testing.T) {
 	graph := func(body ...byte) []byte {
-		var w wireWriter
-		w.bytes(7, body)
+		var w wiretest.Writer
+		w.Bytes(7, body)
 		return w
 	}
 	deep := func() []byte {
-		var g wireWriter
+		var g wiretest.Writer
 		for range 200 {
-			var attr, node wireWriter
-			attr.text(1, "body")
-			attr.bytes(6, g)
-			node.text(4, "If")
-			node.bytes(5, attr)
+			var attr, node wiretest.Writer
+			attr.Text(1, "body")
+			attr.Bytes(6, g)
+			node.Text(4, "If")
+			node.Bytes(5, attr)
 			g = nil
-			g.bytes(1, node)
+			g.Bytes(1, node)
 		}
 		return graph(g...)
 	}
@@ -53,7 +55,7 @@ func TestWireFaults(t *testing.T) {
 		{"deep", deep(), "nest deeper than 100"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := decodeModel(tc.data)
+			_, err := wire.DecodeModel(tc.data)
 			if err == nil {
 				t.Fatalf("decodeModel accepted the file, want %q", tc.want)
 			}
@@ -72,76 +74,83 @@ func TestWireFaults(t *testing.T) {
 }
 
 func TestWireSkipsUnknownFields(t *testing.T) {
-	var w wireWriter
-	w.varint(99, 5)
-	w.bytes(98, []byte("later"))
-	w.float(97, 1)
-	w.tag(96, wireFixed8)
+	var w wiretest.Writer
+	w.Varint(99, 5)
+	w.Bytes(98, []byte("later"))
+	w.Float(97, 1)
+	w.Tag(96, wire.TypeFixed8)
 	w = append(w, 1, 2, 3, 4, 5, 6, 7, 8)
-	w.varint(1, 8)
-	m, err := decodeModel(w)
+	w.Varint(1, 8)
+	m, err := wire.DecodeModel(w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.irVersion != 8 {
-		t.Errorf("ir_version behind unknown fields: got %d, want 8", m.irVersion)
+	if m.IRVersion != 8 {
+		t.Errorf("ir_version behind unknown fields: got %d, want 8", m.IRVersion)
 	}
 }
 
 // Packed and unpacked lists are the same list, also when mixed.
 func TestWireLists(t *testing.T) {
-	var attr, node, graph, w wireWriter
-	attr.text(1, "axes")
-	attr.varint(8, -1)
-	attr.bytes(8, []byte{0x05, 0x80, 0x01})
-	attr.varint(8, 7)
-	attr.varint(20, attrInts)
-	node.text(4, "X")
-	node.bytes(5, attr)
-	graph.bytes(1, node)
-	w.bytes(7, graph)
-	m, err := decodeModel(w)
+	var attr, node, graph, w wiretest.Writer
+	attr.Text(1, "axes")
+	attr.Varint(8, -1)
+	attr.Bytes(8, []byte{0x05, 0x80, 0x01})
+	attr.Varint(8, 7)
+	attr.Varint(20, wire.AttrInts)
+	node.Text(4, "X")
+	node.Bytes(5, attr)
+	graph.Bytes(1, node)
+	w.Bytes(7, graph)
+	m, err := wire.DecodeModel(w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := m.graph.nodes[0].attrs[0].value.([]int64)
+	got := m.Graph.Nodes[0].Attrs[0].Value.([]int64)
 	if want := []int64{-1, 5, 128, 7}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
 func TestDecodeRoundTrip(t *testing.T) {
-	want := &modelProto{
-		irVersion: 8, producer: "p", producerVersion: "1", domain: "d", version: 3, doc: "what it is",
-		opsets:   []opsetProto{{"", 16}, {"acme", 2}},
-		metadata: []entryProto{{"k", "v"}},
-		graph: &graphProto{
-			name: "g", doc: "what it computes",
-			nodes: []nodeProto{{
-				name: "n", opType: "Op", domain: "acme", overload: "o", inputs: []string{"a", "", "b"}, outputs: []string{"c"},
-				attrs: []attrProto{
-					{name: "f", value: float32(1.5)}, {name: "i", value: int64(-3)}, {name: "s", value: "\xff"},
-					{name: "fs", value: []float32{1, 2}}, {name: "is", value: []int64{}}, {name: "ss", value: []string{"x", ""}},
-					{name: "r", ref: "outer"}, {name: "g", value: &graphProto{name: "inner"}}, {name: "tp", value: otherKind("tp")},
+	want := &wire.Model{
+		IRVersion: 8, Producer: "p", ProducerVersion: "1", Domain: "d", Version: 3, Doc: "what it is",
+		Opsets:   []wire.Opset{{"", 16}, {"acme", 2}},
+		Metadata: []wire.Entry{{"k", "v"}},
+		Graph: &wire.Graph{
+			Name: "g", Doc: "what it computes",
+			Nodes: []wire.Node{{
+				Name: "n", OpType: "Op", Domain: "acme", Overload: "o", Inputs: []string{"a", "", "b"}, Outputs: []string{"c"},
+				Attrs: []wire.Attribute{
+					{Name: "f", Value: float32(1.5)}, {Name: "i", Value: int64(-3)}, {Name: "s", Value: "\xff"},
+					{Name: "fs", Value: []float32{1, 2}}, {Name: "is", Value: []int64{}}, {Name: "ss", Value: []string{"x", ""}},
+					{Name: "r", Ref: "outer"}, {Name: "g", Value: &wire.Graph{Name: "inner"}}, {Name: "tp", Value: wire.OtherKind("tp")},
 				},
 			}},
-			inputs: []valueProto{
-				{"a", typeProto{kind: "tensor", elemType: 1, hasShape: true, dims: []dimProto{{size: 0, sized: true}, {symbol: "n"}, {}}}},
-				{"s", typeProto{kind: "sequence"}}, {"u", typeProto{}},
+			Inputs: []wire.Value{
+				{"a", wire.Type{Kind: "tensor", ElemType: 1, HasShape: true, Dims: []wire.Dim{{Size: 0, Sized: true}, {Symbol: "n"}, {}}}},
+				{"s", wire.Type{Kind: "sequence"}}, {"u", wire.Type{}},
 			},
-			outputs: []valueProto{{"c", typeProto{kind: "tensor", elemType: 7}}},
+			Outputs: []wire.Value{{"c", wire.Type{Kind: "tensor", ElemType: 7}}},
 		},
-		functions: []functionProto{{name: "F", domain: "acme", overload: "o", inputs: []string{"x"}, outputs: []string{"y"},
-			attrs: []string{"a"}, defaults: []attrProto{{name: "b", value: int64(1)}}, nodes: []nodeProto{{opType: "Relu"}},
-			opsets: []opsetProto{{"", 17}}}},
+		Functions: []wire.Function{{Name: "F", Domain: "acme", Overload: "o", Inputs: []string{"x"}, Outputs: []string{"y"},
+			Attrs: []string{"a"}, Defaults: []wire.Attribute{{Name: "b", Value: int64(1)}}, Nodes: []wire.Node{{OpType: "Relu"}},
+			Opsets: []wire.Opset{{"", 17}}}},
 	}
-	data := encodeModel(want)
-	got, err := decodeModel(data)
+	data := wiretest.EncodeModel(want)
+	got, err := wire.DecodeModel(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// What was decoded, encoded again, is the same file.
-	if again := encodeModel(got); string(again) != string(data) {
+	if again := wiretest.EncodeModel(got); string(again) != string(data) {
 		t.Errorf("encoded again: got\n%x\nwant\n%x", again, data)
+	}
+}
+
+func TestWholeFileIsNotCutOff(t *testing.T) {
+	whole := wiretest.ModelText(t, "opset 13\ninput x f32[4]\ny = Relu(x)\noutput y f32[4]")
+	if _, _, short := wire.CutOff(whole); short {
+		t.Error("a whole model is said to be cut off")
 	}
 }

@@ -1,4 +1,4 @@
-package onnx
+package wire
 
 import (
 	"encoding/binary"
@@ -10,63 +10,63 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// tensorData says where the bytes of a checked tensor are.
-type tensorData struct {
-	typ    op.Type
-	text   bool // strings, which have the type of bytes
-	bytes  int
-	inFile []byte // the bytes as they lie in the file; nil when they must be converted or are outside
+// TensorData says where the bytes of a checked tensor are.
+type TensorData struct {
+	Type   op.Type
+	Text   bool // strings, which have the type of bytes
+	Bytes  int
+	InFile []byte // the bytes as they lie in the file; nil when they must be converted or are outside
 	list   int    // the field that holds them as numbers; 0 for none
 }
 
-// check compares a tensor's head with its data.
-func (t *tensorProto) check() (d tensorData, err error) {
+// Check compares a tensor's head with its data.
+func (t *Tensor) Check() (d TensorData, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("tensor %q at offset %d: %w", t.name, t.at, err)
+			err = fmt.Errorf("tensor %q at offset %d: %w", t.Name, t.at, err)
 		}
 	}()
-	if d.typ, err = t.typ(); err != nil {
+	if d.Type, err = t.Type(); err != nil {
 		return d, err
 	}
-	d.text = t.dataType == dtype.String.ONNX()
-	if d.bytes, err = d.typ.Bytes(); err != nil {
+	d.Text = t.DataType == dtype.String.ONNX()
+	if d.Bytes, err = d.Type.Bytes(); err != nil {
 		return d, err
 	}
 	lists, err := t.lists()
 	if err != nil {
 		return d, err
 	}
-	if d.text {
+	if d.Text {
 		return d, t.checkText(&d, lists)
 	}
-	if t.external != nil {
-		if t.raw != nil || lists.field != 0 {
-			return d, corruptf("got data in the file and in external_data, want one of them")
+	if t.External != nil {
+		if t.Raw != nil || lists.field != 0 {
+			return d, Corruptf("got data in the file and in external_data, want one of them")
 		}
 		return d, nil
 	}
-	if t.raw != nil {
+	if t.Raw != nil {
 		if lists.field != 0 {
-			return d, corruptf("got raw_data and %s, want one of them", tensorFields[lists.field].name)
+			return d, Corruptf("got raw_data and %s, want one of them", tensorFields[lists.field].name)
 		}
-		if len(t.raw) != d.bytes {
-			return d, corruptf("raw_data at offset %d: got %d bytes, want %d for %s", t.rawAt, len(t.raw), d.bytes, d.typ)
+		if len(t.Raw) != d.Bytes {
+			return d, Corruptf("raw_data at offset %d: got %d bytes, want %d for %s", t.rawAt, len(t.Raw), d.Bytes, d.Type)
 		}
-		d.inFile = t.raw
-		return d, checkBools(d.typ, t.raw)
+		d.InFile = t.Raw
+		return d, CheckBools(d.Type, t.Raw)
 	}
 	return d, d.checkList(lists)
 }
 
-// typ returns the declared type of a tensor, that of its bytes for strings.
-func (t *tensorProto) typ() (op.Type, error) {
-	dt, err := dtype.FromONNX(t.dataType)
+// Type returns the declared type of a tensor, that of its bytes for strings.
+func (t *Tensor) Type() (op.Type, error) {
+	dt, err := dtype.FromONNX(t.DataType)
 	if err != nil {
 		return op.Type{}, err
 	}
-	sizes := make([]int, len(t.dims))
-	for i, n := range t.dims {
+	sizes := make([]int, len(t.Dims))
+	for i, n := range t.Dims {
 		if n < 0 {
 			return op.Type{}, fmt.Errorf("dims[%d]: got %d, want 0 or more: %w", i, n, shape.ErrShape)
 		}
@@ -79,27 +79,28 @@ func (t *tensorProto) typ() (op.Type, error) {
 	return op.Type{DType: dt, Shape: s}, err
 }
 
-// checkBools refuses bytes that no Go bool may have.
-func checkBools(typ op.Type, data []byte) error {
+// CheckBools refuses bytes that no Go bool may have.
+func CheckBools(typ op.Type, data []byte) error {
 	if typ.DType != dtype.Bool {
 		return nil
 	}
 	for i, b := range data {
 		if b > 1 {
-			return corruptf("element %d: got %d, want 0 or 1 for bool", i, b)
+			return Corruptf("element %d: got %d, want 0 or 1 for bool", i, b)
 		}
 	}
 	return nil
 }
 
-// Numbers of the fields of TensorProto that hold numbers in typed lists.
+// Numbers of the fields of TensorProto that hold its data: raw, or in typed lists.
 const (
-	floatData  = 4
-	int32Data  = 5
-	stringData = 6
-	int64Data  = 7
-	doubleData = 10
-	uint64Data = 11
+	FloatData  = 4
+	Int32Data  = 5
+	StringData = 6
+	Int64Data  = 7
+	RawData    = 9
+	DoubleData = 10
+	Uint64Data = 11
 )
 
 // numberLists describes the typed lists of a tensor, of which it may have one.
@@ -109,12 +110,12 @@ type numberLists struct {
 	whole []byte // the encoded list when it is one packed field
 }
 
-func (t *tensorProto) lists() (l numberLists, err error) {
+func (t *Tensor) lists() (l numberLists, err error) {
 	fields := 0
 	m := t.message()
 	for f := (field{}); m.next(&f); {
 		switch f.num {
-		case floatData, int32Data, stringData, int64Data, doubleData, uint64Data:
+		case FloatData, Int32Data, StringData, Int64Data, DoubleData, Uint64Data:
 			if l.field != 0 && l.field != f.num {
 				m.fault(&f, fmt.Errorf("got numbers in %s too, want one list", tensorFields[l.field].name))
 			}
@@ -128,8 +129,8 @@ func (t *tensorProto) lists() (l numberLists, err error) {
 	return l, m.err
 }
 
-func (t *tensorProto) message() message {
-	return message{fields: tensorFields, data: t.body, base: t.at}
+func (t *Tensor) message() message {
+	return message{fields: tensorFields, data: t.Body, base: t.at}
 }
 
 // listOf returns the list that holds the elements of a type, and how many
@@ -139,56 +140,56 @@ func listOf(typ op.Type, bytes int) (field, count int) {
 	n := typ.Shape.NumElements()
 	switch dt := typ.DType; dt {
 	case dtype.F32:
-		return floatData, n
+		return FloatData, n
 	case dtype.C64:
-		return floatData, 2 * n
+		return FloatData, 2 * n
 	case dtype.F64:
-		return doubleData, n
+		return DoubleData, n
 	case dtype.C128:
-		return doubleData, 2 * n
+		return DoubleData, 2 * n
 	case dtype.I64:
-		return int64Data, n
+		return Int64Data, n
 	case dtype.U32, dtype.U64:
-		return uint64Data, n
+		return Uint64Data, n
 	default:
 		if dt.Size() == 0 {
-			return int32Data, bytes
+			return Int32Data, bytes
 		}
-		return int32Data, n
+		return Int32Data, n
 	}
 }
 
-func (d *tensorData) checkList(l numberLists) error {
-	field, count := listOf(d.typ, d.bytes)
+func (d *TensorData) checkList(l numberLists) error {
+	field, count := listOf(d.Type, d.Bytes)
 	if l.field != 0 && l.field != field {
-		return corruptf("got %s, want %s for %s", tensorFields[l.field].name, tensorFields[field].name, d.typ)
+		return Corruptf("got %s, want %s for %s", tensorFields[l.field].name, tensorFields[field].name, d.Type)
 	}
 	if l.count != count {
-		return corruptf("%s: got %d numbers, want %d for %s", tensorFields[field].name, l.count, count, d.typ)
+		return Corruptf("%s: got %d numbers, want %d for %s", tensorFields[field].name, l.count, count, d.Type)
 	}
 	d.list = field
-	if l.whole != nil && (field == floatData || field == doubleData) {
-		d.inFile = l.whole // packed floats are raw data under another name
+	if l.whole != nil && (field == FloatData || field == DoubleData) {
+		d.InFile = l.whole // packed floats are raw data under another name
 	}
 	return nil
 }
 
-// elements returns the bytes of a checked tensor whose data are in the file,
+// Elements returns the bytes of a checked tensor whose data are in the file,
 // which the caller must not write.
-func (t *tensorProto) elements(d tensorData) ([]byte, error) {
-	if t.external != nil {
-		return nil, fmt.Errorf("tensor %q: external data here: %w", t.name, op.ErrUnsupported)
+func (t *Tensor) Elements(d TensorData) ([]byte, error) {
+	if t.External != nil {
+		return nil, fmt.Errorf("tensor %q: external data here: %w", t.Name, op.ErrUnsupported)
 	}
-	if d.inFile != nil {
-		return d.inFile, nil
+	if d.InFile != nil {
+		return d.InFile, nil
 	}
-	data := make([]byte, d.bytes)
-	return data, t.convert(d, data)
+	data := make([]byte, d.Bytes)
+	return data, t.Convert(d, data)
 }
 
-// convert writes the elements of a typed list to dst, which has d.bytes bytes.
-func (t *tensorProto) convert(d tensorData, dst []byte) error {
-	if d.text {
+// Convert writes the elements of a typed list to dst, which has d.Bytes bytes.
+func (t *Tensor) Convert(d TensorData, dst []byte) error {
+	if d.Text {
 		return t.putStrings(d, dst)
 	}
 	at := 0
@@ -198,13 +199,13 @@ func (t *tensorProto) convert(d tensorData, dst []byte) error {
 			continue
 		}
 		m.fault(&f, f.eachNumber(func(v uint64) error {
-			n, err := putNumber(dst[at:], d.typ.DType, v)
+			n, err := putNumber(dst[at:], d.Type.DType, v)
 			at += n
 			return err
 		}))
 	}
 	if m.err != nil {
-		return fmt.Errorf("tensor %q: %w", t.name, m.err)
+		return fmt.Errorf("tensor %q: %w", t.Name, m.err)
 	}
 	return nil
 }
@@ -251,7 +252,7 @@ func putNumber(dst []byte, dt dtype.DType, v uint64) (int, error) {
 	return width, nil
 }
 
-// corruptf is an error about a file that contradicts itself.
-func corruptf(format string, args ...any) error {
+// Corruptf is an error about a file that contradicts itself.
+func Corruptf(format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, tensor.ErrCorrupt)...)
 }

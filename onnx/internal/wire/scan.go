@@ -1,4 +1,4 @@
-package onnx
+package wire
 
 import (
 	"encoding/binary"
@@ -15,8 +15,8 @@ import (
 // stack. Protocol buffer libraries refuse files beyond the same depth.
 const maxDepth = 100
 
-// maxName bounds names, which come back in other names and in texts.
-const maxName = 16 << 10
+// MaxName bounds names, which come back in other names and in texts.
+const MaxName = 16 << 10
 
 // fieldKind says how the values of a field are encoded.
 type fieldKind uint8
@@ -151,32 +151,32 @@ func (m *message) read(f *field) error {
 
 // The wire types of protocol buffers; 3 and 4 are groups, which ONNX has not.
 const (
-	wireVarint = 0
-	wireFixed8 = 1
-	wireBytes  = 2
-	wireFixed4 = 5
+	TypeVarint = 0
+	TypeFixed8 = 1
+	TypeBytes  = 2
+	TypeFixed4 = 5
 )
 
 // value reads the value behind a tag and moves past it.
 func (m *message) value(f *field, wire int) (err error) {
 	left := len(m.data) - m.pos
 	switch wire {
-	case wireVarint:
+	case TypeVarint:
 		f.number, err = m.varint()
 		return err
-	case wireFixed8:
+	case TypeFixed8:
 		if left < 8 {
 			return fmt.Errorf("8 bytes at offset %d exceed the %d bytes left", f.at, left)
 		}
 		f.number = binary.LittleEndian.Uint64(m.data[m.pos:])
 		m.pos += 8
-	case wireFixed4:
+	case TypeFixed4:
 		if left < 4 {
 			return fmt.Errorf("4 bytes at offset %d exceed the %d bytes left", f.at, left)
 		}
 		f.number = uint64(binary.LittleEndian.Uint32(m.data[m.pos:]))
 		m.pos += 4
-	case wireBytes:
+	case TypeBytes:
 		n, err := m.varint()
 		if err != nil {
 			return err
@@ -207,26 +207,26 @@ func (m *message) varint() (uint64, error) {
 
 // check compares the wire type of a field with the schema.
 func (f *field) check(wire int) error {
-	want := wireBytes
+	want := TypeBytes
 	switch f.def.kind {
 	case kindVarint:
-		want = wireVarint
+		want = TypeVarint
 	case kindFloat:
-		want = wireFixed4
+		want = TypeFixed4
 	case kindDouble:
-		want = wireFixed8
+		want = TypeFixed8
 	case kindString:
-		if wire == wireBytes && len(f.body) > maxName {
-			return fmt.Errorf("got a name of %d bytes at offset %d, want at most %d", len(f.body), f.at, maxName)
+		if wire == TypeBytes && len(f.body) > MaxName {
+			return fmt.Errorf("got a name of %d bytes at offset %d, want at most %d", len(f.body), f.at, MaxName)
 		}
-		if wire == wireBytes && !utf8.Valid(f.body) {
+		if wire == TypeBytes && !utf8.Valid(f.body) {
 			return fmt.Errorf("text at offset %d is not UTF-8", f.at)
 		}
 	}
 	if wire == want {
 		return nil
 	}
-	if wire != wireBytes || !f.def.repeated {
+	if wire != TypeBytes || !f.def.repeated {
 		return fmt.Errorf("got wire type %d at offset %d, want %d", wire, f.at, want)
 	}
 	if size := f.def.kind.width(); len(f.body)%size != 0 {

@@ -1,4 +1,4 @@
-package onnx
+package wiretest
 
 import (
 	"encoding/binary"
@@ -10,6 +10,7 @@ import (
 	"text/scanner"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/onnx/internal/wire"
 )
 
 // Tests write models as text, which looks like that of package ir:
@@ -25,19 +26,20 @@ import (
 //	graph body ... end                       // a nested graph, before it is used
 //	func acme::F(x) -> (y) {a, b = 1} ... end
 
-// modelText returns the file that the text describes.
-func modelText(t testing.TB, text string) []byte {
+// ModelText returns the file that the text describes.
+func ModelText(t testing.TB, text string) []byte {
 	t.Helper()
-	return encodeModel(parseModelText(t, text))
+	return EncodeModel(ParseText(t, text))
 }
 
-func parseModelText(t testing.TB, text string) *modelProto {
+// ParseText returns the messages of the model that the text describes.
+func ParseText(t testing.TB, text string) *wire.Model {
 	t.Helper()
-	p := &textParser{graphs: map[string]*graphProto{}}
+	p := &textParser{graphs: map[string]*wire.Graph{}}
 	p.Init(strings.NewReader(text))
 	p.Mode = scanner.ScanIdents | scanner.ScanInts | scanner.ScanFloats | scanner.ScanStrings | scanner.ScanComments | scanner.SkipComments
 	p.Error = func(_ *scanner.Scanner, msg string) { p.fail("%s", msg) }
-	m := &modelProto{irVersion: 8, graph: &graphProto{name: "test"}}
+	m := &wire.Model{IRVersion: 8, Graph: &wire.Graph{Name: "test"}}
 	func() {
 		defer func() {
 			if e := recover(); e != nil && e != p {
@@ -45,7 +47,7 @@ func parseModelText(t testing.TB, text string) *modelProto {
 			}
 		}()
 		p.advance()
-		p.statements(m, m.graph, scanner.EOF)
+		p.statements(m, m.Graph, scanner.EOF)
 	}()
 	if p.err != nil {
 		t.Fatalf("model text: %v", p.err)
@@ -56,7 +58,7 @@ func parseModelText(t testing.TB, text string) *modelProto {
 type textParser struct {
 	scanner.Scanner
 	tok    rune
-	graphs map[string]*graphProto
+	graphs map[string]*wire.Graph
 	err    error
 }
 
@@ -104,7 +106,7 @@ func (p *textParser) str() string {
 	return s
 }
 
-func (p *textParser) statements(m *modelProto, g *graphProto, end rune) {
+func (p *textParser) statements(m *wire.Model, g *wire.Graph, end rune) {
 	for p.tok != end && !(p.tok == scanner.Ident && p.TokenText() == "end") {
 		word := p.TokenText()
 		if p.tok != scanner.Ident {
@@ -113,77 +115,77 @@ func (p *textParser) statements(m *modelProto, g *graphProto, end rune) {
 		switch word {
 		case "ir":
 			p.advance()
-			m.irVersion = p.integer()
+			m.IRVersion = p.integer()
 		case "opset":
 			p.advance()
 			domain := ""
 			if p.tok != scanner.Int && p.tok != '-' {
 				domain = p.name()
 			}
-			m.opsets = append(m.opsets, opsetProto{domain, p.integer()})
+			m.Opsets = append(m.Opsets, wire.Opset{Domain: domain, Version: p.integer()})
 		case "input":
 			p.advance()
-			g.inputs = append(g.inputs, p.value())
+			g.Inputs = append(g.Inputs, p.value())
 		case "output":
 			p.advance()
-			g.outputs = append(g.outputs, p.value())
+			g.Outputs = append(g.Outputs, p.value())
 		case "value":
 			p.advance()
-			g.values = append(g.values, p.value())
+			g.Values = append(g.Values, p.value())
 		case "init":
 			p.advance()
 			name := p.name()
 			t := p.tensor()
-			t.name = name
-			g.initializers = append(g.initializers, t)
+			t.Name = name
+			g.Initializers = append(g.Initializers, t)
 		case "sparse":
 			p.advance()
-			g.sparse = append(g.sparse, p.name())
+			g.Sparse = append(g.Sparse, p.name())
 		case "graph":
 			p.advance()
 			name := p.name()
-			inner := &graphProto{name: name}
+			inner := &wire.Graph{Name: name}
 			p.statements(m, inner, scanner.EOF)
 			p.graphs[name] = inner
 			p.advance()
 		case "func":
 			p.advance()
-			m.functions = append(m.functions, p.function(m))
+			m.Functions = append(m.Functions, p.function(m))
 		default:
-			g.nodes = append(g.nodes, p.node())
+			g.Nodes = append(g.Nodes, p.node())
 		}
 	}
 }
 
-func (p *textParser) function(m *modelProto) functionProto {
-	f := functionProto{domain: p.name()}
+func (p *textParser) function(m *wire.Model) wire.Function {
+	f := wire.Function{Domain: p.name()}
 	p.want(':')
 	p.want(':')
-	f.name = p.name()
+	f.Name = p.name()
 	p.want('(')
-	f.inputs = p.names(')')
+	f.Inputs = p.names(')')
 	p.want('-')
 	p.want('>')
 	p.want('(')
-	f.outputs = p.names(')')
+	f.Outputs = p.names(')')
 	if p.accept('{') {
 		for !p.accept('}') {
 			name := p.name()
 			if p.accept('=') {
-				f.defaults = append(f.defaults, attrProto{name: name, value: p.attr()})
+				f.Defaults = append(f.Defaults, wire.Attribute{Name: name, Value: p.attr()})
 			} else {
-				f.attrs = append(f.attrs, name)
+				f.Attrs = append(f.Attrs, name)
 			}
 			p.accept(',')
 		}
 	}
-	body := &graphProto{}
-	inner := &modelProto{}
+	body := &wire.Graph{}
+	inner := &wire.Model{}
 	p.statements(inner, body, scanner.EOF)
 	p.advance()
-	f.nodes, f.opsets = body.nodes, inner.opsets
-	if f.opsets == nil {
-		f.opsets = m.opsets
+	f.Nodes, f.Opsets = body.Nodes, inner.Opsets
+	if f.Opsets == nil {
+		f.Opsets = m.Opsets
 	}
 	return f
 }
@@ -201,30 +203,30 @@ func (p *textParser) names(end rune) []string {
 	return names
 }
 
-func (p *textParser) node() nodeProto {
-	n := nodeProto{outputs: p.names('=')}
-	n.opType = p.name()
+func (p *textParser) node() wire.Node {
+	n := wire.Node{Outputs: p.names('=')}
+	n.OpType = p.name()
 	if p.accept(':') {
 		p.want(':')
-		n.domain, n.opType = n.opType, p.name()
+		n.Domain, n.OpType = n.OpType, p.name()
 	}
 	p.want('(')
-	n.inputs = p.names(')')
+	n.Inputs = p.names(')')
 	if p.accept('{') {
 		for !p.accept('}') {
 			name := p.name()
 			p.want('=')
 			if p.accept('@') {
-				n.attrs = append(n.attrs, attrProto{name: name, ref: p.name()})
+				n.Attrs = append(n.Attrs, wire.Attribute{Name: name, Ref: p.name()})
 			} else {
-				n.attrs = append(n.attrs, attrProto{name: name, value: p.attr()})
+				n.Attrs = append(n.Attrs, wire.Attribute{Name: name, Value: p.attr()})
 			}
 			p.accept(',')
 		}
 	}
 	if p.tok == scanner.Ident && p.TokenText() == "as" {
 		p.advance()
-		n.name = p.name()
+		n.Name = p.name()
 	}
 	return n
 }
@@ -306,59 +308,59 @@ func (p *textParser) list() any {
 
 // typ is an element type with or without dims; another word is a kind of type
 // that is not of tensors.
-func (p *textParser) typ() typeProto {
+func (p *textParser) typ() wire.Type {
 	word := p.name()
 	dt, err := dtype.Parse(word)
 	if err != nil {
-		return typeProto{kind: word}
+		return wire.Type{Kind: word}
 	}
-	t := typeProto{kind: "tensor", elemType: dt.ONNX()}
+	t := wire.Type{Kind: "tensor", ElemType: dt.ONNX()}
 	if !p.accept('[') {
 		return t
 	}
-	t.hasShape = true
+	t.HasShape = true
 	for !p.accept(']') {
 		switch {
 		case p.isNumber():
-			t.dims = append(t.dims, dimProto{size: p.integer(), sized: true})
+			t.Dims = append(t.Dims, wire.Dim{Size: p.integer(), Sized: true})
 		case p.accept('?'):
-			t.dims = append(t.dims, dimProto{})
+			t.Dims = append(t.Dims, wire.Dim{})
 		default:
-			t.dims = append(t.dims, dimProto{symbol: p.name()})
+			t.Dims = append(t.Dims, wire.Dim{Symbol: p.name()})
 		}
 		p.accept(',')
 	}
 	return t
 }
 
-func (p *textParser) value() valueProto {
-	v := valueProto{name: p.name()}
+func (p *textParser) value() wire.Value {
+	v := wire.Value{Name: p.name()}
 	if p.tok == '_' || p.tok == scanner.Ident && p.TokenText() == "_" {
 		p.advance()
 		return v
 	}
-	v.typ = p.typ()
+	v.Type = p.typ()
 	return v
 }
 
 // tensor is a type and its elements, which go into raw_data unless they are
 // strings.
-func (p *textParser) tensor() tensorProto {
+func (p *textParser) tensor() wire.Tensor {
 	typ := p.typ()
-	dt, err := dtype.FromONNX(typ.elemType)
+	dt, err := dtype.FromONNX(typ.ElemType)
 	if err != nil {
 		p.fail("%v", err)
 	}
-	t := tensorProto{dataType: typ.elemType, raw: []byte{}}
-	for _, d := range typ.dims {
-		t.dims = append(t.dims, d.size)
+	t := wire.Tensor{DataType: typ.ElemType, Raw: []byte{}}
+	for _, d := range typ.Dims {
+		t.Dims = append(t.Dims, d.Size)
 	}
 	if dt == dtype.String {
-		var w wireWriter
+		var w Writer
 		for p.tok == scanner.String {
-			w.bytes(stringData, []byte(p.str()))
+			w.Bytes(wire.StringData, []byte(p.str()))
 		}
-		t.raw, t.body = nil, w
+		t.Raw, t.Body = nil, w
 		return t
 	}
 	for p.isNumber() {
@@ -366,14 +368,14 @@ func (p *textParser) tensor() tensorProto {
 		switch x := p.scalar().(type) {
 		case int64:
 			if dt.IsInt() {
-				t.raw = append(t.raw, binary.LittleEndian.AppendUint64(nil, uint64(x))[:dt.Size()]...)
+				t.Raw = append(t.Raw, binary.LittleEndian.AppendUint64(nil, uint64(x))[:dt.Size()]...)
 				continue
 			}
 			v = float64(x)
 		case float32:
 			v = float64(x)
 		}
-		t.raw = append(t.raw, floatBytes(dt, v)...)
+		t.Raw = append(t.Raw, floatBytes(dt, v)...)
 	}
 	return t
 }
