@@ -31,7 +31,8 @@ func TestPanicOfAKernel(t *testing.T) {
 	run := func() error {
 		return r.Run(pool, nil, [][]byte{floats(n, 1), floats(n, 1)}, [][]byte{nil, floats(n, 0), nil})
 	}
-	for k, task := range r.tasks {
+	for k := range r.steps {
+		task := r.steps[k].task
 		if task == nil {
 			continue // bound when it runs
 		}
@@ -46,16 +47,16 @@ func TestPanicOfAKernel(t *testing.T) {
 			}
 			func() {
 				defer func() {
-					if text, _ := recover().(string); !strings.HasPrefix(text, "BUG: compute: "+e.calls[k].Op.Name) || !strings.Contains(text, "no more") {
+					if text, _ := recover().(string); !strings.HasPrefix(text, "BUG: compute: "+e.steps[k].call.Op.Name) || !strings.Contains(text, "no more") {
 						t.Errorf("call %d, tile %d: got the panic %q, want one that names the operator and the cause", k, at, text)
 					}
 				}()
 				t.Errorf("call %d, tile %d: got %v of the run, want a panic", k, at, run())
 			}()
-			if r.holds != 0 {
-				t.Errorf("call %d, tile %d: got %d values that are still held, want none", k, at, r.holds)
+			if r.buffers != 0 {
+				t.Errorf("call %d, tile %d: got %d values that still have a buffer, want none", k, at, r.buffers)
 			}
-			name := e.calls[k].Op.Name
+			name := e.steps[k].call.Op.Name
 			if wrote, want := r.End(), name == "exp" || name == "tanh"; wrote != want {
 				t.Errorf("call %d (%s), tile %d: got that an input was written %v, want %v", k, name, at, wrote, want)
 			}

@@ -11,30 +11,20 @@ import (
 // placeLoop places what a loop carries: a parameter of the region, and the
 // call's result, lie in one storage, into which the operand is copied first and
 // what the region carries on after every round.
-func (l *lowering) placeLoop(k int, c *ir.Call) error {
+func (l *lowering) placeLoop(c *ir.Call) error {
 	region, carried := c.Regions[0], max(0, len(c.Args)-ir.LoopArgs)
 	for i, p := range region.Params {
-		l.loopOf[p] = k
-		if !p.Type.IsStatic() {
-			l.dynamic[p] = len(l.dynamic)
-			l.places[p] = place{&storage{name: p.Name, space: plan.SpaceOwn, id: -1}, 0, 0}
-			continue
+		var result *ir.Value // the parameter comes out as
+		if i >= ir.LoopArgs {
+			result = c.Results[i-ir.LoopArgs]
 		}
-		n, err := bytesOf(p)
-		if err != nil {
+		if err := l.placeParam(p, result); err != nil {
 			return err
 		}
-		var to *storage
-		if i >= ir.LoopArgs && c.Results[i-ir.LoopArgs] != nil {
-			to = l.yields[c.Results[i-ir.LoopArgs]]
-		}
-		if to == nil {
-			to = l.newStorage(p.Name, n)
-		}
-		l.places[p] = place{to, 0, n}
-		if i >= ir.LoopArgs {
-			l.carriers[to] = k
-			l.carried[region.Results[i-ir.LoopArgs+1]] = to
+		if i >= ir.LoopArgs && p.Type.IsStatic() {
+			to := l.of(p).storage
+			to.loop = c
+			l.of(region.Results[i-ir.LoopArgs+1]).carried = to
 		}
 	}
 	for i, v := range c.Results {
@@ -47,108 +37,66 @@ func (l *lowering) placeLoop(k int, c *ir.Call) error {
 			if p.Type != v.Type {
 				return fmt.Errorf("BUG: exec: %s is carried as %s", v, p.Type)
 			}
-			l.places[v] = l.places[p]
+			l.of(v).place = l.of(p).place
 		default:
 			n, err := bytesOf(v)
 			if err != nil {
 				return err
 			}
-			to := l.yields[v]
-			if to == nil {
-				to = l.newStorage(v.Name, n)
-			}
-			l.places[v] = place{to, 0, n}
+			l.of(v).place = l.yieldedOrNew(v, v, n)
 		}
 	}
 	return nil
 }
 
-// isForeign reports whether v, which a loop carries on, must not lie in the
-// storage: the loop carries another value there.
-func (l *lowering) isForeign(v *ir.Value, c *storage) bool {
-	own := l.carried[v]
-	if own == nil || own == c {
-		return false
+// placeParam places a parameter of a loop's region, which the loop carries for
+// the result, if that is not nil.
+func (l *lowering) placeParam(p, result *ir.Value) error {
+	if !p.Type.IsStatic() {
+		l.numberDynamic(p)
+		l.of(p).place = place{&storage{name: p.Name, space: plan.SpaceOwn, id: -1}, 0, 0}
+		return nil
 	}
-	k, carries := l.carriers[c]
-	return carries && k == l.carriers[own]
+	n, err := bytesOf(p)
+	if err != nil {
+		return err
+	}
+	l.of(p).place = l.yieldedOrNew(result, p, n)
+	return nil
 }
 
-// endLoop finds the lives of what a loop takes and carries. What stands
-// outside is read again in every round, so it stays until the loop ends.
-func (l *lowering) endLoop(c *ir.Call, end plan.Time) {
-	region := c.Regions[0]
-	inside := map[*ir.Value]bool{}
-	for _, p := range region.Params {
-		l.ends[p], inside[p] = end, true
+// yieldedOrNew returns the place of n bytes in which the region around it
+// returns a value, which may be nil, or else a new storage for another one.
+func (l *lowering) yieldedOrNew(returned, v *ir.Value, n int64) place {
+	if returned != nil && l.of(returned).yielded != nil {
+		return place{l.of(returned).yielded, 0, n}
 	}
-	definedInside(region, inside)
-	for _, y := range region.Results {
-		l.ends[y] = max(l.ends[y], end)
-	}
-	for v := range l.readInside(c) {
-		if v != nil && !inside[v] {
-			operand := false
-			for _, a := range c.Args {
-				operand = operand || a.Value == v
-			}
-			if !operand || readIn(region, v) {
-				l.ends[v] = max(l.ends[v], end)
-			}
-		}
-	}
+	return l.newStorage(v.Name, n)
 }
 
-func definedInside(b *ir.Block, found map[*ir.Value]bool) {
-	for _, c := range b.Calls {
-		for _, v := range given(c) {
-			found[v] = true
-		}
-		for _, region := range c.Regions {
-			definedInside(region, found)
-		}
-	}
+// isForeign reports whether a value that a loop carries on in a storage, nil
+// for none, must not lie in another one: the loop carries another value there.
+func isForeign(carried, other *storage) bool {
+	return carried != nil && carried != other && other.loop != nil && other.loop == carried.loop
 }
 
-// readIn reports whether a call in the block reads the value.
-func readIn(b *ir.Block, v *ir.Value) bool {
-	for _, y := range b.Results {
-		if y == v {
-			return true
-		}
-	}
-	for _, c := range b.Calls {
-		for _, a := range c.Args {
-			if a.Value == v {
-				return true
-			}
-		}
-		for _, region := range c.Regions {
-			if readIn(region, v) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// loop is where everything lies that a loop takes, carries and gives.
+// loop is where everything lies that a loop takes, carries and returns.
 type loop struct {
 	call         *ir.Call
 	limit, runs  ref // operands; space "" for an absent one
 	round, again ref // parameters
-	next         ref // the condition that the region gives
+	next         ref // the condition that the region returns
 	carry        []carry
 	stacks       []stack
 	dynamic      bool // it carries dynamic values
-	idle         bool // no step of a round asks whether the run is to stop
+	polls        bool // no step of a round looks whether the run is to stop, so the end of the round does
 }
 
 // carry is one value that a loop carries.
 type carry struct {
 	from, at, next, result ref     // operand, parameter, result of the region and of the call
 	first, then, last      op.Type // of the operand, the region's result and the call's
-	spare                  int     // of a dynamic value: the number of one that holds what the region gives
+	spare                  int     // of a dynamic value: the number of one that has what the region returns
 }
 
 // stack is one result that has a part from every round.
@@ -159,15 +107,7 @@ type stack struct {
 }
 
 // loop resolves the places of a loop.
-func (l *lowering) loop(c *ir.Call, at func(*ir.Value) (ref, error)) (*loop, error) {
-	var fault error
-	find := func(v *ir.Value) ref {
-		r, err := at(v)
-		if err != nil && fault == nil {
-			fault = err
-		}
-		return r
-	}
+func (l *lowering) loop(c *ir.Call) *loop {
 	arg := func(i int) *ir.Value {
 		if i < len(c.Args) {
 			return c.Args[i].Value
@@ -175,24 +115,24 @@ func (l *lowering) loop(c *ir.Call, at func(*ir.Value) (ref, error)) (*loop, err
 		return nil
 	}
 	region := c.Regions[0]
-	p := &loop{call: c, limit: find(arg(0)), runs: find(arg(1)), round: find(region.Params[ir.LoopRound]),
-		again: find(region.Params[ir.LoopRuns]), next: find(region.Results[0])}
-	carried, spare := len(region.Params)-ir.LoopArgs, len(l.dynamic)
+	p := &loop{call: c, limit: l.ref(arg(0)), runs: l.ref(arg(1)), round: l.ref(region.Params[ir.LoopRound]),
+		again: l.ref(region.Params[ir.LoopRuns]), next: l.ref(region.Results[0])}
+	carried, spare := len(region.Params)-ir.LoopArgs, l.dynamic
 	for i, y := range region.Results[1:] {
-		if i < carried {
-			from := arg(ir.LoopArgs + i)
-			v := carry{from: find(from), at: find(region.Params[ir.LoopArgs+i]), next: find(y), result: find(c.Results[i]), first: from.Type, then: y.Type}
-			if c.Results[i] != nil {
-				v.last = c.Results[i].Type
-			}
-			if v.at.dynamic >= 0 {
-				v.spare, p.dynamic = spare, true
-				spare++
-			}
-			p.carry = append(p.carry, v)
+		if i >= carried {
+			p.stacks = append(p.stacks, stack{l.ref(y), l.ref(c.Results[i]), y.Type, c.Results[i] != nil})
 			continue
 		}
-		p.stacks = append(p.stacks, stack{find(y), find(c.Results[i]), y.Type, c.Results[i] != nil})
+		from := arg(ir.LoopArgs + i)
+		v := carry{from: l.ref(from), at: l.ref(region.Params[ir.LoopArgs+i]), next: l.ref(y), result: l.ref(c.Results[i]), first: from.Type, then: y.Type}
+		if c.Results[i] != nil {
+			v.last = c.Results[i].Type
+		}
+		if v.at.dynamic >= 0 {
+			v.spare, p.dynamic = spare, true
+			spare++
+		}
+		p.carry = append(p.carry, v)
 	}
-	return p, fault
+	return p
 }

@@ -30,7 +30,7 @@ type operand struct{ call, arg int }
 // worker; calls without a kernel are reported together.
 func (e *Executable) findPanels() (scratch []int64, err error) {
 	e.packing = packing{panels: map[*ir.Value][]*weights.Panel{}, raw: map[*ir.Value]bool{}}
-	scratch = make([]int64, len(e.calls))
+	scratch = make([]int64, len(e.steps))
 	var operands map[operand]*weights.Panel
 	for settled := false; !settled; {
 		settled = true
@@ -39,22 +39,22 @@ func (e *Executable) findPanels() (scratch []int64, err error) {
 		for _, in := range e.code {
 			switch in.kind {
 			case branch:
-				settled = !e.readRaw(e.refs[in.call][0]) && settled
+				settled = !e.readRaw(e.steps[in.call].refs[0]) && settled
 			case enter:
-				for i := range e.calls[in.call].Args {
-					settled = !e.readRaw(e.refs[in.call][i]) && settled
+				for i := range e.steps[in.call].call.Args {
+					settled = !e.readRaw(e.steps[in.call].refs[i]) && settled
 				}
-				for _, c := range e.loops[in.call].carry {
+				for _, c := range e.steps[in.call].loop.carry {
 					settled = !e.readRaw(c.next) && settled
 				}
-			case give:
-				for _, g := range e.gives[in.call][in.target] {
-					settled = !e.readRaw(g.ref) && settled
+			case yieldResults:
+				for _, y := range e.steps[in.call].yields[in.target] {
+					settled = !e.readRaw(y.ref) && settled
 				}
 			case run:
-				if e.late[in.call] {
-					for i := range e.calls[in.call].Args {
-						settled = !e.readRaw(e.refs[in.call][i]) && settled
+				if e.steps[in.call].dynamic {
+					for i := range e.steps[in.call].call.Args {
+						settled = !e.readRaw(e.steps[in.call].refs[i]) && settled
 					}
 					continue
 				}
@@ -66,9 +66,9 @@ func (e *Executable) findPanels() (scratch []int64, err error) {
 				scratch[in.call] = int64(t.Scratch)
 				for i := range t.Call.In {
 					if f, ok := t.Forms[i]; ok {
-						operands[operand{in.call, i}] = e.packing.add(e.refs[in.call][i], f)
+						operands[operand{in.call, i}] = e.packing.add(e.steps[in.call].refs[i], f)
 					} else {
-						settled = !e.readRaw(e.refs[in.call][i]) && settled
+						settled = !e.readRaw(e.steps[in.call].refs[i]) && settled
 					}
 				}
 			}
@@ -132,7 +132,7 @@ func (p *packing) measure(store *weights.Store) error {
 // constants are the operands of call k that may be read in a form.
 func (e *Executable) constants(k int) compute.Constants {
 	return compute.Constants{Compressed: e.compressed, Is: func(i int) bool {
-		r := e.refs[k][i]
+		r := e.steps[k].refs[i]
 		if e.store == nil || r.space != plan.SpaceWeight || e.packing.raw[r.weight] {
 			return false
 		}

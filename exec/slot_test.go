@@ -190,7 +190,7 @@ func TestStopInsideAStep(t *testing.T) {
 	}
 	// The first tile ends the run: those after it must not be computed.
 	done := make(chan struct{})
-	task := r.tasks[0]
+	task := r.steps[0].task
 	tile := task.Tile
 	tiles := 0
 	task.Tile = func(i int, scratch []byte) {

@@ -24,13 +24,13 @@ func (l *lowering) checkTotal() error {
 	}
 	for _, list := range [][]*ir.Value{l.program.Body.Params, l.program.Weights} {
 		for _, v := range list {
-			if err := add(l.places[v].size); err != nil {
+			if err := add(l.of(v).size); err != nil {
 				return err
 			}
 		}
 	}
-	for _, c := range l.storages { // outputs among them
-		if err := add(c.size); err != nil {
+	for _, s := range l.storages { // outputs among them
+		if err := add(s.size); err != nil {
 			return err
 		}
 	}

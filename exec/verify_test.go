@@ -72,24 +72,24 @@ func TestCompileWantsFinalPrograms(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"input": {`func @main(%x: f32[4]) -> (f32[4]) {
 			return %x
-		}`, "result 0, %x, in the bytes of an input"},
+		}`, "result 0, %x: the output is an input that was not donated"},
 		"weight": {`func @main() -> (f32[1,4]) {
 			weight @w: f32[4]
 			%y = flatten(@w) {axis = 0}
 			return %y
-		}`, "in the bytes of a weight"},
+		}`, "%y: the output is a weight"},
 		"twice": {`func @main(%x: f32[4]) -> (f32[4], f32[4]) {
 			%y = neg(%x)
 			return %y, %y
-		}`, "result 1, %y, in the bytes of another result"},
+		}`, "result 1, %y: the output shares its bytes with another output"},
 		"twice, and its size depends on data": {`func @main(%x: f32[4]) -> (i64[1,"?n"], i64[1,"?n"]) {
 			%y = non_zero(%x)
 			return %y, %y
-		}`, "in the bytes of another result"},
+		}`, "%y: the output shares its bytes with another output"},
 		"part": {`func @main(donate %x: f32[4]) -> (f32[2]) {
 			%y, %z = split(%x) {axis = 0}
 			return %z
-		}`, "in the bytes of a larger value"},
+		}`, "%z: the output is a part of a larger value"},
 		"outer value": {`func @main(%x: f32[4], %c: bool[]) -> (f32[4]) {
 			%y = if(%c) {
 				return %x
@@ -98,7 +98,7 @@ func TestCompileWantsFinalPrograms(t *testing.T) {
 				return %q
 			}
 			return %y
-		}`, "%x, which is not computed there"},
+		}`, "%x: the region does not compute what it returns"},
 		"view": {`func @main(%x: f32[4], %c: bool[]) -> (f32[1,4]) {
 			%y = if(%c) {
 				%p = neg(%x)
@@ -110,7 +110,7 @@ func TestCompileWantsFinalPrograms(t *testing.T) {
 				return %s
 			}
 			return %y
-		}`, "%r, which is a view"},
+		}`, "%r: the region returns a view"},
 		"given twice": {`func @main(%x: f32[4], %c: bool[]) -> (f32[4], f32[4]) {
 			%y, %z = if(%c) {
 				%p = neg(%x)
@@ -122,13 +122,13 @@ func TestCompileWantsFinalPrograms(t *testing.T) {
 				return %s, %t
 			}
 			return %y, %z
-		}`, "%p, which it gives twice"},
+		}`, "%p: the region returns a value twice"},
 		"carried where another value is": {`func @main(%x: f32[4], %y: f32[4], %n: i64[]) -> (f32[4], f32[4]) {
 			%p, %q = loop(%n, _, %x, %y) (%i: i64[], %c: bool[], %a: f32[4], %b: f32[4]) {
 				return %c, %b, %a
 			}
 			return %p, %q
-		}`, "result 1 of the region of loop, %b, in the bytes in which the loop carries %b"},
+		}`, "{...}, %b: the loop carries %b in its bytes"},
 		"carried as a view of another value": {`func @main(%x: f32[1,4], %y: f32[4], %n: i64[]) -> (f32[1,4], f32[4]) {
 			%p, %q = loop(%n, _, %x, %y) (%i: i64[], %c: bool[], %a: f32[1,4], %b: f32[4]) {
 				%d = neg(donate %b)
@@ -137,7 +137,7 @@ func TestCompileWantsFinalPrograms(t *testing.T) {
 				return %c, %e, %f
 			}
 			return %p, %q
-		}`, "%e, in the bytes in which the loop carries %b"},
+		}`, "%e: the loop carries %b in its bytes"},
 	} {
 		p := parse(t, c.text)
 		if err := ir.Verify(p); err != nil {

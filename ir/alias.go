@@ -332,9 +332,10 @@ func backedBy(s *op.Sig, asked *bool, arg, result int) answer {
 // findRule returns the first rule of the kind for the operand and the result,
 // whether its condition holds or not.
 func findRule(s *op.Sig, arg, result int, kind op.AliasKind) *op.Rule {
-	for i, r := range s.Def.Alias.Rules() {
-		if r.Kind == kind && (r.Arg == arg || r.Arg == op.EveryArg) && (r.Result == result || r.Result == op.EveryResult) {
-			return &s.Def.Alias.Rules()[i]
+	rules := s.Def.Alias.Rules()
+	for i := range rules {
+		if r := &rules[i]; r.Kind == kind && r.Names(arg, result) {
+			return r
 		}
 	}
 	return nil

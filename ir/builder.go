@@ -150,7 +150,7 @@ func (b *Builder) call(results int, name string, attrs op.Attrs, args []Arg, reg
 	types, err := inferResults(c, nil)
 	if err != nil {
 		if c.Node != "" {
-			err = fmt.Errorf("%s: %w", c.where(), err)
+			err = fmt.Errorf("%s: %w", c.Where(), err)
 		}
 		b.fail("%w", err)
 		return out

@@ -83,7 +83,7 @@ func TestBuilderErrorsStick(t *testing.T) {
 			v := b.Call("nothing", nil, b.Param("x", f32))
 			b.Return(b.Call("neg", nil, v))
 		}},
-		{"types", `ir: @f: node "n": add: `, func(b *ir.Builder) {
+		{"types", `ir: @f: node "n" (add): add: `, func(b *ir.Builder) {
 			b.Node("n")
 			b.Call("add", nil, b.Param("x", f32), b.Param("y", typ(dtype.F32, 3)))
 		}},

@@ -13,7 +13,7 @@ import (
 // and shapes, none of which ever changes. Names and IDs are the same.
 func (p *Program) Clone() *Program {
 	c := cloner{}
-	out := &Program{Name: p.Name, Weights: c.values(p.Weights), nextID: p.nextID}
+	out := &Program{Name: p.Name, Weights: c.values(p.Weights), lastID: p.lastID, lastName: p.lastName}
 	out.Body = c.block(p.Body)
 	return out
 }

@@ -35,7 +35,7 @@ func inferBlock(b *Block, known func(*Value) ([]byte, bool), loops int) error {
 		}
 		types, err := inferResults(c, known)
 		if err != nil {
-			return fmt.Errorf("ir: %s: %w", c.where(), err)
+			return fmt.Errorf("ir: %s: %w", c.Where(), err)
 		}
 		for i, v := range c.Results {
 			if v != nil {
@@ -44,14 +44,6 @@ func inferBlock(b *Block, known func(*Value) ([]byte, bool), loops int) error {
 		}
 	}
 	return nil
-}
-
-// where names the call in errors: by its node in the model file if it has one.
-func (c *Call) where() string {
-	if c.Node != "" {
-		return fmt.Sprintf("node %q", c.Node)
-	}
-	return c.String()
 }
 
 // inferResults returns the type of each result, the zero Type for one that is

@@ -127,10 +127,10 @@ func (f *frame) call(c *Call) error {
 		}
 		var err error
 		if in[i], err = f.read(o.Value); err != nil {
-			return fmt.Errorf("ir: %s: %w", c.where(), err)
+			return fmt.Errorf("ir: %s: %w", c.Where(), err)
 		}
 		if o.Donate && o.Value.Kind == Weight {
-			return fmt.Errorf("ir: %s: %s is a weight, which is never donated", c.where(), o.Value)
+			return fmt.Errorf("ir: %s: %s is a weight, which is never donated", c.Where(), o.Value)
 		}
 	}
 	out, err := f.results(c, in)
@@ -142,7 +142,7 @@ func (f *frame) call(c *Call) error {
 			continue
 		}
 		if !fits(out[i].Type, v.Type) {
-			return fmt.Errorf("ir: %s: %s: got %s, want %s", c.where(), v, out[i].Type, v.Type)
+			return fmt.Errorf("ir: %s: %s: got %s, want %s", c.Where(), v, out[i].Type, v.Type)
 		}
 		f.env[v] = out[i]
 		delete(f.dead, v) // of the round before
@@ -171,7 +171,7 @@ func (f *frame) results(c *Call, in []op.Arg) ([]op.Arg, error) {
 	case c.Op.Loop:
 		return f.loop(c, in)
 	case len(c.Regions) > 0:
-		return nil, fmt.Errorf("ir: %s: %s has regions of a kind that the interpreter does not run: %w", c.where(), c.Op.Name, op.ErrUnsupported)
+		return nil, fmt.Errorf("ir: %s: %s has regions of a kind that the interpreter does not run: %w", c.Where(), c.Op.Name, op.ErrUnsupported)
 	}
 	call, err := f.specialise(c, in)
 	if err == nil {
@@ -181,7 +181,7 @@ func (f *frame) results(c *Call, in []op.Arg) ([]op.Arg, error) {
 		err = cut(call)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ir: %s: %w", c.where(), err)
+		return nil, fmt.Errorf("ir: %s: %w", c.Where(), err)
 	}
 	return call.Out, nil
 }
@@ -189,7 +189,7 @@ func (f *frame) results(c *Call, in []op.Arg) ([]op.Arg, error) {
 // wantOne checks that a condition or a limit that is not absent is one element.
 func wantOne(c *Call, x op.Arg) error {
 	if !x.IsZero() && x.Shape.NumElements() != 1 {
-		return fmt.Errorf("ir: %s: got %s as the condition or the limit, want one element: %w", c.where(), x.Type, shape.ErrShape)
+		return fmt.Errorf("ir: %s: got %s as the condition or the limit, want one element: %w", c.Where(), x.Type, shape.ErrShape)
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (f *frame) loop(c *Call, in []op.Arg) ([]op.Arg, error) {
 	for i, parts := range stacks {
 		x, err := stack(c, i, parts)
 		if err != nil {
-			return nil, fmt.Errorf("ir: %s: %w", c.where(), err)
+			return nil, fmt.Errorf("ir: %s: %w", c.Where(), err)
 		}
 		results = append(results, x)
 	}

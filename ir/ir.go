@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/tenure-go/tenure/op"
@@ -13,7 +14,8 @@ type Program struct {
 	Body    *Block // Body.Params are the program's parameters
 	Weights []*Value
 
-	nextID int
+	lastID   int
+	lastName int // the largest number that may be the name of a value
 }
 
 // Block is a list of calls in execution order with parameters and results:
@@ -36,7 +38,7 @@ const (
 
 // Value is one SSA value.
 type Value struct {
-	ID   int    // unique in the program
+	ID   int    // unique in the program, from 1 to below [Program.NumIDs]
 	Name string // as printed, without % or @; unique in the program
 	Type op.Type
 	Kind ValueKind
@@ -104,6 +106,15 @@ func (c *Call) Sig(known func(*Value) ([]byte, bool)) *op.Sig {
 	return s
 }
 
+// Where names the call in errors: by its node in the model file and its
+// operator, or by its text where it comes from no node.
+func (c *Call) Where() string {
+	if c.Node != "" {
+		return fmt.Sprintf("node %q (%s)", c.Node, c.Op.Name)
+	}
+	return c.String()
+}
+
 // String returns the value as printed: "%x" or "@w".
 func (v *Value) String() string {
 	if v == nil {
@@ -118,15 +129,19 @@ func (v *Value) String() string {
 // NewValue makes a value with an unused ID. It belongs to the program once a
 // block, a call or the weight list holds it.
 func (p *Program) NewValue(kind ValueKind, name string, t op.Type) *Value {
-	p.nextID++
-	id := p.nextID
+	p.lastID++
+	p.lastName++
 	if name == "" {
-		name = strconv.Itoa(id)
+		name = strconv.Itoa(p.lastName)
 	} else if n, err := strconv.ParseInt(name, 10, 31); err == nil {
-		p.nextID = max(id, int(n)) // later values without a name do not take this one
+		p.lastName = max(p.lastName, int(n)) // later values without a name do not take this one
 	}
-	return &Value{ID: id, Name: name, Type: t, Kind: kind}
+	return &Value{ID: p.lastID, Name: name, Type: t, Kind: kind}
 }
+
+// NumIDs returns the length of a table with an entry for every ID. IDs are
+// given one after the other, also to values that the program has no longer.
+func (p *Program) NumIDs() int { return p.lastID + 1 }
 
 // Walk calls f for every call in execution order, a call before those in its
 // regions. This preorder numbers the calls in plans.

@@ -106,7 +106,7 @@ func InferLoop(c *Call, known func(*Value) ([]byte, bool)) error { return inferL
 
 func inferLoop(c *Call, known func(*Value) ([]byte, bool), depth int) error {
 	if err := c.loopArity(); err != nil {
-		return fmt.Errorf("ir: %s: %w", c.where(), err)
+		return fmt.Errorf("ir: %s: %w", c.Where(), err)
 	}
 	region := c.Regions[0]
 	region.Params[LoopRound].Type = op.Type{DType: dtype.I64, Shape: shape.Scalar()}
@@ -125,11 +125,11 @@ func inferLoop(c *Call, known func(*Value) ([]byte, bool), depth int) error {
 		for i, p := range region.Params[LoopArgs:] {
 			next := region.Results[1+i].Type
 			if next.DType != p.Type.DType {
-				return fmt.Errorf("ir: %s: got %s carried on as %s, want one element type", c.where(), p.Type, next)
+				return fmt.Errorf("ir: %s: got %s carried on as %s, want one element type", c.Where(), p.Type, next)
 			}
 			both, err := op.Either(p.Type, next)
 			if err != nil {
-				return fmt.Errorf("ir: %s: %w", c.where(), err)
+				return fmt.Errorf("ir: %s: %w", c.Where(), err)
 			}
 			if both != p.Type {
 				p.Type, settled = both, false

@@ -148,7 +148,7 @@ func (v *verifier) values() {
 		}
 		if other := ids[x.ID]; other != nil {
 			v.report(3, "%s and %s have the ID %d", other, x, x.ID)
-		} else if x.ID < 1 || x.ID > v.p.nextID {
+		} else if x.ID < 1 || x.ID > v.p.lastID {
 			v.report(3, "%s has the ID %d, which the program did not give", x, x.ID)
 		}
 		ids[x.ID] = x

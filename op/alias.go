@@ -95,7 +95,7 @@ func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
 	}
 	for i := range s.Def.Alias.rules {
 		r := &s.Def.Alias.rules[i]
-		if !r.names(arg, result) || r.Kind == Permute || r.When != nil && !r.When(s) {
+		if !r.Names(arg, result) || r.Kind == Permute || r.When != nil && !r.When(s) {
 			continue
 		}
 		if r.Kind == View {
@@ -126,11 +126,23 @@ func (s *Sig) Permutes(arg, result int) bool {
 		return false
 	}
 	for i := range s.Def.Alias.rules {
-		if r := &s.Def.Alias.rules[i]; r.Kind == Permute && r.names(arg, result) && (r.When == nil || r.When(s)) {
+		if r := &s.Def.Alias.rules[i]; r.Kind == Permute && r.Names(arg, result) && (r.When == nil || r.When(s)) {
 			return true
 		}
 	}
 	return false
+}
+
+// ViewOf returns the operand that the result is a view of, the first of
+// several, with the byte offset of the result in it. arg is -1 where it is a
+// view of none.
+func (s *Sig) ViewOf(result int) (arg, offsetBytes int) {
+	for i := range s.Args {
+		if kind, offset := s.AliasOf(i, result); kind == View {
+			return i, offset
+		}
+	}
+	return -1, 0
 }
 
 // MayAlias reports whether the result may share bytes with the operand
@@ -141,13 +153,14 @@ func (s *Sig) MayAlias(arg, result int) bool {
 	}
 	for i := range s.Def.Alias.rules {
 		r := &s.Def.Alias.rules[i]
-		if r.Kind == View && r.names(arg, result) && (r.When == nil || r.When(s)) {
+		if r.Kind == View && r.Names(arg, result) && (r.When == nil || r.When(s)) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *Rule) names(arg, result int) bool {
+// Names reports whether the rule is about the given operand and result.
+func (r *Rule) Names(arg, result int) bool {
 	return (r.Arg == arg || r.Arg == EveryArg) && (r.Result == result || r.Result == EveryResult)
 }

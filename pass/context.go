@@ -128,11 +128,3 @@ func (r replacer) apply(b *ir.Block) {
 		b.Results[i] = r.of(v)
 	}
 }
-
-// where names a call in an error.
-func where(c *ir.Call) string {
-	if c.Node != "" {
-		return fmt.Sprintf("node %q (%s)", c.Node, c.Op.Name)
-	}
-	return c.Op.Name
-}

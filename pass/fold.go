@@ -127,7 +127,7 @@ func (f *folder) chosenBranch(c *ir.Call) *ir.Block {
 func (f *folder) infer(c *ir.Call) (*op.Sig, error) {
 	sig := c.Sig(f.ctx.known)
 	if err := op.InferTypes(sig); err != nil {
-		return nil, fmt.Errorf("%s: %w", where(c), err)
+		return nil, fmt.Errorf("%s: %w", c.Where(), err)
 	}
 	for i, r := range c.Results {
 		if r != nil {
@@ -161,11 +161,11 @@ func (f *folder) constant(c *ir.Call, sig *op.Sig) (bool, error) {
 			continue
 		}
 		if made[i], call.Out[i].Data, err = f.ctx.newWeight(r.Name, r.Type); err != nil {
-			return false, fmt.Errorf("%s: %w", where(c), err)
+			return false, fmt.Errorf("%s: %w", c.Where(), err)
 		}
 	}
 	if err := compute.Eval(call); err != nil {
-		return false, fmt.Errorf("%s: %w", where(c), err)
+		return false, fmt.Errorf("%s: %w", c.Where(), err)
 	}
 	for i, r := range c.Results {
 		if r != nil {
@@ -216,7 +216,7 @@ func (f *folder) call(c *ir.Call, sig *op.Sig) (call *op.Call, worth bool, err e
 		}
 		n, err := t.Bytes()
 		if err != nil {
-			return nil, false, fmt.Errorf("%s: %w", where(c), err)
+			return nil, false, fmt.Errorf("%s: %w", c.Where(), err)
 		}
 		out += int64(n)
 		call.Out[i] = op.Arg{Type: t, Layout: shape.RowMajor(t.Shape)}
@@ -244,7 +244,7 @@ func (f *folder) viewOfConstant(c *ir.Call, call *op.Call) bool {
 		if r == nil {
 			continue
 		}
-		arg, offset := viewedArg(call.Sig, i)
+		arg, offset := call.Sig.ViewOf(i)
 		if arg < 0 || c.Args[arg].Value == nil {
 			return false
 		}
@@ -259,19 +259,6 @@ func (f *folder) viewOfConstant(c *ir.Call, call *op.Call) bool {
 		f.replaced[r] = w
 	}
 	return true
-}
-
-// viewedArg returns the operand whose bytes the result is, -1 for none.
-func viewedArg(s *op.Sig, result int) (arg, offsetBytes int) {
-	for i := range s.Args {
-		if s.Args[i].IsZero() {
-			continue
-		}
-		if kind, off := s.AliasOf(i, result); kind == op.View {
-			return i, off
-		}
-	}
-	return -1, 0
 }
 
 func le64(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }

@@ -20,82 +20,23 @@ import (
 var Outputs = Pass{Name: "outputs", Doc: "give every output bytes of its own", Run: outputs}
 
 func outputs(ctx *Context) error {
+	sig := func(v *ir.Value) *op.Sig { return v.Def.Sig(ctx.known) }
 	ctx.Program.Walk(func(_ *ir.Block, c *ir.Call) {
 		for _, region := range c.Regions {
-			ownRegionResults(ctx, region)
+			ctx.ownResults(region, ir.RegionFaults(region, sig))
 		}
 	})
-	return ownProgramResults(ctx)
-}
-
-func ownRegionResults(ctx *Context, b *ir.Block) {
-	local := map[*ir.Value]bool{}
-	for _, c := range b.Calls {
-		for i, r := range c.Results {
-			if arg, _ := placedView(c.Sig(ctx.known), i); r != nil && arg < 0 {
-				local[r] = true
-			}
-		}
-	}
-	for i, v := range b.Results {
-		if local[v] {
-			delete(local, v) // a second appearance is a copy
-			continue
-		}
-		b.Results[i] = ctx.copyAtEnd(b, v, "a branch gives a value that is not its own")
-	}
-}
-
-func ownProgramResults(ctx *Context) error {
-	b := ctx.Program.Body
-	taken := map[*ir.Value]bool{} // storage roots that a result lies in
-	for i, v := range b.Results {
-		root, whole := ctx.rootOf(v)
-		reason := ""
-		switch {
-		case root.Kind == ir.Weight:
-			reason = "the output is a weight"
-		case root.Kind == ir.Param && !root.Donated:
-			reason = "the output is an input that was not donated"
-		case taken[root]:
-			reason = "the output shares its bytes with another output"
-		case !whole:
-			reason = "the output is a part of a larger value"
-		}
-		if reason != "" {
-			b.Results[i] = ctx.copyAtEnd(b, v, reason)
-			continue
-		}
-		taken[root] = true
-	}
+	ctx.ownResults(ctx.Program.Body, ir.ResultFaults(ctx.Program, sig))
 	return nil
 }
 
-// rootOf follows views down to the value that owns the bytes, and reports
-// whether v is all of them.
-func (c *Context) rootOf(v *ir.Value) (root *ir.Value, whole bool) {
-	whole = true
-	for v.Def != nil {
-		arg, offset := placedView(v.Def.Sig(c.known), v.Index)
-		if arg < 0 {
-			break
+// ownResults copies the results of a block that have no bytes of their own.
+func (c *Context) ownResults(b *ir.Block, faults []string) {
+	for i, v := range b.Results {
+		if faults[i] != "" {
+			b.Results[i] = c.copyAtEnd(b, v, faults[i])
 		}
-		of := v.Def.Args[arg].Value
-		n, _ := v.Type.Bytes()
-		m, _ := of.Type.Bytes()
-		whole = whole && offset == 0 && n == m
-		v = of
 	}
-	return v, whole
-}
-
-// placedView is viewedArg for calls of which every size is known. What others
-// give lies in bytes of its own: whether it is a view is seen when they run.
-func placedView(s *op.Sig, result int) (arg, offsetBytes int) {
-	if !s.IsStatic() {
-		return -1, 0
-	}
-	return viewedArg(s, result)
 }
 
 var copyOp = op.Builtin().Lookup("copy")

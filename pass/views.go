@@ -26,7 +26,7 @@ func views(ctx *Context) error {
 			return
 		}
 		sig := c.Sig(ctx.known)
-		arg, offset := viewedArg(sig, 0)
+		arg, offset := sig.ViewOf(0)
 		if arg < 0 || c.Args[arg].Donate {
 			return
 		}

@@ -66,13 +66,7 @@ func planOf(p *ir.Program, weights ir.Weights, choose func(n int) int) *plan.Pla
 		d.Shapes = append(d.Shapes, plan.Shape{Name: v.Name, Type: v.Type.String()})
 	}
 	for k, c := range l.calls {
-		step := plan.Step{Call: k, Op: c.Op.Name, Node: c.Node}
-		for _, a := range c.Args {
-			if a.Value != nil {
-				step.Reads = append(step.Reads, a.Value.ID)
-			}
-		}
-		d.Steps = append(d.Steps, step)
+		d.Steps = append(d.Steps, plan.Step{Call: k, Op: c.Op.Name, Node: c.Node, Reads: c.OperandIDs()})
 	}
 	for _, v := range l.placed {
 		d.Values = append(d.Values, *l.places[v])

@@ -41,7 +41,7 @@ func (c *checker) call(b *ir.Block) *Violation {
 	if c.blocks[k] != b {
 		return c.fault(Order, nil, fmt.Sprintf("call %d, which is in another block", k), "a call of the block that is being run")
 	}
-	if want := operands(call); !slices.Equal(s.Reads, want) {
+	if want := call.OperandIDs(); !slices.Equal(s.Reads, want) {
 		return c.fault(Document, nil, fmt.Sprintf("call %d as reading values %v", k, s.Reads), fmt.Sprint(want))
 	}
 	if call.Op.Impure {
@@ -60,17 +60,6 @@ func (c *checker) call(b *ir.Block) *Violation {
 		return c.branch(call)
 	}
 	return c.compute(k, call)
-}
-
-// operands returns the ids of the operands of a call.
-func operands(call *ir.Call) []int {
-	var ids []int
-	for _, a := range call.Args {
-		if a.Value != nil {
-			ids = append(ids, a.Value.ID)
-		}
-	}
-	return ids
 }
 
 // read proves rule 4 for the operands of a call.

@@ -10,20 +10,20 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// looping is a loop in a run.
-type looping struct {
+// loopState is a loop in a run.
+type loopState struct {
 	*loop
 	limitData, runsData, roundData, againData, nextData []byte
 	carryData                                           []struct{ from, at, next, result []byte }
 	stackData                                           []struct{ part, result []byte }
-	parts                                               []op.Type // per stack: what the first round gave
+	parts                                               []op.Type // per stack: that of the first round
 
 	count, most int64
 }
 
-// newLooping points a loop of the runner to its bytes.
-func (r *Runner) newLooping(p *loop) *looping {
-	s := &looping{loop: p, carryData: make([]struct{ from, at, next, result []byte }, len(p.carry)),
+// newLoopState points a loop of the runner to its bytes.
+func (r *Runner) newLoopState(p *loop) *loopState {
+	s := &loopState{loop: p, carryData: make([]struct{ from, at, next, result []byte }, len(p.carry)),
 		stackData: make([]struct{ part, result []byte }, len(p.stacks)), parts: make([]op.Type, len(p.stacks))}
 	r.pointRaw(&s.limitData, p.limit)
 	r.pointRaw(&s.runsData, p.runs)
@@ -46,7 +46,7 @@ func (r *Runner) newLooping(p *loop) *looping {
 }
 
 // enter begins a loop and reports whether there is a first round.
-func (r *Runner) enter(s *looping) (bool, error) {
+func (r *Runner) enter(s *loopState) (bool, error) {
 	s.count, s.most = 0, math.MaxInt64
 	if s.limit.space != "" {
 		limit, err := r.one("the limit", s.limit, s.limitData)
@@ -67,7 +67,7 @@ func (r *Runner) enter(s *looping) (bool, error) {
 		c, d := &s.carry[i], &s.carryData[i]
 		if c.at.dynamic < 0 {
 			copy(d.at, d.from) // of one size: their types are equal
-		} else if err := r.pass(c.at.dynamic, c.from, d.from, c.first); err != nil {
+		} else if err := r.assign(c.at.dynamic, c.from, d.from, c.first); err != nil {
 			return false, err
 		}
 	}
@@ -81,8 +81,8 @@ func (r *Runner) enter(s *looping) (bool, error) {
 	return runs && r.nextRound(s), nil
 }
 
-// nextRound gives the region its number, if there may be another round.
-func (r *Runner) nextRound(s *looping) bool {
+// nextRound tells the region the number of the next round, if there may be one.
+func (r *Runner) nextRound(s *loopState) bool {
 	if s.count >= s.most {
 		return false
 	}
@@ -92,11 +92,11 @@ func (r *Runner) nextRound(s *looping) bool {
 }
 
 // again ends a round and reports whether another one follows. What the round
-// gave to stacks and to dynamic values, which lies anywhere, is taken before
+// returned for stacks and dynamic values, which lies anywhere, is taken before
 // the places are overwritten in which the loop carries the others.
 func (r *Runner) again(done <-chan struct{}, k int) (bool, error) {
-	s := r.loops[k]
-	if s.idle {
+	s := r.steps[k].loop
+	if s.polls {
 		select {
 		case <-done:
 			return false, compute.ErrStopped
@@ -136,19 +136,19 @@ func (r *Runner) again(done <-chan struct{}, k int) (bool, error) {
 			copy(d.at, d.next) // of one size: their types are equal
 		}
 	}
-	r.drop(r.exe.left[k][0])
+	r.drop(r.exe.steps[k].left[0])
 	s.count++
 	return runs && r.nextRound(s), nil
 }
 
-// carryOn makes the dynamic values that a round gave those that the loop
-// carries. They pass through spare ones: the region may give what another one
-// carries.
-func (r *Runner) carryOn(s *looping) error {
+// carryOn makes the dynamic values that a round returned those that the loop
+// carries. They pass through spare ones: the region may return one that is
+// carried as another.
+func (r *Runner) carryOn(s *loopState) error {
 	for i := range s.carry {
 		if c := &s.carry[i]; c.at.dynamic >= 0 {
-			r.dynamic[c.spare].count(&r.holds, r.exe.purposeOf(c.at.dynamic))
-			if err := r.pass(c.spare, c.next, s.carryData[i].next, c.then); err != nil {
+			r.dynamic[c.spare].init(&r.buffers, r.exe.dynamic[c.at.dynamic].purpose)
+			if err := r.assign(c.spare, c.next, s.carryData[i].next, c.then); err != nil {
 				return err
 			}
 		}
@@ -163,8 +163,8 @@ func (r *Runner) carryOn(s *looping) error {
 	return nil
 }
 
-// leave gives what was carried in buffers of its own to the call's results.
-func (r *Runner) leave(s *looping) error {
+// leave moves what was carried in buffers of its own to the call's results.
+func (r *Runner) leave(s *loopState) error {
 	for i := range s.carry {
 		c := &s.carry[i]
 		if c.at.dynamic < 0 {
@@ -193,8 +193,8 @@ func (r *Runner) leave(s *looping) error {
 	return nil
 }
 
-// startStack makes room for as many rounds as are known to come.
-func (r *Runner) startStack(s *looping, i int) error {
+// startStack allocates a stack for as many rounds as are known to come.
+func (r *Runner) startStack(s *loopState, i int) error {
 	const mostAhead = 1 << 10 // a limit may be far above what the condition lets through
 	c := &s.stacks[i]
 	r.dynamic[c.result.dynamic].drop()
@@ -210,9 +210,9 @@ func (r *Runner) startStack(s *looping, i int) error {
 
 // push adds a part to a stack, whose buffer grows twofold. Its type is that of
 // the buffer until the loop ends.
-func (r *Runner) push(s *looping, i int, part []byte) error {
+func (r *Runner) push(s *loopState, i int, part []byte) error {
 	c := &s.stacks[i]
-	typ, h := c.typ, &r.dynamic[c.result.dynamic]
+	typ, d := c.typ, &r.dynamic[c.result.dynamic]
 	if c.part.dynamic >= 0 {
 		typ = r.dynamic[c.part.dynamic].typ()
 	}
@@ -222,21 +222,21 @@ func (r *Runner) push(s *looping, i int, part []byte) error {
 		return fmt.Errorf("loop: got %s from round %d, want a part of %s as from those before: %w", typ, s.count, s.parts[i], shape.ErrShape)
 	}
 	at := int(s.count) * len(part)
-	if at+len(part) > len(h.bytes()) {
+	if at+len(part) > len(d.bytes()) {
 		t, err := stackOf(typ, int(max(2*s.count, 8)))
 		if err != nil {
 			return err
 		}
-		if err := h.grow(t, at); err != nil {
+		if err := d.grow(t, at); err != nil {
 			return err
 		}
 	}
-	copy(h.bytes()[at:], part)
+	copy(d.bytes()[at:], part)
 	return nil
 }
 
 // endStack leaves the rounds that there were.
-func (r *Runner) endStack(s *looping, i int) error {
+func (r *Runner) endStack(s *loopState, i int) error {
 	c := &s.stacks[i]
 	typ := s.parts[i]
 	if s.count == 0 {

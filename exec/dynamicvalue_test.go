@@ -20,36 +20,36 @@ import (
 
 func u8(n int) op.Type { return op.Type{DType: dtype.U8, Shape: shape.MustOf(n)} }
 
-// holding makes n values that count their holds in one place. At the end of
+// valuesOf makes n values that count their buffers in one place. At the end of
 // the test the count must be 0 once all are dropped.
-func holding(t *testing.T, n int) (list []*held, holds *int) {
+func valuesOf(t *testing.T, n int) (list []*dynamicValue, buffers *int) {
 	t.Helper()
 	memorytest.Check(t)
-	holds = new(int)
+	buffers = new(int)
 	for range n {
-		h := new(held)
-		h.count(holds, memory.Activations)
-		list = append(list, h)
+		d := new(dynamicValue)
+		d.init(buffers, memory.Activations)
+		list = append(list, d)
 	}
 	t.Cleanup(func() {
-		for _, h := range list {
-			h.drop()
+		for _, d := range list {
+			d.drop()
 		}
-		if *holds != 0 {
-			t.Errorf("got %d holds after all values were dropped, want 0", *holds)
+		if *buffers != 0 {
+			t.Errorf("got %d buffers after all values were dropped, want 0", *buffers)
 		}
 	})
-	return list, holds
+	return list, buffers
 }
 
-// filled gives h a value of n bytes: first, first+1 and so on.
-func filled(t *testing.T, h *held, n int, first byte) {
+// filled gives d a value of n bytes: first, first+1 and so on.
+func filled(t *testing.T, d *dynamicValue, n int, first byte) {
 	t.Helper()
-	if err := h.set(u8(n)); err != nil {
+	if err := d.set(u8(n)); err != nil {
 		t.Fatal(err)
 	}
-	for i := range h.bytes() {
-		h.bytes()[i] = first + byte(i)
+	for i := range d.bytes() {
+		d.bytes()[i] = first + byte(i)
 	}
 }
 
@@ -60,26 +60,26 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestHeldDropsWhatWasThere gives a value that has a buffer another one, in
+// TestDynamicValueDropsWhatWasThere gives a value that has a buffer another one, in
 // every way that there is.
-func TestHeldDropsWhatWasThere(t *testing.T) {
+func TestDynamicValueDropsWhatWasThere(t *testing.T) {
 	arena := []byte{7, 8, 9}
-	for name, give := range map[string]func(h, other *held) error{
-		"set":                func(h, _ *held) error { return h.set(u8(3)) },
-		"set to no bytes":    func(h, _ *held) error { return h.set(u8(0)) },
-		"place":              func(h, _ *held) error { h.place(u8(3), arena); return nil },
-		"copy":               func(h, _ *held) error { return h.copy(u8(3), arena) },
-		"view":               func(h, other *held) error { return h.view(other, u8(3), 1) },
-		"view of no bytes":   func(h, other *held) error { return h.view(other, u8(0), 1) },
-		"share":              func(h, other *held) error { return h.share(other) },
-		"share of the arena": func(h, other *held) error { other.place(u8(3), arena); return h.share(other) },
-		"move":               func(h, other *held) error { return h.move(other) },
-		"grow":               func(h, _ *held) error { return h.grow(u8(200), 3) },
-		"cut":                func(h, _ *held) error { return h.cut(u8(3)) },
-		"cut to no bytes":    func(h, _ *held) error { return h.cut(u8(0)) },
+	for name, give := range map[string]func(d, other *dynamicValue) error{
+		"set":                func(d, _ *dynamicValue) error { return d.set(u8(3)) },
+		"set to no bytes":    func(d, _ *dynamicValue) error { return d.set(u8(0)) },
+		"place":              func(d, _ *dynamicValue) error { d.place(u8(3), arena); return nil },
+		"copy":               func(d, _ *dynamicValue) error { return d.copy(u8(3), arena) },
+		"view":               func(d, other *dynamicValue) error { return d.view(other, u8(3), 1) },
+		"view of no bytes":   func(d, other *dynamicValue) error { return d.view(other, u8(0), 1) },
+		"share":              func(d, other *dynamicValue) error { return d.share(other) },
+		"share of the arena": func(d, other *dynamicValue) error { other.place(u8(3), arena); return d.share(other) },
+		"move":               func(d, other *dynamicValue) error { return d.move(other) },
+		"grow":               func(d, _ *dynamicValue) error { return d.grow(u8(200), 3) },
+		"cut":                func(d, _ *dynamicValue) error { return d.cut(u8(3)) },
+		"cut to no bytes":    func(d, _ *dynamicValue) error { return d.cut(u8(0)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			list, holds := holding(t, 2)
+			list, buffers := valuesOf(t, 2)
 			filled(t, list[0], 100, 0)
 			filled(t, list[1], 10, 50)
 			before := list[0].base
@@ -88,20 +88,20 @@ func TestHeldDropsWhatWasThere(t *testing.T) {
 				t.Errorf("got %d holders of the buffer that was there, want none", before.Holders())
 			}
 			want := 0
-			for _, h := range list {
-				if h.hasBuffer() {
+			for _, d := range list {
+				if d.hasBuffer() {
 					want++
 				}
 			}
-			if *holds != want {
-				t.Errorf("got %d holds counted, want %d", *holds, want)
+			if *buffers != want {
+				t.Errorf("got %d buffers counted, want %d", *buffers, want)
 			}
 		})
 	}
 }
 
-func TestHeldKeepsOffsets(t *testing.T) {
-	list, _ := holding(t, 4)
+func TestDynamicValueKeepsOffsets(t *testing.T) {
+	list, _ := valuesOf(t, 4)
 	filled(t, list[0], 16, 0)
 	must(t, list[1].view(list[0], u8(8), 4))
 	must(t, list[2].share(list[1]))
@@ -131,8 +131,8 @@ func TestHeldKeepsOffsets(t *testing.T) {
 }
 
 // What is all of its buffer and alone in it is taken as it is.
-func TestHeldOwnsWithoutACopy(t *testing.T) {
-	list, _ := holding(t, 2)
+func TestDynamicValueOwnsWithoutACopy(t *testing.T) {
+	list, _ := valuesOf(t, 2)
 	filled(t, list[0], 16, 0)
 	buf := list[0].base
 	must(t, list[0].own())
@@ -147,38 +147,38 @@ func TestHeldOwnsWithoutACopy(t *testing.T) {
 	}
 }
 
-// An allocation that fails leaves no value and no hold.
-func TestHeldFailsEmpty(t *testing.T) {
-	list, holds := holding(t, 2)
+// An allocation that fails leaves no value and no buffer.
+func TestDynamicValueFailsEmpty(t *testing.T) {
+	list, buffers := valuesOf(t, 2)
 	filled(t, list[0], 64, 0)
 	must(t, list[1].view(list[0], u8(8), 8))
 	list[0].drop()
 	defer memory.SetLimit(memory.SetLimit(1))
 	for _, c := range []struct {
 		name string
-		give func(h *held) error
+		give func(d *dynamicValue) error
 	}{
-		{"own", func(h *held) error { return h.own() }},
-		{"set", func(h *held) error { return h.set(u8(3)) }},
-		{"copy", func(h *held) error { return h.copy(u8(2), []byte{1, 2}) }},
-		{"grow", func(h *held) error { return h.grow(u8(70), 0) }},
+		{"own", func(d *dynamicValue) error { return d.own() }},
+		{"set", func(d *dynamicValue) error { return d.set(u8(3)) }},
+		{"copy", func(d *dynamicValue) error { return d.copy(u8(2), []byte{1, 2}) }},
+		{"grow", func(d *dynamicValue) error { return d.grow(u8(70), 0) }},
 	} {
 		if err := c.give(list[1]); !errors.Is(err, memory.ErrLimit) {
 			t.Fatalf("%s: got %v, want ErrLimit", c.name, err)
 		}
-		if list[1].hasBuffer() || len(list[1].bytes()) != 0 || *holds != 0 {
-			t.Fatalf("%s: got a value and %d holds, want none", c.name, *holds)
+		if list[1].hasBuffer() || len(list[1].bytes()) != 0 || *buffers != 0 {
+			t.Fatalf("%s: got a value and %d buffers, want none", c.name, *buffers)
 		}
 	}
 }
 
-// A hold that is left when a run ends is counted, and a panic in the
+// A buffer that is left when a run ends is counted, and a panic in the
 // invariant build.
 func TestLeftoverIsSeen(t *testing.T) {
 	memorytest.Check(t)
-	r := &Runner{exe: &Executable{isOutput: []bool{true, false}}, dynamic: make([]held, 2)}
+	r := &Runner{exe: &Executable{dynamic: []dynamicInfo{{isResult: true}, {}}}, dynamic: make([]dynamicValue, 2)}
 	for i := range r.dynamic {
-		r.dynamic[i].count(&r.holds, memory.Activations)
+		r.dynamic[i].init(&r.buffers, memory.Activations)
 		filled(t, &r.dynamic[i], 8, 0)
 	}
 	defer leftover.Store(leftover.Load())
@@ -199,15 +199,15 @@ func TestLeftoverIsSeen(t *testing.T) {
 	}
 	before = Leftover()
 	r.endRun(false)
-	if r.holds != 0 || Leftover() != before {
-		t.Errorf("after a failure: got %d holds and %d left over, want 0: a failure ends anywhere", r.holds, Leftover()-before)
+	if r.buffers != 0 || Leftover() != before {
+		t.Errorf("after a failure: got %d buffers and %d left over, want 0: a failure ends anywhere", r.buffers, Leftover()-before)
 	}
 }
 
-// TestHeldAlone holds the package to passing on values by their methods: the
-// fields are named in one file, values stand in the runner's list alone, and
-// holds on buffers are taken and given up in few other places.
-func TestHeldAlone(t *testing.T) {
+// TestDynamicValueAlone checks that the package passes values on by their
+// methods: the fields are named in one file, values stand in the runner's list
+// alone, and buffers are retained nowhere else.
+func TestDynamicValueAlone(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -228,31 +228,31 @@ func TestHeldAlone(t *testing.T) {
 			case *ast.SelectorExpr:
 				switch n.Sel.Name {
 				case "span", "base", "is":
-					fault = "the field " + n.Sel.Name + " of a held value"
+					fault = "the field " + n.Sel.Name + " of a dynamicValue"
 				case "Retain":
 					fault = "Retain"
 				}
 			case *ast.ValueSpec:
-				if id, ok := n.Type.(*ast.Ident); ok && id.Name == "held" {
-					fault = "a variable of type held"
+				if id, ok := n.Type.(*ast.Ident); ok && id.Name == "dynamicValue" {
+					fault = "a variable of type dynamicValue"
 				}
 			case *ast.CompositeLit:
-				if id, ok := n.Type.(*ast.Ident); ok && id.Name == "held" {
-					fault = "a literal of type held"
+				if id, ok := n.Type.(*ast.Ident); ok && id.Name == "dynamicValue" {
+					fault = "a literal of type dynamicValue"
 				}
 			}
 			if fault == "" {
 				return true
 			}
-			if file == "held.go" {
+			if file == "dynamicvalue.go" {
 				seen++
 				return true
 			}
-			t.Errorf("%s: got %s, want that in held.go only", set.Position(n.Pos()), fault)
+			t.Errorf("%s: got %s, want that in dynamicvalue.go only", set.Position(n.Pos()), fault)
 			return true
 		})
 	}
 	if seen == 0 {
-		t.Error("got none of what held.go alone may do: the names in this test are out of date")
+		t.Error("got none of what dynamicvalue.go alone may do: the names in this test are out of date")
 	}
 }

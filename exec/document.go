@@ -1,0 +1,91 @@
+package exec
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/plan"
+)
+
+// document writes the plan down.
+func (l *lowering) document(problem *plan.Problem, arena int64, scratch []int64, o Options) *plan.Plan {
+	d := &plan.Plan{
+		Format:          plan.Format,
+		Model:           l.program.Hash(),
+		ArenaBytes:      arena,
+		Threads:         max(o.Threads, 1),
+		MaxConcurrent:   max(o.MaxConcurrent, 1),
+		Unpromised:      l.unpromised(),
+		LowerBoundBytes: problem.LowerBound().Bytes,
+		InPlace:         l.inPlace,
+		Declined:        l.allDeclined(o.Declined),
+		Copies:          l.ordered(o.Copies),
+	}
+	for _, v := range l.program.Body.Params {
+		d.Shapes = append(d.Shapes, plan.Shape{Name: v.Name, Type: v.Type.String()})
+		d.IOBytes += l.of(v).size
+	}
+	for _, v := range l.program.Body.Results {
+		if l.of(v).storage.space == plan.SpaceOutput {
+			d.IOBytes += l.of(v).size
+		}
+	}
+	for k, c := range l.calls {
+		d.Steps = append(d.Steps, plan.Step{Call: k, Op: c.Op.Name, Node: c.Node, Reads: c.OperandIDs(), Scratch: scratch[k]})
+		d.ScratchPerThread = max(d.ScratchPerThread, scratch[k])
+	}
+	d.ScratchBytes = d.ScratchPerThread * int64(d.Threads)
+	l.documentValues(d)
+	d.Peak = peakOf(d)
+	return d
+}
+
+// allDeclined lists what the passes and the lowering declined in the program's
+// order, each operand of a call once.
+func (l *lowering) allDeclined(before []plan.Declined) []plan.Declined {
+	list := slices.Concat(before, l.declined)
+	slices.SortStableFunc(list, func(a, b plan.Declined) int {
+		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Operand, b.Operand))
+	})
+	return slices.CompactFunc(list, func(a, b plan.Declined) bool { return a.Call == b.Call && a.Operand == b.Operand })
+}
+
+// ordered returns the copies in the program's order.
+func (l *lowering) ordered(copies []plan.Copy) []plan.Copy {
+	at := map[string]int{}
+	for k, c := range l.calls {
+		for _, v := range c.Results {
+			if v != nil {
+				at[v.Name] = k
+			}
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(copies), func(a, b plan.Copy) int { return cmp.Compare(at[a.Value], at[b.Value]) })
+}
+
+// documentValues lists where the values lie and when.
+func (l *lowering) documentValues(d *plan.Plan) {
+	add := func(v *ir.Value) {
+		at := l.of(v).place
+		start, end := l.life(v)
+		e := plan.Value{ID: v.ID, Name: v.Name, Type: v.Type.String(), Space: at.storage.space, Arg: at.storage.arg,
+			Offset: at.offset, Size: at.size, Start: start, End: end}
+		if e.Space == plan.SpaceArena {
+			e.Offset += at.storage.start
+		}
+		d.Values = append(d.Values, e)
+	}
+	for _, v := range l.program.Body.Params {
+		add(v)
+	}
+	for _, v := range l.program.Weights {
+		add(v)
+		d.WeightBytes += l.of(v).size
+	}
+	for _, c := range l.calls {
+		for v := range c.Defs() {
+			add(v)
+		}
+	}
+}

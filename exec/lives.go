@@ -1,0 +1,161 @@
+package exec
+
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/plan"
+)
+
+// endAt makes the bytes of a value stay until the given moment, at least.
+func (l *lowering) endAt(v *ir.Value, end plan.Time) {
+	x := l.of(v)
+	x.end = max(x.end, end)
+}
+
+// collectEnds finds until when each value is read. An operand whose bytes
+// become the result's ends when the call reads it; any other lives until the
+// results are written.
+func (l *lowering) collectEnds() {
+	for k, c := range l.calls {
+		for _, a := range c.Args {
+			if a.Value == nil {
+				continue
+			}
+			end := plan.Time(2*k + 2)
+			if l.becomesResult(c.Call, a.Value) {
+				end--
+			}
+			l.endAt(a.Value, end)
+		}
+	}
+	// Loops first: what a branch returns lives as long as the call's result,
+	// which a loop that follows may read in every round.
+	for _, loops := range []bool{true, false} {
+		for k, c := range l.calls {
+			if len(c.Regions) > 0 && c.Op.Loop == loops {
+				l.endRegions(k)
+			}
+		}
+	}
+}
+
+// becomesResult reports whether a result of c lies in bytes of an operand.
+func (l *lowering) becomesResult(c *ir.Call, operand *ir.Value) bool {
+	from := l.of(operand).place
+	for _, r := range c.Results {
+		if r != nil && l.of(r).overlaps(from) {
+			return true
+		}
+	}
+	return false
+}
+
+// endRegions finds the lives of what goes in and out of the regions of a call.
+func (l *lowering) endRegions(k int) {
+	c := &l.calls[k]
+	end := plan.Time(2 * c.end)
+	for _, r := range c.Results {
+		if r != nil {
+			l.endAt(r, end) // it is there when a region ends, whether or not it is read then
+		}
+	}
+	if c.Op.Loop {
+		l.endLoop(k, end)
+		return
+	}
+	for _, region := range c.Regions {
+		for i, y := range region.Results {
+			if r := c.Results[i]; r != nil {
+				l.endAt(y, l.of(r).end) // it lives on as the call's result
+			}
+		}
+	}
+}
+
+// endLoop finds the lives of what a loop takes and carries. What stands
+// outside is read again in every round, so it stays until the loop ends.
+func (l *lowering) endLoop(k int, end plan.Time) {
+	region := l.calls[k].Regions[0]
+	for _, p := range region.Params {
+		l.of(p).end = end
+	}
+	for _, y := range region.Results {
+		l.endAt(y, end)
+	}
+	for v := range region.Uses() {
+		if !l.index.IsInside(v, k) {
+			l.endAt(v, end)
+		}
+	}
+}
+
+// endDynamic sets when the buffers of a block's dynamic values are given
+// back: after the call of that block in which they are used last, and those
+// that the block returns, left, when the results of the call around it hold
+// them too. The first call of the block has the number k, and next is the
+// number after those of its calls.
+func (l *lowering) endDynamic(b *ir.Block, k int) (left []int, next int) {
+	var own []*ir.Value // dynamic values that calls of the block define
+	for _, c := range b.Calls {
+		for v := range c.Uses() {
+			if x := l.of(v); x.last >= 0 && l.index.Calls[l.index.Def(v)].Block == b {
+				x.last = k
+			}
+		}
+		for _, v := range c.Results {
+			if v != nil && !v.Type.IsStatic() {
+				l.of(v).last = k
+				own = append(own, v)
+			}
+		}
+		inner := k + 1
+		for i, region := range c.Regions {
+			l.calls[k].left[i], inner = l.endDynamic(region, inner)
+		}
+		k = inner
+	}
+	for _, v := range own {
+		x := l.of(v)
+		if x.storage.space != plan.SpaceOwn {
+			continue
+		}
+		c := &l.calls[x.last]
+		x.end = max(x.end, plan.Time(2*c.end))
+		if slices.Contains(b.Results, v) {
+			left = append(left, x.dynamic)
+		} else {
+			c.freed = append(c.freed, x.dynamic)
+		}
+	}
+	return left, k
+}
+
+// life returns when the bytes of v are needed.
+func (l *lowering) life(v *ir.Value) (start, end plan.Time) {
+	steps := plan.Time(2 * len(l.calls))
+	k := l.index.Def(v)
+	if k < 0 {
+		return 0, max(steps, 1)
+	}
+	start = plan.Time(2*k + 1)
+	end = max(l.of(v).end, start+1)
+	if space := l.of(v).storage.space; space != plan.SpaceArena && space != plan.SpaceOwn {
+		return start, max(end, steps)
+	}
+	return start, end
+}
+
+// collectPieces gives the arena's storages their pieces.
+func (l *lowering) collectPieces() {
+	for _, c := range l.calls {
+		for v := range c.Defs() {
+			at := l.of(v).place
+			if at.storage.space != plan.SpaceArena {
+				continue
+			}
+			start, end := l.life(v)
+			at.storage.pieces = append(at.storage.pieces, plan.Piece{Offset: at.offset, Size: at.size, Start: start, End: end})
+		}
+	}
+}
