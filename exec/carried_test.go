@@ -284,11 +284,11 @@ func TestPassedOnIsProved(t *testing.T) {
 		harm func(d *plan.Plan, at func(string) *plan.Value)
 	}{
 		{"as made", "", func(*plan.Plan, func(string) *plan.Value) {}},
-		{"what stands outside is given back in a round", check.Read, func(d *plan.Plan, at func(string) *plan.Value) {
+		{"what stands outside is freed in a round", check.Read, func(d *plan.Plan, at func(string) *plan.Value) {
 			at("o").End -= 2 // its reader in the round has ended; the next round reads it again
 		}},
-		{"what is carried is given back in a round", check.Read, func(d *plan.Plan, at func(string) *plan.Value) { at("a").End -= 2 }},
-		{"what a round carries on is given back before the round ends", check.Branch, func(d *plan.Plan, at func(string) *plan.Value) {
+		{"what is carried is freed in a round", check.Read, func(d *plan.Plan, at func(string) *plan.Value) { at("a").End -= 2 }},
+		{"what a round carries on is freed before the round ends", check.Branch, func(d *plan.Plan, at func(string) *plan.Value) {
 			at("e").End = at("e").Start + 1
 		}},
 		{"a result over what a round computes", check.Branch, func(d *plan.Plan, at func(string) *plan.Value) {

@@ -226,8 +226,8 @@ func TestDynamicPlanIsProved(t *testing.T) {
 		harm func(d *plan.Plan)
 	}{
 		{"as made", "", func(*plan.Plan) {}},
-		{"given back before its last reader ends", "given back at", func(d *plan.Plan) { at(d, "m").End -= 2 }},
-		{"given back later", "the life", func(d *plan.Plan) { at(d, "m").End++ }},
+		{"freed before its last reader ends", "freed at", func(d *plan.Plan) { at(d, "m").End -= 2 }},
+		{"freed later", "the life", func(d *plan.Plan) { at(d, "m").End++ }},
 		{"not listed as unpromised", "unpromised", func(d *plan.Plan) { d.Unpromised = d.Unpromised[1:] }},
 		{"listed twice", "unpromised", func(d *plan.Plan) { d.Unpromised = append(d.Unpromised, d.Unpromised[0]) }},
 		{"a bounded value with a buffer of its own", "unpromised", func(d *plan.Plan) {

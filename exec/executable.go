@@ -55,7 +55,7 @@ type Executable struct {
 
 	compressed bool
 
-	steps   []step      // by number of the call
+	steps   []step // by number of the call
 	code    []instr
 	dynamic []dynamicInfo // per value whose size depends on data, then one per spare
 	taken   []bool        // per parameter: the program writes into it or returns it

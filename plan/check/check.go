@@ -14,7 +14,7 @@ import (
 // values of operands: weights gives those of weights, and may be nil. The
 // error is a [Violation] of the first rule that does not hold.
 func Check(p *ir.Program, d *plan.Plan, weights ir.Weights) error {
-	c := &checker{program: p, plan: d, values: map[*ir.Value]*value{}, step: -1}
+	c := &checker{program: p, plan: d, values: make([]value, p.NumIDs()), index: ir.NewIndex(p), step: -1}
 	if v := c.check(weights); v != nil {
 		return v
 	}
@@ -24,17 +24,14 @@ func Check(p *ir.Program, d *plan.Plan, weights ir.Weights) error {
 type checker struct {
 	program *ir.Program
 	plan    *plan.Plan
-	values  map[*ir.Value]*value
-	ordered []*value // parameters, weights, results of calls in preorder
+	values  []value  // by ID
+	ordered []*value // parameters, weights, what calls define in preorder
 
 	known    func(*ir.Value) ([]byte, bool)
 	possible map[*ir.Value]ir.Possible // of values whose size depends on data
-	calls    []*ir.Call                // in preorder
-	sigs     []*op.Sig
-	blocks   []*ir.Block       // that the call is in
-	index    map[*ir.Call]int  // of each call in calls
-	loopOf   map[*ir.Value]int // parameters of loops' regions: the call
-	stepOf   []int             // per call, once it has run
+	index    *ir.Index
+	sigs     []*op.Sig // per call
+	stepOf   []int     // per call, once it has run
 
 	memory contents
 	step   int // that runs; -1 before and after
@@ -62,30 +59,19 @@ type value struct {
 	start, end plan.Time
 
 	// unsized says that the size depends on data and that nothing bounds it:
-	// the value is alone in a buffer of its own, until the time given.
+	// the value is alone in a buffer of its own, which is freed at the given
+	// time.
 	unsized bool
-	given   plan.Time
+	freed   plan.Time
 }
 
 func (c *checker) check(weights ir.Weights) *Violation {
 	known := ir.Known(weights)
 	c.known, c.possible = known, ir.PossibleOf(c.program, known)
-	c.program.Walk(func(b *ir.Block, call *ir.Call) {
-		c.calls = append(c.calls, call)
-		c.blocks = append(c.blocks, b)
+	for _, call := range c.index.Calls {
 		c.sigs = append(c.sigs, call.Sig(known))
-	})
-	c.loopOf, c.index = map[*ir.Value]int{}, map[*ir.Call]int{}
-	for k, call := range c.calls {
-		c.index[call] = k
-		if !call.Op.Loop {
-			continue
-		}
-		for _, v := range call.Regions[0].Params {
-			c.loopOf[v] = k
-		}
 	}
-	c.stepOf = make([]int, len(c.calls))
+	c.stepOf = make([]int, len(c.index.Calls))
 	for _, rule := range []func() *Violation{c.document, c.places, c.run, c.outputs, c.figures, c.claims} {
 		if v := rule(); v != nil {
 			return v
@@ -93,6 +79,9 @@ func (c *checker) check(weights ir.Weights) *Violation {
 	}
 	return nil
 }
+
+// of returns what is known of a value.
+func (c *checker) of(v *ir.Value) *value { return &c.values[v.ID] }
 
 // fault makes a violation of the step that runs.
 func (c *checker) fault(rule Rule, v *value, got, want string) *Violation {
@@ -133,8 +122,8 @@ func (c *checker) document() *Violation {
 				fmt.Sprintf("%q of type %q", want.Name, want.Type))
 		}
 	}
-	if len(d.Steps) != len(c.calls) {
-		return c.fault(Order, nil, fmt.Sprintf("%d steps", len(d.Steps)), fmt.Sprintf("one per call, %d", len(c.calls)))
+	if len(d.Steps) != len(c.index.Calls) {
+		return c.fault(Order, nil, fmt.Sprintf("%d steps", len(d.Steps)), fmt.Sprintf("one per call, %d", len(c.index.Calls)))
 	}
 	return c.listed()
 }
@@ -143,13 +132,14 @@ func (c *checker) document() *Violation {
 // their places from it.
 func (c *checker) listed() *Violation {
 	fault := c.eachValue(func(v *ir.Value) *Violation {
-		x, n := &value{Value: v}, len(c.ordered)
+		x, n := c.of(v), len(c.ordered)
+		x.Value = v
 		if n == len(c.plan.Values) {
 			return c.fault(Document, x, "no entry for it among the values", "one")
 		}
 		entry := &c.plan.Values[n]
 		if entry.ID != v.ID {
-			return c.fault(Document, x, fmt.Sprintf("id %d as value %d of the list", entry.ID, n), fmt.Sprintf("id %d: inputs, weights, and what each call gives, in the program's order", v.ID))
+			return c.fault(Document, x, fmt.Sprintf("id %d as value %d of the list", entry.ID, n), fmt.Sprintf("id %d: inputs, weights, and what each call defines, in the program's order", v.ID))
 		}
 		if err := c.measure(x, entry.Space); err != nil {
 			return &Violation{Rule: Document, Step: -1, Value: v.String(), err: err}
@@ -166,10 +156,9 @@ func (c *checker) listed() *Violation {
 			return c.fault(Document, x, fmt.Sprintf("arg %d in space %q", entry.Arg, entry.Space), "0: only inputs and outputs have numbers")
 		}
 		if x.unsized {
-			x.given = entry.End
+			x.freed = entry.End
 			c.placeUnsized(x)
 		}
-		c.values[v] = x
 		c.ordered = append(c.ordered, x)
 		return nil
 	})
@@ -191,8 +180,8 @@ func (c *checker) eachValue(f func(*ir.Value) *Violation) *Violation {
 			}
 		}
 	}
-	for _, call := range c.calls {
-		for _, v := range given(call) {
+	for _, call := range c.index.Calls {
+		for v := range call.Defs() {
 			if fault := f(v); fault != nil {
 				return fault
 			}
@@ -206,7 +195,7 @@ func (c *checker) eachValue(f func(*ir.Value) *Violation) *Violation {
 func (c *checker) places() *Violation {
 	c.memory = contents{}
 	for i, v := range c.program.Body.Params {
-		x := c.values[v]
+		x := c.of(v)
 		if want := (Bytes{Space: plan.SpaceInput, Arg: i, Hi: x.size}); x.place != want {
 			return c.fault(Place, x, x.place.String(), want.String())
 		}
@@ -214,7 +203,7 @@ func (c *checker) places() *Violation {
 		c.memory.set(x.place, x.content)
 	}
 	for _, v := range c.program.Weights {
-		x := c.values[v]
+		x := c.of(v)
 		if x.place.Space != plan.SpaceWeight || x.place.Lo != 0 {
 			return c.fault(Place, x, x.place.String(), fmt.Sprintf("bytes [0,%d) of the weight", x.size))
 		}
@@ -251,7 +240,7 @@ func (c *checker) fits(x *value) *Violation {
 	if x.place.Arg >= len(owners) {
 		return c.fault(Place, x, fmt.Sprintf("%s %d", x.place.Space, x.place.Arg), fmt.Sprintf("one of %d", len(owners)))
 	}
-	owner := c.values[owners[x.place.Arg]]
+	owner := c.of(owners[x.place.Arg])
 	if owner.unsized || x.unsized || !owner.Type.IsStatic() {
 		if owner != x {
 			return c.fault(Place, x, x.place.String(), "another place: a buffer whose size depends on data holds one value")
@@ -282,17 +271,17 @@ func (c *checker) outputs() *Violation {
 	c.step = -1
 	results := c.program.Body.Results
 	for i, v := range results {
-		x := c.values[v]
+		x := c.of(v)
 		own := Bytes{Space: plan.SpaceOutput, Arg: i, Hi: x.extent()}
-		returned := c.donated(x.place) && x.size == c.values[c.program.Body.Params[x.place.Arg]].size
+		returned := c.donated(x.place) && x.size == c.of(c.program.Body.Params[x.place.Arg]).size
 		if x.place != own && !returned {
 			return c.fault(Output, x, fmt.Sprintf("output %d in %s", i, x.place), fmt.Sprintf("%s, or all bytes of a donated input", own))
 		}
-		if bad, held, found := c.memory.differ(x.place, x.content); found {
-			return c.holds(Output, x, bad, held)
+		if bad, actual, found := c.memory.differ(x.place, x.content); found {
+			return c.holds(Output, x, bad, actual)
 		}
 		for j, other := range results[:i] {
-			if y := c.values[other]; overlap(x.place, y.place) {
+			if y := c.of(other); overlap(x.place, y.place) {
 				return c.fault(Output, x, fmt.Sprintf("output %d in bytes of output %d (%s)", i, j, y), "bytes of its own").in(x.place)
 			}
 		}
@@ -307,10 +296,10 @@ func (c *checker) donated(b Bytes) bool {
 }
 
 // holds is the fault of bytes that do not hold what they should.
-func (c *checker) holds(rule Rule, x *value, bad Bytes, held content) *Violation {
+func (c *checker) holds(rule Rule, x *value, bad Bytes, actual content) *Violation {
 	got := "nothing"
-	if held.root != nil {
-		got = fmt.Sprintf("%s from its byte %d", held.root, held.offset)
+	if actual.root != nil {
+		got = fmt.Sprintf("%s from its byte %d", actual.root, actual.offset)
 	}
 	want := x.content.at(bad.Lo - x.place.Lo)
 	return c.fault(rule, x, got, fmt.Sprintf("%s from its byte %d", want.root, want.offset)).in(bad)

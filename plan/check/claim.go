@@ -27,14 +27,14 @@ func (c *checker) inPlace() *Violation {
 			return v
 		}
 	}
-	for k, call := range c.calls {
+	for k, call := range c.index.Calls {
 		for r, v := range call.Results {
 			if v == nil || !c.liesInOperand(k, r) {
 				continue
 			}
 			if len(list) == 0 || list[0].Call != k || list[0].Result != r {
 				c.step = c.stepOf[k]
-				return c.fault(Claim, c.values[v], "no entry in its place in the list of results in place", "one: it lies in the bytes of an operand")
+				return c.fault(Claim, c.of(v), "no entry in its place in the list of results in place", "one: it lies in the bytes of an operand")
 			}
 			list = list[1:]
 		}
@@ -50,16 +50,16 @@ func (c *checker) inPlace() *Violation {
 // operand, in a way that the operator allows. One without bytes does where it
 // is a view.
 func (c *checker) liesInOperand(k, r int) bool {
-	sig, call := c.sigs[k], c.calls[k]
+	sig, call := c.sigs[k], c.index.Calls[k]
 	if !sig.IsStatic() || len(call.Regions) > 0 {
 		return false
 	}
-	x := c.values[call.Results[r]]
+	x := c.of(call.Results[r])
 	for i, a := range call.Args {
 		if a.Value == nil {
 			continue
 		}
-		y := c.values[a.Value]
+		y := c.of(a.Value)
 		kind, offset := sig.AliasOf(i, r)
 		if kind != 0 && (x.size > 0 || kind == op.View) && x.place.space() == y.place.space() && x.place.Lo == y.place.Lo+int64(offset) {
 			return true
@@ -80,15 +80,15 @@ func (c *checker) declined() *Violation {
 				return c.fault(Claim, nil, fmt.Sprintf("operand %d of call %d as declined after operand %d of call %d", p.Operand, p.Call, before.Operand, before.Call), "the program's order, each once")
 			}
 		}
-		if p.Call >= len(c.calls) {
-			return c.fault(Claim, nil, fmt.Sprintf("a declined operand of call %d", p.Call), fmt.Sprintf("one of %d", len(c.calls)))
+		if p.Call >= len(c.index.Calls) {
+			return c.fault(Claim, nil, fmt.Sprintf("a declined operand of call %d", p.Call), fmt.Sprintf("one of %d", len(c.index.Calls)))
 		}
-		call := c.calls[p.Call]
+		call := c.index.Calls[p.Call]
 		c.step = c.stepOf[p.Call]
 		if p.Op != call.Op.Name || p.Node != call.Node || p.Operand >= len(call.Args) || call.Args[p.Operand].Value == nil {
 			return c.fault(Claim, nil, fmt.Sprintf("operand %d of %q, node %q as declined", p.Operand, p.Op, p.Node), "one of the call")
 		}
-		y := c.values[call.Args[p.Operand].Value]
+		y := c.of(call.Args[p.Operand].Value)
 		if p.Value != y.Name || p.Bytes != y.size {
 			return c.fault(Claim, y, fmt.Sprintf("%q with %d bytes as declined", p.Value, p.Bytes), fmt.Sprintf("%q with %d", y.Name, y.size))
 		}
@@ -102,13 +102,13 @@ func (c *checker) declined() *Violation {
 // couldTake reports whether the operator could write a result of call k into
 // the operand's bytes, and the result does not lie there.
 func (c *checker) couldTake(k, operand int) bool {
-	call := c.calls[k]
-	y := c.values[call.Args[operand].Value]
+	call := c.index.Calls[k]
+	y := c.of(call.Args[operand].Value)
 	for r, v := range call.Results {
 		if v == nil {
 			continue
 		}
-		if kind, _ := c.sigs[k].AliasOf(operand, r); kind != 0 && kind != op.View && !overlap(c.values[v].place, y.place) {
+		if kind, _ := c.sigs[k].AliasOf(operand, r); kind != 0 && kind != op.View && !overlap(c.of(v).place, y.place) {
 			return true
 		}
 	}
@@ -120,11 +120,11 @@ func (c *checker) couldTake(k, operand int) bool {
 func (c *checker) copies() *Violation {
 	c.step = -1
 	list := c.plan.Copies
-	for _, call := range c.calls {
+	for _, call := range c.index.Calls {
 		if len(list) == 0 || call.Op.Name != "copy" || call.Results[0] == nil || call.Results[0].Name != list[0].Value {
 			continue
 		}
-		x, p := c.values[call.Results[0]], &list[0]
+		x, p := c.of(call.Results[0]), &list[0]
 		size := x.size
 		if !x.Type.IsStatic() {
 			size = 0 // it is known when the call has run
@@ -143,15 +143,15 @@ func (c *checker) copies() *Violation {
 // claim proves that an entry of the list of results in place is true.
 func (c *checker) claim(p *plan.InPlace) *Violation {
 	c.step = -1
-	if p.Call >= len(c.calls) {
-		return c.fault(Claim, nil, fmt.Sprintf("call %d", p.Call), fmt.Sprintf("one of %d", len(c.calls)))
+	if p.Call >= len(c.index.Calls) {
+		return c.fault(Claim, nil, fmt.Sprintf("call %d", p.Call), fmt.Sprintf("one of %d", len(c.index.Calls)))
 	}
-	call := c.calls[p.Call]
+	call := c.index.Calls[p.Call]
 	c.step = c.stepOf[p.Call]
 	if p.Operand >= len(call.Args) || p.Result >= len(call.Results) || call.Args[p.Operand].Value == nil || call.Results[p.Result] == nil {
 		return c.fault(Claim, nil, fmt.Sprintf("operand %d and result %d", p.Operand, p.Result), "those of the call")
 	}
-	x, y := c.values[call.Results[p.Result]], c.values[call.Args[p.Operand].Value]
+	x, y := c.of(call.Results[p.Result]), c.of(call.Args[p.Operand].Value)
 	if p.Value != x.Name || p.Of != y.Name || p.Bytes != x.size {
 		return c.fault(Claim, x, fmt.Sprintf("%q in %q, %d bytes", p.Value, p.Of, p.Bytes), fmt.Sprintf("%q in %q, %d bytes", x.Name, y.Name, x.size))
 	}

@@ -65,7 +65,7 @@ func (m contents) set(b Bytes, c content) {
 
 // differ returns the first bytes of b that do not hold what c has there, with
 // what they hold: a content without root is nothing.
-func (m contents) differ(b Bytes, c content) (bad Bytes, held content, found bool) {
+func (m contents) differ(b Bytes, c content) (bad Bytes, actual content, found bool) {
 	list := m[b.space()]
 	at := b.Lo
 	for i := from(list, b.Lo); at < b.Hi; i++ {
@@ -78,9 +78,9 @@ func (m contents) differ(b Bytes, c content) (bad Bytes, held content, found boo
 			return bad, content{}, true
 		}
 		h := list[i]
-		if held := h.content.at(at - h.lo); held != c.at(at-b.Lo) {
+		if actual := h.content.at(at - h.lo); actual != c.at(at-b.Lo) {
 			bad.Hi = min(b.Hi, h.hi)
-			return bad, held, true
+			return bad, actual, true
 		}
 		at = h.hi
 	}

@@ -31,7 +31,7 @@
 //     the caller has them. A value in a weight's bytes is a view of that weight.
 //  4. [Read]: when a step reads an operand, all bytes of the operand's place
 //     hold that operand, each at its offset. A buffer of a value's own, which has
-//     no size in the document, is not given back before that step ends, nor
+//     no size in the document, is not freed before that step ends, nor
 //     before a loop ends whose rounds read the value and that it was made before.
 //  5. [Alias]: a result shares bytes with an operand of its call only at the
 //     offset and in the way that [op.Sig.AliasOf] allows. It shares them with
@@ -69,16 +69,16 @@
 //
 // Of a value whose size depends on data and that nothing bounds, the document
 // has no place in bytes: Check lets one byte stand for its buffer. It proves what
-// is said above of the order, of the moments when buffers are given back, of
+// is said above of the order, of the moments when buffers are freed, of
 // outputs (each in a buffer of its own), and that such values are listed. It does
 // not see, and the run decides and answers for:
 //
 //   - which buffers exist: whether a result is a view of an operand's buffer, lies
 //     in it as its last holder, or has a new one; what loops carry and branches
-//     give is held by several values at once, never copied over another one;
+//     return is shared by several values, never copied over another one;
 //   - where in its buffer a value begins;
-//   - that a buffer is not overwritten while another value holds it, and that a
-//     value is given up when the document says: the run counts holders, and checks
+//   - that a buffer is not overwritten while another value lies in it, and that a
+//     value is dropped when the document says: the run counts holders, and checks
 //     at its end that none is left;
 //   - that an output shares its buffer with nobody: the run copies it where
 //     it would;
@@ -100,7 +100,7 @@
 // from the step that writes it to the last step that reads it, and ends half a
 // step earlier where that step's result lies in its bytes; the result of a
 // branch lives at least to the end of all regions, and what these return for it
-// lives as long as it does; what a loop reads from outside, takes and gives
+// lives as long as it does; what a loop reads from outside, takes and returns
 // lives to its end. A buffer of a value's own stays to the end of the last call
 // of its block in which it is read. Inputs and weights live from the start to
 // the end, and what lies in the bytes of an input, output or weight lives to the

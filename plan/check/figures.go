@@ -51,19 +51,19 @@ func (c *checker) sums() *Violation {
 		return fault
 	}
 	for _, v := range c.program.Body.Params {
-		if fault := add(&io, c.values[v]); fault != nil {
+		if fault := add(&io, c.of(v)); fault != nil {
 			return fault
 		}
 	}
 	for _, v := range c.program.Body.Results {
-		if x := c.values[v]; x.place.Space == plan.SpaceOutput {
+		if x := c.of(v); x.place.Space == plan.SpaceOutput {
 			if fault := add(&io, x); fault != nil {
 				return fault
 			}
 		}
 	}
 	for _, v := range c.program.Weights {
-		if fault := add(&weights, c.values[v]); fault != nil {
+		if fault := add(&weights, c.of(v)); fault != nil {
 			return fault
 		}
 	}
@@ -88,7 +88,7 @@ func (c *checker) packed(weights int64) (int64, *Violation) {
 		if at < 0 {
 			return 0, c.fault(Document, nil, fmt.Sprintf("%q with id %d as a packed weight", p.Weight, p.ID), "weights of the program, in its order, each once")
 		}
-		x := c.values[rest[at]]
+		x := c.of(rest[at])
 		rest = rest[at+1:]
 		if p.Unloaded != 0 && p.Unloaded != x.size {
 			return 0, c.fault(Figure, x, fmt.Sprintf("%d bytes unloaded by packing", p.Unloaded), fmt.Sprintf("0 or %d", x.size))
@@ -131,11 +131,11 @@ func blocks(b Bytes) (lo, hi int64) {
 
 // live derives the life of every value that a call gives.
 func (c *checker) live() {
-	for k, call := range c.calls {
+	for k, call := range c.index.Calls {
 		reads := plan.Time(2 * c.stepOf[k])
 		for _, v := range call.Results {
 			if v != nil {
-				x := c.values[v]
+				x := c.of(v)
 				x.start, x.end = reads+1, max(x.end, reads+2)
 			}
 		}
@@ -143,31 +143,31 @@ func (c *checker) live() {
 			if a.Value == nil {
 				continue
 			}
-			x, end := c.values[a.Value], reads+2
+			x, end := c.of(a.Value), reads+2
 			for _, v := range call.Results {
-				if v != nil && overlap(x.place, c.values[v].place) {
+				if v != nil && overlap(x.place, c.of(v).place) {
 					end = reads + 1
 				}
 			}
 			x.end = max(x.end, end)
 		}
 	}
-	for k, call := range c.calls {
+	for k, call := range c.index.Calls {
 		if call.Op.Loop {
-			c.loopEnds(k, call)
+			c.loopEnds(k, call.Call)
 		}
 	}
 	// Outer calls come first: what an inner branch returns lives as long as
 	// what the outer one does with it.
-	for _, call := range c.calls {
+	for _, call := range c.index.Calls {
 		for _, region := range call.Regions {
 			if call.Op.Loop {
 				continue
 			}
 			for r, v := range call.Results {
 				if v != nil {
-					y := c.values[region.Results[r]]
-					y.end = max(y.end, c.values[v].end)
+					y := c.of(region.Results[r])
+					y.end = max(y.end, c.of(v).end)
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/plan"
@@ -9,9 +10,9 @@ import (
 
 // lives proves that the document states the lives that were derived.
 func (c *checker) lives() *Violation {
-	c.ownEnds(c.program.Body)
+	c.ownEnds(c.program.Body, 0)
 	c.step = -1
-	last := plan.Time(2 * len(c.calls))
+	last := plan.Time(2 * len(c.index.Calls))
 	for i, x := range c.ordered {
 		start, end := x.start, max(x.end, x.start+1)
 		switch {
@@ -28,57 +29,37 @@ func (c *checker) lives() *Violation {
 }
 
 // ownEnds derives until when the buffers of a block's own values stay: to the
-// end of the last call of that block in which they are read.
-func (c *checker) ownEnds(b *ir.Block) {
-	given := map[*ir.Value]bool{}
+// end of the last call of that block in which they are read. The first call of
+// the block has the number k, and the result is the number after its calls.
+func (c *checker) ownEnds(b *ir.Block, k int) int {
 	for _, call := range b.Calls {
-		end := plan.Time(2*c.lastInside(call) + 2)
+		end := plan.Time(2*c.lastInside(k) + 2)
 		extend := func(v *ir.Value) {
-			if x := c.values[v]; given[v] && x.place.Space == plan.SpaceOwn {
+			d := c.index.Def(v)
+			if x := c.of(v); x.place.Space == plan.SpaceOwn && v.Kind == ir.Result && c.index.Calls[d].Block == b {
 				x.end = max(x.end, end)
 			}
 		}
-		eachRead(call, extend)
+		for v := range call.Uses() {
+			extend(v)
+		}
 		for _, v := range call.Results {
 			if v != nil {
-				given[v] = true
 				extend(v)
 			}
 		}
+		k++
 		for _, region := range call.Regions {
-			c.ownEnds(region)
+			k = c.ownEnds(region, k)
 		}
 	}
+	return k
 }
 
-// eachRead calls f for what the call and the calls in its regions read, and
-// for what the regions return.
-func eachRead(call *ir.Call, f func(*ir.Value)) {
-	for _, a := range call.Args {
-		if a.Value != nil {
-			f(a.Value)
-		}
-	}
-	for _, region := range call.Regions {
-		for _, inner := range region.Calls {
-			eachRead(inner, f)
-		}
-		for _, v := range region.Results {
-			f(v)
-		}
-	}
-}
-
-// lastInside returns the last step of the call and of those in its regions.
-func (c *checker) lastInside(call *ir.Call) int {
-	last := c.stepOf[c.index[call]]
-	for _, region := range call.Regions {
-		for _, inner := range region.Calls {
-			last = max(last, c.lastInside(inner))
-		}
-	}
-	return last
+// lastInside returns the last step of call k and of the calls in its regions.
+func (c *checker) lastInside(k int) int {
+	return slices.Max(c.stepOf[k:c.index.Calls[k].End])
 }
 
 // isInner reports whether v is a parameter of a region.
-func (c *checker) isInner(v *ir.Value) bool { _, ok := c.loopOf[v]; return ok }
+func (c *checker) isInner(v *ir.Value) bool { return v.Kind == ir.Param && c.index.Def(v) >= 0 }

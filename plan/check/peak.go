@@ -34,15 +34,15 @@ func levels(values []*value) []level {
 	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	slices.Sort(edges)
 	edges = slices.Compact(edges)
-	held := make([]int, len(edges)) // values that live in the bytes from each edge to the next
+	cover := make([]int, len(edges)) // values that live in the bytes from each edge to the next
 	var out []level
 	var bytes int64
 	for i, e := range events {
 		first, _ := slices.BinarySearch(edges, e.lo)
 		for n := first; edges[n] < e.hi; n++ {
-			before := held[n] > 0
-			held[n] += e.add
-			if after := held[n] > 0; after && !before {
+			before := cover[n] > 0
+			cover[n] += e.add
+			if after := cover[n] > 0; after && !before {
 				bytes += edges[n+1] - edges[n]
 			} else if before && !after {
 				bytes -= edges[n+1] - edges[n]

@@ -30,15 +30,15 @@ func (c *checker) block(b *ir.Block) *Violation {
 // call runs the call of the current step, which has to be one of block b.
 func (c *checker) call(b *ir.Block) *Violation {
 	s := &c.plan.Steps[c.step]
-	if s.Call >= len(c.calls) {
-		return c.fault(Order, nil, fmt.Sprintf("call %d", s.Call), fmt.Sprintf("one of %d", len(c.calls)))
+	if s.Call >= len(c.index.Calls) {
+		return c.fault(Order, nil, fmt.Sprintf("call %d", s.Call), fmt.Sprintf("one of %d", len(c.index.Calls)))
 	}
-	k, call := s.Call, c.calls[s.Call]
+	k, call := s.Call, c.index.Calls[s.Call].Call
 	c.stepOf[k] = c.step
 	if s.Op != call.Op.Name || s.Node != call.Node {
 		return c.fault(Document, nil, fmt.Sprintf("call %d as %q, node %q", k, s.Op, s.Node), fmt.Sprintf("%q, node %q", call.Op.Name, call.Node))
 	}
-	if c.blocks[k] != b {
+	if c.index.Calls[k].Block != b {
 		return c.fault(Order, nil, fmt.Sprintf("call %d, which is in another block", k), "a call of the block that is being run")
 	}
 	if want := call.OperandIDs(); !slices.Equal(s.Reads, want) {
@@ -68,14 +68,14 @@ func (c *checker) read(call *ir.Call) *Violation {
 		if a.Value == nil {
 			continue
 		}
-		x := c.values[a.Value]
+		x := c.of(a.Value)
 		if x.content.root == nil {
 			return c.fault(Order, x, fmt.Sprintf("operand %d before the step that computes it", i), "it computed")
 		}
-		if bad, held, found := c.memory.differ(x.place, x.content); found {
-			return c.holds(Read, x, bad, held)
+		if bad, actual, found := c.memory.differ(x.place, x.content); found {
+			return c.holds(Read, x, bad, actual)
 		}
-		if fault := c.isGivenBack(Read, x); fault != nil {
+		if fault := c.isFreed(Read, x); fault != nil {
 			return fault
 		}
 	}
@@ -89,7 +89,7 @@ func (c *checker) compute(k int, call *ir.Call) *Violation {
 		if v == nil {
 			continue
 		}
-		x := c.values[v]
+		x := c.of(v)
 		of, offset, fault := c.viewed(k, call, r)
 		if fault != nil {
 			return fault
@@ -110,7 +110,7 @@ func (c *checker) compute(k int, call *ir.Call) *Violation {
 		if v == nil {
 			continue
 		}
-		if fault := c.writable(c.values[v]); fault != nil {
+		if fault := c.writable(c.of(v)); fault != nil {
 			return fault
 		}
 		if fault := c.alias(k, call, r); fault != nil {
@@ -119,7 +119,7 @@ func (c *checker) compute(k int, call *ir.Call) *Violation {
 	}
 	for _, v := range call.Results {
 		if v != nil {
-			c.memory.set(c.values[v].place, c.values[v].content)
+			c.memory.set(c.of(v).place, c.of(v).content)
 		}
 	}
 	return nil
@@ -139,7 +139,7 @@ func (c *checker) viewed(k int, call *ir.Call, r int) (of *value, offset int64, 
 		if kind != op.View {
 			continue
 		}
-		of, x := c.values[a.Value], c.values[call.Results[r]]
+		of, x := c.of(a.Value), c.of(call.Results[r])
 		if offset < 0 || int64(offset) > of.size || x.size > of.size-int64(offset) {
 			return nil, 0, c.fault(Alias, x, fmt.Sprintf("a view of bytes [%d,%d) of operand %d", offset, int64(offset)+x.size, i),
 				fmt.Sprintf("bytes within its %d", of.size))
@@ -179,19 +179,19 @@ func (c *checker) writable(x *value) *Violation {
 
 // alias proves rule 5 for result r.
 func (c *checker) alias(k int, call *ir.Call, r int) *Violation {
-	x := c.values[call.Results[r]]
+	x := c.of(call.Results[r])
 	for _, v := range call.Results[:r] {
-		if v != nil && overlap(x.place, c.values[v].place) {
+		if v != nil && overlap(x.place, c.of(v).place) {
 			return c.fault(Alias, x, fmt.Sprintf("bytes that are also those of result %s", v), "bytes of its own").in(x.place)
 		}
 	}
 	var shared *value // the first operand in these bytes
 	var sharedKind op.AliasKind
 	for i, a := range call.Args {
-		if a.Value == nil || !overlap(x.place, c.values[a.Value].place) {
+		if a.Value == nil || !overlap(x.place, c.of(a.Value).place) {
 			continue
 		}
-		y := c.values[a.Value]
+		y := c.of(a.Value)
 		kind, offset := c.sigs[k].AliasOf(i, r)
 		if kind == 0 || !c.sigs[k].IsStatic() {
 			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s)", i, y, y.place), "none: the operator may not overwrite that operand").in(x.place)
@@ -236,9 +236,9 @@ func (c *checker) branch(call *ir.Call) *Violation {
 		if v == nil {
 			continue
 		}
-		x := c.values[v]
+		x := c.of(v)
 		for _, other := range call.Results[:r] {
-			if other != nil && overlap(x.place, c.values[other].place) {
+			if other != nil && overlap(x.place, c.of(other).place) {
 				return c.fault(Alias, x, fmt.Sprintf("bytes that are also those of result %s", other), "bytes of its own").in(x.place)
 			}
 		}
@@ -256,16 +256,16 @@ func (c *checker) branchResults(call *ir.Call, region *ir.Block) *Violation {
 		if v == nil {
 			continue
 		}
-		x, y := c.values[v], c.values[region.Results[r]]
+		x, y := c.of(v), c.of(region.Results[r])
 		if fault := c.writable(x); fault != nil {
 			return fault
 		}
 		if x.unsized || x.place.Space == plan.SpaceOutput && !x.Type.IsStatic() {
 			// The run moves or copies it there.
-			if bad, held, found := c.memory.differ(y.place, y.content); found {
-				return c.holds(Branch, y, bad, held)
+			if bad, actual, found := c.memory.differ(y.place, y.content); found {
+				return c.holds(Branch, y, bad, actual)
 			}
-			if fault := c.isGivenBack(Branch, y); fault != nil {
+			if fault := c.isFreed(Branch, y); fault != nil {
 				return fault
 			}
 			continue
@@ -273,8 +273,8 @@ func (c *checker) branchResults(call *ir.Call, region *ir.Block) *Violation {
 		left := *y
 		left.place = x.place
 		left.place.Hi = min(x.place.Hi, x.place.Lo+y.extent()) // the other region may give more
-		if bad, held, found := c.memory.differ(left.place, y.content); found {
-			return c.holds(Branch, &left, bad, held)
+		if bad, actual, found := c.memory.differ(left.place, y.content); found {
+			return c.holds(Branch, &left, bad, actual)
 		}
 	}
 	return nil

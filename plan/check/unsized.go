@@ -10,7 +10,7 @@ import (
 // measure finds the bytes of a value: those of its type, or the most that it can
 // take where it lies in the arena or is an output of one of several known types.
 func (c *checker) measure(x *value, space plan.Space) error {
-	_, carried := c.loopOf[x.Value]
+	_, carried := c.index.LoopOf(x.Value)
 	if x.Type.IsStatic() || x.Kind != ir.Result && !carried {
 		n, err := x.Type.Bytes()
 		x.size = int64(n)
@@ -53,9 +53,9 @@ func (x *value) extent() int64 {
 // out, in their order, and no other.
 func (c *checker) unpromised() *Violation {
 	list := c.plan.Unpromised
-	for k, call := range c.calls {
-		for _, v := range given(call) {
-			x := c.values[v]
+	for k, call := range c.index.Calls {
+		for v := range call.Defs() {
+			x := c.of(v)
 			if !x.unsized {
 				continue
 			}
@@ -71,24 +71,9 @@ func (c *checker) unpromised() *Violation {
 	return nil
 }
 
-// given returns the values that a call gives: its wanted results, and the
-// parameters of its regions.
-func given(call *ir.Call) (list []*ir.Value) {
-	for _, v := range call.Results {
-		if v != nil {
-			list = append(list, v)
-		}
-	}
-	for _, region := range call.Regions {
-		list = append(list, region.Params...)
-	}
-	return list
-}
-
-// isGivenBack proves that a buffer whose size depends on data is still there
-// when step c.next-1 ends, and when the loops end that read it again in every
-// round.
-func (c *checker) isGivenBack(rule Rule, x *value) *Violation {
+// isFreed proves that a buffer whose size depends on data is still there when
+// step c.next-1 ends, and when the loops end that read it again in every round.
+func (c *checker) isFreed(rule Rule, x *value) *Violation {
 	if !x.unsized || x.place.Space != plan.SpaceOwn {
 		return nil
 	}
@@ -98,20 +83,17 @@ func (c *checker) isGivenBack(rule Rule, x *value) *Violation {
 			need, what = loop.end, "loop"
 		}
 	}
-	if x.given < need {
-		return c.fault(rule, x, fmt.Sprintf("its buffer given back at %d", x.given), fmt.Sprintf("it kept to the end of the %s, %d", what, need))
+	if x.freed < need {
+		return c.fault(rule, x, fmt.Sprintf("its buffer freed at %d", x.freed), fmt.Sprintf("it kept to the end of the %s, %d", what, need))
 	}
 	return nil
 }
 
-// madeAt returns the step of the call that gives x, as a result or to its
-// region.
+// madeAt returns the step of the call that defines x, as a result or as a
+// parameter of its region; -1 for what is there before the first one.
 func (c *checker) madeAt(x *value) int {
-	if k, ok := c.loopOf[x.Value]; ok {
+	if k := c.index.Def(x.Value); k >= 0 {
 		return c.stepOf[k]
 	}
-	if x.Def == nil {
-		return -1
-	}
-	return c.stepOf[c.index[x.Def]]
+	return -1
 }
