@@ -48,12 +48,11 @@ type Executable struct {
 	Program *ir.Program // final; must not be changed
 	Plan    *plan.Plan
 
-	weights ir.Weights
-	store   *weights.Store // nil: nothing is packed
-	packing packing
-	packed  atomic.Bool // all that packing wants
-
-	compressed bool
+	weights  ir.Weights
+	store    *weights.Store // nil: nothing is packed
+	compress bool           // large constants are packed compressed
+	packing  packing
+	packed   atomic.Bool // everything that packing lists
 
 	steps   []step // by number of the call
 	code    []instr
@@ -125,7 +124,7 @@ func Compile(ctx context.Context, p *ir.Program, table ir.Weights, o Options) (*
 	if err := l.checkTotal(); err != nil {
 		return nil, err
 	}
-	e := &Executable{Program: p, weights: table, store: o.Store, compressed: o.Compressed}
+	e := &Executable{Program: p, weights: table, store: o.Store, compress: o.Compressed}
 	problem := l.problem()
 	placed, err := solve.Solve(ctx, problem, solve.Options{Effort: o.Effort})
 	if err != nil {

@@ -131,7 +131,7 @@ func (p *packing) measure(store *weights.Store) error {
 
 // constants are the operands of call k that may be read in a form.
 func (e *Executable) constants(k int) compute.Constants {
-	return compute.Constants{Compressed: e.compressed, Is: func(i int) bool {
+	return compute.Constants{Compressed: e.compress, Is: func(i int) bool {
 		r := e.steps[k].refs[i]
 		if e.store == nil || r.space != plan.SpaceWeight || e.packing.raw[r.weight] {
 			return false

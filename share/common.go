@@ -15,19 +15,19 @@ type Key [sha256.Size]byte
 // String returns the key in hexadecimal digits.
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// Common returns bytes that this process has in common with the others of its user: in all of them the same key is the same
-// memory. Whoever comes first makes it, by fill, which gets size zeroed bytes; made says that it was this call. Others wait for
-// that, and map it. It is sealed before anybody else sees it: nobody can write it, cut it short, or map it for writing.
+// Common returns memory that all processes of this user share: calls with the same key return the same memory. The first
+// process makes it by calling fill with size zeroed bytes, and for it made is true. Other processes wait until it is filled, and
+// map it. The memory is sealed before any other process sees it: none can write it, truncate it, or map it for writing.
 //
-// The memory stays for as long as anybody has it, and whoever has it gives it to those that come later: it does not matter who
-// made it, and whether that process still lives. A process that dies while it fills leaves nothing; the next one begins anew.
-// Nothing can go stale, because the key says what the bytes are. See docs/share.md.
+// The memory stays as long as any process has it mapped, and each of these sends it to those that call later, so the process
+// that made it may end. If a process dies in fill, nothing is left, and the next one starts again. The memory cannot be stale,
+// because the key decides its bytes. See docs/share.md.
 //
-// The buffer is read-only and counted as [memory.Shared] under the given label. Its last release gives this process's mapping
-// back.
+// The caller owns the buffer, which is read-only and counted as [memory.Shared] under label. Its last release unmaps the memory
+// in this process.
 //
-// Sockets and locks lie in a folder of the user's own, see [InDir]; one that others may enter is refused. Linux only: elsewhere
-// the error matches errors.ErrUnsupported.
+// Sockets and locks lie in a folder of the user, see [InDir]; a folder that others may enter is refused. Linux only: elsewhere
+// the error matches errors.ErrUnsupported. Common may be called from any goroutine.
 func Common(ctx context.Context, key Key, size int, label string, fill func(dst []byte) error, opts ...Option) (b *memory.Buffer, made bool, err error) {
 	if ctx == nil {
 		return nil, false, fmt.Errorf("share: common bytes %.8s (%s): %w", key, label, errNilContext)
@@ -42,8 +42,7 @@ func Common(ctx context.Context, key Key, size int, label string, fill func(dst 
 	return b, made, nil
 }
 
-// CheckCommon reports why [Common] cannot work here, for those who want to know before they need it: no such system, or no
-// folder of the user's own.
+// CheckCommon reports why [Common] cannot work here: another system than Linux, or no folder that only the user may enter.
 func CheckCommon(opts ...Option) error {
 	if _, err := commonFolder(opts); err != nil {
 		return fmt.Errorf("share: common bytes: %w", err)
@@ -51,14 +50,14 @@ func CheckCommon(opts ...Option) error {
 	return nil
 }
 
-// CommonBytes are bytes that processes have in common, by [Common].
+// CommonBytes describes memory that processes share by [Common].
 type CommonBytes struct {
 	Key     string         `json:"key"`     // in hexadecimal digits; of silent holders the first 16
 	Bytes   int            `json:"bytes"`   // 0 of silent holders
 	Holders []CommonHolder `json:"holders"` // by number
 }
 
-// CommonHolder is a process that has common bytes mapped and gives them to others. A silent one does not answer: it is stopped, or
+// CommonHolder is a process that has common bytes mapped and sends them to others. A silent one does not answer: it is stopped, or
 // about to end.
 type CommonHolder struct {
 	PID     int    `json:"pid"`
@@ -66,10 +65,10 @@ type CommonHolder struct {
 	Silent  bool   `json:"silent"`
 }
 
-// ListCommon lists what the user's processes have in common, by key. It asks each holder, which takes a second for those that are
-// stopped and up to ten for those that do not answer although they are at work, and clears away what killed ones left. Which copy
-// a silent holder has is not known, so those of a key are listed by themselves. Bytes that are there twice, because nobody answered
-// when they were asked for, are listed twice.
+// ListCommon lists the memory that the user's processes share by [Common], in the order of keys. It sends a request to each
+// holder, which takes a second for one that is stopped and up to ten for one that runs and does not answer, and removes the files
+// of killed processes. Which copy a silent holder has is not known, so silent holders of a key are listed apart. Memory that exists
+// twice, because no holder answered when it was requested, is listed twice.
 func ListCommon(ctx context.Context, opts ...Option) ([]CommonBytes, error) {
 	if ctx == nil {
 		return nil, fmt.Errorf("share: list common bytes: %w", errNilContext)

@@ -19,14 +19,14 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// A copy has a lock and, for each process that has it mapped, a socket that answers with its descriptor. The lock is held by
-// whoever looks for the copy, until it has one and its own socket listens. So there is one maker at a time, and who finds no
-// socket that answers knows that nobody has the copy. All of that is the kernel's to end: a dead process holds no lock and
-// listens on nothing. Its empty files stay, and the next one to make something removes them.
+// A copy has a lock and, for each process that has it mapped, a socket that sends its descriptor. A process that looks for the
+// copy holds the lock until it has one and its own socket listens. So one process at a time makes a copy, and if no socket
+// answers, no process has one. The kernel ends both with a process: a dead process holds no lock and listens on nothing. Its
+// empty files stay, and the next process that makes a copy removes them.
 
 const (
-	// silence is how long a holder may take to answer. One that is stopped does not. One that has work to do and has not got to it,
-	// because the machine stands still or is overloaded, may take stretch times as long: the other way out is a second copy.
+	// silence is how long a holder may take to answer. One that is stopped does not answer. One that is ready to run, on a machine
+	// that stands still or is overloaded, may take stretch times as long: giving up on it makes a second copy.
 	silence = time.Second
 	stretch = 10
 
@@ -45,7 +45,7 @@ func common(ctx context.Context, key Key, size int, label string, fill func([]by
 		return nil, false, err
 	}
 	defer lock.unlock()
-	c := &copyHeld{folder: folder, name: name, key: key}
+	c := &commonCopy{folder: folder, name: name, key: key}
 	if !c.find(ctx, size) {
 		if ctx.Err() != nil {
 			return nil, false, ended.Error(ctx)
@@ -69,8 +69,8 @@ func common(ctx context.Context, key Key, size int, label string, fill func([]by
 	return b, made, nil
 }
 
-// copyHeld is this process's part of a copy: it has it mapped and gives its descriptor to others.
-type copyHeld struct {
+// commonCopy is a copy that this process has mapped. It sends the descriptor to processes that request it.
+type commonCopy struct {
 	folder, name string
 	key          Key
 
@@ -83,7 +83,7 @@ type copyHeld struct {
 }
 
 // make makes the copy.
-func (c *copyHeld) make(size int, fill func([]byte) error) error {
+func (c *commonCopy) make(size int, fill func([]byte) error) error {
 	if fill == nil {
 		return fmt.Errorf("got no function that fills them, want one: %w", os.ErrInvalid)
 	}
@@ -110,11 +110,10 @@ func (c *copyHeld) make(size int, fill func([]byte) error) error {
 	return nil
 }
 
-// find maps the copy that another process has. One who does not answer, or with something else, is passed over: what it has
-// cannot be used, and it must not keep others from work.
-func (c *copyHeld) find(ctx context.Context, size int) bool {
+// find maps the copy of another process. A holder that does not answer, or answers with something else, is skipped.
+func (c *commonCopy) find(ctx context.Context, size int) bool {
 	for _, path := range socketsOf(c.folder, c.name) {
-		fd, n, err := askHolder(ctx, path, c.key)
+		fd, n, err := requestFrom(ctx, path, c.key)
 		if isNobody(err) {
 			_ = os.Remove(path)
 		}
@@ -133,16 +132,16 @@ func (c *copyHeld) find(ctx context.Context, size int) bool {
 	return false
 }
 
-// drop gives the mapping and the descriptor back.
-func (c *copyHeld) drop() error {
+// drop unmaps the copy and closes its descriptor.
+func (c *commonCopy) drop() error {
 	if c.shared != nil {
 		return c.shared.Close()
 	}
 	return errors.Join(osmem.Unmap(c.bytes), unix.Close(c.fd))
 }
 
-// listen begins to answer who asks for the copy. The lock is held.
-func (c *copyHeld) listen() error {
+// listen starts to answer requests for the copy. The caller holds the lock.
+func (c *commonCopy) listen() error {
 	for i := 0; ; i++ {
 		path := filepath.Join(c.folder, fmt.Sprintf("%s.%d-%d.sock", c.name, os.Getpid(), i))
 		if len(path) > longestPath {
@@ -164,33 +163,33 @@ func (c *copyHeld) listen() error {
 	}
 }
 
-// end is the last release: nobody reads the bytes here any more.
-func (c *copyHeld) end() {
+// end runs at the last release of the buffer.
+func (c *commonCopy) end() {
 	_ = c.socket.Close() // and remove its file
 	<-c.served
-	_ = c.drop() // of what is ours; there is nobody to tell
+	_ = c.drop() // there is no caller for the error
 	if lock, err := tryLock(filepath.Join(c.folder, c.name+".lock")); err == nil {
 		lock.removeWithout(c.folder, c.name)
 	}
 }
 
-func (c *copyHeld) serve() {
+func (c *commonCopy) serve() {
 	defer close(c.served)
 	for {
 		conn, err := c.socket.AcceptUnix()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
-		case err != nil: // out of descriptors: those who ask wait, or go to another holder
+		case err != nil: // out of descriptors: requests wait, or go to another holder
 			time.Sleep(10 * time.Millisecond)
 		default:
-			_ = c.answer(conn) // who asked has gone
+			_ = c.send(conn) // an error says that the other end has gone
 		}
 	}
 }
 
-// answer sends the descriptor. It is one packet into an empty queue, so it waits for nobody.
-func (c *copyHeld) answer(conn *net.UnixConn) error {
+// send sends the descriptor. It is one packet into an empty queue, so it does not block.
+func (c *commonCopy) send(conn *net.UnixConn) error {
 	s, err := wrapSocket(conn)
 	if err != nil {
 		return err
@@ -206,8 +205,8 @@ func (c *copyHeld) answer(conn *net.UnixConn) error {
 	return s.send(packet, c.fd, false)
 }
 
-// askHolder gets the descriptor of the copy from a holder, and how many bytes it says that there are.
-func askHolder(ctx context.Context, path string, key Key) (fd, size int, err error) {
+// requestFrom returns the descriptor of the copy that a holder sends, and its size as the holder states it.
+func requestFrom(ctx context.Context, path string, key Key) (fd, size int, err error) {
 	h, err := requestCopy(ctx, path)
 	if err != nil {
 		return -1, 0, err
@@ -219,14 +218,14 @@ func askHolder(ctx context.Context, path string, key Key) (fd, size int, err err
 	return h.fd, h.size, nil
 }
 
-// held is what a holder says of its copy.
-type held struct {
+// answer is what a holder sends of its copy.
+type answer struct {
 	pid, fd, size int
 	key           Key
 }
 
-// requestCopy asks a holder for its copy. Of one that says nothing, or something else, only the process is known.
-func requestCopy(ctx context.Context, path string) (h held, err error) {
+// requestCopy requests the copy of a holder. Where the holder sends nothing, or something else, only its process is known.
+func requestCopy(ctx context.Context, path string) (h answer, err error) {
 	d := net.Dialer{Timeout: silence}
 	conn, err := d.DialContext(ctx, "unixpacket", path)
 	if err != nil {
@@ -256,8 +255,8 @@ func requestCopy(ctx context.Context, path string) (h held, err error) {
 	return h, nil
 }
 
-// awaitAnswer receives the answer of a holder. It waits by halves: where this process was the one that stood still, the second finds
-// what arrived meanwhile.
+// awaitAnswer receives the answer of a holder. It waits in two halves: if this process itself stood still during the first, the
+// second finds what arrived meanwhile.
 func (s *socket) awaitAnswer(ctx context.Context, packet []byte, pid int) (n, fd int, err error) {
 	for half := 1; ; half++ {
 		s.setDeadline(time.Now().Add(silence / 2))

@@ -438,7 +438,7 @@ func TestCommonHolderIsSlow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holder := &copyHeld{key: key, bytes: shm.Bytes(), fd: shm.Fd()}
+	holder := &commonCopy{key: key, bytes: shm.Bytes(), fd: shm.Fd()}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -448,7 +448,7 @@ func TestCommonHolderIsSlow(t *testing.T) {
 				return
 			}
 			time.Sleep(2 * silence)
-			_ = holder.answer(conn)
+			_ = holder.send(conn)
 		}
 	}()
 	mustFree(t, mustCommon(t, key, false))

@@ -23,7 +23,7 @@ func listCommon(ctx context.Context, opts []Option) ([]CommonBytes, error) {
 	}
 	dir = filepath.Join(dir, "common")
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // nobody ever had any
+		return nil, nil // no process has had any
 	}
 	folder, err := privateFolder(dir)
 	if err != nil {
@@ -32,12 +32,12 @@ func listCommon(ctx context.Context, opts []Option) ([]CommonBytes, error) {
 	removeStale(folder)
 	copies := map[copyID]*CommonBytes{}
 	var mu sync.Mutex
-	var asking sync.WaitGroup
+	var requests sync.WaitGroup
 	for _, path := range socketsOf(folder, "") {
-		asking.Go(func() {
+		requests.Go(func() {
 			id, h, err := identify(ctx, path)
 			if isNobody(err) {
-				return // it has ended since
+				return // the process has ended since
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -47,7 +47,7 @@ func listCommon(ctx context.Context, opts []Option) ([]CommonBytes, error) {
 			copies[id].add(CommonHolder{PID: h.pid, Command: commandOf(h.pid), Silent: err != nil})
 		})
 	}
-	asking.Wait()
+	requests.Wait()
 	if ctx.Err() != nil {
 		return nil, ended.Error(ctx)
 	}
@@ -60,8 +60,8 @@ type copyID struct {
 	inode uint64
 }
 
-// identify asks a holder which copy it has. Of one that does not answer the name of its socket says what there is to know.
-func identify(ctx context.Context, path string) (copyID, held, error) {
+// identify returns which copy a holder has. Of one that does not answer, only the name of its socket is known.
+func identify(ctx context.Context, path string) (copyID, answer, error) {
 	short, _, _ := strings.Cut(filepath.Base(path), ".")
 	h, err := requestCopy(ctx, path)
 	if err != nil {

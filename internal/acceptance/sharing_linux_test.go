@@ -2,6 +2,7 @@ package acceptance_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/internal/onnxtest"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
@@ -509,4 +511,37 @@ func TestSharedWeightsUnderKills(t *testing.T) {
 	}
 	wantNothingShared(t, dir)
 	t.Logf("%d killed, %d of them after their answer", kills+len(running), answered)
+}
+
+// TestSharedWeightsThatAConstantViews reshapes a weight to sizes that are known
+// only when a plan is made, so that the plan has a constant in the weight's
+// bytes, which sharing moves. The weight lies at every distance from an aligned
+// address.
+func TestSharedWeightsThatAConstantViews(t *testing.T) {
+	memorytest.Check(t)
+	shareDir(t)
+	want := modeltest.Ramp(1 << 16)
+	for pad := range 4 {
+		var g onnxtest.Graph
+		sizes := strings.Repeat("s", 1+pad)
+		g.Input("x", onnxtest.F32, "n", "m")
+		g.Floats("w", want...)
+		g.Node("Shape", []string{"x"}, []string{sizes})
+		g.Node("Reshape", []string{"w", sizes}, []string{"r"})
+		g.Node("Add", []string{"x", "r"}, []string{"y"})
+		g.Output("y")
+		m := modeltest.LoadBytes(t, g.File(), tenure.WithSharedWeights())
+		s := modeltest.Session(t, m)
+		for _, rows := range []int{256, 128} {
+			shapes := tenure.Shapes{"x": {rows, len(want) / rows}}
+			modeltest.Must(s.Plan(t.Context(), shapes))
+			junk := modeltest.Must(memory.Alloc(4*len(want), memory.Weights)) // where the weight was, if that is free now
+			copy(junk.Bytes(), bytes.Repeat([]byte{0x7f}, junk.Len()))
+			out := modeltest.Run(t, s, tenure.Inputs{"x": modeltest.Of(t, make([]float32, len(want)), rows, len(want)/rows)})
+			if !slices.Equal(modeltest.Values(t, out["y"]), want) {
+				t.Errorf("name of %d bytes, %d rows: got other values than the weight's", len(sizes), rows)
+			}
+			modeltest.Must(0, errors.Join(out.Release(), junk.Release()))
+		}
+	}
 }

@@ -10,24 +10,27 @@
 //
 // # Stages
 //
-// A weight goes through these stages, of which it may skip any but the first
-// two taken together:
+// The bytes of a weight go through these stages. A weight may skip some.
 //
-//	stage    its bytes lie in                       counted as         given back
-//	mapped   pages of the model's file              memory.Stats.Files pages: after Prune, and when it is unloaded
-//	copied   a buffer: unaligned in the file, or    memory.Weights     when it is unloaded
-//	         written there as numbers
-//	derived  a buffer: computed from other weights  memory.Weights     when it is unloaded
-//	packed   a buffer: a panel in a kernel's form   memory.Weights     Close
-//	shared   memory that other processes map too    memory.Shared      Close; the memory itself by its last process
+//	stage    where its bytes are                     who pays          given back
+//	mapped   in pages of the model's file            the page cache    by Prune, and when the weight is unloaded
+//	copied   in a buffer: the file has them          this process      when the weight is unloaded
+//	         unaligned, or in another encoding
+//	derived  in a buffer: made from other weights    this process      when the weight is unloaded
+//	packed   in a panel: the form a kernel reads     this process      by Close
+//	shared   in memory that other processes map      all of them once  by Close of the last one
 //
-// A weight of the first three stages is loaded or not. One that is not loaded
-// has no bytes in memory, but a way to make them: from the file, from the
-// weight that it is derived from, or from a panel that can be unpacked.
-// [Store.Bytes] loads it. [Store.Pack] makes the panels of a program and then
-// unloads the weights that it has packed, so that no weight is in memory twice;
-// weights that some call reads as they are stay. With [Options.Share] panels
-// and what is read as it is go to memory that processes have in common.
+// Buffers and panels are counted as memory.Weights, shared memory as
+// memory.Shared, and mapped files beside both, in the figure Files.
+//
+// A weight is loaded or not. One that is not loaded takes no memory, and is
+// loaded by [Store.Bytes]: from the file, from the weight that it is derived
+// from, or from a panel that can be unpacked. [Store.Pack] makes the panels of
+// a program and then unloads the weights that it has packed, so that no weight
+// is in memory twice. Weights that a call reads unpacked are pinned: they stay.
+// With [Options.Share], panels and pinned weights go to memory that processes
+// share. Where the system takes no pages of a mapped file back (Windows), they
+// stay after a weight is unloaded, and [Store.Unloads] says so.
 //
 // Which operands are packed, and into which form, is decided by package exec.
 // Passes see three methods, Has, Bytes and Derive. Package onnx enters the

@@ -94,7 +94,8 @@ func (s *Store) Bytes(v *ir.Value) ([]byte, bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return e.data, s.load(v.Name, e) == nil
+	err := s.load(v.Name, e)
+	return e.data, err == nil
 }
 
 // Figures returns where the bytes of weights are now.
