@@ -8,8 +8,9 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// A kernel that panics, on the caller's goroutine or on a worker's, ends the run with that panic. Nothing stays held, the
-// runner knows whether an input was written, and it runs again.
+// A kernel that panics, on the caller's goroutine or on a worker's, ends the
+// run with that panic. No buffer is left, the runner knows whether an input was
+// written, and it runs again.
 func TestPanicOfAKernel(t *testing.T) {
 	memorytest.Check(t)
 	const n = 1 << 18

@@ -64,7 +64,7 @@ type Aliases struct {
 	sharing map[*Value][]*Value // root to values in it that may be used again
 	done    int                 // steps of the order that are analysed
 	known   func(*Value) ([]byte, bool)
-	broken  map[*Call]bool // calls whose alias rules cannot be asked
+	broken  map[*Call]bool // calls whose alias rules cannot be evaluated
 }
 
 // AliasesOf analyses the program, in which types and regions must hold (V1 to
@@ -158,33 +158,33 @@ func (a *Aliases) params(b *Block) {
 }
 
 func (a *Aliases) call(c *Call) {
-	var asked bool
+	var unsure bool
 	var sig *op.Sig
 	if !a.broken[c] {
-		sig = a.sig(c, &asked)
+		sig = a.sig(c, &unsure)
 	}
 	for i, v := range c.Results {
 		if v != nil {
-			a.set(v, a.result(c, i, sig, &asked))
+			a.set(v, a.result(c, i, sig, &unsure))
 		}
 	}
 }
 
-// sig is the call with a Known that notes when the answer was no: a rule that
-// asked might decide otherwise on the actual bytes.
-func (a *Aliases) sig(c *Call, asked *bool) *op.Sig {
+// sig returns the signature of the call with a Known that notes when it had no
+// bytes: a rule that wanted them might decide otherwise on the actual ones.
+func (a *Aliases) sig(c *Call, unsure *bool) *op.Sig {
 	s := c.Sig(a.known)
 	inner := s.Known
 	s.Known = func(arg int) ([]byte, bool) {
 		b, ok := inner(arg)
-		*asked = *asked || !ok && s.Has(arg)
+		*unsure = *unsure || !ok && s.Has(arg)
 		return b, ok
 	}
 	return s
 }
 
 // result returns the extents of result i of the call.
-func (a *Aliases) result(c *Call, i int, sig *op.Sig, asked *bool) []Extent {
+func (a *Aliases) result(c *Call, i int, sig *op.Sig, unsure *bool) []Extent {
 	v := c.Results[i]
 	var out []Extent
 	switch {
@@ -210,7 +210,7 @@ func (a *Aliases) result(c *Call, i int, sig *op.Sig, asked *bool) []Extent {
 	default:
 		for arg, o := range c.Args {
 			if o.Value != nil {
-				out = a.operand(out, sig, asked, arg, i, o, v)
+				out = a.operand(out, sig, unsure, arg, i, o, v)
 			}
 		}
 	}
@@ -221,10 +221,10 @@ func (a *Aliases) result(c *Call, i int, sig *op.Sig, asked *bool) []Extent {
 }
 
 // operand adds the extents that result i has because of one operand.
-func (a *Aliases) operand(out []Extent, sig *op.Sig, asked *bool, arg, i int, o Operand, v *Value) []Extent {
-	offset, is := viewOf(sig, asked, arg, i)
+func (a *Aliases) operand(out []Extent, sig *op.Sig, unsure *bool, arg, i int, o Operand, v *Value) []Extent {
+	offset, is := viewOf(sig, unsure, arg, i)
 	if is == no && o.Donate {
-		is = backedBy(sig, asked, arg, i)
+		is = backedBy(sig, unsure, arg, i)
 	}
 	switch is {
 	case yes:
@@ -279,8 +279,8 @@ const (
 )
 
 // viewOf says whether the result is a view of the operand, and where it
-// starts. The rules of a call are asked only about static types.
-func viewOf(s *op.Sig, asked *bool, arg, result int) (offset int64, is answer) {
+// starts. The rules of a call are evaluated for static types only.
+func viewOf(s *op.Sig, unsure *bool, arg, result int) (offset int64, is answer) {
 	if !s.IsStatic() {
 		switch rule := findRule(s, arg, result, op.View); {
 		case rule == nil:
@@ -290,12 +290,12 @@ func viewOf(s *op.Sig, asked *bool, arg, result int) (offset int64, is answer) {
 		}
 		return 0, maybe
 	}
-	*asked = false
+	*unsure = false
 	kind, bytes := s.AliasOf(arg, result)
 	if kind == op.View {
 		return int64(bytes), yes
 	}
-	if s.MayAlias(arg, result) || *asked && findRule(s, arg, result, op.View) != nil {
+	if s.MayAlias(arg, result) || *unsure && findRule(s, arg, result, op.View) != nil {
 		return 0, maybe
 	}
 	return 0, no
@@ -303,13 +303,13 @@ func viewOf(s *op.Sig, asked *bool, arg, result int) (offset int64, is answer) {
 
 // backedBy says whether the result may lie in the operand's bytes once the
 // operand is donated.
-func backedBy(s *op.Sig, asked *bool, arg, result int) answer {
+func backedBy(s *op.Sig, unsure *bool, arg, result int) answer {
 	if s.IsStatic() {
-		*asked = false
+		*unsure = false
 		if kind, _ := s.AliasOf(arg, result); kind != 0 {
 			return yes
 		}
-		if !*asked {
+		if !*unsure {
 			return no
 		}
 	}

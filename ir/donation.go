@@ -125,10 +125,10 @@ func (a *Aliases) backed(c *Call, arg int) []*Violation {
 	case !c.Op.Alias.Declared():
 		return []*Violation{violation(19, "%s donates %s to %s, which declares no aliases", c, v, c.Op.Name)}
 	}
-	var asked bool
-	sig := a.sig(c, &asked)
+	var unsure bool
+	sig := a.sig(c, &unsure)
 	for i, r := range c.Results {
-		if r != nil && backedBy(sig, &asked, arg, i) != no {
+		if r != nil && backedBy(sig, &unsure, arg, i) != no {
 			return nil
 		}
 	}

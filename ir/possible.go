@@ -18,7 +18,7 @@ type Possible struct {
 }
 
 // maxPossible bounds the types of one value, and mostTried the combinations of
-// operand types of one call that are asked for.
+// operand types of one call that are tried.
 const (
 	maxPossible = 8
 	mostTried   = 32

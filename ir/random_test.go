@@ -113,11 +113,11 @@ func (g *generator) call(depth int) {
 		g.give(g.b.CallN(2, "halves", nil, x)...)
 	case kind == "put":
 		piece := g.vector()
-		room := size - piece.Type.Shape.Size(0)
-		if room < 0 {
-			x, piece, room = piece, x, -room
+		free := size - piece.Type.Shape.Size(0)
+		if free < 0 {
+			x, piece, free = piece, x, -free
 		}
-		g.give(g.b.Call("put", op.Attrs{{Name: "offset", Value: int64(rapid.IntRange(0, room).Draw(g.t, "offset"))}}, x, piece))
+		g.give(g.b.Call("put", op.Attrs{{Name: "offset", Value: int64(rapid.IntRange(0, free).Draw(g.t, "offset"))}}, x, piece))
 	case kind == "concat" && size < 16:
 		g.give(g.b.Call("concat", nil, x, g.vector()))
 	case kind == "mystery":

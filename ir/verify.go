@@ -13,7 +13,7 @@ import (
 //
 //	V1   A program has a body, every block stands in one place, every call too,
 //	     and every call has an operator with a shape rule and a name that the
-//	     text form can hold. The other invariants are asked only where V1 holds.
+//	     text form can hold. The other invariants are checked only where V1 holds.
 //	V2   Every value is given in one place, and knows it: its kind, call and index.
 //	V3   IDs are unique and were given by the program.
 //	V4   Names are unique and not empty.
@@ -318,7 +318,7 @@ func (v *verifier) loop(c *Call) {
 }
 
 // types checks V8 for a call. One whose operands lack types, or whose regions
-// lack results, cannot be asked, and that is reported where they lack.
+// lack results, cannot be evaluated, and that is reported where they lack.
 func (v *verifier) types(c *Call) {
 	for _, o := range c.Args {
 		v.broken[c] = v.broken[c] || o.Value != nil && !o.Value.Type.DType.IsValid()

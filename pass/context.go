@@ -45,8 +45,8 @@ type Context struct {
 	// Notes are remarks for who reads the model.
 	Notes []string
 
-	names map[string]bool // of the weights
-	room  *room           // left for folding; made by the first run of fold
+	names  map[string]bool // of the weights
+	budget *budget         // left for folding; made by the first run of fold
 }
 
 // known returns the bytes of a value that is a constant.

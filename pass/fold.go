@@ -24,8 +24,8 @@ import (
 var Fold = Pass{Name: "fold", Doc: "infer types and compute what is constant", Run: fold}
 
 func fold(ctx *Context) error {
-	if ctx.room == nil {
-		ctx.room = roomOf(ctx)
+	if ctx.budget == nil {
+		ctx.budget = budgetOf(ctx)
 	}
 	f := folder{ctx: ctx, replaced: replacer{}}
 	ctx.Suspended = nil
@@ -149,7 +149,7 @@ func (f *folder) constant(c *ir.Call, sig *op.Sig) (bool, error) {
 	if f.viewOfConstant(c, call) {
 		return true, nil
 	}
-	if !f.ctx.room.take(call) {
+	if !f.ctx.budget.take(call) {
 		return false, nil
 	}
 	if _, err := compute.Bind(call); errors.Is(err, op.ErrUnsupported) {
@@ -234,7 +234,7 @@ func (f *folder) worth(c *ir.Call, in, out int64) bool {
 		return false
 	}
 	f.ctx.MaxFill -= out
-	f.ctx.room.bytes += (1 + roomPerByte) * out
+	f.ctx.budget.bytes += (1 + budgetPerByte) * out
 	return true
 }
 

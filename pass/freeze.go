@@ -14,8 +14,8 @@ const maxDeciding = 64
 // Deciders returns the parameters whose values decide the size of some value
 // of the program: those from which an operand comes that a shape rule would
 // have to know, or a kernel although the sizes are known. The condition of a
-// branch is no such operand where the types are known that its regions give:
-// the plan has room for either. Nil means that no parameter decides, or that
+// branch is no such operand where the types are known that its regions return:
+// the plan has a place for either. Nil means that no parameter decides, or that
 // types are static.
 //
 // Requires: fold.

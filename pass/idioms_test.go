@@ -13,7 +13,7 @@ import (
 // spelled are bodies of programs over %x: f32[2,4,8] that give %y, and the operator that is found in them, if one is.
 var spelled = []struct{ name, body, want string }{
 	{"layer norm", layerNorm("%last", "pow(%d, %two)", "div(%d, %r)", "mul(%n, @g8)", "add(%s, @b8)"), "layer_normalization"},
-	{"layer norm, turned round", layerNorm("%last", "mul(%d, %d)", "div(%d, %r)", "mul(@g8, %n)", "add(@b8, %s)"), "layer_normalization"},
+	{"layer norm, operands exchanged", layerNorm("%last", "mul(%d, %d)", "div(%d, %r)", "mul(@g8, %n)", "add(@b8, %s)"), "layer_normalization"},
 	{"layer norm over two axes", layerNorm("%lastTwo", "mul(%d, %d)", "div(%d, %r)", "mul(%n, @g8)", "add(%s, @b48)"), "layer_normalization"},
 	{"layer norm without bias", layerNorm("%last", "mul(%d, %d)", "div(%d, %r)", "mul(%n, @g8)", "neg(%s)"), "layer_normalization"},
 	{"layer norm without scale", layerNorm("%last", "mul(%d, %d)", "div(%d, %r)", "neg(%n)", "neg(%s)"), "layer_normalization"},

@@ -40,7 +40,7 @@ type Plan struct {
 	Shapes           []Shape      `json:"shapes"`             // types of the graph's inputs
 	ArenaBytes       int64        `json:"arena_bytes"`        // graph inputs and outputs, at most excluded
 	IOBytes          int64        `json:"io_bytes"`           // graph inputs and outputs
-	WeightBytes      int64        `json:"weight_bytes"`       // weights and constants, as they are held: see Packed
+	WeightBytes      int64        `json:"weight_bytes"`       // weights and constants, as they lie in memory: see Packed
 	ScratchBytes     int64        `json:"scratch_bytes"`      // ScratchPerThread × Threads
 	ScratchPerThread int64        `json:"scratch_per_thread"` // the largest Step.Scratch
 	Threads          int          `json:"threads"`
@@ -115,7 +115,7 @@ type Declined struct {
 	Bytes   int64  `json:"bytes"` // that it cost
 }
 
-// Copy is a copy that the run makes and that no kernel asked for.
+// Copy is a copy that the run makes and that no kernel requires.
 type Copy struct {
 	Value  string `json:"value"`
 	Node   string `json:"node"`

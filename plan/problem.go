@@ -38,8 +38,8 @@ type Storage struct {
 	Pieces []Piece
 }
 
-// Problem asks for one base offset per storage such that pieces of different storages that overlap in time do not overlap in
-// bytes. Align is the block size in bytes, a power of two; 0 stands for DefaultAlign.
+// Problem asks for one base offset per storage such that pieces of different storages that overlap in time do not overlap
+// in bytes. Align is the block size in bytes, a power of two; 0 stands for DefaultAlign.
 type Problem struct {
 	Storages []Storage
 	Align    int64

@@ -205,7 +205,7 @@ func TestCheckPlacementCountsOwners(t *testing.T) {
 				for byte := a.Offsets[i] + x.Offset; byte < a.Offsets[i]+x.Offset+x.Size; byte++ {
 					for moment := x.Start; moment < x.End; moment++ {
 						k := cell{byte / p.Align, moment}
-						if other, held := owner[k]; held && other != i {
+						if other, taken := owner[k]; taken && other != i {
 							good = false
 						}
 						owner[k] = i

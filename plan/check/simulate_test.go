@@ -132,7 +132,7 @@ func (s *simulator) inBounds(v *ir.Value) error {
 	x := s.at[v]
 	need := elementAlign(v)
 	var owner *ir.Value
-	room := s.d.ArenaBytes
+	space := s.d.ArenaBytes
 	switch x.Space {
 	case plan.SpaceArena:
 	case plan.SpaceInput, plan.SpaceOutput:
@@ -144,7 +144,7 @@ func (s *simulator) inBounds(v *ir.Value) error {
 			return fmt.Errorf("%s: no %s %d", v, x.Space, x.Arg)
 		}
 		owner = owners[x.Arg]
-		room = bytesOf(owner)
+		space = bytesOf(owner)
 	case plan.SpaceWeight:
 		// The document does not say which: the one whose bytes it is.
 		if v.Kind == ir.Weight {
@@ -155,13 +155,13 @@ func (s *simulator) inBounds(v *ir.Value) error {
 			return fmt.Errorf("%s: not of a weight", v)
 		}
 		x.Arg = owner.ID
-		room = bytesOf(owner)
+		space = bytesOf(owner)
 	default:
 		return fmt.Errorf("%s: space %q", v, x.Space)
 	}
 	switch {
-	case x.Size != bytesOf(v) || x.Offset < 0 || x.Offset > room-x.Size:
-		return fmt.Errorf("%s: %d bytes at %d of %d", v, x.Size, x.Offset, room)
+	case x.Size != bytesOf(v) || x.Offset < 0 || x.Offset > space-x.Size:
+		return fmt.Errorf("%s: %d bytes at %d of %d", v, x.Size, x.Offset, space)
 	case x.Offset%need != 0 || owner != nil && need > elementAlign(owner):
 		return fmt.Errorf("%s: not aligned", v)
 	case v.Kind == ir.Param && (x.Space != plan.SpaceInput || x.Offset != 0 || owner != v):

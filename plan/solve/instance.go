@@ -16,7 +16,7 @@ type instance struct {
 	bound    int64 // lower bound, in units like all that follows
 	storages []storage
 	times    []plan.Time // the moments that matter: whatever is live at any moment is live at one of them
-	dense    bool        // so many storages meet that their neighbours are found again whenever they are asked for
+	dense    bool        // so many storages meet that their neighbours are found anew each time
 }
 
 // storage is what the searches know of one plan.Storage.

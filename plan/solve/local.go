@@ -12,7 +12,7 @@ func (s *search) moveToFront(effort int64) {
 	if s.done() || effort <= 0 {
 		return
 	}
-	const patience = 300 // moves without gain before a shake
+	const maxIdle = 300 // moves without gain before a shake
 	end := s.spent + effort
 	m := &mover{search: s, random: rand.New(rand.NewPCG(1, uint64(len(s.storages))))}
 	m.restart()
@@ -20,7 +20,7 @@ func (s *search) moveToFront(effort int64) {
 		switch {
 		case m.move():
 			idle = 0
-		case idle < patience:
+		case idle < maxIdle:
 			idle++
 		default:
 			idle = 0

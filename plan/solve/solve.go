@@ -57,7 +57,7 @@ type budget struct {
 	ctx      context.Context
 	deadline time.Time
 	spent    int64 // steps
-	polled   int64 // spent when ctx and the clock were last asked
+	polled   int64 // spent when ctx and the clock were last looked at
 	over     bool
 }
 

@@ -7,35 +7,37 @@ import (
 )
 
 const (
-	// roomPerByte is how often the bytes of the weights may be folded into
-	// others; leastRoom is what a program without weights has.
-	roomPerByte = 4
-	leastRoom   = 16 << 20
+	// budgetPerByte is how often the bytes of the weights may be folded into
+	// others; leastBudget is what a program without weights has.
+	budgetPerByte = 4
+	leastBudget   = 16 << 20
 
 	// mostWork is the number of elements and products that folding may go
 	// through in all: a few seconds.
 	mostWork = 1 << 32
 )
 
-// room is what is left of the bytes and the work for all folding in a context. A small
-// file can say a large computation: x+x, n times over, has 2^n elements. What
-// there is no room for stays in the program, to be computed by a run.
-type room struct {
+// budget is what is left of the bytes and the work for all folding in a
+// context. A small file can describe a large computation: x+x, n times over,
+// has 2^n elements. A call that exceeds the budget stays in the program, to be
+// computed by a run.
+type budget struct {
 	bytes, work int64
 }
 
-func roomOf(ctx *Context) *room {
-	r := &room{bytes: leastRoom, work: mostWork}
+func budgetOf(ctx *Context) *budget {
+	b := &budget{bytes: leastBudget, work: mostWork}
 	for _, w := range ctx.Program.Weights {
 		if n, err := w.Type.Bytes(); err == nil && ctx.isKnown(w) {
-			r.bytes += roomPerByte * int64(n)
+			b.bytes += budgetPerByte * int64(n)
 		}
 	}
-	return r
+	return b
 }
 
-// take takes what the call needs, if it is there. The call's types are static.
-func (r *room) take(c *op.Call) bool {
+// take subtracts what the call needs, if that much is left. The call's types
+// are static.
+func (b *budget) take(c *op.Call) bool {
 	var bytes int64
 	for _, out := range c.Out {
 		if !out.IsZero() {
@@ -47,11 +49,11 @@ func (r *room) take(c *op.Call) bool {
 		}
 	}
 	work := workOf(c)
-	if bytes > r.bytes || work > r.work {
+	if bytes > b.bytes || work > b.work {
 		return false
 	}
-	r.bytes -= bytes
-	r.work -= work
+	b.bytes -= bytes
+	b.work -= work
 	return true
 }
 

@@ -8,9 +8,9 @@ import (
 	"github.com/tenure-go/tenure/pass"
 )
 
-// Constants that grow from call to call are folded while there is room; the
+// Constants that grow from call to call are folded while the budget lasts; the
 // rest stays in the program.
-func TestFoldHasRoom(t *testing.T) {
+func TestFoldKeepsToItsBudget(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("func @double() -> (f32[...]) {\n  weight @v0: f32[1]\n")
 	const doubled = 36
