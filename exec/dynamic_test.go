@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory/memorytest"
@@ -277,22 +276,11 @@ func TestDynamicFails(t *testing.T) {
 		return %c, %y
 	}`)
 	weights := ir.WeightMap{"i64_0": make([]byte, 8), "i64_1": {1, 0, 0, 0, 0, 0, 0, 0}}
-	exe, err := exec.Compile(context.Background(), p, weights, exec.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var slot exec.Slot
-	defer slot.Release()
-	runner, err := slot.Runner(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := compute.NewPool(1)
-	defer pool.Close()
+	_, runner, pool := start(t, p, weights)
 	x := make([]byte, 8)
 	binary.LittleEndian.PutUint32(x, math.Float32bits(5))
 	var part *exec.PartError
-	err = runner.Run(pool, nil, [][]byte{x, {4, 0, 0, 0, 0, 0, 0, 0}}, make([][]byte, 2))
+	err := runner.Run(pool, nil, [][]byte{x, {4, 0, 0, 0, 0, 0, 0, 0}}, make([][]byte, 2))
 	if !errors.As(err, &part) || part.Op != "reshape" || part.Wrote {
 		t.Fatalf("got %v, want a fault of reshape that wrote nothing", err)
 	}

@@ -61,6 +61,28 @@ func weightsFor(p *ir.Program) ir.WeightMap {
 	return weights
 }
 
+// start compiles a program and returns it with a runner and a pool of one
+// thread, which end with the test.
+func start(t *testing.T, p *ir.Program, weights ir.Weights) (*exec.Executable, *exec.Runner, *compute.Pool) {
+	t.Helper()
+	exe, err := exec.Compile(context.Background(), p, weights, exec.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slot, pool := new(exec.Slot), compute.NewPool(1)
+	t.Cleanup(func() {
+		pool.Close()
+		if err := slot.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+	runner, err := slot.Runner(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exe, runner, pool
+}
+
 // runBoth runs a program as planned and by the reference interpreter, and
 // compares the results bit by bit.
 func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
@@ -128,8 +150,8 @@ func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
 	return exe.Plan
 }
 
-// takeResults takes the results whose size depends on data, looks at who holds
-// them, and gives them up.
+// takeResults takes the results whose size depends on data, checks that they
+// have no other holder, and releases them.
 func takeResults(t *testing.T, runner *exec.Runner, p *ir.Program, outputs [][]byte) {
 	t.Helper()
 	for i, v := range p.Body.Results {

@@ -204,18 +204,7 @@ func TestLoopIsCancelled(t *testing.T) {
 		}
 		return %r
 	}`)
-	exe, err := exec.Compile(context.Background(), p, ir.WeightMap{}, exec.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var slot exec.Slot
-	defer slot.Release()
-	runner, err := slot.Runner(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool := compute.NewPool(1)
-	defer pool.Close()
+	_, runner, pool := start(t, p, ir.WeightMap{})
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Millisecond)
 	defer cancel()
 	if err := runner.Run(pool, ctx.Done(), [][]byte{make([]byte, 8)}, [][]byte{make([]byte, 8)}); !errors.Is(err, compute.ErrStopped) {
