@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -12,13 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-go/tenure/compute"
+	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/eager"
-	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/pass"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -33,8 +32,9 @@ func benchCommand() *cobra.Command {
 took, weights aside: with every intermediate held to the end, with each released
 after its last use, with each given up at its last use (so that results lie in
 operands' bytes), with those results from an arena, and from a plan, which is run. The
-floor is the largest set of values that are needed at one moment, each in as few
-bytes as the operators allow.`,
+floor of the single operations is the largest set of values that are needed at
+one moment, each in as few bytes as the operators allow. A plan, which fuses
+operations, may take less.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows []memoryRow
@@ -263,7 +263,7 @@ func aliasKind(name string, arg int) op.AliasKind {
 	return 0
 }
 
-// planned runs the network as a program and says what that took, and what the plan had promised.
+// planned runs the network as a program, its input given up, and returns what that took and what the plan promised.
 func (n *network) planned(ctx context.Context, weights []*tensor.Tensor) (took usage, promised int64, err error) {
 	p, err := ir.Parse(n.String(), op.Builtin())
 	if err != nil {
@@ -275,52 +275,35 @@ func (n *network) planned(ctx context.Context, weights []*tensor.Tensor) (took u
 			constants[fmt.Sprintf("w%d", i)], _ = w.UnsafeBytes()
 		}
 	}
-	c := &pass.Context{Program: p, Constants: constants, MaxFold: 1 << 20}
-	if err := pass.Run(c, pass.Specialise, nil); err != nil {
-		return usage{}, 0, err
-	}
-	e, err := exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: runtime.GOMAXPROCS(0), MaxConcurrent: 1, Declined: c.Declined, Copies: c.Copies})
+	m, err := tenure.LoadProgram(p, constants)
 	if err != nil {
 		return usage{}, 0, err
 	}
-	took, err = n.runPlan(e)
-	return took, e.Plan.PerRun(), err
-}
-
-// runPlan runs the plan once.
-func (n *network) runPlan(e *exec.Executable) (usage, error) {
-	runtime.GC()
-	before := memory.Stats().Total.Current
-	memory.ResetPeak()
-	pool := compute.NewPool(runtime.GOMAXPROCS(0))
-	defer pool.Close()
-	var slot exec.Slot
-	defer slot.Release()
-	r, err := slot.Runner(e)
+	defer m.Close()
+	s, err := m.NewSession()
 	if err != nil {
-		return usage{}, err
+		return usage{}, 0, err
 	}
+	defer s.Close()
 	x, err := tensor.New(n.input.DType, n.input.Shape)
 	if err != nil {
-		return usage{}, err
+		return usage{}, 0, err
 	}
-	defer x.Release()
-	input, _ := x.UnsafeBytes()
-	output := input
-	if e.OutputInInput(0) < 0 {
-		t := e.Program.Body.Results[0].Type
-		y, err := tensor.New(t.DType, t.Shape)
-		if err != nil {
-			return usage{}, err
-		}
-		defer y.Release()
-		output, _ = y.UnsafeBytes()
+	in := tenure.Inputs{p.Body.Params[0].Name: x.Reuse()}
+	planned, err := s.PlanFor(ctx, in) // which packs the weights: they do not count
+	if err != nil {
+		return usage{}, 0, errors.Join(err, x.Release())
 	}
-	if err := r.Run(pool, nil, [][]byte{input}, [][]byte{output}); err != nil {
-		return usage{}, err
+	runtime.GC()
+	before := memory.Stats().Total.Current - int64(x.NumBytes())
+	memory.ResetPeak()
+	out, err := s.Run(ctx, in)
+	if err != nil {
+		return usage{}, 0, errors.Join(err, x.Release())
 	}
-	m := memory.Stats().Total
-	return usage{Total: m.Current - before, Peak: m.Peak - before}, nil // nothing was released
+	figures := memory.Stats().Total
+	took = usage{Total: figures.Current - before, Peak: figures.Peak - before} // nothing was released
+	return took, planned.PerRun(), out.Release()
 }
 
 func writeMemoryRows(out io.Writer, rows []memoryRow) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/tenure-go/tenure"
-	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -24,7 +23,7 @@ type comparison struct {
 func (f *runFlags) compareAll(m *tenure.Model, out tenure.Outputs) ([]comparison, error) {
 	var all []comparison
 	for i, info := range m.Outputs() {
-		want, _, err := onnx.ReadTensorFile(filepath.Join(f.inputsFrom, fmt.Sprintf("output_%d.pb", i)))
+		want, _, err := tenure.ReadTensor(filepath.Join(f.inputsFrom, fmt.Sprintf("output_%d.pb", i)))
 		if err != nil {
 			return nil, fmt.Errorf("output %q: %w", info.Name, err)
 		}

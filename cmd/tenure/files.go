@@ -9,7 +9,6 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/internal/wholefile"
-	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/tensor/npy"
 )
 
@@ -29,9 +28,9 @@ func save(folder, format string, infos []tenure.Info, out tenure.Outputs) ([]str
 	files := make([]string, len(infos))
 	for i, name := range fileNames(infos) {
 		x := out[infos[i].Name]
-		array, proto := npy.Write, onnx.WriteTensor
+		array, proto := npy.Write, tenure.WriteTensor
 		if infos[i].Text {
-			array, proto = npy.WriteStrings, onnx.WriteStrings
+			array, proto = npy.WriteStrings, tenure.WriteStrings
 		}
 		write := func(w io.Writer) error { return array(w, x) }
 		files[i] = filepath.Join(folder, name+".npy")

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/tenure-go/tenure"
-	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/tensor"
 	"github.com/tenure-go/tenure/tensor/npy"
 	"github.com/tenure-go/tenure/tensor/picture"
@@ -73,7 +72,7 @@ func (f *runFlags) read(m *tenure.Model, b *bound) (in map[string]*tensor.Tensor
 		if in[info.Name] != nil {
 			continue
 		}
-		x, _, err := onnx.ReadTensorFile(filepath.Join(f.inputsFrom, fmt.Sprintf("input_%d.pb", i)))
+		x, _, err := tenure.ReadTensor(filepath.Join(f.inputsFrom, fmt.Sprintf("input_%d.pb", i)))
 		if err != nil {
 			return in, fmt.Errorf("input %q: %w", info.Name, err)
 		}
@@ -159,16 +158,16 @@ func firstOpen(m *tenure.Model, in map[string]*tensor.Tensor) string {
 }
 
 func missing(m *tenure.Model, in map[string]*tensor.Tensor) error {
-	var lacking []string
+	var without []string
 	for _, info := range m.Inputs() {
 		if in[info.Name] == nil {
-			lacking = append(lacking, info.String())
+			without = append(without, info.String())
 		}
 	}
-	if len(lacking) == 0 {
+	if len(without) == 0 {
 		return nil
 	}
-	return hintError{fmt.Errorf("%d of %d inputs have no value, give each with --input NAME=FILE: %w", len(lacking), len(m.Inputs()), tenure.ErrInput), lacking}
+	return hintError{fmt.Errorf("%d of %d inputs have no value, give each with --input NAME=FILE: %w", len(without), len(m.Inputs()), tenure.ErrInput), without}
 }
 
 // readFile reads the tensors of one file. in holds the inputs that have a
@@ -200,7 +199,7 @@ func (f *runFlags) readFile(m *tenure.Model, b *bound, name, path string, in map
 	case ".npz":
 		return readArchive(name, path)
 	case ".pb":
-		t, own, err := onnx.ReadTensorFile(path)
+		t, own, err := tenure.ReadTensor(path)
 		if _, ok := inputOf(m, own); ok && name == "" {
 			name = own
 		}

@@ -14,8 +14,6 @@ import (
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
-	"github.com/tenure-go/tenure/onnx"
-	"github.com/tenure-go/tenure/pass"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -96,16 +94,16 @@ type declared struct {
 	text string // all of it, for people
 }
 
-func declaredOf(v onnx.Value) declared {
-	d := declared{Name: v.Name, DType: v.Type.DType.String(), text: v.String()}
+func declaredOf(v tenure.Info) declared {
+	d := declared{Name: v.Name, DType: v.DType.String(), text: v.String()}
 	if v.Text {
 		d.DType = dtype.String.String()
 	}
-	if v.Type.Shape == nil {
+	if v.Shape == nil {
 		return d
 	}
 	d.Shape = []any{}
-	for _, dim := range v.Type.Shape.Dims() {
+	for _, dim := range v.Shape.Dims() {
 		d.Shape = append(d.Shape, sizeOf(dim))
 	}
 	if v.Text {
@@ -145,7 +143,7 @@ func inspect(w io.Writer, path string, asJSON bool) error {
 
 // summarise describes a model, also one that cannot be run.
 func summarise(path string) (*summary, error) {
-	d, err := onnx.Describe(path)
+	d, err := tenure.Describe(path)
 	if err != nil {
 		return nil, err
 	}
@@ -158,14 +156,9 @@ func summarise(path string) (*summary, error) {
 		s.Outputs = append(s.Outputs, declaredOf(v))
 	}
 	m, err := tenure.Load(path)
-	var lacks *onnx.UnsupportedError
 	switch {
-	case errors.As(err, &lacks):
-		for _, item := range lacks.Items {
-			s.Unsupported = append(s.Unsupported, item.String())
-		}
 	case errors.Is(err, tenure.ErrUnsupported):
-		s.Unsupported = strings.Split(err.Error(), "\n")
+		s.Unsupported = tenure.Unsupported(err)
 	case err != nil:
 		return nil, err
 	default:
@@ -213,7 +206,7 @@ func (s *summary) print(w io.Writer) error {
 	if len(s.Unsupported) == 0 {
 		b.WriteString("everything in this model is supported\n")
 	}
-	list("lacking", s.Unsupported)
+	list("missing", s.Unsupported)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -225,19 +218,10 @@ func texts(list []declared) (all []string) {
 	return all
 }
 
-// passNames lists the passes of a run, each once.
-func passNames() string {
-	var names []string
-	for _, p := range pass.Specialise {
-		if !slices.Contains(names, p.Name) {
-			names = append(names, p.Name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
+func passNames() string { return strings.Join(tenure.Passes(), ", ") }
 
 func inspectText(w io.Writer, path string, given sizes, after string) error {
-	if isPass := func(p pass.Pass) bool { return p.Name == after }; after != "" && !slices.ContainsFunc(pass.Specialise, isPass) {
+	if after != "" && !slices.Contains(tenure.Passes(), after) {
 		return usagef("--pass %s: want one of %s", after, passNames())
 	}
 	m, err := tenure.Load(path)

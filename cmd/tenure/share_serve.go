@@ -10,10 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/tenure-go/tenure/memory"
-	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/plan"
-	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/share"
 	"github.com/tenure-go/tenure/tensor"
 	"github.com/tenure-go/tenure/tensor/npy"
@@ -154,30 +152,10 @@ func eachTensor(path string, do func(name string, x *tensor.Tensor) error) error
 		}
 		return errors.Join(err, file.Close())
 	case ".onnx":
-		return eachWeight(path, give)
+		return tenure.EachWeight(path, do)
 	default:
 		return usagef("%s: got a file of type %q, want .npy, .npz, .safetensors or .onnx", path, ext)
 	}
-}
-
-// eachWeight gives the weights of a model, over the model's bytes.
-func eachWeight(path string, give func(name string, x *tensor.Tensor, err error) error) error {
-	m, err := onnx.Load(path, onnx.Options{})
-	if err != nil {
-		return err
-	}
-	for _, v := range m.Program.Weights {
-		data, ok := m.Weights.Bytes(v)
-		if !ok {
-			err = fmt.Errorf("%s: got no memory for weight %q: %w", path, v.Name, tensor.ErrLimit)
-		}
-		if err == nil {
-			buf := memory.Import(data, nil)
-			x, wrapErr := tensor.FromBuffer(buf, 0, v.Type.DType, shape.RowMajor(v.Type.Shape))
-			err = errors.Join(give(v.Name, x, wrapErr), buf.Release())
-		}
-	}
-	return errors.Join(err, m.Close())
 }
 
 func writeNpy(x *tensor.Tensor) func(io.Writer) error {
