@@ -72,6 +72,9 @@ func Unsupported(err error) []string {
 // pages where the weight is aligned. EachWeight stops at the first error of f
 // and returns it.
 func EachWeight(path string, f func(name string, x *tensor.Tensor) error) error {
+	if f == nil {
+		return errors.New("weights: got no function, want one")
+	}
 	m, err := onnx.Load(path, onnx.Options{})
 	if err != nil {
 		return err
@@ -102,14 +105,22 @@ func ReadTensor(path string) (x *tensor.Tensor, name string, err error) {
 	return onnx.ReadTensorFile(path)
 }
 
+var errNoWriter = errors.New("write tensor: got no writer, want one")
+
 // WriteTensor writes a tensor, which is borrowed, as a TensorProto. An element
 // type that ONNX lacks is [ErrDType].
 func WriteTensor(w io.Writer, name string, x *tensor.Tensor) error {
+	if w == nil {
+		return errNoWriter
+	}
 	return onnx.WriteTensor(w, name, x)
 }
 
 // WriteStrings writes the text of a tensor, which is borrowed, as a TensorProto
 // of strings; see [tensor.Strings].
 func WriteStrings(w io.Writer, name string, x *tensor.Tensor) error {
+	if w == nil {
+		return errNoWriter
+	}
 	return onnx.WriteStrings(w, name, x)
 }

@@ -59,7 +59,7 @@ func TestEachWeight(t *testing.T) {
 	if !errors.Is(err, stop) || n != 1 {
 		t.Errorf("got %d calls and %v, want one and its error", n, err)
 	}
-	if err := tenure.EachWeight("nowhere.onnx", nil); !errors.Is(err, os.ErrNotExist) {
+	if err := tenure.EachWeight("nowhere.onnx", func(string, *tensor.Tensor) error { return nil }); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want os.ErrNotExist", err)
 	}
 }

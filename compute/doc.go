@@ -31,4 +31,7 @@
 // One task is run by one goroutine at a time, because its call holds the bytes
 // of the run. Different tasks may run at once, also on one pool. Bind, Eval
 // and Supported may be called from any goroutine.
+//
+// The package is part of the compiler; its API is not promised: see
+// ARCHITECTURE.md.
 package compute

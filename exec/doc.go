@@ -32,4 +32,7 @@
 //
 // Executables may be used from many goroutines. A runner or a slot belongs to
 // one goroutine at a time; their tasks share a pool of workers.
+//
+// The package is part of the compiler; its API is not promised: see
+// ARCHITECTURE.md.
 package exec

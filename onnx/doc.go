@@ -39,4 +39,7 @@
 // # Concurrency
 //
 // A loaded [Model] may be read from any goroutine. Close must be the last call.
+//
+// The package is part of the compiler; its API is not promised: see
+// ARCHITECTURE.md.
 package onnx

@@ -19,4 +19,7 @@
 // A context and its program belong to one goroutine. Contexts whose programs
 // are clones of one program may be used at the same time, if each has a table
 // of its own for the constants that its passes make.
+//
+// The package is part of the compiler; its API is not promised: see
+// ARCHITECTURE.md.
 package pass

@@ -11,8 +11,8 @@ import (
 	"io"
 	"path/filepath"
 
+	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/internal/wholefile"
-	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/tensor"
 	"github.com/tenure-go/tenure/tensor/npy"
 )
@@ -59,8 +59,8 @@ func writeFixtures(dir string) error {
 		"pair.npz":    archive(npy.Entry{Name: "first", Tensor: one}, npy.Entry{Name: "second", Tensor: zero}),
 		"reshape.npz": archive(npy.Entry{Name: "sizes", Tensor: sizes}, npy.Entry{Name: "x", Tensor: six}),
 		"words.npy":   func(w io.Writer) error { return npy.WriteStrings(w, tensors[7]) },
-		"words.pb":    func(w io.Writer) error { return onnx.WriteStrings(w, "words", tensors[7]) },
-		"zero.pb":     func(w io.Writer) error { return onnx.WriteTensor(w, "state", zero) },
+		"words.pb":    func(w io.Writer) error { return tenure.WriteStrings(w, "words", tensors[7]) },
+		"zero.pb":     func(w io.Writer) error { return tenure.WriteTensor(w, "state", zero) },
 		"clear.png":   func(w io.Writer) error { return png.Encode(w, image.NewNRGBA(image.Rect(0, 0, 2, 2))) },
 		"deep.png":    deepPicture,
 		"huge.png":    hugePicture,

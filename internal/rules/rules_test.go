@@ -187,7 +187,7 @@ func (l *lattice) reach(pkg string) map[string]bool {
 	return seen
 }
 
-// free packages may import any public package and are imported by none.
+// free packages may import any promised package and are imported by none.
 func free(pkg string) bool {
 	return strings.HasPrefix(pkg, "examples") || strings.HasPrefix(pkg, "bench")
 }

@@ -136,4 +136,7 @@
 // Check reads the program, the plan and the weights' table, changes none and
 // keeps none. It may run in many goroutines at once. Each step costs a search
 // in what its spaces hold, each branch one pass over all of it.
+//
+// The package is part of the compiler; its API is not promised: see
+// ARCHITECTURE.md.
 package check

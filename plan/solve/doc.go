@@ -15,4 +15,6 @@
 // counted in steps of work. The same problem gives the same bytes on every machine.
 //
 // A problem is only read. Solve may be called from many goroutines.
+//
+// The package is part of the compiler; its API is not promised: see ARCHITECTURE.md.
 package solve
