@@ -271,8 +271,8 @@ func (m *Model) release() error {
 	return m.end()
 }
 
-// holding runs f while the weights are there.
-func (m *Model) holding(what string, f func() error) (err error) {
+// withWeights runs f while the weights are there.
+func (m *Model) withWeights(what string, f func() error) (err error) {
 	if err := m.retain(what); err != nil {
 		return err
 	}
@@ -302,7 +302,7 @@ func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) 
 		return nil, fmt.Errorf("plan: %w", err)
 	}
 	var exe *exec.Executable
-	err = m.holding("plan", func() (err error) {
+	err = m.withWeights("plan", func() (err error) {
 		if exe, _, err = m.compile(ctx, target{types: types}, o); err != nil {
 			return fmt.Errorf("plan: %w", err)
 		}
@@ -373,7 +373,7 @@ func (m *Model) Specialise(shapes Shapes, check func(passName string, p *ir.Prog
 		return nil, err
 	}
 	var c *specialised
-	err = m.holding("specialise", func() (err error) {
+	err = m.withWeights("specialise", func() (err error) {
 		c, err = m.verified(target{types: types}, check)
 		return err
 	})
@@ -488,7 +488,7 @@ func (m *Model) Check(p *plan.Plan) error {
 	if err != nil {
 		return err
 	}
-	return m.holding("check", func() error {
+	return m.withWeights("check", func() error {
 		c, err := m.verified(target{types: types}, nil)
 		if err != nil {
 			return err
@@ -505,8 +505,8 @@ func (m *Model) Notes() []string {
 	return slices.Clone(m.file.Notes)
 }
 
-// executable compiles for a target and packs the weights.
-func (m *Model) executable(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
+// compileAndPack makes the executable for a target and packs the weights.
+func (m *Model) compileAndPack(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
 	m.compiling.Lock()
 	defer m.compiling.Unlock()
 	exe, frozen, err = m.compile(ctx, t, o)

@@ -68,7 +68,7 @@ func (o Outputs) Release() error {
 // way and the panic goes on. A tensor given with [Into] is the caller's again
 // after every run; after one that failed its contents are undefined.
 func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (out Outputs, err error) {
-	if err := s.begin("run"); err != nil {
+	if err := s.admit("run"); err != nil {
 		return nil, err
 	}
 	defer s.running.Done()
@@ -80,10 +80,10 @@ func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (out Ou
 		}
 		f(&r.opts)
 	}
-	if err := r.begin(ctx, in); err != nil {
+	if err := r.takeInputs(ctx, in); err != nil {
 		return nil, err
 	}
-	return nil, r.run(ctx)
+	return nil, r.execute(ctx)
 }
 
 // PlanFor says what a run with these inputs will take and keeps the plan for
@@ -91,13 +91,13 @@ func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (out Ou
 // value of an input decides a size, and inputs that are to be donated. It
 // consumes nothing.
 func (s *Session) PlanFor(ctx context.Context, in Inputs) (*plan.Plan, error) {
-	if err := s.begin("plan"); err != nil {
+	if err := s.admit("plan"); err != nil {
 		return nil, err
 	}
 	defer s.running.Done()
 	r := &running{session: s}
 	defer r.taken.Rollback()
-	if err := r.begin(ctx, in); err != nil {
+	if err := r.takeInputs(ctx, in); err != nil {
 		return nil, err
 	}
 	return r.exe.Plan, nil
@@ -158,8 +158,8 @@ func (r *running) end(err error) (Outputs, error) {
 	return nil, r.taken.Fail(r.step, r.cause)
 }
 
-// begin takes the operands and finds the plan for them.
-func (r *running) begin(ctx context.Context, in Inputs) (err error) {
+// takeInputs takes the operands and finds the plan for them.
+func (r *running) takeInputs(ctx context.Context, in Inputs) (err error) {
 	if err := ended.Missing(ctx); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
@@ -172,7 +172,7 @@ func (r *running) begin(ctx context.Context, in Inputs) (err error) {
 	if err := r.taken.Begin(r.session.model.run, r.operands...); err != nil {
 		return err
 	}
-	return r.prepare(ctx)
+	return r.findPlan(ctx)
 }
 
 // operands puts the inputs into the model's order.
@@ -198,8 +198,8 @@ func (m *Model) operands(in Inputs) ([]tensor.Operand, error) {
 	return operands, nil
 }
 
-// prepare finds the plan for the inputs.
-func (r *running) prepare(ctx context.Context) error {
+// findPlan finds the plan for the inputs.
+func (r *running) findPlan(ctx context.Context) error {
 	m := r.session.model
 	types := make([]op.Type, len(r.operands))
 	r.donated = make([]bool, len(r.operands))
@@ -207,7 +207,7 @@ func (r *running) prepare(ctx context.Context) error {
 	for i := range r.operands {
 		t := r.taken.Tensor(i)
 		types[i] = op.Type{DType: t.DType(), Shape: t.Shape()}
-		// A plan is found by shapes alone: element types are held to the model here.
+		// A plan is found by shapes alone: element types are compared with the model's here.
 		if err := m.inputs[i].takes(types[i]); err != nil {
 			return inputError{fmt.Errorf("run: %w", err)}
 		}
@@ -223,7 +223,7 @@ func (r *running) prepare(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("run: %w", err)
 		}
-		if !r.spareReused() {
+		if !r.forgoReuse() {
 			break
 		}
 	}
@@ -236,13 +236,13 @@ func (r *running) prepare(ctx context.Context) error {
 	return nil
 }
 
-// spareReused keeps the bytes of an input to reuse from an output that the
+// forgoReuse keeps the bytes of an input to reuse from an output that the
 // caller has other bytes for, which takes another plan.
-func (r *running) spareReused() (any bool) {
+func (r *running) forgoReuse() (any bool) {
 	for _, into := range r.opts.into { // most runs have none
 		o := r.session.model.output(into.name)
 		if o < 0 {
-			continue // prepareOutputs says so
+			continue // takeOutputs says so
 		}
 		if i := r.exe.OutputInInput(o); i >= 0 && r.operands[i].Semantics() == tensor.ReuseInput {
 			r.donated[i], any = false, true
@@ -272,12 +272,12 @@ func (i Info) takes(t op.Type) error {
 	return fmt.Errorf("input %q: got %s, want %s: %w", i.Name, t, wanted, kind)
 }
 
-// run waits for a slot, runs, and makes the results ready to be handed over.
-func (r *running) run(ctx context.Context) error {
-	if err := r.prepareOutputs(); err != nil {
+// execute waits for a slot, runs, and makes the results ready to be handed over.
+func (r *running) execute(ctx context.Context) error {
+	if err := r.takeOutputs(); err != nil {
 		return err
 	}
-	if r.cause = r.execute(ctx); r.cause != nil {
+	if r.cause = r.runProgram(ctx); r.cause != nil {
 		var part *exec.PartError
 		if errors.As(r.cause, &part) {
 			r.step = part.Step()
@@ -294,8 +294,8 @@ func (r *running) run(ctx context.Context) error {
 	return nil
 }
 
-func (r *running) execute(ctx context.Context) (err error) {
-	if r.slot, err = r.session.take(ctx); err != nil {
+func (r *running) runProgram(ctx context.Context) (err error) {
+	if r.slot, err = r.session.takeSlot(ctx); err != nil {
 		return err
 	}
 	if r.runner, err = r.slot.Runner(r.exe); err != nil {
@@ -361,9 +361,9 @@ func (m *Model) output(name string) int {
 	return slices.IndexFunc(m.outputs, func(info Info) bool { return info.Name == name })
 }
 
-// prepareOutputs takes the buffers of the outputs: those given with Into, new
+// takeOutputs takes the buffers of the outputs: those given with Into, new
 // ones for the rest.
-func (r *running) prepareOutputs() error {
+func (r *running) takeOutputs() error {
 	results := r.exe.Program.Body.Results
 	r.outputs = make([]output, len(results))
 	for i := range r.outputs {

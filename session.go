@@ -77,7 +77,7 @@ func (s *Session) Model() *Model {
 // plan for it: arena and scratch per concurrent run, inputs and outputs,
 // weights.
 func (s *Session) Plan(ctx context.Context, shapes Shapes) (*plan.Plan, error) {
-	if err := s.begin("plan"); err != nil {
+	if err := s.admit("plan"); err != nil {
 		return nil, err
 	}
 	defer s.running.Done()
@@ -98,8 +98,8 @@ func (s *Session) Plan(ctx context.Context, shapes Shapes) (*plan.Plan, error) {
 // none reports whether the session is nil or zero, which is treated as closed.
 func (s *Session) none() bool { return s == nil || s.model == nil }
 
-// begin counts a run or the making of a plan, unless the session is closed.
-func (s *Session) begin(what string) error {
+// admit counts a run or the making of a plan, unless the session is closed.
+func (s *Session) admit(what string) error {
 	if s.none() {
 		return fmt.Errorf("%s: got no session: %w", what, ErrClosed)
 	}
@@ -179,7 +179,7 @@ func (s *Session) executable(ctx context.Context, t target) (*exec.Executable, e
 	if exe := s.find(t); exe != nil {
 		return exe, nil
 	}
-	exe, deciding, err := s.model.executable(ctx, t, s.opts)
+	exe, deciding, err := s.model.compileAndPack(ctx, t, s.opts)
 	if err != nil {
 		return nil, err
 	}
@@ -201,8 +201,8 @@ func (s *Session) executable(ctx context.Context, t target) (*exec.Executable, e
 	return exe, nil
 }
 
-// take waits for a free slot and drops its runners of plans that left.
-func (s *Session) take(ctx context.Context) (*exec.Slot, error) {
+// takeSlot waits for a free slot and drops its runners of plans that left.
+func (s *Session) takeSlot(ctx context.Context) (*exec.Slot, error) {
 	var slot *exec.Slot
 	select {
 	case slot = <-s.slots:
