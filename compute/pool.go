@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenure-go/tenure/internal/cpu"
+	"github.com/tenure-go/tenure/internal/ended"
 )
 
 // ErrStopped is the error of a run that was stopped between tiles. Whoever
@@ -134,7 +135,7 @@ func (p *Pool) Run(done <-chan struct{}, t *Task, scratch []byte) error {
 	if need := t.Scratch * p.Threads(); len(scratch) < need {
 		panic(fmt.Sprintf("BUG: compute: %s: got %d bytes of scratch, want %d", nameOf(t.Call), len(scratch), need))
 	}
-	if isClosed(done) {
+	if ended.Closed(done) {
 		return ErrStopped
 	}
 	if err := t.start(); err != nil {
@@ -152,18 +153,6 @@ func (p *Pool) Run(done <-chan struct{}, t *Task, scratch []byte) error {
 	return t.finish()
 }
 
-func isClosed(done <-chan struct{}) bool {
-	if runtime.GOARCH == "wasm" {
-		runtime.Gosched() // nothing preempts there: whoever closes done would never run
-	}
-	select {
-	case <-done:
-		return true
-	default:
-		return false
-	}
-}
-
 func runAlone(done <-chan struct{}, t *Task, scratch []byte) bool {
 	defer func() {
 		if r := recover(); r != nil {
@@ -171,7 +160,7 @@ func runAlone(done <-chan struct{}, t *Task, scratch []byte) bool {
 		}
 	}()
 	for i := range t.Tiles {
-		if isClosed(done) {
+		if ended.Closed(done) {
 			return false
 		}
 		t.Tile(i, scratch[:t.Scratch:t.Scratch])
@@ -280,7 +269,7 @@ func (j *job) drain(id int) {
 		if tile < 0 {
 			break
 		}
-		if isClosed(j.cancel) {
+		if ended.Closed(j.cancel) {
 			j.canceled.Store(true)
 			break
 		}

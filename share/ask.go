@@ -71,7 +71,7 @@ func (p *Peer) question(ctx context.Context, k kind, body func([]byte) []byte) (
 	err := p.await(ctx, a.done)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if isClosed(a.done) {
+	if ended.Closed(a.done) {
 		return a.reply, a.reply.err
 	}
 	a.abandoned = true
@@ -79,15 +79,6 @@ func (p *Peer) question(ctx context.Context, k kind, body func([]byte) []byte) (
 		return reply{}, fmt.Errorf("%s: %w", p.who(), ErrClosed)
 	}
 	return reply{}, fmt.Errorf("%s does not answer: %w", p.who(), err)
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // answer gives a reply to whoever asked. With more, another part of a text follows.

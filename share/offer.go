@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -295,7 +296,7 @@ func (p *Peer) whenRead(ctx context.Context, wait bool) error {
 	return p.whenFree(ctx, wait, func() (bool, error) { return true, nil })
 }
 
-func (p *Peer) isOver() bool { return isClosed(p.over) }
+func (p *Peer) isOver() bool { return ended.Closed(p.over) }
 
 // closedErr is why offers fail after the connection is over.
 func (p *Peer) closedErr() error {

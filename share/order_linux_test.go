@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -89,20 +90,20 @@ func TestNothingEndsTheWaitForTheEnd(t *testing.T) {
 	o := ok(NewOwner())(t)
 	defer o.Close()
 	p, fd := bareEnd(t, o)
-	ended := make(chan struct{})
+	over := make(chan struct{})
 	go func() {
 		p.s.awaitEnd()
-		close(ended)
+		close(over)
 	}()
 	for range 20 {
 		p.s.interrupt()
 		time.Sleep(time.Millisecond)
 	}
-	if isClosed(ended) {
+	if ended.Closed(over) {
 		t.Error("an interruption passed for the end of file")
 	}
 	unix.Shutdown(fd, unix.SHUT_WR)
-	<-ended
+	<-over
 }
 
 // TestOffersBehindEnd: what a peer offers after both have said END is nobody's: the owner may have heard that nothing is held.

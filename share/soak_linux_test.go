@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/python/pythontest"
 	"github.com/tenure-go/tenure/shape"
@@ -218,7 +219,7 @@ func (s *soak) attack(stop <-chan struct{}) {
 
 // slot has one process after the other, which is stopped at times and killed in the end.
 func (s *soak) slot(stop <-chan struct{}, make func() *exec.Cmd) {
-	for !isClosed(stop) {
+	for !ended.Closed(stop) {
 		cmd := make()
 		cmd.Env = append(cmd.Env, "TENURE_SHARE_DIR="+s.dir)
 		var out strings.Builder
@@ -265,7 +266,7 @@ func sleep(stop <-chan struct{}, d time.Duration) {
 
 // feed offers to all others, mostly without waiting, and waits for one now and then.
 func (s *soak) feed(stop <-chan struct{}) {
-	for i := 0; !isClosed(stop); i++ {
+	for i := 0; !ended.Closed(stop); i++ {
 		living := s.living()
 		x := s.stamped(1+i%5000, i)
 		if x == nil {
@@ -292,7 +293,7 @@ func (s *soak) feed(stop <-chan struct{}) {
 
 // watch holds the table and the budget to their rules.
 func (s *soak) watch(stop <-chan struct{}) {
-	for ; !isClosed(stop); sleep(stop, 200*time.Millisecond) {
+	for ; !ended.Closed(stop); sleep(stop, 200*time.Millisecond) {
 		if err := s.o.checkTable(); err != nil {
 			s.t.Error(err)
 			return

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -20,7 +21,7 @@ func TestStalePointer(t *testing.T) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		for !isClosed(stop) {
+		for !ended.Closed(stop) {
 			x := stale.Load()
 			if x == nil {
 				continue

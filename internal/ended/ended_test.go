@@ -20,3 +20,14 @@ func TestError(t *testing.T) {
 		t.Errorf("out of time: got %v, want context.DeadlineExceeded alone", err)
 	}
 }
+
+func TestClosed(t *testing.T) {
+	c := make(chan struct{})
+	if Closed(c) || Closed(nil) {
+		t.Error("got that an open channel, or none, is closed")
+	}
+	close(c)
+	if !Closed(c) || !Closed(c) {
+		t.Error("got that a closed channel is open")
+	}
+}
