@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/onnx/internal/lift"
 	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -55,7 +56,7 @@ func describe(data []byte) (*Description, error) {
 	d := &Description{Producer: m.Producer, ProducerVersion: m.ProducerVersion, IRVersion: m.IRVersion,
 		Opsets: map[string]int64{}, Operators: map[string]int{}}
 	for _, o := range m.Opsets {
-		d.Opsets[domainOf(o.Domain)] = o.Version
+		d.Opsets[lift.DomainOf(o.Domain)] = o.Version
 	}
 	isWeight := map[string]bool{}
 	for i := range m.Graph.Initializers {
@@ -78,7 +79,7 @@ func describe(data []byte) (*Description, error) {
 }
 
 func describeValue(v *wire.Value) Value {
-	typ, text, _ := typeOf(v, shape.Unknown) // what cannot be read stays unknown here and is an error of the import
+	typ, text, _ := lift.TypeOf(v, shape.Unknown) // what cannot be read stays unknown here and is an error of the import
 	return Value{v.Name, typ, text}
 }
 
@@ -92,7 +93,7 @@ func (d *Description) graph(g *wire.Graph) {
 func (d *Description) nodes(nodes []wire.Node) {
 	for i := range nodes {
 		n := &nodes[i]
-		d.Operators[operatorName(n)]++
+		d.Operators[lift.OperatorName(n)]++
 		for j := range n.Attrs {
 			switch v := n.Attrs[j].Value.(type) {
 			case *wire.Graph:

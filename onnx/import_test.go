@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/lift"
 	"github.com/tenure-go/tenure/onnx/internal/wire/wiretest"
 )
 
@@ -101,9 +102,9 @@ func weightText(t *testing.T, m *Model, w *ir.Value) string {
 	}
 	text := fmt.Sprintf("// %s =", w)
 	for dt := w.Type.DType; len(data) > 0; data = data[dt.Size():] {
-		if v, ok := decodeFloat(dt, data); ok {
+		if v, ok := lift.DecodeFloat(dt, data); ok {
 			text += fmt.Sprint(" ", v)
-		} else if v, ok := decodeInt(dt, data); ok {
+		} else if v, ok := lift.DecodeInt(dt, data); ok {
 			text += fmt.Sprint(" ", v)
 		}
 	}

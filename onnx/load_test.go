@@ -16,6 +16,7 @@ import (
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/onnx/internal/lift"
 	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/onnx/internal/wire/wiretest"
 	"github.com/tenure-go/tenure/op"
@@ -223,7 +224,7 @@ func TestFunctionsShareConstants(t *testing.T) {
 
 // Names of calls around a value are part of its name as long as they are short.
 func TestNamesStayShort(t *testing.T) {
-	for _, length := range []int{10, maxPath, maxPath + 1, wire.MaxName} {
+	for _, length := range []int{10, lift.MaxPath, lift.MaxPath + 1, wire.MaxName} {
 		call := strings.Repeat("n", length)
 		m, err := Parse(wiretest.ModelText(t, fmt.Sprintf(`
 			opset 13
@@ -240,7 +241,7 @@ func TestNamesStayShort(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := m.Program.Body.Calls[0].Results[0].Name
-		if length <= maxPath && got != call+"/inner" || len(got) > maxPath+10 || !strings.HasSuffix(got, "/inner") {
+		if length <= lift.MaxPath && got != call+"/inner" || len(got) > lift.MaxPath+10 || !strings.HasSuffix(got, "/inner") {
 			t.Errorf("value in a call with a name of %d bytes: got %q", length, got)
 		}
 		if err := m.Close(); err != nil {

@@ -9,14 +9,15 @@ import (
 
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/onnx/internal/lift"
 	"github.com/tenure-go/tenure/onnx/internal/wire"
 	"github.com/tenure-go/tenure/op"
 )
 
 // The operator sets of ONNX that are read.
 const (
-	MinOpset = 6
-	MaxOpset = 28
+	MinOpset = lift.MinOpset
+	MaxOpset = lift.MaxOpset
 )
 
 // Options says how a model is read. The zero Options are the defaults.
@@ -72,14 +73,7 @@ type Value struct {
 }
 
 // String returns "name: f32[batch,3]" or "name: string[batch]".
-func (v Value) String() string { return v.Name + ": " + typeText(v.Type, v.Text) }
-
-func typeText(t op.Type, text bool) string {
-	if text {
-		return t.AsText()
-	}
-	return t.String()
-}
+func (v Value) String() string { return v.Name + ": " + lift.TypeText(v.Type, v.Text) }
 
 // Load reads the model in the file at path. Unless opts say otherwise the file
 // is mapped, not read: then it must not be truncated while the model is in use.
@@ -140,7 +134,6 @@ func parse(data []byte, w *weights.Store, opts Options) (*Model, error) {
 	m := &Model{
 		Weights:         w,
 		IRVersion:       proto.IRVersion,
-		Opsets:          map[string]int64{},
 		Producer:        proto.Producer,
 		ProducerVersion: proto.ProducerVersion,
 		Domain:          proto.Domain,
@@ -152,16 +145,24 @@ func parse(data []byte, w *weights.Store, opts Options) (*Model, error) {
 	for _, e := range proto.Metadata {
 		m.Metadata[e.Key] = e.Value
 	}
-	im := &importer{
-		model:      m,
-		reg:        opts.Registry,
-		maxInlined: wire.ExpansionLimit(len(data)),
-		weights:    &initializers{store: w, loaded: map[*wire.Tensor]string{}},
+	r, err := lift.Import(proto, lift.Options{Registry: opts.Registry, Operators: known(), Weights: w, FileSize: len(data)})
+	if err == nil && len(r.Missing) > 0 {
+		err = unsupported(r.Missing)
 	}
-	if err := im.run(proto); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
+	m.Program, m.Opsets, m.Notes = r.Program, r.Opsets, r.Notes
+	m.Inputs, m.Outputs = valuesOf(r.Inputs), valuesOf(r.Outputs)
 	return m, nil
+}
+
+func valuesOf(list []lift.Value) []Value {
+	var values []Value
+	for _, v := range list {
+		values = append(values, Value(v))
+	}
+	return values
 }
 
 // Close gives back the weights and unmaps the file.

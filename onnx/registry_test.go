@@ -32,31 +32,3 @@ var makeRegistry = sync.OnceValues(func() (*op.Registry, error) {
 		&op.Def{Name: "acme.pair", ONNX: "acme::Pair", MinArgs: 1, MaxArgs: 1, MinResults: 1, MaxResults: 2, Infer: like},
 	)
 })
-
-// Every operator of the table that has a name in ONNX can be imported, and
-// every name of the import tables stands for something.
-func TestTableIsComplete(t *testing.T) {
-	for _, d := range op.Builtin().Defs() {
-		if d.ONNX == "" {
-			continue
-		}
-		if _, ok := operators[d.ONNX]; !ok {
-			t.Errorf("operator %s: ONNX %s is in no table", d.Name, d.ONNX)
-		}
-	}
-	lifted := map[string]bool{"Constant": true, "CastLike": true, "Dropout": true, "Upsample": true, "Scatter": true, "SoftmaxCrossEntropyLoss": true,
-		"HannWindow": true, "HammingWindow": true, "BlackmanWindow": true, "Scan": true}
-	for _, table := range []map[string]operator{composedTable, sequenceTable, einsumTable, gatedTable} {
-		for name := range table {
-			lifted[name] = true
-		}
-	}
-	for name, o := range operators {
-		if op.Builtin().LookupONNX(name) == nil && !lifted[name] {
-			t.Errorf("ONNX %s is in a table, and no operator has that name", name)
-		}
-		if o.lift == nil || o.from > MaxOpset || o.till > MaxOpset {
-			t.Errorf("ONNX %s: got %+v", name, o)
-		}
-	}
-}

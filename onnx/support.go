@@ -3,7 +3,12 @@ package onnx
 import (
 	"cmp"
 	"slices"
+	"sync"
 
+	"github.com/tenure-go/tenure/onnx/internal/contrib"
+	"github.com/tenure-go/tenure/onnx/internal/lift"
+	"github.com/tenure-go/tenure/onnx/internal/ml"
+	"github.com/tenure-go/tenure/onnx/internal/standard"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -16,25 +21,29 @@ type Support struct {
 	Strings    bool   // it takes strings
 }
 
+// known are the operators that are read.
+var known = sync.OnceValue(func() lift.Tables {
+	return lift.Tables{"": standard.Table(), contrib.Domain: contrib.Table(), ml.Domain: ml.Table()}
+})
+
 // Operators lists the operators that are read, by name.
 func Operators() []Support {
 	var list []Support
-	for name, o := range operators {
-		_, textOnly := stringTable[name]
-		s := Support{Name: name, From: max(o.from, MinOpset), Till: MaxOpset, Numbers: !textOnly, Strings: stringLifts[name] != nil}
-		if o.till != 0 {
-			s.Till = o.till
+	for name, o := range known()[""] {
+		s := Support{Name: name, From: max(o.From, MinOpset), Till: MaxOpset, Numbers: !o.TextOnly, Strings: o.Text != nil}
+		if o.Till != 0 {
+			s.Till = o.Till
 		}
 		if def := op.Builtin().LookupONNX(name); def != nil {
 			s.Operator = def.Name
 		}
 		list = append(list, s)
 	}
-	for name, o := range contrib {
-		list = append(list, Support{Name: contribDomain + "::" + name, From: o.from, Till: o.from, Numbers: true})
+	for name, o := range known()[contrib.Domain] {
+		list = append(list, Support{Name: contrib.Domain + "::" + name, From: o.From, Till: o.From, Numbers: true})
 	}
-	for name, o := range mlTable {
-		list = append(list, Support{Name: mlDomain + "::" + name, From: o.from, Till: o.till, Strings: true})
+	for name, o := range known()[ml.Domain] {
+		list = append(list, Support{Name: ml.Domain + "::" + name, From: o.From, Till: o.Till, Strings: true})
 	}
 	slices.SortFunc(list, func(a, b Support) int { return cmp.Compare(a.Name, b.Name) })
 	return list

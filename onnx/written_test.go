@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/onnx/internal/lift"
 )
 
 // Files that the onnx package wrote (testdata/written/make.py).
@@ -93,10 +94,10 @@ func elementOf(t *testing.T, m *Model, name string, i int) float64 {
 		if data = data[min(len(data), i*dt.Size()):]; len(data) == 0 {
 			break
 		}
-		if v, ok := decodeFloat(dt, data); ok {
+		if v, ok := lift.DecodeFloat(dt, data); ok {
 			return v
 		}
-		v, _ := decodeInt(dt, data)
+		v, _ := lift.DecodeInt(dt, data)
 		return float64(v)
 	}
 	t.Errorf("weight %s has no element %d", name, i)
