@@ -1,10 +1,5 @@
 package ir
 
-import (
-	"fmt"
-	"unsafe"
-)
-
 // Weights is a table of the bytes of weights. A program and its clones read
 // one table, so an implementation looks weights up by name or ID, not by pointer.
 type Weights interface {
@@ -31,33 +26,6 @@ func (m WeightMap) Has(w *Value) bool {
 func (m WeightMap) Bytes(w *Value) ([]byte, bool) {
 	b, ok := m[w.Name]
 	return b, ok
-}
-
-// Derive enters the weight w. fill writes its bytes, which are zeroed and
-// aligned for any element, from those of the weight of from offset on; of is
-// nil for none. If fill is nil, w shares the bytes of the weight of. It is
-// what a pass wants of the table of a program's constants.
-func (m WeightMap) Derive(w, of *Value, offset int, fill func(dst, src []byte)) error {
-	n, err := w.Type.Bytes()
-	if err != nil {
-		return fmt.Errorf("weight %q: %w", w.Name, err)
-	}
-	var src []byte
-	if of != nil {
-		data := m[of.Name]
-		if offset < 0 || offset > len(data) || fill == nil && len(data)-offset < n {
-			return fmt.Errorf("weight %q: got %d bytes of %q, want %d from offset %d on", w.Name, len(data), of.Name, n, offset)
-		}
-		src = data[offset:]
-	}
-	if fill == nil {
-		m[w.Name] = src[:n:n]
-		return nil
-	}
-	words := make([]uint64, n/8+1)
-	m[w.Name] = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
-	fill(m[w.Name], src)
-	return nil
 }
 
 // Known returns the function that [Infer], [AliasesOf] and [Call.Sig] take:

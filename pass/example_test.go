@@ -3,6 +3,7 @@ package pass_test
 import (
 	"fmt"
 
+	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/pass"
@@ -21,7 +22,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	ctx := &pass.Context{Program: p, Constants: ir.WeightMap{}}
+	ctx := &pass.Context{Program: p, Constants: &weights.Overlay{}}
 	if err := pass.Run(ctx, []pass.Pass{pass.CSE, pass.DCE, pass.Donate}, nil); err != nil {
 		fmt.Println(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/pass"
@@ -278,18 +279,18 @@ func fusionContext(t *testing.T, body string) *pass.Context {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weights := ir.WeightMap{}
+	given := ir.WeightMap{}
 	for _, w := range p.Weights {
-		weights[w.Name] = signed(w.Type)
+		given[w.Name] = signed(w.Type)
 	}
-	copy(weights["b"], fill(op.Type{DType: dtype.F32, Shape: p.Weights[7].Type.Shape})) // a variance too
-	binary.LittleEndian.PutUint32(weights["high"], math.Float32bits(1.25))
+	copy(given["b"], fill(op.Type{DType: dtype.F32, Shape: p.Weights[7].Type.Shape})) // a variance too
+	binary.LittleEndian.PutUint32(given["high"], math.Float32bits(1.25))
 	for name, dims := range map[string][]int64{"flat": {2, 4, 30}, "cube": {2, 4, 1, 5, 6}} {
 		for i, n := range dims {
-			binary.LittleEndian.PutUint64(weights[name][8*i:], uint64(n))
+			binary.LittleEndian.PutUint64(given[name][8*i:], uint64(n))
 		}
 	}
-	ctx := &pass.Context{Program: p, Constants: weights}
+	ctx := &pass.Context{Program: p, Constants: &weights.Overlay{Base: given}}
 	if err := pass.Run(ctx, []pass.Pass{pass.Fold}, nil); err != nil {
 		t.Fatal(err)
 	}

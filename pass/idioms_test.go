@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/pass"
@@ -168,13 +169,13 @@ func TestIdiomsKeepTheResult(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			weights := ir.WeightMap{}
+			given := ir.WeightMap{}
 			for _, w := range p.Weights {
-				weights[w.Name] = signed(w.Type)
+				given[w.Name] = signed(w.Type)
 			}
-			weights["single"][0] = 1
-			weights["pair"][0], weights["pair"][8] = 1, 2
-			ctx := &pass.Context{Program: p, Constants: weights, MaxFold: 64 << 10}
+			given["single"][0] = 1
+			given["pair"][0], given["pair"][8] = 1, 2
+			ctx := &pass.Context{Program: p, Constants: &weights.Overlay{Base: given}, MaxFold: 64 << 10}
 			in := ir.Interpreter{Weights: ctx.Constants, Eval: evalRubbish(t)}
 			x := op.Arg{Type: p.Body.Params[0].Type, Data: signed(p.Body.Params[0].Type)}
 			want, err := in.Run(p, x)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/pass"
@@ -56,11 +57,11 @@ func context(t *testing.T, text string) *pass.Context {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weights := ir.WeightMap{}
+	given := ir.WeightMap{}
 	for _, w := range p.Weights {
-		weights[w.Name] = fill(w.Type)
+		given[w.Name] = fill(w.Type)
 	}
-	return &pass.Context{Program: p, Constants: weights, MaxFold: 64 << 10}
+	return &pass.Context{Program: p, Constants: &weights.Overlay{Base: given}, MaxFold: 64 << 10}
 }
 
 // TestGolden runs the passes that a file's comment names ("passes: fold dce")

@@ -15,6 +15,7 @@ import (
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/op"
@@ -102,16 +103,16 @@ func planOfText(t *testing.T, text string) (*plan.Plan, func(*plan.Plan) error) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	weights := ir.WeightMap{"w": make([]byte, 256), "i64_3": binary.LittleEndian.AppendUint64(nil, 3)}
-	c := &pass.Context{Program: p, Constants: weights}
+	given := ir.WeightMap{"w": make([]byte, 256), "i64_3": binary.LittleEndian.AppendUint64(nil, 3)}
+	c := &pass.Context{Program: p, Constants: &weights.Overlay{Base: given}}
 	if err := pass.Run(c, []pass.Pass{pass.Outputs, pass.Donate}, nil); err != nil {
 		t.Fatal(err)
 	}
-	exe, err := exec.Compile(context.Background(), p, weights, exec.Options{Threads: 2, MaxConcurrent: 3, Declined: c.Declined, Copies: c.Copies})
+	exe, err := exec.Compile(context.Background(), p, given, exec.Options{Threads: 2, MaxConcurrent: 3, Declined: c.Declined, Copies: c.Copies})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exe.Plan, func(d *plan.Plan) error { return check.Check(p, d, weights) }
+	return exe.Plan, func(d *plan.Plan) error { return check.Check(p, d, given) }
 }
 
 // TestEveryFieldIsProved changes every field of plans, one at a time and in

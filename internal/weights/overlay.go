@@ -2,6 +2,7 @@ package weights
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/tensor"
@@ -50,35 +51,35 @@ func (o *Overlay) Bytes(v *ir.Value) ([]byte, bool) {
 // Derive enters a constant as [Store.Derive] does, but fill always runs now: a
 // constant of one set of shapes is small.
 func (o *Overlay) Derive(v, of *ir.Value, offset int, fill func(dst, src []byte)) error {
-	if o.own == nil {
-		o.own, o.views = ir.WeightMap{}, map[string]baseView{}
-	}
-	if of == nil || o.own.Has(of) {
-		return o.own.Derive(v, of, offset, fill)
-	}
-	if fill == nil {
-		return o.view(v, of, offset)
-	}
-	data, ok := o.Bytes(of)
-	if !ok || offset < 0 || offset > len(data) {
-		return fmt.Errorf("weight %q: got %d bytes of %q, want some from offset %d on: %w", v.Name, len(data), of.Name, offset, tensor.ErrShape)
-	}
-	return o.own.Derive(v, nil, 0, func(dst, _ []byte) { fill(dst, data[offset:]) })
-}
-
-// view enters a constant that is a part of a weight of Base.
-func (o *Overlay) view(v, of *ir.Value, offset int) error {
-	size, err := v.Type.Bytes()
+	n, err := v.Type.Bytes()
 	if err != nil {
 		return fmt.Errorf("weight %q: %w", v.Name, err)
 	}
-	data, ok := o.Bytes(of)
-	if !ok || offset < 0 || offset > len(data) || len(data)-offset < size {
-		return fmt.Errorf("weight %q: got %d bytes of %q, want %d from offset %d on: %w", v.Name, len(data), of.Name, size, offset, tensor.ErrShape)
+	var src []byte
+	if of != nil {
+		data, ok := o.Bytes(of)
+		if !ok || offset < 0 || offset > len(data) || fill == nil && len(data)-offset < n {
+			return fmt.Errorf("weight %q: got %d bytes of %q, want %d from offset %d on: %w", v.Name, len(data), of.Name, n, offset, tensor.ErrShape)
+		}
+		src = data[offset:]
 	}
-	if w, ok := o.views[of.Name]; ok {
-		of, offset = w.of, w.offset+offset
+	if o.own == nil {
+		o.own, o.views = ir.WeightMap{}, map[string]baseView{}
 	}
-	o.views[v.Name] = baseView{of, offset, size}
+	if fill != nil {
+		words := make([]uint64, n/8+1) // aligned for any element
+		dst := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
+		fill(dst, src)
+		o.own[v.Name] = dst
+		return nil
+	}
+	switch w, isView := o.views[of.Name]; {
+	case isView:
+		o.views[v.Name] = baseView{w.of, w.offset + offset, n}
+	case o.own.Has(of):
+		o.own[v.Name] = src[:n:n]
+	default:
+		o.views[v.Name] = baseView{of, offset, n}
+	}
 	return nil
 }
