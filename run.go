@@ -56,9 +56,10 @@ func (o Outputs) Release() error {
 //
 // A borrowed input is only read. A donated one is given up: the run uses its
 // bytes for some value of the program, and a state that comes out with the type
-// and shape that it went in with comes back in the same bytes. If the bytes
-// cannot be used, the call is an error that says why, before anything runs. A
-// reused input is given up too, and overwritten if that is possible.
+// and shape that it went in with comes back in the same bytes; one that is the
+// result of a branch whose regions return two shapes is copied once. If the
+// bytes cannot be used, the call is an error that says why, before anything
+// runs. A reused input is given up too, and overwritten if that is possible.
 //
 // When ctx ends, the run stops between two steps or between the parts of one. A
 // run that stops or fails has consumed nothing, unless it had already written
@@ -215,7 +216,7 @@ func (r *running) findPlan(ctx context.Context) error {
 			return fmt.Errorf("run: input %q: got %s, want a contiguous tensor (Contiguous makes one): %w", m.inputs[i].Name, t.Layout(), ErrLayout)
 		}
 		r.inputs[i], _ = r.taken.Bytes(i)
-		r.donated[i] = r.operands[i].Semantics() != tensor.AlwaysCopy && r.taken.InPlace(i)
+		r.donated[i] = r.operands[i].Semantics() != tensor.Borrow && r.taken.InPlace(i)
 	}
 	var err error
 	for {

@@ -69,7 +69,7 @@ func (b *Builder) Semantics(s tensor.CopySemantics) *Builder {
 		return b
 	}
 	switch t := b.operands[n-1].Tensor(); s {
-	case tensor.AlwaysCopy:
+	case tensor.Borrow:
 		b.operands[n-1] = t
 	case tensor.ReuseInput:
 		b.operands[n-1] = t.Reuse()

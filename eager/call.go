@@ -193,7 +193,7 @@ func (r *runner) begin() error {
 	c := &r.call
 	r.list, r.claims, r.given, r.strict = r.list[:0], r.claims[:0], r.given[:0], false
 	for i := range c.n {
-		at, sem := -1, tensor.AlwaysCopy
+		at, sem := -1, tensor.Borrow
 		if o := c.operand(i); o != nil {
 			at, sem = len(r.list), o.Semantics()
 			r.list = append(r.list, o)

@@ -381,7 +381,7 @@ func (p *program) settle(name string, vars []*variable, operands []tensor.Operan
 	}
 	at, _ := firstByte(ts[0])
 	for i, o := range operands {
-		if o.Semantics() == tensor.AlwaysCopy {
+		if o.Semantics() == tensor.Borrow {
 			continue
 		}
 		if o.Semantics() == tensor.DonateInput {

@@ -55,7 +55,7 @@ func (p *program) view() {
 		dims = []int{v.want.Shape.NumElements()}
 		t, err = from.Reshape(-1)
 		index = func(i []int) []int { return unflatten(i[0], sizes) }
-	case kind == 3 && len(sizes) < 4 && o.Semantics() == tensor.AlwaysCopy:
+	case kind == 3 && len(sizes) < 4 && o.Semantics() == tensor.Borrow:
 		dims = append([]int{2}, sizes...)
 		t, err = v.t.Broadcast(dims...)
 		index = func(i []int) []int { return i[1:] }
@@ -84,7 +84,7 @@ func (p *program) view() {
 		}
 		want.data = append(want.data, v.want.data[at*size:(at+1)*size]...)
 	}
-	if o.Semantics() != tensor.AlwaysCopy {
+	if o.Semantics() != tensor.Borrow {
 		for k, x := range p.vars {
 			if x == v {
 				p.vars = append(p.vars[:k:k], p.vars[k+1:]...)

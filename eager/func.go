@@ -117,7 +117,7 @@ func (f *Func) end(operands []tensor.Operand, results []*tensor.Tensor) ([]*tens
 	var k tensor.Taken
 	for _, o := range operands {
 		t := o.Tensor()
-		if o.Semantics() == tensor.AlwaysCopy || !t.Alive() {
+		if o.Semantics() == tensor.Borrow || !t.Alive() {
 			continue
 		}
 		err := k.Begin(f.name, t.Reuse())
@@ -144,7 +144,7 @@ func (f *Func) check(operands []tensor.Operand) error {
 			return fmt.Errorf("%s: operand %d: got %w", name, i, tensor.ErrNoTensor)
 		}
 		switch sem := o.Semantics(); {
-		case sem != tensor.AlwaysCopy && !f.consumes[i]:
+		case sem != tensor.Borrow && !f.consumes[i]:
 			return fmt.Errorf("%s: operand %d: got a tensor to %s, want one to borrow: the operation does not consume it: %w", name, i, sem, tensor.ErrNotReusable)
 		case sem == tensor.DonateInput:
 			if err := o.Tensor().WhyNotDonatable(); err != nil {
@@ -152,7 +152,7 @@ func (f *Func) check(operands []tensor.Operand) error {
 			}
 		}
 		for k := range i {
-			if operands[k].Tensor() == o.Tensor() && (o.Semantics() != tensor.AlwaysCopy || operands[k].Semantics() != tensor.AlwaysCopy) {
+			if operands[k].Tensor() == o.Tensor() && (o.Semantics() != tensor.Borrow || operands[k].Semantics() != tensor.Borrow) {
 				return fmt.Errorf("%s: operand %d is given up and listed again as operand %d, want it listed once: %w", name, k, i, tensor.ErrShared)
 			}
 		}
@@ -166,7 +166,7 @@ func (f *Func) lend(inner *Scope, operands []tensor.Operand) ([]*tensor.Tensor, 
 	for i, o := range operands {
 		t := o.Tensor()
 		switch {
-		case o.Semantics() != tensor.AlwaysCopy:
+		case o.Semantics() != tensor.Borrow:
 			args[i] = t // the body's: if it fails before it consumes it, nothing has happened
 			if !t.Alive() {
 				return nil, t.WhyNotWritable()
@@ -201,7 +201,7 @@ func (f *Func) checkResults(inner *Scope, args, results []*tensor.Tensor) error 
 func (f *Func) failed(operands []tensor.Operand, results []*tensor.Tensor, err error) error {
 	consumed := false
 	for _, o := range operands {
-		consumed = consumed || o.Semantics() != tensor.AlwaysCopy && !o.Tensor().Alive()
+		consumed = consumed || o.Semantics() != tensor.Borrow && !o.Tensor().Alive()
 	}
 	for _, t := range results {
 		own := t != nil && !slices.ContainsFunc(operands, func(o tensor.Operand) bool { return o.Tensor() == t })

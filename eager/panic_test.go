@@ -42,7 +42,7 @@ func abandoned(t *testing.T, f func() error) {
 func TestCallThatPanics(t *testing.T) {
 	for ending, end := range endings {
 		for _, in := range []string{"rule", "kernel"} {
-			for _, sem := range []tensor.CopySemantics{tensor.AlwaysCopy, tensor.ReuseInput, tensor.DonateInput} {
+			for _, sem := range []tensor.CopySemantics{tensor.Borrow, tensor.ReuseInput, tensor.DonateInput} {
 				t.Run(fmt.Sprintf("%s in the %s, %s", ending, in, sem), func(t *testing.T) {
 					memorytest.Check(t)
 					def := &op.Def{Name: "acme.ends", MinArgs: 1, MaxArgs: 1, Alias: op.SameAs(0)}
@@ -64,7 +64,7 @@ func TestCallThatPanics(t *testing.T) {
 					abandoned(t, func() error {
 						return second(eager.Call(def).In(s).On(x).Semantics(sem).Run())
 					})
-					if sem != tensor.AlwaysCopy && in == "kernel" {
+					if sem != tensor.Borrow && in == "kernel" {
 						wantErr(t, "given up and written", x.Release(), tensor.ErrDonated)
 						return
 					}

@@ -27,7 +27,7 @@ func TestBuilder(t *testing.T) {
 		t.Error("donate was not in place")
 	}
 	s := eager.NewScope()
-	b := ok(eager.Op("transpose").In(s).On(y).Semantics(tensor.AlwaysCopy).Ints("perm", 0).Run())(t)
+	b := ok(eager.Op("transpose").In(s).On(y).Semantics(tensor.Borrow).Ints("perm", 0).Run())(t)
 	want(t, b, -5, 2)
 	if got := s.Stats().Calls; got != 1 {
 		t.Errorf("got %d calls of the scope, want 1", got)

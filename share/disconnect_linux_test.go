@@ -266,15 +266,7 @@ func TestRetiredArenaIsTakenBack(t *testing.T) {
 
 // TestArenasForADeafPeer: a peer that does not read is told of no more arenas. Each would be a descriptor of this process.
 func TestArenasForADeafPeer(t *testing.T) {
-	skipElsewhere(t)
-	checkDescriptors(t)
-	memorytest.Check(t)
-	o := ok(NewOwner())(t)
-	defer o.Close()
-	p, socket := silentPeer(t, o, 100_000)
-	x := bytesOf(t, o, 100_000, 5)
-	defer mustRelease(t, x)
-	offers := fillSocket(t, p, x)
+	o, p, socket, _, offers := deafPeer(t)
 	waiting := func() (packets, maps int) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -304,6 +296,21 @@ func TestArenasForADeafPeer(t *testing.T) {
 	}
 	mustRelease(t, arenas...)
 	unix.Shutdown(socket, unix.SHUT_RDWR)
+}
+
+// deafPeer returns an owner, a peer of it that does not read, the peer's socket, a tensor of the owner's that was offered until an offer
+// had to wait in the queue, and how often it was offered. The test ends all of them.
+func deafPeer(t *testing.T) (o *Owner, p *Peer, socket int, x *tensor.Tensor, offers int) {
+	t.Helper()
+	skipElsewhere(t)
+	checkDescriptors(t)
+	memorytest.Check(t)
+	o = ok(NewOwner())(t)
+	t.Cleanup(func() { o.Close() })
+	p, socket = silentPeer(t, o, 100_000)
+	x = bytesOf(t, o, 100_000, 5)
+	t.Cleanup(func() { mustRelease(t, x) })
+	return o, p, socket, x, fillSocket(t, p, x)
 }
 
 // fillSocket offers x until an offer waits in the queue, and returns how many offers were made.
@@ -343,15 +350,7 @@ func offersIn(t *testing.T, socket int) (n int) {
 
 // TestDisconnectTakesBackWhatWasNotSent: an offer that has gone stays, whether it was read or not; one that waits does not.
 func TestDisconnectTakesBackWhatWasNotSent(t *testing.T) {
-	skipElsewhere(t)
-	checkDescriptors(t)
-	memorytest.Check(t)
-	o := ok(NewOwner())(t)
-	defer o.Close()
-	p, socket := silentPeer(t, o, 100_000)
-	x := bytesOf(t, o, 100_000, 5)
-	defer mustRelease(t, x)
-	offers := fillSocket(t, p, x)
+	o, p, socket, _, offers := deafPeer(t)
 	p.Disconnect()
 	untilTrue(t, "what was not sent is taken back", func() bool { return len(o.Outstanding()) < offers })
 	sent := len(o.Outstanding())
@@ -367,15 +366,7 @@ func TestDisconnectTakesBackWhatWasNotSent(t *testing.T) {
 
 // TestStallDrops: a peer that does not read gets no more until it does, and nobody waits for it any longer.
 func TestStallDrops(t *testing.T) {
-	skipElsewhere(t)
-	checkDescriptors(t)
-	memorytest.Check(t)
-	o := ok(NewOwner())(t)
-	defer o.Close()
-	p, socket := silentPeer(t, o, 100_000)
-	x := bytesOf(t, o, 100_000, 5)
-	defer mustRelease(t, x)
-	offers := fillSocket(t, p, x)
+	o, p, socket, x, offers := deafPeer(t)
 	setRule(t, o, StallDrop)
 	if err := p.Offer(t.Context(), x); !errors.Is(err, ErrStalled) {
 		t.Errorf("got %v, want ErrStalled", err)

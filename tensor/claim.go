@@ -22,7 +22,7 @@ type claim struct {
 // acquire takes the lock for a tensor that is given up, if it is exclusive, and a use otherwise. Only a strict donation
 // fails for being shared.
 func (c *claim) acquire() error {
-	if c.sem != AlwaysCopy {
+	if c.sem != Borrow {
 		err := c.t.h.Lock()
 		if err == nil {
 			c.held, c.locked = true, true
@@ -76,7 +76,7 @@ func (c *claim) moves() bool { return c.locked && !c.t.h.Spent() }
 
 // commit ends the claim and the tensor, if it was given up.
 func (c *claim) commit(op *Operation) {
-	if c.sem == AlwaysCopy {
+	if c.sem == Borrow {
 		c.end()
 		return
 	}

@@ -11,7 +11,7 @@ func (t *Tensor) Contiguous() (c *Tensor, copied bool, err error) {
 		return nil, false, errNil(op, t)
 	}
 	if t.layout.IsContiguous() {
-		c, err = t.derive(op, AlwaysCopy, same)
+		c, err = t.derive(op, Borrow, same)
 		return c, false, err
 	}
 	c, err = t.Copy(t.purpose())

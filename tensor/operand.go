@@ -2,20 +2,23 @@ package tensor
 
 import "fmt"
 
-// CopySemantics says what an operation may do with the bytes of an operand.
+// CopySemantics says what an operation may do with the bytes of an operand: read them, overwrite them, or overwrite them and nothing
+// else.
 type CopySemantics uint8
 
-// The semantics.
+// The three ways to pass an operand.
 const (
-	AlwaysCopy  CopySemantics = iota // borrow: the caller keeps the tensor, its bytes are never written
+	Borrow      CopySemantics = iota // borrow: the caller keeps the tensor, its bytes are never written
 	ReuseInput                       // reuse: given up; written in place if exclusive, otherwise the result is computed into fresh bytes
 	DonateInput                      // donate: given up; if its bytes cannot be reused the call is an error that says why and consumes nothing
+
+	AlwaysCopy = Borrow // another name of Borrow
 )
 
 // String returns the word that the program text uses.
 func (s CopySemantics) String() string {
 	switch s {
-	case AlwaysCopy:
+	case Borrow:
 		return "borrow"
 	case ReuseInput:
 		return "reuse"
@@ -26,7 +29,7 @@ func (s CopySemantics) String() string {
 }
 
 // Operand is a tensor as an argument of an operation, with what the operation may do with its bytes. A *Tensor is borrowed;
-// Donate and Reuse make the other two.
+// [Tensor.Donate] and [Tensor.Reuse] return operands that are given up.
 type Operand interface {
 	Tensor() *Tensor
 	Semantics() CopySemantics
@@ -35,16 +38,16 @@ type Operand interface {
 // Tensor returns t, which makes a *Tensor an operand that is borrowed.
 func (t *Tensor) Tensor() *Tensor { return t }
 
-// Semantics returns AlwaysCopy.
-func (t *Tensor) Semantics() CopySemantics { return AlwaysCopy }
+// Semantics returns Borrow.
+func (t *Tensor) Semantics() CopySemantics { return Borrow }
 
 // read returns an operand's tensor and semantics. The types of this package are told apart without a dynamic call.
 func read(o Operand) (*Tensor, CopySemantics) {
 	switch o := o.(type) {
 	case nil:
-		return nil, AlwaysCopy
+		return nil, Borrow
 	case *Tensor:
-		return o, AlwaysCopy
+		return o, Borrow
 	case Donated:
 		return o.t, DonateInput
 	case Reused:

@@ -8,49 +8,49 @@ package tensor
 
 // Slice returns a view of the elements that the ranges select, one range per leading dimension.
 func (t *Tensor) Slice(ranges ...Range) (*Tensor, error) {
-	return t.derive("slice", AlwaysCopy, sliced(ranges))
+	return t.derive("slice", Borrow, sliced(ranges))
 }
 
 // Index returns a view of what lies at the given places of the leading dimensions, without those dimensions: of a batch of
 // images, Index(2) is the third image. A negative place counts from the end. For single numbers see [At].
 func (t *Tensor) Index(places ...int) (*Tensor, error) {
-	return t.derive("index", AlwaysCopy, indexed(places))
+	return t.derive("index", Borrow, indexed(places))
 }
 
 // Reshape returns a view with other dimensions over the same elements in the same order; one of dims may be -1, for what is
 // left. The tensor must be contiguous.
 func (t *Tensor) Reshape(dims ...int) (*Tensor, error) {
-	return t.derive("reshape", AlwaysCopy, reshaped(dims))
+	return t.derive("reshape", Borrow, reshaped(dims))
 }
 
 // Transpose returns a view with the order of the dimensions reversed.
-func (t *Tensor) Transpose() (*Tensor, error) { return t.derive("transpose", AlwaysCopy, reversed) }
+func (t *Tensor) Transpose() (*Tensor, error) { return t.derive("transpose", Borrow, reversed) }
 
 // Permute returns a view whose dimension i is the tensor's dimension axes[i].
 func (t *Tensor) Permute(axes ...int) (*Tensor, error) {
-	return t.derive("permute", AlwaysCopy, permuted(axes))
+	return t.derive("permute", Borrow, permuted(axes))
 }
 
 // Broadcast returns a view of the given dimensions in which dimensions of size 1, and new leading ones, repeat. It is never
 // exclusive.
 func (t *Tensor) Broadcast(dims ...int) (*Tensor, error) {
-	return t.derive("broadcast", AlwaysCopy, broadcasted(dims))
+	return t.derive("broadcast", Borrow, broadcasted(dims))
 }
 
 // Squeeze returns a view without the given dimensions, which must have size 1; without arguments, without all of size 1. A
 // negative axis counts from the end.
 func (t *Tensor) Squeeze(axes ...int) (*Tensor, error) {
-	return t.derive("squeeze", AlwaysCopy, squeezed(axes))
+	return t.derive("squeeze", Borrow, squeezed(axes))
 }
 
 // Unsqueeze returns a view with new dimensions of size 1 at the given places of the result. A negative axis counts from the
 // end.
 func (t *Tensor) Unsqueeze(axes ...int) (*Tensor, error) {
-	return t.derive("unsqueeze", AlwaysCopy, unsqueezed(axes))
+	return t.derive("unsqueeze", Borrow, unsqueezed(axes))
 }
 
 // View returns another tensor with the same layout over the same bytes.
-func (t *Tensor) View() (*Tensor, error) { return t.derive("view", AlwaysCopy, same) }
+func (t *Tensor) View() (*Tensor, error) { return t.derive("view", Borrow, same) }
 
 // Slice is [Tensor.Slice]; the hold moves to the view.
 func (d Donated) Slice(ranges ...Range) (*Tensor, error) {

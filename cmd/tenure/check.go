@@ -40,7 +40,7 @@ unpromised values.`,
 				return usagef("check: got %s %s, want MODEL PLAN.json in this order", args[0], args[1])
 			}
 			if err != nil {
-				return err
+				return notPlan(args[1], err)
 			}
 			m, err := tenure.Load(args[0])
 			if err != nil {
@@ -54,6 +54,17 @@ unpromised values.`,
 			return err
 		},
 	}
+}
+
+// notPlan returns the error of a file that could not be read as a plan, in other words if it is a model.
+func notPlan(path string, err error) error {
+	if path == "-" {
+		return err
+	}
+	if _, fault := tenure.Describe(path); fault != nil {
+		return err
+	}
+	return usagef("check: got the model %s as PLAN.json, want a plan: tenure plan %s --json writes one", path, path)
 }
 
 // readPlan reads a plan from a file, or from standard input under the name "-".

@@ -111,7 +111,7 @@ func (m *model) session(s *tenure.Session, pass func(*tensor.Tensor) tensor.Oper
 		out[info.Name] = valueOf(info.Name, results[info.Name], info.Text)
 	}
 	for _, v := range m.values {
-		if x := in[v.name]; x != nil && x.Semantics() == tensor.AlwaysCopy {
+		if x := in[v.name]; x != nil && x.Semantics() == tensor.Borrow {
 			if data := valueOf(v.name, x.Tensor(), v.dt == dtype.String).data; !bytes.Equal(data, v.data) {
 				return nil, &broken{fmt.Sprintf("a borrowed input was written: %s is now %s", v, format(v.dt, data))}
 			}
