@@ -29,7 +29,7 @@
 // files), dlpack (exchange with other libraries; dlpack/capi calls C), share
 // (exchange with other processes). The program side: op (the operator table),
 // ir (programs, as text too), onnx (reads files), pass (rewrites), plan
-// (places values; plan/solve finds a plan, plan/check proves it). They meet in
+// (places values; plan/solve finds a plan, plan/check proves it, plan/page shows it). They meet in
 // compute (kernels), exec (runs a plan) and eager (operations on tensors,
 // without a model). The command is cmd/tenure; cmd/tenurevet checks programs
 // that use tensors, by package vet.

@@ -123,19 +123,6 @@ func TestDrawingShowsEveryValue(t *testing.T) {
 	shapes(t, written(t, fixture(t, "hostile").WriteSVG))
 }
 
-func TestHTMLHoldsDrawingAndTables(t *testing.T) {
-	p := fixture(t, "residual")
-	page := written(t, p.WriteHTML)
-	for _, want := range []string{"<svg ", "lower bound 192 KiB", "<td>stem_relu</td>", "the other operand was taken", "accumulate"} {
-		if !bytes.Contains(page, []byte(want)) {
-			t.Errorf("page: got no %q", want)
-		}
-	}
-	if hostile := written(t, fixture(t, "hostile").WriteHTML); bytes.Count(hostile, []byte("<script")) != 1 {
-		t.Error("page: got a script that came out of a name, want it escaped")
-	}
-}
-
 // The drawing is made of whole numbers, so a run of any size stays within its frame.
 func TestDrawingOfHugePlan(t *testing.T) {
 	p := &plan.Plan{Format: plan.Format, ArenaBytes: 1 << 61, Threads: 1, MaxConcurrent: 1, Steps: make([]plan.Step, 3000)}

@@ -84,7 +84,7 @@ func TestReadJSONPassesOnReadErrors(t *testing.T) {
 func TestInvalidPlanIsNotWritten(t *testing.T) {
 	p := fixture(t, "residual")
 	p.Values[3].Offset = -64
-	for name, write := range map[string]func(io.Writer) error{"json": p.WriteJSON, "report": p.Report, "svg": p.WriteSVG, "html": p.WriteHTML} {
+	for name, write := range map[string]func(io.Writer) error{"json": p.WriteJSON, "report": p.Report, "svg": p.WriteSVG} {
 		var out bytes.Buffer
 		if err := write(&out); !errors.Is(err, plan.ErrDocument) || out.Len() > 0 {
 			t.Errorf("%s: got %v and %d bytes, want ErrDocument and none", name, err, out.Len())

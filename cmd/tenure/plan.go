@@ -9,6 +9,7 @@ import (
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/internal/wholefile"
 	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/plan/page"
 )
 
 func planCommand() *cobra.Command {
@@ -60,7 +61,7 @@ and why. The plan was proved before it is shown.
 			if err := writeDrawing(notes, svg, p.WriteSVG); err != nil {
 				return err
 			}
-			if err := writeDrawing(notes, html, p.WriteHTML); err != nil {
+			if err := writeDrawing(notes, html, func(w io.Writer) error { return page.Write(w, p) }); err != nil {
 				return err
 			}
 			switch {
@@ -76,7 +77,7 @@ and why. The plan was proved before it is shown.
 	flags.StringArrayVar(&shapes, "shape", nil, shapeHelp)
 	flags.BoolVar(&asJSON, "json", false, "print the whole plan as JSON, for tenure check")
 	flags.StringVar(&svg, "svg", "", "draw the plan into `FILE`: time across, address up")
-	flags.StringVar(&html, "html", "", "write the drawing and the figures as a page into `FILE`")
+	flags.StringVar(&html, "html", "", "write a page into `FILE` that shows where the memory goes: to zoom, search and click")
 	flags.IntVar(&threads, "threads", 0, "workers per run (default: one per processor)")
 	addWeights(cmd, &weights)
 	flags.IntVar(&concurrent, "max-concurrent", 1, "runs at a time that the total counts, each with an arena of its own")
