@@ -27,40 +27,39 @@ type loadOptions struct {
 //	m, err := tenure.Load(path, tenure.WithOperators(registry))
 func WithOperators(r *op.Registry) Option { return func(o *loadOptions) { o.registry = r } }
 
-// Weights says where a model's weights are held.
+// Weights says where a model's weights are stored.
 type Weights int
 
 const (
 	Mapped     Weights = iota // in pages of the model's file, the default
 	Read                      // in memory of the process: the file may be changed or truncated afterwards
-	Compressed                // as Mapped, and large matrices that are multiplied with in about 27 of 32 bits
+	Compressed                // as Mapped, with large matrices of products in about 27 of 32 bits
 )
 
-// WithWeights chooses where the weights are held. A mapped file that somebody
-// truncates kills the process, so replace model files by renaming, or choose
-// Read.
+// WithWeights chooses where the weights are stored. If a mapped file is
+// truncated, the process is killed, so replace model files by renaming, or
+// choose Read.
 //
-// Compressed takes nothing from the float32 matrices but what their exponents
-// repeat: results are the same, bit by bit. It makes the weights of products
-// that are bound by memory, those of a few rows, smaller by 15 per cent,
-// loading longer, and runs as long or up to some tens of per cent longer.
+// Compressed encodes the exponents of float32 matrices in fewer bits, without
+// loss: results are the same, bit by bit. It makes the weights of products that
+// are bound by memory, those of a few rows, smaller by 15 per cent. Loading
+// takes longer, and runs take as long or up to some tens of per cent longer.
 func WithWeights(w Weights) Option { return func(o *loadOptions) { o.weights = w } }
 
 // WithSharedWeights makes all processes of a user that load the model with this
-// option read one copy of its weights. What each would otherwise make for
-// itself, weights packed for the kernels and constants computed from others, is
-// made by the first process and mapped by the rest; it does not matter when and
-// how any of them ends. Weights that are read in place from the model's file
-// need no copy. Each process still has its own arenas, and constants that
+// option read one copy of its weights. The first process packs weights for the
+// kernels and computes constants from others; the rest map the result. Any
+// process may end at any time. Weights that are read in place from the model's
+// file need no copy. Each process still has its own arenas, and constants that
 // depend on the shapes of a run.
 //
 // A file that is read instead of mapped (by [WithWeights] with Read, or by
-// [LoadFS]) is one copy too. The bytes given to [LoadBytes] stay the caller's.
+// [LoadFS]) is one copy too. The bytes passed to [LoadBytes] stay the caller's.
 //
 // Equal weights on processors with the same instructions are one copy, whatever
-// the file is called. Other input shapes may need weights in other forms: then
-// processes share what the same shapes needed in the same order. Processes find
-// each other in the user's folder that package share describes, or in another:
+// the name of the file. Other input shapes may need weights in other forms: then
+// processes share what the same shapes needed in the same order. Processes meet
+// in the user's folder that package share describes, or in another one:
 // WithSharedWeights(share.InDir(dir)). Linux only: elsewhere Load fails with
 // ErrUnsupported.
 func WithSharedWeights(where ...share.Option) Option {

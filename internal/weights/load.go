@@ -67,10 +67,11 @@ func (s *Store) canUnload(v *ir.Value, restorable bool) bool {
 		return false
 	case isFile(b):
 		return b.IsTrimmable()
-	case !whole || s.pinned[b] || s.sharesWith(v.Name, b):
+	case !whole || s.pinned[b]:
 		return false
 	}
-	return restorable || e.origin != nil && (e.origin.src != nil || s.isInFile(e.origin.inFile))
+	again := restorable || e.origin != nil && (e.origin.src != nil || s.isInFile(e.origin.inFile))
+	return again && !s.sharesWith(v.Name, b)
 }
 
 // unload gives the bytes of a weight back, if it can: the pages of its file, or
