@@ -20,8 +20,8 @@
 //	packed   in a panel: the form a kernel reads     this process      by Close
 //	shared   in memory that other processes map      all of them once  by Close of the last one
 //
-// Buffers and panels are counted as memory.Weights, shared memory as
-// memory.Shared, and mapped files beside both, in the figure Files.
+// Package memory counts buffers, panels and mapped files under the purpose
+// Weights, mapped files in the figure Files too, and shared memory under Shared.
 //
 // A weight is loaded or not. One that is not loaded takes no memory, and is
 // loaded by [Store.Bytes]: from the file, from the weight that it is derived
