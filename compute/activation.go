@@ -3,6 +3,7 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -47,7 +48,7 @@ func isNaN[T kernel.Float](c *op.Call) (*Task, error) {
 	n := elements(&c.Out[0])
 	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
 		lo, hi := span(tile, n)
-		kernel.IsNaN(c.Out[0].Data[lo:hi], in[T](c, 0)[lo:hi])
+		kernel.IsNaN(machine.Best(), c.Out[0].Data[lo:hi], in[T](c, 0)[lo:hi])
 	}}, nil
 }
 

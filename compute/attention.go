@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -81,7 +82,7 @@ func attentionTask[T kernel.Float](c *op.Call, spec *kernel.Attention) *Task {
 			} else {
 				args.Bias = in[T](c, 3)
 			}
-			kernel.AttentionTile(spec, tile, &args, view[T](scratch[:bytes]))
+			kernel.AttentionTile(machine.Best(), spec, tile, &args, view[T](scratch[:bytes]))
 		},
 	}
 }

@@ -3,6 +3,7 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -75,7 +76,7 @@ func chainTask(c *op.Call, chain *kernel.Chain) (*Task, bool) {
 		for i := range c.In {
 			operands[i] = in[float32](c, i)
 		}
-		chain.Tile(tile, view[float32](scratch[:4*chain.ScratchFloats()]), out[float32](c, 0), operands[:len(c.In)], large && !isInPlace(c))
+		chain.Tile(machine.Best(), tile, view[float32](scratch[:4*chain.ScratchFloats()]), out[float32](c, 0), operands[:len(c.In)], large && !isInPlace(c))
 	}}, true
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 )
 
 // leastCompressed is from how many bytes of panels on they are compressed.
@@ -17,7 +18,7 @@ const leastCompressed = 64 << 10
 // are compressed. The sizes of the rest have no part in it.
 func compressedForm(g kernel.Gemm) Form {
 	z := &kernel.CompressedB{N: g.N, K: g.K, TransB: g.TransB, Alpha: g.Alpha}
-	z.Prepare()
+	z.Prepare(machine.Best())
 	measure := func(index, src []byte) int {
 		b := view[float32](src)
 		inParts(z, func(part int, scratch []float32) { z.Measure(part, index, b, scratch) })

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -24,7 +25,7 @@ func bindCast(c *op.Call) (*Task, error) {
 	n := elements(&c.Out[0])
 	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
 		lo, hi := span(tile, n)
-		kernel.Cast(c.Out[0].Data, to, c.In[0].Data, from, lo, hi, mode)
+		kernel.Cast(machine.Best(), c.Out[0].Data, to, c.In[0].Data, from, lo, hi, mode)
 	}}, nil
 }
 
@@ -136,7 +137,7 @@ func convertedTask(c, inner *op.Call, task *Task, ins, outs []conversion, scratc
 			for _, m := range ins {
 				to := &inner.In[m.index]
 				to.Data = scratch[m.offset : m.offset+m.bytes]
-				kernel.Cast(to.Data, to.DType, c.In[m.index].Data, c.In[m.index].DType, 0, elements(to), kernel.CastMode{})
+				kernel.Cast(machine.Best(), to.Data, to.DType, c.In[m.index].Data, c.In[m.index].DType, 0, elements(to), kernel.CastMode{})
 			}
 			for _, m := range outs {
 				inner.Out[m.index].Data = scratch[m.offset : m.offset+m.bytes]
@@ -149,7 +150,7 @@ func convertedTask(c, inner *op.Call, task *Task, ins, outs []conversion, scratc
 				if !wanted(c, m.index) {
 					continue
 				}
-				kernel.Cast(c.Out[m.index].Data, c.Out[m.index].DType, from.Data, from.DType, 0, elements(from), kernel.CastMode{})
+				kernel.Cast(machine.Best(), c.Out[m.index].Data, c.Out[m.index].DType, from.Data, from.DType, 0, elements(from), kernel.CastMode{})
 			}
 		},
 		Finish: func() error { return failed },

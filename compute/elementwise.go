@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -97,23 +98,23 @@ func unaryTask(c *op.Call, f kernel.UnaryOp, p *[2]float64) (*Task, error) {
 			lo, hi := span(tile, n)
 			dst, src := out[float32](c, 0)[lo:hi], in[float32](c, 0)[lo:hi]
 			if large && !sameBytes(c.Out[0].Data, c.In[0].Data) {
-				kernel.UnaryStream(f, dst, src, float32(p[0]), float32(p[1]), view[float32](scratch[:4*kernel.StreamScratchFloats]))
+				kernel.UnaryStream(machine.Best(), f, dst, src, float32(p[0]), float32(p[1]), view[float32](scratch[:4*kernel.StreamScratchFloats]))
 				return
 			}
-			kernel.UnaryF32(f, dst, src, float32(p[0]), float32(p[1]))
+			kernel.UnaryF32(machine.Best(), f, dst, src, float32(p[0]), float32(p[1]))
 		}
 		return t, nil
 	case dtype.F64:
 		t.Tile = func(tile int, _ []byte) {
 			lo, hi := span(tile, n)
-			kernel.UnaryF64(f, out[float64](c, 0)[lo:hi], in[float64](c, 0)[lo:hi], p[0], p[1])
+			kernel.UnaryF64(machine.Best(), f, out[float64](c, 0)[lo:hi], in[float64](c, 0)[lo:hi], p[0], p[1])
 		}
 		return t, nil
 	case dtype.F16, dtype.BF16:
 		t.Scratch = halfScratch
 		t.Tile = func(tile int, scratch []byte) {
 			lo, hi := span(tile, n)
-			kernel.UnaryHalf(f, dt, out[uint16](c, 0)[lo:hi], in[uint16](c, 0)[lo:hi],
+			kernel.UnaryHalf(machine.Best(), f, dt, out[uint16](c, 0)[lo:hi], in[uint16](c, 0)[lo:hi],
 				float32(p[0]), float32(p[1]), view[float32](scratch[:halfScratch]))
 		}
 		return t, nil
@@ -130,7 +131,7 @@ func unaryInt[T kernel.Integer](c *op.Call, f kernel.UnaryOp) *Task {
 	n := elements(&c.Out[0])
 	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
 		lo, hi := span(tile, n)
-		kernel.UnaryInt(f, out[T](c, 0)[lo:hi], in[T](c, 0)[lo:hi])
+		kernel.UnaryInt(machine.Best(), f, out[T](c, 0)[lo:hi], in[T](c, 0)[lo:hi])
 	}}
 }
 
@@ -152,7 +153,7 @@ func bindNot(c *op.Call) (*Task, error) {
 	n := elements(&c.Out[0])
 	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
 		lo, hi := span(tile, n)
-		kernel.Not(c.Out[0].Data[lo:hi], c.In[0].Data[lo:hi])
+		kernel.Not(machine.Best(), c.Out[0].Data[lo:hi], c.In[0].Data[lo:hi])
 	}}, nil
 }
 
@@ -196,7 +197,7 @@ func clipInt[T kernel.Integer](c *op.Call) (*Task, error) {
 		},
 		Tile: func(tile int, _ []byte) {
 			lo, hi := span(tile, n)
-			kernel.Clamp(out[T](c, 0)[lo:hi], in[T](c, 0)[lo:hi], lower, upper)
+			kernel.Clamp(machine.Best(), out[T](c, 0)[lo:hi], in[T](c, 0)[lo:hi], lower, upper)
 		},
 	}, nil
 }
@@ -230,7 +231,7 @@ func binaryTask(c *op.Call, f kernel.BinaryOp) (*Task, error) {
 	case dtype.F32:
 		t.Tile = func(tile int, _ []byte) {
 			lo, hi := nest.Range(tile)
-			kernel.BinaryF32(f, nest, lo, hi, out[float32](c, 0), in[float32](c, 0), in[float32](c, 1))
+			kernel.BinaryF32(machine.Best(), f, nest, lo, hi, out[float32](c, 0), in[float32](c, 0), in[float32](c, 1))
 		}
 		if 4*nest.Elements() < streamBytes {
 			return t, nil
@@ -251,14 +252,14 @@ func binaryTask(c *op.Call, f kernel.BinaryOp) (*Task, error) {
 	case dtype.F64:
 		t.Tile = func(tile int, _ []byte) {
 			lo, hi := nest.Range(tile)
-			kernel.BinaryF64(f, nest, lo, hi, out[float64](c, 0), in[float64](c, 0), in[float64](c, 1))
+			kernel.BinaryF64(machine.Best(), f, nest, lo, hi, out[float64](c, 0), in[float64](c, 0), in[float64](c, 1))
 		}
 		return t, nil
 	case dtype.F16, dtype.BF16:
 		t.Scratch = halfScratch
 		t.Tile = func(tile int, scratch []byte) {
 			lo, hi := nest.Range(tile)
-			kernel.BinaryHalf(f, nest, lo, hi, dt, out[uint16](c, 0), in[uint16](c, 0), in[uint16](c, 1), view[float32](scratch[:halfScratch]))
+			kernel.BinaryHalf(machine.Best(), f, nest, lo, hi, dt, out[uint16](c, 0), in[uint16](c, 0), in[uint16](c, 1), view[float32](scratch[:halfScratch]))
 		}
 		return t, nil
 	}
@@ -273,7 +274,7 @@ func binaryTask(c *op.Call, f kernel.BinaryOp) (*Task, error) {
 func binaryInt[T kernel.Integer](c *op.Call, f kernel.BinaryOp, nest *kernel.Nest) *Task {
 	return &Task{Tiles: nest.Tiles(), Tile: func(tile int, _ []byte) {
 		lo, hi := nest.Range(tile)
-		kernel.BinaryInt(f, nest, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1))
+		kernel.BinaryInt(machine.Best(), f, nest, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1))
 	}}
 }
 
@@ -320,7 +321,7 @@ func predicateTask(c *op.Call, f kernel.PredicateOp) (*Task, error) {
 	if isHalf(dt) {
 		return &Task{Tiles: nest.Tiles(), Scratch: halfScratch, Tile: func(tile int, scratch []byte) {
 			lo, hi := nest.Range(tile)
-			kernel.PredicateHalf(f, nest, lo, hi, dt, c.Out[0].Data, in[uint16](c, 0), in[uint16](c, 1), view[float32](scratch[:halfScratch]))
+			kernel.PredicateHalf(machine.Best(), f, nest, lo, hi, dt, c.Out[0].Data, in[uint16](c, 0), in[uint16](c, 1), view[float32](scratch[:halfScratch]))
 		}}, nil
 	}
 	bind, ok := floatOf(dt, predicateOn[float32], predicateOn[float64])
@@ -337,7 +338,7 @@ func predicateTask(c *op.Call, f kernel.PredicateOp) (*Task, error) {
 func predicateOn[T kernel.Number](c *op.Call, f kernel.PredicateOp, nest *kernel.Nest) *Task {
 	return &Task{Tiles: nest.Tiles(), Tile: func(tile int, _ []byte) {
 		lo, hi := nest.Range(tile)
-		kernel.Predicate(f, nest, lo, hi, c.Out[0].Data, in[T](c, 0), in[T](c, 1))
+		kernel.Predicate(machine.Best(), f, nest, lo, hi, c.Out[0].Data, in[T](c, 0), in[T](c, 1))
 	}}
 }
 
@@ -352,8 +353,8 @@ func bindEqual(c *op.Call) (*Task, error) {
 	}
 	return &Task{Tiles: nest.Tiles(), Tile: func(tile int, _ []byte) {
 		lo, hi := nest.Range(tile)
-		kernel.Predicate(kernel.Xor, nest, lo, hi, c.Out[0].Data, c.In[0].Data, c.In[1].Data)
-		kernel.Not(c.Out[0].Data[lo:hi], c.Out[0].Data[lo:hi])
+		kernel.Predicate(machine.Best(), kernel.Xor, nest, lo, hi, c.Out[0].Data, c.In[0].Data, c.In[1].Data)
+		kernel.Not(machine.Best(), c.Out[0].Data[lo:hi], c.Out[0].Data[lo:hi])
 	}}, nil
 }
 
@@ -368,6 +369,6 @@ func bindWhere(c *op.Call) (*Task, error) {
 	}
 	return &Task{Tiles: nest.Tiles(), Tile: func(tile int, _ []byte) {
 		lo, hi := nest.Range(tile)
-		kernel.Where(nest, lo, hi, size, c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data)
+		kernel.Where(machine.Best(), nest, lo, hi, size, c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data)
 	}}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -27,8 +28,8 @@ func setSizes(c *op.Call, result int, sizes ...int) {
 func bindNonZero(c *op.Call) (*Task, error) {
 	sizes := c.In[0].Shape.Sizes()
 	return small(func() {
-		count := kernel.NonZeroCount(c.In[0].DType, c.In[0].Data)
-		kernel.NonZero(c.In[0].DType, out[int64](c, 0)[:len(sizes)*count], c.In[0].Data, sizes)
+		count := kernel.NonZeroCount(machine.Best(), c.In[0].DType, c.In[0].Data)
+		kernel.NonZero(machine.Best(), c.In[0].DType, out[int64](c, 0)[:len(sizes)*count], c.In[0].Data, sizes)
 		setSizes(c, 0, len(sizes), count)
 	}), nil
 }

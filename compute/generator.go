@@ -3,6 +3,7 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -27,7 +28,7 @@ func encode(dt dtype.DType, floats []float64, ints []int64) ([]byte, error) {
 		return nil, err
 	}
 	dst := aligned(size)
-	kernel.Cast(dst, dt, src, from, 0, n, kernel.CastMode{Saturate: true})
+	kernel.Cast(machine.Best(), dst, dt, src, from, 0, n, kernel.CastMode{Saturate: true})
 	return dst, nil
 }
 
@@ -132,7 +133,7 @@ func oneHotConverted(c *op.Call, spec kernel.OneHotSpec, outer int) *Task {
 	n := elements(&c.In[0])
 	spec.Outer = outer
 	return &Task{Tiles: 1, Scratch: n * 8, Tile: func(_ int, scratch []byte) {
-		kernel.Cast(scratch[:n*8], dtype.I64, c.In[0].Data, c.In[0].DType, 0, n, kernel.CastMode{})
+		kernel.Cast(machine.Best(), scratch[:n*8], dtype.I64, c.In[0].Data, c.In[0].DType, 0, n, kernel.CastMode{})
 		kernel.OneHot(spec, c.Out[0].DType.Size(), c.Out[0].Data, view[int64](scratch[:n*8]), c.In[2].Data)
 	}}
 }

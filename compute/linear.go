@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -143,7 +144,7 @@ func productTask(c *op.Call, p product2) (*Task, error) {
 
 func gemmTask(c *op.Call, p product2) *Task {
 	g := p.gemm()
-	g.Prepare()
+	g.Prepare(machine.Best())
 	return runGemm(c, g)
 }
 
@@ -164,7 +165,7 @@ func runGemm(c *op.Call, g *kernel.Gemm) *Task {
 // packedProduct reads a constant right matrix in panels.
 func packedProduct(c *op.Call, p product2, constants Constants) (*Task, error) {
 	// Panels of a few columns are mostly zeros, and take more room than they save time.
-	if c.In[0].DType != dtype.F32 || !constants.Is(1) || elements(&c.In[1]) != p.k*p.n || p.k == 0 || 2*p.n < kernel.PanelWidth() {
+	if c.In[0].DType != dtype.F32 || !constants.Is(1) || elements(&c.In[1]) != p.k*p.n || p.k == 0 || 2*p.n < kernel.PanelWidth(machine.Best()) {
 		return productTask(c, p)
 	}
 	g := p.gemm()
@@ -174,7 +175,7 @@ func packedProduct(c *op.Call, p product2, constants Constants) (*Task, error) {
 		g.CompressedB = true
 		form = compressedForm(*g)
 	}
-	g.Prepare()
+	g.Prepare(machine.Best())
 	t := runGemm(c, g)
 	t.setForm(1, form)
 	return t, nil
@@ -186,15 +187,15 @@ func panelsForm(g kernel.Gemm) Form {
 	g = kernel.Gemm{N: g.N, K: g.K, TransB: g.TransB, Alpha: g.Alpha, PackedB: true}
 	f := Form{
 		Name:  fmt.Sprintf("panels of %dx%d", g.K, g.N),
-		Bytes: 4 * g.PackedBFloats(),
+		Bytes: 4 * g.PackedBFloats(machine.Best()),
 		Pack: func(dst, src []byte) {
 			pack := g
-			pack.PackB(view[float32](dst), view[float32](src))
+			pack.PackB(machine.Best(), view[float32](dst), view[float32](src))
 		},
 	}
 	f.Name += sourceOf(g)
 	if g.Alpha == 1 {
-		f.Unpack = func(dst, src []byte) { g.UnpackB(view[float32](dst), view[float32](src)) }
+		f.Unpack = func(dst, src []byte) { g.UnpackB(machine.Best(), view[float32](dst), view[float32](src)) }
 	}
 	return f
 }

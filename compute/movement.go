@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -66,7 +67,7 @@ func copyFirst(c *op.Call, t *Task) {
 	t.Tile = func(tile int, _ []byte) {
 		lo, hi := tile*copySpan, min((tile+1)*copySpan, n)
 		if n >= streamBytes {
-			kernel.Stream(c.Out[0].Data[lo:hi], c.In[0].Data[lo:hi])
+			kernel.Stream(machine.Best(), c.Out[0].Data[lo:hi], c.In[0].Data[lo:hi])
 			return
 		}
 		copy(c.Out[0].Data[lo:hi], c.In[0].Data[lo:hi])
@@ -117,7 +118,7 @@ func (m *mover) tile(c *op.Call, tile int) {
 	if m.view >= 0 && unsafe.SliceData(dst) == unsafe.SliceData(src[m.view:]) {
 		return
 	}
-	m.copy.Tile(tile, dst, src)
+	m.copy.Tile(machine.Best(), tile, dst, src)
 }
 
 // viewStart returns where the result would start as a view of the operand, -1
@@ -179,7 +180,7 @@ func permuteInPlace(c *op.Call, t *Task, sizes, perm []int) error {
 			return
 		}
 		room := rooms.Get().(*[kernel.MostPermuteBytes]byte)
-		p.Run(c.Out[0].Data, room[:])
+		p.Run(machine.Best(), c.Out[0].Data, room[:])
 		rooms.Put(room)
 	}
 	return nil

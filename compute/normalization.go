@@ -3,6 +3,7 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -61,14 +62,14 @@ func softmaxTask[T kernel.Float](c *op.Call, spec *kernel.Softmax) *Task {
 	if streamed(c, spec.Axis) && spec.Inner == 1 {
 		return &Task{Tiles: spec.Tiles(), Scratch: 4 * spec.Axis, Tile: func(tile int, scratch []byte) {
 			if sameBytes(c.Out[0].Data, c.In[0].Data) {
-				kernel.SoftmaxTile(spec, tile, nil, out[float32](c, 0), in[float32](c, 0))
+				kernel.SoftmaxTile(machine.Best(), spec, tile, nil, out[float32](c, 0), in[float32](c, 0))
 				return
 			}
-			kernel.SoftmaxStream(spec, tile, view[float32](scratch[:4*spec.Axis]), out[float32](c, 0), in[float32](c, 0))
+			kernel.SoftmaxStream(machine.Best(), spec, tile, view[float32](scratch[:4*spec.Axis]), out[float32](c, 0), in[float32](c, 0))
 		}}
 	}
 	return &Task{Tiles: spec.Tiles(), Scratch: spec.ScratchBytes(), Tile: func(tile int, scratch []byte) {
-		kernel.SoftmaxTile(spec, tile, view[float64](scratch[:spec.ScratchBytes()]), out[T](c, 0), in[T](c, 0))
+		kernel.SoftmaxTile(machine.Best(), spec, tile, view[float64](scratch[:spec.ScratchBytes()]), out[T](c, 0), in[T](c, 0))
 	}}
 }
 
@@ -110,7 +111,7 @@ func layerNormTask[T kernel.Float](c *op.Call, spec *kernel.Norm, row []int) (*T
 		}
 		part := scratch[(i-1)*spec.Len*size : i*spec.Len*size]
 		for tile := range spread[i].Tiles() {
-			spread[i].Tile(tile, part, c.In[i].Data)
+			spread[i].Tile(machine.Best(), tile, part, c.In[i].Data)
 		}
 		return view[T](part)
 	}
@@ -121,15 +122,15 @@ func layerNormTask[T kernel.Float](c *op.Call, spec *kernel.Norm, row []int) (*T
 	rms := c.Def.Name == "rms_normalization"
 	t.Tile = func(tile int, scratch []byte) {
 		if rms {
-			kernel.RMSNormTile(spec, tile, out[T](c, 0), in[T](c, 0), along(1, scratch))
+			kernel.RMSNormTile(machine.Best(), spec, tile, out[T](c, 0), in[T](c, 0), along(1, scratch))
 			return
 		}
 		if stream && !sameBytes(c.Out[0].Data, c.In[0].Data) {
-			kernel.NormStream(spec, tile, view[float32](scratch[:4*spec.Len]), out[float32](c, 0), in[float32](c, 0), in[float32](c, 1), in[float32](c, 2))
+			kernel.NormStream(machine.Best(), spec, tile, view[float32](scratch[:4*spec.Len]), out[float32](c, 0), in[float32](c, 0), in[float32](c, 1), in[float32](c, 2))
 			return
 		}
 		scale, bias := along(1, scratch), along(2, scratch)
-		kernel.NormTile(spec, tile, out[T](c, 0), in[T](c, 0), scale, bias, out[T](c, 1), out[T](c, 2))
+		kernel.NormTile(machine.Best(), spec, tile, out[T](c, 0), in[T](c, 0), scale, bias, out[T](c, 1), out[T](c, 2))
 	}
 	return t, nil
 }
@@ -161,7 +162,7 @@ func channelNorm(c *op.Call, spec *kernel.Norm) (*Task, error) {
 
 func channelNormTask[T kernel.Float](c *op.Call, spec *kernel.Norm) *Task {
 	return &Task{Tiles: spec.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.NormTile(spec, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), nil, nil)
+		kernel.NormTile(machine.Best(), spec, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), nil, nil)
 	}}
 }
 
@@ -192,7 +193,7 @@ func batchNormTask[T kernel.Float](c *op.Call) *Task {
 	tiles, units := groups(batch*channels, area*c.In[0].DType.Size())
 	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
 		lo, hi := units(tile)
-		kernel.BatchNormTile(lo, hi, area, epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[T](c, 3), in[T](c, 4))
+		kernel.BatchNormTile(machine.Best(), lo, hi, area, epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[T](c, 3), in[T](c, 4))
 	}}
 }
 
@@ -205,9 +206,9 @@ func batchNormTraining[T kernel.Float](c *op.Call) *Task {
 	return &Task{Tiles: 1, Scratch: 2 * channels * size, Tile: func(_ int, scratch []byte) {
 		mean := view[T](scratch[:channels*size])
 		variance := view[T](scratch[channels*size : 2*channels*size])
-		kernel.ChannelMoments(batch, channels, area, mean, variance, in[T](c, 0))
+		kernel.ChannelMoments(machine.Best(), batch, channels, area, mean, variance, in[T](c, 0))
 		if elements(&c.In[0]) > 0 {
-			kernel.BatchNormTile(0, batch*channels, area, epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), mean, variance)
+			kernel.BatchNormTile(machine.Best(), 0, batch*channels, area, epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), mean, variance)
 		}
 		for i, own := range [2][]T{mean, variance} {
 			running := out[T](c, i+1)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -59,7 +60,7 @@ func bindQuantize(c *op.Call) (*Task, error) {
 	}
 	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
 		lo, hi := span(tile, n)
-		kernel.Quantize(q, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2), precision, saturate)
+		kernel.Quantize(machine.Best(), q, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2), precision, saturate)
 	}}, nil
 }
 
@@ -71,7 +72,7 @@ func bindDequantize(c *op.Call) (*Task, error) {
 	n := elements(&c.Out[0])
 	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
 		lo, hi := span(tile, n)
-		kernel.Dequantize(q, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2))
+		kernel.Dequantize(machine.Best(), q, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2))
 	}}, nil
 }
 
@@ -84,13 +85,13 @@ func bindDynamicQuantize(c *op.Call) (*Task, error) {
 	return &Task{
 		Tiles: spans(n),
 		Start: func() error {
-			view[float32](scale)[0], zero[0] = kernel.DynamicScale(in[float32](c, 0))
+			view[float32](scale)[0], zero[0] = kernel.DynamicScale(machine.Best(), in[float32](c, 0))
 			return nil
 		},
 		Tile: func(tile int, _ []byte) {
 			lo, hi := span(tile, n)
 			if wanted(c, 0) {
-				kernel.Quantize(q, lo, hi, result(c), numbers(c, 0), scales, zeros, dtype.F32, true)
+				kernel.Quantize(machine.Best(), q, lo, hi, result(c), numbers(c, 0), scales, zeros, dtype.F32, true)
 			}
 		},
 		Finish: func() error {
@@ -158,24 +159,24 @@ func intGemmOf(c *op.Call, q quantArgs) *kernel.IntGemm {
 func packedBytes(q quantArgs) packer {
 	return func(c *op.Call, constants Constants) (*Task, error) {
 		g := intGemmOf(c, q)
-		if !kernel.BytePanels() || !constants.Is(q.b) || elements(&c.In[q.b]) != g.K*g.N || g.K*g.N == 0 {
+		if !kernel.BytePanels(machine.Best()) || !constants.Is(q.b) || elements(&c.In[q.b]) != g.K*g.N || g.K*g.N == 0 {
 			return bytesProduct(c, q)
 		}
 		g.PackedB = true
 		pack := &kernel.IntGemm{N: g.N, K: g.K, SignedB: g.SignedB}
 		t := preparedBytes(c, g, q)
 		t.setForm(q.b, Form{
-			Name:   fmt.Sprintf("panels of %s of %s", c.In[q.b].DType, pack.PackedLayout()),
-			Bytes:  pack.PackedBBytes(),
-			Pack:   pack.PackB,
-			Unpack: pack.UnpackB,
+			Name:   fmt.Sprintf("panels of %s of %s", c.In[q.b].DType, pack.PackedLayout(machine.Best())),
+			Bytes:  pack.PackedBBytes(machine.Best()),
+			Pack:   func(dst, src []byte) { pack.PackB(machine.Best(), dst, src) },
+			Unpack: func(dst, src []byte) { pack.UnpackB(machine.Best(), dst, src) },
 		})
 		return t, nil
 	}
 }
 
 func preparedBytes(c *op.Call, g *kernel.IntGemm, q quantArgs) *Task {
-	g.Prepare()
+	g.Prepare(machine.Best())
 	bind := bytesOp(c.In[q.a].DType, c.In[q.b].DType, intGemmTask[int8, int8], intGemmTask[int8, uint8], intGemmTask[uint8, int8], intGemmTask[uint8, uint8])
 	return bind(c, g, q)
 }
@@ -204,7 +205,7 @@ func bytesConv(c *op.Call, q quantArgs) (*Task, error) {
 		spec.Out, spec.Kernel = append(spec.Out, a.Out), append(spec.Kernel, a.Kernel)
 		spec.Stride, spec.Dilation, spec.Pad = append(spec.Stride, a.Stride), append(spec.Dilation, a.Dilation), append(spec.Pad, a.Begin)
 	}
-	spec.Prepare()
+	spec.Prepare(machine.Best())
 	bind := bytesOp(c.In[q.a].DType, c.In[q.b].DType, intConvTask[int8, int8], intConvTask[int8, uint8], intConvTask[uint8, int8], intConvTask[uint8, uint8])
 	return bind(c, spec, q), nil
 }

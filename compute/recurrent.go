@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -67,7 +68,7 @@ func recurrentTask[T kernel.Float](c *op.Call, spec *kernel.Recurrent) *Task {
 				X: in[T](c, 0), W: in[T](c, 1), R: in[T](c, 2), Bias: in[T](c, 3), Lengths: in[int32](c, 4),
 				H0: in[T](c, 5), C0: in[T](c, 6), Peepholes: in[T](c, 7), Y: out[T](c, 0), H: out[T](c, 1), C: out[T](c, 2),
 			}
-			kernel.RecurrentTile(spec, tile, &args, view[T](scratch[:bytes]))
+			kernel.RecurrentTile(machine.Best(), spec, tile, &args, view[T](scratch[:bytes]))
 		},
 	}
 }

@@ -3,6 +3,7 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -60,11 +61,11 @@ func reduction(kind kernel.ReduceKind) binder {
 func reduceTask[T kernel.Number](c *op.Call, spec *kernel.Reduce) *Task {
 	if c.In[0].DType == dtype.F32 && spec.ByColumns() {
 		return &Task{Tiles: spec.ColumnTiles(), Scratch: 8 * kernel.ColumnScratch, Tile: func(tile int, scratch []byte) {
-			kernel.ReduceColumns(spec, tile, view[float64](scratch[:8*kernel.ColumnScratch]), out[float32](c, 0), in[float32](c, 0))
+			kernel.ReduceColumns(machine.Best(), spec, tile, view[float64](scratch[:8*kernel.ColumnScratch]), out[float32](c, 0), in[float32](c, 0))
 		}}
 	}
 	return &Task{Tiles: spec.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.ReduceTile(spec, tile, out[T](c, 0), in[T](c, 0))
+		kernel.ReduceTile(machine.Best(), spec, tile, out[T](c, 0), in[T](c, 0))
 	}}
 }
 
@@ -108,6 +109,6 @@ func argTask[T kernel.Number](c *op.Call, smallest bool) *Task {
 	}
 	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
 		lo, hi := units(tile)
-		kernel.ArgExtreme(out[int64](c, 0)[lo*inner:hi*inner], in[T](c, 0)[lo*n*inner:hi*n*inner], hi-lo, n, inner, smallest, last)
+		kernel.ArgExtreme(machine.Best(), out[int64](c, 0)[lo*inner:hi*inner], in[T](c, 0)[lo*n*inner:hi*n*inner], hi-lo, n, inner, smallest, last)
 	}}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -110,7 +111,7 @@ func bindMel(c *op.Call) (*Task, error) {
 				failed = fmt.Errorf("got frequencies from %v to %v at %d samples per second, want frequencies of a transform of length %d", low, high, rate, length)
 				return
 			}
-			kernel.Cast(c.Out[0].Data, dt, scratch[:8*n], dtype.F64, 0, n, kernel.CastMode{})
+			kernel.Cast(machine.Best(), c.Out[0].Data, dt, scratch[:8*n], dtype.F64, 0, n, kernel.CastMode{})
 		},
 		Finish: func() error { return failed },
 	}, nil

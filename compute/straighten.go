@@ -2,6 +2,7 @@ package compute
 
 import (
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -20,5 +21,5 @@ func Straighten(elemBytes int, sizes, strides []int, first int, dst, src []byte)
 	c := new(kernel.Copy)
 	c.Prepare(elemBytes, sizes, 0, row, first, strides)
 	call := &op.Call{Sig: &op.Sig{Def: op.Builtin().Lookup("copy")}}
-	return &Task{Call: call, Tiles: c.Tiles(), Tile: func(tile int, _ []byte) { c.Tile(tile, dst, src) }}
+	return &Task{Call: call, Tiles: c.Tiles(), Tile: func(tile int, _ []byte) { c.Tile(machine.Best(), tile, dst, src) }}
 }

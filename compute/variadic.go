@@ -3,6 +3,7 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -40,7 +41,7 @@ func variadicInt[T kernel.Integer](c *op.Call, f kernel.BinaryOp) (*Task, error)
 const foldChunk = 1024
 
 // fold is a binary function on T over a nest.
-type fold[T any] func(f kernel.BinaryOp, n *kernel.Nest, lo, hi int, dst, a, b []T)
+type fold[T any] func(v *kernel.Variant, f kernel.BinaryOp, n *kernel.Nest, lo, hi int, dst, a, b []T)
 
 func variadicTask[T kernel.Number](c *op.Call, f kernel.BinaryOp, mean bool, apply fold[T]) (*Task, error) {
 	for i := range c.In {
@@ -63,12 +64,12 @@ func variadicTask[T kernel.Number](c *op.Call, f kernel.BinaryOp, mean bool, app
 		dst := out[T](c, 0)
 		for lo, hi := span(tile, n); lo < hi; lo += foldChunk {
 			m := min(foldChunk, hi-lo)
-			apply(f, flat, 0, m, acc, in[T](c, 0)[lo:lo+m], in[T](c, 1)[lo:lo+m])
+			apply(machine.Best(), f, flat, 0, m, acc, in[T](c, 0)[lo:lo+m], in[T](c, 1)[lo:lo+m])
 			for i := 2; i < len(c.In); i++ {
-				apply(f, flat, 0, m, acc, acc, in[T](c, i)[lo:lo+m])
+				apply(machine.Best(), f, flat, 0, m, acc, acc, in[T](c, i)[lo:lo+m])
 			}
 			if mean {
-				apply(kernel.Div, scale, 0, m, acc, acc, count)
+				apply(machine.Best(), kernel.Div, scale, 0, m, acc, acc, count)
 			}
 			copy(dst[lo:lo+m], acc)
 		}
@@ -97,12 +98,12 @@ func variadicBroadcast[T kernel.Number](c *op.Call, f kernel.BinaryOp, mean bool
 	count := []T{T(len(c.In))}
 	return &Task{Tiles: min(n, 1), Scratch: n * c.Out[0].DType.Size(), Tile: func(_ int, scratch []byte) {
 		acc := view[T](scratch)[:n]
-		apply(f, nests[1], 0, n, acc, in[T](c, 0), in[T](c, 1))
+		apply(machine.Best(), f, nests[1], 0, n, acc, in[T](c, 0), in[T](c, 1))
 		for i := 2; i < len(c.In); i++ {
-			apply(f, nests[i], 0, n, acc, acc, in[T](c, i))
+			apply(machine.Best(), f, nests[i], 0, n, acc, acc, in[T](c, i))
 		}
 		if mean {
-			apply(kernel.Div, nests[len(c.In)], 0, n, acc, acc, count)
+			apply(machine.Best(), kernel.Div, nests[len(c.In)], 0, n, acc, acc, count)
 		}
 		copy(out[T](c, 0), acc)
 	}}, nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -83,7 +84,7 @@ func plainConv(c *op.Call) (*Task, error) {
 	if err != nil || elements(&c.Out[0]) == 0 {
 		return &Task{}, err
 	}
-	k.Prepare()
+	k.Prepare(machine.Best())
 	return runConv(c, k, pre), nil
 }
 
@@ -98,13 +99,13 @@ func packedConv(plain binder) packer {
 		if err != nil {
 			return nil, err
 		}
-		k.Prepare()
+		k.Prepare(machine.Best())
 		if k.PackedFloats() == 0 {
 			return runConv(c, k, pre), nil
 		}
 		form := weightsForm(*k)
 		k.PackedWeights = true
-		k.Prepare()
+		k.Prepare(machine.Best())
 		t := runConv(c, k, pre)
 		t.setForm(1, form)
 		return t, nil
@@ -227,7 +228,7 @@ func convTransposeTask(c *op.Call, axes []kernel.ConvTransposeAxis) *Task {
 		Batch: c.In[0].Shape.Size(0), Group: int(c.Int("group")),
 		InChannels: c.In[0].Shape.Size(1), OutChannels: c.Out[0].Shape.Size(1), Axes: axes,
 	}
-	k.Prepare()
+	k.Prepare(machine.Best())
 	return &Task{Tiles: k.Tiles(), Scratch: k.ScratchBytes(), Tile: func(tile int, scratch []byte) {
 		k.Tile(tile, view[float32](scratch), &kernel.ConvTransposeArgs{
 			Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2),
@@ -296,7 +297,7 @@ func poolTask(c *op.Call, kind kernel.PoolKind) (*Task, error) {
 		}
 		return globalPool(kernel.ReduceMean)(c)
 	}
-	p.Prepare()
+	p.Prepare(machine.Best())
 	return &Task{Tiles: p.Tiles(), Scratch: p.ScratchBytes(), Tile: func(tile int, scratch []byte) {
 		p.Tile(tile, view[float32](scratch), out[float32](c, 0), in[float32](c, 0))
 	}}, nil
@@ -317,7 +318,7 @@ func maxIndexTask(c *op.Call) (*Task, error) {
 	if err != nil || elements(&c.Out[0]) == 0 {
 		return &Task{}, err
 	}
-	p.Prepare()
+	p.Prepare(machine.Best())
 	return &Task{Tiles: p.Tiles(), Tile: func(tile int, _ []byte) {
 		p.TileIndices(tile, out[float32](c, 0), out[int64](c, 1), in[float32](c, 0))
 	}}, nil

@@ -5,10 +5,17 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 )
 
 // TestTilesAllocateNothing pins what runs in the step loop to the memory that it is given.
 func TestTilesAllocateNothing(t *testing.T) {
+	for _, v := range machine.Variants() {
+		t.Run(v.Name, func(t *testing.T) { tilesAllocateNothing(t, v) })
+	}
+}
+
+func tilesAllocateNothing(t *testing.T, v *kernel.Variant) {
 	const n = 4 << 10
 	x, y, z, scratch := ramp(n), ramp(n), make([]float32, n), make([]float32, 256<<10)
 	half, ints, bools := make([]uint16, n), make([]int64, n), make([]uint8, n)
@@ -26,7 +33,7 @@ func TestTilesAllocateNothing(t *testing.T) {
 	var pad kernel.Pad
 	pad.Prepare(4, []int{32, 32}, []int{1, 2}, []int{1, 2}, kernel.PadReflect)
 	gemm := kernel.Gemm{M: 30, N: 40, K: 50, TransA: true, Alpha: 2, Beta: 1, Epilogue: kernel.Epilogue{Bias: kernel.BiasCol, Act: kernel.Activation{Op: kernel.Gelu}}}
-	gemm.Prepare()
+	gemm.Prepare(v)
 	two := func(v int) []int { return []int{v, v} }
 	window := kernel.Window{In: two(16), Kernel: two(3), PadBegin: two(1), PadEnd: two(1)}
 	conv := kernel.Conv{Batch: 1, Group: 1, InChannels: 4, OutChannels: 5, Window: window, ScaleShift: true, Epilogue: kernel.Epilogue{Residual: true}}
@@ -37,11 +44,11 @@ func TestTilesAllocateNothing(t *testing.T) {
 	direct.PackedWeights = true
 	byRows := kernel.Conv{Batch: 1, Group: 1, InChannels: 2, OutChannels: 4, Window: window, PackedWeights: true}
 	for _, c := range []*kernel.Conv{&conv, &depthwise, &pooled, &direct, &byRows} {
-		c.Prepare()
+		c.Prepare(v)
 	}
 	convArgs := kernel.ConvArgs{Out: z, In: x, Weights: y, Residual: y, Scale: y, Shift: y}
 	pool := kernel.Pool{Kind: kernel.PoolAverage, Planes: 4, Window: window}
-	pool.Prepare()
+	pool.Prepare(v)
 	softmax := []kernel.Softmax{{Outer: 4, Axis: 64, Inner: 1}, {Outer: 1, Axis: 64, Inner: 40}}
 	norm := kernel.Norm{Rows: 4, Len: 64, Epsilon: 1e-5}
 	var rows, columns kernel.Reduce
@@ -54,27 +61,27 @@ func TestTilesAllocateNothing(t *testing.T) {
 		}
 	}
 	for name, run := range map[string]func(){
-		"unary": func() { kernel.UnaryF32(kernel.Erf, z, x, 0, 0); kernel.UnaryF32(kernel.Sin, z, x, 0, 0) },
-		"half":  func() { kernel.UnaryHalf(kernel.Exp, dtype.F16, half, half, 0, 0, scratch[:100]) },
+		"unary": func() { kernel.UnaryF32(v, kernel.Erf, z, x, 0, 0); kernel.UnaryF32(v, kernel.Sin, z, x, 0, 0) },
+		"half":  func() { kernel.UnaryHalf(v, kernel.Exp, dtype.F16, half, half, 0, 0, scratch[:100]) },
 		"binary": func() {
-			kernel.BinaryF32(kernel.Add, &even, 0, n, z, x, y)
-			kernel.BinaryF32(kernel.Pow, &perRow, 5, n, z, x, y)
+			kernel.BinaryF32(v, kernel.Add, &even, 0, n, z, x, y)
+			kernel.BinaryF32(v, kernel.Pow, &perRow, 5, n, z, x, y)
 		},
-		"int":       func() { kernel.BinaryInt(kernel.Div, &even, 0, n, ints, ints, ints) },
-		"predicate": func() { kernel.Predicate(kernel.Less, &even, 0, n, bools, x, y) },
-		"where":     func() { kernel.Where(&even, 0, n, 8, bytes[:8*n], bools, bytes[:8*n], bytes[:8*n]) },
-		"cast":      func() { kernel.Cast(bytes, dtype.F16, bytes, dtype.I64, 0, 1000, kernel.CastMode{}) },
+		"int":       func() { kernel.BinaryInt(v, kernel.Div, &even, 0, n, ints, ints, ints) },
+		"predicate": func() { kernel.Predicate(v, kernel.Less, &even, 0, n, bools, x, y) },
+		"where":     func() { kernel.Where(v, &even, 0, n, 8, bytes[:8*n], bools, bytes[:8*n], bytes[:8*n]) },
+		"cast":      func() { kernel.Cast(v, bytes, dtype.F16, bytes, dtype.I64, 0, 1000, kernel.CastMode{}) },
 		"lanes": func() {
-			kernel.BinaryF64(kernel.Max, &even, 0, n, wide, wide, wide)
-			kernel.UnaryF64(kernel.Clip, wide, wide, -1, 1)
-			kernel.Clamp(ints, ints, -1, 1)
-			kernel.Not(bools, bools)
-			kernel.Cast(bytes, dtype.Bool, bytes, dtype.F64, 0, n, kernel.CastMode{})
-			kernel.Cast(bytes, dtype.F32, bools, dtype.Bool, 0, n, kernel.CastMode{})
+			kernel.BinaryF64(v, kernel.Max, &even, 0, n, wide, wide, wide)
+			kernel.UnaryF64(v, kernel.Clip, wide, wide, -1, 1)
+			kernel.Clamp(v, ints, ints, -1, 1)
+			kernel.Not(v, bools, bools)
+			kernel.Cast(v, bytes, dtype.Bool, bytes, dtype.F64, 0, n, kernel.CastMode{})
+			kernel.Cast(v, bytes, dtype.F32, bools, dtype.Bool, 0, n, kernel.CastMode{})
 		},
-		"cast f8":   func() { kernel.Cast(bytes, dtype.F8E4M3FN, bytes, dtype.F32, 0, 1000, kernel.CastMode{}) },
-		"transpose": func() { tiles(turn.Tiles(), func(t int) { turn.Tile(t, bytes[:4*n], bytes[4*n:8*n]) }) },
-		"slice":     func() { tiles(slice.Tiles(), func(t int) { slice.Tile(t, bytes[:4*n], bytes[4*n:8*n]) }) },
+		"cast f8":   func() { kernel.Cast(v, bytes, dtype.F8E4M3FN, bytes, dtype.F32, 0, 1000, kernel.CastMode{}) },
+		"transpose": func() { tiles(turn.Tiles(), func(t int) { turn.Tile(v, t, bytes[:4*n], bytes[4*n:8*n]) }) },
+		"slice":     func() { tiles(slice.Tiles(), func(t int) { slice.Tile(v, t, bytes[:4*n], bytes[4*n:8*n]) }) },
 		"gather": func() {
 			tiles(gather.Tiles(), func(t int) { kernel.Gather(&gather, t, bytes[:4*n], bytes[4*n:8*n], ints) })
 		},
@@ -88,11 +95,11 @@ func TestTilesAllocateNothing(t *testing.T) {
 		"by rows":    func() { tiles(byRows.Tiles(), func(t int) { byRows.Tile(t, scratch, &convArgs) }) },
 		"pooled":     func() { tiles(pooled.Tiles(), func(t int) { pooled.Tile(t, scratch, &convArgs) }) },
 		"pool":       func() { tiles(pool.Tiles(), func(t int) { pool.Tile(t, scratch, z, x) }) },
-		"softmax":    func() { tiles(1, func(t int) { kernel.SoftmaxTile(&softmax[0], t, nil, z, x) }) },
-		"columns":    func() { tiles(1, func(t int) { kernel.SoftmaxTile(&softmax[1], t, wide, z, x) }) },
-		"norm":       func() { tiles(norm.Tiles(), func(t int) { kernel.NormTile(&norm, t, z, x, y, y, nil, nil) }) },
-		"reduce":     func() { tiles(rows.Tiles(), func(t int) { kernel.ReduceTile(&rows, t, z, x) }) },
-		"reduce col": func() { tiles(columns.Tiles(), func(t int) { kernel.ReduceTile(&columns, t, z, x) }) },
+		"softmax":    func() { tiles(1, func(t int) { kernel.SoftmaxTile(v, &softmax[0], t, nil, z, x) }) },
+		"columns":    func() { tiles(1, func(t int) { kernel.SoftmaxTile(v, &softmax[1], t, wide, z, x) }) },
+		"norm":       func() { tiles(norm.Tiles(), func(t int) { kernel.NormTile(v, &norm, t, z, x, y, y, nil, nil) }) },
+		"reduce":     func() { tiles(rows.Tiles(), func(t int) { kernel.ReduceTile(v, &rows, t, z, x) }) },
+		"reduce col": func() { tiles(columns.Tiles(), func(t int) { kernel.ReduceTile(v, &columns, t, z, x) }) },
 	} {
 		if got := testing.AllocsPerRun(10, run); got != 0 {
 			t.Errorf("%s: got %v allocations per run, want 0", name, got)

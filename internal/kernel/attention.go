@@ -67,7 +67,7 @@ func (a *Attention) seen(lengths []int64, batch, query int) (lo, hi int) {
 }
 
 // AttentionTile computes one tile. The keys that are hidden from a query are not read, unless Scores gets their products.
-func AttentionTile[T Float](a *Attention, tile int, g *AttentionArgs[T], scratch []T) {
+func AttentionTile[T Float](v *Variant, a *Attention, tile int, g *AttentionArgs[T], scratch []T) {
 	for r := tile * a.perTile(); r < min((tile+1)*a.perTile(), a.Batch*a.Heads*a.Queries); r++ {
 		query, head, batch := r%a.Queries, r/a.Queries%a.Heads, r/a.Queries/a.Heads
 		group := head / (a.Heads / a.Groups)
@@ -82,9 +82,9 @@ func AttentionTile[T Float](a *Attention, tile int, g *AttentionArgs[T], scratch
 		start, step := a.at(batch, a.Heads, head, a.Queries, a.Size)
 		q := g.Q[start+query*step:][:a.Size]
 		clear(scores)
-		dots(past, q, g.PastK, ((batch*a.Groups+group)*a.Past+from)*a.Size, a.Size)
+		dots(v, past, q, g.PastK, ((batch*a.Groups+group)*a.Past+from)*a.Size, a.Size)
 		at, ld := a.at(batch, a.Groups, group, a.Keys, a.Size)
-		dots(rest, q, g.K, at+(split-a.Past)*ld, ld)
+		dots(v, rest, q, g.K, at+(split-a.Past)*ld, ld)
 		output := func(stage int) {
 			if g.Scores != nil && a.Output == stage {
 				copy(g.Scores[r*len(scores):], scores)
@@ -103,7 +103,7 @@ func AttentionTile[T Float](a *Attention, tile int, g *AttentionArgs[T], scratch
 		open := attentionMask(a, g, scores, from, lo, hi, batch*a.Mask[0]+head*a.Mask[1]+query*a.Mask[2])
 		output(2)
 		if open {
-			softmaxKeys(scores)
+			softmaxKeys(v, scores)
 		} else {
 			clear(scores)
 		}
@@ -111,9 +111,9 @@ func AttentionTile[T Float](a *Attention, tile int, g *AttentionArgs[T], scratch
 		start, step = a.at(batch, a.Heads, head, a.Queries, a.ValueSize)
 		y := g.Y[start+query*step:][:a.ValueSize]
 		clear(y)
-		weighted(y, past, g.PastV, ((batch*a.Groups+group)*a.Past+from)*a.ValueSize, a.ValueSize)
+		weighted(v, y, past, g.PastV, ((batch*a.Groups+group)*a.Past+from)*a.ValueSize, a.ValueSize)
 		at, ld = a.at(batch, a.Groups, group, a.Keys, a.ValueSize)
-		weighted(y, rest, g.V, at+(split-a.Past)*ld, ld)
+		weighted(v, y, rest, g.V, at+(split-a.Past)*ld, ld)
 	}
 }
 
@@ -141,7 +141,7 @@ func attentionMask[T Float](a *Attention, g *AttentionArgs[T], scores []T, from,
 }
 
 // softmaxKeys is softmax, in which a row without a key gives zeros.
-func softmaxKeys[T Float](scores []T) {
+func softmaxKeys[T Float](v *Variant, scores []T) {
 	peak := T(math.Inf(-1))
 	for _, s := range scores {
 		peak = max(peak, s)
@@ -151,19 +151,19 @@ func softmaxKeys[T Float](scores []T) {
 		return
 	}
 	if x, ok := any(scores).([]float32); ok {
-		rowSoftmax(x, x, false)
+		rowSoftmax(v, x, x, false)
 		return
 	}
 	softmaxOf(scores, scores, false)
 }
 
 // dots adds to dst the products of q with the rows of k from at on, ld apart.
-func dots[T Float](dst, q, k []T, at, ld int) {
+func dots[T Float](v *Variant, dst, q, k []T, at, ld int) {
 	if len(dst) == 0 || len(q) == 0 {
 		return
 	}
 	if d, ok := any(dst).([]float32); ok {
-		gemvDot(d, any(q).([]float32), any(k).([]float32)[at:], ld)
+		gemvDot(v, d, any(q).([]float32), any(k).([]float32)[at:], ld)
 		return
 	}
 	for i := range dst {
@@ -173,17 +173,17 @@ func dots[T Float](dst, q, k []T, at, ld int) {
 	}
 }
 
-// weighted adds to dst the rows of v from at on, ld apart, times their weights.
-func weighted[T Float](dst, weights, v []T, at, ld int) {
+// weighted adds to dst the rows of values from at on, ld apart, times their weights.
+func weighted[T Float](v *Variant, dst, weights, values []T, at, ld int) {
 	if len(weights) == 0 || len(dst) == 0 {
 		return
 	}
 	if d, ok := any(dst).([]float32); ok {
-		gemvAxpy(d, any(weights).([]float32), any(v).([]float32)[at:], ld)
+		gemvAxpy(v, d, any(weights).([]float32), any(values).([]float32)[at:], ld)
 		return
 	}
 	for i, w := range weights {
-		for j, x := range v[at+i*ld:][:len(dst)] {
+		for j, x := range values[at+i*ld:][:len(dst)] {
 			dst[j] += w * x
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 )
 
 func wide(x []float32) []byte {
@@ -14,6 +15,7 @@ func wide(x []float32) []byte {
 // BenchmarkMemory measures kernels that memory bounds beside what bounds them: a scale in place, a copy and a read of the same bytes. The
 // bandwidth is that of what a kernel must read and write once.
 func BenchmarkMemory(b *testing.B) {
+	v := machine.Best()
 	for _, size := range []struct {
 		name string
 		n    int
@@ -48,7 +50,7 @@ func BenchmarkMemory(b *testing.B) {
 			return func() {
 				const tile = 32 << 10
 				for at := 0; at < size.n; at += tile {
-					kernel.UnaryF32(op, dst[at:at+tile], x[at:at+tile], 0.999, 0.001)
+					kernel.UnaryF32(v, op, dst[at:at+tile], x[at:at+tile], 0.999, 0.001)
 				}
 			}
 		}
@@ -64,31 +66,31 @@ func BenchmarkMemory(b *testing.B) {
 			touched int // arrays read or written
 			run     func()
 		}{
-			{"limit/read", 1, tiles(peak.Tiles(), func(t int) { kernel.ReduceTile(&peak, t, y, x) })},
+			{"limit/read", 1, tiles(peak.Tiles(), func(t int) { kernel.ReduceTile(v, &peak, t, y, x) })},
 			{"limit/copy", 2, tiles(size.n>>15, func(t int) { copy(z[t<<15:(t+1)<<15], x[t<<15:]) })},
 			{"limit/scale in place", 2, unary(kernel.Affine, x)},
-			{"limit/copy past the caches", 2, tiles(size.n>>15, func(t int) { kernel.Stream(wide(z)[t<<17:(t+1)<<17], wide(x)[t<<17:]) })},
+			{"limit/copy past the caches", 2, tiles(size.n>>15, func(t int) { kernel.Stream(v, wide(z)[t<<17:(t+1)<<17], wide(x)[t<<17:]) })},
 			{"relu", 2, unary(kernel.Relu, z)},
 			{"gelu past the caches", 2, tiles(size.n>>15, func(t int) {
-				kernel.UnaryStream(kernel.Gelu, z[t<<15:(t+1)<<15], x[t<<15:(t+1)<<15], 0, 0, row)
+				kernel.UnaryStream(v, kernel.Gelu, z[t<<15:(t+1)<<15], x[t<<15:(t+1)<<15], 0, 0, row)
 			})},
-			{"chain of 10 past the caches", 2, tiles(chain.Tiles(), func(t int) { chain.Tile(t, steps, z, [][]float32{x, row}, true) })},
-			{"chain of 10 in place", 2, tiles(chain.Tiles(), func(t int) { chain.Tile(t, steps, z, [][]float32{z, row}, false) })},
+			{"chain of 10 past the caches", 2, tiles(chain.Tiles(), func(t int) { chain.Tile(v, t, steps, z, [][]float32{x, row}, true) })},
+			{"chain of 10 in place", 2, tiles(chain.Tiles(), func(t int) { chain.Tile(v, t, steps, z, [][]float32{z, row}, false) })},
 			{"exp", 2, unary(kernel.Exp, z)},
 			{"tanh", 2, unary(kernel.Tanh, z)},
 			{"erf", 2, unary(kernel.Erf, z)},
 			{"gelu", 2, unary(kernel.Gelu, z)},
 			{"silu", 2, unary(kernel.Silu, z)},
 			{"log", 2, unary(kernel.Log, z)},
-			{"add", 3, tiles(nest.Tiles(), func(t int) { lo, hi := nest.Range(t); kernel.BinaryF32(kernel.Add, &nest, lo, hi, z, x, y) })},
-			{"add in place", 3, tiles(nest.Tiles(), func(t int) { lo, hi := nest.Range(t); kernel.BinaryF32(kernel.Max, &nest, lo, hi, y, y, x) })},
-			{"softmax", 2, tiles(softmax.Tiles(), func(t int) { kernel.SoftmaxTile(&softmax, t, nil, z, x) })},
-			{"softmax in place", 2, tiles(softmax.Tiles(), func(t int) { kernel.SoftmaxTile(&softmax, t, nil, z, z) })},
-			{"softmax columns", 2, tiles(columns.Tiles(), func(t int) { kernel.SoftmaxTile(&columns, t, scratch, z, x) })},
-			{"layer norm", 2, tiles(norm.Tiles(), func(t int) { kernel.NormTile(&norm, t, z, x, row, row, nil, nil) })},
-			{"layer norm in place", 2, tiles(norm.Tiles(), func(t int) { kernel.NormTile(&norm, t, z, z, row, row, nil, nil) })},
-			{"sum rows", 1, tiles(sum.Tiles(), func(t int) { kernel.ReduceTile(&sum, t, y, x) })},
-			{"sum columns", 1, tiles(sumColumns.ColumnTiles(), func(t int) { kernel.ReduceColumns(&sumColumns, t, make([]float64, kernel.ColumnScratch), y, x) })},
+			{"add", 3, tiles(nest.Tiles(), func(t int) { lo, hi := nest.Range(t); kernel.BinaryF32(v, kernel.Add, &nest, lo, hi, z, x, y) })},
+			{"add in place", 3, tiles(nest.Tiles(), func(t int) { lo, hi := nest.Range(t); kernel.BinaryF32(v, kernel.Max, &nest, lo, hi, y, y, x) })},
+			{"softmax", 2, tiles(softmax.Tiles(), func(t int) { kernel.SoftmaxTile(v, &softmax, t, nil, z, x) })},
+			{"softmax in place", 2, tiles(softmax.Tiles(), func(t int) { kernel.SoftmaxTile(v, &softmax, t, nil, z, z) })},
+			{"softmax columns", 2, tiles(columns.Tiles(), func(t int) { kernel.SoftmaxTile(v, &columns, t, scratch, z, x) })},
+			{"layer norm", 2, tiles(norm.Tiles(), func(t int) { kernel.NormTile(v, &norm, t, z, x, row, row, nil, nil) })},
+			{"layer norm in place", 2, tiles(norm.Tiles(), func(t int) { kernel.NormTile(v, &norm, t, z, z, row, row, nil, nil) })},
+			{"sum rows", 1, tiles(sum.Tiles(), func(t int) { kernel.ReduceTile(v, &sum, t, y, x) })},
+			{"sum columns", 1, tiles(sumColumns.ColumnTiles(), func(t int) { kernel.ReduceColumns(v, &sumColumns, t, make([]float64, kernel.ColumnScratch), y, x) })},
 		} {
 			b.Run(size.name+"/"+k.name, func(b *testing.B) {
 				for b.Loop() {

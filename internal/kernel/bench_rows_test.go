@@ -19,14 +19,14 @@ func ramp(n int) []float32 {
 
 func BenchmarkSoftmax(b *testing.B) {
 	for _, s := range []kernel.Softmax{{Outer: 64, Axis: 1024, Inner: 1}, {Outer: 1, Axis: 1024, Inner: 64}} {
-		perVariant(b, func(b *testing.B, variant string) {
-			b.Run(fmt.Sprintf("f32/%s/%dx%dx%d", variant, s.Outer, s.Axis, s.Inner), func(b *testing.B) {
+		perVariant(b, func(b *testing.B, v *kernel.Variant) {
+			b.Run(fmt.Sprintf("f32/%s/%dx%dx%d", v.Name, s.Outer, s.Axis, s.Inner), func(b *testing.B) {
 				src := ramp(s.Outer * s.Axis * s.Inner)
 				dst, scratch := make([]float32, len(src)), make([]float64, s.ScratchBytes()/8)
 				b.SetBytes(int64(8 * len(src)))
 				for b.Loop() {
 					for t := range s.Tiles() {
-						kernel.SoftmaxTile(&s, t, scratch, dst, src)
+						kernel.SoftmaxTile(v, &s, t, scratch, dst, src)
 					}
 				}
 			})
@@ -35,15 +35,15 @@ func BenchmarkSoftmax(b *testing.B) {
 }
 
 func BenchmarkLayerNorm(b *testing.B) {
-	perVariant(b, func(b *testing.B, variant string) {
-		b.Run(fmt.Sprintf("f32/%s/128x768", variant), func(b *testing.B) {
+	perVariant(b, func(b *testing.B, v *kernel.Variant) {
+		b.Run(fmt.Sprintf("f32/%s/128x768", v.Name), func(b *testing.B) {
 			n := kernel.Norm{Rows: 128, Len: 768, Epsilon: 1e-5}
 			src, scale, bias := ramp(n.Rows*n.Len), ramp(n.Len), ramp(n.Len)
 			dst := make([]float32, len(src))
 			b.SetBytes(int64(8 * len(src)))
 			for b.Loop() {
 				for t := range n.Tiles() {
-					kernel.NormTile(&n, t, dst, src, scale, bias, nil, nil)
+					kernel.NormTile(v, &n, t, dst, src, scale, bias, nil, nil)
 				}
 			}
 		})
@@ -56,15 +56,15 @@ func BenchmarkReduce(b *testing.B) {
 		name    string
 		reduced []bool
 	}{{kernel.ReduceMean, "mean rows", []bool{false, true}}, {kernel.ReduceMean, "mean columns", []bool{true, false}}, {kernel.ReduceMax, "max rows", []bool{false, true}}} {
-		perVariant(b, func(b *testing.B, variant string) {
-			b.Run(fmt.Sprintf("f32/%s/%s/256x256", variant, c.name), func(b *testing.B) {
+		perVariant(b, func(b *testing.B, v *kernel.Variant) {
+			b.Run(fmt.Sprintf("f32/%s/%s/256x256", v.Name, c.name), func(b *testing.B) {
 				var r kernel.Reduce
 				r.Prepare(c.kind, []int{256, 256}, c.reduced)
 				src, dst := ramp(256*256), make([]float32, 256)
 				b.SetBytes(4 * 256 * 256)
 				for b.Loop() {
 					for t := range r.Tiles() {
-						kernel.ReduceTile(&r, t, dst, src)
+						kernel.ReduceTile(v, &r, t, dst, src)
 					}
 				}
 			})
@@ -105,11 +105,11 @@ func BenchmarkResize(b *testing.B) {
 }
 
 func BenchmarkConvTranspose(b *testing.B) {
-	perVariant(b, func(b *testing.B, variant string) {
-		b.Run(fmt.Sprintf("f32/%s/2x2s2/64x28x28x32", variant), func(b *testing.B) {
+	perVariant(b, func(b *testing.B, v *kernel.Variant) {
+		b.Run(fmt.Sprintf("f32/%s/2x2s2/64x28x28x32", v.Name), func(b *testing.B) {
 			axis := kernel.ConvTransposeAxis{In: 28, Out: 56, Kernel: 2, Stride: 2, Dilation: 1}
 			c := kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 64, OutChannels: 32, Axes: []kernel.ConvTransposeAxis{axis, axis}}
-			c.Prepare()
+			c.Prepare(v)
 			args := kernel.ConvTransposeArgs{In: ramp(64 * 28 * 28), Weights: ramp(64 * 32 * 4), Out: make([]float32, 32*56*56)}
 			scratch := make([]float32, c.ScratchBytes()/4)
 			for b.Loop() {

@@ -10,14 +10,12 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 )
 
 // perVariant runs a benchmark once for each variant of the kernels.
-func perVariant(b *testing.B, run func(b *testing.B, variant string)) {
-	active := kernel.Variant()
-	defer kernel.UseVariant(active)
-	for _, v := range kernel.Variants() {
-		kernel.UseVariant(v)
+func perVariant(b *testing.B, run func(b *testing.B, v *kernel.Variant)) {
+	for _, v := range machine.Variants() {
 		run(b, v)
 	}
 }
@@ -28,15 +26,15 @@ func reportFlops(b *testing.B, flops int) {
 
 // BenchmarkGemm multiplies with a right matrix as it lies, and with one that is packed.
 func BenchmarkGemm(b *testing.B) {
-	perVariant(b, func(b *testing.B, variant string) {
+	perVariant(b, func(b *testing.B, v *kernel.Variant) {
 		for _, c := range [][3]int{{256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {128, 768, 768}, {128, 3072, 768}, {1, 3072, 768}, {4, 3072, 768}, {10, 3072, 768}, {64, 3136, 576}} {
 			for _, packed := range []bool{false, true} {
 				g := kernel.Gemm{M: c[0], N: c[1], K: c[2], Alpha: 1, Beta: 1, PackedB: packed}
-				name := fmt.Sprintf("f32/%s/%dx%dx%d", variant, g.M, g.N, g.K)
+				name := fmt.Sprintf("f32/%s/%dx%dx%d", v.Name, g.M, g.N, g.K)
 				if packed {
 					name += "/packed"
 				}
-				b.Run(name, func(b *testing.B) { benchmarkGemm(b, g) })
+				b.Run(name, func(b *testing.B) { benchmarkGemm(b, v, g) })
 			}
 		}
 	})
@@ -44,27 +42,27 @@ func BenchmarkGemm(b *testing.B) {
 
 // BenchmarkGemmBatch multiplies many small matrices: the heads of an attention.
 func BenchmarkGemmBatch(b *testing.B) {
-	perVariant(b, func(b *testing.B, variant string) {
+	perVariant(b, func(b *testing.B, v *kernel.Variant) {
 		for _, c := range [][3]int{{128, 128, 32}, {128, 32, 128}, {128, 128, 64}, {8, 8, 64}, {1, 64, 64}} {
 			g := kernel.Gemm{M: c[0], N: c[1], K: c[2], Alpha: 1, Beta: 1, Batch: []int{12}}
-			b.Run(fmt.Sprintf("f32/%s/12x%dx%dx%d", variant, g.M, g.N, g.K), func(b *testing.B) { benchmarkGemm(b, g) })
+			b.Run(fmt.Sprintf("f32/%s/12x%dx%dx%d", v.Name, g.M, g.N, g.K), func(b *testing.B) { benchmarkGemm(b, v, g) })
 		}
 	})
 }
 
-func benchmarkGemm(b *testing.B, g kernel.Gemm) {
+func benchmarkGemm(b *testing.B, v *kernel.Variant, g kernel.Gemm) {
 	batch := 1
 	for _, n := range g.Batch {
 		batch *= n
 	}
 	args := kernel.GemmArgs{A: make([]float32, batch*g.M*g.K), B: make([]float32, batch*g.K*g.N), C: make([]float32, batch*g.M*g.N)}
 	if g.PackedB {
-		panels := make([]float32, g.PackedBFloats())
+		panels := make([]float32, g.PackedBFloats(v))
 		pack := g
-		pack.PackB(panels, args.B)
+		pack.PackB(v, panels, args.B)
 		args.B = panels
 	}
-	g.Prepare()
+	g.Prepare(v)
 	scratch := make([]float32, g.ScratchBytes()/4)
 	for b.Loop() {
 		for t := range g.Tiles() {
@@ -98,18 +96,18 @@ func BenchmarkConv(b *testing.B) {
 		{"dw3x3/64x56x56", depthwise},
 		{"3x3pool2/64x56x56x64", pooled},
 	} {
-		perVariant(b, func(b *testing.B, variant string) {
+		perVariant(b, func(b *testing.B, v *kernel.Variant) {
 			for _, packed := range []bool{false, true} {
-				benchConv(b, fmt.Sprintf("f32/%s/packed=%v/%s", variant, packed, c.name), c.conv, packed)
+				benchConv(b, v, fmt.Sprintf("f32/%s/packed=%v/%s", v.Name, packed, c.name), c.conv, packed)
 			}
 		})
 	}
 }
 
-func benchConv(b *testing.B, name string, conv kernel.Conv, packed bool) {
+func benchConv(b *testing.B, v *kernel.Variant, name string, conv kernel.Conv, packed bool) {
 	b.Run(name, func(b *testing.B) {
 		conv.Batch, conv.Bias, conv.Act = 1, kernel.BiasRow, kernel.Activation{Op: kernel.Relu}
-		conv.Prepare()
+		conv.Prepare(v)
 		perOutput := conv.InChannels / conv.Group * conv.Kernel[0] * conv.Kernel[1]
 		weights := make([]float32, conv.OutChannels*perOutput)
 		if packed {
@@ -118,7 +116,7 @@ func benchConv(b *testing.B, name string, conv kernel.Conv, packed bool) {
 			}
 			weights = make([]float32, conv.PackedFloats())
 			conv.PackedWeights = true
-			conv.Prepare()
+			conv.Prepare(v)
 		}
 		area := conv.Window.Out[0] * conv.Window.Out[1]
 		args := kernel.ConvArgs{
@@ -141,11 +139,11 @@ func BenchmarkPool(b *testing.B) {
 		kind      kernel.PoolKind
 		k, s, pad int
 	}{{"max2s2", kernel.PoolMax, 2, 2, 0}, {"max3s2", kernel.PoolMax, 3, 2, 1}, {"average3s1", kernel.PoolAverage, 3, 1, 1}} {
-		perVariant(b, func(b *testing.B, variant string) {
-			b.Run(fmt.Sprintf("f32/%s/%s/64x112x112", variant, c.name), func(b *testing.B) {
+		perVariant(b, func(b *testing.B, v *kernel.Variant) {
+			b.Run(fmt.Sprintf("f32/%s/%s/64x112x112", v.Name, c.name), func(b *testing.B) {
 				two := func(n int) []int { return []int{n, n} }
 				p := kernel.Pool{Kind: c.kind, Planes: 64, Window: kernel.Window{In: two(112), Kernel: two(c.k), Stride: two(c.s), PadBegin: two(c.pad), PadEnd: two(c.pad)}}
-				p.Prepare()
+				p.Prepare(v)
 				src, dst := make([]float32, 64*112*112), make([]float32, 64*p.Out[0]*p.Out[1])
 				scratch := make([]float32, p.ScratchBytes()/4)
 				b.SetBytes(int64(4 * (len(src) + len(dst))))
@@ -166,11 +164,11 @@ func BenchmarkUnary(b *testing.B) {
 		src[i] = float32(i%2000)/100 - 10
 	}
 	for _, op := range []kernel.UnaryOp{kernel.Relu, kernel.LeakyRelu, kernel.Exp, kernel.Sigmoid, kernel.Tanh, kernel.Gelu, kernel.GeluTanh, kernel.Erf, kernel.Silu, kernel.HardSwish, kernel.Sqrt, kernel.Log} {
-		perVariant(b, func(b *testing.B, variant string) {
-			b.Run(fmt.Sprintf("f32/%s/%s/64Ki", variant, op), func(b *testing.B) {
+		perVariant(b, func(b *testing.B, v *kernel.Variant) {
+			b.Run(fmt.Sprintf("f32/%s/%s/64Ki", v.Name, op), func(b *testing.B) {
 				b.SetBytes(8 * n)
 				for b.Loop() {
-					kernel.UnaryF32(op, dst, src, 0.1, 0)
+					kernel.UnaryF32(v, op, dst, src, 0.1, 0)
 				}
 			})
 		})
@@ -184,12 +182,12 @@ func BenchmarkBinary(b *testing.B) {
 	even.Prepare([]int{n}, []int{1}, []int{1}, []int{1})
 	perRow.Prepare([]int{n / 256, 256}, []int{256, 1}, []int{256, 1}, []int{1, 0})
 	for _, op := range []kernel.BinaryOp{kernel.Add, kernel.Mul} {
-		perVariant(b, func(b *testing.B, variant string) {
+		perVariant(b, func(b *testing.B, v *kernel.Variant) {
 			for name, nest := range map[string]*kernel.Nest{"even": &even, "per row": &perRow} {
-				b.Run(fmt.Sprintf("f32/%s/%s/%s/64Ki", variant, op, name), func(b *testing.B) {
+				b.Run(fmt.Sprintf("f32/%s/%s/%s/64Ki", v.Name, op, name), func(b *testing.B) {
 					b.SetBytes(12 * n)
 					for b.Loop() {
-						kernel.BinaryF32(op, nest, 0, n, dst, x, y)
+						kernel.BinaryF32(v, op, nest, 0, n, dst, x, y)
 					}
 				})
 			}
@@ -198,6 +196,7 @@ func BenchmarkBinary(b *testing.B) {
 }
 
 func BenchmarkTranspose(b *testing.B) {
+	v := machine.Best()
 	for _, c := range []struct {
 		name        string
 		shape, perm []int
@@ -214,7 +213,7 @@ func BenchmarkTranspose(b *testing.B) {
 			b.SetBytes(int64(8 * n))
 			for b.Loop() {
 				for t := range k.Tiles() {
-					k.Tile(t, dst, src)
+					k.Tile(v, t, dst, src)
 				}
 			}
 		})
@@ -223,22 +222,22 @@ func BenchmarkTranspose(b *testing.B) {
 
 // BenchmarkIntGemm multiplies unsigned bytes with signed ones: with a packed right matrix, and with one that changes.
 func BenchmarkIntGemm(b *testing.B) {
-	perVariant(b, func(b *testing.B, variant string) {
+	perVariant(b, func(b *testing.B, v *kernel.Variant) {
 		for _, c := range [][3]int{{128, 768, 768}, {512, 512, 512}, {1, 3072, 768}} {
 			for _, packed := range []bool{false, true} {
-				g := kernel.IntGemm{M: c[0], N: c[1], K: c[2], SignedB: true, PackedB: packed && kernel.BytePanels()}
+				g := kernel.IntGemm{M: c[0], N: c[1], K: c[2], SignedB: true, PackedB: packed && kernel.BytePanels(v)}
 				if packed && !g.PackedB {
 					continue
 				}
-				b.Run(fmt.Sprintf("u8s8/%s/%dx%dx%d/packed=%v", variant, g.M, g.N, g.K, packed), func(b *testing.B) {
+				b.Run(fmt.Sprintf("u8s8/%s/%dx%dx%d/packed=%v", v.Name, g.M, g.N, g.K, packed), func(b *testing.B) {
 					left, right := make([]uint8, g.M*g.K), make([]int8, g.K*g.N)
 					if packed {
 						pack := g
 						bytes := make([]uint8, g.K*g.N)
-						right = make([]int8, g.PackedBBytes())
-						pack.PackB(unsafe.Slice((*byte)(unsafe.Pointer(&right[0])), len(right)), bytes)
+						right = make([]int8, g.PackedBBytes(v))
+						pack.PackB(v, unsafe.Slice((*byte)(unsafe.Pointer(&right[0])), len(right)), bytes)
 					}
-					g.Prepare()
+					g.Prepare(v)
 					dst, scratch := make([]byte, 4*g.M*g.N), make([]int32, g.ScratchBytes()/4)
 					for b.Loop() {
 						for t := range g.Tiles() {
@@ -258,12 +257,12 @@ func BenchmarkIntConv(b *testing.B) {
 		group, in, out int
 		size, kernel   int
 	}{{"1x1/64x256/56", 1, 64, 256, 56, 1}, {"3x3/64x64/56", 1, 64, 64, 56, 3}, {"3x3/512x512/7", 1, 512, 512, 7, 3}, {"depthwise/144/28", 144, 1, 1, 28, 3}} {
-		perVariant(b, func(b *testing.B, variant string) {
-			b.Run(fmt.Sprintf("%s/%s", variant, l.name), func(b *testing.B) {
+		perVariant(b, func(b *testing.B, v *kernel.Variant) {
+			b.Run(fmt.Sprintf("%s/%s", v.Name, l.name), func(b *testing.B) {
 				two := func(v int) []int { return []int{v, v} }
 				c := kernel.IntConv{Batch: 1, Group: l.group, Channels: l.in, Filters: l.out, In: two(l.size), Out: two(l.size), Kernel: two(l.kernel),
 					Stride: two(1), Dilation: two(1), Pad: two(l.kernel / 2), SignedW: true}
-				c.Prepare()
+				c.Prepare(v)
 				area := l.size * l.size
 				x, w, dst := make([]uint8, l.group*l.in*area), make([]int8, l.group*l.out*l.in*l.kernel*l.kernel), make([]byte, l.group*l.out*area)
 				for i := range x {
@@ -294,17 +293,17 @@ func BenchmarkQuantize(b *testing.B) {
 	of := func(x []float32) kernel.Numbers { return kernel.Numbers{DType: dtype.F32, Data: wide(x)} }
 	x, back, narrow := of(ramp(n)), of(make([]float32, n)), kernel.Numbers{DType: dtype.U8, Data: make([]byte, n)}
 	scale, zero := of([]float32{0.1}), kernel.Numbers{DType: dtype.U8, Data: []byte{100}}
-	perVariant(b, func(b *testing.B, variant string) {
-		b.Run(variant+"/quantize", func(b *testing.B) {
+	perVariant(b, func(b *testing.B, v *kernel.Variant) {
+		b.Run(v.Name+"/quantize", func(b *testing.B) {
 			b.SetBytes(4 * n)
 			for b.Loop() {
-				kernel.Quantize(&q, 0, n, narrow, x, scale, zero, dtype.F32, true)
+				kernel.Quantize(v, &q, 0, n, narrow, x, scale, zero, dtype.F32, true)
 			}
 		})
-		b.Run(variant+"/dequantize", func(b *testing.B) {
+		b.Run(v.Name+"/dequantize", func(b *testing.B) {
 			b.SetBytes(4 * n)
 			for b.Loop() {
-				kernel.Dequantize(&q, 0, n, back, narrow, scale, zero)
+				kernel.Dequantize(v, &q, 0, n, back, narrow, scale, zero)
 			}
 		})
 	})
@@ -312,6 +311,7 @@ func BenchmarkQuantize(b *testing.B) {
 
 // BenchmarkCompressed reads a large constant B, as it is packed and compressed, for a few rows; and makes the compressed one.
 func BenchmarkCompressed(b *testing.B) {
+	v := machine.Best()
 	const n, k = 4096, 4096
 	r := rand.New(rand.NewPCG(1, 2))
 	weights := make([]float32, n*k)
@@ -319,7 +319,7 @@ func BenchmarkCompressed(b *testing.B) {
 		weights[i] = float32(r.NormFloat64())
 	}
 	z := kernel.CompressedB{N: n, K: k, TransB: true, Alpha: 1}
-	z.Prepare()
+	z.Prepare(v)
 	scratch, index := make([]float32, z.ScratchFloats()), make([]byte, z.IndexBytes())
 	measure := func() {
 		for part := range z.Parts() {
@@ -354,7 +354,7 @@ func BenchmarkCompressed(b *testing.B) {
 			aside++
 		}
 	}
-	block := make([]byte, kernel.CompressedBytes(len(panel), aside))
+	block := make([]byte, kernel.CompressedBytes(v, len(panel), aside))
 	one := func(name string, f func()) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(4 * len(panel)))
@@ -363,18 +363,18 @@ func BenchmarkCompressed(b *testing.B) {
 			}
 		})
 	}
-	one("compress", func() { kernel.CompressFloats(block, exponents, aside, panel) })
-	one("expand", func() { kernel.ExpandFloats(panel, block, exponents, aside) })
+	one("compress", func() { kernel.CompressFloats(v, block, exponents, aside, panel) })
+	one("expand", func() { kernel.ExpandFloats(v, panel, block, exponents, aside) })
 	g := kernel.Gemm{N: n, K: k, TransB: true, Alpha: 1, PackedB: true}
-	panels := make([]float32, g.PackedBFloats())
-	pack = func() { p := g; p.PackB(panels, weights) }
+	panels := make([]float32, g.PackedBFloats(v))
+	pack = func() { p := g; p.PackB(v, panels, weights) }
 	timed("pack panels", pack)
 	for _, m := range []int{1, 3, 16, 64, 256} {
 		a, c := make([]float32, m*k), make([]float32, m*n)
 		for _, compressed := range []bool{false, true} {
 			p := g
 			p.M, p.CompressedB = m, compressed
-			p.Prepare()
+			p.Prepare(v)
 			scratch := make([]float32, p.ScratchBytes()/4)
 			args := kernel.GemmArgs{A: a, B: panels, C: c}
 			if compressed {

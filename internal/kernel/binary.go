@@ -43,9 +43,9 @@ func BinaryOps() []BinaryOp {
 }
 
 // BinaryF32 computes elements [lo, hi) of dst = op(a, b); the operands of n are dst, a, b.
-func BinaryF32(op BinaryOp, n *Nest, lo, hi int, dst, a, b []float32) {
+func BinaryF32(v *Variant, op BinaryOp, n *Nest, lo, hi int, dst, a, b []float32) {
 	if ax := &n.axes[0]; len(n.axes) == 1 && n.base == [len(n.base)]int{} && [3]int(ax.stride[:3]) == [3]int{1, 1, 1} {
-		binaryRowVV(op, dst[lo:hi], a[lo:hi], b[lo:hi]) // small calls have no time for a cursor
+		binaryRowVV(v, op, dst[lo:hi], a[lo:hi], b[lo:hi]) // small calls have no time for a cursor
 		return
 	}
 	c := n.cursor(lo, hi)
@@ -53,11 +53,11 @@ func BinaryF32(op BinaryOp, n *Nest, lo, hi int, dst, a, b []float32) {
 		id, ia, ib := c.off[0], c.off[1], c.off[2]
 		switch [3]int(c.step[:3]) {
 		case [3]int{1, 1, 1}:
-			binaryRowVV(op, dst[id:id+c.n], a[ia:ia+c.n], b[ib:ib+c.n])
+			binaryRowVV(v, op, dst[id:id+c.n], a[ia:ia+c.n], b[ib:ib+c.n])
 		case [3]int{1, 1, 0}:
-			binaryRowVS(op, dst[id:id+c.n], a[ia:ia+c.n], b[ib])
+			binaryRowVS(v, op, dst[id:id+c.n], a[ia:ia+c.n], b[ib])
 		case [3]int{1, 0, 1}:
-			binaryRowSV(op, dst[id:id+c.n], a[ia], b[ib:ib+c.n])
+			binaryRowSV(v, op, dst[id:id+c.n], a[ia], b[ib:ib+c.n])
 		default:
 			floatStrided(op, &c.run, dst, a, b)
 		}
@@ -65,19 +65,19 @@ func BinaryF32(op BinaryOp, n *Nest, lo, hi int, dst, a, b []float32) {
 }
 
 // BinaryF64 is BinaryF32 in float64.
-func BinaryF64(op BinaryOp, n *Nest, lo, hi int, dst, a, b []float64) {
+func BinaryF64(v *Variant, op BinaryOp, n *Nest, lo, hi int, dst, a, b []float64) {
 	c := n.cursor(lo, hi)
 	for c.next() {
-		left := c.rest(binaryLane(op, &c.run, dst, a, b))
+		left := c.rest(binaryLoop(v, op, &c.run, dst, a, b))
 		floatStrided(op, &left, dst, a, b)
 	}
 }
 
 // BinaryInt is BinaryF32 for the integer types.
-func BinaryInt[T Integer](op BinaryOp, n *Nest, lo, hi int, dst, a, b []T) {
+func BinaryInt[T Integer](v *Variant, op BinaryOp, n *Nest, lo, hi int, dst, a, b []T) {
 	c := n.cursor(lo, hi)
 	for c.next() {
-		left := c.rest(binaryLane(op, &c.run, dst, a, b))
+		left := c.rest(binaryLoop(v, op, &c.run, dst, a, b))
 		intStrided(op, &left, dst, a, b)
 	}
 }

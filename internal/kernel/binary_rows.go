@@ -2,13 +2,35 @@ package kernel
 
 import "math"
 
-// The float32 row loops of BinaryF32: both operands contiguous, or one of them a scalar. They are dispatch points: an assembly variant
-// replaces them at start and hands on what it has no code for.
-var (
-	binaryRowVV = portableBinaryVV
-	binaryRowVS = portableBinaryVS
-	binaryRowSV = portableBinarySV
-)
+// The float32 row loops of BinaryF32: both operands contiguous, or one of them a scalar.
+
+func binaryRowVV(v *Variant, op BinaryOp, dst, a, b []float32) {
+	if l := &v.Rows.BinaryVV[op]; l.Short != nil {
+		l.run(dst, a, b)
+		return
+	}
+	portableBinaryVV(op, dst, a, b)
+}
+
+func binaryRowVS(v *Variant, op BinaryOp, dst, a []float32, s float32) {
+	if l := &v.Rows.BinaryVS[op]; l.Short != nil {
+		l.run(dst, a, s)
+		return
+	}
+	if op == Pow {
+		powRow(v, dst, a, s)
+		return
+	}
+	portableBinaryVS(op, dst, a, s)
+}
+
+func binaryRowSV(v *Variant, op BinaryOp, dst []float32, s float32, b []float32) {
+	if l := &v.Rows.BinarySV[op]; l.Short != nil {
+		l.run(dst, b, s)
+		return
+	}
+	portableBinarySV(op, dst, s, b)
+}
 
 func portableBinaryVV(op BinaryOp, dst, a, b []float32) {
 	a, b = a[:len(dst)], b[:len(dst)]

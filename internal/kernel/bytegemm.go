@@ -8,28 +8,11 @@ type IntGemm struct {
 	SignedA, SignedB bool
 	PackedB          bool // B is what PackB wrote; it has one matrix, broadcast over the batch
 
-	nr, rows, cols     int // width of a panel, 0 without kernels for panels; sizes of a part
+	v                  *Variant // of Prepare, or of what packs
+	nr, rows, cols     int      // width of a panel, 0 without kernels for panels; sizes of a part
 	rowTiles, colTiles int
 	depth, lda         int // groups of K, and bytes of a row of A as the kernels want it
 }
-
-// The innermost loop of the products of bytes is a dispatch point, with what goes with it.
-var (
-	byteNR   int // width of a panel, 0 where there is no such loop
-	byteStep int // how many neighbours of K a panel holds together, and whether A is widened to 16 bits: where that is two
-
-	// bytePanel computes m rows of sums, nr <= byteNR columns wide, of depth groups of unsigned A and signed B, with rows at from, ldfrom
-	// apart, added.
-	bytePanel func(m, depth int, a []byte, lda int, b []byte, c []int32, ldc, nr int, from []int32, ldfrom int)
-
-	// byteGroups packs up to depth groups of rows of byteNR columns, with the sums of the columns, and returns how many lie in b.
-	byteGroups func(panel, b []byte, ldb, depth int, flip byte, sums []int32) int
-
-	// narrowSums requantises sums, to each of which it adds a number, and returns how many it has done. The scale is finite.
-	narrowSums = noSums
-)
-
-func noSums(_ []byte, _ []int32, _ int32, _ float32, _, _, _ float64) int { return 0 }
 
 const (
 	byteRows = 112
@@ -37,11 +20,12 @@ const (
 )
 
 // BytePanels reports whether PackB is worth it: whether the machine has kernels for panels of bytes.
-func BytePanels() bool { return byteNR > 0 }
+func BytePanels(v *Variant) bool { return v.Bytes.Width > 0 }
 
 // Prepare works out the tiles.
-func (g *IntGemm) Prepare() {
-	g.nr = byteNR
+func (g *IntGemm) Prepare(v *Variant) {
+	g.v = v
+	g.nr = v.Bytes.Width
 	if g.nr == 0 {
 		g.rows = max(1, plainFlops/max(1, 2*g.N*g.K))
 		return
@@ -66,12 +50,12 @@ func (g *IntGemm) Prepare() {
 }
 
 func (g *IntGemm) layout() {
-	g.nr = byteNR
-	g.depth = ceilDiv(g.K, byteStep)
+	g.nr = g.v.Bytes.Width
+	g.depth = ceilDiv(g.K, g.v.Bytes.Step)
 	g.lda = 4 * g.depth
 }
 
-func (g *IntGemm) panelBytes() int { return g.nr*g.depth*byteStep + 4*g.nr }
+func (g *IntGemm) panelBytes() int { return g.nr*g.depth*g.v.Bytes.Step + 4*g.nr }
 
 // Tiles is how many parts the work has.
 func (g *IntGemm) Tiles() int {

@@ -10,13 +10,15 @@ import (
 // zeros, which add nothing.
 
 // PackedBBytes is the size of what PackB writes.
-func (g *IntGemm) PackedBBytes() int {
+func (g *IntGemm) PackedBBytes(v *Variant) int {
+	g.v = v
 	g.layout()
 	return ceilDiv(g.N, g.nr) * g.panelBytes()
 }
 
 // PackB packs a whole constant B for an IntGemm with PackedB.
-func (g *IntGemm) PackB(dst, b []byte) {
+func (g *IntGemm) PackB(v *Variant, dst, b []byte) {
+	g.v = v
 	g.layout()
 	for j := 0; j < g.N; j += g.nr {
 		g.packPanel(dst[j/g.nr*g.panelBytes():][:g.panelBytes()], b, j, min(g.nr, g.N-j), false)
@@ -24,18 +26,20 @@ func (g *IntGemm) PackB(dst, b []byte) {
 }
 
 // PackedLayout names what PackB makes: equal names, equal panels of equal matrices of the same type.
-func (g *IntGemm) PackedLayout() string {
-	return fmt.Sprintf("%dx%d in panels of %d by %d", g.K, g.N, byteNR, byteStep)
+func (g *IntGemm) PackedLayout(v *Variant) string {
+	g.v = v
+	return fmt.Sprintf("%dx%d in panels of %d by %d", g.K, g.N, v.Bytes.Width, v.Bytes.Step)
 }
 
 // UnpackB is the reverse of PackB.
-func (g *IntGemm) UnpackB(dst, panels []byte) {
+func (g *IntGemm) UnpackB(v *Variant, dst, panels []byte) {
+	g.v = v
 	g.layout()
 	flip := g.flipB()
 	for j := range g.N {
 		panel := panels[j/g.nr*g.panelBytes():]
 		for k := range g.K {
-			dst[k*g.N+j] = panel[(k/byteStep*g.nr+j%g.nr)*byteStep+k%byteStep] ^ flip
+			dst[k*g.N+j] = panel[(k/v.Bytes.Step*g.nr+j%g.nr)*v.Bytes.Step+k%v.Bytes.Step] ^ flip
 		}
 	}
 }
@@ -53,17 +57,17 @@ func (g *IntGemm) packPanel(dst, b []byte, col, n int, spill bool) {
 	panel, sums := dst[:size], view[int32](dst[size:])
 	flip, k := g.flipB(), 0
 	if spill || n == g.nr {
-		k = byteGroups(panel, b[min(col, len(b)):], g.N, g.K/byteStep, flip, sums) * byteStep
+		k = byteGroups(g.v, panel, b[min(col, len(b)):], g.N, g.K/g.v.Bytes.Step, flip, sums) * g.v.Bytes.Step
 	}
 	clear(panel[k*g.nr:])
 	if k == 0 {
 		clear(sums)
 	}
 	for ; k < g.K; k++ {
-		row := panel[k/byteStep*g.nr*byteStep+k%byteStep:]
+		row := panel[k/g.v.Bytes.Step*g.nr*g.v.Bytes.Step+k%g.v.Bytes.Step:]
 		for j, v := range b[k*g.N+col:][:n] {
 			v ^= flip
-			row[j*byteStep] = v
+			row[j*g.v.Bytes.Step] = v
 			sums[j] += int32(int8(v))
 		}
 	}
@@ -128,10 +132,10 @@ func (g *IntGemm) panelTile(t int, dst, a, b []byte, zeroA, zeroB Numbers, r *Re
 			}
 		}
 		if r == nil && uniform {
-			bytePanel(rows, g.depth, left, lda, panel, view[int32](dst)[p.at:], g.N, p.cols, w.from, 0)
+			bytePanel(g.v, rows, g.depth, left, lda, panel, view[int32](dst)[p.at:], g.N, p.cols, w.from, 0)
 			continue
 		}
-		bytePanel(rows, g.depth, left, lda, panel, w.sums, g.nr, p.cols, w.from, 0)
+		bytePanel(g.v, rows, g.depth, left, lda, panel, w.sums, g.nr, p.cols, w.from, 0)
 		if !uniform {
 			g.lessZeros(&w, &p, panel, zeroA, zeroB)
 		}
@@ -140,7 +144,7 @@ func (g *IntGemm) panelTile(t int, dst, a, b []byte, zeroA, zeroB Numbers, r *Re
 				copy(view[int32](dst)[p.at+i*g.N:][:p.cols], w.sums[i*g.nr:])
 			}
 		} else {
-			r.rows(&w, &p, g, dst)
+			r.rows(g.v, &w, &p, g, dst)
 		}
 	}
 }
@@ -168,7 +172,7 @@ func (g *IntGemm) zeroOfB(zero Numbers, col int) int32 {
 }
 
 // inPlace tells whether the kernels read rows of A where they lie.
-func (g *IntGemm) inPlace() bool { return byteStep == 4 && !g.SignedA && g.K%4 == 0 }
+func (g *IntGemm) inPlace() bool { return g.v.Bytes.Step == 4 && !g.SignedA && g.K%4 == 0 }
 
 // needsTotals tells whether what the zeros take from a sum depends on its row, too.
 func (g *IntGemm) needsTotals(zeroA, zeroB Numbers) bool {
@@ -196,7 +200,7 @@ func (g *IntGemm) rowOfA(dst, src []byte) (total int32) {
 	if g.SignedA {
 		flip = 0x8080808080808080
 	}
-	if byteStep == 2 {
+	if g.v.Bytes.Step == 2 {
 		return widenRow(dst, src, byte(flip))
 	}
 	const odd = 0x00ff00ff00ff00ff
@@ -235,7 +239,7 @@ func widenRow(dst, src []byte, flip byte) (total int32) {
 }
 
 // rows requantises the sums of a part.
-func (r *Requant) rows(w *byteWork, p *bytePart, g *IntGemm, dst []byte) {
+func (r *Requant) rows(v *Variant, w *byteWork, p *bytePart, g *IntGemm, dst []byte) {
 	lo, hi := IntRange(r.Zero.DType)
 	zero, y := one(r.Zero, 0), float32(one(r.Y, 0))
 	scale := view[float32](bytesOf(w.scale))[:p.cols]
@@ -250,7 +254,7 @@ func (r *Requant) rows(w *byteWork, p *bytePart, g *IntGemm, dst []byte) {
 		out, sums := dst[p.at+i*g.N:][:p.cols], w.sums[i*g.nr:][:p.cols]
 		done := 0
 		if perRow && scale[0]-scale[0] == 0 { // finite
-			done = narrowSums(out, sums, 0, scale[0], lo, hi, zero)
+			done = narrowSums(v, out, sums, 0, scale[0], lo, hi, zero)
 		}
 		for j := done; j < len(out); j++ {
 			out[j] = byte(saturate(float32(sums[j])*scale[j], zero, lo, hi))

@@ -22,15 +22,15 @@ const castChunk = 128
 // out of range, which ONNX leaves open, saturates at 32 bits, or 64 for a wider type, and keeps its lower bits; below zero an unsigned type
 // saturates as the signed one does. NaN is 0. Where elements of less than a byte are written, lo must start a byte. dst may be src exactly
 // when both types have one size.
-func Cast(dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
-	lo += castLane(dst, to, src, from, lo, hi)
+func Cast(v *Variant, dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
+	lo += castLoop(v, dst, to, src, from, lo, hi)
 	if lo < hi {
-		castElements(dst, to, src, from, lo, hi, mode)
+		castElements(v, dst, to, src, from, lo, hi, mode)
 	}
 }
 
-// castElements is Cast without a lane, so that buffers of its callers stay on their stacks.
-func castElements(dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
+// castElements is Cast without a Loop, so that buffers of its callers stay on their stacks.
+func castElements(v *Variant, dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
 	if unpacked, packed := carrier(from), carrier(to); unpacked == from && packed == to {
 		castNative(part(dst, to, lo, hi), to, part(src, from, lo, hi), from)
 		return
@@ -47,7 +47,7 @@ func castElements(dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, 
 			x = part(src, from, lo, lo+n)
 		} else {
 			x = x[:n*at.Size()]
-			unpack(x, src, from, lo, n)
+			unpack(v, x, src, from, lo, n)
 		}
 		if to.IsInt() && to.Bits() < 8 && at.IsFloat() {
 			rounded := bytesOf(near[:])[:n*at.Size()]
@@ -66,7 +66,7 @@ func castElements(dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, 
 			} else {
 				castNative(y, wide, x, at)
 			}
-			pack(dst, to, lo, n, y, mode)
+			pack(v, dst, to, lo, n, y, mode)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func cutFloat64(x uint64) float64 {
 }
 
 // unpack reads elements [lo, lo+n) into their carrier type.
-func unpack(dst, src []byte, from dtype.DType, lo, n int) {
+func unpack(v *Variant, dst, src []byte, from dtype.DType, lo, n int) {
 	switch from {
 	case dtype.Bool:
 		copyBools(dst, src[lo:lo+n])
@@ -117,7 +117,7 @@ func unpack(dst, src []byte, from dtype.DType, lo, n int) {
 	f := view[float32](dst)
 	switch from {
 	case dtype.F16, dtype.BF16:
-		widen(from, f, view[uint16](src), lo, 1)
+		widen(v, from, f, view[uint16](src), lo, 1)
 	case dtype.F4E2M1:
 		for i := range f {
 			f[i] = dtype.Float4E2M1FromBits(from.PackedAt(src, lo+i)).Float32()
@@ -163,7 +163,7 @@ func unpackF8(dst []float32, src []uint8, from dtype.DType) {
 }
 
 // pack writes n elements given in their carrier type from element lo on.
-func pack(dst []byte, to dtype.DType, lo, n int, src []byte, mode CastMode) {
+func pack(v *Variant, dst []byte, to dtype.DType, lo, n int, src []byte, mode CastMode) {
 	switch to {
 	case dtype.I4, dtype.I2, dtype.U4, dtype.U2:
 		for i, x := range src {
@@ -174,7 +174,7 @@ func pack(dst []byte, to dtype.DType, lo, n int, src []byte, mode CastMode) {
 	f := view[float32](src)
 	switch to {
 	case dtype.F16, dtype.BF16:
-		narrow(to, view[uint16](dst), lo, 1, f)
+		narrow(v, to, view[uint16](dst), lo, 1, f)
 	case dtype.F4E2M1:
 		for i, x := range f {
 			to.PackedPut(dst, lo+i, dtype.Float4E2M1FromFloat32(x).Bits())

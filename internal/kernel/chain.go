@@ -108,17 +108,17 @@ func (c *Chain) ScratchFloats() int { return c.slots * chainPiece }
 func (c *Chain) Tiles() int { return ceilDiv(c.Elements, rangeElements) }
 
 // Tile computes part t. With stream set the result is written past the caches; it may then be no operand.
-func (c *Chain) Tile(t int, scratch, dst []float32, operands [][]float32, stream bool) {
+func (c *Chain) Tile(v *Variant, t int, scratch, dst []float32, operands [][]float32, stream bool) {
 	end := min((t+1)*rangeElements, c.Elements)
 	for at := t * rangeElements; at < end; at += chainPiece {
-		c.piece(at, min(chainPiece, end-at), scratch, dst, operands, stream)
+		c.piece(v, at, min(chainPiece, end-at), scratch, dst, operands, stream)
 	}
 	if stream {
-		streamEnd()
+		streamEnd(v)
 	}
 }
 
-func (c *Chain) piece(at, n int, scratch, dst []float32, operands [][]float32, stream bool) {
+func (c *Chain) piece(v *Variant, at, n int, scratch, dst []float32, operands [][]float32, stream bool) {
 	slot := func(i int) []float32 { return scratch[i*chainPiece:][:n] }
 	for i, s := range c.expand {
 		if s >= 0 {
@@ -142,17 +142,17 @@ func (c *Chain) piece(at, n int, scratch, dst []float32, operands [][]float32, s
 		}
 		switch {
 		case !s.IsBinary:
-			unaryRow[s.Unary](to, row(s.A), s.P, s.Q)
+			unaryRow(v, s.Unary, to, row(s.A), s.P, s.Q)
 		case c.isNumber(s.B) && c.expand[s.B] < 0:
-			binaryRowVS(s.Binary, to, row(s.A), operands[s.B][0])
+			binaryRowVS(v, s.Binary, to, row(s.A), operands[s.B][0])
 		case c.isNumber(s.A) && c.expand[s.A] < 0:
-			binaryRowSV(s.Binary, to, operands[s.A][0], row(s.B))
+			binaryRowSV(v, s.Binary, to, operands[s.A][0], row(s.B))
 		default:
-			binaryRowVV(s.Binary, to, row(s.A), row(s.B))
+			binaryRowVV(v, s.Binary, to, row(s.A), row(s.B))
 		}
 	}
 	if stream {
-		streamRow(dst[at:at+n], slot(c.spare))
+		streamRow(v, dst[at:at+n], slot(c.spare))
 	}
 }
 

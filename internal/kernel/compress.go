@@ -31,39 +31,31 @@ const (
 	MostCompressed = 1 << 16
 )
 
-var (
-	expandLanes = portableExpandLanes
-
-	// expandFloats puts whole vectors of floats together, as many as fill dst, but for exponents without a code. It may ask for what lies
-	// behind them. It is a dispatch point.
-	expandFloats = portableExpandFloats
-)
-
 const portableExpandLanes = 8
 
 // Exponents are the exponents that have codes, by their codes.
 type Exponents [ExponentCodes]byte
 
-// groupBytes is the size of n floats without what lies aside.
-func groupBytes(n int) int {
-	vectors := n / expandLanes
-	return 4 * expandLanes * (codeWords*ceilDiv(vectors, vectorGroup) + bitWords*ceilDiv(vectors, 4))
+// groupBytes is the size of n floats in vectors of some lanes, without what lies aside.
+func groupBytes(lanes, n int) int {
+	vectors := n / lanes
+	return 4 * lanes * (codeWords*ceilDiv(vectors, vectorGroup) + bitWords*ceilDiv(vectors, 4))
 }
 
 // CompressedBytes is the size of n floats, as many as whole vectors hold, of which some have exponents aside.
-func CompressedBytes(n, aside int) int {
-	return ceilDiv(groupBytes(n)+asideBytes*aside, compressedUnit) * compressedUnit
+func CompressedBytes(v *Variant, n, aside int) int {
+	return ceilDiv(groupBytes(v.Compressed.Lanes, n)+asideBytes*aside, compressedUnit) * compressedUnit
 }
 
-func checkCompressed(data []byte, n, aside int) {
-	if n%expandLanes != 0 || n > MostCompressed || len(data) != CompressedBytes(n, aside) {
+func checkCompressed(v *Variant, data []byte, n, aside int) {
+	if n%v.Compressed.Lanes != 0 || n > MostCompressed || len(data) != CompressedBytes(v, n, aside) {
 		bug("compressed floats: %d of them, %d exponents aside, in %d bytes", n, aside, len(data))
 	}
 }
 
 // CompressFloats writes floats to dst, with codes for the given exponents, of which as many floats as aside says have none.
-func CompressFloats(dst []byte, exponents Exponents, aside int, x []float32) {
-	checkCompressed(dst, len(x), aside)
+func CompressFloats(v *Variant, dst []byte, exponents Exponents, aside int, x []float32) {
+	checkCompressed(v, dst, len(x), aside)
 	const none = ExponentCodes
 	var codeOf [256]byte
 	for e := range codeOf {
@@ -72,12 +64,12 @@ func CompressFloats(dst []byte, exponents Exponents, aside int, x []float32) {
 	for code, e := range exponents {
 		codeOf[e] = byte(code)
 	}
-	groups := groupBytes(len(x))
+	groups := groupBytes(v.Compressed.Lanes, len(x))
 	to, places := dst[:groups], dst[groups:]
 	rest, placed := places[2*aside:], 0
-	for first, step := 0, vectorGroup*expandLanes; first < len(x); first += step {
+	for first, step := 0, vectorGroup*v.Compressed.Lanes; first < len(x); first += step {
 		group := x[first:min(first+step, len(x))]
-		if compressGroup(to, &codeOf, group) {
+		if compressGroup(v, to, &codeOf, group) {
 			for i, v := range group {
 				if e := math.Float32bits(v) >> 23 & 0xff; codeOf[e] == none {
 					if placed == aside {
@@ -89,7 +81,7 @@ func CompressFloats(dst []byte, exponents Exponents, aside int, x []float32) {
 				}
 			}
 		}
-		to = to[groupBytes(len(group)):]
+		to = to[groupBytes(v.Compressed.Lanes, len(group)):]
 	}
 	if placed != aside {
 		bug("compressed floats: got %d exponents that are aside, want %d", placed, aside)
@@ -98,9 +90,9 @@ func CompressFloats(dst []byte, exponents Exponents, aside int, x []float32) {
 }
 
 // compressGroup writes the words of a group, and tells whether some exponent has no code.
-func compressGroup(dst []byte, codeOf *[256]byte, x []float32) (some bool) {
+func compressGroup(v *Variant, dst []byte, codeOf *[256]byte, x []float32) (some bool) {
 	var words [(codeWords + vectorGroup/4*bitWords) * mostLanes]uint32
-	lanes := expandLanes
+	lanes := v.Compressed.Lanes
 	codes, quads := words[:codeWords*lanes], words[codeWords*lanes:]
 	all := byte(0)
 	for j := 0; j*lanes < len(x); j++ {
@@ -135,7 +127,7 @@ func compressGroup(dst []byte, codeOf *[256]byte, x []float32) (some bool) {
 			c[i] |= bits.RotateLeft32(x&0x8000007f, -8)
 		}
 	}
-	for i := range dst[:groupBytes(len(x))/4] {
+	for i := range dst[:groupBytes(lanes, len(x))/4] {
 		binary.LittleEndian.PutUint32(dst[4*i:], words[i])
 	}
 	return all >= ExponentCodes
@@ -153,18 +145,40 @@ func spreadCode(codes []uint32, lanes, lane, vector int, code uint32) {
 }
 
 // ExpandFloats puts floats together that CompressFloats took apart.
-func ExpandFloats(dst []float32, src []byte, exponents Exponents, aside int) {
-	checkCompressed(src, len(dst), aside)
+func ExpandFloats(v *Variant, dst []float32, src []byte, exponents Exponents, aside int) {
+	checkCompressed(v, src, len(dst), aside)
 	if len(dst) == 0 {
 		return
 	}
-	expandFloats(dst, src, exponents)
-	places := src[groupBytes(len(dst)):]
+	expandFloats(v, dst, src, exponents)
+	places := src[groupBytes(v.Compressed.Lanes, len(dst)):]
 	places, rest := places[:2*aside], places[2*aside:]
 	for i := range aside {
 		x := &dst[binary.LittleEndian.Uint16(places[2*i:])]
 		*x = math.Float32frombits(math.Float32bits(*x)&noExponent | uint32(rest[i])<<23)
 	}
+}
+
+// expandFloats puts whole vectors of floats together, as many as fill dst, but for exponents without a code. It may prefetch what lies
+// behind them.
+func expandFloats(v *Variant, dst []float32, src []byte, exponents Exponents) {
+	if v.Compressed.Expand == nil {
+		portableExpandFloats(dst, src, exponents)
+		return
+	}
+	// The loops stop at an even number of vectors only.
+	lanes := v.Compressed.Lanes
+	if len(dst) == 0 || len(dst)%(2*lanes) != 0 {
+		bug("compressed floats: %d of them in pairs of vectors of %d", len(dst), lanes)
+	}
+	v.Compressed.Expand(len(dst)/lanes, &dst[0], &src[0], tableOf(exponents))
+}
+
+func tableOf(exponents Exponents) (t ExpandTable) {
+	for i, e := range exponents {
+		t[i], t[ExponentCodes+i] = uint32(e)<<23, uint32(e)<<23
+	}
+	return t
 }
 
 func portableExpandFloats(dst []float32, src []byte, exponents Exponents) {
@@ -177,7 +191,7 @@ func portableExpandFloats(dst []float32, src []byte, exponents Exponents) {
 		group := dst[:min(len(dst), vectorGroup*lanes)]
 		dst = dst[len(group):]
 		var words [(codeWords + vectorGroup/4*bitWords) * lanes]uint32
-		n := groupBytes(len(group))
+		n := groupBytes(lanes, len(group))
 		for i := range words[:n/4] {
 			words[i] = binary.LittleEndian.Uint32(src[4*i:])
 		}

@@ -23,6 +23,7 @@ type Conv struct {
 	Epilogue
 	Pool *Pool // Planes, In and its derivatives are filled in by Prepare
 
+	v        *Variant // of Prepare
 	kind     convKind
 	depth    int    // C/Group * taps: what is summed per output
 	block    int    // of depth that is packed at once: whole channels if their taps are few
@@ -63,13 +64,14 @@ const (
 )
 
 // Prepare works out the tiles. Window.Out and Pool.Out, the spatial sizes, are known afterwards.
-func (c *Conv) Prepare() {
+func (c *Conv) Prepare(v *Variant) {
+	c.v = v
 	c.beta = 1
 	if c.Bias != NoBias {
 		c.Bias = BiasRow
 	}
 	c.resolve()
-	c.nr = gemmNR
+	c.nr = v.Gemm.Width
 	channels := c.InChannels / c.Group
 	c.depth, c.perGroup = channels*c.taps, c.OutChannels/c.Group
 	c.block = gemmDepth
@@ -182,9 +184,9 @@ func (c *Conv) panelTile(batch, group, row, col int, scratch []float32, args *Co
 		rows: min(c.rowTile, c.perGroup-row), cols: min(c.colTile, c.outArea-col),
 		row: first, col: col, width: c.outArea,
 	}
-	acc := c.begin(&r, args.Out, nil, args.Residual)
+	acc := c.begin(c.v, &r, args.Out, nil, args.Residual)
 	c.multiply(&r, batch, group, acc, scratch, args.Out, args)
-	c.end(&r, args.Out, args.Bias)
+	c.end(c.v, &r, args.Out, args.Bias)
 }
 
 // multiply adds the products of weights and patches to a rectangle of channels and positions of c's output.
@@ -202,7 +204,7 @@ func (c *Conv) multiply(r *rect, batch, group int, acc bool, scratch, dst []floa
 		if c.packA > 0 {
 			rows, ld = spreadRows(scratch[c.packB+c.region:], rows, r.rows, depth, ld)
 		}
-		multiplyPanels(r, depth, rows, ld, scratch, dst, acc)
+		multiplyPanels(c.v, r, depth, rows, ld, scratch, dst, acc)
 		acc = true
 	}
 }

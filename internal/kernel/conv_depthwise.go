@@ -20,7 +20,7 @@ func (c *Conv) prepareDepthwise() {
 	if c.colTiles == 1 {
 		c.planes = min(max(1, rangeElements/(work*c.out[1])), ceilDiv(c.Batch*c.Group, wantedTiles))
 	}
-	c.rows.prepare(&c.Window, c.colTile, 0)
+	c.rows.prepare(c.v, &c.Window, c.colTile, 0)
 	c.region = c.rows.floats
 }
 
@@ -35,12 +35,12 @@ func (c *Conv) depthwiseTile(first, row, part int, scratch []float32, args *Conv
 }
 
 func (c *Conv) depthwiseRows(batch, group, row, z, y, rows int, scratch []float32, args *ConvArgs) {
-	c.rows.copy(scratch, args.In[batch*c.InBatchStride+group*c.inArea:][:c.inArea], 0, z, y, rows, c.rowChange(group, args))
+	c.rows.copy(c.v, scratch, args.In[batch*c.InBatchStride+group*c.inArea:][:c.inArea], 0, z, y, rows, c.rowChange(group, args))
 	m := group*c.perGroup + row
 	n := rows * c.out[2]
 	at := m*c.outArea + (z*c.out[1]+y)*c.out[2]
 	out, weights := args.Out[batch*c.OutBatchStride+at:][:n], args.Weights[m*c.taps:][:c.taps]
-	call := c.rows.call(scratch, rows)
+	call := c.rows.call(c.v, scratch, rows)
 	call.out, call.weights = &out[0], &weights[0]
 	if c.Residual {
 		residual := args.Residual[batch*c.ResidualBatchStride+at:][:n]
@@ -51,9 +51,9 @@ func (c *Conv) depthwiseRows(batch, group, row, z, y, rows int, scratch []float3
 	}
 	var clamped bool
 	call.low, call.high, clamped = c.Act.clamp()
-	windowRows(windowSum, call)
+	windowRows(c.v, WindowSum, call)
 	if !clamped {
-		c.Act.apply(out)
+		c.Act.apply(c.v, out)
 	}
 }
 

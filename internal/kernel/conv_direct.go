@@ -7,10 +7,10 @@ import (
 
 // A direct convolution multiplies packed weights, a vector of output channels wide, with input elements broadcast from where they lie: no
 // patches are gathered. Only what padding or a prologue changes is copied, plane by plane, with zeros around. The sums of a tile are rows
-// of channels in scratch; at the end they are turned into planes, on the way to which bias, residual and activation are added.
+// of channels in scratch; at the end they are transposed into planes, on the way to which bias, residual and activation are added.
 
-// convTile is a call of the innermost loop: for n positions in two halves, and a vector or two of channels, sums of depth products.
-type convTile struct {
+// ConvTile is a call of the innermost loop: for n positions in two halves, and a vector or two of channels, sums of depth products.
+type ConvTile struct {
 	offsets *int32 // in bytes, from x: where each product's input lies for the first position
 	depth   int
 	x       *float32
@@ -22,8 +22,8 @@ type convTile struct {
 	add     int // not 0: add to sums, else overwrite
 }
 
-// convLeave is a call that turns sums of up to a vector of channels into planes. Sums are read for whole vectors of positions.
-type convLeave struct {
+// ConvLeave is a call that transposes sums of up to a vector of channels into planes. Sums are read for whole vectors of positions.
+type ConvLeave struct {
 	sums         *float32
 	sumStep      int // bytes
 	positions    int
@@ -35,14 +35,6 @@ type convLeave struct {
 	bias         *float32 // nil if there is none
 	low, high    float32
 }
-
-// Dispatch points: nil where there are only patches.
-var (
-	convTiles     func(call convTile, vectors, n int)
-	convLeaves    func(call convLeave)
-	convLanes     int // channels of a vector
-	convPositions int // of a tile
-)
 
 const (
 	directDepth     = 384 // products per block, if a channel has no more taps
@@ -73,11 +65,13 @@ func (c *Conv) PackedFloats() int {
 	return c.Group * c.groupFloats()
 }
 
-func (c *Conv) groupFloats() int { return ceilDiv(c.perGroup, convLanes) * convLanes * c.depth }
+func (c *Conv) groupFloats() int {
+	return ceilDiv(c.perGroup, c.v.Conv.Lanes) * c.v.Conv.Lanes * c.depth
+}
 
 // packable tells whether a direct convolution pays.
 func (c *Conv) packable() bool {
-	return convTiles != nil && c.depth > 0 && c.outArea > 0 && (c.perGroup*4 > convLanes || c.byRows()) && c.kind != convDepthwise && c.Window.copyable()
+	return c.v.Conv.Tiles != nil && c.depth > 0 && c.outArea > 0 && (c.perGroup*4 > c.v.Conv.Lanes || c.byRows()) && c.kind != convDepthwise && c.Window.copyable()
 }
 
 // PackWeights writes constant weights as a Conv with PackedWeights reads them: panels of two vectors of output channels, the last perhaps
@@ -88,8 +82,8 @@ func (c *Conv) PackWeights(dst, weights []float32) {
 		return
 	}
 	for g := range c.Group {
-		for p := 0; p < c.perGroup; p += 2 * convLanes {
-			width, n := c.panelWidth(p), min(2*convLanes, c.perGroup-p)
+		for p := 0; p < c.perGroup; p += 2 * c.v.Conv.Lanes {
+			width, n := c.panelWidth(p), min(2*c.v.Conv.Lanes, c.perGroup-p)
 			panel := dst[g*c.groupFloats()+p*c.depth:][:width*c.depth]
 			packPanelRows(panel, weights[(g*c.perGroup+p)*c.depth:], c.depth, c.depth, n, width)
 		}
@@ -104,7 +98,7 @@ func (c *Conv) UnpackWeights(dst, packed []float32) {
 	}
 	for m := range c.OutChannels {
 		group, channel := m/c.perGroup, m%c.perGroup
-		p := channel / (2 * convLanes) * 2 * convLanes
+		p := channel / (2 * c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
 		width := c.panelWidth(p)
 		panel := packed[group*c.groupFloats()+p*c.depth+channel-p:]
 		row := dst[m*c.depth:][:c.depth]
@@ -119,15 +113,15 @@ func (c *Conv) PackedLayout() string {
 	if c.byRows() {
 		return c.rowsLayout()
 	}
-	return fmt.Sprintf("%d groups of %dx%d in vectors of %d", c.Group, c.perGroup, c.depth, convLanes)
+	return fmt.Sprintf("%d groups of %dx%d in vectors of %d", c.Group, c.perGroup, c.depth, c.v.Conv.Lanes)
 }
 
 // panelWidth is the channels of the panel that begins at channel p of a group.
 func (c *Conv) panelWidth(p int) int {
-	if c.perGroup-p <= convLanes {
-		return convLanes
+	if c.perGroup-p <= c.v.Conv.Lanes {
+		return c.v.Conv.Lanes
 	}
-	return 2 * convLanes
+	return 2 * c.v.Conv.Lanes
 }
 
 // prepareDirect fits a tile's sums and planes into a second-level cache.
@@ -144,7 +138,7 @@ func (c *Conv) prepareDirect() {
 	if d.cols == w.out[2] {
 		d.rows = min(w.out[1], max(1, directPositions/d.cols))
 	}
-	c.rowTile = min(ceilDiv(c.perGroup, 2*convLanes)*2*convLanes, max(2*convLanes, directSums/(d.rows*d.cols)/(2*convLanes)*2*convLanes))
+	c.rowTile = min(ceilDiv(c.perGroup, 2*c.v.Conv.Lanes)*2*c.v.Conv.Lanes, max(2*c.v.Conv.Lanes, directSums/(d.rows*d.cols)/(2*c.v.Conv.Lanes)*2*c.v.Conv.Lanes))
 }
 
 // finishDirect is what follows once the tile's positions are decided.
@@ -162,7 +156,7 @@ func (c *Conv) finishDirect() {
 	if !d.inPlace {
 		strides = [MaxSpatial]int{d.height * d.width, d.width * w.dilation[1], w.dilation[2]}
 		channel = plane
-		d.planes = d.block*plane + rowLanes
+		d.planes = d.block*plane + c.v.Conv.Lanes
 	}
 	d.offsets = make([]int32, 0, d.block*c.taps)
 	for ch := range d.block {
@@ -185,18 +179,18 @@ func (c *Conv) tileDirect() {
 	}
 	fewerChannels := func(least int) {
 		for tiles() < wantedTiles && c.rowTile > least {
-			c.rowTile = ceilDiv(c.rowTile, 4*convLanes) * 2 * convLanes
+			c.rowTile = ceilDiv(c.rowTile, 4*c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
 		}
 	}
-	fewerChannels(4 * convLanes)
+	fewerChannels(4 * c.v.Conv.Lanes)
 	for tiles() < wantedTiles && d.rows > 2 {
 		d.rows = ceilDiv(d.rows, 2)
 	}
-	for tiles() < wantedTiles && d.rows == 1 && d.cols > 2*convPositions {
+	for tiles() < wantedTiles && d.rows == 1 && d.cols > 2*c.v.Conv.Positions {
 		d.cols = evenTile(w.out[2], ceilDiv(d.cols, 2), 1)
 	}
 	if d.inPlace { // else each part copies the same planes
-		fewerChannels(2 * convLanes)
+		fewerChannels(2 * c.v.Conv.Lanes)
 	}
 	d.rows = evenTile(w.out[1], d.rows, 1)
 	d.rowParts, d.colParts = ceilDiv(w.out[1], d.rows), ceilDiv(w.out[2], d.cols)
@@ -207,11 +201,11 @@ func (c *Conv) tileDirect() {
 
 // directSums is the scratch for the sums of a tile.
 func (c *Conv) directSums() int {
-	return min(c.rowTile, ceilDiv(c.perGroup, convLanes)*convLanes) * c.sumRows(c.direct.rows*c.direct.cols)
+	return min(c.rowTile, ceilDiv(c.perGroup, c.v.Conv.Lanes)*c.v.Conv.Lanes) * c.sumRows(c.direct.rows*c.direct.cols)
 }
 
 // sumRows is how many positions a panel of sums has room for.
-func (c *Conv) sumRows(positions int) int { return ceilDiv(positions, convLanes) * convLanes }
+func (c *Conv) sumRows(positions int) int { return ceilDiv(positions, c.v.Conv.Lanes) * c.v.Conv.Lanes }
 
 // outputArea is a block of output positions of a plane: whole rows, or a part of one.
 type outputArea struct{ z, y, x, rows, cols int }
@@ -245,21 +239,21 @@ func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32
 	end := min(row+c.rowTile, c.perGroup)
 	weights := args.Weights[group*c.groupFloats():][:c.groupFloats()]
 	for k := 0; k < c.depth; k += d.block * c.taps {
-		call := convTile{depth: min(d.block*c.taps, c.depth-k), offsets: &d.offsets[0]}
+		call := ConvTile{depth: min(d.block*c.taps, c.depth-k), offsets: &d.offsets[0]}
 		if k > 0 {
 			call.add = 1
 		}
 		x := c.directInput(planes, batch, group, k/c.taps, call.depth/c.taps, a, args)
-		for p := row; p < end; p += 2 * convLanes {
+		for p := row; p < end; p += 2 * c.v.Conv.Lanes {
 			width := c.panelWidth(p)
 			panel := weights[p*c.depth+k*width:][:call.depth*width]
 			call.weights, call.sumStep = &panel[0], 4*width
-			c.directPanel(&call, width/convLanes, a, x, sums[(p-row)*room:])
+			c.directPanel(&call, width/c.v.Conv.Lanes, a, x, sums[(p-row)*room:])
 		}
 	}
-	for p := row; p < end; p += convLanes {
-		panel := (p - row) / (2 * convLanes) * 2 * convLanes
-		c.leave(p, min(convLanes, end-p), group, 4*c.panelWidth(row+panel), sums[panel*room+(p-row-panel):], a, args, out, p-row)
+	for p := row; p < end; p += c.v.Conv.Lanes {
+		panel := (p - row) / (2 * c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
+		c.leave(p, min(c.v.Conv.Lanes, end-p), group, 4*c.panelWidth(row+panel), sums[panel*room+(p-row-panel):], a, args, out, p-row)
 	}
 }
 
@@ -294,25 +288,25 @@ func (c *Conv) copyPlane(dst, in []float32, a outputArea, height, width int, cha
 		}
 		clear(plane[:lo*d.width])
 		from := in[(z*w.in[1]+y+lo)*w.in[2]+x+left:]
-		_, _ = from[(hi-lo-1)*w.in[2]+n-1], plane[hi*d.width+rowLanes-1]
-		call := padCall{
+		_, _ = from[(hi-lo-1)*w.in[2]+n-1], plane[hi*d.width+c.v.Conv.Lanes-1]
+		call := PadCall{
 			src: &from[0], srcStep: 4 * w.in[2], dst: &plane[lo*d.width], dstStep: 4 * d.width, rows: hi - lo, n: n, left: left, width: width,
 			scale: change.scale, shift: change.shift, floor: float32(math.Inf(-1)),
 		}
-		kind := padPlain
+		kind := PadPlain
 		if change.affine || change.relu {
-			kind = padAffine
+			kind = PadAffine
 		}
 		if change.relu {
 			call.floor = 0
 		}
-		padRows(kind, call)
+		padRows(c.v, kind, call)
 		clear(plane[hi*d.width : height*d.width])
 	}
 }
 
 // directPanel runs the tiles of an area for one panel of channels. Two short rows are one tile.
-func (c *Conv) directPanel(call *convTile, vectors int, a outputArea, x, sums []float32) {
+func (c *Conv) directPanel(call *ConvTile, vectors int, a outputArea, x, sums []float32) {
 	w, d := &c.view, &c.direct
 	rowStep := w.stride[1] * d.width
 	if d.inPlace {
@@ -321,7 +315,7 @@ func (c *Conv) directPanel(call *convTile, vectors int, a outputArea, x, sums []
 	last := (a.rows-1)*rowStep + (a.cols-1)*w.stride[2] + int(d.offsets[call.depth-1])/4
 	_, _ = x[last], sums[(a.rows*a.cols-1)*call.sumStep/4]
 	call.step = 4 * w.stride[2]
-	if 2*a.cols <= convPositions {
+	if 2*a.cols <= c.v.Conv.Positions {
 		for r := 0; r < a.rows; r += 2 {
 			n := a.cols
 			call.jump = (n + 1) / 2 * call.step
@@ -329,17 +323,17 @@ func (c *Conv) directPanel(call *convTile, vectors int, a outputArea, x, sums []
 				n, call.jump = 2*a.cols, 4*rowStep
 			}
 			call.x, call.sums = &x[r*rowStep], &sums[r*a.cols*call.sumStep/4]
-			convTiles(*call, vectors, n)
+			c.v.Conv.Tiles(*call, vectors, n)
 		}
 		return
 	}
-	size := evenTile(a.cols, convPositions, 1)
+	size := evenTile(a.cols, c.v.Conv.Positions, 1)
 	for r := range a.rows {
 		for i := 0; i < a.cols; i += size {
 			n := min(size, a.cols-i)
 			call.jump = (n + 1) / 2 * call.step
 			call.x, call.sums = &x[r*rowStep+i*w.stride[2]], &sums[(r*a.cols+i)*call.sumStep/4]
-			convTiles(*call, vectors, n)
+			c.v.Conv.Tiles(*call, vectors, n)
 		}
 	}
 }
@@ -349,7 +343,7 @@ func (c *Conv) leave(p, channels, group, sumStep int, sums []float32, a outputAr
 	n := a.rows * a.cols
 	at := out.at + i*out.step
 	_ = out.data[at+(channels-1)*out.step+n-1]
-	call := convLeave{
+	call := ConvLeave{
 		sums: &sums[0], sumStep: sumStep, positions: n, out: &out.data[at], outStep: 4 * out.step, channels: channels}
 	if c.Residual {
 		from := out.residual + i*out.resStep
@@ -362,10 +356,10 @@ func (c *Conv) leave(p, channels, group, sumStep int, sums []float32, a outputAr
 	}
 	var clamped bool
 	call.low, call.high, clamped = c.Act.clamp()
-	convLeaves(call)
+	c.v.Conv.Leave(call)
 	if !clamped {
 		for ch := range channels {
-			c.Act.apply(out.data[at+ch*out.step:][:n])
+			c.Act.apply(c.v, out.data[at+ch*out.step:][:n])
 		}
 	}
 }

@@ -36,14 +36,25 @@ type patchRun struct {
 	x, width, n                  int
 }
 
-// patchRows packs the patches of a run: the taps of each row of each plane. It is a dispatch point, nil where there is nothing better than
-// gatherTap.
-var patchRows func(r patchRun, dst, src []float32)
+// patchRows packs a piece's patches one tap of the innermost axis after the other.
+func patchRows(v *Variant, r patchRun, dst, src []float32) {
+	rows, width := r.planes*r.rows, v.Conv.PatchWidth
+	last := (r.planes-1)*r.planeStep + (r.rows-1)*r.rowStep
+	for t := range r.taps {
+		at := r.x + t*r.dilation
+		lo, hi := min(max(-at, 0), r.n), min(max(r.width-at, 0), r.n)
+		_ = dst[(rows*r.taps-r.taps+t)*width+r.n-1]
+		if lo < hi {
+			_ = src[last+at+hi-1]
+		}
+		v.Conv.Patches(r.planes, r.rows, &dst[t*width], 4*r.taps*width, &src[0], 4*at, 4*r.rowStep, 4*r.planeStep, lo, hi, r.n)
+	}
+}
 
 // gatherRun packs a piece with patchRows, if it is one for that: whole channels, no prologue, neighbours side by side, all rows inside.
 func (c *Conv) gatherRun(p *patchPiece, panels, in []float32, k, depth int) bool {
 	w := &c.view
-	if patchRows == nil || c.ScaleShift || c.PrologueRelu || w.stride[2] != 1 || w.kernel[0] != 1 || k%w.taps != 0 || depth%w.taps != 0 {
+	if c.v.Conv.Patches == nil || c.ScaleShift || c.PrologueRelu || w.stride[2] != 1 || w.kernel[0] != 1 || k%w.taps != 0 || depth%w.taps != 0 {
 		return false
 	}
 	z, y := p.z*w.stride[0]-w.padBegin[0], p.y*w.stride[1]-w.padBegin[1]
@@ -55,7 +66,7 @@ func (c *Conv) gatherRun(p *patchPiece, panels, in []float32, k, depth int) bool
 		planeStep: w.inArea, rowStep: w.dilation[1] * w.in[2], dilation: w.dilation[2],
 		x: p.x - w.padBegin[2], width: w.in[2], n: p.n,
 	}
-	patchRows(run, panels[p.to:], in[k/w.taps*w.inArea+(z*w.in[1]+y)*w.in[2]:])
+	patchRows(c.v, run, panels[p.to:], in[k/w.taps*w.inArea+(z*w.in[1]+y)*w.in[2]:])
 	return true
 }
 
@@ -128,9 +139,9 @@ func (c *Conv) gatherTap(dst, row []float32, x, t, channel int, args *ConvArgs) 
 
 func (c *Conv) prologue(row []float32, channel int, args *ConvArgs) {
 	if c.ScaleShift {
-		unaryRow[Affine](row, row, args.Scale[channel], args.Shift[channel])
+		unaryRow(c.v, Affine, row, row, args.Scale[channel], args.Shift[channel])
 	}
 	if c.PrologueRelu {
-		unaryRow[Relu](row, row, 0, 0)
+		unaryRow(c.v, Relu, row, row, 0, 0)
 	}
 }

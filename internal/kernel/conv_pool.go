@@ -6,7 +6,7 @@ func (c *Conv) preparePool() {
 	p := c.Pool
 	p.Planes = c.Batch * c.OutChannels
 	p.Window.In = c.Window.Out
-	p.prepare(rangeElements / 4)
+	p.prepare(c.v, rangeElements/4)
 	if c.pointwise() {
 		c.view.flatten()
 	}
@@ -25,7 +25,7 @@ func (c *Conv) preparePool() {
 	}
 	unit := 1
 	if c.pooledDirect() {
-		unit = 2 * convLanes
+		unit = 2 * c.v.Conv.Lanes
 	}
 	c.rowTile = evenTile(c.perGroup, ceilDiv(c.rowTile, unit)*unit, unit)
 	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), ceilDiv(total, c.colTile)
@@ -113,9 +113,9 @@ func (c *Conv) panelRegion(region []float32, batch, first, channels, from, size 
 			at: at, ld: size, res: batch*c.ResidualBatchStride + first*c.outArea + from + at, resLD: c.outArea,
 			rows: channels, cols: min(convCols, size-at), row: first, col: from + at, width: c.outArea,
 		}
-		acc := c.begin(&r, region, nil, args.Residual)
+		acc := c.begin(c.v, &r, region, nil, args.Residual)
 		c.multiply(&r, batch, first/c.perGroup, acc, scratch, region, args)
-		c.end(&r, region, args.Bias)
+		c.end(c.v, &r, region, args.Bias)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 // positions of a row are the vectors, and packed weights are what is broadcast. The input lies as for a depthwise convolution, a copy per
 // channel of a block, or is read in place if every output reads the element of its own place.
 
-// convRowTile is a call of the innermost loop: for n channels, and a vector or two of positions, sums of depth products.
-type convRowTile struct {
+// ConvRowTile is a call of the innermost loop: for n channels, and a vector or two of positions, sums of depth products.
+type ConvRowTile struct {
 	offsets   *int32 // in bytes, from x
 	depth     int
 	x         *float32
@@ -24,12 +24,6 @@ type convRowTile struct {
 	low, high float32
 }
 
-// Dispatch points: nil where there is no such loop.
-var (
-	convRowTiles    func(call convRowTile, vectors, n int)
-	convRowChannels int // of a tile
-)
-
 // rowConv is how such a convolution is cut.
 type rowConv struct {
 	flat         bool    // the input is read in place
@@ -41,31 +35,31 @@ type rowConv struct {
 
 // byRows tells whether vectors of positions are likely to be faster, by the cycles that an output takes.
 func (c *Conv) byRows() bool {
-	if convRowTiles == nil || c.Window.stride[2] > 2 || c.Pool != nil {
+	if c.v.Conv.RowTiles == nil || c.Window.stride[2] > 2 || c.Pool != nil {
 		return false
 	}
-	lanes, width := float64(convLanes), c.Window.out[2]
+	lanes, width := float64(c.v.Conv.Lanes), c.Window.out[2]
 	if c.pointwise() {
 		width = c.outArea
 	}
 	depth, channels := float64(c.depth), float64(c.perGroup)
-	wide := float64(ceilDiv(width, convLanes)*convLanes) / float64(width)
+	wide := float64(ceilDiv(width, c.v.Conv.Lanes)*c.v.Conv.Lanes) / float64(width)
 	rows := (depth + 4) * channels * wide / lanes
 	// One vector of channels is bound by loads; a vector of sums takes some cycles to leave.
-	vectors := ceilDiv(c.perGroup, convLanes)
+	vectors := ceilDiv(c.perGroup, c.v.Conv.Lanes)
 	direct := depth*float64(vectors/2*2) + depth*float64(vectors%2)*1.5 + 9*float64(vectors)
 	return rows < 0.95*direct
 }
 
 func (c *Conv) prepareRows() {
 	w, r := &c.view, &c.byRow
-	r.panel = evenTile(c.perGroup, convRowChannels, 1)
+	r.panel = evenTile(c.perGroup, c.v.Conv.Channels, 1)
 	r.flat = c.pointwise() && !c.ScaleShift && !c.PrologueRelu && directDepth*w.inArea < math.MaxInt32/4
 	c.rowTile, c.rowTiles = c.perGroup, 1
 	r.rows, r.cols = min(w.out[1], max(1, directPositions/w.out[2])), w.out[2]
 	if r.flat {
 		w.flatten()
-		r.rows, r.cols = 1, min(w.inArea, 4*2*convLanes)
+		r.rows, r.cols = 1, min(w.inArea, 4*2*c.v.Conv.Lanes)
 	}
 	tiles := func() int {
 		return c.Batch * c.Group * w.out[0] * ceilDiv(w.out[1], r.rows) * ceilDiv(w.out[2], r.cols)
@@ -78,7 +72,7 @@ func (c *Conv) prepareRows() {
 	r.block = min(channels, max(1, directDepth/c.taps))
 	taps, plane := []int32{0}, w.inArea
 	if !r.flat {
-		c.rows.prepare(w, r.rows, 0)
+		c.rows.prepare(c.v, w, r.rows, 0)
 		taps, plane = c.rows.offsets, c.rows.floats
 		r.block = min(r.block, max(1, directCopy/plane))
 		r.plane = plane
@@ -104,7 +98,7 @@ func (c *Conv) rowsTile(batch, group, part int, scratch []float32, args *ConvArg
 	m := group * c.perGroup
 	at := m*c.outArea + (z*w.out[1]+y)*w.out[2] + x
 	out := args.Out[batch*c.OutBatchStride+at:]
-	call := convRowTile{offsets: &r.offsets[0], outStep: 4 * c.outArea, low: float32(math.Inf(-1)), high: float32(math.Inf(1))}
+	call := ConvRowTile{offsets: &r.offsets[0], outStep: 4 * c.outArea, low: float32(math.Inf(-1)), high: float32(math.Inf(1))}
 	var residual []float32
 	if c.Residual {
 		residual = args.Residual[batch*c.ResidualBatchStride+at:]
@@ -119,7 +113,7 @@ func (c *Conv) rowsTile(batch, group, part int, scratch []float32, args *ConvArg
 			src, rowStep = in[x:], 0
 		} else {
 			for i := range n {
-				c.rows.copy(scratch[i*r.plane:], in[i*w.inArea:][:w.inArea], 0, z, y, rows, c.rowChange(group*channels+k+i, args))
+				c.rows.copy(c.v, scratch[i*r.plane:], in[i*w.inArea:][:w.inArea], 0, z, y, rows, c.rowChange(group*channels+k+i, args))
 			}
 		}
 		add := residual
@@ -137,19 +131,19 @@ func (c *Conv) rowsTile(batch, group, part int, scratch []float32, args *ConvArg
 	if _, _, clamped := c.Act.clamp(); !clamped {
 		for ch := range c.perGroup {
 			for i := range rows {
-				c.Act.apply(out[ch*c.outArea+i*w.out[2]:][:cols])
+				c.Act.apply(c.v, out[ch*c.outArea+i*w.out[2]:][:cols])
 			}
 		}
 	}
 }
 
 // rowPanels computes a row of positions for the channels of a group, whose first is m, and products from k on.
-func (c *Conv) rowPanels(call convRowTile, src, out, add []float32, addAt, cols, m, k int, last bool, args *ConvArgs) {
+func (c *Conv) rowPanels(call ConvRowTile, src, out, add []float32, addAt, cols, m, k int, last bool, args *ConvArgs) {
 	r := &c.byRow
 	_ = src[int(r.offsets[call.depth-1])/4+cols-1]
 	weights := args.Weights[m*c.depth:][:c.perGroup*c.depth]
-	for x := 0; x < cols; x += 2 * convLanes {
-		call.cols = min(2*convLanes, cols-x)
+	for x := 0; x < cols; x += 2 * c.v.Conv.Lanes {
+		call.cols = min(2*c.v.Conv.Lanes, cols-x)
 		call.x = &src[x]
 		for p := 0; p < c.perGroup; p += r.panel {
 			n := min(r.panel, c.perGroup-p)
@@ -165,7 +159,7 @@ func (c *Conv) rowPanels(call convRowTile, src, out, add []float32, addAt, cols,
 				bias := args.Bias[m+p:][:n]
 				call.bias = &bias[0]
 			}
-			convRowTiles(call, ceilDiv(call.cols, convLanes), n)
+			c.v.Conv.RowTiles(call, ceilDiv(call.cols, c.v.Conv.Lanes), n)
 		}
 	}
 }
@@ -181,7 +175,7 @@ func (c *Conv) unpackRows(dst, packed []float32) {
 
 // eachPanelWeight calls f with the place of every weight as it lies and as it is packed.
 func (c *Conv) eachPanelWeight(f func(at, to int)) {
-	panel := evenTile(c.perGroup, convRowChannels, 1)
+	panel := evenTile(c.perGroup, c.v.Conv.Channels, 1)
 	for g := range c.Group {
 		for p := 0; p < c.perGroup; p += panel {
 			n := min(panel, c.perGroup-p)
@@ -196,5 +190,5 @@ func (c *Conv) eachPanelWeight(f func(at, to int)) {
 }
 
 func (c *Conv) rowsLayout() string {
-	return fmt.Sprintf("%d groups of %dx%d in panels of %d", c.Group, c.perGroup, c.depth, convRowChannels)
+	return fmt.Sprintf("%d groups of %dx%d in panels of %d", c.Group, c.perGroup, c.depth, c.v.Conv.Channels)
 }

@@ -16,6 +16,7 @@ type ConvTranspose struct {
 	Axes                    []ConvTransposeAxis
 	Act                     Activation
 
+	v         *Variant // of Prepare
 	axes      [MaxSpatial]ConvTransposeAxis
 	in, out   int // areas
 	taps      int
@@ -38,7 +39,8 @@ const (
 )
 
 // Prepare works out the tiles.
-func (c *ConvTranspose) Prepare() {
+func (c *ConvTranspose) Prepare(v *Variant) {
+	c.v = v
 	if len(c.Axes) > MaxSpatial {
 		bug("conv_transpose: %d spatial axes, at most %d", len(c.Axes), MaxSpatial)
 	}
@@ -91,7 +93,7 @@ func (c *ConvTranspose) Tile(t int, scratch []float32, args *ConvTransposeArgs) 
 	if c.depth > 0 {
 		c.accumulate(scratch, out, args.In[(batch*c.InChannels+group*c.depth)*c.in:], args.Weights[(group*c.depth*perGroup+m)*c.taps:])
 	}
-	c.Act.apply(out)
+	c.Act.apply(c.v, out)
 }
 
 // accumulate adds the products of a whole input with the weights of the channels whose planes are out.
@@ -115,10 +117,10 @@ func (c *ConvTranspose) multiply(scratch, in, weights []float32, rows, n int) {
 	for k := 0; k < c.depth; k += gemmDepth {
 		depth := min(gemmDepth, c.depth-k)
 		packColumns(packed, weights[k*ld:], ld, depth, rows)
-		for j := 0; j < n; j += gemmNR {
-			packPanel(panels[j*depth:(j+gemmNR)*depth], in[k*c.in+j:], c.in, depth, min(gemmNR, n-j), gemmNR)
+		for j := 0; j < n; j += c.v.Gemm.Width {
+			packPanel(panels[j*depth:(j+c.v.Gemm.Width)*depth], in[k*c.in+j:], c.in, depth, min(c.v.Gemm.Width, n-j), c.v.Gemm.Width)
 		}
-		multiplyPanels(&r, depth, packed, depth, panels, product, k > 0)
+		multiplyPanels(c.v, &r, depth, packed, depth, panels, product, k > 0)
 	}
 }
 

@@ -56,7 +56,7 @@ func (c *Copy) setNest(axes []nestAxis, dstOffset, srcOffset int) {
 	c.nest.SetBase(1, srcOffset)
 }
 
-// findBlock turns the copy into its blocked form if dst and src are contiguous along different axes.
+// findBlock puts the copy into its blocked form if dst and src are contiguous along different axes.
 func (c *Copy) findBlock(dstOffset, srcOffset int) {
 	axes := slices.Clone(c.nest.axes)
 	last := len(axes) - 1
@@ -87,27 +87,27 @@ func (c *Copy) Tiles() int {
 }
 
 // Tile copies part t.
-func (c *Copy) Tile(t int, dst, src []byte) {
+func (c *Copy) Tile(v *Variant, t int, dst, src []byte) {
 	switch c.elem {
 	case 1:
-		copyTile(c, t, dst, src)
+		copyTile(v, c, t, dst, src)
 	case 2:
-		copyTile(c, t, view[uint16](dst), view[uint16](src))
+		copyTile(v, c, t, view[uint16](dst), view[uint16](src))
 	case 4:
-		copyTile(c, t, view[uint32](dst), view[uint32](src))
+		copyTile(v, c, t, view[uint32](dst), view[uint32](src))
 	case 8:
-		copyTile(c, t, view[uint64](dst), view[uint64](src))
+		copyTile(v, c, t, view[uint64](dst), view[uint64](src))
 	case 16:
-		copyTile(c, t, view[word16](dst), view[word16](src))
+		copyTile(v, c, t, view[word16](dst), view[word16](src))
 	default:
 		badElem("copy", c.elem)
 	}
 }
 
-func copyTile[W word](c *Copy, t int, dst, src []W) {
+func copyTile[W word](v *Variant, c *Copy, t int, dst, src []W) {
 	if c.block.np == 0 {
 		lo, hi := c.nest.Range(t)
-		copyRows(&c.nest, lo, hi, dst, src)
+		copyRows(v, &c.nest, lo, hi, dst, src)
 		return
 	}
 	for u := t * c.group; u < min((t+1)*c.group, c.units); u++ {
@@ -116,21 +116,21 @@ func copyTile[W word](c *Copy, t int, dst, src []W) {
 		outer := u / c.block.qBlocks / c.block.pBlocks
 		cur := c.nest.cursor(outer, outer+1)
 		cur.next()
-		copySquares(&c.block, pb*copyBlockP, qb*copyBlockQ, dst[cur.off[0]:], src, cur.off[1])
+		copySquares(v, &c.block, pb*copyBlockP, qb*copyBlockQ, dst[cur.off[0]:], src, cur.off[1])
 	}
 }
 
-func copyRows[W word](n *Nest, lo, hi int, dst, src []W) {
+func copyRows[W word](v *Variant, n *Nest, lo, hi int, dst, src []W) {
 	if last := len(n.axes) - 1; last > 0 && n.axes[last].stride[0] == 1 && n.axes[last].stride[1] == 1 {
 		inner := n.axes[last].size
 		from, to := ceilDiv(lo, inner)*inner, hi/inner*inner
 		if from < to {
-			copyRuns(n, lo, from, dst, src)
+			copyRuns(v, n, lo, from, dst, src)
 			copyWhole(n, from/inner, to/inner, dst, src)
 			lo = to
 		}
 	}
-	copyRuns(n, lo, hi, dst, src)
+	copyRuns(v, n, lo, hi, dst, src)
 }
 
 // copyWhole copies contiguous rows, of which there may be many short ones.
@@ -150,7 +150,7 @@ func copyWhole[W word](n *Nest, row, end int, dst, src []W) {
 	}
 }
 
-func copyRuns[W word](n *Nest, lo, hi int, dst, src []W) {
+func copyRuns[W word](v *Variant, n *Nest, lo, hi int, dst, src []W) {
 	c := n.cursor(lo, hi)
 	for c.next() {
 		d, s := c.off[0], c.off[1]
@@ -160,7 +160,7 @@ func copyRuns[W word](n *Nest, lo, hi int, dst, src []W) {
 		case c.step[0] == 1 && c.step[1] == 0:
 			fill(dst[d:d+c.n], src[s])
 		case c.step[0] == 1:
-			copyStrided(dst[d:d+c.n], src, s, c.step[1])
+			copyStrided(v, dst[d:d+c.n], src, s, c.step[1])
 		default:
 			for range c.n {
 				dst[d] = src[s]
@@ -171,15 +171,15 @@ func copyRuns[W word](n *Nest, lo, hi int, dst, src []W) {
 }
 
 // copyStrided copies elements that lie step apart.
-func copyStrided[W word](dst, src []W, at, step int) {
+func copyStrided[W word](v *Variant, dst, src []W, at, step int) {
 	size, done := bits.TrailingZeros(uint(unsafe.Sizeof(src[0]))), 0
-	if size < len(lanes.second) && (step == 2 || step == -1) {
+	if size < len(SizeLoops{}) && (step == 2 || step == -1) {
 		_ = src[at+(len(dst)-1)*step]
-		to, from := laneRowOf(dst, 0, 1), laneRowOf(src, at, step)
+		to, from := operandOf(dst, 0, 1), operandOf(src, at, step)
 		if step == 2 { // a group also reads what is behind its last element
-			done = lanes.second[size].over(len(dst)-1, to, from, laneRow{}, laneRow{})
+			done = v.Elements.Second[size].over(len(dst)-1, to, from, operand{}, operand{})
 		} else {
-			done = lanes.backwards[size].over(len(dst), to, from, laneRow{}, laneRow{})
+			done = v.Elements.Backwards[size].over(len(dst), to, from, operand{}, operand{})
 		}
 		at += done * step
 	}
@@ -189,30 +189,42 @@ func copyStrided[W word](dst, src []W, at, step int) {
 	}
 }
 
-// These turn a block of elements of four, two and one bytes, unless it is too small for that. They are dispatch points, and may be nil.
-var (
-	turnWords  func(dst []uint32, dstP int, src []uint32, from, srcQ, np, nq int) bool
-	turnHalves func(dst []uint16, dstP int, src []uint16, from, srcQ, np, nq int) bool
-	turnBytes  func(dst []uint8, dstP int, src []uint8, from, srcQ, np, nq int) bool
-)
-
-// turned turns a block if there is code for its elements, and it is large enough.
-func turned[W word](dst []W, dstP int, src []W, from, srcQ, np, nq int) bool {
+// transposed transposes a block if there is a loop for its elements, and it is large enough.
+func transposed[W word](v *Variant, dst []W, dstP int, src []W, from, srcQ, np, nq int) bool {
+	e := &v.Elements
 	switch d := any(dst).(type) {
 	case []uint32:
-		return turnWords != nil && turnWords(d, dstP, any(src).([]uint32), from, srcQ, np, nq)
+		return e.TransposeWords != nil && transposeSquares(e.TransposeWords, v.Rows.Bytes/4, d, dstP, any(src).([]uint32), from, srcQ, np, nq)
 	case []uint16:
-		return turnHalves != nil && turnHalves(d, dstP, any(src).([]uint16), from, srcQ, np, nq)
+		return e.TransposeHalves != nil && transposeSquares(e.TransposeHalves, 8, d, dstP, any(src).([]uint16), from, srcQ, np, nq)
 	case []uint8:
-		return turnBytes != nil && turnBytes(d, dstP, any(src).([]uint8), from, srcQ, np, nq)
+		return e.TransposeBytes != nil && transposeSquares(e.TransposeBytes, 8, d, dstP, any(src).([]uint8), from, srcQ, np, nq)
 	}
 	return false
 }
 
+// transposeSquares transposes what squares cover. The last ones overlap those before them, so that a block of at least a square has no edges.
+func transposeSquares[W word](f func(n int, dst, src *W, dstStep, srcStep int), side int, dst []W, dstP int, src []W, from, srcQ, np, nq int) bool {
+	if np < side || nq < side {
+		return false
+	}
+	size := int(unsafe.Sizeof(dst[0]))
+	last := from + (nq-1)*srcQ
+	_, _, _ = dst[(np-1)*dstP+nq-1], src[min(from, last)], src[max(from, last)+np-1]
+	for p := 0; p < np; p += side {
+		p = min(p, np-side)
+		f(nq/side, &dst[p*dstP], &src[from+p], size*dstP, size*srcQ)
+		if rest := nq - side; nq%side != 0 {
+			f(1, &dst[p*dstP+rest], &src[from+p+rest*srcQ], size*dstP, size*srcQ)
+		}
+	}
+	return true
+}
+
 // copySquares copies the block that starts at (p0, q0). srcQ may be negative, so src is indexed from its base.
-func copySquares[W word](b *copyBlock, p0, q0 int, dst, src []W, base int) {
+func copySquares[W word](v *Variant, b *copyBlock, p0, q0 int, dst, src []W, base int) {
 	pEnd, qEnd := min(p0+copyBlockP, b.np), min(q0+copyBlockQ, b.nq)
-	if turned(dst[p0*b.dstP+q0:], b.dstP, src, base+p0+q0*b.srcQ, b.srcQ, pEnd-p0, qEnd-q0) {
+	if transposed(v, dst[p0*b.dstP+q0:], b.dstP, src, base+p0+q0*b.srcQ, b.srcQ, pEnd-p0, qEnd-q0) {
 		return
 	}
 	if b.np <= 4 && b.srcQ == b.np {
@@ -236,7 +248,7 @@ func copySquares[W word](b *copyBlock, p0, q0 int, dst, src []W, base int) {
 			continue
 		}
 		for ps := p0; ps < pEnd; ps += copySquare {
-			turnSquare(dst[ps*b.dstP+qs:], b.dstP, src, base+ps+qs*b.srcQ, b.srcQ, min(copySquare, pEnd-ps), nq)
+			transposeSquare(dst[ps*b.dstP+qs:], b.dstP, src, base+ps+qs*b.srcQ, b.srcQ, min(copySquare, pEnd-ps), nq)
 		}
 	}
 }
@@ -278,9 +290,9 @@ func putTogether[W word](dst, src []W, from, srcQ, n, nq int) {
 	}
 }
 
-// turnSquare goes through a buffer, so that every cache line of src and dst is touched once: with strides that are powers of two the
+// transposeSquare goes through a buffer, so that every cache line of src and dst is touched once: with strides that are powers of two the
 // lines of a square compete for the same places in the cache.
-func turnSquare[W word](dst []W, dstP int, src []W, from, srcQ, np, nq int) {
+func transposeSquare[W word](dst []W, dstP int, src []W, from, srcQ, np, nq int) {
 	var square [copySquare * copySquare]W
 	for q := range nq {
 		for p, v := range src[from+q*srcQ:][:np] {

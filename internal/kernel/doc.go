@@ -14,7 +14,7 @@
 // allocate. From then on the spec is read only, and any number of goroutines may run its tiles:
 //
 //	var g kernel.Gemm
-//	g.Prepare(...)
+//	g.Prepare(v)
 //	for t := range g.Tiles() { // in any order, on any worker
 //		g.Tile(t, scratch, &args) // scratch: one slice of g.ScratchBytes() per worker
 //	}
@@ -29,9 +29,10 @@
 //
 // # Variants
 //
-// The innermost loops are function variables, set at start to the fastest code that the CPU runs: AVX-512, AVX2 with FMA, or portable Go,
-// which is always there; TENURE_CPU (see internal/cpu) lowers the choice. kerneltest holds every variant to the same results as kernel/ref.
+// A kernel whose innermost loops may be assembly takes a Variant, the table of the loops of one set of instructions, as its first argument;
+// one that is prepared takes it there. Package machine has the best one for the process (TENURE_CPU lowers the choice: see internal/cpu) and
+// lists all, package x86 has the assembly. Portable, which has no assembly, works everywhere. kerneltest holds every variant to the same
+// results as kernel/ref.
 //
-// The assembly is written by the generator in gen, whose test holds the files to that. A call of it takes a bounded piece of a row or a
-// matrix, since the garbage collector cannot interrupt it.
+// A call of assembly takes a bounded piece of a row or a matrix, since the garbage collector cannot interrupt it.
 package kernel

@@ -8,9 +8,9 @@ type Activation struct {
 	A, B float32
 }
 
-func (a Activation) apply(row []float32) {
+func (a Activation) apply(v *Variant, row []float32) {
 	if a.Op != Identity {
-		unaryRow[a.Op](row, row, a.A, a.B)
+		unaryRow(v, a.Op, row, row, a.A, a.B)
 	}
 }
 
@@ -47,7 +47,7 @@ type rect struct {
 
 // begin puts into c what the product is added to. It returns false if that is nothing, and the product may overwrite c: then the sums
 // start in registers. The residual must enter here, since in place it is gone once the first part of the product is stored.
-func (e *Epilogue) begin(r *rect, c, bias, residual []float32) bool {
+func (e *Epilogue) begin(v *Variant, r *rect, c, bias, residual []float32) bool {
 	full := e.Bias == BiasFull
 	if !full && !e.Residual {
 		return false
@@ -65,18 +65,18 @@ func (e *Epilogue) begin(r *rect, c, bias, residual []float32) bool {
 		add := bias[(r.row+i)*r.width+r.col:][:r.cols]
 		switch {
 		case e.Residual:
-			addScaled(row, add, e.beta)
+			addScaled(v, row, add, e.beta)
 		case e.beta == 1:
 			copy(row, add)
 		default:
-			binaryRowVS(Mul, row, add, e.beta)
+			binaryRowVS(v, Mul, row, add, e.beta)
 		}
 	}
 	return true
 }
 
 // fuse says what the loops that multiply do of an epilogue, and what is left of it: they add rows to the sums, and end with a relu.
-func (e *Epilogue) fuse(r *rect, c, bias, residual []float32) (from sums, left Epilogue) {
+func (e *Epilogue) fuse(v *Variant, r *rect, c, bias, residual []float32) (from sums, left Epilogue) {
 	left = *e
 	plain := e.beta == 1
 	switch {
@@ -87,7 +87,7 @@ func (e *Epilogue) fuse(r *rect, c, bias, residual []float32) (from sums, left E
 	case e.Bias == BiasCol && plain:
 		from.from, from.ldfrom = bias[r.col:], 0
 		left.Bias = NoBias
-	case e.begin(r, c, bias, residual):
+	case e.begin(v, r, c, bias, residual):
 		from.from, from.ldfrom = c[r.at:], r.ld
 	}
 	if left.Act.Op == Relu && (left.Bias == NoBias || left.Bias == BiasFull) {
@@ -105,7 +105,7 @@ func (s sums) at(j int) sums {
 }
 
 // end adds the bias of a row or a column and applies the activation.
-func (e *Epilogue) end(r *rect, c, bias []float32) {
+func (e *Epilogue) end(v *Variant, r *rect, c, bias []float32) {
 	if e.Act.Op == Identity && (e.Bias == NoBias || e.Bias == BiasFull) {
 		return
 	}
@@ -113,19 +113,19 @@ func (e *Epilogue) end(r *rect, c, bias []float32) {
 		row := c[r.at+i*r.ld:][:r.cols]
 		switch e.Bias {
 		case BiasScalar:
-			binaryRowVS(Add, row, row, e.beta*bias[0])
+			binaryRowVS(v, Add, row, row, e.beta*bias[0])
 		case BiasRow:
-			binaryRowVS(Add, row, row, e.beta*bias[r.row+i])
+			binaryRowVS(v, Add, row, row, e.beta*bias[r.row+i])
 		case BiasCol:
-			addScaled(row, bias[r.col:][:r.cols], e.beta)
+			addScaled(v, row, bias[r.col:][:r.cols], e.beta)
 		}
-		e.Act.apply(row)
+		e.Act.apply(v, row)
 	}
 }
 
-func addScaled(dst, src []float32, factor float32) {
+func addScaled(v *Variant, dst, src []float32, factor float32) {
 	if factor == 1 {
-		binaryRowVV(Add, dst, dst, src)
+		binaryRowVV(v, Add, dst, dst, src)
 		return
 	}
 	src = src[:len(dst)]

@@ -3,19 +3,19 @@ package kernel
 import "github.com/tenure-go/tenure/dtype"
 
 // NonZeroCount is how many elements of a tensor are not zero.
-func NonZeroCount(dt dtype.DType, src []byte) int {
+func NonZeroCount(v *Variant, dt dtype.DType, src []byte) int {
 	count := 0
-	eachNonZero(dt, src, func(int) { count++ })
+	eachNonZero(v, dt, src, func(int) { count++ })
 	return count
 }
 
 // NonZero writes the coordinates of the elements that are not zero: dst is [len(shape), count], in row-major order of the elements.
-func NonZero(dt dtype.DType, dst []int64, src []byte, shape []int) {
+func NonZero(v *Variant, dt dtype.DType, dst []int64, src []byte, shape []int) {
 	if len(shape) == 0 {
 		return
 	}
 	count, at := len(dst)/len(shape), 0
-	eachNonZero(dt, src, func(i int) {
+	eachNonZero(v, dt, src, func(i int) {
 		for k := len(shape) - 1; k >= 0; k-- {
 			dst[k*count+at] = int64(i % shape[k])
 			i /= shape[k]
@@ -24,12 +24,12 @@ func NonZero(dt dtype.DType, dst []int64, src []byte, shape []int) {
 	})
 }
 
-func eachNonZero(dt dtype.DType, src []byte, f func(i int)) {
+func eachNonZero(v *Variant, dt dtype.DType, src []byte, f func(i int)) {
 	var found [castChunk]uint8
 	n := len(src) / dt.Size()
 	for lo := 0; lo < n; lo += castChunk {
 		hi := min(lo+castChunk, n)
-		castElements(found[:], dtype.Bool, part(src, dt, lo, hi), dt, 0, hi-lo, CastMode{})
+		castElements(v, found[:], dtype.Bool, part(src, dt, lo, hi), dt, 0, hi-lo, CastMode{})
 		for i, x := range found[:hi-lo] {
 			if x != 0 {
 				f(lo + i)

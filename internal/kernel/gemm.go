@@ -17,6 +17,7 @@ type Gemm struct {
 	CompressedB bool // with PackedB: B is what CompressedB.Pack wrote
 	Epilogue
 
+	v       *Variant // of Prepare
 	batch   int
 	swapped bool // N = 1, computed as the transposed product
 	thin    bool // few rows: no panels, B is read where it lies
@@ -50,13 +51,14 @@ const (
 )
 
 // Prepare works out the tiles.
-func (g *Gemm) Prepare() {
+func (g *Gemm) Prepare(v *Variant) {
+	g.v = v
 	g.beta = g.Beta
 	g.defaults()
 	g.foldBatch()
 	g.swapForOneColumn()
 	g.thin = !g.PackedB && (g.M == 1 || g.TransB && g.M <= thinRows)
-	g.nr, g.block = gemmNR, blockOf(g.K)
+	g.nr, g.block = v.Gemm.Width, blockOf(g.K)
 	g.width = ceilDiv(g.N, g.nr) * g.nr
 	g.rowTile, g.colTile = gemmRows, gemmCols
 	if g.thin {
@@ -218,14 +220,14 @@ func (g *Gemm) part(batch, row, col int, scratch []float32, args *GemmArgs) {
 	r.res = r.at
 	switch {
 	case g.K == 0:
-		if !g.begin(&r, args.C, args.Bias, args.Residual) {
+		if !g.begin(g.v, &r, args.C, args.Bias, args.Residual) {
 			zeroRect(&r, args.C)
 		}
-		g.end(&r, args.C, args.Bias)
+		g.end(g.v, &r, args.C, args.Bias)
 	case g.thin:
-		acc := g.begin(&r, args.C, args.Bias, args.Residual)
+		acc := g.begin(g.v, &r, args.C, args.Bias, args.Residual)
 		g.thinPart(&r, acc, scratch, args.C, a, b)
-		g.end(&r, args.C, args.Bias)
+		g.end(g.v, &r, args.C, args.Bias)
 	default:
 		g.panelPart(&r, scratch, args, a, b)
 	}
@@ -250,7 +252,7 @@ func zeroRect(r *rect, c []float32) {
 
 // panelPart multiplies rows of A with panels of B, one block of K after the other.
 func (g *Gemm) panelPart(r *rect, scratch []float32, args *GemmArgs, a, b []float32) {
-	from, left := g.fuse(r, args.C, args.Bias, args.Residual)
+	from, left := g.fuse(g.v, r, args.C, args.Bias, args.Residual)
 	var compressed compressedB
 	if g.CompressedB {
 		compressed = openCompressed(bytesOf(b), g.blocks())
@@ -268,21 +270,21 @@ func (g *Gemm) panelPart(r *rect, scratch []float32, args *GemmArgs, a, b []floa
 			s.relu = s.relu && k+depth == g.K
 			switch {
 			case g.CompressedB:
-				panel := compressed.panel(g.blockAt(k, r.col+j), scratch[:g.nr*depth])
-				gemmAskPanel(r.rows, depth, rows, lda, panel, n, s, g.ahead(r, b, k, j))
+				panel := compressed.panel(g.v, g.blockAt(k, r.col+j), scratch[:g.nr*depth])
+				gemmPrefetchPanel(g.v, r.rows, depth, rows, lda, panel, n, s, g.ahead(r, b, k, j))
 			case g.PackedB && r.rows <= memoryRows: // they read as fast as memory gives
-				gemmPanel(r.rows, depth, rows, lda, b[g.panelAt(k, r.col+j):], n, s)
+				gemmPanel(g.v, r.rows, depth, rows, lda, b[g.panelAt(k, r.col+j):], n, s)
 			case g.PackedB:
-				gemmAskPanel(r.rows, depth, rows, lda, b[g.panelAt(k, r.col+j):], n, s, g.ahead(r, b, k, j))
+				gemmPrefetchPanel(g.v, r.rows, depth, rows, lda, b[g.panelAt(k, r.col+j):], n, s, g.ahead(r, b, k, j))
 			case g.TransB || g.Alpha != 1:
 				g.packBlock(scratch, b, k, depth, r.col+j, n)
-				gemmPanel(r.rows, depth, rows, lda, scratch, n, s)
+				gemmPanel(g.v, r.rows, depth, rows, lda, scratch, n, s)
 			default:
-				gemmPackPanel(r.rows, depth, rows, lda, b[k*g.LDB+r.col+j:], g.LDB, scratch, n, s, g.ahead(r, b, k, j))
+				gemmPackPanel(g.v, r.rows, depth, rows, lda, b[k*g.LDB+r.col+j:], g.LDB, scratch, n, s, g.ahead(r, b, k, j))
 			}
 		}
 	}
-	left.end(r, args.C, args.Bias)
+	left.end(g.v, r, args.C, args.Bias)
 }
 
 // panelAt is where the panel of a column of B begins in a block of K.
@@ -344,13 +346,13 @@ func spreadRows(dst, src []float32, rows, depth, ld int) ([]float32, int) {
 }
 
 // multiplyPanels adds the product of rows of A and a block of packed panels to a rectangle of C, or stores it there.
-func multiplyPanels(r *rect, depth int, a []float32, lda int, panels, c []float32, acc bool) {
-	for j := 0; j < r.cols; j += gemmNR {
+func multiplyPanels(v *Variant, r *rect, depth int, a []float32, lda int, panels, c []float32, acc bool) {
+	for j := 0; j < r.cols; j += v.Gemm.Width {
 		s := sums{c: c[r.at+j:], ldc: r.ld}
 		if acc {
 			s.from, s.ldfrom = s.c, s.ldc
 		}
-		gemmPanel(r.rows, depth, a, lda, panels[j*depth:], min(gemmNR, r.cols-j), s)
+		gemmPanel(v, r.rows, depth, a, lda, panels[j*depth:], min(v.Gemm.Width, r.cols-j), s)
 	}
 }
 
@@ -370,15 +372,15 @@ func (g *Gemm) thinPart(r *rect, acc bool, scratch, c, a, b []float32) {
 		}
 		a, lda = scratch[:g.packA], g.K
 		if g.Alpha != 1 {
-			binaryRowVS(Mul, a, a, g.Alpha)
+			binaryRowVS(g.v, Mul, a, a, g.Alpha)
 		}
 	}
 	for i := range r.rows {
 		row, out := a[(r.row+i)*lda:][:g.K], c[r.at+i*r.ld:][:r.cols]
 		if g.TransB {
-			gemvDot(out, row, b[r.col*g.LDB:], g.LDB)
+			gemvDot(g.v, out, row, b[r.col*g.LDB:], g.LDB)
 		} else {
-			gemvAxpy(out, row, b[r.col:], g.LDB)
+			gemvAxpy(g.v, out, row, b[r.col:], g.LDB)
 		}
 	}
 }

@@ -33,9 +33,9 @@ const (
 const leastSaved = 16
 
 // Prepare works out the parts.
-func (c *CompressedB) Prepare() {
+func (c *CompressedB) Prepare(v *Variant) {
 	c.gemm = Gemm{N: c.N, K: c.K, TransB: c.TransB, Alpha: c.Alpha, PackedB: true, CompressedB: true}
-	c.gemm.Prepare()
+	c.gemm.Prepare(v)
 }
 
 // Parts is how many blocks of panels there are.
@@ -93,7 +93,7 @@ func (c *CompressedB) Measure(part int, index []byte, b, scratch []float32) {
 	}
 	exponents, aside := counts.choose()
 	entry := index[entryBytes*part:][:entryBytes]
-	size := CompressedBytes(total, aside)
+	size := CompressedBytes(c.gemm.v, total, aside)
 	if size > 4*total-4*total/leastSaved || total > MostCompressed {
 		size, aside = ceilDiv(4*total, compressedUnit)*compressedUnit, notCompressed
 	}
@@ -120,7 +120,7 @@ func (c *CompressedB) Pack(part int, dst []byte, b, scratch []float32) {
 	panel := c.panel(part, b, scratch)
 	at := openCompressed(dst, c.Parts()).at(part)
 	if at.compressed {
-		CompressFloats(at.data, at.exponents, at.aside, panel)
+		CompressFloats(c.gemm.v, at.data, at.exponents, at.aside, panel)
 	} else {
 		copy(at.data, bytesOf(panel))
 	}
@@ -130,7 +130,7 @@ func (c *CompressedB) Pack(part int, dst []byte, b, scratch []float32) {
 func (c *CompressedB) Unpack(part int, dst []float32, packed []byte, scratch []float32) {
 	k, col, depth := c.block(part)
 	n := min(c.gemm.nr, c.N-col)
-	panel := openCompressed(packed, c.Parts()).panel(part, scratch[:depth*c.gemm.nr])
+	panel := openCompressed(packed, c.Parts()).panel(c.gemm.v, part, scratch[:depth*c.gemm.nr])
 	for i := range depth {
 		row := panel[i*c.gemm.nr:][:n]
 		if !c.TransB {
@@ -178,11 +178,11 @@ func (b compressedB) at(part int) compressedBlock {
 }
 
 // panel returns a block as floats: where it lies, or put together in scratch, which has its size.
-func (b compressedB) panel(part int, scratch []float32) []float32 {
+func (b compressedB) panel(v *Variant, part int, scratch []float32) []float32 {
 	at := b.at(part)
 	if !at.compressed {
 		return view[float32](at.data[:4*len(scratch)])
 	}
-	ExpandFloats(scratch, at.data, at.exponents, at.aside)
+	ExpandFloats(v, scratch, at.data, at.exponents, at.aside)
 	return scratch
 }

@@ -1,26 +1,5 @@
 package kernel
 
-// The innermost loops of the matrix products. They are dispatch points, with the width of a panel that goes with gemmPanel.
-var (
-	gemmNR = portableNR
-
-	// gemmPanel computes m rows of sums, nr <= gemmNR columns wide: the product of depth columns of A, whose rows are lda apart, and a
-	// packed panel of B. How an element is summed depends on depth and m alone.
-	gemmPanel = portableGemmPanel
-
-	// gemmAskPanel is gemmPanel that asks for what comes next meanwhile. It costs a few nanoseconds more to call.
-	gemmAskPanel = portableGemmAskPanel
-
-	// gemmPackPanel is gemmAskPanel with a part of B whose rows are ldb apart, which it packs into b.
-	gemmPackPanel = portableGemmPackPanel
-
-	// gemvAxpy adds a row vector times a matrix whose rows are ldb apart to out.
-	gemvAxpy = portableGemvAxpy
-
-	// gemvDot adds a row vector times a matrix that is stored as rows of columns, ldb apart, to out.
-	gemvDot = portableGemvDot
-)
-
 const portableNR = 8
 
 // ahead are rows of B that will be needed after those in hand, as wide as a panel and ld apart. Their time comes so late that the
@@ -90,15 +69,6 @@ func portableGemmPanel(m, depth int, a []float32, lda int, b []float32, nr int, 
 			s.store4(i, 4, sum[4:], nr-4)
 		}
 	}
-}
-
-func portableGemmAskPanel(m, depth int, a []float32, lda int, b []float32, nr int, s sums, _ ahead) {
-	portableGemmPanel(m, depth, a, lda, b, nr, s)
-}
-
-func portableGemmPackPanel(m, depth int, a []float32, lda int, src []float32, ldb int, b []float32, nr int, s sums, _ ahead) {
-	packPanel(b, src, ldb, depth, nr, portableNR)
-	portableGemmPanel(m, depth, a, lda, b, nr, s)
 }
 
 // store4 stores at most four sums from row i, column j on.

@@ -4,15 +4,19 @@ package kernel
 // with zeros.
 
 // PanelWidth is how many columns of B a panel holds.
-func PanelWidth() int { return gemmNR }
+func PanelWidth(v *Variant) int { return v.Gemm.Width }
 
 // PackedBFloats is the size of what PackB writes.
-func (g *Gemm) PackedBFloats() int { return g.K * ceilDiv(g.N, gemmNR) * gemmNR }
+func (g *Gemm) PackedBFloats(v *Variant) int {
+	g.v = v
+	return g.K * ceilDiv(g.N, v.Gemm.Width) * v.Gemm.Width
+}
 
 // PackB packs a whole constant B, of K x N or N x K as the fields say, for a Gemm with PackedB. Alpha is in it.
-func (g *Gemm) PackB(dst, b []float32) {
+func (g *Gemm) PackB(v *Variant, dst, b []float32) {
+	g.v = v
 	g.defaults()
-	g.nr = gemmNR
+	g.nr = v.Gemm.Width
 	width := ceilDiv(g.N, g.nr) * g.nr
 	block := blockOf(g.K)
 	for k := 0; k < g.K; k += block {
@@ -21,14 +25,15 @@ func (g *Gemm) PackB(dst, b []float32) {
 }
 
 // UnpackB is the reverse of PackB where Alpha is 1. dst is a whole B whose rows follow each other.
-func (g *Gemm) UnpackB(dst, panels []float32) {
-	width := ceilDiv(g.N, gemmNR) * gemmNR
+func (g *Gemm) UnpackB(v *Variant, dst, panels []float32) {
+	g.v = v
+	width := ceilDiv(g.N, v.Gemm.Width) * v.Gemm.Width
 	block := blockOf(g.K)
 	for k := range g.K {
 		depth := min(block, g.K-k/block*block)
 		rows := panels[k/block*block*width:]
 		for j := range g.N {
-			x := rows[j/gemmNR*gemmNR*depth+k%block*gemmNR+j%gemmNR]
+			x := rows[j/v.Gemm.Width*v.Gemm.Width*depth+k%block*v.Gemm.Width+j%v.Gemm.Width]
 			if g.TransB {
 				dst[j*g.K+k] = x
 			} else {
@@ -48,7 +53,7 @@ func (g *Gemm) packBlock(dst, b []float32, k, depth, col, cols int) {
 			packPanel(panel, b[k*g.LDB+col+j:], g.LDB, depth, n, g.nr)
 		}
 		if g.Alpha != 1 {
-			binaryRowVS(Mul, panel, panel, g.Alpha)
+			binaryRowVS(g.v, Mul, panel, panel, g.Alpha)
 		}
 	}
 }
@@ -78,7 +83,7 @@ func packPanelRows(dst, src []float32, ld, depth, n, nr int) {
 	}
 }
 
-// packColumns turns n columns of depth rows that are ld apart into n rows.
+// packColumns transposes n columns of depth rows that are ld apart into n rows.
 func packColumns(dst, src []float32, ld, depth, n int) {
 	for k := range depth {
 		for i, v := range src[k*ld:][:n] {

@@ -1,18 +1,53 @@
 package kernel
 
-import "github.com/tenure-go/tenure/dtype"
+import (
+	"unsafe"
+
+	"github.com/tenure-go/tenure/dtype"
+)
 
 // Arithmetic on F16 and BF16 is done in float32: rows are widened into scratch, computed, and rounded once. Where a function here takes
 // scratch, any length will do that gives each row a few elements; HalfScratchFloats is a good one.
 const HalfScratchFloats = 3 * 512
 
-// vectorHalves tells whether the variant converts 16-bit floats in vectors.
-var vectorHalves bool
+// hidden returns p as the compiler cannot follow it: what a loop is handed by address does not outlive the call, so a buffer of a caller can
+// stay on its stack.
+func hidden(p unsafe.Pointer) unsafe.Pointer {
+	at := uintptr(p)
+	return *(*unsafe.Pointer)(unsafe.Pointer(&at))
+}
+
+// widenVectors converts as many elements from the first on as whole vectors hold, and returns their number.
+func widenVectors(v *Variant, dt dtype.DType, dst []float32, src []uint16) int {
+	n, f := len(dst)/8, v.Rows.WidenBF16
+	if dt == dtype.F16 {
+		f = v.Rows.WidenF16
+	}
+	if n == 0 || f == nil {
+		return 0
+	}
+	_ = src[8*n-1]
+	f(n, (*float32)(hidden(unsafe.Pointer(&dst[0]))), (*uint16)(hidden(unsafe.Pointer(&src[0]))))
+	return 8 * n
+}
+
+func narrowVectors(v *Variant, dt dtype.DType, dst []uint16, src []float32) int {
+	n, f := len(src)/8, v.Rows.NarrowBF16
+	if dt == dtype.F16 {
+		f = v.Rows.NarrowF16
+	}
+	if n == 0 || f == nil {
+		return 0
+	}
+	_ = dst[8*n-1]
+	f(n, (*uint16)(hidden(unsafe.Pointer(&dst[0]))), (*float32)(hidden(unsafe.Pointer(&src[0]))))
+	return 8 * n
+}
 
 // widen fills dst with the elements of src at, at+stride, ...
-func widen(dt dtype.DType, dst []float32, src []uint16, at, stride int) {
+func widen(v *Variant, dt dtype.DType, dst []float32, src []uint16, at, stride int) {
 	if stride == 1 {
-		done := widenVectors(dt, dst, src[at:])
+		done := widenVectors(v, dt, dst, src[at:])
 		dst, at = dst[done:], at+done
 	}
 	switch dt {
@@ -32,9 +67,9 @@ func widen(dt dtype.DType, dst []float32, src []uint16, at, stride int) {
 }
 
 // narrow rounds all of src into the elements of dst at, at+stride, ...
-func narrow(dt dtype.DType, dst []uint16, at, stride int, src []float32) {
+func narrow(v *Variant, dt dtype.DType, dst []uint16, at, stride int, src []float32) {
 	if stride == 1 {
-		done := narrowVectors(dt, dst[at:], src)
+		done := narrowVectors(v, dt, dst[at:], src)
 		src, at = src[done:], at+done
 	}
 	switch dt {
@@ -54,43 +89,43 @@ func narrow(dt dtype.DType, dst []uint16, at, stride int, src []float32) {
 }
 
 // UnaryHalf is UnaryF32 for the 16-bit floats. dst may be src exactly.
-func UnaryHalf(op UnaryOp, dt dtype.DType, dst, src []uint16, a, b float32, scratch []float32) {
+func UnaryHalf(v *Variant, op UnaryOp, dt dtype.DType, dst, src []uint16, a, b float32, scratch []float32) {
 	sameLen(op.String(), len(dst), len(src))
 	for len(src) > 0 {
 		n := min(len(src), len(scratch))
-		widen(dt, scratch[:n], src, 0, 1)
-		UnaryF32(op, scratch[:n], scratch[:n], a, b)
-		narrow(dt, dst, 0, 1, scratch[:n])
+		widen(v, dt, scratch[:n], src, 0, 1)
+		UnaryF32(v, op, scratch[:n], scratch[:n], a, b)
+		narrow(v, dt, dst, 0, 1, scratch[:n])
 		dst, src = dst[n:], src[n:]
 	}
 }
 
 // BinaryHalf is BinaryF32 for the 16-bit floats.
-func BinaryHalf(op BinaryOp, n *Nest, lo, hi int, dt dtype.DType, dst, a, b []uint16, scratch []float32) {
+func BinaryHalf(v *Variant, op BinaryOp, n *Nest, lo, hi int, dt dtype.DType, dst, a, b []uint16, scratch []float32) {
 	size := len(scratch) / 2
 	x, y := scratch[:size], scratch[size:]
 	c := n.cursor(lo, hi)
 	for c.next() {
 		for at := 0; at < c.n; at += size {
 			m := min(c.n-at, size)
-			widen(dt, x[:m], a, c.off[1]+at*c.step[1], c.step[1])
-			widen(dt, y[:m], b, c.off[2]+at*c.step[2], c.step[2])
-			binaryRowVV(op, x[:m], x[:m], y[:m])
-			narrow(dt, dst, c.off[0]+at*c.step[0], c.step[0], x[:m])
+			widen(v, dt, x[:m], a, c.off[1]+at*c.step[1], c.step[1])
+			widen(v, dt, y[:m], b, c.off[2]+at*c.step[2], c.step[2])
+			binaryRowVV(v, op, x[:m], x[:m], y[:m])
+			narrow(v, dt, dst, c.off[0]+at*c.step[0], c.step[0], x[:m])
 		}
 	}
 }
 
 // PredicateHalf is Predicate for the 16-bit floats.
-func PredicateHalf(op PredicateOp, n *Nest, lo, hi int, dt dtype.DType, dst []uint8, a, b []uint16, scratch []float32) {
+func PredicateHalf(v *Variant, op PredicateOp, n *Nest, lo, hi int, dt dtype.DType, dst []uint8, a, b []uint16, scratch []float32) {
 	size := len(scratch) / 2
 	x, y := scratch[:size], scratch[size:]
 	c := n.cursor(lo, hi)
 	for c.next() {
 		for at := 0; at < c.n; at += size {
 			m := min(c.n-at, size)
-			widen(dt, x[:m], a, c.off[1]+at*c.step[1], c.step[1])
-			widen(dt, y[:m], b, c.off[2]+at*c.step[2], c.step[2])
+			widen(v, dt, x[:m], a, c.off[1]+at*c.step[1], c.step[1])
+			widen(v, dt, y[:m], b, c.off[2]+at*c.step[2], c.step[2])
 			r := evenRun(m)
 			r.off[0], r.step[0] = c.off[0]+at*c.step[0], c.step[0]
 			predicateStrided(op, &r, dst, x, y)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/kerneltest"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 )
 
 func TestKernels(t *testing.T) { kerneltest.RunAll(t) }
@@ -16,9 +17,10 @@ func TestKernels(t *testing.T) { kerneltest.RunAll(t) }
 func FuzzCompressFloats(f *testing.F) {
 	f.Add([]byte{0, 0, 128, 63}, uint64(0x7c7b7a7978777675))
 	f.Add([]byte("weights of all kinds, none of which may change"), uint64(0))
+	v := machine.Best()
 	f.Fuzz(func(t *testing.T, data []byte, codes uint64) {
 		exponents := kernel.Exponents(binary.LittleEndian.AppendUint64(nil, codes))
-		unit := kernel.PanelWidth()
+		unit := kernel.PanelWidth(v)
 		x := make([]float32, min((len(data)/4+unit-1)/unit*unit, kernel.MostCompressed))
 		aside := 0
 		for i := range x {
@@ -29,10 +31,10 @@ func FuzzCompressFloats(f *testing.F) {
 				aside++
 			}
 		}
-		packed := make([]byte, kernel.CompressedBytes(len(x), aside))
-		kernel.CompressFloats(packed, exponents, aside, x)
+		packed := make([]byte, kernel.CompressedBytes(v, len(x), aside))
+		kernel.CompressFloats(v, packed, exponents, aside, x)
 		back := make([]float32, len(x))
-		kernel.ExpandFloats(back, packed, exponents, aside)
+		kernel.ExpandFloats(v, back, packed, exponents, aside)
 		for i := range x {
 			if got, want := math.Float32bits(back[i]), math.Float32bits(x[i]); got != want {
 				t.Fatalf("element %d: got bits %#08x, want %#08x", i, got, want)

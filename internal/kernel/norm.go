@@ -24,18 +24,18 @@ func (n *Norm) Tiles() int { return (n.Rows + n.perTile() - 1) / n.perTile() }
 
 // NormTile computes one tile. bias, mean and invStd may be nil; the last two
 // receive a number per row.
-func NormTile[T Float](n *Norm, tile int, dst, src, scale, bias, mean, invStd []T) {
+func NormTile[T Float](v *Variant, n *Norm, tile int, dst, src, scale, bias, mean, invStd []T) {
 	lo := tile * n.perTile()
 	hi := min(lo+n.perTile(), n.Rows)
-	if d, ok := any(dst).([]float32); ok && n.Channels == 0 && n.Len > 0 && bias != nil && rowsNorm != nil {
+	if d, ok := any(dst).([]float32); ok && n.Channels == 0 && n.Len > 0 && bias != nil && v.Rows.NormBias != nil {
 		x, k, b := any(src).([]float32), any(scale).([]float32), any(bias).([]float32)
-		if rowsNorm(n, lo, hi, d, x, k, b, any(mean).([]float32), any(invStd).([]float32), false) {
+		if rowsNorm(v, n, lo, hi, d, x, k, b, any(mean).([]float32), any(invStd).([]float32), false) {
 			return
 		}
 	}
 	for row := lo; row < hi; row++ {
 		d, x := dst[row*n.Len:(row+1)*n.Len], src[row*n.Len:(row+1)*n.Len]
-		m, inv := moments(x, n.Epsilon)
+		m, inv := moments(v, x, n.Epsilon)
 		if mean != nil {
 			mean[row] = T(m)
 		}
@@ -43,7 +43,7 @@ func NormTile[T Float](n *Norm, tile int, dst, src, scale, bias, mean, invStd []
 			invStd[row] = T(inv)
 		}
 		if n.Channels == 0 {
-			normRow(d, x, scale, bias, T(m), T(inv))
+			normRow(v, d, x, scale, bias, T(m), T(inv))
 			continue
 		}
 		for at := 0; at < n.Len; at += n.Area {
@@ -53,43 +53,41 @@ func NormTile[T Float](n *Norm, tile int, dst, src, scale, bias, mean, invStd []
 			if bias != nil {
 				b += float64(bias[c])
 			}
-			affineRow(d[at:at+n.Area], x[at:at+n.Area], T(a), T(b))
+			affineRow(v, d[at:at+n.Area], x[at:at+n.Area], T(a), T(b))
 		}
 	}
 }
 
 // NormStream is NormTile for layer normalisation over rows of StreamRows elements at most, with a result that is written past the caches.
 // dst is not src, and scratch takes a row.
-func NormStream(n *Norm, tile int, scratch, dst, src, scale, bias []float32) {
+func NormStream(v *Variant, n *Norm, tile int, scratch, dst, src, scale, bias []float32) {
 	lo := tile * n.perTile()
 	hi := min(lo+n.perTile(), n.Rows)
-	if bias != nil && rowsNorm != nil && rowsNorm(n, lo, hi, dst, src, scale, bias, nil, nil, true) {
-		streamEnd()
+	if bias != nil && v.Rows.NormBias != nil && rowsNorm(v, n, lo, hi, dst, src, scale, bias, nil, nil, true) {
+		streamEnd(v)
 		return
 	}
 	part, row := Norm{Rows: 1, Len: n.Len, Epsilon: n.Epsilon}, scratch[:n.Len]
 	for at := lo * n.Len; at < hi*n.Len; at += n.Len {
-		NormTile(&part, 0, row, src[at:at+n.Len], scale, bias, nil, nil)
-		streamRow(dst[at:at+n.Len], row)
+		NormTile(v, &part, 0, row, src[at:at+n.Len], scale, bias, nil, nil)
+		streamRow(v, dst[at:at+n.Len], row)
 	}
-	streamEnd()
+	streamEnd(v)
 }
 
 // moments returns the mean and 1/sqrt(variance + epsilon) of a row, NaN where it has no elements.
-func moments[T Float](x []T, epsilon float64) (mean, inv float64) {
+func moments[T Float](v *Variant, x []T, epsilon float64) (mean, inv float64) {
 	if len(x) == 0 {
 		return math.NaN(), math.NaN()
 	}
 	var variance float64
 	if f, ok := any(x).([]float32); ok {
-		mean, variance = rowMoments(f)
+		mean, variance = rowMoments(v, f)
 	} else {
 		mean, variance = momentsOf(x)
 	}
 	return mean, 1 / math.Sqrt(variance+epsilon)
 }
-
-func portableMoments(x []float32) (mean, variance float64) { return momentsOf(x) }
 
 // momentsOf takes two passes: the variance of numbers far from zero would drown in one. The second pass is about the mean as it is in T,
 // and what that rounding adds is taken out again.
@@ -100,15 +98,11 @@ func momentsOf[T Float](x []T) (mean, variance float64) {
 	return mean, max(0, squareChains(x, T(mean))/count-off*off)
 }
 
-func normRow[T Float](dst, src, scale, bias []T, mean, inv T) {
+func normRow[T Float](v *Variant, dst, src, scale, bias []T, mean, inv T) {
 	if d, ok := any(dst).([]float32); ok {
-		rowNorm(d, any(src).([]float32), any(scale).([]float32), any(bias).([]float32), float32(mean), float32(inv))
+		rowNorm(v, d, any(src).([]float32), any(scale).([]float32), any(bias).([]float32), float32(mean), float32(inv))
 		return
 	}
-	normOf(dst, src, scale, bias, mean, inv)
-}
-
-func portableNorm(dst, src, scale, bias []float32, mean, inv float32) {
 	normOf(dst, src, scale, bias, mean, inv)
 }
 
@@ -126,10 +120,10 @@ func normOf[T Float](dst, src, scale, bias []T, mean, inv T) {
 	}
 }
 
-func affineRow[T Float](dst, src []T, a, b T) {
+func affineRow[T Float](v *Variant, dst, src []T, a, b T) {
 	dst = dst[:len(src)]
 	if d, ok := any(dst).([]float32); ok {
-		unaryRow[Affine](d, any(src).([]float32), float32(a), float32(b))
+		unaryRow(v, Affine, d, any(src).([]float32), float32(a), float32(b))
 		return
 	}
 	for i, x := range src {
@@ -139,23 +133,23 @@ func affineRow[T Float](dst, src []T, a, b T) {
 
 // RMSNormTile is Norm without the mean: y = x / sqrt(mean(x*x) + Epsilon) *
 // scale. Channels is 0.
-func RMSNormTile[T Float](n *Norm, tile int, dst, src, scale []T) {
+func RMSNormTile[T Float](v *Variant, n *Norm, tile int, dst, src, scale []T) {
 	lo := tile * n.perTile()
 	for row := lo; row < min(lo+n.perTile(), n.Rows); row++ {
 		d, x := dst[row*n.Len:(row+1)*n.Len], src[row*n.Len:(row+1)*n.Len]
-		inv := T(1 / math.Sqrt(squareRun(x, 0)/float64(n.Len)+n.Epsilon))
-		normRow(d, x, scale, nil, 0, inv)
+		inv := T(1 / math.Sqrt(squareRun(v, x, 0)/float64(n.Len)+n.Epsilon))
+		normRow(v, d, x, scale, nil, 0, inv)
 	}
 }
 
 // BatchNormTile is y = (x - mean) / sqrt(variance + epsilon) * scale + bias
 // with numbers per channel, over planes [lo, hi) of area elements; plane p is
 // of channel p modulo len(scale). The output may be the operand's bytes.
-func BatchNormTile[T Float](lo, hi, area int, epsilon float64, dst, src, scale, bias, mean, variance []T) {
+func BatchNormTile[T Float](v *Variant, lo, hi, area int, epsilon float64, dst, src, scale, bias, mean, variance []T) {
 	for p := lo; p < hi; p++ {
 		c := p % len(scale)
 		a := float64(scale[c]) / math.Sqrt(float64(variance[c])+epsilon)
 		b := float64(bias[c]) - float64(mean[c])*a
-		affineRow(dst[p*area:(p+1)*area], src[p*area:(p+1)*area], T(a), T(b))
+		affineRow(v, dst[p*area:(p+1)*area], src[p*area:(p+1)*area], T(a), T(b))
 	}
 }

@@ -69,7 +69,7 @@ func (p *Permute) ScratchBytes() int { return max(p.marks()+min(p.unit, permuteP
 func (p *Permute) marks() int { return (p.units + 7) / 8 }
 
 // Run permutes the elements of data. Scratch is aligned like them.
-func (p *Permute) Run(data, scratch []byte) {
+func (p *Permute) Run(v *Variant, data, scratch []byte) {
 	if len(data) == 0 {
 		return
 	}
@@ -82,7 +82,7 @@ func (p *Permute) Run(data, scratch []byte) {
 		block := data[b*p.block : (b+1)*p.block]
 		copy(scratch, block)
 		for tile := range p.turn.Tiles() {
-			p.turn.Tile(tile, block, scratch[:p.block])
+			p.turn.Tile(v, tile, block, scratch[:p.block])
 		}
 	}
 }

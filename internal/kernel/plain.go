@@ -84,12 +84,12 @@ func plainRow[T Number](g *PlainGemm, row int, d, a, b []T) {
 
 // ChannelMoments computes mean and variance of each channel of src [batch, channels, area], over batch and area; of no elements both are
 // not a number.
-func ChannelMoments[T Float](batch, channels, area int, mean, variance, src []T) {
+func ChannelMoments[T Float](v *Variant, batch, channels, area int, mean, variance, src []T) {
 	count := float64(batch * area)
 	for c := range channels {
 		sum, squares := 0.0, 0.0
 		for n := range batch {
-			sum += sumRun(src[(n*channels+c)*area:][:area])
+			sum += sumRun(v, src[(n*channels+c)*area:][:area])
 		}
 		m := sum / count
 		for n := range batch {

@@ -20,16 +20,18 @@ type Pool struct {
 
 	ColumnMajor bool // indices count the first spatial axis fastest
 
-	rows     int  // rows of output per tile, of one plane of the outermost axis
-	rowTiles int  // tiles per plane
-	perTile  int  // planes per tile where a tile is whole planes
-	plain    bool // one output after the other
+	v        *Variant // of Prepare
+	rows     int      // rows of output per tile, of one plane of the outermost axis
+	rowTiles int      // tiles per plane
+	perTile  int      // planes per tile where a tile is whole planes
+	plain    bool     // one output after the other
 	copied   copiedRows
 }
 
 // Prepare works out the tiles.
-func (p *Pool) Prepare() {
-	p.prepare(4 * rangeElements)
+func (p *Pool) Prepare(v *Variant) {
+	p.v = v
+	p.prepare(v, 4*rangeElements)
 	work := max(1, p.outArea*p.taps)
 	p.rowTiles, p.perTile = p.out[0]*ceilDiv(p.out[1], p.rows), 1
 	if p.rowTiles == 1 {
@@ -39,7 +41,8 @@ func (p *Pool) Prepare() {
 
 // prepare is what a pool needs that others give rows to: some rows are computed at a time, so that there are about limit products of
 // outputs and taps.
-func (p *Pool) prepare(limit int) {
+func (p *Pool) prepare(v *Variant, limit int) {
+	p.v = v
 	p.resolve()
 	p.rows = 1
 	p.plain = !p.copyable()
@@ -51,7 +54,7 @@ func (p *Pool) prepare(limit int) {
 	if p.Kind == PoolMax {
 		fill = float32(math.Inf(-1))
 	}
-	p.copied.prepare(&p.Window, p.rows, fill)
+	p.copied.prepare(v, &p.Window, p.rows, fill)
 	p.copied.floats += p.out[2] // factors of an average
 }
 
@@ -87,11 +90,11 @@ func (p *Pool) compute(scratch, out, src []float32, origin, z, y, rows int) {
 		p.computePlain(out, src, origin, z, y, rows)
 		return
 	}
-	p.copied.copy(scratch[p.out[2]:], src, origin, z, y, rows, rowChange{})
-	call := p.copied.call(scratch[p.out[2]:], rows)
+	p.copied.copy(p.v, scratch[p.out[2]:], src, origin, z, y, rows, rowChange{})
+	call := p.copied.call(p.v, scratch[p.out[2]:], rows)
 	call.out = &out[:rows*p.out[2]][0]
 	if p.Kind == PoolMax {
-		windowRows(windowMax, call)
+		windowRows(p.v, WindowMax, call)
 		return
 	}
 	// Rows with the same number of elements along the outer axes share the factors of their columns.
@@ -113,7 +116,7 @@ func (p *Pool) compute(scratch, out, src []float32, origin, z, y, rows int) {
 		part.rows = n
 		part.src = &scratch[p.out[2]+at*p.stride[1]*p.copied.rowSize]
 		part.out = &out[at*p.out[2]]
-		windowRows(windowMean, part)
+		windowRows(p.v, WindowMean, part)
 		at += n
 	}
 }

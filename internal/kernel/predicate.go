@@ -34,10 +34,10 @@ func PredicateOps() []PredicateOp {
 
 // Predicate computes elements [lo, hi) of dst = op(a, b); the operands of n are dst, a, b. Bools are given as uint8, with And, Or and
 // Xor; to compare bools for equality use Xor and Not, since true has 255 values.
-func Predicate[T Number](op PredicateOp, n *Nest, lo, hi int, dst []uint8, a, b []T) {
+func Predicate[T Number](v *Variant, op PredicateOp, n *Nest, lo, hi int, dst []uint8, a, b []T) {
 	c := n.cursor(lo, hi)
 	for c.next() {
-		left := c.rest(predicateLane(op, &c.run, dst, a, b))
+		left := c.rest(predicateLoop(v, op, &c.run, dst, a, b))
 		predicateStrided(op, &left, dst, a, b)
 	}
 }
@@ -96,9 +96,9 @@ func bit(v bool) uint8 {
 }
 
 // Not computes dst[i] = !src[i]. dst may be src exactly.
-func Not(dst, src []uint8) {
+func Not(v *Variant, dst, src []uint8) {
 	sameLen("not", len(dst), len(src))
-	done := byteLane(&lanes.not, dst, src)
+	done := byteLoop(&v.Elements.Not, dst, src)
 	dst, src = dst[done:], src[done:]
 	for i, x := range src {
 		dst[i] = bit(x == 0)
@@ -106,12 +106,12 @@ func Not(dst, src []uint8) {
 }
 
 // IsNaN computes dst[i] = src[i] is not a number.
-func IsNaN[T Float](dst []uint8, src []T) {
+func IsNaN[T Float](v *Variant, dst []uint8, src []T) {
 	sameLen("is_nan", len(dst), len(src))
 	r := evenRun(len(src))
 	done := 0
 	if len(src) > 0 {
-		done = predicateLane(NotEqual, &r, dst, src, src)
+		done = predicateLoop(v, NotEqual, &r, dst, src, src)
 	}
 	dst, src = dst[done:], src[done:]
 	for i, x := range src {
@@ -130,27 +130,27 @@ func IsInf[T Float](dst []uint8, src []T, negative, positive bool) {
 
 // Where computes elements [lo, hi) of dst = cond ? a : b on elements of elemBytes bytes; the operands of n are dst, cond, a, b. Where a
 // or b has the output's shape it may be the output.
-func Where(n *Nest, lo, hi, elemBytes int, dst []byte, cond []uint8, a, b []byte) {
+func Where(v *Variant, n *Nest, lo, hi, elemBytes int, dst []byte, cond []uint8, a, b []byte) {
 	switch elemBytes {
 	case 1:
-		where(n, lo, hi, dst, cond, a, b)
+		where(v, n, lo, hi, dst, cond, a, b)
 	case 2:
-		where(n, lo, hi, view[uint16](dst), cond, view[uint16](a), view[uint16](b))
+		where(v, n, lo, hi, view[uint16](dst), cond, view[uint16](a), view[uint16](b))
 	case 4:
-		where(n, lo, hi, view[uint32](dst), cond, view[uint32](a), view[uint32](b))
+		where(v, n, lo, hi, view[uint32](dst), cond, view[uint32](a), view[uint32](b))
 	case 8:
-		where(n, lo, hi, view[uint64](dst), cond, view[uint64](a), view[uint64](b))
+		where(v, n, lo, hi, view[uint64](dst), cond, view[uint64](a), view[uint64](b))
 	case 16:
-		where(n, lo, hi, view[word16](dst), cond, view[word16](a), view[word16](b))
+		where(v, n, lo, hi, view[word16](dst), cond, view[word16](a), view[word16](b))
 	default:
 		badElem("where", elemBytes)
 	}
 }
 
-func where[W word](n *Nest, lo, hi int, dst []W, cond []uint8, a, b []W) {
+func where[W word](v *Variant, n *Nest, lo, hi int, dst []W, cond []uint8, a, b []W) {
 	c := n.cursor(lo, hi)
 	for c.next() {
-		left := c.rest(whereLane(&c.run, dst, cond, a, b))
+		left := c.rest(whereLoop(v, &c.run, dst, cond, a, b))
 		id, ic, ia, ib := left.off[0], left.off[1], left.off[2], left.off[3]
 		for range left.n {
 			v := b[ib]

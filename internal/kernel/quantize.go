@@ -41,7 +41,7 @@ func (n Numbers) At(i int) float64 {
 	if dt == n.DType {
 		copy(b, part(n.Data, dt, i, i+1))
 	} else {
-		unpack(b[:dt.Size()], n.Data, n.DType, i, 1)
+		unpack(Portable, b[:dt.Size()], n.Data, n.DType, i, 1)
 	}
 	switch dt {
 	case dtype.F32:
@@ -96,17 +96,10 @@ func saturate(x float32, zero, lo, hi float64) int32 {
 	return int32(min(max(v, lo), hi))
 }
 
-// The loops between float32 and bytes that share a scale are dispatch points, nil where there are none. They return how many elements they
-// have done.
-var (
-	quantizeRow   func(dst []byte, x []float32, scale float32, lo, hi, zero float64) int
-	dequantizeRow func(dst []float32, x []byte, signed bool, scale float32, zero float64) int
-)
-
 func isByte(dt dtype.DType) bool { return dt == dtype.I8 || dt == dtype.U8 }
 
 // quantizeBytes is Quantize from float32 to bytes.
-func quantizeBytes(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
+func quantizeBytes(v *Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 	least, most := IntRange(dst.DType)
 	in := view[float32](x.Data[4*lo : 4*hi])
 	out := dst.Data[lo:hi]
@@ -114,20 +107,20 @@ func quantizeBytes(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 		at, run := q.at(lo + i)
 		k, z := float32(scale.At(at)), zero.zeroAt(at)
 		end := min(len(in), i+run)
-		for i += quantizeRow(out[i:end], in[i:end], k, least, most, z); i < end; i++ {
+		for i += quantizeRow(v, out[i:end], in[i:end], k, least, most, z); i < end; i++ {
 			out[i] = byte(saturate(in[i]/k, z, least, most))
 		}
 	}
 }
 
 // dequantizeBytes is Dequantize from bytes to float32.
-func dequantizeBytes(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
+func dequantizeBytes(v *Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 	in, out, signed := x.Data[lo:hi], view[float32](dst.Data[4*lo:4*hi]), x.DType == dtype.I8
 	for i := 0; i < len(in); {
 		at, run := q.at(lo + i)
 		k, z := float32(scale.At(at)), zero.zeroAt(at)
 		end := min(len(in), i+run)
-		for i += dequantizeRow(out[i:end], in[i:end], signed, k, z); i < end; i++ {
+		for i += dequantizeRow(v, out[i:end], in[i:end], signed, k, z); i < end; i++ {
 			v := float64(in[i])
 			if signed {
 				v = float64(int8(in[i]))
@@ -162,9 +155,9 @@ func roundedQuotients(q *Quant, at0 int, x []float32, scale Numbers, dt dtype.DT
 
 // Quantize computes elements [lo, hi) of dst = x / scale + zero, where lo is a multiple of 128; zero may be absent. Integers saturate,
 // floats do where asked to. The quotient has the precision of a float type: f32, f16 or bf16.
-func Quantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers, precision dtype.DType, saturates bool) {
-	if precision == dtype.F32 && quantizeRow != nil && x.DType == dtype.F32 && isByte(dst.DType) {
-		quantizeBytes(q, lo, hi, dst, x, scale, zero)
+func Quantize(v *Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers, precision dtype.DType, saturates bool) {
+	if precision == dtype.F32 && v.Bytes.Quantize != nil && x.DType == dtype.F32 && isByte(dst.DType) {
+		quantizeBytes(v, q, lo, hi, dst, x, scale, zero)
 		return
 	}
 	var in, out [castChunk]float32
@@ -172,7 +165,7 @@ func Quantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers, precision dtype
 	least, most := IntRange(dst.DType)
 	for ; lo < hi; lo += castChunk {
 		n := min(hi-lo, castChunk)
-		castElements(bytesOf(in[:n]), dtype.F32, x.from(lo), x.DType, 0, n, CastMode{})
+		castElements(v, bytesOf(in[:n]), dtype.F32, x.from(lo), x.DType, 0, n, CastMode{})
 		if precision != dtype.F32 {
 			roundedQuotients(q, lo, in[:n], scale, precision)
 		}
@@ -192,24 +185,24 @@ func Quantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers, precision dtype
 		}
 		dst.endByte(lo + n)
 		if dst.DType.IsInt() {
-			castElements(dst.from(lo), dst.DType, bytesOf(whole[:n]), dtype.I32, 0, n, CastMode{})
+			castElements(v, dst.from(lo), dst.DType, bytesOf(whole[:n]), dtype.I32, 0, n, CastMode{})
 		} else {
-			castElements(dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{Saturate: saturates})
+			castElements(v, dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{Saturate: saturates})
 		}
 	}
 }
 
 // Dequantize computes elements [lo, hi) of dst = (x - zero) * scale, where lo is a multiple of 128; zero may be absent.
-func Dequantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
-	if dequantizeRow != nil && dst.DType == dtype.F32 && isByte(x.DType) {
-		dequantizeBytes(q, lo, hi, dst, x, scale, zero)
+func Dequantize(v *Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
+	if v.Bytes.DequantizeU8 != nil && dst.DType == dtype.F32 && isByte(x.DType) {
+		dequantizeBytes(v, q, lo, hi, dst, x, scale, zero)
 		return
 	}
 	var in [castChunk]float64
 	var out [castChunk]float32
 	for ; lo < hi; lo += castChunk {
 		n := min(hi-lo, castChunk)
-		castElements(bytesOf(in[:n]), dtype.F64, x.from(lo), x.DType, 0, n, CastMode{})
+		castElements(v, bytesOf(in[:n]), dtype.F64, x.from(lo), x.DType, 0, n, CastMode{})
 		for i := 0; i < n; {
 			at, run := q.at(lo + i)
 			k, z := float32(scale.At(at)), zero.zeroAt(at)
@@ -217,13 +210,13 @@ func Dequantize(q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 				out[i] = float32(in[i]-z) * k
 			}
 		}
-		castElements(dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{})
+		castElements(v, dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{})
 	}
 }
 
 // DynamicScale returns the scale and the zero under which uint8 holds x, and 0.
-func DynamicScale(x []float32) (scale float32, zero uint8) {
-	lo, hi := min(0, rowMin(x)), max(0, rowMax(x))
+func DynamicScale(v *Variant, x []float32) (scale float32, zero uint8) {
+	lo, hi := min(0, rowMin(v, x)), max(0, rowMax(v, x))
 	if scale = (hi - lo) / 255; scale == 0 {
 		return 1, 0
 	}
@@ -248,13 +241,13 @@ func one(n Numbers, i int) float64 {
 }
 
 // narrow requantises n sums of each row, of which the i-th has a factor and something to be added.
-func (r *Requant) narrow(dst []byte, ldd int, sums []int32, lds, n int, f *filterWork) {
+func (r *Requant) narrow(v *Variant, dst []byte, ldd int, sums []int32, lds, n int, f *filterWork) {
 	lo, hi := IntRange(r.Zero.DType)
 	zero := one(r.Zero, 0)
 	for i, add := range f.add {
 		k, from, to, done := f.factor[i], sums[i*lds:][:n], dst[i*ldd:][:n], 0
 		if k-k == 0 { // finite
-			done = narrowSums(to, from, add, k, lo, hi, zero)
+			done = narrowSums(v, to, from, add, k, lo, hi, zero)
 		}
 		for j := done; j < n; j++ {
 			to[j] = byte(saturate(float32(from[j]+add)*k, zero, lo, hi))

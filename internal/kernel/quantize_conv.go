@@ -7,6 +7,7 @@ type IntConv struct {
 	Stride, Dilation, Pad           []int // Pad: before the first element
 	SignedX, SignedW                bool
 
+	v                           *Variant // of Prepare
 	area, outArea, taps, places int
 
 	// With panels:
@@ -17,9 +18,10 @@ type IntConv struct {
 }
 
 // Prepare works out the tiles.
-func (c *IntConv) Prepare() {
+func (c *IntConv) Prepare(v *Variant) {
+	c.v = v
 	c.area, c.outArea, c.taps = product(c.In), product(c.Out), product(c.Kernel)
-	c.panels = byteNR > 0 && len(c.In) <= MaxSpatial && c.Channels*c.taps > 0 && c.Filters > 0
+	c.panels = v.Bytes.Width > 0 && len(c.In) <= MaxSpatial && c.Channels*c.taps > 0 && c.Filters > 0
 	if c.panels {
 		c.preparePanels()
 		return

@@ -18,7 +18,7 @@ func (c *IntConv) preparePanels() {
 	c.pointwise = c.taps == 1 && c.area == c.outArea && w.staysInside()
 
 	g := &c.gemm
-	*g = IntGemm{M: c.Filters, K: c.Channels * c.taps, SignedA: c.SignedW, SignedB: c.SignedX}
+	*g = IntGemm{v: c.v, M: c.Filters, K: c.Channels * c.taps, SignedA: c.SignedW, SignedB: c.SignedX}
 	g.layout()
 	c.cols = min(byteCols, max(2, patchBytes/g.K/g.nr)*g.nr)
 	g.rows = min(c.Filters, max(byteRows, filterBytes/g.lda))
@@ -91,7 +91,7 @@ func (c *IntConv) panelTile(t int, dst, x, weights []byte, zeroX, zeroW Numbers,
 				w.from[j] = -zw * total
 			}
 		}
-		bytePanel(rows, g.depth, w.rows, g.lda, w.panel, w.sums, g.nr, n, w.from, 0)
+		bytePanel(c.v, rows, g.depth, w.rows, g.lda, w.panel, w.sums, g.nr, n, w.from, 0)
 		p := bytePart{row: filter, rows: rows, cols: n, at: (plane*c.Filters+row)*c.outArea + col}
 		if !uniform {
 			c.lessZeros(&w, &p, zeroW)
@@ -129,7 +129,7 @@ func (c *IntConv) filters(f *filterWork, first int, totals []int32, zeroX, zeroW
 
 func (c *IntConv) write(w *byteWork, p *bytePart, dst []byte, f *filterWork, r *Requant) {
 	if r != nil {
-		r.narrow(dst[p.at:], c.outArea, w.sums, c.gemm.nr, p.cols, f)
+		r.narrow(c.v, dst[p.at:], c.outArea, w.sums, c.gemm.nr, p.cols, f)
 		return
 	}
 	for i, add := range f.add {

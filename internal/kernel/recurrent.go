@@ -55,7 +55,7 @@ type cell[T Float] struct {
 }
 
 // RecurrentTile computes one tile.
-func RecurrentTile[T Float](r *Recurrent, tile int, g *RecurrentArgs[T], scratch []T) {
+func RecurrentTile[T Float](v *Variant, r *Recurrent, tile int, g *RecurrentArgs[T], scratch []T) {
 	dir, sample := tile/r.Batch, tile%r.Batch
 	c := newCell(r, dir, g, scratch)
 	state := (dir*r.Batch + sample) * r.Hidden
@@ -78,7 +78,7 @@ func RecurrentTile[T Float](r *Recurrent, tile int, g *RecurrentArgs[T], scratch
 			in, to = sample*r.Steps+t, ((sample*r.Steps+t)*r.Dirs+dir)*r.Hidden
 		}
 		if step < length {
-			c.step(g.X[in*r.Input:][:r.Input])
+			c.step(v, g.X[in*r.Input:][:r.Input])
 		}
 		switch {
 		case g.Y == nil:
@@ -129,32 +129,32 @@ func newCell[T Float](r *Recurrent, dir int, g *RecurrentArgs[T], scratch []T) c
 func (c *cell[T]) gate(list []T, i int) []T { return list[i*c.Hidden:][:c.Hidden] }
 
 // apply clips a row and computes a function of it in place.
-func (c *cell[T]) apply(f int, row []T) {
+func (c *cell[T]) apply(v *Variant, f int, row []T) {
 	if c.Clip > 0 {
-		Clamp(row, row, T(-c.Clip), T(c.Clip))
+		Clamp(v, row, row, T(-c.Clip), T(c.Clip))
 	}
-	c.squash(f, row)
+	c.squash(v, f, row)
 }
 
 // squash computes a function of a row in place.
-func (c *cell[T]) squash(f int, row []T) {
+func (c *cell[T]) squash(v *Variant, f int, row []T) {
 	k := c.funcs[f]
 	if k.Scaled {
-		inPlace(Affine, row, k.B, 0)
-		inPlace(k.Op, row, 0, 0)
-		inPlace(Affine, row, k.A, 0)
+		inPlace(v, Affine, row, k.B, 0)
+		inPlace(v, k.Op, row, 0, 0)
+		inPlace(v, Affine, row, k.A, 0)
 		return
 	}
-	inPlace(k.Op, row, k.A, k.B)
+	inPlace(v, k.Op, row, k.A, k.B)
 }
 
-func inPlace[T Float](op UnaryOp, row []T, a, b float64) {
+func inPlace[T Float](v *Variant, op UnaryOp, row []T, a, b float64) {
 	if x, ok := any(row).([]float32); ok {
-		UnaryF32(op, x, x, float32(a), float32(b))
+		UnaryF32(v, op, x, x, float32(a), float32(b))
 		return
 	}
 	x := any(row).([]float64)
-	UnaryF64(op, x, x, a, b)
+	UnaryF64(v, op, x, x, a, b)
 }
 
 func addTo[T Float](dst, src []T) {
@@ -170,58 +170,58 @@ func addProduct[T Float](dst, a, b []T) {
 }
 
 // step moves the state by one element of the sequence.
-func (c *cell[T]) step(x []T) {
+func (c *cell[T]) step(v *Variant, x []T) {
 	initial(c.gates, c.biasW, 0)
 	initial(c.rec, c.biasR, 0)
-	dots(c.gates, x, c.w, 0, c.Input)
+	dots(v, c.gates, x, c.w, 0, c.Input)
 	switch c.Kind {
 	case RNNCell:
-		dots(c.rec, c.h, c.r, 0, c.Hidden)
+		dots(v, c.rec, c.h, c.r, 0, c.Hidden)
 		addTo(c.gates, c.rec)
-		c.apply(0, c.gates)
+		c.apply(v, 0, c.gates)
 		copy(c.h, c.gates)
 	case GRUCell:
-		c.gru()
+		c.gru(v)
 	case LSTMCell:
-		dots(c.rec, c.h, c.r, 0, c.Hidden)
+		dots(v, c.rec, c.h, c.r, 0, c.Hidden)
 		addTo(c.gates, c.rec)
-		c.lstm()
+		c.lstm(v)
 	}
 }
 
-func (c *cell[T]) gru() {
+func (c *cell[T]) gru(v *Variant) {
 	n := c.Hidden
 	z, reset, next := c.gate(c.gates, 0), c.gate(c.gates, 1), c.gate(c.gates, 2)
-	dots(c.rec[:2*n], c.h, c.r, 0, n)
+	dots(v, c.rec[:2*n], c.h, c.r, 0, n)
 	addTo(c.gates[:2*n], c.rec[:2*n])
-	c.apply(0, z)
-	c.apply(0, reset)
+	c.apply(v, 0, z)
+	c.apply(v, 0, reset)
 	last := c.gate(c.rec, 2)
 	if c.LinearBeforeReset {
-		dots(last, c.h, c.r, 2*n*n, n)
+		dots(v, last, c.h, c.r, 2*n*n, n)
 		addProduct(next, reset, last)
 	} else {
 		for i, v := range reset {
 			c.tmp[i] = v * c.h[i]
 		}
-		dots(last, c.tmp, c.r, 2*n*n, n)
+		dots(v, last, c.tmp, c.r, 2*n*n, n)
 		addTo(next, last)
 	}
-	c.apply(1, next)
+	c.apply(v, 1, next)
 	for i := range c.h {
 		c.h[i] = (1-z[i])*next[i] + z[i]*c.h[i]
 	}
 }
 
-func (c *cell[T]) lstm() {
+func (c *cell[T]) lstm(v *Variant) {
 	input, output, forget, next := c.gate(c.gates, 0), c.gate(c.gates, 1), c.gate(c.gates, 2), c.gate(c.gates, 3)
 	if c.peepholes != nil {
 		addProduct(input, c.c, c.gate(c.peepholes, 0))
 		addProduct(forget, c.c, c.gate(c.peepholes, 2))
 	}
-	c.apply(0, input)
-	c.apply(0, forget)
-	c.apply(1, next)
+	c.apply(v, 0, input)
+	c.apply(v, 0, forget)
+	c.apply(v, 1, next)
 	for i := range c.c {
 		keep := forget[i]
 		if c.InputForget {
@@ -232,9 +232,9 @@ func (c *cell[T]) lstm() {
 	if c.peepholes != nil {
 		addProduct(output, c.c, c.gate(c.peepholes, 1))
 	}
-	c.apply(0, output)
+	c.apply(v, 0, output)
 	copy(c.tmp, c.c)
-	c.squash(2, c.tmp)
+	c.squash(v, 2, c.tmp)
 	for i := range c.h {
 		c.h[i] = output[i] * c.tmp[i]
 	}

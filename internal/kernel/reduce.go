@@ -123,26 +123,26 @@ func (r *Reduce) offset(o int) int {
 
 // ReduceTile computes the results of one tile. Floats are accumulated in
 // float64, integers in their own type, where they wrap.
-func ReduceTile[T Number](r *Reduce, tile int, dst, src []T) {
+func ReduceTile[T Number](v *Variant, r *Reduce, tile int, dst, src []T) {
 	lo := tile * r.perTile()
 	hi := min(lo+r.perTile(), r.Count)
 	var zero T
 	switch any(zero).(type) {
 	case float32:
-		reduceFloats(r, lo, hi, dst, src)
+		reduceFloats(v, r, lo, hi, dst, src)
 	case float64:
-		if reduceByRows(r, lo, hi, dst, src) {
+		if reduceByRows(v, r, lo, hi, dst, src) {
 			return
 		}
-		reduceFloats(r, lo, hi, dst, src)
+		reduceFloats(v, r, lo, hi, dst, src)
 	default:
-		if !reduceByRows(r, lo, hi, dst, src) {
+		if !reduceByRows(v, r, lo, hi, dst, src) {
 			reduceInts(r, lo, hi, dst, src)
 		}
 	}
 }
 
-func reduceFloats[T Number](r *Reduce, lo, hi int, dst, src []T) {
+func reduceFloats[T Number](v *Variant, r *Reduce, lo, hi int, dst, src []T) {
 	var acc, peak [reduceBlock]float64
 	for o := lo; o < hi; {
 		w := min(reduceBlock, hi-o)
@@ -170,7 +170,7 @@ func reduceFloats[T Number](r *Reduce, lo, hi int, dst, src []T) {
 		} else {
 			fillFloats(acc[:w], firstFloat(kind))
 			if w == 1 {
-				acc[0] = foldRuns(r, at, src, acc[0])
+				acc[0] = foldRuns(v, r, at, src, acc[0])
 			} else {
 				eachRow(r, at, w, src, func(row []T) { foldFloats(kind, acc[:w], row) })
 			}
@@ -256,15 +256,15 @@ func foldFloats[T Number](kind ReduceKind, acc []float64, row []T) {
 }
 
 // foldRuns folds all elements of one result, a run at a time.
-func foldRuns[T Number](r *Reduce, at int, src []T, acc float64) float64 {
+func foldRuns[T Number](v *Variant, r *Reduce, at int, src []T, acc float64) float64 {
 	for _, s := range r.starts {
 		p := at + s
 		if r.run.stride == 1 {
-			acc = foldRun(r.Kind, acc, src[p:p+r.run.size])
+			acc = foldRun(v, r.Kind, acc, src[p:p+r.run.size])
 			continue
 		}
 		for range r.run.size {
-			acc = foldRun(r.Kind, acc, src[p:p+1])
+			acc = foldRun(v, r.Kind, acc, src[p:p+1])
 			p += r.run.stride
 		}
 	}
@@ -359,10 +359,10 @@ func smallest[T Number]() T {
 // ArgExtreme writes, for every outer and inner index, where along the axis
 // the largest (or smallest) element is. Of equal ones it is the first, or the
 // last if last is true. A NaN is larger than any number, and smaller.
-func ArgExtreme[T Number](dst []int64, src []T, outer, axis, inner int, smallest, last bool) {
+func ArgExtreme[T Number](v *Variant, dst []int64, src []T, outer, axis, inner int, smallest, last bool) {
 	for o := range outer {
 		if inner == 1 {
-			dst[o] = int64(argRow(src[o*axis:(o+1)*axis], smallest, last))
+			dst[o] = int64(argRow(v, src[o*axis:(o+1)*axis], smallest, last))
 			continue
 		}
 		for i := 0; i < inner; i += argBlock {
@@ -396,8 +396,8 @@ func argColumns[T Number](dst []int64, src []T, axis, inner int, smallest, last 
 }
 
 // argRow looks for the extreme number first, and then for where it is. A NaN is one.
-func argRow[T Number](row []T, smallest, last bool) int {
-	best := extreme(row, smallest)
+func argRow[T Number](v *Variant, row []T, smallest, last bool) int {
+	best := extreme(v, row, smallest)
 	if last {
 		for i := len(row) - 1; i > 0; i-- {
 			if x := row[i]; x == best || x != x {
@@ -422,15 +422,15 @@ func argRow[T Number](row []T, smallest, last bool) int {
 }
 
 // extreme is NaN if any element is.
-func extreme[T Number](row []T, smallest bool) T {
+func extreme[T Number](v *Variant, row []T, smallest bool) T {
 	if f, ok := any(row).([]float32); ok {
 		if smallest {
-			return T(rowMin(f))
+			return T(rowMin(v, f))
 		}
-		return T(rowMax(f))
+		return T(rowMax(v, f))
 	}
 	if smallest {
-		return joinRow(Min, row[0], row[1:])
+		return joinRow(v, Min, row[0], row[1:])
 	}
-	return joinRow(Max, row[0], row[1:])
+	return joinRow(v, Max, row[0], row[1:])
 }

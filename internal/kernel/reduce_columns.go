@@ -32,21 +32,21 @@ func (r *Reduce) ColumnTiles() int {
 }
 
 // ReduceColumns is ReduceTile for float32, with tiles of its own.
-func ReduceColumns(r *Reduce, tile int, scratch []float64, dst, src []float32) {
+func ReduceColumns(v *Variant, r *Reduce, tile int, scratch []float64, dst, src []float32) {
 	n, perTile := r.columnUnits()
 	blocks := ceilDiv(r.width, columnBlock)
 	for u := tile * perTile; u < min((tile+1)*perTile, n); u++ {
 		at := u/blocks*r.width + u%blocks*columnBlock
 		w := min(columnBlock, r.width-u%blocks*columnBlock)
 		if r.Kind == ReduceMax || r.Kind == ReduceMin {
-			r.extremeColumns(r.offset(at), dst[at:at+w], src)
+			r.extremeColumns(v, r.offset(at), dst[at:at+w], src)
 		} else {
-			r.sumColumns(r.offset(at), scratch, dst[at:at+w], src)
+			r.sumColumns(v, r.offset(at), scratch, dst[at:at+w], src)
 		}
 	}
 }
 
-func (r *Reduce) extremeColumns(at int, dst, src []float32) {
+func (r *Reduce) extremeColumns(v *Variant, at int, dst, src []float32) {
 	op := Max
 	if r.Kind == ReduceMin {
 		op = Min
@@ -59,7 +59,7 @@ func (r *Reduce) extremeColumns(at int, dst, src []float32) {
 			if first {
 				copy(dst, row)
 			} else {
-				binaryRowVV(op, dst, dst, row)
+				binaryRowVV(v, op, dst, dst, row)
 			}
 			first = false
 			p += r.run.stride
@@ -67,7 +67,7 @@ func (r *Reduce) extremeColumns(at int, dst, src []float32) {
 	}
 }
 
-func (r *Reduce) sumColumns(at int, scratch []float64, dst, src []float32) {
+func (r *Reduce) sumColumns(v *Variant, at int, scratch []float64, dst, src []float32) {
 	w := len(dst)
 	sum, rest := scratch[:w], view[float32](bytesOf(scratch[columnBlock:ColumnScratch]))
 	part, temp := rest[:w], rest[columnBlock:columnBlock+w]
@@ -80,29 +80,29 @@ func (r *Reduce) sumColumns(at int, scratch []float64, dst, src []float32) {
 			row := src[p : p+w]
 			switch r.Kind {
 			case ReduceL1:
-				unaryRow[Abs](temp, row, 0, 0)
+				unaryRow(v, Abs, temp, row, 0, 0)
 				row = temp
 			case ReduceSumSquare:
-				binaryRowVV(Mul, temp, row, row)
+				binaryRowVV(v, Mul, temp, row, row)
 				row = temp
 			}
-			binaryRowVV(Add, part, part, row)
+			binaryRowVV(v, Add, part, part, row)
 			if rows++; rows%columnRows == 0 {
-				moveInto(sum, part)
+				moveInto(v, sum, part)
 			}
 			p += r.run.stride
 		}
 	}
-	moveInto(sum, part)
+	moveInto(v, sum, part)
 	for i, x := range sum {
 		dst[i] = float32(lastFloat(r.Kind, x, 0, r.Len))
 	}
 }
 
 // moveInto moves what part holds into sum.
-func moveInto(sum []float64, part []float32) {
+func moveInto(v *Variant, sum []float64, part []float32) {
 	part = part[:len(sum)]
-	done := lanes.gather.over(len(sum), laneRowOf(sum, 0, 1), laneRowOf(part, 0, 1), laneRow{}, laneRow{})
+	done := v.Elements.Gather.over(len(sum), operandOf(sum, 0, 1), operandOf(part, 0, 1), operand{}, operand{})
 	for i := done; i < len(sum); i++ {
 		sum[i] += float64(part[i])
 	}

@@ -2,23 +2,61 @@ package kernel
 
 import "math"
 
-// The row loops of reductions, softmax and normalisations in float32. They are dispatch points. What they add up they return in float64,
-// so that a long row does not lose its small numbers.
-var (
-	rowSum     = portableSum          // of x[i]
-	rowSquares = portableSquares      // of (x[i]-about)^2
-	rowMax     = portableMax[float32] // -Inf of none, NaN if any is
-	rowMin     = portableMin[float32] // Inf of none, NaN if any is
-	rowMoments = portableMoments      // mean and variance
-	rowSoftmax = portableSoftmax
-	expColumns = portableExpColumns // dst[i] = exp(src[i]-peak[i]), added to sum[i]
-	rowNorm    = portableNorm
+// The row loops of reductions in float32. What they add up they return in float64, so that a long row does not lose its small numbers.
 
-	// Whole rows at once, where a variant has code for them; false: it has none for rows like these. With stream, or a temp that takes a
-	// row, results are written past the caches; streamEnd must follow.
-	rowsNorm    func(n *Norm, lo, hi int, dst, src, scale, bias, mean, invStd []float32, stream bool) bool
-	rowsSoftmax func(n int, dst, temp, src []float32) bool
-)
+// rowSum is the sum of x[i].
+func rowSum(v *Variant, x []float32) (sum float64) {
+	f := v.Rows.Sum
+	if f == nil {
+		return portableSum(x)
+	}
+	for ; len(x) > asmElements; x = x[asmElements:] {
+		sum += f(asmElements, &x[0])
+	}
+	if len(x) > 0 {
+		sum += f(len(x), &x[0])
+	}
+	return sum
+}
+
+// rowSquares is the sum of (x[i]-about)^2.
+func rowSquares(v *Variant, x []float32, about float32) (sum float64) {
+	f := v.Rows.Squares
+	if f == nil {
+		return portableSquares(x, about)
+	}
+	for len(x) > 0 {
+		n := min(len(x), asmElements)
+		sum += f(n, &x[0], about)
+		x = x[n:]
+	}
+	return sum
+}
+
+// rowMax is -Inf of none, NaN if any is.
+func rowMax(v *Variant, x []float32) float32 {
+	if v.Rows.Max == nil {
+		return portableMax(x)
+	}
+	return peakRow(v.Rows.Max, x, lowest)
+}
+
+// rowMin is Inf of none, NaN if any is.
+func rowMin(v *Variant, x []float32) float32 {
+	if v.Rows.Min == nil {
+		return portableMin(x)
+	}
+	return peakRow(v.Rows.Min, x, float32(math.Inf(1)))
+}
+
+func peakRow(f func(n int, x *float32, s float32) float32, x []float32, peak float32) float32 {
+	for len(x) > 0 {
+		n := min(len(x), asmElements)
+		peak = f(n, &x[0], peak)
+		x = x[n:]
+	}
+	return peak
+}
 
 // portableSum adds in four chains, which the processor runs side by side.
 func portableSum(x []float32) float64 { return sumChains(x) }
@@ -82,28 +120,28 @@ func portableMin[T Float](x []T) T {
 }
 
 // sumRun is rowSum for any type.
-func sumRun[T Number](x []T) float64 {
+func sumRun[T Number](v *Variant, x []T) float64 {
 	if f, ok := any(x).([]float32); ok {
-		return rowSum(f)
+		return rowSum(v, f)
 	}
 	return sumChains(x)
 }
 
 // squareRun is rowSquares for any type.
-func squareRun[T Number](x []T, about T) float64 {
+func squareRun[T Number](v *Variant, x []T, about T) float64 {
 	if f, ok := any(x).([]float32); ok {
-		return rowSquares(f, float32(about))
+		return rowSquares(v, f, float32(about))
 	}
 	return squareChains(x, about)
 }
 
 // foldRun folds neighbours into one result.
-func foldRun[T Number](kind ReduceKind, acc float64, run []T) float64 {
+func foldRun[T Number](v *Variant, kind ReduceKind, acc float64, run []T) float64 {
 	switch kind {
 	case ReduceSum, ReduceMean, ReduceLogSum:
-		return acc + sumRun(run)
+		return acc + sumRun(v, run)
 	case ReduceL2, ReduceSumSquare:
-		return acc + squareRun(run, 0)
+		return acc + squareRun(v, run, 0)
 	case ReduceProd:
 		for _, x := range run {
 			acc *= float64(x)
@@ -114,14 +152,14 @@ func foldRun[T Number](kind ReduceKind, acc float64, run []T) float64 {
 		}
 	case ReduceMax:
 		if f, ok := any(run).([]float32); ok {
-			return max(acc, float64(rowMax(f)))
+			return max(acc, float64(rowMax(v, f)))
 		}
 		for _, x := range run {
 			acc = max(acc, float64(x))
 		}
 	case ReduceMin:
 		if f, ok := any(run).([]float32); ok {
-			return min(acc, float64(rowMin(f)))
+			return min(acc, float64(rowMin(v, f)))
 		}
 		for _, x := range run {
 			acc = min(acc, float64(x))

@@ -133,10 +133,10 @@ func combine[T Number](op ScatterOp, dst, updates []T) {
 func combineHalf(op ScatterOp, dt dtype.DType, dst, updates []uint16) {
 	var d, u [1]float32
 	for i := range updates {
-		widen(dt, d[:], dst, i, 1)
-		widen(dt, u[:], updates, i, 1)
+		widen(Portable, dt, d[:], dst, i, 1)
+		widen(Portable, dt, u[:], updates, i, 1)
 		combine(op, d[:], u[:])
-		narrow(dt, dst, i, 1, d[:])
+		narrow(Portable, dt, dst, i, 1, d[:])
 	}
 }
 

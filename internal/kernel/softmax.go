@@ -60,11 +60,11 @@ func (s *Softmax) ScratchBytes() int {
 }
 
 // SoftmaxTile computes one tile.
-func SoftmaxTile[T Float](s *Softmax, tile int, scratch []float64, dst, src []T) {
+func SoftmaxTile[T Float](v *Variant, s *Softmax, tile int, scratch []float64, dst, src []T) {
 	n, perTile := s.units()
 	lo, hi := tile*perTile, min((tile+1)*perTile, n)
-	if f, ok := any(dst).([]float32); ok && s.Inner == 1 && !s.Log && rowsSoftmax != nil {
-		if rowsSoftmax(s.Axis, f[lo*s.Axis:hi*s.Axis], nil, any(src).([]float32)[lo*s.Axis:hi*s.Axis]) {
+	if f, ok := any(dst).([]float32); ok && s.Inner == 1 && !s.Log && v.Rows.SoftmaxNext != nil {
+		if rowsSoftmax(v, s.Axis, f[lo*s.Axis:hi*s.Axis], nil, any(src).([]float32)[lo*s.Axis:hi*s.Axis]) {
 			return
 		}
 	}
@@ -73,12 +73,12 @@ func SoftmaxTile[T Float](s *Softmax, tile int, scratch []float64, dst, src []T)
 			blocks := ceilDiv(s.Inner, s.width())
 			o, at := u/blocks, u%blocks*s.width()
 			size := s.Axis * s.Inner
-			softmaxColumns(s, scratch, dst[o*size+at:(o+1)*size], src[o*size+at:(o+1)*size], min(s.width(), s.Inner-at))
+			softmaxColumns(v, s, scratch, dst[o*size+at:(o+1)*size], src[o*size+at:(o+1)*size], min(s.width(), s.Inner-at))
 			continue
 		}
 		d, x := dst[u*s.Axis:(u+1)*s.Axis], src[u*s.Axis:(u+1)*s.Axis]
 		if f, ok := any(d).([]float32); ok {
-			rowSoftmax(f, any(x).([]float32), s.Log)
+			rowSoftmax(v, f, any(x).([]float32), s.Log)
 		} else {
 			softmaxOf(d, x, s.Log)
 		}
@@ -90,22 +90,20 @@ const StreamRows = 4 << 10
 
 // SoftmaxStream is SoftmaxTile for rows of StreamRows elements at most (Inner is 1), with a result that is written past the caches. dst is
 // not src, and scratch takes a row.
-func SoftmaxStream(s *Softmax, tile int, scratch, dst, src []float32) {
+func SoftmaxStream(v *Variant, s *Softmax, tile int, scratch, dst, src []float32) {
 	n, perTile := s.units()
 	row := scratch[:s.Axis]
 	lo, hi := tile*perTile*s.Axis, min((tile+1)*perTile, n)*s.Axis
-	if !s.Log && rowsSoftmax != nil && rowsSoftmax(s.Axis, dst[lo:hi], row, src[lo:hi]) {
-		streamEnd()
+	if !s.Log && v.Rows.SoftmaxNext != nil && rowsSoftmax(v, s.Axis, dst[lo:hi], row, src[lo:hi]) {
+		streamEnd(v)
 		return
 	}
 	for at := lo; at < hi; at += s.Axis {
-		rowSoftmax(row, src[at:at+s.Axis], s.Log)
-		streamRow(dst[at:at+s.Axis], row)
+		rowSoftmax(v, row, src[at:at+s.Axis], s.Log)
+		streamRow(v, dst[at:at+s.Axis], row)
 	}
-	streamEnd()
+	streamEnd(v)
 }
-
-func portableSoftmax(dst, src []float32, log bool) { softmaxOf(dst, src, log) }
 
 func softmaxOf[T Float](dst, src []T, log bool) {
 	peak, sum := portableMax(src), 0.0
@@ -134,21 +132,21 @@ func softmaxOf[T Float](dst, src []T, log bool) {
 const sumRows = 256
 
 // softmaxColumns computes n columns, which begin with dst and src.
-func softmaxColumns[T Float](s *Softmax, scratch []float64, dst, src []T, n int) {
+func softmaxColumns[T Float](v *Variant, s *Softmax, scratch []float64, dst, src []T, n int) {
 	sum, rest := scratch[:n], view[T](bytesOf(scratch[n:4*n]))
 	peak, part, temp := rest[:n], rest[n:2*n], rest[2*n:3*n]
 	clear(sum)
 	clear(part)
 	copy(peak, src)
 	for k := 1; k < s.Axis; k++ {
-		largerOf(peak, src[k*s.Inner:][:n])
+		largerOf(v, peak, src[k*s.Inner:][:n])
 	}
 	for k := range s.Axis {
 		d := dst[k*s.Inner:][:n]
 		if s.Log {
 			d = temp
 		}
-		expAndAdd(d, src[k*s.Inner:][:n], peak, part)
+		expAndAdd(v, d, src[k*s.Inner:][:n], peak, part)
 		if k == s.Axis-1 || k%sumRows == sumRows-1 {
 			for i, x := range part {
 				sum[i] += float64(x)
@@ -166,17 +164,17 @@ func softmaxColumns[T Float](s *Softmax, scratch []float64, dst, src []T, n int)
 	for k := range s.Axis {
 		d := dst[k*s.Inner:][:n]
 		if s.Log {
-			rowOf(Sub, d, src[k*s.Inner:][:n], peak)
-			rowOf(Sub, d, d, part)
+			rowOf(v, Sub, d, src[k*s.Inner:][:n], peak)
+			rowOf(v, Sub, d, d, part)
 		} else {
-			rowOf(Mul, d, d, part)
+			rowOf(v, Mul, d, d, part)
 		}
 	}
 }
 
-func largerOf[T Float](peak, x []T) {
+func largerOf[T Float](v *Variant, peak, x []T) {
 	if p, ok := any(peak).([]float32); ok {
-		binaryRowVV(Max, p, p, any(x).([]float32))
+		binaryRowVV(v, Max, p, p, any(x).([]float32))
 		return
 	}
 	for i, v := range x {
@@ -185,15 +183,13 @@ func largerOf[T Float](peak, x []T) {
 }
 
 // expAndAdd is dst = exp(x-peak), added to sum.
-func expAndAdd[T Float](dst, x, peak, sum []T) {
+func expAndAdd[T Float](v *Variant, dst, x, peak, sum []T) {
 	if d, ok := any(dst).([]float32); ok {
-		expColumns(d, any(x).([]float32), any(peak).([]float32), any(sum).([]float32))
+		expColumns(v, d, any(x).([]float32), any(peak).([]float32), any(sum).([]float32))
 		return
 	}
 	expAddOf(dst, x, peak, sum)
 }
-
-func portableExpColumns(dst, src, peak, sum []float32) { expAddOf(dst, src, peak, sum) }
 
 func expAddOf[T Float](dst, x, peak, sum []T) {
 	for i, v := range x {
@@ -203,9 +199,9 @@ func expAddOf[T Float](dst, x, peak, sum []T) {
 	}
 }
 
-func rowOf[T Float](op BinaryOp, dst, x, y []T) {
+func rowOf[T Float](v *Variant, op BinaryOp, dst, x, y []T) {
 	if d, ok := any(dst).([]float32); ok {
-		binaryRowVV(op, d, any(x).([]float32), any(y).([]float32))
+		binaryRowVV(v, op, d, any(x).([]float32), any(y).([]float32))
 		return
 	}
 	r := evenRun(len(dst))

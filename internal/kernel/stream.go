@@ -1,42 +1,60 @@
 package kernel
 
-// streamRow copies a row to where it will not be read soon, and streamEnd puts what was copied before whatever is written next. They are
-// dispatch points: an assembly variant writes past the caches.
-var (
-	streamRow = portableStream
-	streamEnd = func() {}
+import "unsafe"
 
-	// unaryStream has the functions that stream their results themselves; false: not to this place.
-	unaryStream [numUnary]func(dst, src []float32) bool
-)
+// streamRow copies a row to where it will not be read soon, past the caches. The ends, which are no whole lines, are copied as usual.
+func streamRow(v *Variant, dst, src []float32) {
+	stream := v.Rows.Stream
+	if stream == nil {
+		copy(dst, src)
+		return
+	}
+	const align, step = 32, 32 // bytes, elements
+	head := min(int(-uintptr(unsafe.Pointer(unsafe.SliceData(dst)))%align)/4, len(dst))
+	copy(dst[:head], src)
+	dst, src = dst[head:], src[head:]
+	for len(dst) >= step {
+		n := min(len(dst), asmElements) / step * step
+		_ = src[n-1]
+		stream(n/step, &dst[0], &src[0])
+		dst, src = dst[n:], src[n:]
+	}
+	copy(dst, src)
+}
 
-func portableStream(dst, src []float32) { copy(dst, src) }
+// streamEnd puts what was copied before whatever is written next.
+func streamEnd(v *Variant) {
+	if v.Rows.Fence != nil {
+		v.Rows.Fence()
+	}
+}
 
 // StreamScratchFloats is what UnaryStream needs.
 const StreamScratchFloats = chainPiece
 
 // UnaryStream is UnaryF32 with a result that is written past the caches. dst is not src.
-func UnaryStream(op UnaryOp, dst, src []float32, a, b float32, scratch []float32) {
+func UnaryStream(v *Variant, op UnaryOp, dst, src []float32, a, b float32, scratch []float32) {
 	sameLen(op.String(), len(dst), len(src))
-	if f := unaryStream[op]; f != nil && f(dst, src) {
-		streamEnd()
+	if f := v.Rows.UnaryStream[op]; f != nil && isWhole(v, dst, 0) {
+		f.run(dst, src)
+		streamEnd(v)
 		return
 	}
 	for len(src) > 0 {
 		n := min(len(src), StreamScratchFloats)
-		unaryRow[op](scratch[:n], src[:n], a, b)
-		streamRow(dst[:n], scratch[:n])
+		unaryRow(v, op, scratch[:n], src[:n], a, b)
+		streamRow(v, dst[:n], scratch[:n])
 		dst, src = dst[n:], src[n:]
 	}
-	streamEnd()
+	streamEnd(v)
 }
 
 // Stream copies past the caches.
-func Stream(dst, src []byte) {
+func Stream(v *Variant, dst, src []byte) {
 	if isAligned[float32](dst) && isAligned[float32](src) {
 		n := min(len(dst), len(src)) / 4 * 4
-		streamRow(view[float32](dst[:n]), view[float32](src[:n]))
-		streamEnd()
+		streamRow(v, view[float32](dst[:n]), view[float32](src[:n]))
+		streamEnd(v)
 		dst, src = dst[n:], src[n:]
 	}
 	copy(dst, src)

@@ -72,17 +72,17 @@ func UnaryOps() []UnaryOp {
 }
 
 // UnaryF32 computes dst[i] = op(src[i]). dst may be src exactly.
-func UnaryF32(op UnaryOp, dst, src []float32, a, b float32) {
+func UnaryF32(v *Variant, op UnaryOp, dst, src []float32, a, b float32) {
 	sameLen(op.String(), len(dst), len(src))
-	unaryRow[op](dst, src, a, b)
+	unaryRow(v, op, dst, src, a, b)
 }
 
 // UnaryF64 is UnaryF32 in float64.
-func UnaryF64(op UnaryOp, dst, src []float64, a, b float64) {
+func UnaryF64(v *Variant, op UnaryOp, dst, src []float64, a, b float64) {
 	sameLen(op.String(), len(dst), len(src))
-	done := unaryLane(op, dst, src)
+	done := unaryLoop(v, op, dst, src)
 	if op == Clip && a == a && b == b {
-		done = clampLane(dst, src, a, b)
+		done = clampLoop(v, dst, src, a, b)
 	}
 	dst, src = dst[done:], src[done:]
 	f := unaryScalar[op]
@@ -92,9 +92,9 @@ func UnaryF64(op UnaryOp, dst, src []float64, a, b float64) {
 }
 
 // UnaryInt serves the integers: Identity, Relu, Abs, Neg and Sign. Abs and Neg of the smallest number wrap to itself.
-func UnaryInt[T Integer](op UnaryOp, dst, src []T) {
+func UnaryInt[T Integer](v *Variant, op UnaryOp, dst, src []T) {
 	sameLen(op.String(), len(dst), len(src))
-	done := unaryLane(op, dst, src)
+	done := unaryLoop(v, op, dst, src)
 	dst, src = dst[done:], src[done:]
 	switch op {
 	case Identity:
@@ -138,10 +138,10 @@ func BitNot[T Integer](dst, src []T) {
 }
 
 // Clamp computes dst[i] = min(max(src[i], lo), hi); where lo > hi that is hi. NaN stays. dst may be src exactly.
-func Clamp[T Number](dst, src []T, lo, hi T) {
+func Clamp[T Number](v *Variant, dst, src []T, lo, hi T) {
 	sameLen("clamp", len(dst), len(src))
 	if lo == lo && hi == hi {
-		done := clampLane(dst, src, lo, hi)
+		done := clampLoop(v, dst, src, lo, hi)
 		dst, src = dst[done:], src[done:]
 	}
 	for i, x := range src {

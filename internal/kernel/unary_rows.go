@@ -2,13 +2,90 @@ package kernel
 
 import "math"
 
-// unaryRow holds the float32 functions over rows. It is a dispatch point: an assembly variant replaces entries at start.
-var unaryRow = portableUnaryRows
+// unaryRow computes a float32 function over a row.
+func unaryRow(v *Variant, op UnaryOp, dst, src []float32, a, b float32) {
+	switch op {
+	case Clip:
+		if a != a || b != b {
+			clipRow(dst, src, a, b)
+			return
+		}
+	case PowScalar:
+		powRow(v, dst, src, a)
+		return
+	case Reciprocal:
+		if f := v.Rows.BinarySV[Div].Short; f != nil {
+			f.run(dst, src, 1)
+			return
+		}
+	case Elu:
+		b = 1
+	case Selu:
+		if f := v.Rows.UnaryST[Elu].Short; f != nil {
+			f.run(dst, src, a*b, b)
+			return
+		}
+	}
+	r := &v.Rows
+	if l := &r.Unary[op]; l.Short != nil {
+		l.run(dst, src)
+	} else if l := &r.UnaryS[op]; l.Short != nil {
+		l.run(dst, src, a)
+	} else if l := &r.UnaryST[op]; l.Short != nil {
+		l.run(dst, src, a, b)
+	} else {
+		portableUnaryRows[op](dst, src, a, b)
+	}
+}
 
-type unaryRowFunc func(dst, src []float32, a, b float32)
+// powRow computes x^a. Those that are made of square roots are not what these are for numbers that are not positive, so that a piece that
+// has some goes number by number.
+func powRow(v *Variant, dst, src []float32, a float32) {
+	r := &v.Rows
+	if r.Bytes == 0 {
+		powScalarRow(dst, src, a, 0)
+		return
+	}
+	switch a {
+	case 2:
+		r.BinaryVV[Mul].Short.run(dst, src, src)
+	case 3:
+		r.Cube.run(dst, src)
+	case -1:
+		r.BinarySV[Div].Short.run(dst, src, 1)
+	case 0.5:
+		rootRow(v, r.Unary[Sqrt].Short, dst, src, func(r float32) float32 { return r }, a)
+	case 0.75: // of local response normalisations
+		rootRow(v, r.ThreeQuarters, dst, src, func(r float32) float32 { return r * root32(r) }, a)
+	default:
+		powScalarRow(dst, src, a, 0)
+	}
+}
+
+// rootRow computes such powers; after makes the power from the root, to the same bits as f does.
+func rootRow(v *Variant, f RowFunc, dst, src []float32, after func(r float32) float32, a float32) {
+	dst = dst[:len(src)]
+	for len(src) > 0 {
+		n := min(len(src), sumElements)
+		if v.Rows.Min(n, &src[0], 1) > 0 {
+			f(n, &dst[0], &src[0])
+		} else {
+			for i, x := range src[:n] {
+				if x > 0 {
+					dst[i] = after(root32(x))
+				} else {
+					dst[i] = float32(math.Pow(float64(x), float64(a)))
+				}
+			}
+		}
+		dst, src = dst[n:], src[n:]
+	}
+}
+
+func root32(x float32) float32 { return float32(math.Sqrt(float64(x))) }
 
 // portableUnaryRows has a loop of its own for what is cheap or frequent; the rest is computed by unaryScalar, in float64.
-var portableUnaryRows = func() (rows [numUnary]unaryRowFunc) {
+var portableUnaryRows = func() (rows [numUnary]func(dst, src []float32, a, b float32)) {
 	for op, f := range unaryScalar {
 		rows[op] = func(dst, src []float32, a, b float32) {
 			for i, x := range src {

@@ -10,18 +10,18 @@ func behind(p *float32, bytes, n int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Add(unsafe.Pointer(p), bytes)), n)
 }
 
-func portablePadRows(kind padKind, call padCall) {
+func portablePadRows(kind PadKind, call PadCall) {
 	for i := range call.rows {
 		src := behind(call.src, i*call.srcStep, call.n)
 		dst := behind(call.dst, i*call.dstStep, call.width)
-		if kind == padPairs {
+		if kind == PadPairs {
 			takePairs(dst, behind(call.dst1, i*call.dstStep, call.width), src, &call)
 			continue
 		}
 		repeat(dst[:call.left], call.fill)
 		to := dst[call.left:][:call.n]
 		copy(to, src)
-		if kind == padAffine {
+		if kind == PadAffine {
 			for k, v := range to {
 				to[k] = max(v*call.scale+call.shift, call.floor)
 			}
@@ -30,7 +30,7 @@ func portablePadRows(kind padKind, call padCall) {
 	}
 }
 
-func takePairs(even, odd, src []float32, call *padCall) {
+func takePairs(even, odd, src []float32, call *PadCall) {
 	evens, odds := (len(src)+1)/2, len(src)/2
 	repeat(even[:call.left], call.fill)
 	repeat(even[call.left+evens:], call.fill)
@@ -46,27 +46,27 @@ func takePairs(even, odd, src []float32, call *padCall) {
 	}
 }
 
-func portableWindowRows(kind windowKind, call windowCall) {
+func portableWindowRows(kind WindowKind, call WindowCall) {
 	offsets := unsafe.Slice(call.offsets, call.taps)
 	for i := range call.rows {
 		out := behind(call.out, i*call.outStep, call.cols)
 		switch kind {
-		case windowSum:
+		case WindowSum:
 			portableWindowSum(out, &call, offsets, i)
-		case windowMax:
+		case WindowMax:
 			portableWindowMax(out, &call, offsets, i*call.rowStep)
 		default:
 			copy(out, behind(call.src, i*call.rowStep+int(offsets[0]), call.cols))
 			for _, o := range offsets[1:] {
-				binaryRowVV(Add, out, out, behind(call.src, i*call.rowStep+int(o), call.cols))
+				portableBinaryVV(Add, out, out, behind(call.src, i*call.rowStep+int(o), call.cols))
 			}
-			binaryRowVV(Mul, out, out, behind(call.scale, 0, call.cols))
+			portableBinaryVV(Mul, out, out, behind(call.scale, 0, call.cols))
 		}
 	}
 }
 
 // portableWindowSum takes three taps at a time, so that an output is read and written once for them. The residual may be the output.
-func portableWindowSum(out []float32, call *windowCall, offsets []int32, row int) {
+func portableWindowSum(out []float32, call *WindowCall, offsets []int32, row int) {
 	n, at := len(out), row*call.rowStep
 	if call.residual == nil {
 		repeat(out, call.bias)
@@ -87,7 +87,7 @@ func portableWindowSum(out []float32, call *windowCall, offsets []int32, row int
 		}
 	}
 	for ; k < len(offsets); k++ {
-		addScaled(out, behind(call.src, at+int(offsets[k]), n), weights[k])
+		addScaled(Portable, out, behind(call.src, at+int(offsets[k]), n), weights[k])
 	}
 	if !math.IsInf(float64(call.low), -1) || !math.IsInf(float64(call.high), 1) {
 		for i, v := range out {
@@ -97,7 +97,7 @@ func portableWindowSum(out []float32, call *windowCall, offsets []int32, row int
 }
 
 // portableWindowMax takes two taps at a time. A last one alone is seen twice.
-func portableWindowMax(out []float32, call *windowCall, offsets []int32, at int) {
+func portableWindowMax(out []float32, call *WindowCall, offsets []int32, at int) {
 	n := len(out)
 	for k := 0; k < len(offsets); k += 2 {
 		a, b := behind(call.src, at+int(offsets[k]), n), behind(call.src, at+int(offsets[min(k+1, len(offsets)-1)]), n)

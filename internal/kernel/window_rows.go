@@ -6,8 +6,8 @@ import "math"
 // around them, and taken apart by the stride, elements 0, s, 2s, ... before elements 1, s+1, ... Then tap k of neighbouring outputs reads
 // neighbours, at a distance from the output's place that a table holds.
 
-// windowCall computes rows of outputs.
-type windowCall struct {
+// WindowCall computes rows of outputs.
+type WindowCall struct {
 	src          *float32 // of the first output; whole vectors are read
 	rowStep      int      // bytes from the source of a row to the next row's
 	offsets      *int32   // bytes from an output's source to its taps
@@ -18,22 +18,22 @@ type windowCall struct {
 	rows, cols   int      // at least 1
 	residual     *float32 // nil if there is none
 	residualStep int
-	scale        *float32 // of windowMean: a factor per column
+	scale        *float32 // of WindowMean: a factor per column
 	bias         float32
 	low, high    float32
 }
 
-// windowKind is what is made of the taps.
-type windowKind uint8
+// WindowKind is what is made of the taps.
+type WindowKind uint8
 
 const (
-	windowSum  windowKind = iota // min(max(bias + weighted sum + residual, low), high)
-	windowMax                    // NaN if any is
-	windowMean                   // the sum times scale
+	WindowSum  WindowKind = iota // min(max(bias + weighted sum + residual, low), high)
+	WindowMax                    // NaN if any is
+	WindowMean                   // the sum times scale
 )
 
-// padCall copies rows: fill, n elements, fill up to width. Whole vectors are written.
-type padCall struct {
+// PadCall copies rows: fill, n elements, fill up to width. Whole vectors are written.
+type PadCall struct {
 	src                       *float32
 	srcStep                   int // bytes
 	dst                       *float32
@@ -45,21 +45,30 @@ type padCall struct {
 	fill, scale, shift, floor float32
 }
 
-// padKind is what happens to rows that are copied.
-type padKind uint8
+// PadKind is what happens to rows that are copied.
+type PadKind uint8
 
 const (
-	padPlain  padKind = iota
-	padAffine         // max(x*scale + shift, floor)
-	padPairs          // taken apart by two
+	PadPlain  PadKind = iota
+	PadAffine         // max(x*scale + shift, floor)
+	PadPairs          // taken apart by two
 )
 
-// Dispatch points.
-var (
-	windowRows func(kind windowKind, call windowCall)
-	padRows    func(kind padKind, call padCall)
-	rowLanes   int // whole vectors are of this many elements
-)
+func windowRows(v *Variant, kind WindowKind, call WindowCall) {
+	if v.Conv.Windows == nil {
+		portableWindowRows(kind, call)
+		return
+	}
+	v.Conv.Windows(kind, call)
+}
+
+func padRows(v *Variant, kind PadKind, call PadCall) {
+	if v.Conv.Pads == nil {
+		portablePadRows(kind, call)
+		return
+	}
+	v.Conv.Pads(kind, call)
+}
 
 // copiedRows is how the rows of an area of outputs are copied.
 type copiedRows struct {
@@ -88,16 +97,16 @@ func (w *Window) copyable() bool {
 }
 
 // prepare makes room for areas of up to rows rows of outputs in one plane.
-func (r *copiedRows) prepare(w *Window, rows int, fill float32) {
+func (r *copiedRows) prepare(v *Variant, w *Window, rows int, fill float32) {
 	*r = copiedRows{window: w, fill: fill}
 	step := w.stride[2]
 	r.partSize = w.out[2] + (w.reach(2)-1)/step
 	if step > 1 { // whole vectors of one part end before the next
-		r.partSize = ceilDiv(r.partSize, rowLanes)*rowLanes + rowLanes
+		r.partSize = ceilDiv(r.partSize, v.Conv.Lanes)*v.Conv.Lanes + v.Conv.Lanes
 	}
 	r.rowSize = step * r.partSize
 	r.height = (rows-1)*w.stride[1] + w.reach(1)
-	r.floats = w.kernel[0]*r.height*r.rowSize + 2*rowLanes
+	r.floats = w.kernel[0]*r.height*r.rowSize + 2*v.Conv.Lanes
 	for z := range w.kernel[0] {
 		for y := range w.kernel[1] {
 			for x := range w.kernel[2] {
@@ -123,7 +132,7 @@ func (c *Conv) rowChange(channel int, args *ConvArgs) rowChange {
 }
 
 // copy copies what rows [y, y+rows) of plane z of the outputs read. src is a plane of the input from row origin, over both outer axes, on.
-func (r *copiedRows) copy(dst, src []float32, origin, z, y, rows int, change rowChange) {
+func (r *copiedRows) copy(v *Variant, dst, src []float32, origin, z, y, rows int, change rowChange) {
 	w := r.window
 	height := (rows-1)*w.stride[1] + w.reach(1)
 	top := y*w.stride[1] - w.padBegin[1]
@@ -136,13 +145,13 @@ func (r *copiedRows) copy(dst, src []float32, origin, z, y, rows int, change row
 			continue
 		}
 		repeat(plane[:lo*r.rowSize], r.fill)
-		r.copyRows(plane[lo*r.rowSize:], src[(iz*w.in[1]+top+lo-origin)*w.in[2]:], hi-lo, change)
+		r.copyRows(v, plane[lo*r.rowSize:], src[(iz*w.in[1]+top+lo-origin)*w.in[2]:], hi-lo, change)
 		repeat(plane[hi*r.rowSize:height*r.rowSize], r.fill)
 	}
 }
 
 // copyRows copies whole rows of the input.
-func (r *copiedRows) copyRows(dst, src []float32, rows int, change rowChange) {
+func (r *copiedRows) copyRows(v *Variant, dst, src []float32, rows int, change rowChange) {
 	w := r.window
 	step, left := w.stride[2], w.padBegin[2]
 	left = min(left, step*(w.out[2]-1)+w.reach(2))
@@ -151,17 +160,17 @@ func (r *copiedRows) copyRows(dst, src []float32, rows int, change rowChange) {
 		repeat(dst[:rows*r.rowSize], r.fill)
 		return
 	}
-	kind := padPlain
-	call := padCall{
+	kind := PadPlain
+	call := PadCall{
 		src: &src[0], srcStep: 4 * w.in[2], dst: &dst[0], dstStep: 4 * r.rowSize, rows: rows, n: n, left: left, width: r.partSize,
 		fill: r.fill, scale: change.scale, shift: change.shift, floor: float32(math.Inf(-1)),
 	}
-	_, _ = src[(rows-1)*w.in[2]+n-1], dst[rows*r.rowSize+rowLanes-1]
+	_, _ = src[(rows-1)*w.in[2]+n-1], dst[rows*r.rowSize+v.Conv.Lanes-1]
 	switch {
 	case step == 2 && !change.affine && !change.relu:
 		// The first element goes to the part of the even or of the odd ones.
-		kind = padPairs
-		call.width = r.partSize - rowLanes
+		kind = PadPairs
+		call.width = r.partSize - v.Conv.Lanes
 		first, second := left%2*r.partSize, (left+1)%2*r.partSize
 		call.dst, call.left = &dst[first], left/2
 		call.dst1, call.left1 = &dst[second], (left+1)/2
@@ -169,12 +178,12 @@ func (r *copiedRows) copyRows(dst, src []float32, rows int, change rowChange) {
 		r.takeApart(dst, src, rows, n, left, change)
 		return
 	case change.affine || change.relu:
-		kind = padAffine
+		kind = PadAffine
 		if change.relu {
 			call.floor = 0
 		}
 	}
-	padRows(kind, call)
+	padRows(v, kind, call)
 }
 
 // takeApart is copyRows for strides that have no loop of their own.
@@ -197,11 +206,11 @@ func (r *copiedRows) takeApart(dst, src []float32, rows, n, left int, change row
 }
 
 // call is for rows of outputs whose source is copied at src.
-func (r *copiedRows) call(src []float32, rows int) windowCall {
+func (r *copiedRows) call(v *Variant, src []float32, rows int) WindowCall {
 	w := r.window
 	last := (rows-1)*w.stride[1]*r.rowSize + int(r.offsets[len(r.offsets)-1])/4
-	_ = src[last+ceilDiv(w.out[2], rowLanes)*rowLanes-1]
-	return windowCall{
+	_ = src[last+ceilDiv(w.out[2], v.Conv.Lanes)*v.Conv.Lanes-1]
+	return WindowCall{
 		src: &src[0], rowStep: 4 * w.stride[1] * r.rowSize, offsets: &r.offsets[0], taps: len(r.offsets),
 		rows: rows, cols: w.out[2], outStep: 4 * w.out[2], low: float32(math.Inf(-1)), high: float32(math.Inf(1)),
 	}

@@ -26,6 +26,7 @@ var (
 // assembler collects the text of one machine's functions.
 type assembler struct {
 	*machine
+	*group
 	text, stubs strings.Builder
 	table       []uint64       // one 64-bit word per constant, which the file repeats over a whole vector
 	lookups     []lookup       // of the file

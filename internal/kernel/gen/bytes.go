@@ -4,13 +4,21 @@ import "fmt"
 
 // byteKernels has the tiles of products of bytes: those of A unsigned, those of a panel signed.
 func (a *assembler) byteKernels() {
-	a.tiles("byteTiles", "byteTileFunc", a.rows, a.byteTile)
+	a.set("Width", 2*a.lanes)
+	a.set("Step", map[bool]int{false: 2, true: 4}[a.masks])
+	a.tiles("Tiles", "ByteTile", a.rows, a.byteTile)
 	a.packBytes()
+	a.set("Pack", "packBytes"+a.suffix)
 	a.requant()
+	a.set("Lanes", a.lanes)
+	a.set("Requant", "requant"+a.suffix)
 	if !a.masks { // as fast as memory already
 		a.quantize()
-		a.dequantize("U8", "VPMOVZXBD")
-		a.dequantize("I8", "VPMOVSXBD")
+		a.set("Quantize", "quantizeBytes"+a.suffix)
+		for _, k := range []struct{ name, widen string }{{"U8", "VPMOVZXBD"}, {"I8", "VPMOVSXBD"}} {
+			a.dequantize(k.name, k.widen)
+			a.set("Dequantize"+k.name, "dequantize"+k.name+"x"+a.suffix)
+		}
 	}
 }
 

@@ -3,7 +3,10 @@ package main
 import "fmt"
 
 func (a *assembler) convKernels() {
+	a.set("Lanes", a.lanes)
 	a.patches()
+	a.set("PatchWidth", 2*a.lanes)
+	a.set("Patches", "patches"+a.suffix)
 	a.convTiles()
 	a.convRowTiles()
 	a.windowKernels()

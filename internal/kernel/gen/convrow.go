@@ -35,18 +35,14 @@ func (a *assembler) convRowTiles() {
 			a.convRowTile(n, vectors)
 		}
 	}
-	fmt.Fprintf(&a.stubs, "\nfunc convRowTiles%s(call convRowTile, vectors, n int) {\n\tswitch 16*vectors + n {\n", a.suffix)
-	for vectors := 1; vectors <= 2; vectors++ {
-		for n := 1; n <= a.rowTileRows(); n++ {
-			fmt.Fprintf(&a.stubs, "\tcase %d:\n\t\tconvRowTile%dx%dx%s(&call)\n", 16*vectors+n, n, vectors, a.suffix)
-		}
-	}
-	a.stubs.WriteString("\t}\n}\n")
+	a.tilesByName("convRowTiles", "ConvRowTile", a.rowTileRows())
+	a.set("RowTiles", "convRowTiles"+a.suffix)
+	a.set("Channels", a.rowTileRows())
 }
 
 // convRowTile sums for n channels and one or two vectors of positions, of which the last may be a part.
 func (a *assembler) convRowTile(n, vectors int) {
-	call := param{"call", "*convRowTile"}
+	call := param{"call", "*kernel.ConvRowTile"}
 	a.function(fmt.Sprintf("convRowTile%dx%dx", n, vectors), fmt.Sprintf("is a tile of %d channels and up to %d positions.", n, vectors*a.lanes), []param{call}, nil)
 	a.op("MOVQ %s, AX", a.arg(call))
 	x, weight := a.rowTileRows()*2, a.rowTileRows()*2+2

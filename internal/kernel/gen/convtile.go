@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The tiles of a direct convolution: vectors are channels of the output, whose weights are packed, and the input is broadcast from where
 // it lies, position by position. The sums leave as rows of channels; leave turns them into planes.
@@ -38,21 +41,31 @@ func (a *assembler) convTiles() {
 			a.convTile(n, vectors)
 		}
 	}
-	// A call by name keeps its argument on the stack, one through a table would not.
-	fmt.Fprintf(&a.stubs, "\nfunc convTiles%s(call convTile, vectors, n int) {\n\tswitch 16*vectors + n {\n", a.suffix)
+	a.tilesByName("convTiles", "ConvTile", a.rows)
+	a.set("Tiles", "convTiles"+a.suffix)
+	a.set("Positions", a.rows)
+	a.leave()
+	fmt.Fprintf(&a.stubs, "\nfunc convLeaves%[1]s(call kernel.ConvLeave) { convLeave%[1]s(&call) }\n", a.suffix)
+	a.set("Leave", "convLeaves"+a.suffix)
+}
+
+// tilesByName declares what calls the tile for a number of vectors and positions or channels. A call by name keeps its argument on the stack, one
+// through a table would not.
+func (a *assembler) tilesByName(name, typ string, most int) {
+	tile := strings.TrimSuffix(name, "s")
+	fmt.Fprintf(&a.stubs, "\nfunc %s%s(call kernel.%s, vectors, n int) {\n\tswitch 16*vectors + n {\n", name, a.suffix, typ)
 	for vectors := 1; vectors <= 2; vectors++ {
-		for n := 1; n <= a.rows; n++ {
-			fmt.Fprintf(&a.stubs, "\tcase %d:\n\t\tconvTile%dx%dx%s(&call)\n", 16*vectors+n, n, vectors, a.suffix)
+		for n := 1; n <= most; n++ {
+			fmt.Fprintf(&a.stubs, "\tcase %d:\n\t\t%s%dx%dx%s(&call)\n", 16*vectors+n, tile, n, vectors, a.suffix)
 		}
 	}
 	a.stubs.WriteString("\t}\n}\n")
-	a.leave()
 }
 
 // convTile sums for n positions and one or two vectors of channels. The second half of the positions has a base of its own, so that a tile
 // may be two short rows.
 func (a *assembler) convTile(n, vectors int) {
-	call := param{"call", "*convTile"}
+	call := param{"call", "*kernel.ConvTile"}
 	a.function(fmt.Sprintf("convTile%dx%dx", n, vectors), fmt.Sprintf("is a tile of %d positions and %d channels.", n, vectors*a.lanes), []param{call}, nil)
 	a.op("MOVQ %s, AX", a.arg(call))
 	for _, f := range []struct {
@@ -119,7 +132,7 @@ func stepped(base string, i int) string {
 // leave turns sums, a row of channels for each position, into a row of positions for each channel, and adds what belongs to a channel and
 // to an output on the way. It takes up to a vector of channels. Sums are read for whole vectors of positions.
 func (a *assembler) leave() {
-	call := param{"call", "*convLeave"}
+	call := param{"call", "*kernel.ConvLeave"}
 	a.function("convLeave", "writes sums as planes: out = min(max(sum + bias + residual, low), high).", []param{call}, nil)
 	a.op("MOVQ %s, AX", a.arg(call))
 	for _, f := range []struct {

@@ -1,5 +1,7 @@
 package main
 
+import "fmt"
+
 // Vectors of the loop that puts compressed floats together: three of codes, three of other bits of four vectors, and what stays as it is.
 const (
 	codeVector  = 0
@@ -16,7 +18,7 @@ const codeGroup = 32
 
 func (a *assembler) expandKernels() {
 	in := []param{{"vectors", "int"}, argDst, {"src", "*byte"}, {"table", "*uint32"}}
-	a.function("expand", "puts an even number of vectors of floats together, and asks for what lies behind them.", in, nil)
+	a.function("expand", "puts an even number of vectors of floats together, and prefetches what lies behind them.", in, nil)
 	for i, reg := range []string{"CX", "DI", "SI", "DX"} {
 		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
 	}
@@ -46,6 +48,10 @@ func (a *assembler) expandKernels() {
 	a.op("JMP group")
 	a.label("done")
 	a.ret()
+	// A call by name keeps the table on the stack, one through the variant's table would not.
+	fmt.Fprintf(&a.stubs, "\nfunc expandBy%[1]s(vectors int, dst *float32, src *byte, table kernel.ExpandTable) {\n\texpand%[1]s(vectors, dst, src, &table[0])\n}\n", a.suffix)
+	a.set("Lanes", a.lanes)
+	a.set("Expand", "expandBy"+a.suffix)
 }
 
 // word gives the place of a vector of equal words.

@@ -17,30 +17,36 @@ const (
 // packedRows is the most rows of a tile that packs while it computes: what the rows leave of the registers holds where B lies.
 const packedRows = 12
 
-// fewRows take all their time to read a panel. They ask for nothing else, unless the panel is in a cache already.
+// fewRows take all their time to read a panel. They prefetch nothing else, unless the panel is in a cache already.
 const fewRows = 3
 
-// packAhead is how many rows of B before it packs one a tile asks for it. They may all lie in one set of the first-level cache, which has
-// no room for so many; the second level has.
+// packAhead is how many rows of B before it packs one a tile prefetches it. They may all lie in one set of the first-level cache, which is
+// too small for so many; the second level has.
 const packAhead = 32
 
 func (a *assembler) gemmKernels() {
-	a.tiles("gemmTiles", "gemmTileFunc", a.rows, func(rows int) string { return a.gemmTile(rows, rows > fewRows, false) })
-	a.tiles("gemmAsking", "gemmTileFunc", fewRows, func(rows int) string { return a.gemmTile(rows, true, false) })
-	a.tiles("gemmPacking", "gemmPackingFunc", min(a.rows, packedRows), func(rows int) string { return a.gemmTile(rows, true, true) })
-	a.axpy(8)
-	a.axpy(1)
-	a.dots(4)
-	a.dots(1)
+	a.set("Width", 2*a.lanes)
+	a.set("PacksParts", a.masks)
+	a.tiles("Tiles", "GemmTile", a.rows, func(rows int) string { return a.gemmTile(rows, rows > fewRows, false) })
+	a.tiles("Prefetching", "GemmTile", fewRows, func(rows int) string { return a.gemmTile(rows, true, false) })
+	a.tiles("Packing", "GemmPacking", min(a.rows, packedRows), func(rows int) string { return a.gemmTile(rows, true, true) })
+	for _, rows := range []int{8, 1} {
+		a.axpy(rows)
+		a.set(fmt.Sprint("Axpy", rows), fmt.Sprintf("axpy%dx%s", rows, a.suffix))
+	}
+	for _, rows := range []int{4, 1} {
+		a.dots(rows)
+		a.set(fmt.Sprint("Dot", rows), fmt.Sprintf("dot%dx%s", rows, a.suffix))
+	}
 }
 
-// tiles declares a table of functions by their number of rows.
-func (a *assembler) tiles(name, typ string, most int, kernel func(rows int) string) {
-	table := fmt.Sprintf("\n// %s%s are the functions by their number of rows.\nvar %s%s = [...]%s{\n", name, a.suffix, name, a.suffix, typ)
+// tiles emits functions by their number of rows.
+func (a *assembler) tiles(field, typ string, most int, tile func(rows int) string) {
+	table := fmt.Sprintf("[]kernel.%s{\n", typ)
 	for rows := 1; rows <= most; rows++ {
-		table += fmt.Sprintf("\t%d: %s,\n", rows, kernel(rows))
+		table += fmt.Sprintf("%d: %s,\n", rows, tile(rows))
 	}
-	a.stubs.WriteString(table + "}\n")
+	a.set(field, table+"}")
 }
 
 // tile is a rows x two vectors part of a product under way. All sums stay in registers: vectors sum(set, row, half).
@@ -56,9 +62,9 @@ type tile struct {
 
 func (t *tile) sum(set, row, half int) string { return t.v(2*(set*t.rows+row) + half) }
 
-// gemmTile multiplies rows of A with a packed panel of two vectors' width, or with a part of B that it packs meanwhile. It may ask for what
+// gemmTile multiplies rows of A with a packed panel of two vectors' width, or with a part of B that it packs meanwhile. It may prefetch what
 // will be needed.
-func (a *assembler) gemmTile(rows int, ask, pack bool) string {
+func (a *assembler) gemmTile(rows int, prefetch, pack bool) string {
 	// Few rows have few sums, and an addition waits for the one before it: several sets take turns.
 	t := &tile{assembler: a, rows: rows, sets: 1, pointers: rowPointers[:(rows+2)/3]}
 	for t.sets < 4 && 2*t.sets*rows <= a.rows {
@@ -73,13 +79,13 @@ func (a *assembler) gemmTile(rows int, ask, pack bool) string {
 		t.src, t.ldb, t.next, t.step = "R11", "R14", "R15", "R14"
 	} else {
 		in, regs = append(in, param{"next", "*float32"}, param{"step", "int"}), append(regs, "R14", "R15")
-		if ask {
+		if prefetch {
 			t.next, t.step = "R14", "R15"
 		}
-		if ask && rows <= fewRows {
-			name = "gemmAsking%dx"
+		if prefetch && rows <= fewRows {
+			name = "gemmPrefetching%dx"
 		}
-		doc += "; it may ask for rows from next on, step bytes apart, of the same width"
+		doc += "; it may prefetch rows from next on, step bytes apart, of the same width"
 	}
 	name = fmt.Sprintf(name, rows)
 	last := []param{{"from", "*float32"}, {"ldfrom", "int"}, {"relu", "bool"}}
@@ -104,7 +110,7 @@ func (t *tile) start(depth string) {
 		t.op("LEAQ (%s)(%s*2), %s", t.pointers[i-1], regLDA, t.pointers[i])
 		t.op("ADDQ %s, %s", regLDA, t.pointers[i])
 	}
-	// The tile of C is needed at the end: ask for it now.
+	// The tile of C is needed at the end: prefetch it now.
 	t.op("MOVQ %s, AX", regC)
 	for range t.rows {
 		t.op("PREFETCHT0 (AX)")
@@ -136,7 +142,7 @@ func (t *tile) loop() {
 	}
 	t.advance(unroll)
 	if t.src == "" {
-		t.ask()
+		t.prefetch()
 	}
 	t.op("DECQ AX")
 	t.op("JNZ block")
@@ -166,8 +172,8 @@ func (t *tile) panelStep() int {
 	return 2 * t.bytes()
 }
 
-// ask brings a row that will be needed nearer. The first-level cache is full of what is needed now.
-func (t *tile) ask() {
+// prefetch brings a row that will be needed into the second-level cache. The first-level cache is full of what is needed now.
+func (t *tile) prefetch() {
 	if t.next == "" {
 		return
 	}
@@ -200,7 +206,7 @@ func (t *tile) multiply(u int) {
 	}
 	if t.src != "" {
 		t.op("ADDQ %s, %s", t.ldb, t.src)
-		t.ask()
+		t.prefetch()
 	}
 	for i := range t.rows {
 		x := t.v(2*t.assembler.rows + 2 + i%2)

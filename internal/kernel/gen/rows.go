@@ -1,5 +1,7 @@
 package main
 
+import "fmt"
+
 // Vectors of an elementwise kernel: the operand, which becomes the result, the second operand, the scalars, and what is free.
 const (
 	vecX = iota
@@ -62,8 +64,57 @@ func (a *assembler) rowKernels() {
 	a.softmaxKernels()
 	a.momentKernels()
 	a.stream()
-	a.turnSquares()
 	a.halfKernels()
+	a.set("Bytes", a.bytes())
+	a.rowTable()
+}
+
+// rowTable puts the functions of this part into the table.
+func (a *assembler) rowTable() {
+	for op, text := range map[string]string{"Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Min": "minimum", "Max": "maximum"} {
+		a.put("BinaryVV", "BinaryRows", a.shortAndLong(text), "kernel."+op)
+	}
+	for op, text := range map[string]string{"Add": "addScalar", "Sub": "subScalar", "Mul": "mulScalar", "Div": "divScalar", "PRelu": "leakyRelu"} {
+		a.put("BinaryVS", "BinaryRowsS", a.shortAndLong(text), "kernel."+op)
+	}
+	for op, text := range map[string]string{"Add": "addScalar", "Sub": "subFrom", "Mul": "mulScalar", "Div": "divInto"} {
+		a.put("BinarySV", "BinaryRowsS", a.shortAndLong(text), "kernel."+op)
+	}
+	unary := func(field, typ string, value func(name string) string, names ...string) {
+		for _, name := range names {
+			a.put(field, typ, value(name), "kernel."+capital(name))
+		}
+	}
+	functions := []string{"exp", "log", "sigmoid", "silu", "tanh", "erf", "gelu", "geluTanh", "softplus", "mish"}
+	unary("Unary", "UnaryRows", a.shortAndLong, "relu", "hardSwish", "abs", "neg")
+	unary("Unary", "UnaryRows", a.short, "sqrt", "round", "floor", "ceil", "softsign")
+	unary("Unary", "UnaryRows", a.short, functions...)
+	unary("UnaryS", "UnaryRowsS", a.shortAndLong, "leakyRelu")
+	unary("UnaryS", "UnaryRowsS", a.short, "swish")
+	unary("UnaryST", "UnaryRowsST", a.shortAndLong, "clip", "affine", "hardSigmoid")
+	unary("UnaryST", "UnaryRowsST", a.short, "elu")
+	unary("UnaryStream", "UnaryStreams", func(name string) string { return name + "Stream" + a.suffix }, functions...)
+	for _, name := range []string{
+		"cube", "threeQuarters", "sum", "squares", "max", "min", "softmaxRow", "softmaxNext", "softmaxNextStream", "expSum", "expOnlySum",
+		"expScale", "expSumColumns", "deviations", "deviationsAhead", "normScale", "normBias", "normBiasStream", "normNext",
+	} {
+		a.set(capital(name), name+a.suffix)
+	}
+	if !a.masks {
+		for _, name := range []string{"stream", "fence", "widenF16", "widenBF16", "narrowF16", "narrowBF16"} {
+			a.set(capital(name), name+a.suffix)
+		}
+	}
+}
+
+// short names the one form of a function.
+func (a *assembler) short(name string) string {
+	return fmt.Sprintf("{Short: %[1]s%[2]s, Long: %[1]s%[2]s}", name, a.suffix)
+}
+
+// shortAndLong names both forms of a function of a few instructions: long rows are read with the vectors of AVX2, by all machines.
+func (a *assembler) shortAndLong(name string) string {
+	return fmt.Sprintf("{Short: %[1]s%[2]s, Long: %[1]s%[3]s}", name, a.suffix, avx2.suffix)
 }
 
 func (a *assembler) binaryKernels() {

@@ -2,12 +2,12 @@ package main
 
 import "fmt"
 
-// turnSquares turns squares of four-byte elements, a vector wide. Groups of four lanes are gathered from rows four apart while they are
-// loaded, so that turning 4x4 blocks within the lanes is all that is left to do.
-func (a *assembler) turnSquares() {
+// transposeWords transposes squares of four-byte elements, a vector wide. Groups of four lanes are gathered from rows four apart while they are
+// loaded, so that transposing 4x4 blocks within the lanes is all that is left to do.
+func (a *assembler) transposeWords() {
 	in := []param{{"n", "int"}, {"dst", "*uint32"}, {"src", "*uint32"}, {"dstStep", "int"}, {"srcStep", "int"}}
-	doc := fmt.Sprintf("turns n squares of %d rows, which lie one below the other in src and side by side in dst; steps count bytes.", a.lanes)
-	a.function("transpose", doc, in, nil)
+	doc := fmt.Sprintf("transposes n squares of %d rows, which lie one below the other in src and side by side in dst; steps count bytes.", a.lanes)
+	a.function("transposeWords", doc, in, nil)
 	count := a.arg(in[0])
 	from, to := []string{"SI", "R8", "R9", "R10"}, []string{"DI", "R11", "R12", "R13"}
 	groups := a.lanes / 4

@@ -51,11 +51,28 @@ func (a *assembler) windowKernels() {
 	a.padPlain("padRows", "copies rows with fill before, behind and up to width.", false)
 	a.padPlain("padAffine", "is padRows of max(x*scale + shift, floor).", true)
 	a.padPairs()
+	a.byKind("windows", "Window", "windowSum", "windowMax", "windowMean")
+	a.byKind("pads", "Pad", "padRows", "padAffine", "padPairs")
+}
+
+// byKind declares what calls the loop of a kind, of which the last is for all others.
+func (a *assembler) byKind(name, typ string, loops ...string) {
+	kinds := map[string]string{"windowSum": "WindowSum", "windowMax": "WindowMax", "padRows": "PadPlain", "padAffine": "PadAffine"}
+	fmt.Fprintf(&a.stubs, "\nfunc %s%s(kind kernel.%sKind, call kernel.%[3]sCall) {\n\tswitch kind {\n", name, a.suffix, typ)
+	for _, l := range loops {
+		label := "default"
+		if kinds[l] != "" {
+			label = "case kernel." + kinds[l]
+		}
+		fmt.Fprintf(&a.stubs, "\t%s:\n\t\t%s%s(&call)\n", label, l, a.suffix)
+	}
+	a.stubs.WriteString("\t}\n}\n")
+	a.set(capital(name), name+a.suffix)
 }
 
 // window writes rows of outputs. Vectors of the source are read whole.
 func (a *assembler) window(name, doc string) {
-	call := param{"call", "*windowCall"}
+	call := param{"call", "*kernel.WindowCall"}
 	a.function(name, doc, []param{call}, nil)
 	a.op("MOVQ %s, AX", a.arg(call))
 	a.op("MOVQ %d(AX), SI", windowSrc)
@@ -219,7 +236,7 @@ func (a *assembler) windowStore(name string, rows, spare int, low, high, mask, l
 
 // padArgs reads what all copies of rows have in common.
 func (a *assembler) padArgs(name, doc string) {
-	call := param{"call", "*padCall"}
+	call := param{"call", "*kernel.PadCall"}
 	a.function(name, doc, []param{call}, nil)
 	a.op("MOVQ %s, AX", a.arg(call))
 	for _, f := range []struct {

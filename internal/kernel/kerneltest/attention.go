@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-func testAttention(t *testing.T) {
+func testAttention(t *testing.T, v *kernel.Variant) {
 	base := kernel.Attention{Batch: 2, Heads: 4, Groups: 2, Queries: 3, Past: 5, Keys: 4, Size: 7, ValueSize: 9, Scale: 0.3, Left: -1, Right: -1}
 	packed, masked, causal, window, alone := base, base, base, base, base
 	packed.Packed = true
@@ -18,27 +18,27 @@ func testAttention(t *testing.T) {
 	window.Left, window.Right, window.Causal = 2, 1, false
 	alone.Past, alone.Queries, alone.Keys, alone.Size = 0, 40, 37, 33
 	for _, a := range []kernel.Attention{base, packed, masked, causal, window, alone} {
-		attention(t, a, nil)
+		attention(t, v, a, nil)
 	}
 	behind, narrow := causal, causal
 	behind.Past, behind.Keys, narrow.Packed, narrow.Left = 0, 9, false, 2
 	for _, a := range []kernel.Attention{base, behind, narrow, masked} {
-		attention(t, a, []int64{8, 3})
-		attention(t, a, []int64{0, 9})
+		attention(t, v, a, []int64{8, 3})
+		attention(t, v, a, []int64{0, 9})
 	}
 	t.Run("rotary", testRotary)
 }
 
 // attention compares a call with the reference. Keys behind the lengths, if there are some, are NaN: nobody may read them.
-func attention(t *testing.T, a kernel.Attention, lengths []int64) {
+func attention(t *testing.T, v *kernel.Variant, a kernel.Attention, lengths []int64) {
 	t.Helper()
 	r := newRand(80)
-	q, k, v := uniform(r, a.Batch*a.Heads*a.Queries*a.Size), uniform(r, a.Batch*a.Groups*a.Keys*a.Size), uniform(r, a.Batch*a.Groups*a.Keys*a.ValueSize)
+	q, k, val := uniform(r, a.Batch*a.Heads*a.Queries*a.Size), uniform(r, a.Batch*a.Groups*a.Keys*a.Size), uniform(r, a.Batch*a.Groups*a.Keys*a.ValueSize)
 	pk, pv := uniform(r, a.Batch*a.Groups*a.Past*a.Size), uniform(r, a.Batch*a.Groups*a.Past*a.ValueSize)
 	total := a.Past + a.Keys
 	s := newSpace(t)
 	args := kernel.AttentionArgs[float32]{
-		Q: in(s, "q", q), K: in(s, "k", spoilt(a, k, lengths, a.Past)), V: in(s, "v", spoilt(a, v, lengths, a.Past)), Lengths: lengths,
+		Q: in(s, "q", q), K: in(s, "k", spoilt(a, k, lengths, a.Past)), V: in(s, "v", spoilt(a, val, lengths, a.Past)), Lengths: lengths,
 		PastK: in(s, "past k", spoilt(a, pk, lengths, 0)), PastV: in(s, "past v", spoilt(a, pv, lengths, 0)),
 		Y: out[float32](s, "y", a.Batch*a.Heads*a.Queries*a.ValueSize),
 	}
@@ -51,7 +51,7 @@ func attention(t *testing.T, a kernel.Attention, lengths []int64) {
 		args.Bias = in(s, "bias", bias)
 	}
 	scratch := out[float32](s, "scratch", a.ScratchElements())
-	backwards(a.Tiles(), func(i int) { kernel.AttentionTile(&a, i, &args, scratch) })
+	backwards(a.Tiles(), func(i int) { kernel.AttentionTile(v, &a, i, &args, scratch) })
 	s.check()
 	row := func(x []float32, batch, heads, head, length, at, size int) []float64 {
 		if a.Packed {
@@ -68,7 +68,7 @@ func attention(t *testing.T, a kernel.Attention, lengths []int64) {
 			if j < a.Past {
 				keys, values = append(keys, f64s(pk[((b*a.Groups+g)*a.Past+j)*a.Size:][:a.Size])), append(values, f64s(pv[((b*a.Groups+g)*a.Past+j)*a.ValueSize:][:a.ValueSize]))
 			} else {
-				keys, values = append(keys, row(k, b, a.Groups, g, a.Keys, j-a.Past, a.Size)), append(values, row(v, b, a.Groups, g, a.Keys, j-a.Past, a.ValueSize))
+				keys, values = append(keys, row(k, b, a.Groups, g, a.Keys, j-a.Past, a.Size)), append(values, row(val, b, a.Groups, g, a.Keys, j-a.Past, a.ValueSize))
 			}
 			place, length := i+a.Past, total
 			if lengths != nil {

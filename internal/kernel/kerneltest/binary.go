@@ -38,30 +38,30 @@ func inRanges(n int, f func(lo, hi int)) {
 	}
 }
 
-func testBinary(t *testing.T) {
+func testBinary(t *testing.T, v *kernel.Variant) {
 	for _, op := range kernel.BinaryOps() {
 		t.Run(op.String(), func(t *testing.T) {
 			if op.OnFloats() {
 				for _, p := range shapePairs {
-					binaryF32(t, op, p[0], p[1])
+					binaryF32(t, v, op, p[0], p[1])
 				}
-				binarySpecials(t, op)
-				binaryHalf(t, op)
+				binarySpecials(t, v, op)
+				binaryHalf(t, v, op)
 			}
-			binaryInt[int8](t, op)
-			binaryInt[int16](t, op)
-			binaryInt[int32](t, op)
-			binaryInt[int64](t, op)
-			binaryInt[uint8](t, op)
-			binaryInt[uint16](t, op)
-			binaryInt[uint32](t, op)
-			binaryInt[uint64](t, op)
+			binaryInt[int8](t, v, op)
+			binaryInt[int16](t, v, op)
+			binaryInt[int32](t, v, op)
+			binaryInt[int64](t, v, op)
+			binaryInt[uint8](t, v, op)
+			binaryInt[uint16](t, v, op)
+			binaryInt[uint32](t, v, op)
+			binaryInt[uint64](t, v, op)
 		})
 	}
-	t.Run("strides", testBinaryStrides)
+	t.Run("strides", with(v, testBinaryStrides))
 }
 
-func binaryF32(t *testing.T, op kernel.BinaryOp, aShape, bShape []int) {
+func binaryF32(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, aShape, bShape []int) {
 	t.Helper()
 	r := newRand(4)
 	to := ref.BroadcastShape(aShape, bShape)
@@ -71,30 +71,30 @@ func binaryF32(t *testing.T, op kernel.BinaryOp, aShape, bShape []int) {
 
 	s := newSpace(t)
 	a, b, dst := in(s, "a", av), in(s, "b", bv), out[float32](s, "dst", len(want))
-	inRanges(n.Elements(), func(lo, hi int) { kernel.BinaryF32(op, n, lo, hi, dst, a, b) })
+	inRanges(n.Elements(), func(lo, hi int) { kernel.BinaryF32(v, op, n, lo, hi, dst, a, b) })
 	s.check()
 	wantValues(t, dst, want, 2)
 
 	wide := make([]float64, len(want))
-	inRanges(n.Elements(), func(lo, hi int) { kernel.BinaryF64(op, n, lo, hi, wide, f64s(av), f64s(bv)) })
+	inRanges(n.Elements(), func(lo, hi int) { kernel.BinaryF64(v, op, n, lo, hi, wide, f64s(av), f64s(bv)) })
 	wantEqual(t, wide, want)
 
 	// In place on whichever operand has the output's shape.
 	if slices.Equal(aShape, to) {
 		place := inout(s, "a in place", av)
-		kernel.BinaryF32(op, n, 0, n.Elements(), place, place, b)
+		kernel.BinaryF32(v, op, n, 0, n.Elements(), place, place, b)
 		wantEqual(t, place, dst)
 	}
 	if slices.Equal(bShape, to) {
 		place := inout(s, "b in place", bv)
-		kernel.BinaryF32(op, n, 0, n.Elements(), place, a, place)
+		kernel.BinaryF32(v, op, n, 0, n.Elements(), place, a, place)
 		wantEqual(t, place, dst)
 	}
 	s.check()
 }
 
 // binarySpecials meets every special number with every other, as vectors and as a scalar on each side.
-func binarySpecials(t *testing.T, op kernel.BinaryOp) {
+func binarySpecials(t *testing.T, v *kernel.Variant, op kernel.BinaryOp) {
 	t.Helper()
 	k := len(specials)
 	for _, shapes := range [][2][]int{{{k, 1}, {1, k}}, {{k, k}, {k, k}}, {{1, k}, {k, 1}}} {
@@ -105,7 +105,7 @@ func binarySpecials(t *testing.T, op kernel.BinaryOp) {
 		n := broadcastNest([]int{k, k}, shapes[0], shapes[1])
 		s := newSpace(t)
 		dst := out[float32](s, "dst", k*k)
-		kernel.BinaryF32(op, n, 0, k*k, dst, in(s, "a", a), in(s, "b", b))
+		kernel.BinaryF32(v, op, n, 0, k*k, dst, in(s, "a", a), in(s, "b", b))
 		s.check()
 		i := 0
 		ref.Zip(a, shapes[0], b, shapes[1], func(x, y float32) bool {
@@ -119,7 +119,7 @@ func binarySpecials(t *testing.T, op kernel.BinaryOp) {
 	}
 }
 
-func binaryHalf(t *testing.T, op kernel.BinaryOp) {
+func binaryHalf(t *testing.T, v *kernel.Variant, op kernel.BinaryOp) {
 	t.Helper()
 	r := newRand(5)
 	for _, dt := range []dtype.DType{dtype.F16, dtype.BF16} {
@@ -135,7 +135,7 @@ func binaryHalf(t *testing.T, op kernel.BinaryOp) {
 		s := newSpace(t)
 		a, b, dst := in(s, "a", av), in(s, "b", bv), out[uint16](s, "dst", len(av))
 		scratch := out[float32](s, "scratch", 21)
-		inRanges(n.Elements(), func(lo, hi int) { kernel.BinaryHalf(op, n, lo, hi, dt, dst, a, b, scratch) })
+		inRanges(n.Elements(), func(lo, hi int) { kernel.BinaryHalf(v, op, n, lo, hi, dt, dst, a, b, scratch) })
 		s.check()
 		want := ref.Zip(av, aShape, bv, bShape, func(x, y uint16) float32 {
 			return fromHalf(dt, toHalf(dt, float32(ref.Binary(op.String(), float64(fromHalf(dt, x)), float64(fromHalf(dt, y))))))
@@ -168,7 +168,7 @@ func lowBits[T kernel.Integer](x *big.Int) T {
 	return T(new(big.Int).And(x, mask).Uint64())
 }
 
-func binaryInt[T kernel.Integer](t *testing.T, op kernel.BinaryOp) {
+func binaryInt[T kernel.Integer](t *testing.T, v *kernel.Variant, op kernel.BinaryOp) {
 	t.Helper()
 	av := intEdges[T]()
 	bv := av
@@ -185,7 +185,7 @@ func binaryInt[T kernel.Integer](t *testing.T, op kernel.BinaryOp) {
 	n := broadcastNest([]int{k, k}, []int{k, 1}, []int{k})
 	s := newSpace(t)
 	a, b, dst := in(s, "a", av), in(s, "b", bv), out[T](s, "dst", k*k)
-	inRanges(k*k, func(lo, hi int) { kernel.BinaryInt(op, n, lo, hi, dst, a, b) })
+	inRanges(k*k, func(lo, hi int) { kernel.BinaryInt(v, op, n, lo, hi, dst, a, b) })
 	s.check()
 	var zero T
 	width := uint(8 * unsafe.Sizeof(zero))
@@ -200,7 +200,7 @@ func binaryInt[T kernel.Integer](t *testing.T, op kernel.BinaryOp) {
 }
 
 // testBinaryStrides walks operands backwards, with gaps, and into a part of a larger output.
-func testBinaryStrides(t *testing.T) {
+func testBinaryStrides(t *testing.T, v *kernel.Variant) {
 	r := newRand(7)
 	s := newSpace(t)
 	a, b := in(s, "a", uniform(r, 3*5)), in(s, "b", uniform(r, 4*10))
@@ -210,7 +210,7 @@ func testBinaryStrides(t *testing.T) {
 	n.SetBase(0, 1)
 	n.SetBase(1, 4)
 	n.SetBase(2, 10)
-	inRanges(15, func(lo, hi int) { kernel.BinaryF32(kernel.Sub, &n, lo, hi, dst, a, b) })
+	inRanges(15, func(lo, hi int) { kernel.BinaryF32(v, kernel.Sub, &n, lo, hi, dst, a, b) })
 	s.check()
 	want := make([]float32, len(dst))
 	for i := range 3 {

@@ -22,19 +22,19 @@ func castTypes() []dtype.DType {
 	return all
 }
 
-func testCast(t *testing.T) {
-	t.Run("halves", testCastHalves)
+func testCast(t *testing.T, v *kernel.Variant) {
+	t.Run("halves", with(v, testCastHalves))
 	for _, from := range castTypes() {
 		for _, to := range castTypes() {
 			t.Run(fmt.Sprintf("%s_to_%s", from, to), func(t *testing.T) {
-				cast(t, from, to, kernel.CastMode{Saturate: true})
+				cast(t, v, from, to, kernel.CastMode{Saturate: true})
 				if to.Size() == 1 && to.IsFloat() { // the only ones that ask for more
-					cast(t, from, to, kernel.CastMode{Round: dtype.RoundNearest})
+					cast(t, v, from, to, kernel.CastMode{Round: dtype.RoundNearest})
 				}
 			})
 		}
 	}
-	t.Run("in place", testCastInPlace)
+	t.Run("in place", with(v, testCastInPlace))
 }
 
 // castSource gives the bytes of at least n elements of a type, with every pattern of the narrow ones among them.
@@ -88,7 +88,7 @@ func castEdges() []float64 {
 	return e
 }
 
-func cast(t *testing.T, from, to dtype.DType, mode kernel.CastMode) {
+func cast(t *testing.T, v *kernel.Variant, from, to dtype.DType, mode kernel.CastMode) {
 	t.Helper()
 	const n = 400 // a whole number of bytes in every type, and several chunks with a rest
 	src := castSource(t, from, n)
@@ -100,7 +100,7 @@ func cast(t *testing.T, from, to dtype.DType, mode kernel.CastMode) {
 	x := castSlice(s, "src", from, src, true)
 	dst := castSlice(s, "dst", to, make([]byte, size), false)
 	for _, r := range [][2]int{{0, 8}, {8, 200}, {200, n}} { // ranges that start a byte
-		kernel.Cast(dst, to, x, from, r[0], r[1], mode)
+		kernel.Cast(v, dst, to, x, from, r[0], r[1], mode)
 	}
 	s.check()
 	for i := range n {
@@ -135,10 +135,10 @@ func castSlice(s *space, name string, dt dtype.DType, b []byte, input bool) []by
 	return place(p, g)
 }
 
-func testCastInPlace(t *testing.T) {
+func testCastInPlace(t *testing.T, v *kernel.Variant) {
 	src := []float32{1.5, -2.5, 3e9, float32(math.NaN()), 0}
 	place := inout(newSpace(t), "x", src)
-	kernel.Cast(asBytes(place), dtype.I32, asBytes(place), dtype.F32, 0, len(src), kernel.CastMode{})
+	kernel.Cast(v, asBytes(place), dtype.I32, asBytes(place), dtype.F32, 0, len(src), kernel.CastMode{})
 	for i, v := range src {
 		want := ref.Cast(ref.Value{Float: new(big.Float).SetFloat64(0)}, dtype.I32, false, 0)
 		if v == v {
@@ -151,7 +151,7 @@ func testCastInPlace(t *testing.T) {
 }
 
 // testCastHalves holds conversions from and to the 16-bit floats to those of package dtype, bit by bit.
-func testCastHalves(t *testing.T) {
+func testCastHalves(t *testing.T, v *kernel.Variant) {
 	halves := make([]uint16, 1<<16+5) // ends in the middle of a vector
 	for i := range halves {
 		halves[i] = uint16(i)
@@ -163,8 +163,8 @@ func testCastHalves(t *testing.T) {
 	for _, dt := range []dtype.DType{dtype.F16, dtype.BF16} {
 		s := newSpace(t)
 		wide, narrow := out[float32](s, "wide", len(halves)), out[uint16](s, "narrow", len(numbers))
-		kernel.Cast(asBytes(wide), dtype.F32, asBytes(in(s, "halves", halves)), dt, 0, len(halves), kernel.CastMode{})
-		kernel.Cast(asBytes(narrow), dt, asBytes(in(s, "numbers", numbers)), dtype.F32, 0, len(numbers), kernel.CastMode{})
+		kernel.Cast(v, asBytes(wide), dtype.F32, asBytes(in(s, "halves", halves)), dt, 0, len(halves), kernel.CastMode{})
+		kernel.Cast(v, asBytes(narrow), dt, asBytes(in(s, "numbers", numbers)), dtype.F32, 0, len(numbers), kernel.CastMode{})
 		s.check()
 		for i, h := range halves {
 			if got, want := math.Float32bits(wide[i]), math.Float32bits(fromHalf(dt, h)); got != want {

@@ -9,18 +9,18 @@ import (
 )
 
 // testChain draws chains and holds each to what its functions give one by one, to the bit.
-func testChain(t *testing.T) {
+func testChain(t *testing.T, v *kernel.Variant) {
 	r := newRand(80)
 	for i := range 300 {
 		n := []int{1, 7, 40, 1000, 2100, 40_000}[r.IntN(6)]
 		if n == 40_000 && i%5 != 0 {
 			n = 33
 		}
-		chainCase(t, r, n)
+		chainCase(t, v, r, n)
 	}
 }
 
-func chainCase(t *testing.T, r *rand.Rand, n int) {
+func chainCase(t *testing.T, v *kernel.Variant, r *rand.Rand, n int) {
 	t.Helper()
 	c := kernel.Chain{Elements: n}
 	s := newSpace(t)
@@ -63,9 +63,9 @@ func chainCase(t *testing.T, r *rand.Rand, n int) {
 		if r.IntN(2) == 0 {
 			b, y := pick(i)
 			step.IsBinary, step.Binary, step.B = true, binary[r.IntN(len(binary))], b
-			kernel.BinaryF32(step.Binary, &even, 0, n, values[i], x, y)
+			kernel.BinaryF32(v, step.Binary, &even, 0, n, values[i], x, y)
 		} else {
-			kernel.UnaryF32(step.Unary, values[i], x, step.P, step.Q)
+			kernel.UnaryF32(v, step.Unary, values[i], x, step.P, step.Q)
 		}
 		c.Steps = append(c.Steps, step)
 	}
@@ -73,8 +73,8 @@ func chainCase(t *testing.T, r *rand.Rand, n int) {
 	c.Prepare()
 	scratch, dst, past := out[float32](s, "scratch", c.ScratchFloats()), out[float32](s, "dst", n), out[float32](s, "streamed", n)
 	backwards(c.Tiles(), func(i int) {
-		c.Tile(i, scratch, dst, operands, false)
-		c.Tile(i, scratch, past, operands, true)
+		c.Tile(v, i, scratch, dst, operands, false)
+		c.Tile(v, i, scratch, past, operands, true)
 	})
 	s.check()
 	wantEqual(t, dst, want)
@@ -85,7 +85,7 @@ func chainCase(t *testing.T, r *rand.Rand, n int) {
 		}
 		given := append([][]float32(nil), operands...)
 		given[k] = inout(s, "in place", operands[k])
-		backwards(c.Tiles(), func(i int) { c.Tile(i, scratch, given[k], given, false) })
+		backwards(c.Tiles(), func(i int) { c.Tile(v, i, scratch, given[k], given, false) })
 		s.check()
 		wantEqual(t, given[k], want)
 	}

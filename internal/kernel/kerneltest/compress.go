@@ -12,7 +12,7 @@ import (
 )
 
 // testCompressedFloats takes floats apart and puts them together, bit by bit the same.
-func testCompressedFloats(t *testing.T) {
+func testCompressedFloats(t *testing.T, v *kernel.Variant) {
 	r := newRand(30)
 	most := kernel.Exponents{120, 121, 122, 123, 124, 119, 118, 117}
 	for _, kind := range []struct {
@@ -28,30 +28,30 @@ func testCompressedFloats(t *testing.T) {
 		}},
 	} {
 		for pairs := 1; pairs <= 40; pairs++ { // groups begin in between
-			x := make([]uint32, pairs*kernel.PanelWidth())
+			x := make([]uint32, pairs*kernel.PanelWidth(v))
 			for i := range x {
 				x[i] = kind.bits(i)
 			}
-			compressCase(t, fmt.Sprintf("%s, %d", kind.name, len(x)), most, x)
+			compressCase(t, v, fmt.Sprintf("%s, %d", kind.name, len(x)), most, x)
 		}
 	}
 	// One exponent aside, and all but one, at every place of a group and a little more.
-	n := (34*8 + kernel.PanelWidth()) / kernel.PanelWidth() * kernel.PanelWidth()
+	n := (34*8 + kernel.PanelWidth(v)) / kernel.PanelWidth(v) * kernel.PanelWidth(v)
 	for at := range n {
 		one, others := make([]uint32, n), make([]uint32, n)
 		for i := range one {
 			one[i], others[i] = r.Uint32()&0x807fffff|uint32(most[i%8])<<23, r.Uint32()&0x807fffff|uint32(i%100)<<23
 		}
 		one[at], others[at] = others[at], one[at]
-		compressCase(t, fmt.Sprint("one aside at ", at), most, one)
-		compressCase(t, fmt.Sprint("one with a code at ", at), most, others)
+		compressCase(t, v, fmt.Sprint("one aside at ", at), most, one)
+		compressCase(t, v, fmt.Sprint("one with a code at ", at), most, others)
 	}
-	t.Run("matrices", testCompressedMatrices)
-	t.Run("damaged", testCompressedDamage)
+	t.Run("matrices", with(v, testCompressedMatrices))
+	t.Run("damaged", with(v, testCompressedDamage))
 }
 
 // compressCase compresses numbers by their bits, between guards, at addresses that vary.
-func compressCase(t *testing.T, name string, most kernel.Exponents, bits []uint32) {
+func compressCase(t *testing.T, v *kernel.Variant, name string, most kernel.Exponents, bits []uint32) {
 	t.Helper()
 	aside := 0
 	x := make([]float32, len(bits))
@@ -64,9 +64,9 @@ func compressCase(t *testing.T, name string, most kernel.Exponents, bits []uint3
 	s := newSpace(t)
 	source := in(s, "x", x)
 	dst := out[float32](s, "expanded", len(x))
-	data := out[byte](s, "compressed", kernel.CompressedBytes(len(x), aside))
-	kernel.CompressFloats(data, most, aside, source)
-	kernel.ExpandFloats(dst, in(s, "copy", data), most, aside)
+	data := out[byte](s, "compressed", kernel.CompressedBytes(v, len(x), aside))
+	kernel.CompressFloats(v, data, most, aside, source)
+	kernel.ExpandFloats(v, dst, in(s, "copy", data), most, aside)
 	s.check()
 	wantBits(t, name, dst, x)
 }
@@ -81,7 +81,7 @@ func wantBits(t *testing.T, name string, got, want []float32) {
 }
 
 // testCompressedMatrices compresses right matrices. They come back as they were, and products are those with panels that are not compressed.
-func testCompressedMatrices(t *testing.T) {
+func testCompressedMatrices(t *testing.T, v *kernel.Variant) {
 	r := newRand(31)
 	bell := func(n int) []float32 {
 		x := make([]float32, n)
@@ -100,12 +100,12 @@ func testCompressedMatrices(t *testing.T) {
 		return x
 	}
 	for n := 1; n <= 40; n++ {
-		matrixCase(t, r, n, 13+n%3, bell)
-		matrixCase(t, r, 11+n%30, n, bell)
+		matrixCase(t, v, r, n, 13+n%3, bell)
+		matrixCase(t, v, r, 11+n%30, n, bell)
 	}
 	for _, size := range [][2]int{{130, 300}, {64, 1024}, {33, 257}, {300, 512}, {16, 700}} {
-		matrixCase(t, r, size[0], size[1], bell)
-		matrixCase(t, r, size[0], size[1], noise)
+		matrixCase(t, v, r, size[0], size[1], bell)
+		matrixCase(t, v, r, size[0], size[1], noise)
 	}
 	// Less than 28 bits for what weights look like, and no more than the panels for noise.
 	for _, c := range []struct {
@@ -117,7 +117,7 @@ func testCompressedMatrices(t *testing.T) {
 		{"noise", func(n int) []float32 { x := noise(2 * n); return x[n+1:] }, 31, 32.2},
 	} {
 		z := kernel.CompressedB{N: 512, K: 1024, Alpha: 1}
-		z.Prepare()
+		z.Prepare(v)
 		packed := compress(&z, append(c.fill(512*1024), 0), make([]float32, z.ScratchFloats()))
 		if bits := float64(8*len(packed)) / (512 * 1024); bits < c.low || bits > c.limit {
 			t.Errorf("%s: got %.2f bits a number, want %v to %v", c.name, bits, c.low, c.limit)
@@ -141,7 +141,7 @@ func compress(z *kernel.CompressedB, b, scratch []float32) []byte {
 	return packed
 }
 
-func matrixCase(t *testing.T, r *rand.Rand, n, k int, fill func(n int) []float32) {
+func matrixCase(t *testing.T, v *kernel.Variant, r *rand.Rand, n, k int, fill func(n int) []float32) {
 	t.Helper()
 	for _, g := range []kernel.Gemm{{Alpha: 1}, {Alpha: 1, TransB: true}, {Alpha: 0.3}, {Alpha: 0.3, TransB: true}} {
 		g.N, g.K, g.PackedB = n, k, true
@@ -149,7 +149,7 @@ func matrixCase(t *testing.T, r *rand.Rand, n, k int, fill func(n int) []float32
 		s := newSpace(t)
 		b := in(s, "b", fill(n*k))
 		z := kernel.CompressedB{N: n, K: k, TransB: g.TransB, Alpha: g.Alpha}
-		z.Prepare()
+		z.Prepare(v)
 		scratch := out[float32](s, "scratch", z.ScratchFloats())
 		packed := compress(&z, b, scratch)
 		if g.Alpha == 1 {
@@ -157,19 +157,19 @@ func matrixCase(t *testing.T, r *rand.Rand, n, k int, fill func(n int) []float32
 			backwards(z.Parts(), func(part int) { z.Unpack(part, back, packed, scratch) })
 			wantBits(t, name, back, b)
 		}
-		panels := out[float32](s, "panels", g.PackedBFloats())
+		panels := out[float32](s, "panels", g.PackedBFloats(v))
 		plain := g
-		plain.PackB(panels, b)
+		plain.PackB(v, panels, b)
 		compressed := in(s, "compressed", floatsOf(packed))
 		for _, m := range []int{1, 3, 64, 140} {
 			a := in(s, "a", uniform(r, m*k))
 			want, got := out[float32](s, "want", m*n), out[float32](s, "got", m*n)
 			p := g
 			p.M = m
-			runGemm(s, &p, &kernel.GemmArgs{C: want, A: a, B: panels})
+			runGemm(v, s, &p, &kernel.GemmArgs{C: want, A: a, B: panels})
 			p = g
 			p.M, p.CompressedB = m, true
-			runGemm(s, &p, &kernel.GemmArgs{C: got, A: a, B: compressed})
+			runGemm(v, s, &p, &kernel.GemmArgs{C: got, A: a, B: compressed})
 			wantBits(t, fmt.Sprint(name, " rows ", m), got, want)
 		}
 		s.check()
@@ -184,23 +184,23 @@ func floatsOf(data []byte) []float32 {
 }
 
 // testCompressedDamage hands over bytes that are not those of the matrix.
-func testCompressedDamage(t *testing.T) {
+func testCompressedDamage(t *testing.T, v *kernel.Variant) {
 	z := kernel.CompressedB{N: 64, K: 64, Alpha: 1}
-	z.Prepare()
+	z.Prepare(v)
 	scratch := make([]float32, z.ScratchFloats())
 	packed := compress(&z, make([]float32, 64*64), scratch)
 	for _, n := range []int{0, 8, z.IndexBytes(), len(packed) - 64} {
 		g := kernel.Gemm{M: 1, N: 64, K: 64, Alpha: 1, PackedB: true, CompressedB: true}
 		wantBug(t, "compressed panels", func() {
-			runGemm(newSpace(t), &g, &kernel.GemmArgs{C: make([]float32, 64), A: make([]float32, 64), B: floatsOf(packed[:n])})
+			runGemm(v, newSpace(t), &g, &kernel.GemmArgs{C: make([]float32, 64), A: make([]float32, 64), B: floatsOf(packed[:n])})
 		})
 	}
-	x := make([]float32, kernel.PanelWidth())
-	data := make([]byte, kernel.CompressedBytes(len(x), 0))
-	wantBug(t, "compressed floats", func() { kernel.ExpandFloats(x, data[:len(data)-1], kernel.Exponents{}, 0) })
-	wantBug(t, "compressed floats", func() { kernel.ExpandFloats(x, data, kernel.Exponents{}, 100) })
-	wantBug(t, "compressed floats", func() { kernel.CompressFloats(data, kernel.Exponents{1}, 0, append([]float32{1}, x[1:]...)) })
-	wantBug(t, "compressed floats", func() { kernel.ExpandFloats(x[1:], data, kernel.Exponents{}, 0) })
+	x := make([]float32, kernel.PanelWidth(v))
+	data := make([]byte, kernel.CompressedBytes(v, len(x), 0))
+	wantBug(t, "compressed floats", func() { kernel.ExpandFloats(v, x, data[:len(data)-1], kernel.Exponents{}, 0) })
+	wantBug(t, "compressed floats", func() { kernel.ExpandFloats(v, x, data, kernel.Exponents{}, 100) })
+	wantBug(t, "compressed floats", func() { kernel.CompressFloats(v, data, kernel.Exponents{1}, 0, append([]float32{1}, x[1:]...)) })
+	wantBug(t, "compressed floats", func() { kernel.ExpandFloats(v, x[1:], data, kernel.Exponents{}, 0) })
 }
 
 // wantBug calls f, which must panic with a text that says whose fault it is.

@@ -48,10 +48,10 @@ func randomConv(r *rand.Rand) kernel.Conv {
 	return c
 }
 
-func testConv(t *testing.T) {
+func testConv(t *testing.T, v *kernel.Variant) {
 	r := newRand(30)
 	for i := range 500 {
-		convCase(t, r, fmt.Sprint("random ", i), randomConv(r), residualMode(r.IntN(3)), r.IntN(3) == 0)
+		convCase(t, v, r, fmt.Sprint("random ", i), randomConv(r), residualMode(r.IntN(3)), r.IntN(3) == 0)
 	}
 	// Deeper than a block, wider than a tile, more channels than a tile.
 	for i, c := range []kernel.Conv{
@@ -66,15 +66,15 @@ func testConv(t *testing.T) {
 		{Batch: 0, Group: 1, InChannels: 3, OutChannels: 2, Window: kernel.Window{In: []int{4}, Kernel: []int{2}}},
 	} {
 		c.Bias, c.Act = kernel.BiasRow, activations[i%len(activations)]
-		convCase(t, r, fmt.Sprint("edge ", i), c, residualMode(i%3), false)
+		convCase(t, v, r, fmt.Sprint("edge ", i), c, residualMode(i%3), false)
 	}
-	t.Run("prologue and padding", testConvPadding)
-	t.Run("tails", testConvTails)
-	t.Run("packed", testConvPacked)
+	t.Run("prologue and padding", with(v, testConvPadding))
+	t.Run("tails", with(v, testConvTails))
+	t.Run("packed", with(v, testConvPacked))
 }
 
 // testConvTails has every number of output channels, of input channels and of positions along a row up to 40.
-func testConvTails(t *testing.T) {
+func testConvTails(t *testing.T, v *kernel.Variant) {
 	r := newRand(33)
 	for n := 1; n <= 40; n++ {
 		a, b := 1+(n*7)%40, 1+(n*11)%40
@@ -92,19 +92,19 @@ func testConvTails(t *testing.T) {
 			c.Batch, c.Bias = 1+n%2, []kernel.BiasKind{kernel.NoBias, kernel.BiasRow}[i%2]
 			c.Act = activations[(i+n)%len(activations)]
 			c.ScaleShift, c.PrologueRelu = (i+n)%5 == 0, (i+n)%4 == 0
-			convCase(t, r, fmt.Sprint("tails ", n, " ", i), c, residualMode(n%3), n%4 == 0)
+			convCase(t, v, r, fmt.Sprint("tails ", n, " ", i), c, residualMode(n%3), n%4 == 0)
 		}
 	}
 }
 
 // testConvPacked packs weights, unpacks them, and holds results of finite and other numbers to be those of the weights as they lie.
-func testConvPacked(t *testing.T) {
+func testConvPacked(t *testing.T, v *kernel.Variant) {
 	r := newRand(34)
 	for i := range 60 {
 		c := kernel.Conv{Batch: 1, Group: 1 + r.IntN(3), Window: randomWindow(r, 2)}
 		c.InChannels, c.OutChannels = c.Group*(1+r.IntN(6)), c.Group*(5+r.IntN(70))
 		plain := c
-		plain.Prepare()
+		plain.Prepare(v)
 		n := plain.PackedFloats()
 		if n == 0 {
 			continue
@@ -120,9 +120,9 @@ func testConvPacked(t *testing.T) {
 		size := c.OutChannels * ref.Size(plain.Out)
 		want := kernel.ConvArgs{In: in(s, "in", x), Weights: weights, Out: out[float32](s, "want", size)}
 		got := kernel.ConvArgs{In: want.In, Weights: packed, Out: out[float32](s, "got", size)}
-		runConv(s, &c, &want)
+		runConv(v, s, &c, &want)
 		c.PackedWeights = true
-		runConv(s, &c, &got)
+		runConv(v, s, &c, &got)
 		s.check()
 		for k, v := range want.Out {
 			if !sameValue(got.Out[k], float64(v), 0) {
@@ -133,12 +133,12 @@ func testConvPacked(t *testing.T) {
 }
 
 // convCase runs one problem, with a pool after it every so often. sliced puts input and output into the middle of wider tensors.
-func convCase(t *testing.T, r *rand.Rand, name string, c kernel.Conv, res residualMode, sliced bool) {
+func convCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c kernel.Conv, res residualMode, sliced bool) {
 	t.Helper()
 	name = fmt.Sprintf("%s %+v residual %d sliced %v", name, c, res, sliced)
 	c.Residual = res != noResidual
 	probe := c
-	probe.Prepare()
+	probe.Prepare(v)
 	if r.IntN(3) == 0 {
 		c.Pool = randomPool(r, probe.Window.Out)
 		if res == inPlaceResidual { // the convolution has no bytes of its own
@@ -165,7 +165,7 @@ func convCase(t *testing.T, r *rand.Rand, name string, c kernel.Conv, res residu
 	args := kernel.ConvArgs{Weights: in(s, "weights", weights), Bias: in(s, "bias", bias), Scale: in(s, "scale", want.Scale), Shift: in(s, "shift", want.Shift)}
 	outSize := c.OutChannels * outArea
 	if c.Pool != nil {
-		p := ref.Pool{Kind: poolNames[c.Pool.Kind], Planes: c.Batch * c.OutChannels, Window: poolWindow(c.Pool, probe.Window.Out)}
+		p := ref.Pool{Kind: poolNames[c.Pool.Kind], Planes: c.Batch * c.OutChannels, Window: poolWindow(v, c.Pool, probe.Window.Out)}
 		wanted, _ = p.Run(wanted)
 		outSize = c.OutChannels * ref.Size(p.Out)
 	}
@@ -192,9 +192,9 @@ func convCase(t *testing.T, r *rand.Rand, name string, c kernel.Conv, res residu
 	whole := args.Out
 	args.Out = args.Out[before:]
 	if r.IntN(4) > 0 {
-		packWeights(s, &c, &args)
+		packWeights(v, s, &c, &args)
 	}
-	runConv(s, &c, &args)
+	runConv(v, s, &c, &args)
 	s.check()
 	expect := widened(ref.Map(wanted, func(v float64) float32 { return float32(v) }), c.Batch, before, after, other)
 	for i := range expect {
@@ -235,17 +235,17 @@ func randomPool(r *rand.Rand, in []int) *kernel.Pool {
 }
 
 // poolWindow is the reference's window of a pool over a convolution.
-func poolWindow(p *kernel.Pool, in []int) ref.Window {
+func poolWindow(v *kernel.Variant, p *kernel.Pool, in []int) ref.Window {
 	q := *p
 	q.Window.In = in
-	q.Prepare()
+	q.Prepare(v)
 	return refWindow(&q.Window)
 }
 
 // packWeights packs constant weights where the convolution wants that.
-func packWeights(s *space, c *kernel.Conv, args *kernel.ConvArgs) {
+func packWeights(v *kernel.Variant, s *space, c *kernel.Conv, args *kernel.ConvArgs) {
 	probe := *c
-	probe.Prepare()
+	probe.Prepare(v)
 	n := probe.PackedFloats()
 	if n == 0 {
 		return
@@ -256,8 +256,8 @@ func packWeights(s *space, c *kernel.Conv, args *kernel.ConvArgs) {
 	c.PackedWeights = true
 }
 
-func runConv(s *space, c *kernel.Conv, args *kernel.ConvArgs) {
-	c.Prepare()
+func runConv(v *kernel.Variant, s *space, c *kernel.Conv, args *kernel.ConvArgs) {
+	c.Prepare(v)
 	scratch := out[float32](s, "scratch", c.ScratchBytes()/4)
 	backwards(c.Tiles(), func(i int) {
 		poison(scratch)
@@ -266,7 +266,7 @@ func runConv(s *space, c *kernel.Conv, args *kernel.ConvArgs) {
 }
 
 // testConvPadding has a prologue that does not map 0 to 0, and an input full of NaN outside of the one window that is read.
-func testConvPadding(t *testing.T) {
+func testConvPadding(t *testing.T, v *kernel.Variant) {
 	for _, depthwise := range []bool{false, true} {
 		c := kernel.Conv{Batch: 1, Group: 1, InChannels: 1, OutChannels: 3, ScaleShift: true, PrologueRelu: true}
 		if depthwise {
@@ -282,7 +282,7 @@ func testConvPadding(t *testing.T) {
 			In: in(s, "in", []float32{2}), Weights: in(s, "weights", weights), Out: out[float32](s, "out", c.OutChannels),
 			Scale: in(s, "scale", []float32{10}), Shift: in(s, "shift", []float32{5}),
 		}
-		runConv(s, &c, &args)
+		runConv(v, s, &c, &args)
 		s.check()
 		for i, v := range args.Out {
 			if v != 25 {
@@ -292,7 +292,7 @@ func testConvPadding(t *testing.T) {
 	}
 }
 
-func testPool(t *testing.T) {
+func testPool(t *testing.T, v *kernel.Variant) {
 	r := newRand(31)
 	for i := range 400 {
 		w := randomWindow(r, 1+r.IntN(3))
@@ -302,26 +302,26 @@ func testPool(t *testing.T) {
 		}
 		p := kernel.Pool{Kind: kernel.PoolKind(r.IntN(3)), Planes: 1 + r.IntN(5), Window: w, ColumnMajor: r.IntN(2) == 0}
 		p.Ceil = r.IntN(2) == 0
-		poolCase(t, r, fmt.Sprintf("random %d %+v", i, p), p)
+		poolCase(t, v, r, fmt.Sprintf("random %d %+v", i, p), p)
 	}
-	poolCase(t, r, "large", kernel.Pool{Kind: kernel.PoolMax, Planes: 2, Window: kernel.Window{In: []int{300, 310}, Kernel: []int{2, 2}, Stride: []int{2, 2}}})
+	poolCase(t, v, r, "large", kernel.Pool{Kind: kernel.PoolMax, Planes: 2, Window: kernel.Window{In: []int{300, 310}, Kernel: []int{2, 2}, Stride: []int{2, 2}}})
 	for n := 1; n <= 40; n++ {
 		for _, k := range []int{1, 2, 3, 5} {
 			side, pad := max(k, (n*7)%40), (k-1)/2
-			poolCase(t, r, fmt.Sprintf("tails %d %d", n, k), kernel.Pool{Kind: kernel.PoolKind(n % 3), Planes: 1 + n%3, Window: kernel.Window{
+			poolCase(t, v, r, fmt.Sprintf("tails %d %d", n, k), kernel.Pool{Kind: kernel.PoolKind(n % 3), Planes: 1 + n%3, Window: kernel.Window{
 				In: []int{side, max(k, n)}, Kernel: []int{k, k}, Stride: []int{1 + n%2, 1 + n%3}, PadBegin: []int{pad, pad}, PadEnd: []int{pad, pad},
 			}})
 		}
 	}
 	for kind := range kernel.PoolKind(3) {
-		poolCase(t, r, "many taps", kernel.Pool{Kind: kind, Planes: 2, Window: kernel.Window{In: []int{68, 70}, Kernel: []int{66, 67}, PadBegin: []int{1, 0}}})
+		poolCase(t, v, r, "many taps", kernel.Pool{Kind: kind, Planes: 2, Window: kernel.Window{In: []int{68, 70}, Kernel: []int{66, 67}, PadBegin: []int{1, 0}}})
 	}
-	poolCase(t, r, "no axes", kernel.Pool{Kind: kernel.PoolAverage, Planes: 3})
+	poolCase(t, v, r, "no axes", kernel.Pool{Kind: kernel.PoolAverage, Planes: 3})
 }
 
-func poolCase(t *testing.T, r *rand.Rand, name string, p kernel.Pool) {
+func poolCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, p kernel.Pool) {
 	t.Helper()
-	p.Prepare()
+	p.Prepare(v)
 	want := ref.Pool{Kind: poolNames[p.Kind], Planes: p.Planes, Window: refWindow(&p.Window)}
 	x := small(r, p.Planes*ref.Size(p.In))
 	if p.Kind == kernel.PoolMax && len(x) > 3 {

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-func testConvTranspose(t *testing.T) {
+func testConvTranspose(t *testing.T, v *kernel.Variant) {
 	r := newRand(61)
 	for i := range 200 {
 		rank, group := 1+r.IntN(3), 1+r.IntN(3)
@@ -23,17 +23,17 @@ func testConvTranspose(t *testing.T) {
 				In: size, Out: max(1, (size-1)*stride+(k-1)*d+1-before-after+extra), Kernel: k, Stride: stride, Dilation: d, PadBefore: before,
 			})
 		}
-		convTransposeCase(t, r, fmt.Sprint("random ", i), c)
+		convTransposeCase(t, v, r, fmt.Sprint("random ", i), c)
 	}
 	// Deeper than a block, more taps than a tile, and nothing to add up.
 	axis := kernel.ConvTransposeAxis{In: 5, Out: 10, Kernel: 2, Stride: 2, Dilation: 1}
 	wide := kernel.ConvTransposeAxis{In: 3, Out: 14, Kernel: 12, Stride: 1, Dilation: 1}
-	convTransposeCase(t, r, "deep", kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 300, OutChannels: 70, Axes: []kernel.ConvTransposeAxis{axis}})
-	convTransposeCase(t, r, "wide", kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 2, OutChannels: 3, Axes: []kernel.ConvTransposeAxis{wide, wide}})
-	convTransposeCase(t, r, "empty", kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 0, OutChannels: 3, Axes: []kernel.ConvTransposeAxis{axis}})
+	convTransposeCase(t, v, r, "deep", kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 300, OutChannels: 70, Axes: []kernel.ConvTransposeAxis{axis}})
+	convTransposeCase(t, v, r, "wide", kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 2, OutChannels: 3, Axes: []kernel.ConvTransposeAxis{wide, wide}})
+	convTransposeCase(t, v, r, "empty", kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 0, OutChannels: 3, Axes: []kernel.ConvTransposeAxis{axis}})
 }
 
-func convTransposeCase(t *testing.T, r *rand.Rand, name string, c kernel.ConvTranspose) {
+func convTransposeCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c kernel.ConvTranspose) {
 	t.Helper()
 	var w ref.Window
 	for _, a := range c.Axes {
@@ -50,7 +50,7 @@ func convTransposeCase(t *testing.T, r *rand.Rand, name string, c kernel.ConvTra
 	}
 	wanted := ref.ConvTranspose(c.Batch, c.Group, c.InChannels, c.OutChannels, w, args.In, args.Weights, args.Bias)
 	args.Out = out[float32](s, "out", len(wanted))
-	c.Prepare()
+	c.Prepare(v)
 	scratch := out[float32](s, "scratch", c.ScratchBytes()/4)
 	backwards(c.Tiles(), func(k int) {
 		poison(scratch)

@@ -9,15 +9,15 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-func testCopy(t *testing.T) {
-	t.Run("1", copies[uint8])
-	t.Run("2", copies[uint16])
-	t.Run("4", copies[uint32])
-	t.Run("8", copies[uint64])
-	t.Run("16", copies[[2]uint64])
-	t.Run("permute 1", permutations[uint8])
-	t.Run("permute 4", permutations[uint32])
-	t.Run("permute 16", permutations[[2]uint64])
+func testCopy(t *testing.T, v *kernel.Variant) {
+	t.Run("1", with(v, copies[uint8]))
+	t.Run("2", with(v, copies[uint16]))
+	t.Run("4", with(v, copies[uint32]))
+	t.Run("8", with(v, copies[uint64]))
+	t.Run("16", with(v, copies[[2]uint64]))
+	t.Run("permute 1", with(v, permutations[uint8]))
+	t.Run("permute 4", with(v, permutations[uint32]))
+	t.Run("permute 16", with(v, permutations[[2]uint64]))
 }
 
 // backwards runs tiles from the last to the first: their order must not matter.
@@ -32,18 +32,18 @@ func sizeOf[T any]() int {
 	return int(unsafe.Sizeof(zero))
 }
 
-func permutations[W comparable](t *testing.T) {
+func permutations[W comparable](t *testing.T, v *kernel.Variant) {
 	for _, c := range []struct{ shape, perm []int }{
 		{[]int{1, 128, 12, 64}, []int{0, 2, 1, 3}}, {[]int{1, 128, 12, 64}, []int{0, 2, 3, 1}}, {[]int{3, 2, 5, 2000}, []int{2, 0, 1, 3}},
 		{[]int{7, 5, 3, 2}, []int{2, 3, 1, 0}}, {[]int{4, 1, 6, 3}, []int{3, 0, 2, 1}},
 	} {
 		x := words[W](ref.Size(c.shape), 1)
-		permuteInPlace(t, c.shape, c.perm, x, ref.Transpose(x, c.shape, c.perm))
+		permuteInPlace(t, v, c.shape, c.perm, x, ref.Transpose(x, c.shape, c.perm))
 	}
 }
 
 // permuteInPlace puts x in another order in its own bytes, where that takes little scratch.
-func permuteInPlace[W comparable](t *testing.T, shape, perm []int, x, want []W) {
+func permuteInPlace[W comparable](t *testing.T, v *kernel.Variant, shape, perm []int, x, want []W) {
 	t.Helper()
 	var p kernel.Permute
 	if !p.Prepare(sizeOf[W](), shape, perm) {
@@ -52,7 +52,7 @@ func permuteInPlace[W comparable](t *testing.T, shape, perm []int, x, want []W) 
 	s := newSpace(t)
 	data, scratch := out[W](s, "data", len(x)), out[W](s, "scratch", p.ScratchBytes()/sizeOf[W]()+1)
 	copy(data, x)
-	p.Run(asBytes(data), asBytes(scratch))
+	p.Run(v, asBytes(data), asBytes(scratch))
 	s.check()
 	for i := range want {
 		if data[i] != want[i] {
@@ -61,14 +61,14 @@ func permuteInPlace[W comparable](t *testing.T, shape, perm []int, x, want []W) 
 	}
 }
 
-func copies[W comparable](t *testing.T) {
+func copies[W comparable](t *testing.T, v *kernel.Variant) {
 	run := func(name string, prepare func(c *kernel.Copy), x, want []W) {
 		t.Helper()
 		var c kernel.Copy
 		prepare(&c)
 		s := newSpace(t)
 		src, dst := in(s, "src", x), out[W](s, "dst", len(want))
-		backwards(c.Tiles(), func(i int) { c.Tile(i, asBytes(dst), asBytes(src)) })
+		backwards(c.Tiles(), func(i int) { c.Tile(v, i, asBytes(dst), asBytes(src)) })
 		s.check()
 		for i := range want {
 			if dst[i] != want[i] {
@@ -87,7 +87,7 @@ func copies[W comparable](t *testing.T) {
 		x := words[W](ref.Size(c.shape), 1)
 		want := ref.Transpose(x, c.shape, c.perm)
 		run(fmt.Sprint("transpose ", c), func(k *kernel.Copy) { k.PrepareTranspose(size, c.shape, c.perm) }, x, want)
-		permuteInPlace(t, c.shape, c.perm, x, want)
+		permuteInPlace(t, v, c.shape, c.perm, x, want)
 	}
 	for rows := 1; rows <= 40; rows++ {
 		for cols := 1; cols <= 40; cols++ {
@@ -120,9 +120,9 @@ func copies[W comparable](t *testing.T) {
 		run(fmt.Sprint("tile ", c), func(k *kernel.Copy) { k.PrepareTile(size, c.shape, c.repeats) }, x, ref.Tile(x, c.shape, c.repeats))
 	}
 	for axis := range 3 {
-		concatSplit[W](t, axis)
+		concatSplit[W](t, v, axis)
 	}
-	transposed[W](t)
+	transposed[W](t, v)
 }
 
 // sliced takes parts of tensors, forwards and backwards.
@@ -151,7 +151,7 @@ func sliced[W comparable](t *testing.T, run func(name string, prepare func(c *ke
 }
 
 // concatSplit joins three parts and takes them apart again.
-func concatSplit[W comparable](t *testing.T, axis int) {
+func concatSplit[W comparable](t *testing.T, v *kernel.Variant, axis int) {
 	t.Helper()
 	size, shape, sizes := sizeOf[W](), []int{3, 4, 5}, []int{2, 0, 7}
 	parts := make([][]W, len(sizes))
@@ -168,7 +168,7 @@ func concatSplit[W comparable](t *testing.T, axis int) {
 	for i, n := range sizes {
 		var c kernel.Copy
 		c.PrepareInsert(size, whole, axis, at, n)
-		backwards(c.Tiles(), func(k int) { c.Tile(k, asBytes(joined), asBytes(parts[i])) })
+		backwards(c.Tiles(), func(k int) { c.Tile(v, k, asBytes(joined), asBytes(parts[i])) })
 		at += n
 	}
 	wantEqual(t, joined, ref.Concat(parts, shape, axis, sizes))
@@ -177,7 +177,7 @@ func concatSplit[W comparable](t *testing.T, axis int) {
 		var c kernel.Copy
 		c.PrepareExtract(size, whole, axis, at, n)
 		dst := out[W](s, "split", len(parts[i]))
-		backwards(c.Tiles(), func(k int) { c.Tile(k, asBytes(dst), asBytes(joined)) })
+		backwards(c.Tiles(), func(k int) { c.Tile(v, k, asBytes(dst), asBytes(joined)) })
 		wantEqual(t, dst, parts[i])
 		at += n
 	}
@@ -185,14 +185,14 @@ func concatSplit[W comparable](t *testing.T, axis int) {
 }
 
 // transposed writes a transposed block into the middle of a larger matrix, with the source read backwards along one axis.
-func transposed[W comparable](t *testing.T) {
+func transposed[W comparable](t *testing.T, v *kernel.Variant) {
 	t.Helper()
 	const rows, cols, wide = 37, 45, 60
 	s := newSpace(t)
 	src, dst := in(s, "src", words[W](rows*cols, 5)), inout(s, "dst", make([]W, wide*wide))
 	var c kernel.Copy
 	c.Prepare(sizeOf[W](), []int{cols, rows}, 3*wide+2, []int{wide, 1}, (rows-1)*cols, []int{1, -cols})
-	backwards(c.Tiles(), func(k int) { c.Tile(k, asBytes(dst), asBytes(src)) })
+	backwards(c.Tiles(), func(k int) { c.Tile(v, k, asBytes(dst), asBytes(src)) })
 	s.check()
 	want := make([]W, wide*wide)
 	for r := range rows {

@@ -1,5 +1,5 @@
-// Package kerneltest is the one conformance suite of the kernels. Every variant of the dispatched kernels (portable, and each assembly
-// level that the machine can run) passes all of it, against kernel/ref:
+// Package kerneltest is the one conformance suite of the kernels. Every variant (portable, and each assembly level that the
+// process may run) passes all of it, against kernel/ref:
 //
 //	func TestKernels(t *testing.T) { kerneltest.RunAll(t) }
 //

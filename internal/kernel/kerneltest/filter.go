@@ -10,14 +10,14 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-func testFilter(t *testing.T) {
-	t.Run("non_zero", testNonZero)
+func testFilter(t *testing.T, v *kernel.Variant) {
+	t.Run("non_zero", with(v, testNonZero))
 	t.Run("compress", testCompress)
-	t.Run("unique", testUnique)
+	t.Run("unique", with(v, testUnique))
 	t.Run("suppression", testSuppression)
 }
 
-func testNonZero(t *testing.T) {
+func testNonZero(t *testing.T, v *kernel.Variant) {
 	const rows, cols = 23, 17
 	r := newRand(16)
 	for _, dt := range []dtype.DType{dtype.F32, dtype.F16, dtype.I64, dtype.Bool, dtype.U8} {
@@ -38,11 +38,11 @@ func testNonZero(t *testing.T) {
 				}
 			}
 			src := castSlice(s, "src", dt, data, true)
-			if got := kernel.NonZeroCount(dt, src); got != len(want[0]) {
+			if got := kernel.NonZeroCount(v, dt, src); got != len(want[0]) {
 				t.Fatalf("count: got %d, want %d", got, len(want[0]))
 			}
 			dst := out[int64](s, "dst", 2*len(want[0]))
-			kernel.NonZero(dt, dst, src, []int{rows, cols})
+			kernel.NonZero(v, dt, dst, src, []int{rows, cols})
 			s.check()
 			wantEqual(t, dst, append(want[0], want[1]...))
 		})
@@ -73,13 +73,13 @@ func testCompress(t *testing.T) {
 	}
 }
 
-func testUnique(t *testing.T) {
+func testUnique(t *testing.T, v *kernel.Variant) {
 	for _, dt := range []dtype.DType{dtype.F32, dtype.F64, dtype.F16, dtype.BF16, dtype.I8, dtype.I16, dtype.I32, dtype.I64, dtype.U8, dtype.U16, dtype.U32, dtype.U64, dtype.Bool} {
 		for _, sorted := range []bool{false, true} {
-			unique(t, dt, kernel.UniqueSpec{Outer: 2, Rows: 17, Inner: 2, Sorted: sorted}, 2)
-			unique(t, dt, kernel.UniqueSpec{Outer: 1, Rows: 17, Inner: 1, Sorted: sorted}, 2)
+			unique(t, v, dt, kernel.UniqueSpec{Outer: 2, Rows: 17, Inner: 2, Sorted: sorted}, 2)
+			unique(t, v, dt, kernel.UniqueSpec{Outer: 1, Rows: 17, Inner: 1, Sorted: sorted}, 2)
 			if dt != dtype.Bool {
-				unique(t, dt, kernel.UniqueSpec{Outer: 1, Rows: 300, Inner: 1, Sorted: sorted}, 100)
+				unique(t, v, dt, kernel.UniqueSpec{Outer: 1, Rows: 300, Inner: 1, Sorted: sorted}, 100)
 			}
 		}
 	}
@@ -96,7 +96,7 @@ func testUnique(t *testing.T) {
 }
 
 // unique finds the different rows among those of numbers below limit.
-func unique(t *testing.T, dt dtype.DType, spec kernel.UniqueSpec, limit int) {
+func unique(t *testing.T, v *kernel.Variant, dt dtype.DType, spec kernel.UniqueSpec, limit int) {
 	t.Helper()
 	r := newRand(130)
 	values := make([]float64, spec.Outer*spec.Rows*spec.Inner)
@@ -107,7 +107,7 @@ func unique(t *testing.T, dt dtype.DType, spec kernel.UniqueSpec, limit int) {
 		}
 	}
 	data := make([]byte, len(values)*dt.Size())
-	kernel.Cast(data, dt, asBytes(values), dtype.F64, 0, len(values), kernel.CastMode{})
+	kernel.Cast(v, data, dt, asBytes(values), dtype.F64, 0, len(values), kernel.CastMode{})
 	s := newSpace(t)
 	src := castSlice(s, "src", dt, data, true)
 	first, which, counts := out[int64](s, "first", spec.Rows), out[int64](s, "which", spec.Rows), out[int64](s, "counts", spec.Rows)

@@ -46,22 +46,22 @@ func poison(scratch []float32) {
 	}
 }
 
-func testGemm(t *testing.T) {
+func testGemm(t *testing.T, v *kernel.Variant) {
 	r := newRand(20)
 	sizes := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40}
 	for i := range 400 {
 		g := kernel.Gemm{M: sizes[r.IntN(len(sizes))], N: sizes[r.IntN(len(sizes))], K: sizes[r.IntN(len(sizes))], Alpha: 1, Beta: 1}
 		randomGemm(r, &g)
-		gemmCase(t, r, fmt.Sprint("random ", i), g, residualMode(r.IntN(3)), r.IntN(3) == 0)
+		gemmCase(t, v, r, fmt.Sprint("random ", i), g, residualMode(r.IntN(3)), r.IntN(3) == 0)
 	}
 	// Every tail of every dimension, beside odd sizes of the others.
 	for n := 1; n <= 40; n++ {
 		for i, size := range [][3]int{{n, 13, 9}, {n, 37, 30}, {7, n, 9}, {20, n, 18}, {7, 13, n}, {3, 35, n}} {
 			g := kernel.Gemm{M: size[0], N: size[1], K: size[2], Alpha: 1, Beta: 1}
 			randomGemm(r, &g)
-			gemmCase(t, r, fmt.Sprint("tail ", i), g, residualMode(r.IntN(3)), n%2 == 0)
+			gemmCase(t, v, r, fmt.Sprint("tail ", i), g, residualMode(r.IntN(3)), n%2 == 0)
 			g.TransA, g.TransB, g.Alpha = false, false, 1
-			gemmCase(t, r, fmt.Sprint("tail ", i), g, residualMode(r.IntN(3)), n%2 == 1)
+			gemmCase(t, v, r, fmt.Sprint("tail ", i), g, residualMode(r.IntN(3)), n%2 == 1)
 		}
 	}
 	// Around the ends of tiles and blocks.
@@ -70,12 +70,12 @@ func testGemm(t *testing.T) {
 			g := kernel.Gemm{M: m[0], N: m[1], K: m[2], Alpha: 1, Beta: 1}
 			randomGemm(r, &g)
 			g.Batch = nil
-			gemmCase(t, r, fmt.Sprint("edge ", i), g, residualMode(r.IntN(3)), r.IntN(3) == 0)
+			gemmCase(t, v, r, fmt.Sprint("edge ", i), g, residualMode(r.IntN(3)), r.IntN(3) == 0)
 		}
 	}
-	t.Run("broadcast batches", testGemmBatches)
-	t.Run("accuracy", testGemmAccuracy)
-	t.Run("rows between", testGemmRowGaps)
+	t.Run("broadcast batches", with(v, testGemmBatches))
+	t.Run("accuracy", with(v, testGemmAccuracy))
+	t.Run("rows between", with(v, testGemmRowGaps))
 }
 
 func randomGemm(r *rand.Rand, g *kernel.Gemm) {
@@ -89,7 +89,7 @@ func randomGemm(r *rand.Rand, g *kernel.Gemm) {
 }
 
 // gemmCase runs a problem whose matrices follow each other.
-func gemmCase(t *testing.T, r *rand.Rand, name string, g kernel.Gemm, res residualMode, packed bool) {
+func gemmCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, g kernel.Gemm, res residualMode, packed bool) {
 	t.Helper()
 	name += fmt.Sprintf(" %+v residual %d packed %v", g, res, packed)
 	batch := ref.Size(g.Batch)
@@ -133,19 +133,19 @@ func gemmCase(t *testing.T, r *rand.Rand, name string, g kernel.Gemm, res residu
 	}
 	if packed {
 		g.PackedB = true
-		panels := out[float32](s, "packed", g.PackedBFloats())
+		panels := out[float32](s, "packed", g.PackedBFloats(v))
 		pack := g
-		pack.PackB(panels, args.B)
+		pack.PackB(v, panels, args.B)
 		if g.Alpha == 1 {
 			unpacked := out[float32](s, "unpacked", g.K*g.N)
-			pack.UnpackB(unpacked, panels)
+			pack.UnpackB(v, unpacked, panels)
 			if !bytes.Equal(asBytes(unpacked), asBytes(args.B)) {
 				t.Fatalf("%s: unpacking gives another matrix than was packed", name)
 			}
 		}
 		args.B = panels
 	}
-	runGemm(s, &g, &args)
+	runGemm(v, s, &g, &args)
 	s.check()
 	for i := range wanted {
 		if args.C[i] != wanted[i] {
@@ -154,8 +154,8 @@ func gemmCase(t *testing.T, r *rand.Rand, name string, g kernel.Gemm, res residu
 	}
 }
 
-func runGemm(s *space, g *kernel.Gemm, args *kernel.GemmArgs) {
-	g.Prepare()
+func runGemm(v *kernel.Variant, s *space, g *kernel.Gemm, args *kernel.GemmArgs) {
+	g.Prepare(v)
 	scratch := out[float32](s, "scratch", g.ScratchBytes()/4)
 	backwards(g.Tiles(), func(i int) {
 		poison(scratch)
@@ -164,7 +164,7 @@ func runGemm(s *space, g *kernel.Gemm, args *kernel.GemmArgs) {
 }
 
 // testGemmBatches broadcasts either side, along either axis.
-func testGemmBatches(t *testing.T) {
+func testGemmBatches(t *testing.T, v *kernel.Variant) {
 	r := newRand(21)
 	const m, n, k = 5, 9, 7
 	for _, c := range []struct{ a, b []int }{
@@ -180,7 +180,7 @@ func testGemmBatches(t *testing.T) {
 				C: out[float32](s, "c", 6*m*n),
 			}
 			wanted := want.Run(args.A, args.B, args.Bias, nil)
-			runGemm(s, &g, &args)
+			runGemm(v, s, &g, &args)
 			s.check()
 			wantEqual(t, f64s(args.C), wanted)
 		}
@@ -188,7 +188,7 @@ func testGemmBatches(t *testing.T) {
 }
 
 // testGemmAccuracy bounds the rounding of long sums, and passes NaN and infinity through.
-func testGemmAccuracy(t *testing.T) {
+func testGemmAccuracy(t *testing.T, v *kernel.Variant) {
 	r := newRand(22)
 	for _, m := range []int{1, 6, 33} {
 		g := kernel.Gemm{M: m, N: 37, K: 700, Alpha: 1, Beta: 1, Epilogue: kernel.Epilogue{Bias: kernel.BiasCol, Act: kernel.Activation{Op: kernel.Tanh}}}
@@ -196,7 +196,7 @@ func testGemmAccuracy(t *testing.T) {
 		s := newSpace(t)
 		args := kernel.GemmArgs{A: in(s, "a", uniform(r, m*700)), B: in(s, "b", uniform(r, 700*37)), Bias: in(s, "bias", uniform(r, 37)), C: out[float32](s, "c", m*37)}
 		wanted := want.Run(args.A, args.B, args.Bias, nil)
-		runGemm(s, &g, &args)
+		runGemm(v, s, &g, &args)
 		s.check()
 		wantNear(t, args.C, wanted, 2e-5)
 	}
@@ -211,7 +211,7 @@ func testGemmAccuracy(t *testing.T) {
 	g := kernel.Gemm{M: 6, N: 20, K: 40, Alpha: 1, Beta: 1}
 	s := newSpace(t)
 	args := kernel.GemmArgs{A: in(s, "a", a), B: in(s, "b", b), C: out[float32](s, "c", 120)}
-	runGemm(s, &g, &args)
+	runGemm(v, s, &g, &args)
 	s.check()
 	for i, v := range args.C {
 		row, col := i/20, i%20
@@ -222,7 +222,7 @@ func testGemmAccuracy(t *testing.T) {
 }
 
 // testGemmRowGaps reads and writes parts of wider matrices.
-func testGemmRowGaps(t *testing.T) {
+func testGemmRowGaps(t *testing.T, v *kernel.Variant) {
 	r := newRand(23)
 	for _, m := range []int{1, 3, 6} {
 		for trans := range 4 {
@@ -232,7 +232,7 @@ func testGemmRowGaps(t *testing.T) {
 				s := newSpace(t)
 				args := kernel.GemmArgs{A: in(s, "a", small(r, 9*9)), B: in(s, "b", small(r, 13*13)), C: inout(s, "c", make([]float32, 15*m))}
 				wanted := want.Run(args.A, args.B, nil, nil)
-				runGemm(s, &g, &args)
+				runGemm(v, s, &g, &args)
 				s.check()
 				for i, v := range args.C {
 					w := 0.0

@@ -12,20 +12,20 @@ import (
 const longRow = 40_007
 
 // testLong runs the row kernels on rows that they cut into pieces.
-func testLong(t *testing.T) {
+func testLong(t *testing.T, v *kernel.Variant) {
 	r := newRand(70)
 	x, y := uniform(r, longRow), uniform(r, longRow)
 	t.Run("unary", func(t *testing.T) {
 		for _, op := range []kernel.UnaryOp{kernel.Relu, kernel.LeakyRelu, kernel.Clip, kernel.Affine, kernel.Exp} {
 			s := newSpace(t)
 			dst := out[float32](s, "dst", longRow)
-			kernel.UnaryF32(op, dst, in(s, "x", x), 0.25, 0.5)
+			kernel.UnaryF32(v, op, dst, in(s, "x", x), 0.25, 0.5)
 			s.check()
 			want := ref.Map(x, func(v float32) float64 { return ref.Unary(op.String(), float64(v), 0.25, 0.5) })
 			wantClose(t, dst, want, 1e-6)
 		}
 	})
-	t.Run("stream", testStream)
+	t.Run("stream", with(v, testStream))
 	t.Run("binary", func(t *testing.T) {
 		var even, left, right kernel.Nest
 		even.Prepare([]int{longRow}, []int{1}, []int{1}, []int{1})
@@ -37,7 +37,7 @@ func testLong(t *testing.T) {
 		}{{&even, 1, 1}, {&left, 0, 1}, {&right, 1, 0}} {
 			s := newSpace(t)
 			dst := out[float32](s, "dst", longRow)
-			kernel.BinaryF32(kernel.Sub, c.nest, 0, longRow, dst, in(s, "x", x), in(s, "y", y))
+			kernel.BinaryF32(v, kernel.Sub, c.nest, 0, longRow, dst, in(s, "x", x), in(s, "y", y))
 			s.check()
 			for i := range dst {
 				if want := x[i*c.a] - y[i*c.b]; dst[i] != want {
@@ -49,58 +49,58 @@ func testLong(t *testing.T) {
 	t.Run("reduce", func(t *testing.T) {
 		x[longRow-2], x[longRow-1] = -3, 3
 		for _, kind := range []kernel.ReduceKind{kernel.ReduceSum, kernel.ReduceSumSquare, kernel.ReduceMax, kernel.ReduceMin} {
-			reduceRow(t, kind, x)
+			reduceRow(t, v, kind, x)
 		}
 		for _, at := range []int{0, 100, longRow - 1} { // one NaN in the first, the middle or the last piece
 			z := append([]float32(nil), x...)
 			z[at] = float32(math.NaN())
-			reduceRow(t, kernel.ReduceMax, z)
-			reduceRow(t, kernel.ReduceMin, z)
+			reduceRow(t, v, kernel.ReduceMax, z)
+			reduceRow(t, v, kernel.ReduceMin, z)
 		}
 	})
 	t.Run("softmax", func(t *testing.T) {
-		softmaxCase(t, "long", [3]int{1, longRow, 1}, false, x)
-		softmaxCase(t, "long", [3]int{1, longRow, 1}, true, x)
+		softmaxCase(t, v, "long", [3]int{1, longRow, 1}, false, x)
+		softmaxCase(t, v, "long", [3]int{1, longRow, 1}, true, x)
 	})
 	t.Run("norm", func(t *testing.T) {
-		normRows(t, 1, longRow, true, true)
-		normRows(t, 1, longRow, false, false)
+		normRows(t, v, 1, longRow, true, true)
+		normRows(t, v, 1, longRow, false, false)
 	})
 	t.Run("gemv", func(t *testing.T) {
 		for trans := range 2 {
 			g := kernel.Gemm{M: 1, N: 9, K: longRow, TransB: trans == 1, Alpha: 1, Beta: 1}
-			gemmCase(t, r, "long", g, noResidual, false)
+			gemmCase(t, v, r, "long", g, noResidual, false)
 		}
 	})
 }
 
-func reduceRow(t *testing.T, kind kernel.ReduceKind, x []float32) {
+func reduceRow(t *testing.T, v *kernel.Variant, kind kernel.ReduceKind, x []float32) {
 	t.Helper()
 	want := ref.Reduce(reduceNames[kind], f64s(x), []int{len(x)}, []bool{true})
-	got := runReduce(newSpace(t), kind, []int{len(x)}, []bool{true}, x)
+	got := runReduce(v, newSpace(t), kind, []int{len(x)}, []bool{true}, x)
 	if !sameValue(got[0], want[0], 2) && !(math.Abs(float64(got[0])-want[0]) <= 1e-6) {
 		t.Fatalf("%s: got %v, want %v", reduceNames[kind], got[0], want[0])
 	}
 }
 
-func testStream(t *testing.T) {
+func testStream(t *testing.T, v *kernel.Variant) {
 	x := uniform(newRand(71), longRow)
 	for _, n := range []int{0, 1, 15, 16, 17, 40, 4103, longRow} {
 		s := newSpace(t)
 		src, dst, streamed, want := in(s, "x", x[:n]), out[float32](s, "copied", n), out[float32](s, "streamed", n), out[float32](s, "want", n)
-		kernel.Stream(asBytes(dst), asBytes(src))
+		kernel.Stream(v, asBytes(dst), asBytes(src))
 		wantEqual(t, dst, src)
 		for _, op := range []kernel.UnaryOp{kernel.Gelu, kernel.Exp, kernel.Log, kernel.Sigmoid, kernel.Silu, kernel.Tanh, kernel.Erf, kernel.GeluTanh,
 			kernel.Softplus, kernel.Mish, kernel.Relu} {
-			kernel.UnaryF32(op, want, src, 0, 0)
+			kernel.UnaryF32(v, op, want, src, 0, 0)
 			for _, dst := range [][]float32{streamed, outAligned[float32](s, "streamed by vectors", n)} {
-				kernel.UnaryStream(op, dst, src, 0, 0, out[float32](s, "scratch", kernel.StreamScratchFloats))
+				kernel.UnaryStream(v, op, dst, src, 0, 0, out[float32](s, "scratch", kernel.StreamScratchFloats))
 				wantEqual(t, dst, want)
 			}
 		}
 		bytes := out[byte](s, "bytes", 4*n+3)
 		from := words[byte](len(bytes), 3)
-		kernel.Stream(bytes, from)
+		kernel.Stream(v, bytes, from)
 		wantEqual(t, bytes, from)
 		s.check()
 	}

@@ -8,24 +8,24 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-func testNorm(t *testing.T) {
+func testNorm(t *testing.T, v *kernel.Variant) {
 	for _, dims := range [][2]int{{1, 1}, {3, 7}, {5, 64}, {5, 769}, {40, 304}, {40, 300}, {0, 4}} {
 		for mode := range 4 {
-			normRows(t, dims[0], dims[1], mode&1 != 0, mode&2 != 0)
+			normRows(t, v, dims[0], dims[1], mode&1 != 0, mode&2 != 0)
 		}
-		rmsRows(t, dims[0], dims[1])
+		rmsRows(t, v, dims[0], dims[1])
 	}
-	normLarge(t)
+	normLarge(t, v)
 	for _, c := range []struct{ batch, channels, groups, area int }{{2, 3, 3, 20}, {1, 4, 2, 9}, {3, 6, 1, 1}, {2, 8, 4, 33}} {
-		normChannels(t, c.batch, c.channels, c.groups, c.area)
-		batchNorm(t, c.batch, c.channels, c.area)
+		normChannels(t, v, c.batch, c.channels, c.groups, c.area)
+		batchNorm(t, v, c.batch, c.channels, c.area)
 	}
 }
 
 // offset numbers lie far from zero, where a one-pass variance drowns.
 func offset(x []float32) []float32 { return ref.Map(x, func(v float32) float32 { return v + 100 }) }
 
-func normRows(t *testing.T, rows, n int, withBias, withMoments bool) {
+func normRows(t *testing.T, v *kernel.Variant, rows, n int, withBias, withMoments bool) {
 	t.Helper()
 	r := newRand(50)
 	x, scale := offset(uniform(r, rows*n)), uniform(r, n)
@@ -43,13 +43,13 @@ func normRows(t *testing.T, rows, n int, withBias, withMoments bool) {
 		mean, inv = out[float32](s, "mean", rows), out[float32](s, "inv", rows)
 	}
 	backwards(spec.Tiles(), func(i int) {
-		kernel.NormTile(&spec, i, dst, src, k, bias, mean, inv)
-		kernel.NormTile(&spec, i, place, place, k, bias, nil, nil)
+		kernel.NormTile(v, &spec, i, dst, src, k, bias, mean, inv)
+		kernel.NormTile(v, &spec, i, place, place, k, bias, nil, nil)
 	})
 	if n <= kernel.StreamRows {
 		row := out[float32](s, "row", n)
 		for _, past := range [][]float32{out[float32](s, "streamed", len(x)), outAligned[float32](s, "streamed by vectors", len(x))} {
-			backwards(spec.Tiles(), func(i int) { kernel.NormStream(&spec, i, row, past, src, k, bias) })
+			backwards(spec.Tiles(), func(i int) { kernel.NormStream(v, &spec, i, row, past, src, k, bias) })
 			wantEqual(t, past, dst)
 		}
 	}
@@ -73,7 +73,7 @@ func normRows(t *testing.T, rows, n int, withBias, withMoments bool) {
 }
 
 // normLarge holds rows of a tensor that no cache takes, for which kernels go other ways, against the same rows alone.
-func normLarge(t *testing.T) {
+func normLarge(t *testing.T, v *kernel.Variant) {
 	t.Helper()
 	const rows, n = 8 << 10, 1 << 10
 	r := newRand(52)
@@ -82,11 +82,11 @@ func normLarge(t *testing.T) {
 	place, past, scratch, want := append([]float32(nil), x...), make([]float32, len(x)), make([]float32, n), make([]float32, n)
 	mean, inv, wantMean, wantInv := make([]float32, rows), make([]float32, rows), make([]float32, 1), make([]float32, 1)
 	for i := range spec.Tiles() {
-		kernel.NormTile(&spec, i, place, place, scale, bias, mean, inv)
-		kernel.NormStream(&spec, i, scratch, past, x, scale, bias)
+		kernel.NormTile(v, &spec, i, place, place, scale, bias, mean, inv)
+		kernel.NormStream(v, &spec, i, scratch, past, x, scale, bias)
 	}
 	for row := 0; row < rows; row += 97 {
-		kernel.NormTile(&one, 0, want, x[row*n:][:n], scale, bias, wantMean, wantInv)
+		kernel.NormTile(v, &one, 0, want, x[row*n:][:n], scale, bias, wantMean, wantInv)
 		wantEqual(t, place[row*n:][:n], want)
 		wantEqual(t, past[row*n:][:n], want)
 		wantEqual(t, []float32{mean[row], inv[row]}, []float32{wantMean[0], wantInv[0]})
@@ -102,7 +102,7 @@ func wantClose(t *testing.T, got []float32, want []float64, abs float64) {
 	}
 }
 
-func rmsRows(t *testing.T, rows, n int) {
+func rmsRows(t *testing.T, v *kernel.Variant, rows, n int) {
 	t.Helper()
 	r := newRand(51)
 	x, scale := uniform(r, rows*n), uniform(r, n)
@@ -110,8 +110,8 @@ func rmsRows(t *testing.T, rows, n int) {
 	s := newSpace(t)
 	src, dst, place, k := in(s, "src", x), out[float32](s, "dst", len(x)), inout(s, "in place", x), in(s, "scale", scale)
 	backwards(spec.Tiles(), func(i int) {
-		kernel.RMSNormTile(&spec, i, dst, src, k)
-		kernel.RMSNormTile(&spec, i, place, place, k)
+		kernel.RMSNormTile(v, &spec, i, dst, src, k)
+		kernel.RMSNormTile(v, &spec, i, place, place, k)
 	})
 	s.check()
 	wantEqual(t, place, dst)
@@ -125,7 +125,7 @@ func rmsRows(t *testing.T, rows, n int) {
 }
 
 // normChannels normalises groups of channels, with a scale and a bias per channel.
-func normChannels(t *testing.T, batch, channels, groups, area int) {
+func normChannels(t *testing.T, v *kernel.Variant, batch, channels, groups, area int) {
 	t.Helper()
 	r := newRand(52)
 	n := channels / groups * area
@@ -135,8 +135,8 @@ func normChannels(t *testing.T, batch, channels, groups, area int) {
 	src, dst, place := in(s, "src", x), out[float32](s, "dst", len(x)), inout(s, "in place", x)
 	scale, bias := in(s, "scale", uniform(r, channels)), in(s, "bias", uniform(r, channels))
 	backwards(spec.Tiles(), func(i int) {
-		kernel.NormTile(&spec, i, dst, src, scale, bias, nil, nil)
-		kernel.NormTile(&spec, i, place, place, scale, bias, nil, nil)
+		kernel.NormTile(v, &spec, i, dst, src, scale, bias, nil, nil)
+		kernel.NormTile(v, &spec, i, place, place, scale, bias, nil, nil)
 	})
 	s.check()
 	wantEqual(t, place, dst)
@@ -150,7 +150,7 @@ func normChannels(t *testing.T, batch, channels, groups, area int) {
 	}
 }
 
-func batchNorm(t *testing.T, batch, channels, area int) {
+func batchNorm(t *testing.T, v *kernel.Variant, batch, channels, area int) {
 	t.Helper()
 	r := newRand(53)
 	x := uniform(r, batch*channels*area)
@@ -159,8 +159,8 @@ func batchNorm(t *testing.T, batch, channels, area int) {
 	scale, bias, mean := in(s, "scale", uniform(r, channels)), in(s, "bias", uniform(r, channels)), in(s, "mean", uniform(r, channels))
 	variance := in(s, "variance", ref.Map(uniform(r, channels), func(v float32) float32 { return v + 1.5 }))
 	inRanges(batch*channels, func(lo, hi int) {
-		kernel.BatchNormTile(lo, hi, area, 1e-5, dst, src, scale, bias, mean, variance)
-		kernel.BatchNormTile(lo, hi, area, 1e-5, place, place, scale, bias, mean, variance)
+		kernel.BatchNormTile(v, lo, hi, area, 1e-5, dst, src, scale, bias, mean, variance)
+		kernel.BatchNormTile(v, lo, hi, area, 1e-5, place, place, scale, bias, mean, variance)
 	})
 	s.check()
 	wantEqual(t, place, dst)

@@ -9,11 +9,11 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-func testPlain(t *testing.T) {
+func testPlain(t *testing.T, v *kernel.Variant) {
 	t.Run("float64", plainGemms[float64])
 	t.Run("int32", plainGemms[int32])
 	t.Run("uint8", plainGemms[uint8])
-	t.Run("moments", testMoments)
+	t.Run("moments", with(v, testMoments))
 	t.Run("conv", testPlainConv)
 	t.Run("pool float64", plainPools[float64])
 	t.Run("pool int8", plainPools[int8])
@@ -70,24 +70,24 @@ func plainGemms[T kernel.Number](t *testing.T) {
 	}
 }
 
-func testMoments(t *testing.T) {
+func testMoments(t *testing.T, v *kernel.Variant) {
 	r := newRand(31)
 	for _, c := range [][3]int{{1, 1, 1}, {2, 3, 5}, {3, 1, 7}, {1, 4, 33}, {0, 2, 3}} {
 		x := uniform(r, c[0]*c[1]*c[2])
 		mean, variance := ref.Moments(c[0], c[1], c[2], f64s(x))
 		s := newSpace(t)
-		src, m, v := in(s, "src", x), out[float32](s, "mean", c[1]), out[float32](s, "variance", c[1])
-		kernel.ChannelMoments(c[0], c[1], c[2], m, v, src)
+		src, m, va := in(s, "src", x), out[float32](s, "mean", c[1]), out[float32](s, "variance", c[1])
+		kernel.ChannelMoments(v, c[0], c[1], c[2], m, va, src)
 		s.check()
 		for i := range m {
 			if c[0] == 0 {
-				if m[i] == m[i] || v[i] == v[i] {
-					t.Fatalf("%v: got %v and %v of no elements, want NaN", c, m[i], v[i])
+				if m[i] == m[i] || va[i] == va[i] {
+					t.Fatalf("%v: got %v and %v of no elements, want NaN", c, m[i], va[i])
 				}
 				continue
 			}
-			if math.Abs(float64(m[i])-mean[i]) > 1e-6 || math.Abs(float64(v[i])-variance[i]) > 1e-6 {
-				t.Fatalf("%v: got %v and %v, want %v and %v", c, m[i], v[i], mean[i], variance[i])
+			if math.Abs(float64(m[i])-mean[i]) > 1e-6 || math.Abs(float64(va[i])-variance[i]) > 1e-6 {
+				t.Fatalf("%v: got %v and %v, want %v and %v", c, m[i], va[i], mean[i], variance[i])
 			}
 		}
 	}

@@ -10,29 +10,29 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-func testPredicate(t *testing.T) {
+func testPredicate(t *testing.T, v *kernel.Variant) {
 	for _, op := range kernel.PredicateOps() {
 		t.Run(op.String(), func(t *testing.T) {
-			predicate(t, op, specials)
-			predicate(t, op, f64s(specials))
-			predicate(t, op, intEdges[int8]())
-			predicate(t, op, intEdges[int16]())
-			predicate(t, op, intEdges[int32]())
-			predicate(t, op, intEdges[int64]())
-			predicate(t, op, intEdges[uint8]())
-			predicate(t, op, intEdges[uint16]())
-			predicate(t, op, intEdges[uint32]())
-			predicate(t, op, intEdges[uint64]())
-			predicateHalf(t, op)
+			predicate(t, v, op, specials)
+			predicate(t, v, op, f64s(specials))
+			predicate(t, v, op, intEdges[int8]())
+			predicate(t, v, op, intEdges[int16]())
+			predicate(t, v, op, intEdges[int32]())
+			predicate(t, v, op, intEdges[int64]())
+			predicate(t, v, op, intEdges[uint8]())
+			predicate(t, v, op, intEdges[uint16]())
+			predicate(t, v, op, intEdges[uint32]())
+			predicate(t, v, op, intEdges[uint64]())
+			predicateHalf(t, v, op)
 		})
 	}
-	t.Run("classes", testClasses)
+	t.Run("classes", with(v, testClasses))
 	t.Run("where", func(t *testing.T) {
-		where[uint8](t)
-		where[uint16](t)
-		where[uint32](t)
-		where[uint64](t)
-		where[[2]uint64](t)
+		where[uint8](t, v)
+		where[uint16](t, v)
+		where[uint32](t, v)
+		where[uint64](t, v)
+		where[[2]uint64](t, v)
 	})
 }
 
@@ -48,13 +48,13 @@ func order[T kernel.Number](x, y T) int {
 	return 2
 }
 
-func predicate[T kernel.Number](t *testing.T, op kernel.PredicateOp, values []T) {
+func predicate[T kernel.Number](t *testing.T, v *kernel.Variant, op kernel.PredicateOp, values []T) {
 	t.Helper()
 	k := len(values)
 	n := broadcastNest([]int{k, k}, []int{k, 1}, []int{k})
 	s := newSpace(t)
 	a, b, dst := in(s, "a", values), in(s, "b", values), out[uint8](s, "dst", k*k)
-	inRanges(k*k, func(lo, hi int) { kernel.Predicate(op, n, lo, hi, dst, a, b) })
+	inRanges(k*k, func(lo, hi int) { kernel.Predicate(v, op, n, lo, hi, dst, a, b) })
 	s.check()
 	want := ref.Zip(values, []int{k, 1}, values, []int{k}, func(x, y T) uint8 {
 		return truth(ref.Predicate(op.String(), order(x, y), x != 0, y != 0))
@@ -69,7 +69,7 @@ func truth(b bool) uint8 {
 	return 0
 }
 
-func predicateHalf(t *testing.T, op kernel.PredicateOp) {
+func predicateHalf(t *testing.T, v *kernel.Variant, op kernel.PredicateOp) {
 	t.Helper()
 	for _, dt := range []dtype.DType{dtype.F16, dtype.BF16} {
 		values := ref.Map(specials, func(x float32) uint16 { return toHalf(dt, x) })
@@ -78,7 +78,7 @@ func predicateHalf(t *testing.T, op kernel.PredicateOp) {
 		s := newSpace(t)
 		a, b, dst := in(s, "a", values), in(s, "b", values), out[uint8](s, "dst", k*k)
 		scratch := out[float32](s, "scratch", 9)
-		inRanges(k*k, func(lo, hi int) { kernel.PredicateHalf(op, n, lo, hi, dt, dst, a, b, scratch) })
+		inRanges(k*k, func(lo, hi int) { kernel.PredicateHalf(v, op, n, lo, hi, dt, dst, a, b, scratch) })
 		s.check()
 		want := ref.Zip(values, []int{k, 1}, values, []int{k}, func(p, q uint16) uint8 {
 			x, y := fromHalf(dt, p), fromHalf(dt, q)
@@ -88,10 +88,10 @@ func predicateHalf(t *testing.T, op kernel.PredicateOp) {
 	}
 }
 
-func testClasses(t *testing.T) {
+func testClasses(t *testing.T, v *kernel.Variant) {
 	s := newSpace(t)
 	src, dst := in(s, "src", specials), out[uint8](s, "dst", len(specials))
-	kernel.IsNaN(dst, src)
+	kernel.IsNaN(v, dst, src)
 	wantEqual(t, dst, ref.Map(specials, func(x float32) uint8 { return truth(math.IsNaN(float64(x))) }))
 	for _, neg := range []bool{false, true} {
 		for _, pos := range []bool{false, true} {
@@ -102,12 +102,12 @@ func testClasses(t *testing.T) {
 		}
 	}
 	place := inout(s, "bools", []uint8{0, 1, 2, 255})
-	kernel.Not(place, place)
+	kernel.Not(v, place, place)
 	wantEqual(t, place, []uint8{1, 0, 0, 0})
 	s.check()
 }
 
-func where[W comparable](t *testing.T) {
+func where[W comparable](t *testing.T, v *kernel.Variant) {
 	t.Helper()
 	var zero W
 	size := int(unsafe.Sizeof(zero))
@@ -117,7 +117,7 @@ func where[W comparable](t *testing.T) {
 	av, bv := words[W](60, 1), words[W](5, 100)
 	s := newSpace(t)
 	c, a, b, dst := in(s, "cond", cond), in(s, "a", av), in(s, "b", bv), out[W](s, "dst", 60)
-	inRanges(60, func(lo, hi int) { kernel.Where(n, lo, hi, size, asBytes(dst), c, asBytes(a), asBytes(b)) })
+	inRanges(60, func(lo, hi int) { kernel.Where(v, n, lo, hi, size, asBytes(dst), c, asBytes(a), asBytes(b)) })
 	var want []W
 	ref.Each(to, func(idx []int) {
 		v := ref.Broadcast(bv, bShape, idx)
@@ -128,7 +128,7 @@ func where[W comparable](t *testing.T) {
 	})
 	wantEqual(t, dst, want)
 	place := inout(s, "in place", av)
-	kernel.Where(n, 0, 60, size, asBytes(place), c, asBytes(place), asBytes(b))
+	kernel.Where(v, n, 0, 60, size, asBytes(place), c, asBytes(place), asBytes(b))
 	wantEqual(t, place, want)
 	s.check()
 }

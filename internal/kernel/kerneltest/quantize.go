@@ -11,22 +11,22 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-func testQuantize(t *testing.T) {
+func testQuantize(t *testing.T, v *kernel.Variant) {
 	for _, c := range []struct {
 		dims        []int
 		axis, block int
 	}{{[]int{2, 3, 70}, 1, 0}, {[]int{5, 33}, 0, 0}, {[]int{7, 9}, 1, 0}, {[]int{3, 20}, 1, 8}, {[]int{2, 7, 37}, 1, 3}, {[]int{300}, 0, 64}} {
-		quantizeRows[int8](t, dtype.I8, c.dims, c.axis, c.block)
-		quantizeRows[uint8](t, dtype.U8, c.dims, c.axis, c.block)
-		quantizeRows[int16](t, dtype.I16, c.dims, c.axis, c.block)
+		quantizeRows[int8](t, v, dtype.I8, c.dims, c.axis, c.block)
+		quantizeRows[uint8](t, v, dtype.U8, c.dims, c.axis, c.block)
+		quantizeRows[int16](t, v, dtype.I16, c.dims, c.axis, c.block)
 	}
-	t.Run("dynamic", dynamicScales)
-	t.Run("gemm", func(t *testing.T) { intGemms[int8, uint8](t); intGemms[uint8, int8](t) })
+	t.Run("dynamic", with(v, dynamicScales))
+	t.Run("gemm", func(t *testing.T) { intGemms[int8, uint8](t, v); intGemms[uint8, int8](t, v) })
 	t.Run("conv", func(t *testing.T) {
-		intConvs[int8, int8](t)
-		intConvs[uint8, int8](t)
-		intConvs[uint8, uint8](t)
-		intConvs[int8, uint8](t)
+		intConvs[int8, int8](t, v)
+		intConvs[uint8, int8](t, v)
+		intConvs[uint8, uint8](t, v)
+		intConvs[int8, uint8](t, v)
 	})
 }
 
@@ -34,7 +34,7 @@ func numbersOf[T any](dt dtype.DType, x []T) kernel.Numbers {
 	return kernel.Numbers{DType: dt, Data: asBytes(x)}
 }
 
-func quantizeRows[T int8 | uint8 | int16](t *testing.T, dt dtype.DType, dims []int, axis, block int) {
+func quantizeRows[T int8 | uint8 | int16](t *testing.T, v *kernel.Variant, dt dtype.DType, dims []int, axis, block int) {
 	t.Helper()
 	r := newRand(70)
 	n, inner := ref.Size(dims), ref.Size(dims[axis+1:])
@@ -57,8 +57,8 @@ func quantizeRows[T int8 | uint8 | int16](t *testing.T, dt dtype.DType, dims []i
 	dst, back := out[T](s, "dst", n), out[float32](s, "back", n)
 	for lo := 0; lo < n; lo += 128 {
 		hi := min(lo+128, n)
-		kernel.Quantize(&q, lo, hi, numbersOf(dt, dst), numbersOf(dtype.F32, src), numbersOf(dtype.F32, scale), numbersOf(dt, zero), dtype.F32, true)
-		kernel.Dequantize(&q, lo, hi, numbersOf(dtype.F32, back), numbersOf(dt, dst), numbersOf(dtype.F32, scale), numbersOf(dt, zero))
+		kernel.Quantize(v, &q, lo, hi, numbersOf(dt, dst), numbersOf(dtype.F32, src), numbersOf(dtype.F32, scale), numbersOf(dt, zero), dtype.F32, true)
+		kernel.Dequantize(v, &q, lo, hi, numbersOf(dtype.F32, back), numbersOf(dt, dst), numbersOf(dtype.F32, scale), numbersOf(dt, zero))
 	}
 	s.check()
 	least, most := kernel.IntRange(dt)
@@ -76,13 +76,13 @@ func quantizeRows[T int8 | uint8 | int16](t *testing.T, dt dtype.DType, dims []i
 	})
 }
 
-func dynamicScales(t *testing.T) {
+func dynamicScales(t *testing.T, v *kernel.Variant) {
 	for _, c := range []struct {
 		x     []float32
 		scale float32
 		zero  uint8
 	}{{[]float32{0, 2, -3, -2.5, 1.34, 0.5}, 5.0 / 255, 153}, {[]float32{-1, -2}, 2.0 / 255, 255}, {[]float32{1, 3}, 3.0 / 255, 0}, {nil, 1, 0}, {[]float32{0, 0}, 1, 0}} {
-		if scale, zero := kernel.DynamicScale(c.x); scale != c.scale || zero != c.zero {
+		if scale, zero := kernel.DynamicScale(v, c.x); scale != c.scale || zero != c.zero {
 			t.Errorf("%v: got scale %v and zero %d, want %v and %d", c.x, scale, zero, c.scale, c.zero)
 		}
 	}
@@ -114,7 +114,7 @@ const (
 	allZeros
 )
 
-func intGemms[A, B kernel.Byte](t *testing.T) {
+func intGemms[A, B kernel.Byte](t *testing.T, v *kernel.Variant) {
 	sizes := [][3]int{{1, 1, 1}, {3, 5, 7}, {40, 33, 65}, {2, 3, 0}, {0, 4, 2}, {2, 0, 2}, {120, 300, 20}, {15, 64, 500}}
 	for n := 1; n <= 40; n++ {
 		sizes = append(sizes, [3]int{n, 7, 9}, [3]int{5, n, 9}, [3]int{5, 7, n})
@@ -122,12 +122,12 @@ func intGemms[A, B kernel.Byte](t *testing.T) {
 	for i, d := range sizes {
 		for set := noZeros; set <= allZeros; set++ {
 			g := kernel.IntGemm{M: d[0], N: d[1], K: d[2], PackedB: (i+int(set))%2 == 0}
-			intGemmCase[A, B](t, g, set)
+			intGemmCase[A, B](t, v, g, set)
 		}
 	}
 }
 
-func intGemmCase[A, B kernel.Byte](t *testing.T, g kernel.IntGemm, set zeroSet) {
+func intGemmCase[A, B kernel.Byte](t *testing.T, v *kernel.Variant, g kernel.IntGemm, set zeroSet) {
 	t.Helper()
 	m, n, k := g.M, g.N, g.K
 	g.SignedA, g.SignedB = byteType[A]() == dtype.I8, byteType[B]() == dtype.I8
@@ -155,17 +155,17 @@ func intGemmCase[A, B kernel.Byte](t *testing.T, g kernel.IntGemm, set zeroSet) 
 	want := ref.IntMatMul(m, n, k, ai, bi, zai, zbi)
 	s := newSpace(t)
 	pb := in(s, "b", b)
-	if g.PackedB = g.PackedB && kernel.BytePanels(); g.PackedB {
+	if g.PackedB = g.PackedB && kernel.BytePanels(v); g.PackedB {
 		pack := g
-		panels, back := out[int32](s, "panels", g.PackedBBytes()/4), out[B](s, "unpacked", k*n)
-		pack.PackB(asBytes(panels), asBytes(pb))
-		pack.UnpackB(asBytes(back), asBytes(panels))
+		panels, back := out[int32](s, "panels", g.PackedBBytes(v)/4), out[B](s, "unpacked", k*n)
+		pack.PackB(v, asBytes(panels), asBytes(pb))
+		pack.UnpackB(v, asBytes(back), asBytes(panels))
 		if !slices.Equal(back, b) {
 			t.Fatalf("%+v: unpacking gives another matrix than was packed", g)
 		}
 		pb = unsafe.Slice((*B)(unsafe.Pointer(unsafe.SliceData(panels))), 4*len(panels))
 	}
-	g.Prepare()
+	g.Prepare(v)
 	pa, pza, pzb := in(s, "a", a), in(s, "zero a", za), in(s, "zero b", zb)
 	sums, narrow, scratch := out[int32](s, "sums", m*n), out[B](s, "narrow", m*n), out[int32](s, "scratch", g.ScratchBytes()/4)
 	y, zero := []float32{300}, []B{7}
@@ -195,7 +195,7 @@ func intGemmCase[A, B kernel.Byte](t *testing.T, g kernel.IntGemm, set zeroSet) 
 	}
 }
 
-func intConvs[X, W kernel.Byte](t *testing.T) {
+func intConvs[X, W kernel.Byte](t *testing.T, v *kernel.Variant) {
 	for _, c := range []kernel.IntConv{
 		{Batch: 2, Group: 1, Channels: 3, Filters: 4, In: []int{6, 5}, Out: []int{6, 3}, Kernel: []int{3, 2}, Stride: []int{1, 2}, Dilation: []int{1, 1}, Pad: []int{1, 0}},
 		{Batch: 1, Group: 3, Channels: 2, Filters: 2, In: []int{9}, Out: []int{4}, Kernel: []int{3}, Stride: []int{2}, Dilation: []int{2}, Pad: []int{2}},
@@ -232,7 +232,7 @@ func intConvs[X, W kernel.Byte](t *testing.T) {
 			Window:   ref.Window{In: c.In, Kernel: c.Kernel, Stride: c.Stride, Dilation: c.Dilation, PadBegin: c.Pad, Out: c.Out},
 			Epilogue: ref.Epilogue{Bias: "row", Beta: 1}}.Run(fx, fw, fb, nil)
 		c.SignedX, c.SignedW = byteType[X]() == dtype.I8, byteType[W]() == dtype.I8
-		c.Prepare()
+		c.Prepare(v)
 		s := newSpace(t)
 		px, pw, pzx, pzw, pb := in(s, "x", x), in(s, "w", w), in(s, "zero x", zx), in(s, "zero w", zw), in(s, "bias", bias)
 		dst, narrow, scratch := out[int32](s, "dst", len(want)), out[X](s, "narrow", len(want)), out[int32](s, "scratch", c.ScratchBytes()/4)

@@ -7,7 +7,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-func testRecurrent(t *testing.T) {
+func testRecurrent(t *testing.T, v *kernel.Variant) {
 	for kind, name := range map[kernel.CellKind]string{kernel.RNNCell: "rnn", kernel.GRUCell: "gru", kernel.LSTMCell: "lstm"} {
 		for mode := range 8 {
 			r := kernel.Recurrent{Kind: kind, Steps: 4, Batch: 3, Input: 5, Hidden: 9, Dirs: 1 + mode%2, Reverse: mode == 4, BatchFirst: mode&2 != 0}
@@ -15,7 +15,7 @@ func testRecurrent(t *testing.T) {
 			if mode == 6 {
 				r.Clip = 0.5
 			}
-			recurrent(t, name, r, mode != 5)
+			recurrent(t, v, name, r, mode != 5)
 		}
 	}
 }
@@ -33,7 +33,7 @@ func cut(x []float32, gates, rows int) (out [][][]float64) {
 	return out
 }
 
-func recurrent(t *testing.T, name string, r kernel.Recurrent, full bool) {
+func recurrent(t *testing.T, v *kernel.Variant, name string, r kernel.Recurrent, full bool) {
 	t.Helper()
 	rand := newRand(90)
 	gates := map[string]int{"rnn": 1, "gru": 3, "lstm": 4}[name]
@@ -52,7 +52,7 @@ func recurrent(t *testing.T, name string, r kernel.Recurrent, full bool) {
 		r.Funcs = append(r.Funcs, map[string][]kernel.CellFunc{"rnn": {tanh}, "gru": {sigmoid, tanh}, "lstm": {sigmoid, tanh, tanh}}[name]...)
 	}
 	scratch := out[float32](s, "scratch", r.ScratchElements())
-	backwards(r.Tiles(), func(i int) { kernel.RecurrentTile(&r, i, &g, scratch) })
+	backwards(r.Tiles(), func(i int) { kernel.RecurrentTile(v, &r, i, &g, scratch) })
 	s.check()
 	ref.Each([]int{r.Dirs, r.Batch}, func(idx []int) {
 		dir, b := idx[0], idx[1]

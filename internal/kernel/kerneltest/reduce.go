@@ -16,7 +16,7 @@ var reduceNames = map[kernel.ReduceKind]string{
 
 var reduceShapes = [][]int{{}, {7}, {100}, {3, 5}, {33, 40}, {4, 1, 6}, {2, 3, 4, 5}, {3, 70, 2}, {2, 2, 2, 2, 3}, {3, 0, 2}, {5, 16}, {40, 17}, {3, 70, 31}, {2, 3, 2, 300}}
 
-func testReduce(t *testing.T) {
+func testReduce(t *testing.T, v *kernel.Variant) {
 	for kind, name := range reduceNames {
 		t.Run(name, func(t *testing.T) {
 			for _, shape := range reduceShapes {
@@ -25,33 +25,33 @@ func testReduce(t *testing.T) {
 					for i := range reduced {
 						reduced[i] = mask>>i&1 != 0
 					}
-					reduceFloats(t, kind, shape, reduced)
-					reduceInts(t, kind, shape, reduced)
+					reduceFloats(t, v, kind, shape, reduced)
+					reduceInts(t, v, kind, shape, reduced)
 				}
 			}
 		})
 	}
-	t.Run("specials", testReduceSpecials)
-	t.Run("arg", testArgExtreme)
-	t.Run("long", testReduceLong)
+	t.Run("specials", with(v, testReduceSpecials))
+	t.Run("arg", with(v, testArgExtreme))
+	t.Run("long", with(v, testReduceLong))
 }
 
-func runReduce[T kernel.Number](s *space, kind kernel.ReduceKind, shape []int, reduced []bool, x []T) []T {
+func runReduce[T kernel.Number](v *kernel.Variant, s *space, kind kernel.ReduceKind, shape []int, reduced []bool, x []T) []T {
 	var r kernel.Reduce
 	r.Prepare(kind, shape, reduced)
 	src, dst := in(s, "src", x), out[T](s, "dst", r.Count)
-	backwards(r.Tiles(), func(i int) { kernel.ReduceTile(&r, i, dst, src) })
+	backwards(r.Tiles(), func(i int) { kernel.ReduceTile(v, &r, i, dst, src) })
 	if f, ok := any(src).([]float32); ok && r.ByColumns() {
 		columns := out[float32](s, "by columns", r.Count)
 		scratch := out[float64](s, "scratch", kernel.ColumnScratch)
-		backwards(r.ColumnTiles(), func(i int) { kernel.ReduceColumns(&r, i, scratch, columns, f) })
+		backwards(r.ColumnTiles(), func(i int) { kernel.ReduceColumns(v, &r, i, scratch, columns, f) })
 		dst = any(columns).([]T)
 	}
 	s.check()
 	return dst
 }
 
-func reduceFloats(t *testing.T, kind kernel.ReduceKind, shape []int, reduced []bool) {
+func reduceFloats(t *testing.T, v *kernel.Variant, kind kernel.ReduceKind, shape []int, reduced []bool) {
 	t.Helper()
 	x := uniform(newRand(40), ref.Size(shape))
 	if kind == kernel.ReduceLogSum {
@@ -60,8 +60,8 @@ func reduceFloats(t *testing.T, kind kernel.ReduceKind, shape []int, reduced []b
 		}
 	}
 	want := ref.Reduce(reduceNames[kind], f64s(x), shape, reduced)
-	got := runReduce(newSpace(t), kind, shape, reduced, x)
-	wide := runReduce(newSpace(t), kind, shape, reduced, f64s(x))
+	got := runReduce(v, newSpace(t), kind, shape, reduced, x)
+	wide := runReduce(v, newSpace(t), kind, shape, reduced, f64s(x))
 	if len(got) != len(want) {
 		t.Fatalf("%v %v: got %d results, want %d", shape, reduced, len(got), len(want))
 	}
@@ -78,7 +78,7 @@ func reduceFloats(t *testing.T, kind kernel.ReduceKind, shape []int, reduced []b
 }
 
 // reduceInts compares what floats can say of integers: exact results, of non-empty axes.
-func reduceInts(t *testing.T, kind kernel.ReduceKind, shape []int, reduced []bool) {
+func reduceInts(t *testing.T, v *kernel.Variant, kind kernel.ReduceKind, shape []int, reduced []bool) {
 	t.Helper()
 	if kind == kernel.ReduceProd || kind == kernel.ReduceLogSum || kind == kernel.ReduceLogSumExp || ref.Size(shape) == 0 {
 		return
@@ -86,7 +86,7 @@ func reduceInts(t *testing.T, kind kernel.ReduceKind, shape []int, reduced []boo
 	x := ref.Map(small(newRand(41), ref.Size(shape)), func(v float32) int32 { return int32(v) })
 	wide := ref.Map(x, func(v int32) float64 { return float64(v) })
 	want := ref.Map(ref.Reduce(reduceNames[kind], wide, shape, reduced), func(v float64) int32 { return int32(v) })
-	got := runReduce(newSpace(t), kind, shape, reduced, x)
+	got := runReduce(v, newSpace(t), kind, shape, reduced, x)
 	for i := range want {
 		if got[i] != want[i] {
 			t.Fatalf("%v %v of int32: result %d: got %v, want %v", shape, reduced, i, got[i], want[i])
@@ -94,7 +94,7 @@ func reduceInts(t *testing.T, kind kernel.ReduceKind, shape []int, reduced []boo
 	}
 }
 
-func testReduceSpecials(t *testing.T) {
+func testReduceSpecials(t *testing.T, v *kernel.Variant) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	for kind, name := range reduceNames {
 		for _, x := range [][]float32{{1, nan, 2}, {1, inf, 2}, {-inf, -inf}, {inf, -inf, 1}, {1e30, 1e30}, {100, 101}, {-200, -300}} {
@@ -102,7 +102,7 @@ func testReduceSpecials(t *testing.T) {
 				wide := ref.Expand(x, []int{len(x), 1}, []int{len(x), inner})
 				shape, reduced := []int{len(x), inner}, []bool{true, false}
 				want := ref.Reduce(name, f64s(wide), shape, reduced)
-				got := runReduce(newSpace(t), kind, shape, reduced, wide)
+				got := runReduce(v, newSpace(t), kind, shape, reduced, wide)
 				for i := range want {
 					if !sameValue(got[i], want[i], 4) {
 						t.Fatalf("%s of %v: got %v, want %v", name, x, got[i], want[i])
@@ -111,16 +111,16 @@ func testReduceSpecials(t *testing.T) {
 			}
 		}
 	}
-	if got := runReduce(newSpace(t), kernel.ReduceMax, []int{0}, []bool{true}, []int8{}); got[0] != -128 {
+	if got := runReduce(v, newSpace(t), kernel.ReduceMax, []int{0}, []bool{true}, []int8{}); got[0] != -128 {
 		t.Fatalf("max of no int8: got %d, want -128", got[0])
 	}
-	if got := runReduce(newSpace(t), kernel.ReduceMin, []int{0}, []bool{true}, []uint16{}); got[0] != 65535 {
+	if got := runReduce(v, newSpace(t), kernel.ReduceMin, []int{0}, []bool{true}, []uint16{}); got[0] != 65535 {
 		t.Fatalf("min of no uint16: got %d, want 65535", got[0])
 	}
 }
 
 // testReduceLong sums so many numbers that naive float32 would lose the small ones.
-func testReduceLong(t *testing.T) {
+func testReduceLong(t *testing.T, v *kernel.Variant) {
 	x := make([]float32, 1<<18)
 	for i := range x {
 		x[i] = 0.1
@@ -128,14 +128,14 @@ func testReduceLong(t *testing.T) {
 	want := float64(x[0]) * float64(len(x))
 	for _, shape := range [][]int{{1 << 18}, {1 << 17, 2}, {1 << 13, 32}} {
 		reduced := []bool{true, false}[:len(shape)]
-		got := runReduce(newSpace(t), kernel.ReduceSum, shape, reduced, x)
+		got := runReduce(v, newSpace(t), kernel.ReduceSum, shape, reduced, x)
 		if w := want / float64(len(got)); math.Abs(float64(got[0])-w) > 2e-6*w {
 			t.Fatalf("sum of %v: got %v, want %v", shape, got[0], w)
 		}
 	}
 }
 
-func testArgExtreme(t *testing.T) {
+func testArgExtreme(t *testing.T, v *kernel.Variant) {
 	r := newRand(42)
 	for _, dims := range [][3]int{{1, 1, 1}, {2, 7, 3}, {3, 40, 1}, {1, 5, 20}} {
 		x := small(r, dims[0]*dims[1]*dims[2])
@@ -147,7 +147,7 @@ func testArgExtreme(t *testing.T) {
 				smallest, last := mode&1 != 0, mode&2 != 0
 				s := newSpace(t)
 				dst := out[int64](s, "dst", dims[0]*dims[2])
-				kernel.ArgExtreme(dst, in(s, "src", x), dims[0], dims[1], dims[2], smallest, last)
+				kernel.ArgExtreme(v, dst, in(s, "src", x), dims[0], dims[1], dims[2], smallest, last)
 				s.check()
 				wantEqual(t, dst, ref.ArgExtreme(f64s(x), dims[0], dims[1], dims[2], smallest, last))
 			}
@@ -155,30 +155,30 @@ func testArgExtreme(t *testing.T) {
 	}
 }
 
-func testSoftmax(t *testing.T) {
+func testSoftmax(t *testing.T, v *kernel.Variant) {
 	r := newRand(43)
 	for _, dims := range [][3]int{{1, 1, 1}, {3, 7, 1}, {2, 33, 1}, {5, 1000, 1}, {7, 64, 1}, {33, 1024, 1}, {2, 5, 3}, {1, 40, 70}, {3, 4, 1000}, {0, 3, 2}} {
 		for _, log := range []bool{false, true} {
 			x := ref.Map(uniform(r, dims[0]*dims[1]*dims[2]), func(v float32) float32 { return 30 * v })
-			softmaxCase(t, fmt.Sprint(dims, log), dims, log, x)
+			softmaxCase(t, v, fmt.Sprint(dims, log), dims, log, x)
 		}
 	}
 	inf := float32(math.Inf(1))
-	softmaxCase(t, "masked", [3]int{1, 4, 1}, false, []float32{-inf, 1, -inf, 2})
-	softmaxCase(t, "all masked", [3]int{1, 3, 1}, false, []float32{-inf, -inf, -inf})
-	softmaxCase(t, "NaN", [3]int{2, 2, 1}, false, []float32{float32(math.NaN()), 0, 1, 2})
-	softmaxCase(t, "far apart", [3]int{1, 3, 1}, true, []float32{3e38, -3e38, 0})
+	softmaxCase(t, v, "masked", [3]int{1, 4, 1}, false, []float32{-inf, 1, -inf, 2})
+	softmaxCase(t, v, "all masked", [3]int{1, 3, 1}, false, []float32{-inf, -inf, -inf})
+	softmaxCase(t, v, "NaN", [3]int{2, 2, 1}, false, []float32{float32(math.NaN()), 0, 1, 2})
+	softmaxCase(t, v, "far apart", [3]int{1, 3, 1}, true, []float32{3e38, -3e38, 0})
 	for _, odd := range [][3]float32{{-inf, -inf, -inf}, {inf, 1, -inf}, {float32(math.NaN()), 5, 1}, {inf, inf, float32(math.NaN())}, {-inf, 1, 2}} {
 		for row := range 7 { // among others
 			x := ref.Map(uniform(r, 7*21), func(v float32) float32 { return v - 20 })
 			for i := range 21 {
 				x[21*row+i] = odd[i%3]
 			}
-			softmaxCase(t, fmt.Sprint("row ", row, " of ", odd), [3]int{7, 21, 1}, false, x)
+			softmaxCase(t, v, fmt.Sprint("row ", row, " of ", odd), [3]int{7, 21, 1}, false, x)
 		}
 	}
 	for n := 1; n <= 40; n++ { // what lies beyond a row is larger than all of it
-		softmaxCase(t, fmt.Sprint("low ", n), [3]int{9, n, 1}, false, ref.Map(uniform(r, 9*n), func(v float32) float32 { return v - 1000 }))
+		softmaxCase(t, v, fmt.Sprint("low ", n), [3]int{9, n, 1}, false, ref.Map(uniform(r, 9*n), func(v float32) float32 { return v - 1000 }))
 	}
 	for _, dims := range [][3]int{{512, 3, 1}, {3, 512, 1}, {1, 512, 3}} {
 		far := make([]float32, dims[0]*dims[1]*dims[2])
@@ -188,13 +188,13 @@ func testSoftmax(t *testing.T) {
 				far[i] = -float32(i) * 1e6
 			}
 		}
-		softmaxCase(t, fmt.Sprint("far down ", dims), dims, false, far)
+		softmaxCase(t, v, fmt.Sprint("far down ", dims), dims, false, far)
 	}
-	softmaxCertain(t)
+	softmaxCertain(t, v)
 }
 
 // softmaxCertain has one element per row that counts: its probability is 1, and the logarithm of that is 0, neither of them nearly.
-func softmaxCertain(t *testing.T) {
+func softmaxCertain(t *testing.T, v *kernel.Variant) {
 	inf := float32(math.Inf(1))
 	for _, dims := range [][3]int{{3, 1, 1}, {2, 3, 1}, {5, 40, 1}, {1, 1, 70}, {2, 3, 20}} {
 		x := make([]float32, dims[0]*dims[1]*dims[2])
@@ -210,28 +210,28 @@ func softmaxCertain(t *testing.T) {
 			spec := kernel.Softmax{Outer: dims[0], Axis: dims[1], Inner: dims[2], Log: log}
 			scratch, dst := make([]float64, spec.ScratchBytes()/8), make([]float32, len(x))
 			for i := range spec.Tiles() {
-				kernel.SoftmaxTile(&spec, i, scratch, dst, x)
+				kernel.SoftmaxTile(v, &spec, i, scratch, dst, x)
 			}
 			wantEqual(t, dst, want)
 		}
 	}
 }
 
-func softmaxCase(t *testing.T, name string, dims [3]int, log bool, x []float32) {
+func softmaxCase(t *testing.T, v *kernel.Variant, name string, dims [3]int, log bool, x []float32) {
 	t.Helper()
 	spec := kernel.Softmax{Outer: dims[0], Axis: dims[1], Inner: dims[2], Log: log}
 	s := newSpace(t)
 	src, dst, place, wide := in(s, "src", x), out[float32](s, "dst", len(x)), inout(s, "in place", x), f64s(x)
 	scratch := out[float64](s, "scratch", spec.ScratchBytes()/8)
 	backwards(spec.Tiles(), func(i int) {
-		kernel.SoftmaxTile(&spec, i, scratch, dst, src)
-		kernel.SoftmaxTile(&spec, i, scratch, place, place)
-		kernel.SoftmaxTile(&spec, i, scratch, wide, wide)
+		kernel.SoftmaxTile(v, &spec, i, scratch, dst, src)
+		kernel.SoftmaxTile(v, &spec, i, scratch, place, place)
+		kernel.SoftmaxTile(v, &spec, i, scratch, wide, wide)
 	})
 	if dims[2] == 1 && dims[1] <= kernel.StreamRows {
 		row := out[float32](s, "row", dims[1])
 		for _, past := range [][]float32{out[float32](s, "streamed", len(x)), outAligned[float32](s, "streamed by vectors", len(x))} {
-			backwards(spec.Tiles(), func(i int) { kernel.SoftmaxStream(&spec, i, row, past, src) })
+			backwards(spec.Tiles(), func(i int) { kernel.SoftmaxStream(v, &spec, i, row, past, src) })
 			wantEqual(t, past, dst)
 		}
 	}

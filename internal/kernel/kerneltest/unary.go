@@ -24,7 +24,7 @@ var unaryParams = map[kernel.UnaryOp][][2]float32{
 	kernel.Affine:          {{2, 1}, {-0.5, 0}},
 }
 
-func testUnary(t *testing.T) {
+func testUnary(t *testing.T, v *kernel.Variant) {
 	for _, op := range kernel.UnaryOps() {
 		t.Run(op.String(), func(t *testing.T) {
 			params := unaryParams[op]
@@ -32,14 +32,14 @@ func testUnary(t *testing.T) {
 				params = [][2]float32{{}}
 			}
 			for _, p := range params {
-				unaryValues(t, op, p[0], p[1], spread(newRand(1), 8000))
-				unaryValues(t, op, p[0], p[1], ref.Map(uniform(newRand(5), 9000), func(v float32) float32 { return 20*v + 20.001 }))
-				unaryPlaces(t, op, p[0], p[1])
+				unaryValues(t, v, op, p[0], p[1], spread(newRand(1), 8000))
+				unaryValues(t, v, op, p[0], p[1], ref.Map(uniform(newRand(5), 9000), func(v float32) float32 { return 20*v + 20.001 }))
+				unaryPlaces(t, v, op, p[0], p[1])
 			}
 		})
 	}
-	t.Run("int", testUnaryInt)
-	t.Run("half", testUnaryHalf)
+	t.Run("int", with(v, testUnaryInt))
+	t.Run("half", with(v, testUnaryHalf))
 }
 
 // unaryError is the stated error of a float32 function at x: units in the last place of the result, and an absolute part.
@@ -62,15 +62,15 @@ func unaryError(op kernel.UnaryOp, x float64) (ulps, slack float64) {
 	return 2, 0
 }
 
-func unaryValues(t *testing.T, op kernel.UnaryOp, a, b float32, x []float32) {
+func unaryValues(t *testing.T, v *kernel.Variant, op kernel.UnaryOp, a, b float32, x []float32) {
 	t.Helper()
 	s := newSpace(t)
 	src := in(s, "src", x)
 	dst := out[float32](s, "dst", len(src))
-	kernel.UnaryF32(op, dst, src, a, b)
+	kernel.UnaryF32(v, op, dst, src, a, b)
 	s.check()
 	wide := make([]float64, len(src))
-	kernel.UnaryF64(op, wide, f64s(src), float64(a), float64(b))
+	kernel.UnaryF64(v, op, wide, f64s(src), float64(a), float64(b))
 	for i, x := range src {
 		want := ref.Unary(op.String(), float64(x), float64(a), float64(b))
 		ulps, slack := unaryError(op, float64(x))
@@ -85,7 +85,7 @@ func unaryValues(t *testing.T, op kernel.UnaryOp, a, b float32, x []float32) {
 }
 
 // unaryPlaces checks that a value's result depends neither on its place in the row nor on whether the row is computed in place.
-func unaryPlaces(t *testing.T, op kernel.UnaryOp, a, b float32) {
+func unaryPlaces(t *testing.T, v *kernel.Variant, op kernel.UnaryOp, a, b float32) {
 	t.Helper()
 	all := spread(newRand(2), 30)
 	for _, n := range lengths {
@@ -93,26 +93,26 @@ func unaryPlaces(t *testing.T, op kernel.UnaryOp, a, b float32) {
 		src := in(s, "src", all[:n])
 		dst := out[float32](s, "dst", n)
 		place := inout(s, "in place", all[:n])
-		kernel.UnaryF32(op, dst, src, a, b)
-		kernel.UnaryF32(op, place, place, a, b)
+		kernel.UnaryF32(v, op, dst, src, a, b)
+		kernel.UnaryF32(v, op, place, place, a, b)
 		s.check()
 		for i := range src {
 			one := out[float32](s, "one", 1)
-			kernel.UnaryF32(op, one, src[i:i+1], a, b)
+			kernel.UnaryF32(v, op, one, src[i:i+1], a, b)
 			wantEqual(t, dst[i:i+1], one)
 		}
 		wantEqual(t, place, dst)
 	}
 }
 
-func testUnaryInt(t *testing.T) {
-	unaryInt[int8](t)
-	unaryInt[int64](t)
-	unaryInt[uint8](t)
-	unaryInt[uint32](t)
+func testUnaryInt(t *testing.T, v *kernel.Variant) {
+	unaryInt[int8](t, v)
+	unaryInt[int64](t, v)
+	unaryInt[uint8](t, v)
+	unaryInt[uint32](t, v)
 }
 
-func unaryInt[T kernel.Integer](t *testing.T) {
+func unaryInt[T kernel.Integer](t *testing.T, v *kernel.Variant) {
 	t.Helper()
 	r := newRand(3)
 	src := make([]T, 300)
@@ -123,8 +123,8 @@ func unaryInt[T kernel.Integer](t *testing.T) {
 	for _, op := range []kernel.UnaryOp{kernel.Identity, kernel.Relu, kernel.Abs, kernel.Neg, kernel.Sign} {
 		s := newSpace(t)
 		x, dst, place := in(s, "src", src), out[T](s, "dst", len(src)), inout(s, "in place", src)
-		kernel.UnaryInt(op, dst, x)
-		kernel.UnaryInt(op, place, place)
+		kernel.UnaryInt(v, op, dst, x)
+		kernel.UnaryInt(v, op, place, place)
 		s.check()
 		wantEqual(t, place, dst)
 		want := ref.Map(src, func(v T) T {
@@ -146,12 +146,12 @@ func unaryInt[T kernel.Integer](t *testing.T) {
 	dst := out[T](s, "dst", len(src))
 	kernel.BitNot(dst, src)
 	wantEqual(t, dst, ref.Map(src, func(v T) T { return ^v }))
-	kernel.Clamp(dst, src, 3, 50)
+	kernel.Clamp(v, dst, src, 3, 50)
 	wantEqual(t, dst, ref.Map(src, func(v T) T { return min(max(v, 3), 50) }))
 	s.check()
 }
 
-func testUnaryHalf(t *testing.T) {
+func testUnaryHalf(t *testing.T, v *kernel.Variant) {
 	for _, dt := range []dtype.DType{dtype.F16, dtype.BF16} {
 		src := make([]uint16, 1<<16)
 		for i := range src {
@@ -160,7 +160,7 @@ func testUnaryHalf(t *testing.T) {
 		for _, scratch := range []int{1, 7, kernel.HalfScratchFloats} {
 			s := newSpace(t)
 			x, dst := in(s, "src", src), inout(s, "dst", src)
-			kernel.UnaryHalf(kernel.Sigmoid, dt, dst, x, 0, 0, out[float32](s, "scratch", scratch))
+			kernel.UnaryHalf(v, kernel.Sigmoid, dt, dst, x, 0, 0, out[float32](s, "scratch", scratch))
 			s.check()
 			for i := range src {
 				want := float32(ref.Unary("sigmoid", float64(fromHalf(dt, src[i])), 0, 0))

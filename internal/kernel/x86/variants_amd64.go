@@ -1,0 +1,27 @@
+package x86
+
+import (
+	"github.com/tenure-go/tenure/internal/cpu"
+	"github.com/tenure-go/tenure/internal/kernel"
+)
+
+// narrow512 is AVX-512 without VNNI: not all that have the wide vectors multiply bytes with them.
+var narrow512 = func() kernel.Variant {
+	v := avx512
+	v.Bytes = avx2.Bytes
+	return v
+}()
+
+// Variants returns those that this process may run, slowest first: what the processor has and TENURE_CPU allows.
+func Variants() (all []*kernel.Variant) {
+	if cpu.Level() >= cpu.AVX2 {
+		all = append(all, &avx2)
+	}
+	if cpu.Level() >= cpu.AVX512 {
+		if cpu.HasVNNI() {
+			return append(all, &avx512)
+		}
+		return append(all, &narrow512)
+	}
+	return all
+}
