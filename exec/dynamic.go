@@ -10,14 +10,14 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// numberDynamic gives a value whose size depends on data its number.
+// numberDynamic numbers a value whose size depends on data.
 func (l *lowering) numberDynamic(v *ir.Value) {
 	l.of(v).dynamic = l.dynamic
 	l.dynamic++
 }
 
-// placeDynamic gives a value whose size depends on data as many bytes as it
-// can take, if that is known, or a buffer of its own, made at its step. An
+// placeDynamic places a value whose size depends on data: in as many bytes as it
+// can take, if that is known, or in a buffer of its own, made at its step. An
 // output has a buffer of its own in any case; where its types are known the
 // plan counts the largest.
 func (l *lowering) placeDynamic(v *ir.Value) {
@@ -71,7 +71,7 @@ func (e *Executable) dynamicScratch(l *lowering, scratch []int64) error {
 			for i, t := range results {
 				call.Out[i].Type = t
 			}
-			if t, err := compute.Bind(call); err == nil { // a run that comes to it gives the error
+			if t, err := compute.Bind(call); err == nil { // a run that comes to it returns the error
 				scratch[in.call] = max(scratch[in.call], int64(t.Scratch))
 			}
 		}

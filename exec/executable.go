@@ -68,8 +68,8 @@ type step struct {
 	refs    []ref     // operands, then results
 	writes  bool      // into a parameter
 	dynamic bool      // it is bound when it runs: the size of an operand or result depends on data
-	freed   []int     // dynamic values whose own buffers are given back after it
-	left    [][]int   // per region: those that are given back when the region has ended
+	freed   []int     // dynamic values whose own buffers are freed after it
+	left    [][]int   // per region: those that are freed when the region has ended
 	yields  [][]yield // per region of a branch: what it returns
 	loop    *loop     // of a loop
 }

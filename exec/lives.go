@@ -90,10 +90,9 @@ func (l *lowering) endLoop(k int, end plan.Time) {
 	}
 }
 
-// endDynamic sets when the buffers of a block's dynamic values are given
-// back: after the call of that block in which they are used last, and those
-// that the block returns, left, when the results of the call around it hold
-// them too. The first call of the block has the number k, and next is the
+// endDynamic sets when the buffers of a block's dynamic values are freed: after
+// the call of that block in which they are used last, and those that the block
+// returns, left, when the results of the call around it share them. The first call of the block has the number k, and next is the
 // number after those of its calls.
 func (l *lowering) endDynamic(b *ir.Block, k int) (left []int, next int) {
 	var own []*ir.Value // dynamic values that calls of the block define
@@ -146,7 +145,7 @@ func (l *lowering) life(v *ir.Value) (start, end plan.Time) {
 	return start, end
 }
 
-// collectPieces gives the arena's storages their pieces.
+// collectPieces collects the pieces of the arena's storages.
 func (l *lowering) collectPieces() {
 	for _, c := range l.calls {
 		for v := range c.Defs() {

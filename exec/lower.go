@@ -50,8 +50,8 @@ type call struct {
 	*ir.Call
 	sig   *op.Sig
 	end   int     // the number after those of the calls in its regions
-	freed []int   // dynamic values whose own buffers are given back after the call
-	left  [][]int // per region: those that are given back when it ends
+	freed []int   // dynamic values whose own buffers are freed after the call
+	left  [][]int // per region: those that are freed when it ends
 }
 
 // value is what lowering finds out about a value.

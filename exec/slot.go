@@ -7,7 +7,7 @@ import (
 )
 
 // Slot owns the arena and the scratch of one concurrent run. They have the
-// size of the plan that runs: a smaller plan gives memory back, and a larger
+// size of the plan that runs: a smaller plan returns memory to the system, and a larger
 // one frees the old arena before it takes the new one.
 type Slot struct {
 	arena, scratch *memory.Buffer
@@ -64,7 +64,7 @@ func (s *Slot) Keep(epoch int, kept func(*Executable) bool) {
 	}
 }
 
-// Release gives the slot's memory back.
+// Release frees the slot's memory.
 func (s *Slot) Release() error {
 	for _, r := range s.runners {
 		r.End()

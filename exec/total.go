@@ -12,7 +12,7 @@ import (
 // rounded up to blocks, overflows. No machine has as much.
 const mostBytes = plan.MaxBytes / 4
 
-// checkTotal holds the bytes of all values to mostBytes.
+// checkTotal checks that all values together take mostBytes at most.
 func (l *lowering) checkTotal() error {
 	total := int64(0)
 	add := func(size int64) error {

@@ -68,7 +68,7 @@ type Aliases struct {
 }
 
 // AliasesOf analyses the program, in which types and regions must hold (V1 to
-// V10 of [Verify]). Donate marks count. known gives the bytes of weights, on
+// V10 of [Verify]). Donate marks count. known returns the bytes of weights, on
 // which the places of views may depend; it may be nil. The result describes
 // the program as it is now.
 func AliasesOf(p *Program, known func(*Value) ([]byte, bool)) *Aliases {

@@ -14,7 +14,7 @@ type Builder struct {
 	prog  *Program
 	block *Block
 	names map[string]*Value
-	auto  map[*Value]bool // values whose name nobody chose
+	auto  map[*Value]bool // values whose name was not chosen
 	node  string
 	err   error
 }

@@ -27,7 +27,7 @@ func (c cloner) value(v *Value) *Value {
 	}
 	if c[v] == nil {
 		copied := *v
-		copied.Def = nil // set by the call that gives it
+		copied.Def = nil // set by the call that defines it
 		c[v] = &copied
 	}
 	return c[v]
@@ -69,9 +69,8 @@ func (c cloner) call(call *Call) *Call {
 	return &out
 }
 
-// Bind gives the parameters of the program the types of actual inputs. Each
-// must fit the declared type, and dimensions of one symbol must have one
-// size. Call it on a clone, then [Infer].
+// Bind sets the types of the parameters to those of actual inputs. Each must
+// fit the declared type, and dimensions of one symbol must have one size. Call it on a clone, then [Infer].
 func (p *Program) Bind(types ...op.Type) error {
 	if err := p.checkInputs(types); err != nil {
 		return err

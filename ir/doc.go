@@ -2,7 +2,7 @@
 // into, what passes rewrite, and what is planned and run.
 //
 // A [Program] is a [Block] of [Call]s in execution order. Every [Value] is
-// given once: by a call, as a parameter, or as a weight, which is a name and a
+// defined once: by a call, as a parameter, or as a weight, which is a name and a
 // type; its bytes are in a [Weights] table outside the program. A call may
 // have nested blocks (regions), which see the values around them. An
 // [Operand] that is donated is given up: the call is its last use, and the
@@ -10,8 +10,8 @@
 //
 // [NewBuilder] builds a program in Go, [Parse] reads one from text,
 // [Program.String] writes it. [Infer] runs the shape rules again after types
-// have changed, [AliasesOf] says which values may share bytes, [Verify] holds
-// a program to the numbered invariants at the head of verify.go, and an
+// have changed, [AliasesOf] says which values may share bytes, [Verify] checks
+// the numbered invariants of a program at the head of verify.go, and an
 // [Interpreter] runs it in the plainest way there is.
 //
 // # The text form
@@ -41,8 +41,8 @@
 // %"layer 1/add". A comment runs from "//" to the end of the line. White
 // space, line ends included, only separates.
 //
-// A value that a call gives is written %x, a weight @w; the two share one set
-// of names, and a name is given once in the whole program. "_" stands for an
+// A value that a call defines is written %x, a weight @w; the two share one set
+// of names, and a name is used once in the whole program. "_" stands for an
 // absent operand and for a result that is not wanted. The string after a call
 // is the name of the node in the file that it was read from. Shapes are those
 // of package shape: sizes, symbols, "?" for an unknown size; "[...]" is a
@@ -51,7 +51,7 @@
 // of the first three.
 //
 // Types of results may be left out: Parse infers them with the shape rules.
-// One that is given must agree with the shape rule in every size that both
+// One that is there must agree with the shape rule in every size that both
 // know, and adds what the rule does not know. For example:
 //
 //	func @step(%x: f32[1,8], donate %cache: f32[16,8]) -> (f32[16,8]) {
@@ -62,8 +62,8 @@
 //	}
 //
 // The printer writes the same text for the same program on every run, and
-// prints malformed programs too, with "??" for what is missing. For every
-// text that Parse takes, parsing what the printer wrote gives that text again.
+// prints malformed programs too, with "??" for what is missing. What the printer
+// wrote is printed the same again after it was parsed.
 //
 // # Memory
 //
@@ -74,7 +74,7 @@
 //
 // # Concurrency
 //
-// A program that nobody changes may be read from any goroutine: printed,
+// A program that does not change may be read from any goroutine: printed,
 // verified, cloned, analysed, interpreted. Changing one needs the caller's own
 // synchronisation.
 package ir

@@ -92,7 +92,7 @@ func (a *Aliases) owned(c *Call, v *Value) (found []*Violation) {
 		case root.Kind == Param && !root.Donated && !a.order.isCarried(root):
 			found = append(found, violation(13, "%s donates %s%s: the parameter is not donated", c, v, in))
 		case loop != nil && !a.order.within(root, loop):
-			found = append(found, violation(16, "%s donates %s%s: it is given outside of a region that may run again", c, v, in))
+			found = append(found, violation(16, "%s donates %s%s: it is defined outside of a region that may run again", c, v, in))
 		}
 	}
 	return found

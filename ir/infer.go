@@ -10,7 +10,7 @@ import (
 // Infer runs the shape rules of all calls in execution order, those in
 // regions before the call around them, and replaces the types of their
 // results. It is for programs whose parameters, weights or attributes have
-// changed. known gives the bytes of values that are known before the program
+// changed. known returns the bytes of values that are known before the program
 // runs, see [op.Sig.Known]; it may be nil. On an error the types are partly
 // replaced.
 func Infer(p *Program, known func(*Value) ([]byte, bool)) error {
@@ -62,7 +62,7 @@ func (c *Call) inferSig(s *op.Sig) error {
 		return err
 	}
 	if len(s.Results) != len(results) {
-		return fmt.Errorf("%s: the shape rule gives %d types, want %d", c.Op.Name, len(s.Results), len(results))
+		return fmt.Errorf("%s: the shape rule returns %d types, want %d", c.Op.Name, len(s.Results), len(results))
 	}
 	copy(results, s.Results)
 	s.Results = results
@@ -70,7 +70,7 @@ func (c *Call) inferSig(s *op.Sig) error {
 		if v == nil {
 			results[i] = op.Type{}
 		} else if results[i].IsZero() {
-			return fmt.Errorf("%s: the shape rule gives no type for result %d", c.Op.Name, i)
+			return fmt.Errorf("%s: the shape rule returns no type for result %d", c.Op.Name, i)
 		}
 	}
 	return nil

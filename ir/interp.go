@@ -72,7 +72,7 @@ type frame struct {
 	dead map[*Value]*Call // by the call that it was donated to
 }
 
-// bind gives a value that comes from outside.
+// bind sets a value that comes from outside.
 func (f *frame) bind(v *Value, t op.Type, data []byte) error {
 	n, err := t.Bytes()
 	if err != nil {
@@ -114,7 +114,7 @@ func (f *frame) read(v *Value) (op.Arg, error) {
 	}
 	x, ok := f.env[v]
 	if !ok {
-		return op.Arg{}, fmt.Errorf("%s is not given yet", v)
+		return op.Arg{}, fmt.Errorf("%s is not defined yet", v)
 	}
 	return x, nil
 }
@@ -246,7 +246,7 @@ func (f *frame) loop(c *Call, in []op.Arg) ([]op.Arg, error) {
 	return results, nil
 }
 
-// stack joins what the rounds of a loop gave.
+// stack joins what the rounds of a loop returned.
 func stack(c *Call, i int, parts []op.Arg) (op.Arg, error) {
 	var t op.Type
 	if len(parts) > 0 {

@@ -43,7 +43,7 @@ type Value struct {
 	Type op.Type
 	Kind ValueKind
 
-	Def   *Call // the call that gives it; nil for parameters and weights
+	Def   *Call // the call that defines it; nil for parameters and weights
 	Index int   // which result of Def, or which parameter of its block
 
 	// Donated marks a parameter that the program may consume: its bytes may
@@ -71,7 +71,7 @@ type Call struct {
 	Node    string // where it comes from: the name of the node in the model file
 }
 
-// Sig returns the call as the operator table sees it. known gives the bytes
+// Sig returns the call as the operator table sees it. known returns the bytes
 // of weights; it may be nil.
 func (c *Call) Sig(known func(*Value) ([]byte, bool)) *op.Sig {
 	s := &op.Sig{Def: c.Op, Attrs: c.Attrs, Args: make([]op.Type, len(c.Args)), Results: make([]op.Type, len(c.Results))}

@@ -3,7 +3,7 @@ package ir
 import "sort"
 
 // order numbers the calls of a program in the order in which they run, and
-// holds who uses which value where. It requires V1 of [Verify] and no more.
+// records which calls and blocks use which value. It requires V1 of [Verify] and no more.
 type order struct {
 	at   map[*Call]int // when the call starts
 	in   map[*Call]*Block
@@ -11,8 +11,8 @@ type order struct {
 	home map[*Value]*Block
 	site map[*Block]site // absent for the body of the program
 
-	// steps give values: the parameters of a block when it starts, the results
-	// of a call when it ends. seen is the number of steps that have given
+	// steps define values: the parameters of a block when it starts, the results
+	// of a call when it ends. seen is the number of steps that have defined
 	// values when the call starts.
 	steps []step
 	seen  map[*Call]int
@@ -134,7 +134,7 @@ func (o *order) loop(c *Call) *Block {
 	return nil
 }
 
-// within reports whether the value is given inside the block.
+// within reports whether the value is defined inside the block.
 func (o *order) within(v *Value, outer *Block) bool {
 	for b := o.home[v]; b != nil; b = o.in[o.site[b].call] {
 		if b == outer {

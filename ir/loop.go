@@ -61,7 +61,7 @@ func (c *Call) loopArity() error {
 }
 
 // EmptyPart returns the type of the parts of a loop's stack i when no round
-// gave one: what is known of the region's result and, where that is nothing,
+// returned one: what is known of the region's result and, where that is nothing,
 // what the loop declares. Sizes that are not known either way are 0; a rank
 // that is not known is an error.
 func (c *Call) EmptyPart(i int) (op.Type, error) {
@@ -73,7 +73,7 @@ func (c *Call) EmptyPart(i int) (op.Type, error) {
 	}
 	declared := parts[i]
 	if t.Shape == nil && declared == nil {
-		return op.Type{}, fmt.Errorf("got no round that gives a value of type %s, want one or a known rank: %w", t, op.ErrUnsupported)
+		return op.Type{}, fmt.Errorf("got no round that returns a value of type %s, want one or a known rank: %w", t, op.ErrUnsupported)
 	}
 	rank := len(declared)
 	if t.Shape != nil {
@@ -99,7 +99,7 @@ func (c *Call) EmptyPart(i int) (op.Type, error) {
 // each may double the work.
 const deepLoops = 3
 
-// InferLoop gives the parameters of a loop's region the types that hold in
+// InferLoop sets the types of the parameters of a loop's region to those in
 // every round, and infers the region: at first the types of the operands,
 // then what these have in common with what the region carries on.
 func InferLoop(c *Call, known func(*Value) ([]byte, bool)) error { return inferLoop(c, known, 0) }

@@ -30,7 +30,7 @@ type parser struct {
 	depth int
 }
 
-// named is a value and whether the block that gives it is still open.
+// named is a value and whether the block that defines it is still open.
 type named struct {
 	value   *Value
 	visible bool
@@ -186,7 +186,7 @@ func (p *parser) call(b *Block) {
 		case r.typ.IsZero():
 			v.Type = types[i]
 		case !fits(r.typ, types[i]):
-			p.fail(r.at, "%s: got type %s, %s gives %s", v, r.typ, name, types[i])
+			p.fail(r.at, "%s: got type %s, %s returns %s", v, r.typ, name, types[i])
 		default:
 			v.Type = refine(r.typ, types[i])
 		}
@@ -289,7 +289,7 @@ func (p *parser) attrs(def *op.Def) op.Attrs {
 	return sorted
 }
 
-// define makes the value that the name at the offset gives.
+// define makes the value of the name at the offset.
 func (p *parser) define(at int, kind ValueKind, name string) *Value {
 	if name == "" {
 		p.fail(at, "the name is empty")

@@ -25,10 +25,10 @@ const (
 )
 
 // PossibleOf finds what is known of the values whose size depends on data. A
-// branch whose regions give values of two types gives one of both; what is
-// computed from it has the types that the shape rule gives for each. An
+// branch whose regions return values of two types returns one of both; what is
+// computed from it has the types that the shape rule returns for each. An
 // operator with a bound takes at most that. Types must hold (V8 of [Verify]);
-// known gives the bytes of weights, it may be nil. A value of which nothing is
+// known returns the bytes of weights, it may be nil. A value of which nothing is
 // known, and one of static type, is not in the map.
 func PossibleOf(p *Program, known func(*Value) ([]byte, bool)) map[*Value]Possible {
 	f := finder{known: known, found: map[*Value]Possible{}}
@@ -76,7 +76,7 @@ func bytesOf(t op.Type) int64 {
 	return int64(n)
 }
 
-// branch joins what the regions give.
+// branch joins what the regions return.
 func (f *finder) branch(c *Call) {
 	for i, v := range c.Results {
 		if v == nil || v.Type.IsStatic() {

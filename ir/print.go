@@ -245,7 +245,7 @@ func isWord(s string) bool {
 	return s != ""
 }
 
-// isOpName reports whether the text form can hold an operator of that name.
+// isOpName reports whether the text form allows an operator of that name.
 func isOpName(s string) bool {
 	switch s {
 	case "func", "weight", "return", "donate", "_":

@@ -13,11 +13,11 @@ import (
 //
 //	V1   A program has a body, every block stands in one place, every call too,
 //	     and every call has an operator with a shape rule and a name that the
-//	     text form can hold. The other invariants are checked only where V1 holds.
-//	V2   Every value is given in one place, and knows it: its kind, call and index.
-//	V3   IDs are unique and were given by the program.
+//	     text form allows. The other invariants are checked only where V1 holds.
+//	V2   Every value is defined in one place, and knows it: its kind, call and index.
+//	V3   IDs are unique and were assigned by the program.
 //	V4   Names are unique and not empty.
-//	V5   A value is given before it is used, in the same block or one around it.
+//	V5   A value is defined before it is used, in the same block or one around it.
 //	V6   Calls have as many operands, results and regions as the operator says,
 //	     and the operands that it needs.
 //	V7   Attributes are declared, of the declared kind, sorted, each given once;
@@ -25,9 +25,9 @@ import (
 //	V8   Values have types, and those of results fit the operator's shape rule:
 //	     they agree in every size that both know.
 //	V9   The regions of a branch have no parameters and return what the call
-//	     gives, in number and type. The region of a loop takes the round, its
+//	     does, in number and type. The region of a loop takes the round, its
 //	     condition and what is carried, and returns the condition and what the
-//	     call gives; what it carries on fits what it takes.
+//	     call does; what it carries on fits what it takes.
 //	V10  What a block returns exists.
 //	V11  Only parameters of the program are marked as donated, and only operands
 //	     that are present.
@@ -39,7 +39,7 @@ import (
 //	V15  C1: the donating call is the last use of the value on every path.
 //	     Earlier users only read: they stand before it, and one that donates
 //	     breaks V15 itself.
-//	V16  C1: in a region that may run again, only what the region gives is donated.
+//	V16  C1: in a region that may run again, only what the region defines is donated.
 //	V17  C2: a wanted result may lie in the donated bytes, by the operator's alias
 //	     rules. For types that are not static yet: it could for some sizes.
 //	V18  No byte of a donated operand is in another operand of the call.
@@ -134,22 +134,22 @@ func (v *verifier) blockStructure(b *Block, what string) {
 // values checks V2, V3, V4, V8 for the presence of types, and V11 for
 // parameters.
 func (v *verifier) values() {
-	given := map[*Value]bool{}
+	defined := map[*Value]bool{}
 	ids := map[int]*Value{}
 	names := map[string]*Value{}
 	check := func(x *Value, kind ValueKind, def *Call, index int, donatable bool) {
-		if given[x] {
-			v.report(2, "%s is given in two places", x)
+		if defined[x] {
+			v.report(2, "%s is defined in two places", x)
 			return
 		}
-		given[x] = true
+		defined[x] = true
 		if x.Kind != kind || x.Def != def || kind != Weight && x.Index != index {
-			v.report(2, "%s does not know where it is given", x)
+			v.report(2, "%s does not know where it is defined", x)
 		}
 		if other := ids[x.ID]; other != nil {
 			v.report(3, "%s and %s have the ID %d", other, x, x.ID)
 		} else if x.ID < 1 || x.ID > v.p.lastID {
-			v.report(3, "%s has the ID %d, which the program did not give", x, x.ID)
+			v.report(3, "%s has the ID %d, which the program did not assign", x, x.ID)
 		}
 		ids[x.ID] = x
 		if other := names[x.Name]; other != nil {
@@ -186,8 +186,8 @@ func (v *verifier) values() {
 	})
 }
 
-// scopes checks V5 and V10 in a block that sees the visible values and given.
-func (v *verifier) scopes(b *Block, visible map[*Value]bool, given []*Value) {
+// scopes checks V5 and V10 in a block that sees the visible values and others.
+func (v *verifier) scopes(b *Block, visible map[*Value]bool, others []*Value) {
 	var mine []*Value
 	see := func(values []*Value) {
 		for _, x := range values {
@@ -197,12 +197,12 @@ func (v *verifier) scopes(b *Block, visible map[*Value]bool, given []*Value) {
 			}
 		}
 	}
-	see(given)
+	see(others)
 	see(b.Params)
 	for _, c := range b.Calls {
 		for _, o := range c.Args {
 			if o.Value != nil && !visible[o.Value] {
-				v.report(5, "%s uses %s, which is not given before it", c, o.Value)
+				v.report(5, "%s uses %s, which is not defined before it", c, o.Value)
 			}
 		}
 		for _, r := range c.Regions {
@@ -215,7 +215,7 @@ func (v *verifier) scopes(b *Block, visible map[*Value]bool, given []*Value) {
 		case x == nil:
 			v.report(10, "result %d of %s does not exist", i, v.blockName(b))
 		case !visible[x]:
-			v.report(5, "%s returns %s, which is not given in it", v.blockName(b), x)
+			v.report(5, "%s returns %s, which is not defined in it", v.blockName(b), x)
 		}
 	}
 	for _, x := range mine {

@@ -95,7 +95,7 @@ func (g *group) add(c *ir.Call) {
 	}
 }
 
-// grow takes in one call that gives an operand of the group and nothing else.
+// grow takes in one call that defines an operand of the group and nothing else.
 func (f *chainFinder) grow(g *group, index map[*ir.Call]int) bool {
 	if len(g.calls) == mostChainSteps {
 		return false

@@ -42,7 +42,7 @@ type Context struct {
 	// not known: they are faults of the program if it never is.
 	Suspended []error
 
-	// Notes are remarks for who reads the model.
+	// Notes are remarks for readers of the model.
 	Notes []string
 
 	names  map[string]bool // of the weights

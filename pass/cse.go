@@ -14,7 +14,7 @@ import (
 // have the same operator, attributes, operands and result types where one is
 // visible at the other. It leaves the merged calls without readers (dce).
 //
-// A call with a donated operand is never merged: it gives its operand up.
+// A call with a donated operand is never merged: it consumes its operand.
 var CSE = Pass{Name: "cse", Doc: "merge calls that compute the same", Run: cse}
 
 // maxMergedWeight is the size up to which weights are compared by their

@@ -5,14 +5,14 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// DCE removes calls and weights whose results nobody reads.
+// DCE removes calls and weights whose results are not read.
 //
 // Requires: nothing. Guarantees: every call that remains is impure or has a
-// result that is read, optional results that nobody reads are dropped, and
+// result that is read, optional results that are not read are dropped, and
 // every weight of the program is read by some call or is a result.
 //
 // The program's parameters stay: they are its interface.
-var DCE = Pass{Name: "dce", Doc: "remove what nobody reads", Run: dce}
+var DCE = Pass{Name: "dce", Doc: "remove what is not read", Run: dce}
 
 func dce(ctx *Context) error {
 	p := ctx.Program
@@ -60,7 +60,7 @@ func sweepDead(b *ir.Block, read map[*ir.Value]bool) {
 	b.Calls = append([]*ir.Call(nil), b.Calls[kept:]...)
 }
 
-// dropResults drops optional results at the end that nobody reads. Where any
+// dropResults drops optional results at the end that are not read. Where any
 // number is allowed, their number is part of what the call means.
 func dropResults(c *ir.Call, read map[*ir.Value]bool) {
 	if c.Op.MaxResults == op.Variadic {

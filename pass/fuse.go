@@ -310,7 +310,7 @@ func (f *fuser) beforeConv(conv *ir.Call, local map[*ir.Call]bool) {
 	}
 }
 
-// onlyFeeds returns the call that gives x, if this is x's only reader.
+// onlyFeeds returns the call that defines x, if this is x's only reader.
 func (f *fuser) onlyFeeds(x *ir.Value, local map[*ir.Call]bool) *ir.Call {
 	if x.Def == nil || f.uses[x] != 1 || !local[x.Def] || f.gone[x.Def] {
 		return nil

@@ -17,9 +17,10 @@ import (
 //   - gelu by erf or tanh, and x*sigmoid(alpha*x).
 //
 // Requires: fold (scalars are constants), cse (a difference that is written
-// twice is one value), dce (a dead reader hides an idiom). Guarantees: the call that gave the last value of an
-// idiom gives it by one operator; what it used is left for dce where nobody
-// else reads it. Results differ by rounding.
+// twice is one value), dce (a dead reader hides an idiom). Guarantees: the call
+// that defined the last value of an idiom computes it by one operator; what it
+// used is left for dce where there is no other reader. Results differ by
+// rounding.
 //
 // What it leaves: types other than f32, and idioms whose sizes are not known
 // yet (they are tried again when the program is specialised).
@@ -62,7 +63,7 @@ type idiomFinder struct {
 	found   map[string]int
 }
 
-// put makes a call that gives the last value of an idiom one of another
+// put makes a call that defines the last value of an idiom one of another
 // operator.
 func (m *idiomFinder) put(last *ir.Call, name string, attrs op.Attrs, args ...*ir.Value) {
 	last.Op, last.Attrs, last.Args = op.Builtin().Lookup(name), attrs, make([]ir.Operand, len(args))
@@ -72,7 +73,7 @@ func (m *idiomFinder) put(last *ir.Call, name string, attrs op.Attrs, args ...*i
 	m.found[name]++
 }
 
-// def returns the call of the named operator that gives v, nil if another one
+// def returns the call of the named operator that defines v, nil if another one
 // does. A call with a donated operand is none: what replaces it would read
 // bytes that are gone.
 func def(v *ir.Value, name string) *ir.Call {
@@ -225,7 +226,7 @@ func (m *idiomFinder) isSquare(v, x *ir.Value) bool {
 	return c != nil && c.Args[0].Value == x && c.Args[1].Value == x
 }
 
-// halfProduct returns the call that gives v*x/2, in whatever order.
+// halfProduct returns the call that computes v*x/2, in whatever order.
 func (m *idiomFinder) halfProduct(v, x *ir.Value) *ir.Call {
 	first := m.only(v, "mul")
 	if first == nil {

@@ -75,7 +75,7 @@ func (m *idiomFinder) lastAxes(mean *ir.Call, x *ir.Value) (int, bool) {
 	return first, true
 }
 
-// quotient returns the call that gives x/root, which no other reads the root
+// quotient returns the call that computes x/root, which no other reads the root
 // of: a quotient, or a product with 1/root.
 func (m *idiomFinder) quotient(x *ir.Value, root *ir.Call) *ir.Call {
 	r := root.Results[0]

@@ -8,7 +8,7 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// Outputs gives every result of the program, and of every region, bytes of
+// Outputs puts every result of the program, and of every region, into bytes of
 // its own, by a copy where there is no other way.
 //
 // Requires: static types. Guarantees: no program result is a weight, a
@@ -17,7 +17,7 @@ import (
 // view, and appears once. Each copy is reported.
 //
 // What it leaves: where the results lie (the planner).
-var Outputs = Pass{Name: "outputs", Doc: "give every output bytes of its own", Run: outputs}
+var Outputs = Pass{Name: "outputs", Doc: "put every output into bytes of its own", Run: outputs}
 
 func outputs(ctx *Context) error {
 	sig := func(v *ir.Value) *op.Sig { return v.Def.Sig(ctx.known) }

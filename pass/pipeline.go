@@ -22,8 +22,8 @@ var Load = []Pass{Fold, Views, BatchNorm, CSE, DCE, Idioms, DCE}
 // an operand is marked.
 var Specialise = []Pass{Fold, Views, CSE, DCE, Idioms, DCE, Fuse, Views, DCE, Chain, Outputs, Donate}
 
-// before says which pass runs before which, and why. A test holds the
-// pipelines to it.
+// before says which pass runs before which, and why. A test checks the
+// pipelines against it.
 var before = []struct{ first, second, why string }{
 	{"fold", "views", "whether a view changes the type is known once types are inferred"},
 	{"fold", "batchnorm", "weights are folded into weights"},
@@ -37,9 +37,9 @@ var before = []struct{ first, second, why string }{
 	{"fuse", "chain", "what follows a convolution belongs to it"},
 	{"idioms", "chain", "a chain would hide an idiom"},
 	{"dce", "chain", "a dead reader would keep a value alive"},
-	{"chain", "outputs", "a chain changes which call gives a result"},
-	{"fuse", "outputs", "fusing changes which call gives a result"},
-	{"outputs", "donate", "a copy that gives an output its own bytes decides what is a last use"},
+	{"chain", "outputs", "a chain changes which call defines a result"},
+	{"fuse", "outputs", "fusing changes which call defines a result"},
+	{"outputs", "donate", "a copy that puts an output into its own bytes decides what is a last use"},
 	{"dce", "donate", "a dead reader would be a later use"},
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// Views removes calls that only give their operand another name, and makes
+// Views removes calls that only rename their operand, and makes
 // chains of views start at their root.
 //
 // Requires: fold (types are inferred). Guarantees: no call remains whose
@@ -13,7 +13,7 @@ import (
 // to the same shape, a slice of everything, a padding by nothing); a reshape
 // of a reshape reads the first one's operand.
 //
-// What it leaves: the calls that nobody reads any more (dce).
+// What it leaves: the calls that are no longer read (dce).
 var Views = Pass{Name: "views", Doc: "remove calls that compute nothing, shorten chains of views", Run: views}
 
 func views(ctx *Context) error {

@@ -63,7 +63,7 @@ type Shape struct {
 }
 
 // Unpromised is a value whose size depends on data and that nothing bounds: it gets a buffer of its own at its step, outside
-// every figure of the plan. A value in SpaceOwn is one, and one of unknown size in SpaceOutput, unless its types are those that branches give.
+// every figure of the plan. A value in SpaceOwn is one, and one of unknown size in SpaceOutput, unless its types are those that branches return.
 type Unpromised struct {
 	Value  string `json:"value"`
 	Node   string `json:"node"`

@@ -180,7 +180,7 @@ func fieldNames(t reflect.Type) []string {
 }
 
 // WriteJSON writes p in the form that ReadJSON reads, with one line per step, value or other list entry. The same plan
-// gives the same bytes. A plan that is not valid is not written.
+// yields the same bytes. A plan that is not valid is not written.
 func (p *Plan) WriteJSON(w io.Writer) error {
 	text, err := p.MarshalJSON()
 	if err != nil {

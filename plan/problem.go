@@ -11,7 +11,7 @@ type Time int
 // DefaultAlign is the block size in bytes of a Problem that does not name one.
 const DefaultAlign = 64
 
-// MaxBytes is the largest byte count that a Problem or a Plan may hold or sum up to.
+// MaxBytes is the largest byte count that a Problem or a Plan may have or sum up to.
 const MaxBytes = 1 << 62
 
 // MaxTime is the latest moment that a Problem may name.
@@ -23,7 +23,7 @@ var ErrProblem = errors.New("invalid problem")
 // ErrPlacement is the kind of every error of [Problem.CheckPlacement] that is a fault of the placement.
 var ErrPlacement = errors.New("invalid placement")
 
-// Piece is a byte range of a storage that holds something in [Start, End).
+// Piece is a byte range of a storage that is live in [Start, End).
 type Piece struct {
 	Offset, Size int64 // in bytes, from the base of the storage
 	Start, End   Time

@@ -14,7 +14,7 @@ import (
 // reportRows is how many entries the report shows of a long list; the document has all of them.
 const reportRows = 20
 
-// Report writes p for people to read: what a run takes, the moment of its peak and who lives there, what was put in place,
+// Report writes p for people to read: what a run takes, the moment of its peak and the values that live there, what was put in place,
 // what was not and why.
 func (p *Plan) Report(w io.Writer) error {
 	if err := p.Validate(); err != nil {

@@ -42,7 +42,7 @@
 //     are free to hold other values.
 //  7. [Branch]: every branch is run from the state before the call, and leaves
 //     its result where the result of the call is planned, in the first bytes of
-//     that place if another region gives more; the run copies it to an output
+//     that place if another region returns more; the run copies it to an output
 //     whose size it decides. After the call a byte
 //     holds what all branches agree on. The region of a loop is run twice, so
 //     that what stands outside and what is carried is seen to be there in every
@@ -80,7 +80,7 @@
 //   - that a buffer is not overwritten while another value lies in it, and that a
 //     value is dropped when the document says: the run counts holders, and checks
 //     at its end that none is left;
-//   - that an output shares its buffer with nobody: the run copies it where
+//   - that an output shares its buffer with no other value: the run copies it where
 //     it would;
 //   - types: a result of known size of a call with such operands, and what has to
 //     be one element, is compared when the step runs.

@@ -129,7 +129,7 @@ func blocks(b Bytes) (lo, hi int64) {
 	return b.Lo &^ mask, (b.Hi + mask) &^ mask
 }
 
-// live derives the life of every value that a call gives.
+// live derives the life of every value that a call defines.
 func (c *checker) live() {
 	for k, call := range c.index.Calls {
 		reads := plan.Time(2 * c.stepOf[k])

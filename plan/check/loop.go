@@ -78,7 +78,7 @@ func (c *checker) isFilled(call *ir.Call, i int) bool {
 	return p.unsized && !c.of(call.Results[i]).unsized
 }
 
-// loopPlaces proves that what a loop takes and gives lies in bytes of its own,
+// loopPlaces proves that what a loop takes and returns lies in bytes of its own,
 // and a result where the loop carries it.
 func (c *checker) loopPlaces(k int, call *ir.Call, carried int) *Violation {
 	region := call.Regions[0]
@@ -123,7 +123,7 @@ func (c *checker) loopPlaces(k int, call *ir.Call, carried int) *Violation {
 	return nil
 }
 
-// carriedOn proves that the region leaves what it gives, and that copying one
+// carriedOn proves that the region leaves what it returns, and that copying one
 // value to where it is carried spoils no other.
 func (c *checker) carriedOn(call *ir.Call, carried int) *Violation {
 	region := call.Regions[0]

@@ -243,7 +243,7 @@ func (c *checker) branch(call *ir.Call) *Violation {
 			}
 		}
 		x.content = content{root: v}
-		x.end = plan.Time(2 * c.next) // it is there when the branches end, whoever reads it then
+		x.end = plan.Time(2 * c.next) // it is there when the branches end, whether or not it is read then
 		c.memory.set(x.place, x.content)
 	}
 	return nil
@@ -272,7 +272,7 @@ func (c *checker) branchResults(call *ir.Call, region *ir.Block) *Violation {
 		}
 		left := *y
 		left.place = x.place
-		left.place.Hi = min(x.place.Hi, x.place.Lo+y.extent()) // the other region may give more
+		left.place.Hi = min(x.place.Hi, x.place.Lo+y.extent()) // the other region may return more
 		if bad, actual, found := c.memory.differ(left.place, y.content); found {
 			return c.holds(Branch, &left, bad, actual)
 		}

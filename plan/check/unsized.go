@@ -32,7 +32,7 @@ func (c *checker) measure(x *value, space plan.Space) error {
 	return nil
 }
 
-// placeUnsized gives a value of unknown size one byte that stands for its
+// placeUnsized lets one byte of a value of unknown size stand for its
 // buffer: the simulation follows contents through it as through any other.
 func (c *checker) placeUnsized(x *value) {
 	x.place.Hi = x.place.Lo + 1

@@ -12,7 +12,7 @@
 //     placement. It is at its best on many plain buffers, and it ends early where it proves that nothing smaller exists.
 //
 // The result depends on the problem and on the options alone, never on the clock, unless a deadline is set: effort is
-// counted in steps of work. The same problem gives the same bytes on every machine.
+// counted in steps of work. The same problem yields the same bytes on every machine.
 //
 // A problem is only read. Solve may be called from many goroutines.
 //

@@ -23,7 +23,7 @@ type instance struct {
 type storage struct {
 	rects    []rect
 	extent   int64   // from the base to the end of the storage
-	area     float64 // units × half-steps that its rects hold
+	area     float64 // units × half-steps of its rects
 	pressure int64   // the most that is live at some moment of its life
 	start    plan.Time
 	end      plan.Time

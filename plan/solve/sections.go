@@ -2,19 +2,19 @@ package solve
 
 import "github.com/tenure-go/tenure/plan"
 
-// sections are the moments that matter, with who lives there.
+// sections are the moments that matter, with the storages that live there.
 type sections struct {
-	members [][]member // by section: who lives there
+	members [][]member // by section: the storages that live there
 	span    []span     // by storage
 }
 
-// member is a storage that lives at a section, with the lowest unit that it holds there.
+// member is a storage that lives at a section, with the lowest unit that is live there.
 type member struct {
 	storage int
 	lo      int64
 }
 
-// span is what a storage holds from section first on, by section.
+// span is what is live of a storage from section first on, by section.
 type span struct {
 	first int
 	cells []cell
@@ -22,7 +22,7 @@ type span struct {
 
 func (s *span) end() int { return s.first + len(s.cells) }
 
-// cell is what a storage holds at one section: size units, the lowest at lo from its base; nothing where size is 0.
+// cell is what is live of a storage at one section: size units, the lowest at lo from its base; nothing where size is 0.
 type cell struct{ lo, size int64 }
 
 // maxCells is the most cells for which sections are made: some tens of megabytes.
