@@ -27,7 +27,9 @@ func TestClosed(t *testing.T) {
 		t.Error("got that an open channel, or none, is closed")
 	}
 	close(c)
-	if !Closed(c) || !Closed(c) {
-		t.Error("got that a closed channel is open")
+	for range 2 { // to ask changes nothing
+		if !Closed(c) {
+			t.Error("got that a closed channel is open")
+		}
 	}
 }
