@@ -32,7 +32,7 @@ func sharedDir(t *testing.T) string {
 func TestSharedModels(t *testing.T) {
 	paths, _ := filepath.Glob(filepath.Join(sharedDir(t), "models", "*", "model.onnx"))
 	if len(paths) == 0 {
-		t.Skip("needs the models in ../shared/models (or under TENURE_SHARED)")
+		t.Skip("the optional models are not imported: they are not in ../shared/models (TENURE_SHARED names another folder than ../shared)")
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {

@@ -35,7 +35,7 @@ func TestClient(t *testing.T) {
 func TestTypes(t *testing.T) {
 	python := pythontest.Interpreter(t, "numpy")
 	if err := exec.Command(python, "-c", "import mypy").Run(); err != nil {
-		t.Skipf("%s has no mypy", python)
+		t.Skipf("the client's types are not checked: %s has no mypy (pip install mypy)", python)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -38,7 +38,7 @@ const seven = "[0,0,0.1255,0.8118,1,0.8745,0.06275,0,0,0,0.6863,0.749,0.4392,1,0
 func TestPage(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("no node: the page's half is not run")
+		t.Skip("the page's half is not run: no node (apt-get install nodejs)")
 	}
 	if testing.Short() {
 		t.Skip("short: builds for WebAssembly")

@@ -13,7 +13,7 @@ import (
 func TestBoth(t *testing.T) {
 	library := os.Getenv("TENURE_ONNXRUNTIME")
 	if library == "" {
-		t.Skip("TENURE_ONNXRUNTIME names no libonnxruntime.so")
+		t.Skip("ONNX Runtime is not called: TENURE_ONNXRUNTIME names no libonnxruntime.so (pip install onnxruntime has one in onnxruntime/capi)")
 	}
 	memorytest.Check(t)
 	ours, theirs, err := both(library, "../digits/digits.onnx")

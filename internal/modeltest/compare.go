@@ -24,7 +24,7 @@ func SharedDir(t testing.TB, name string) string {
 	t.Helper()
 	dir := filepath.Join(SharedRoot(), name)
 	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("skipped: the optional test data in %s are not here (set TENURE_SHARED to their folder)", dir)
+		t.Skipf("skipped: the optional test data in %s are not here (TENURE_SHARED names the folder that has them as %s)", dir, name)
 	}
 	return dir
 }

@@ -90,7 +90,7 @@ func find(t *testing.T) tools {
 	}
 	spin, err := exec.LookPath("spin")
 	if err != nil {
-		t.Skip("needs spin, which Debian has as a package: ", err)
+		t.Skip("the protocol's model is not explored without spin (apt-get install spin): ", err)
 	}
 	names := []string{"gcc", "clang", "cc"}
 	if cc := os.Getenv("CC"); cc != "" {
@@ -101,7 +101,7 @@ func find(t *testing.T) tools {
 			return tools{spin, cc}
 		}
 	}
-	t.Skip("needs a C compiler: found none of ", strings.Join(names, ", "))
+	t.Skip("the protocol's model is not explored without a C compiler (apt-get install gcc libc6-dev): found none of ", strings.Join(names, ", "))
 	return tools{}
 }
 

@@ -177,7 +177,7 @@ func TestNumpyReadsWhatWeWrote(t *testing.T) {
 	memorytest.Check(t)
 	python, err := exec.LookPath("python3")
 	if err != nil || exec.Command(python, "-c", "import numpy").Run() != nil {
-		t.Skip("needs python3 with numpy")
+		t.Skip("archives that numpy wrote are not read: no python3 with numpy (pip install numpy)")
 	}
 	dir := t.TempDir()
 	entries := []Entry{
