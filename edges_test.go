@@ -275,7 +275,7 @@ func TestCloseWaits(t *testing.T) {
 	wg.Wait()
 }
 
-// TestClosedPlans asks closed sessions and models, whose weights are gone.
+// TestClosedPlans plans with closed sessions and models, whose weights are gone.
 func TestClosedPlans(t *testing.T) {
 	memorytest.Check(t)
 	m := modeltest.Load(t, digits)

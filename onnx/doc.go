@@ -9,17 +9,21 @@
 //	defer m.Close()
 //	fmt.Print(m.Program)
 //
-// Operator sets 7 to [MaxOpset] are read. The program has the newest form of
-// every operator; what older sets say in another way is lifted to it: an
-// attribute that became an operand is a small constant weight, the Softmax of
-// before 13 is a softmax over a flattened operand, and so on. Functions of the
-// model are inlined, sequences resolved: they must be lists of values whose
-// length and positions are known at load. What is not supported is reported at once for the whole
-// model, as an [*UnsupportedError].
+// Operator sets [MinOpset] to [MaxOpset] are read. The program has the newest
+// form of every operator; what older sets say in another way is lifted to it:
+// an attribute that became an operand is a small constant weight, the Softmax
+// of before 13 is a softmax over a flattened operand, and so on. Functions of
+// the model are inlined, sequences resolved: they must be lists of values whose
+// length and positions are known at load. What is not supported is reported at
+// once for the whole model, as an [*UnsupportedError].
+//
+// The package is the front of those in its folder internal: wire decodes files,
+// lift imports graphs, and standard, contrib and ml have the operators of each
+// domain, one file and one table per family.
 //
 // Values of the program have the names of the file, calls the names of their
 // nodes. Types are inferred with the operator table; types that the file
-// declares are held against them.
+// declares are compared with them.
 //
 // # Faults
 //
@@ -30,11 +34,10 @@
 //
 // # Memory
 //
-// [Load] maps the file and enters each weight into the store of
-// package internal/weights, which has its bytes from then on: those that lie
-// aligned in the file are used there, others are copied. [Model.Close] closes
-// the store; programs stay valid without their weights.
-// [ReadTensor] copies.
+// [Load] maps the file and enters each weight into the store of package
+// internal/weights, which has its bytes from then on: those that lie aligned in
+// the file are used there, others are copied. [Model.Close] closes the store;
+// programs stay valid without their weights. [ReadTensor] copies.
 //
 // # Concurrency
 //

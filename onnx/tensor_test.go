@@ -220,9 +220,9 @@ func TestWriteTensorFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, room := range []int{0, 10} {
-		if err := WriteTensor(&brokenWriter{room}, "x", x); err == nil || !strings.Contains(err.Error(), `onnx: write tensor "x": disk full`) {
-			t.Errorf("room for %d bytes: got %v, want the writer's error", room, err)
+	for _, limit := range []int{0, 10} {
+		if err := WriteTensor(&brokenWriter{limit}, "x", x); err == nil || !strings.Contains(err.Error(), `onnx: write tensor "x": disk full`) {
+			t.Errorf("a writer that fails after %d bytes: got %v, want its error", limit, err)
 		}
 	}
 	if err := x.Release(); err != nil {

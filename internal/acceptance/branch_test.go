@@ -198,7 +198,7 @@ func rename(g *onnxtest.Graph, from, to string) *onnxtest.Graph {
 	return &onnxtest.Graph{Nodes: swap(g.Nodes), Outputs: swap(g.Outputs)}
 }
 
-// A branch whose regions give values of different shapes is in one plan, which promises room for either: another condition
+// A branch whose regions give values of different shapes is in one plan, which promises memory for either: another condition
 // compiles nothing, answers are those of the interpreter, and the bytes are those of the plan.
 func TestBranchesOfDifferentShapes(t *testing.T) {
 	for name, model := range branchModels() {

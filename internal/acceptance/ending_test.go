@@ -21,7 +21,7 @@ import (
 )
 
 // endings is a model in which a run can end at many places: it has inputs that
-// are overwritten, one early and one late, steps of a user's operator in the
+// are overwritten, one at the beginning and one at the end, steps of a user's operator in the
 // body, in both branches, in a loop and on a size that depends on data, and
 // every kind of output.
 func endings() []byte {
@@ -459,14 +459,14 @@ func TestPanicWhileWaiting(t *testing.T) {
 	x := func() tenure.Inputs {
 		return tenure.Inputs{"state": modeltest.Of(t, modeltest.Ramp(4), 4).Donate(), "spare": modeltest.Of(t, modeltest.Ramp(4), 4), "x": modeltest.Of(t, modeltest.Ramp(4), 4), "c": modeltest.Of(t, []bool{true})}
 	}
-	waiting := trap{spring: func() error { panic("no patience") }}
+	waiting := trap{spring: func() error { panic("gave up waiting") }}
 	in, into, steps := x(), modeltest.Of(t, modeltest.Ramp(4), 4), 0
 	out := modeltest.Run(t, e.s, x(), tenure.Watch(func(*ir.Call, time.Duration) {
 		if steps++; steps != 3 {
 			return
 		}
 		how, value := ending(func() { _, _ = e.s.Run(fickleContext{t.Context(), &waiting}, in, tenure.Into("chosen", into)) })
-		if how != panicked || value != "no patience" {
+		if how != panicked || value != "gave up waiting" {
 			t.Errorf("the second run %s: %v, want its panic", how, value)
 		}
 	}))

@@ -154,29 +154,29 @@ func (c *conversation) cached(t *testing.T, x *tensor.Tensor, sample int) []floa
 }
 
 // TestGroupQueryAttentionInSteps lets samples of different lengths go on from
-// a padded prompt, in a cache that grows and in one with room: each gives what
+// a padded prompt, in a cache that grows and in one with spare capacity: each gives what
 // it gives alone, in one prompt.
 func TestGroupQueryAttentionInSteps(t *testing.T) {
 	s := modeltest.SessionOf(t, groupQueryFile(true, true))
-	for _, room := range []int{0, mostTokens} {
-		c := begin(t, s, 2, room)
+	for _, capacity := range []int{0, mostTokens} {
+		c := begin(t, s, 2, capacity)
 		got := c.add(t, 2, 4)
 		for step := range 3 {
 			before := firstByte(c.keys)
 			for b, rows := range c.add(t, 1, 1) {
 				got[b] = append(got[b], rows...)
 			}
-			if places := c.keys.Shape().Size(2); places != max(room, 5+step) {
-				t.Errorf("step %d: got a cache of %d places, want %d", step, places, max(room, 5+step))
+			if places := c.keys.Shape().Size(2); places != max(capacity, 5+step) {
+				t.Errorf("step %d: got a cache of %d places, want %d", step, places, max(capacity, 5+step))
 			}
-			if room > 0 && firstByte(c.keys) != before {
-				t.Errorf("step %d: the cache has moved, and it has room", step)
+			if capacity > 0 && firstByte(c.keys) != before {
+				t.Errorf("step %d: the cache has moved, although it has capacity", step)
 			}
 		}
 		for b, rows := range got {
 			alone := begin(t, s, b+1, 0) // the sample is the last one of its batch
 			want := alone.add(t, slices.Repeat([]int{len(rows)}, b+1)...)[b]
-			near(t, fmt.Sprintf("room %d, sample %d", room, b), slices.Concat(rows...), slices.Concat(want...))
+			near(t, fmt.Sprintf("capacity %d, sample %d", capacity, b), slices.Concat(rows...), slices.Concat(want...))
 			near(t, "keys", c.cached(t, c.keys, b), alone.cached(t, alone.keys, b))
 			near(t, "values", c.cached(t, c.values, b), alone.cached(t, alone.values, b))
 		}

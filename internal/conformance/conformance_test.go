@@ -91,7 +91,7 @@ type caseOutcome struct {
 }
 
 func (o caseOutcome) String() string {
-	word := "lacks"
+	word := "unsupported"
 	if o.passed {
 		word = "pass"
 	}
@@ -111,8 +111,8 @@ func readOutcomes(t *testing.T) []caseOutcome {
 			continue
 		}
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(f) != 4 || f[2] != "pass" && f[2] != "lacks" {
-			t.Fatalf("%s: got line %q, want four fields, the third of them pass or lacks", resultsFile, line)
+		if len(f) != 4 || f[2] != "pass" && f[2] != "unsupported" {
+			t.Fatalf("%s: got line %q, want four fields, the third of them pass or unsupported", resultsFile, line)
 		}
 		list = append(list, caseOutcome{f[0], f[1], f[2] == "pass", strings.Fields(f[3])})
 	}
@@ -158,7 +158,7 @@ func TestConformance(t *testing.T) {
 	}
 	for _, row := range excluded {
 		if !matched[row.names] {
-			t.Errorf("excluded cases: %q names no case that is lacking: remove the row", row.names)
+			t.Errorf("excluded cases: %q names no case that is unsupported: remove the row", row.names)
 		}
 	}
 	checkOutcomes(t, outcomes)

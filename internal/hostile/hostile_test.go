@@ -91,7 +91,7 @@ func attempt(data []byte) (o outcome) {
 	return o
 }
 
-// fitting are sizes that the models ask of some symbols, or of those of one
+// fitting are sizes that the models need for some symbols, or for those of one
 // input.
 var fitting = map[string]int{
 	"h": 8, "w": 8, "height": 16, "width": 16, "input/sequence": 576,

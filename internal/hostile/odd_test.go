@@ -250,14 +250,14 @@ func doubled(g *onnxtest.Graph, first string, n int) {
 	g.Output("y")
 }
 
-// absurdity is a file that asks for more than there is.
+// absurdity is a file that declares more than there is.
 type absurdity struct {
 	build func(g *onnxtest.Graph)
 	stage string // where its way ends
 	kind  error  // nil: any, or a plan that is too large to be run
 }
 
-// absurd are files that ask for more than there is, and what stops them.
+// absurd are files that declare more than there is, and what stops them.
 var absurd = map[string]absurdity{
 	"an input of 2^52 bytes": {func(g *onnxtest.Graph) {
 		g.Input("x", onnxtest.F32, 1<<25, 1<<25)

@@ -15,18 +15,18 @@ import (
 // what is computed of them. They are exact: integers, or floats that no sum
 // rounds.
 type dynamics struct {
-	picked []*ir.Value // visible
-	room   int         // how often values may still double in size
-	times  int         // how often the block that is drawn may run
+	picked    []*ir.Value // visible
+	doublings int         // how often values may still double in size
+	times     int         // how often the block that is drawn may run
 }
 
-// spend takes room for a call that makes a value up to 2^n times as large.
+// spend takes n doublings for a call that makes a value up to 2^n times as large, if they are left.
 func (d *drawer) spend(n int) bool {
 	n *= d.times
-	if d.room < n {
+	if d.doublings < n {
 		return false
 	}
-	d.room -= n
+	d.doublings -= n
 	return true
 }
 
@@ -35,7 +35,7 @@ func (d *drawer) spend(n int) bool {
 // branch, a loop, a number that static calls go on with.
 func (d *drawer) dynamic(depth int) {
 	if len(d.picked) == 0 || d.one(6) {
-		if !d.pick(d.late()) {
+		if !d.pick(d.recent()) {
 			return
 		}
 	}
@@ -243,7 +243,7 @@ func (d *drawer) dynamicBranch(x *ir.Value, depth int) {
 	sliced := make([]bool, len(of)) // each region gives a part of it, which may be of another size
 	for i := range of {
 		of[i] = d.pickedValue()
-		if x := d.late(); d.one(3) && !d.bounds[x].fusible && d.bounds[x].off == 0 {
+		if x := d.recent(); d.one(3) && !d.bounds[x].fusible && d.bounds[x].off == 0 {
 			of[i], sliced[i] = x, true
 		}
 	}
@@ -268,7 +268,7 @@ func (d *drawer) dynamicBranch(x *ir.Value, depth int) {
 // dynamicLoop draws a loop that carries values whose size may change, one of
 // them twice, or in the place of another one, and stacks some.
 func (d *drawer) dynamicLoop(depth int) {
-	body, rounds, looping := &ir.Block{}, d.n(0, 3), d.looping
+	body, rounds, inLoop := &ir.Block{}, d.n(0, 3), d.inLoop
 	limit := d.ints(int64(rounds))
 	limit.Type.Shape = shape.Scalar()
 	if d.one(3) {
@@ -289,7 +289,7 @@ func (d *drawer) dynamicLoop(depth int) {
 	}
 	round := param(op.Type{DType: dtype.I64, Shape: shape.Scalar()})
 	again := param(op.Type{DType: dtype.Bool, Shape: shape.Scalar()})
-	d.looping = true
+	d.inLoop = true
 	d.inRegion(body, max(rounds, 1), func() {
 		for range d.n(1, 3) {
 			x := d.pickedValue()
@@ -317,6 +317,6 @@ func (d *drawer) dynamicLoop(depth int) {
 			body.Results = append(body.Results, d.pickedValue())
 		}
 	})
-	d.looping = looping
+	d.inLoop = inLoop
 	d.giveCall(&ir.Call{Op: op.Builtin().Lookup("loop"), Results: make([]*ir.Value, len(body.Results)-1), Regions: []*ir.Block{body}}, args...)
 }

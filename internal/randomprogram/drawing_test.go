@@ -20,7 +20,7 @@ type drawer struct {
 	t       *rapid.T
 	block   *ir.Block
 	visible []*ir.Value
-	looping bool // in a loop
+	inLoop  bool // in a loop
 	dynamics
 }
 
@@ -29,7 +29,7 @@ const exactly = 1 << 22 // integers below it are added without rounding
 // drawRandom draws a program of static values mostly, or mostly of those whose
 // size depends on data.
 func drawRandom(t *rapid.T, dynamic bool) *randomProgram {
-	d := &drawer{t: t, block: &ir.Block{}, dynamics: dynamics{room: 8, times: 1}}
+	d := &drawer{t: t, block: &ir.Block{}, dynamics: dynamics{doublings: 8, times: 1}}
 	d.randomProgram = &randomProgram{dynamic: dynamic, program: &ir.Program{Name: "random", Body: d.block}, weights: ir.WeightMap{}, bounds: map[*ir.Value]bound{}}
 	for i := range d.n(1, 3) {
 		p := d.program.NewValue(ir.Param, fmt.Sprintf("p%d", i), d.floatType())
@@ -53,7 +53,7 @@ func drawRandom(t *rapid.T, dynamic bool) *randomProgram {
 		if len(d.picked) > 0 && (dynamic || d.one(4)) && !d.one(4) {
 			d.block.Results = append(d.block.Results, d.pickedValue())
 		} else {
-			d.block.Results = append(d.block.Results, d.late())
+			d.block.Results = append(d.block.Results, d.recent())
 		}
 	}
 	if err := ir.VerifyKnown(d.program, ir.Known(d.weights)); err != nil {
@@ -87,9 +87,9 @@ func (d *drawer) smallFloats(t op.Type) []byte {
 	return data
 }
 
-// late returns a visible value, mostly a late one: long chains are where
+// recent returns a visible value, mostly a recent one: long chains are where
 // bytes are reused.
-func (d *drawer) late() *ir.Value {
+func (d *drawer) recent() *ir.Value {
 	if d.one(4) {
 		return rapid.SampledFrom(d.visible).Draw(d.t, "value")
 	}
@@ -194,13 +194,13 @@ func (d *drawer) emitCall(b bound, c *ir.Call, args ...*ir.Value) []*ir.Value {
 func attr(name string, value any) op.Attr { return op.Attr{Name: name, Value: value} }
 
 func (d *drawer) call(depth int) {
-	x := d.late()
+	x := d.recent()
 	if x.Type.DType != dtype.F32 {
 		d.emit(d.bounds[x], "cast", op.Attrs{attr("to", dtype.F32)}, 1, x)
 		return
 	}
 	kind := d.n(0, 17)
-	if d.looping && kind >= 8 && kind <= 12 {
+	if d.inLoop && kind >= 8 && kind <= 12 {
 		kind -= 8 // no convolution: how far it may be off would grow with every round
 	}
 	switch kind {
@@ -271,7 +271,7 @@ func (d *drawer) binary(x *ir.Value) []*ir.Value {
 			return nil
 		}
 		if a.saturated() || b.saturated() {
-			if d.looping {
+			if d.inLoop {
 				return nil
 			}
 			sum.fusible = true // swish rounds once where sigmoid and mul round twice
@@ -483,7 +483,7 @@ func (d *drawer) conv(x *ir.Value, spatial int) []*ir.Value {
 
 // branch draws an `if` whose condition is an input's, or is computed.
 func (d *drawer) branch(depth int) []*ir.Value {
-	x := d.late()
+	x := d.recent()
 	if x.Type.DType != dtype.F32 || d.bounds[x].off != 0 || x.Type.Shape.NumElements() == 0 {
 		return nil
 	}
@@ -493,7 +493,7 @@ func (d *drawer) branch(depth int) []*ir.Value {
 	d.visible = d.visible[:len(d.visible)-3]
 	of := make([]*ir.Value, d.n(1, 2))
 	for i := range of {
-		of[i] = d.late()
+		of[i] = d.recent()
 	}
 	bounds := make([]bound, len(of))
 	c := &ir.Call{Op: op.Builtin().Lookup("if"), Results: make([]*ir.Value, len(of)), Regions: []*ir.Block{{}, {}}}
@@ -521,7 +521,7 @@ func (d *drawer) branch(depth int) []*ir.Value {
 // Its values must agree to the last bit, whatever they are: the same kernels
 // compute them.
 func (d *drawer) loop(depth int) []*ir.Value {
-	visible, looping := d.visible, d.looping
+	visible, inLoop := d.visible, d.inLoop
 	var exact []*ir.Value
 	for _, v := range visible {
 		if b := d.bounds[v]; !b.fusible && b.off == 0 && v.Type.DType == dtype.F32 {
@@ -544,7 +544,7 @@ func (d *drawer) loop(depth int) []*ir.Value {
 	param(op.Type{DType: dtype.I64, Shape: shape.Scalar()})
 	again := param(op.Type{DType: dtype.Bool, Shape: shape.Scalar()})
 	any := bound{size: 1 << 40, frac: true}
-	d.visible, d.looping = exact, true
+	d.visible, d.inLoop = exact, true
 	d.inRegion(body, int(max(rounds, 1)), func() {
 		for range d.n(1, 2) {
 			x := rapid.SampledFrom(exact).Draw(d.t, "carried")
@@ -560,10 +560,10 @@ func (d *drawer) loop(depth int) []*ir.Value {
 			body.Results = append(body.Results, d.like(x, sameType(x)))
 		}
 		if d.one(2) {
-			body.Results = append(body.Results, d.late())
+			body.Results = append(body.Results, d.recent())
 		}
 	})
-	d.visible, d.looping = visible, looping
+	d.visible, d.inLoop = visible, inLoop
 	c := &ir.Call{Op: op.Builtin().Lookup("loop"), Results: make([]*ir.Value, len(body.Results)-1), Regions: []*ir.Block{body}}
 	return d.emitCall(any, c, args...)
 }

@@ -30,7 +30,7 @@ var zeroPanics = map[string]string{
 	"memory.Handle zero.EndExport":        "the caller has an export",
 	"memory.Handle zero.EndUse":           "the caller has a use",
 	"memory.Handle zero.Move":             "the caller has the lock",
-	"memory.Handle zero.TryExport":        "asks a live handle, without a branch",
+	"memory.Handle zero.TryExport":        "wants a live handle, without a branch",
 	"memory.Handle zero.Turns":            "the caller has the lock",
 	"memory.Handle zero.Unlock":           "the caller has the lock",
 	"memory.Handle zero.UnlockExport":     "the caller has an export",

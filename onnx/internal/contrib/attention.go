@@ -14,7 +14,7 @@ var attentionTable = map[string]lift.Operator{
 	"Attention":          lift.Lifted(1, liftAttention),
 }
 
-// liftRotary orders the operands as ONNX does, and gives every token a
+// liftRotary orders the operands as ONNX does, so that every token has a
 // position where only the first one has.
 func liftRotary(n *lift.Node) {
 	heads := lift.TakeOr(n, "num_heads", int64(0))
@@ -63,7 +63,7 @@ type attention struct {
 	q, k, v      *ir.Value // [batch, length, heads * size], or all of them [batch, heads, length, size]
 	pastK, pastV *ir.Value
 	mask, bias   *ir.Value // which keys count, and what is added to the scores
-	places       *ir.Value // 0, 1, ... of the keys, past ones too, once somebody asked
+	places       *ir.Value // 0, 1, ... of the keys, past ones too, once they are needed
 }
 
 // readAttention takes the attributes that both attentions share.
@@ -213,7 +213,7 @@ func headsFirst(n *lift.Node, a *attention) *ir.Value {
 func (a *attention) keyAxis() int { return a.k.Type.Shape.Rank() - 2 }
 
 // attend emits the attention. Its results are [batch, length, heads * size],
-// and where names ask for them the keys and values so far.
+// and, where they have names, the keys and values so far.
 func attend(n *lift.Node, a *attention, names []string) []*ir.Value {
 	mask := scoreMask(n, a)
 	args := []*ir.Value{a.q, a.k, a.v, mask, a.pastK, a.pastV}

@@ -54,7 +54,7 @@ func liftBiasAdd(n *lift.Node) {
 // liftFusedMatMul is alpha * a * b, with the matrices transposed first.
 func liftFusedMatMul(n *lift.Node) {
 	alpha := lift.TakeOr(n, "alpha", float32(1))
-	turn := []bool{lift.TakeOr(n, "transA", int64(0)) != 0, lift.TakeOr(n, "transB", int64(0)) != 0}
+	transpose := []bool{lift.TakeOr(n, "transA", int64(0)) != 0, lift.TakeOr(n, "transB", int64(0)) != 0}
 	if lift.TakeOr(n, "transBatchA", int64(0)) != 0 || lift.TakeOr(n, "transBatchB", int64(0)) != 0 {
 		n.Unsupported("transBatchA or transBatchB 1")
 	}
@@ -64,7 +64,7 @@ func liftFusedMatMul(n *lift.Node) {
 	}
 	args := []*ir.Value{n.Args[0], n.Args[1]}
 	for i := range args {
-		if turn[i] {
+		if transpose[i] {
 			args[i] = transposed(n, i)
 		}
 	}
@@ -160,7 +160,7 @@ func liftFusedGemm(n *lift.Node) {
 	n.Finish("identity", []*ir.Value{y})
 }
 
-// liftSkipNorm normalises x + skip + bias, and may give that sum as output 3.
+// liftSkipNorm normalises x + skip + bias, whose output 3 is that sum.
 func liftSkipNorm(n *lift.Node) {
 	simplified := n.Proto.OpType == "SkipSimplifiedLayerNormalization"
 	epsilon := op.Attr{Name: "epsilon", Value: float64(lift.TakeOr(n, "epsilon", float32(1e-12)))}

@@ -36,21 +36,21 @@ type groupQuery struct {
 func liftGroupQuery(n *lift.Node) {
 	g := &groupQuery{Node: n, heads: lift.TakeOr(n, "num_heads", int64(0)), groups: lift.TakeOr(n, "kv_num_heads", int64(0))}
 	attrs := g.attentionAttrs()
-	turned, interleaved := lift.TakeOr(n, "do_rotary", int64(0)) != 0, lift.TakeOr(n, "rotary_interleaved", int64(0))
+	rotary, interleaved := lift.TakeOr(n, "do_rotary", int64(0)) != 0, lift.TakeOr(n, "rotary_interleaved", int64(0))
 	n.NoMoreAttrs()
 	n.NoOutputs(3)
 	if !n.Operands(1, groupBias+1+len(groupQueryMore)) {
 		return
 	}
-	g.checkOperands(turned)
+	g.checkOperands(rotary)
 	q, k, v := g.projections()
 	if n.Err != nil {
 		return
 	}
 	g.findPlaces()
-	if turned {
+	if rotary {
 		positions := g.positions()
-		q, k = g.turn(q, g.heads, positions, interleaved), g.turn(k, g.groups, positions, interleaved)
+		q, k = g.rotate(q, g.heads, positions, interleaved), g.rotate(k, g.groups, positions, interleaved)
 	}
 	k, v = g.cached(groupPastKey, g.split4(k, g.groups)), g.cached(groupPastValue, g.split4(v, g.groups))
 	n.Output(1, "identity", []*ir.Value{k})
@@ -101,7 +101,7 @@ func (g *groupQuery) attentionAttrs() []op.Attr {
 }
 
 // checkOperands checks what the calls below would not, or not clearly.
-func (g *groupQuery) checkOperands(turned bool) {
+func (g *groupQuery) checkOperands(rotary bool) {
 	for i, name := range groupQueryMore {
 		if at := groupBias + 1 + i; g.Arg(at) != nil {
 			g.Unsupported("operand %d, %s", at, name)
@@ -111,7 +111,7 @@ func (g *groupQuery) checkOperands(turned bool) {
 		g.Fail("got num_heads %d and kv_num_heads %d, want 1 or more of each, and a multiple", g.heads, g.groups)
 	}
 	needed := []int{groupLast, groupTotal}
-	if turned {
+	if rotary {
 		needed = append(needed, groupCos, groupSin)
 	}
 	for _, i := range needed {
@@ -209,8 +209,8 @@ func (g *groupQuery) positions() *ir.Value {
 	return g.Call("where", []*ir.Value{isPrompt, g.Add(steps, start), given})
 }
 
-// turn turns the heads of x by the angles of their positions.
-func (g *groupQuery) turn(x *ir.Value, heads int64, positions *ir.Value, interleaved int64) *ir.Value {
+// rotate rotates the heads of x by the angles of their positions.
+func (g *groupQuery) rotate(x *ir.Value, heads int64, positions *ir.Value, interleaved int64) *ir.Value {
 	if g.Err != nil {
 		return nil
 	}
@@ -241,14 +241,14 @@ func (g *groupQuery) split4(x *ir.Value, heads int64) *ir.Value {
 // without room for the longest sample grows to its length; where it has room,
 // nothing is appended, and the past may be written in place.
 func (g *groupQuery) cached(past int, x *ir.Value) *ir.Value {
-	held := g.Arg(past)
-	if held == nil {
+	cache := g.Arg(past)
+	if cache == nil {
 		return x
 	}
-	room := g.Call("shape", []*ir.Value{held}, lift.IntAttr("start", 2), lift.IntAttr("end", 3))
-	lacking := g.Call("max", []*ir.Value{g.Call("sub", []*ir.Value{g.total, room}), g.Scalar(dtype.I64, 0)})
-	more := g.Call("slice", []*ir.Value{x, g.Ints([]int64{0}), lacking, g.Ints([]int64{2})})
-	all := g.Call("concat", []*ir.Value{held, more}, lift.IntAttr("axis", 2))
+	capacity := g.Call("shape", []*ir.Value{cache}, lift.IntAttr("start", 2), lift.IntAttr("end", 3))
+	missing := g.Call("max", []*ir.Value{g.Call("sub", []*ir.Value{g.total, capacity}), g.Scalar(dtype.I64, 0)})
+	more := g.Call("slice", []*ir.Value{x, g.Ints([]int64{0}), missing, g.Ints([]int64{2})})
+	all := g.Call("concat", []*ir.Value{cache, more}, lift.IntAttr("axis", 2))
 	return g.Call("tensor_scatter", []*ir.Value{all, x, g.first})
 }
 

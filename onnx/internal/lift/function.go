@@ -29,7 +29,7 @@ type inlining struct {
 	key     functionKey
 	outer   *inlining
 	attrs   map[string]any    // values of the function's attributes
-	outputs map[string]string // names in the program of the values that it gives
+	outputs map[string]string // names in the program of its results
 }
 
 // functionsOf returns the functions of a model by what calls them.
@@ -157,7 +157,7 @@ func (n *Node) functionOutputs(body *Scope, f *wire.Function) {
 	}
 }
 
-// functionAttrs gives the function's attributes the values of the node or,
+// functionAttrs sets the function's attributes to the values of the node or,
 // without one, their defaults.
 func (n *Node) functionAttrs(call *inlining, f *wire.Function) {
 	call.attrs = map[string]any{}

@@ -60,7 +60,7 @@ func Import(m *wire.Model, o Options) (*Result, error) {
 	return im.result, nil
 }
 
-// importer turns the messages of one file into a program.
+// importer makes a program of the messages of one file.
 type importer struct {
 	result     *Result
 	tables     Tables
@@ -132,7 +132,7 @@ type Scope struct {
 	opsets map[string]int64
 	Block  *ir.Block
 	Values map[string]*Binding
-	used   map[string]bool // names that somebody reads
+	used   map[string]bool // names that are read
 	Path   string          // before names of nodes without a name
 	nodes  []wire.Node
 	at     int       // the node that is being imported
@@ -141,12 +141,12 @@ type Scope struct {
 
 // Binding is what a name stands for.
 type Binding struct {
-	Value *ir.Value    // nil: an initializer that nobody has used yet, an absent operand of a function, or an output that nobody reads
+	Value *ir.Value    // nil: an initializer that is not used yet, an absent operand of a function, or an output that is not read
 	init  *initializer // nil for everything else
 	List  *List        // a sequence, or an optional that holds nothing: then Value is nil
 }
 
-// initializer is a tensor that becomes a weight when somebody uses it.
+// initializer is a tensor that becomes a weight when it is first used.
 type initializer struct {
 	proto *wire.Tensor
 	data  wire.TensorData

@@ -8,7 +8,7 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// Region imports a nested graph without inputs, which gives at least as many
+// Region imports a nested graph without inputs, with at least as many
 // outputs as the node.
 func (n *Node) Region(g *wire.Graph, name string) *ir.Block {
 	s := n.NestedScope(g, name, &ir.Block{})

@@ -73,7 +73,7 @@ func (s *Scope) node(i int) error {
 		return fmt.Errorf("node %q: %w", n.Name, n.Err)
 	}
 	for _, name := range p.Outputs {
-		if name != "" && s.Values[name] == nil { // not asked for, because nobody reads it
+		if name != "" && s.Values[name] == nil { // not emitted, because it is not read
 			s.Values[name] = &Binding{}
 		}
 	}

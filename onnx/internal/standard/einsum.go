@@ -14,8 +14,8 @@ import (
 
 // An Einsum becomes transposes, sums and matrix products: operands are taken
 // one after the other into a product whose axes have labels. Of two operands
-// the labels that both have and nobody needs later are the inner axis of a
-// matrix product, those that both have and somebody needs are its batch.
+// the labels that both have and that are not needed later are the inner axis of a
+// matrix product, those that both have and that are needed are its batch.
 
 var einsumTable = map[string]lift.Operator{"Einsum": lift.Lifted(12, liftEinsum)}
 
@@ -306,7 +306,7 @@ func grouped(n *lift.Node, v *ir.Value, keep, rows int) *ir.Value {
 	return reshaped(n, v, append(sizes, extents(n, v, keep, keep+rows), extents(n, v, keep+rows, rank)))
 }
 
-// ungrouped gives the rows and columns of a matrix product the axes that they
+// ungrouped splits the rows and columns of a matrix product into the axes that they
 // were made from.
 func ungrouped(n *lift.Node, v *ir.Value, x, y labelled, batch, left, right []label) *ir.Value {
 	of := func(x labelled, l label) extent {
@@ -361,7 +361,7 @@ func extents(n *lift.Node, v *ir.Value, lo, hi int) extent {
 	return extent{size: size}
 }
 
-// reshaped gives v axes of the given sizes.
+// reshaped returns v with axes of the given sizes.
 func reshaped(n *lift.Node, v *ir.Value, sizes []extent) *ir.Value {
 	var parts []*ir.Value
 	var known []int64

@@ -89,7 +89,7 @@ func liftDropout(n *lift.Node) {
 	n.Finish("identity", n.Args[:min(1, len(n.Args))])
 }
 
-// keepAll gives x, and a mask that drops nothing.
+// keepAll binds the outputs to x and to a mask that drops nothing.
 func keepAll(n *lift.Node) {
 	if n.Opset < 10 {
 		n.Unsupported("output 1, the mask")
@@ -128,7 +128,7 @@ func liftBinary(n *lift.Node) {
 	lift.Plain(n)
 }
 
-// liftPRelu lifts slopes per channel, and gives x the axes of a slope that has
+// liftPRelu lifts slopes per channel, and adds to x the axes of a slope that has
 // more of them: a slope [1] of a scalar makes [1] of it, as ONNX Runtime does.
 func liftPRelu(n *lift.Node) {
 	rank, known := n.Rank(0)

@@ -16,7 +16,7 @@ var loopTable = map[string]lift.Operator{
 	"Scan": lift.Lifted(9, liftScan),
 }
 
-// round is a loop's region under way.
+// round is the region of a loop, while it is made.
 type round struct {
 	*lift.Node // in the region
 	block      *ir.Block
@@ -49,13 +49,13 @@ func newRound(n *lift.Node, body *wire.Graph, carried []*ir.Value) *round {
 	return r
 }
 
-// takes binds an input of the body to a value.
-func (r *round) takes(i int, v *ir.Value) {
+// bindInput binds an input of the body to a value.
+func (r *round) bindInput(i int, v *ir.Value) {
 	r.Values[r.body.Inputs[i].Name] = &lift.Binding{Value: v}
 }
 
-// gives imports the body and returns the values of its outputs.
-func (r *round) gives(outputs int) []*ir.Value {
+// yield imports the body and returns the values of its outputs.
+func (r *round) yield(outputs int) []*ir.Value {
 	if r.Err != nil {
 		return nil
 	}
@@ -97,13 +97,13 @@ func liftLoop(n *lift.Node) {
 	}
 	r := newRound(n, body, carried)
 	for i, v := range r.block.Params {
-		r.takes(i, v)
+		r.bindInput(i, v)
 	}
-	r.block.Results = r.gives(len(body.Outputs))
+	r.block.Results = r.yield(len(body.Outputs))
 	finishLoop(n, r, n.Args, len(body.Outputs)-1)
 }
 
-// finishLoop emits the loop, with as many results as its region gives.
+// finishLoop emits the loop, with as many results as its region yields.
 func finishLoop(n *lift.Node, r *round, args []*ir.Value, results int) []*ir.Value {
 	if n.Err = r.Err; n.Err != nil {
 		return nil
@@ -201,7 +201,7 @@ func readScan(n *lift.Node) *scan {
 }
 
 // liftScan makes a loop with one round per slice: the slices are gathered in
-// it, and what it stacks is turned and reversed after it.
+// it, and what it stacks is transposed and reversed after it.
 func liftScan(n *lift.Node) {
 	s := readScan(n)
 	if s == nil {
@@ -209,7 +209,7 @@ func liftScan(n *lift.Node) {
 	}
 	r := newRound(n, s.body, n.Args[:s.states])
 	for i := range s.states {
-		r.takes(i, r.block.Params[ir.LoopArgs+i])
+		r.bindInput(i, r.block.Params[ir.LoopArgs+i])
 	}
 	var limit *ir.Value
 	for i, axis := range s.inAxes {
@@ -226,9 +226,9 @@ func liftScan(n *lift.Node) {
 		if n.Err != nil {
 			return
 		}
-		r.takes(s.states+i, r.Call("gather", []*ir.Value{x, at}, op.Attr{Name: "axis", Value: axis}))
+		r.bindInput(s.states+i, r.Call("gather", []*ir.Value{x, at}, op.Attr{Name: "axis", Value: axis}))
 	}
-	outputs := r.gives(len(s.body.Outputs))
+	outputs := r.yield(len(s.body.Outputs))
 	if r.Err == nil {
 		r.block.Results = append([]*ir.Value{r.again}, outputs...)
 	}
@@ -238,7 +238,7 @@ func liftScan(n *lift.Node) {
 // integer is a constant scalar.
 func integer(n *lift.Node, v int64) *ir.Value { return n.Scalar(dtype.I64, float64(v)) }
 
-// finishScan emits the loop and brings its stacks into the order asked for.
+// finishScan emits the loop and brings its stacks into the order that the attributes say.
 func finishScan(n *lift.Node, s *scan, r *round, args []*ir.Value) {
 	if n.Err = r.Err; n.Err != nil {
 		return

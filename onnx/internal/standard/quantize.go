@@ -18,7 +18,7 @@ var quantizeTable = map[string]lift.Operator{
 
 // liftQuantize drops attributes that say what holds anyway: an element type of
 // 0 is that of the operands. From opset 23 on the quotient has the type of the
-// scale unless the attribute precision gives another one; before, it is in f32,
+// scale unless the attribute precision names another one; before, it is in f32,
 // as ONNX Runtime has it.
 func liftQuantize(n *lift.Node) {
 	if i := n.AttrIndex("output_dtype"); i >= 0 && n.Attrs[i].Value == int64(dtype.Invalid) {

@@ -8,8 +8,8 @@ var recurrentTable = map[string]lift.Operator{
 	"LSTM": lift.Lifted(0, liftRecurrent),
 }
 
-// liftRecurrent drops what opset 6 says about outputs: those are there that
-// somebody reads.
+// liftRecurrent drops what opset 6 says about outputs: those that are
+// read are there.
 func liftRecurrent(n *lift.Node) {
 	if n.Opset < 7 {
 		n.Ignore("output_sequence")

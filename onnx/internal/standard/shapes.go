@@ -28,7 +28,7 @@ var shapeTable = map[string]lift.Operator{
 	"CenterCropPad": lift.Lifted(18, liftCenterCropPad),
 }
 
-// liftIdentity gives sequences and optionals as they are.
+// liftIdentity binds the output to a sequence or an optional as it is.
 func liftIdentity(n *lift.Node) {
 	if len(n.Args) == 1 && n.Lists != nil {
 		n.BindList(n.Lists[0])

@@ -71,7 +71,7 @@ func width(n *lift.Node, v *ir.Value) *ir.Value {
 	return n.Call("shape", []*ir.Value{v}, lift.IntAttr("start", -1))
 }
 
-// liftReshapeText gives strings another shape, and none to their bytes.
+// liftReshapeText reshapes strings, and keeps the axis of their bytes.
 func liftReshapeText(n *lift.Node) {
 	if !n.WantText(0) || n.Arg(1) == nil {
 		n.Fail("got %d operands, want 2", len(n.Args))
@@ -252,7 +252,7 @@ func liftWhereText(n *lift.Node) {
 	n.MarkText()
 }
 
-// shapeAttrs say which dimensions of strings a node asks for, from the front.
+// shapeAttrs returns which dimensions of strings a Shape node selects, counted from the front.
 func shapeAttrs(n *lift.Node) []op.Attr {
 	rank := int64(textRank(n, 0))
 	place := func(name string, absent int64) op.Attr {

@@ -24,7 +24,7 @@ const (
 	attrTypeProtos
 )
 
-// attrKinds gives for each code the field that holds the value.
+// attrKinds has for each code the number of the field with the value.
 var attrKinds = [...]int{
 	AttrFloat: 2, AttrInt: 3, AttrString: 4, AttrTensor: 5, AttrGraph: 6, AttrFloats: 7, AttrInts: 8, AttrStrings: 9,
 	attrTensors: 10, attrGraphs: 11, attrSparseTensor: 22, attrSparseTensors: 23, AttrTypeProto: 14, attrTypeProtos: 15,

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// decoder turns messages into structs. Names occur many times in a file and
+// decoder makes structs of messages. Names occur many times in a file and
 // are kept once.
 type decoder struct {
 	names map[string]string

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	draws    = 24 // of arguments, for each call
-	patience = 10 * time.Second
+	draws = 24 // of arguments, for each call
+	limit = 10 * time.Second
 )
 
 // wrong has values of a type that a caller may pass by mistake, beside its zero value.
@@ -210,7 +210,7 @@ func attempt(f reflect.Value, args []reflect.Value) string {
 	select {
 	case fault := <-done:
 		return fault
-	case <-time.After(patience):
+	case <-time.After(limit):
 		return "does not return"
 	}
 }
