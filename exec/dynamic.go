@@ -22,10 +22,9 @@ func (l *lowering) numberDynamic(v *ir.Value) {
 // plan counts the largest.
 func (l *lowering) placeDynamic(v *ir.Value) {
 	l.numberDynamic(v)
-	p, known := l.possible[v]
-	x := l.of(v)
+	p, x := l.possible.Of(v), l.of(v)
 	switch {
-	case !known || x.isOutput && p.Types == nil || v.Def.Op.Branch && !x.isOutput && !l.isComputedInRegions(v):
+	case p.Bytes < 0 || x.isOutput && p.Types == nil || v.Def.Op.Branch && !x.isOutput && !l.isComputedInRegions(v):
 		x.place = place{&storage{name: v.Name, space: plan.SpaceOwn, id: -1}, 0, 0}
 	case x.isOutput:
 		x.place = place{&storage{name: v.Name, space: plan.SpaceOwn, id: -1, size: p.Bytes}, 0, p.Bytes}
@@ -56,7 +55,7 @@ func (e *Executable) dynamicScratch(l *lowering, scratch []int64) error {
 			continue
 		}
 		c := e.steps[in.call].call
-		for _, sig := range ir.PossibleSigs(c, l.known, l.possible) {
+		for _, sig := range l.possible.Sigs(c, l.known) {
 			results, ok, err := sig.Largest()
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.Where(), err)
@@ -85,7 +84,7 @@ func (l *lowering) isUnsized(v *ir.Value) bool {
 	case v.Type.IsStatic() || space == plan.SpaceArena:
 		return false
 	case space == plan.SpaceOutput:
-		return l.possible[v].Types == nil
+		return l.possible.Of(v).Types == nil
 	}
 	return true
 }
@@ -130,7 +129,7 @@ func (e *Executable) collectDynamic(l *lowering) {
 			e.dynamic[n].isResult = true
 			l.markOutput(e, v)
 		}
-		e.results = append(e.results, resultInfo{dynamic: n, types: l.possible[v].Types})
+		e.results = append(e.results, resultInfo{dynamic: n, types: l.possible.Of(v).Types})
 	}
 }
 

@@ -35,7 +35,7 @@ type storage struct {
 type lowering struct {
 	program  *ir.Program
 	known    func(*ir.Value) ([]byte, bool)
-	possible map[*ir.Value]ir.Possible // of values whose size depends on data
+	possible ir.Possibles // of values whose size depends on data
 	index    *ir.Index
 	calls    []call  // by number
 	values   []value // by ID

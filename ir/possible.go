@@ -28,17 +28,37 @@ const (
 // branch whose regions return values of two types returns one of both; what is
 // computed from it has the types that the shape rule returns for each. An
 // operator with a bound takes at most that. Types must hold (V8 of [Verify]);
-// known returns the bytes of weights, it may be nil. A value of which nothing is
-// known, and one of static type, is not in the map.
-func PossibleOf(p *Program, known func(*Value) ([]byte, bool)) map[*Value]Possible {
-	f := finder{known: known, found: map[*Value]Possible{}}
+// known returns the bytes of weights, it may be nil.
+func PossibleOf(p *Program, known func(*Value) ([]byte, bool)) Possibles {
+	f := finder{known: known, ids: p.NumIDs()}
 	f.block(p.Body)
 	return f.found
 }
 
+// Possibles has what is known of the values of a program whose size depends on
+// data.
+type Possibles []Possible // by ID; nil where nothing is known of any
+
+// Of returns what is known of a value: no types and -1 bytes if that is nothing,
+// or if the value has a static type.
+func (p Possibles) Of(v *Value) Possible {
+	if p == nil {
+		return Possible{Bytes: -1}
+	}
+	return p[v.ID]
+}
+
 type finder struct {
 	known func(*Value) ([]byte, bool)
-	found map[*Value]Possible
+	ids   int
+	found Possibles
+}
+
+func (f *finder) set(v *Value, p Possible) {
+	if f.found == nil {
+		f.found = slices.Repeat(Possibles{{Bytes: -1}}, f.ids)
+	}
+	f.found[v.ID] = p
 }
 
 func (f *finder) block(b *Block) {
@@ -62,10 +82,7 @@ func (f *finder) of(v *Value) Possible {
 	if v.Type.IsStatic() {
 		return Possible{Types: []op.Type{v.Type}, Bytes: bytesOf(v.Type)}
 	}
-	if p, ok := f.found[v]; ok {
-		return p
-	}
-	return Possible{Bytes: -1}
+	return f.found.Of(v)
 }
 
 func bytesOf(t op.Type) int64 {
@@ -90,7 +107,7 @@ func (f *finder) branch(c *Call) {
 		if a.Types != nil && b.Types != nil {
 			joined.Types = union(a.Types, b.Types...)
 		}
-		f.found[v] = joined
+		f.set(v, joined)
 	}
 }
 
@@ -111,7 +128,7 @@ func union(list []op.Type, more ...op.Type) []op.Type {
 // call finds the types of the results for each that the operands can have.
 func (f *finder) call(c *Call) {
 	var results [][]op.Type
-	for _, sig := range PossibleSigs(c, f.known, f.found) {
+	for _, sig := range f.found.Sigs(c, f.known) {
 		largest, ok, err := sig.Largest()
 		if err != nil || !ok {
 			return
@@ -133,21 +150,21 @@ func (f *finder) call(c *Call) {
 		if p.Types = union(nil, p.Types...); c.Op.Bound != nil {
 			p.Types = nil // they are bounds
 		}
-		f.found[v] = p
+		f.set(v, p)
 	}
 }
 
-// PossibleSigs returns the signatures that a call can have when it runs, by
-// what is known of its operands: those of the combinations of their types that
-// the shape rule takes. Nil means that they are not known, or too many.
-func PossibleSigs(c *Call, known func(*Value) ([]byte, bool), possible map[*Value]Possible) []*op.Sig {
+// Sigs returns the signatures that a call can have when it runs, by what is
+// known of its operands: those of the combinations of their types that the shape
+// rule takes. Nil means that they are not known, or too many.
+func (p Possibles) Sigs(c *Call, known func(*Value) ([]byte, bool)) []*op.Sig {
 	var open []*Value
 	tries := 1
 	for _, a := range c.Args {
 		if a.Value == nil || a.Value.Type.IsStatic() || slices.Contains(open, a.Value) {
 			continue
 		}
-		if tries *= len(possible[a.Value].Types); tries == 0 || tries > mostTried {
+		if tries *= len(p.Of(a.Value).Types); tries == 0 || tries > mostTried {
 			return nil
 		}
 		open = append(open, a.Value)
@@ -156,7 +173,7 @@ func PossibleSigs(c *Call, known func(*Value) ([]byte, bool), possible map[*Valu
 	for try := range tries {
 		chosen, rest := map[*Value]op.Type{}, try
 		for _, v := range open {
-			types := possible[v].Types
+			types := p.Of(v).Types
 			chosen[v], rest = types[rest%len(types)], rest/len(types)
 		}
 		sig := c.Sig(known)

@@ -21,10 +21,11 @@ const maxDeciding = 64
 // Requires: fold.
 func Deciders(ctx *Context) []*ir.Value {
 	p, found := ctx.Program, map[*ir.Value]bool{}
-	var possible map[*ir.Value]ir.Possible
+	var possible ir.Possibles
+	analysed := false
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
-		if c.Op.Branch && opensTypes(c) && possible == nil {
-			possible = ir.PossibleOf(p, ctx.known)
+		if c.Op.Branch && opensTypes(c) && !analysed {
+			possible, analysed = ir.PossibleOf(p, ctx.known), true
 		}
 		if !areStatic(c) || c.Op.Bound != nil || c.Op.Branch && arePossible(c, possible) {
 			return
@@ -58,9 +59,9 @@ func opensTypes(c *ir.Call) bool {
 
 // arePossible reports whether the types are known that each result of the call
 // can have.
-func arePossible(c *ir.Call, possible map[*ir.Value]ir.Possible) bool {
+func arePossible(c *ir.Call, possible ir.Possibles) bool {
 	return !slices.ContainsFunc(c.Results, func(r *ir.Value) bool {
-		return r != nil && !r.Type.IsStatic() && possible[r].Types == nil
+		return r != nil && !r.Type.IsStatic() && possible.Of(r).Types == nil
 	})
 }
 

@@ -28,7 +28,7 @@ type checker struct {
 	ordered []*value // parameters, weights, what calls define in preorder
 
 	known    func(*ir.Value) ([]byte, bool)
-	possible map[*ir.Value]ir.Possible // of values whose size depends on data
+	possible ir.Possibles // of values whose size depends on data
 	index    *ir.Index
 	sigs     []*op.Sig // per call
 	stepOf   []int     // per call, once it has run

@@ -16,7 +16,8 @@ func (c *checker) measure(x *value, space plan.Space) error {
 		x.size = int64(n)
 		return err
 	}
-	p, known := c.possible[x.Value]
+	p := c.possible.Of(x.Value)
+	known := p.Bytes >= 0
 	if space == plan.SpaceOutput && known && p.Types != nil {
 		x.size = p.Bytes
 		return nil
