@@ -151,7 +151,7 @@ func collect(opts []Option) (loadOptions, error) {
 
 // reading says how files are read.
 func (o *loadOptions) reading() onnx.Options {
-	r := onnx.Options{Registry: o.registry, Read: o.weights == Read}
+	r := onnx.Options{Registry: o.registry, Read: o.weights == Read, Progress: o.watched()}
 	if o.shared != nil {
 		r.Share = o.shared.memory
 	}

@@ -19,6 +19,7 @@ type loadOptions struct {
 	registry *op.Registry
 	weights  Weights
 	shared   *sharing // nil: weights are the process's own
+	progress func(Progress)
 }
 
 // WithOperators makes the model use a registry with operators of the caller:

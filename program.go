@@ -29,7 +29,7 @@ func LoadProgram(p *ir.Program, table ir.Weights, opts ...Option) (*Model, error
 		return nil, fmt.Errorf("load: %w", err)
 	}
 	reading := o.reading()
-	m := &onnx.Model{Program: p.Clone(), Weights: weights.New(weights.Options{Share: reading.Share})}
+	m := &onnx.Model{Program: p.Clone(), Weights: weights.New(weights.Options{Share: reading.Share, Progress: reading.Progress})}
 	for _, v := range p.Weights {
 		if err := addWeight(m.Weights, v, table); err != nil {
 			return nil, errors.Join(fmt.Errorf("load: weight %q: %w", v.Name, err), m.Close())

@@ -29,11 +29,15 @@ type Options struct {
 	// Share is where weights lie that would have to be made in memory, and
 	// files that are read; nil for memory of the process alone.
 	Share weights.Share
+
+	// Progress is called while files are read and weights are packed: done of
+	// total bytes of a stage. It may be nil.
+	Progress func(stage string, done, total int64)
 }
 
 // store makes the store of the weights of a model in a folder.
 func (o *Options) store(dir string) *weights.Store {
-	return weights.New(weights.Options{Dir: dir, FS: o.FS, Read: o.Read, Share: o.Share})
+	return weights.New(weights.Options{Dir: dir, FS: o.FS, Read: o.Read, Share: o.Share, Progress: o.Progress})
 }
 
 // Model is a model as read. The caller owns it and closes it.

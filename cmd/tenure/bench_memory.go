@@ -37,13 +37,9 @@ one moment, each in as few bytes as the operators allow. A plan, which fuses
 operations, may take less.`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var rows []memoryRow
-			for _, build := range []func() *network{reluChain, resnetBlock, transformerLayer, resnet50, encoder} {
-				r, err := measureMemory(cmd.Context(), build())
-				if err != nil {
-					return err
-				}
-				rows = append(rows, r)
+			rows, err := measureNetworks(cmd.Context())
+			if err != nil {
+				return err
 			}
 			if asJSON {
 				e := json.NewEncoder(cmd.OutOrStdout())
@@ -92,6 +88,21 @@ const (
 	donation
 	pooled // donation, results from an arena
 )
+
+func measureNetworks(ctx context.Context) (rows []memoryRow, err error) {
+	builders := []func() *network{reluChain, resnetBlock, transformerLayer, resnet50, encoder}
+	var work work
+	defer work.begin("measuring networks")()
+	for i, build := range builders {
+		work.to(stage{name: "measuring networks", done: int64(i), total: int64(len(builders))})
+		r, err := measureMemory(ctx, build())
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
 
 func measureMemory(ctx context.Context, n *network) (memoryRow, error) {
 	row := memoryRow{Network: n.name}

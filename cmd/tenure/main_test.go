@@ -46,7 +46,7 @@ func serveModel() {
 		if err != nil {
 			return err
 		}
-		a, err := f.answer(ctx, m, in)
+		a, err := f.answer(ctx, m, in, new(work))
 		if err != nil {
 			return err
 		}

@@ -131,8 +131,9 @@ func sessionOptions(threads int) []tenure.SessionOption {
 }
 
 func planOf(cmd *cobra.Command, path string, given sizes, how []tenure.Option, opts []tenure.SessionOption) (*plan.Plan, error) {
-	defer working("planning")()
-	m, err := tenure.Load(path, how...)
+	var w work
+	defer w.begin("planning")()
+	m, err := tenure.Load(path, append(how, tenure.WithProgress(w.report))...)
 	if err != nil {
 		return nil, err
 	}

@@ -127,8 +127,9 @@ func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error
 	if f.shared {
 		opts = append(opts, tenure.WithSharedWeights())
 	}
-	done := working("loading " + filepath.Base(path))
-	m, err := tenure.Load(path, opts...)
+	var work work
+	done := work.begin("loading " + filepath.Base(path))
+	m, err := tenure.Load(path, append(opts, tenure.WithProgress(work.report))...)
 	done()
 	if err != nil {
 		return err
@@ -148,7 +149,7 @@ func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error
 			return err
 		}
 	}
-	a, err := f.answer(ctx, m, in)
+	a, err := f.answer(ctx, m, in, &work)
 	if err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error
 }
 
 // answer plans and runs. The caller releases the outputs.
-func (f *runFlags) answer(ctx context.Context, m *tenure.Model, in map[string]*tensor.Tensor) (*answer, error) {
+func (f *runFlags) answer(ctx context.Context, m *tenure.Model, in map[string]*tensor.Tensor, work *work) (*answer, error) {
 	s, err := m.NewSession(sessionOptions(f.threads)...)
 	if err != nil {
 		return nil, err
@@ -187,7 +188,7 @@ func (f *runFlags) answer(ctx context.Context, m *tenure.Model, in map[string]*t
 	for name, x := range in {
 		operands[name] = x
 	}
-	defer working("running")()
+	defer work.begin("running")()
 	p, err := s.PlanFor(ctx, operands)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -65,8 +66,9 @@ func (f *serveFlags) serve(ctx context.Context, w io.Writer, paths []string) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, owner.Close()) }()
-	done := working("reading tensors")
-	err = publishFiles(ctx, owner, paths)
+	var work work
+	done := work.begin("reading tensors")
+	err = publishFiles(ctx, owner, paths, &work)
 	done()
 	if err != nil {
 		return err
@@ -92,7 +94,13 @@ func baseName(path string) string {
 }
 
 // publishFiles publishes what the files hold.
-func publishFiles(ctx context.Context, owner *share.Owner, paths []string) error {
+func publishFiles(ctx context.Context, owner *share.Owner, paths []string, work *work) error {
+	var done, total int64 // of the files, about as many bytes as of their tensors
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil {
+			total += info.Size()
+		}
+	}
 	from := map[string]string{}
 	for _, path := range paths {
 		err := eachTensor(path, func(name string, x *tensor.Tensor) error {
@@ -103,6 +111,8 @@ func publishFiles(ctx context.Context, owner *share.Owner, paths []string) error
 				return fmt.Errorf("%s: got another tensor %q, the first is in %s: %w", path, name, other, share.ErrRefused)
 			}
 			from[name] = path
+			done += int64(x.NumBytes())
+			work.to(stage{name: "reading tensors", done: done, total: total, bytes: true})
 			return owner.Publish(name, x)
 		})
 		if err != nil {

@@ -172,7 +172,7 @@ func (s *Store) copyFile(data []byte) (*memory.Buffer, error) {
 	}
 	b, err := memory.Alloc(len(data), memory.Weights)
 	if err == nil {
-		copy(b.Bytes(), data)
+		s.copyCounted(b.Bytes(), data)
 	}
 	return b, err
 }

@@ -102,6 +102,8 @@ func (s *Store) Measure(p *Panel) error {
 // another process that packs the same. Nobody may be compiling a program of
 // the same weights meanwhile.
 func (s *Store) Pack(ctx context.Context, uses []Use, table ir.Weights, forms string) error {
+	s.packing = s.count(PackingWeights, s.unpacked(uses))
+	defer s.packing.end()
 	if s.opts.Share != nil {
 		if err := s.share(ctx, uses, forms); err != nil {
 			return err
@@ -177,7 +179,9 @@ func (s *Store) panelSource(p *Panel) ([]byte, error) {
 
 // packInto packs bytes at any address.
 func (s *Store) packInto(dst, src []byte, p *Panel) error {
-	return s.withAligned(src, p.Weight, func(src []byte) { p.Pack(dst, src) })
+	err := s.withAligned(src, p.Weight, func(src []byte) { p.Pack(dst, src) })
+	s.packing.add(int64(p.Bytes))
+	return err
 }
 
 // withAligned calls use with bytes that lie at any address. Kernels read whole

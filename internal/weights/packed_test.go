@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/tenure-go/tenure/ir"
@@ -210,5 +211,53 @@ func TestPackFails(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// TestProgress counts the bytes of a file that is read and of panels that are packed: each stage from 0 to its total, panels
+// that several uses have once, and nothing where all are packed.
+func TestProgress(t *testing.T) {
+	memorytest.Check(t)
+	type call struct {
+		stage       string
+		done, total int64
+	}
+	var calls []call
+	s, v, _ := storeOfFile(t, 0, Options{Read: true, Progress: func(stage string, done, total int64) { calls = append(calls, call{stage, done, total}) }})
+	size := calls[0].total
+	if want := []call{{ReadingFile, 0, size}, {ReadingFile, size, size}}; size < lazyBytes || !slices.Equal(calls, want) {
+		t.Errorf("reading: got %v, want %v", calls, want)
+	}
+	calls = nil
+	half := int64(lazyBytes / 2)
+	low, high := flipped(v, 0, half), flipped(v, half, half)
+	uses := []Use{{Weight: v, Panels: []*Panel{low, high}}, {Weight: v, Panels: []*Panel{high}}}
+	for range 2 { // the second time there is nothing to do
+		if err := s.Pack(t.Context(), uses, s, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []call{{PackingWeights, 0, 2 + 2*half}, {PackingWeights, 1 + half, 2 + 2*half}, {PackingWeights, 2 + 2*half, 2 + 2*half}}; !slices.Equal(calls, want) {
+		t.Errorf("packing: got %v, want %v", calls, want)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestProgressOfFault ends the stage although a panel could not be packed.
+func TestProgressOfFault(t *testing.T) {
+	memorytest.Check(t)
+	var done, total int64
+	s, v, _ := storeOfFile(t, 0, Options{Progress: func(_ string, d, n int64) { done, total = d, n }})
+	p := flipped(v, 1<<40, 16) // beyond the weight
+	if err := s.Pack(t.Context(), []Use{{Weight: v, Panels: []*Panel{p}}}, s, ""); !errors.Is(err, tensor.ErrLimit) {
+		t.Fatalf("got %v, want ErrLimit", err)
+	}
+	if done != 17 || total != 17 {
+		t.Errorf("got %d of %d, want 17 of 17", done, total)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }

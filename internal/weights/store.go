@@ -20,6 +20,10 @@ type Options struct {
 	FS    fs.FS  // where external data are read from, instead of Dir; nil for none
 	Read  bool   // files are read into memory instead of being mapped
 	Share Share  // of what would have to be made in memory; nil for memory of the process alone
+
+	// Progress is called while files are read and weights are packed: done of
+	// total bytes of a stage, which ends when they are equal. It may be nil.
+	Progress func(stage string, done, total int64)
 }
 
 // Store holds the bytes of weights, by name. It implements [ir.Weights].
@@ -34,6 +38,7 @@ type Store struct {
 	panels  map[panelKey][]byte
 	sizes   map[panelKey]int // of panels, where they depend on the weight
 	packed  []*memory.Buffer // that panels and shared weights lie in
+	packing tally            // of the call of Pack that is under way
 	closed  bool
 }
 
