@@ -14,20 +14,36 @@ import (
 	"github.com/tenure-go/tenure/python/pythontest"
 )
 
+// groups is in how many processes the tests run beside one another: most of their time they wait for other processes.
+const groups = 3
+
 // TestClient runs pytest.
 func TestClient(t *testing.T) {
 	python := pythontest.Interpreter(t, "numpy", "pytest")
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, python, "-X", "faulthandler", "-m", "pytest", "-p", "no:cacheprovider", "-rs", "tests")
-	cmd.Env = pythontest.Env("..")
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s\n%s", python, out)
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob(filepath.Join("tests", "test_*.py"))
+	if err != nil || len(files) < groups {
+		t.Fatalf("got %d files of tests, %v, want at least %d", len(files), err, groups)
 	}
-	if !bytes.Contains(out, []byte(" passed")) {
-		t.Error("got no test that passed, want some")
+	for first := range groups {
+		var group []string
+		for i := first; i < len(files); i += groups {
+			group = append(group, files[i])
+		}
+		t.Run(filepath.Base(group[0])+" and others", func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, python, append([]string{"-X", "faulthandler", "-m", "pytest", "-p", "no:cacheprovider", "-rs"}, group...)...)
+			cmd.Env = pythontest.Env("..")
+			out, err := cmd.CombinedOutput()
+			t.Logf("%s %s\n%s", python, strings.Join(group, " "), out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Contains(out, []byte(" passed")) {
+				t.Error("got no test that passed, want some")
+			}
+		})
 	}
 }
 
