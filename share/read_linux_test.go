@@ -34,19 +34,22 @@ func TestWatchedContext(t *testing.T) {
 	a, b := twoEnds(t)
 	x := build(t, a.o, 4)
 	defer mustRelease(t, x)
-	receive := func(ctx context.Context) {
-		t.Helper()
-		if err := a.Offer(t.Context(), x); err != nil {
-			t.Fatal(err)
-		}
-		mustRelease(t, ok(b.Receive(ctx))(t).Tensor)
-	}
-	// A packet may come before the wait, which then watches nothing.
 	once := &watchedContext{Context: t.Context()}
-	untilTrue(t, "a wait watches its context", func() bool {
-		receive(once)
-		return once.ever.Load() > 0
-	})
+	received := make(chan error)
+	go func() {
+		r, err := b.Receive(once)
+		if err == nil {
+			err = r.Tensor.Release()
+		}
+		received <- err
+	}()
+	untilTrue(t, "a wait watches its context", func() bool { return once.now.Load() == 1 })
+	if err := a.Offer(t.Context(), x); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-received; err != nil {
+		t.Fatal(err)
+	}
 	untilTrue(t, "nobody waits, and the context is let go of", func() bool { return once.now.Load() == 0 })
 
 	inner, cancel := context.WithCancel(t.Context())
@@ -67,7 +70,10 @@ func TestWatchedContext(t *testing.T) {
 	if _, err := b.Receive(soon); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want context.DeadlineExceeded", err)
 	}
-	receive(t.Context())
+	if err := a.Offer(t.Context(), x); err != nil {
+		t.Fatal(err)
+	}
+	mustRelease(t, ok(b.Receive(t.Context()))(t).Tensor)
 	if n := ctx.ever.Load(); n != 1 {
 		t.Errorf("a context was watched %d times for one wait, want once", n)
 	}
