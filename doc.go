@@ -13,29 +13,30 @@
 //	p, err := tensor.Read[float32](y)            // p.Data is a []float32
 //	defer p.Release()
 //
-// For each set of input shapes a session makes a plan: where every value of
-// the program lies in one arena, with a figure for every byte, proved before
-// it is used. [Session.Plan] gives it before the run; the run takes what the
-// plan says, the first time and the thousandth.
+// For each set of input shapes a session makes a plan, which lists a place in
+// one arena for every value of the program and accounts for every byte. It is
+// proved before it is used. [Session.Plan] returns it before the run; the run
+// takes the memory that the plan says, the first time and the thousandth.
 //
-// [Model.Inputs] and [Model.Outputs] say what a run takes and gives, with
-// symbols for sizes that are open, and [Model.Metadata] what the file says about
-// the model.
+// # Models
+//
+// [Load] reads a file, [LoadBytes] and [LoadFS] read from memory or a file
+// system, and [LoadProgram] takes a program of package ir. [Model.Inputs] and
+// [Model.Outputs] describe what a run takes and returns, with symbols for open
+// sizes; [Model.Metadata] and [Describe] return what the file says.
 //
 // # Map of the module
 //
-// The memory side: dtype and shape (what a tensor is), memory (buffers and
-// who holds them), tensor (handles; tensor/npy and tensor/safetensors for
-// files), dlpack (exchange with other libraries; dlpack/capi calls C), share
-// (exchange with other processes). The program side: op (the operator table),
-// ir (programs, as text too), onnx (reads files), pass (rewrites), plan
-// (places values; plan/solve finds a plan, plan/check proves it, plan/page shows it). They meet in
-// compute (kernels), exec (runs a plan) and eager (operations on tensors,
-// without a model). The command is cmd/tenure; cmd/tenurevet checks programs
+// Memory: dtype and shape (what a tensor is), memory (buffers and their
+// holders), tensor (handles; tensor/npy, tensor/safetensors and tensor/picture
+// for files), dlpack (exchange with other libraries; dlpack/capi calls C), share
+// (exchange with other processes). Programs: op (the operator table), ir
+// (programs, as text too), plan (the document that a run is executed from;
+// plan/page shows it).
+// Both: this package, and eager (operations on tensors, without a model). These
+// are the promised packages; ARCHITECTURE.md has the list, and the map of the
+// compiler behind them. The command is cmd/tenure; cmd/tenurevet checks programs
 // that use tensors, by package vet.
-//
-// Programs need this package and tensor; most of the others are here to be
-// read, and for those who build on them.
 //
 // # Memory
 //
@@ -47,8 +48,8 @@
 // # Errors
 //
 // Faults of input are errors that say what was got and what was wanted; they
-// match the values below. [ErrInput] tells what a caller got wrong about the
-// model from everything else.
+// match the values below. [ErrInput] separates the caller's mistakes about the
+// model from all other errors.
 //
 // # Concurrency
 //

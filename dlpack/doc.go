@@ -1,7 +1,11 @@
 // Package dlpack exchanges tensors with other array libraries without a copy, by the structs of DLPack 1.x, and without cgo.
 //
+//	m, err := dlpack.Export(x)               // a struct that C code reads and then deletes
+//	y, err := dlpack.Import(m, call)         // a tensor over somebody else's bytes
+//	defer y.Release()                        // calls the deleter
+//
 // [DLManagedTensorVersioned], [DLManagedTensor] and their parts have the layout that C gives them. [Export] makes such a
-// struct of a tensor, [Import] makes a tensor of a struct that somebody else made. The importer trusts no field: what cannot
+// struct of a tensor, [Import] makes a tensor of a struct from elsewhere. The importer trusts no field: what cannot
 // be a tensor in host memory is an error that says why.
 //
 // # Ownership

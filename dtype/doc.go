@@ -1,5 +1,10 @@
 // Package dtype names the element types of tensors: their sizes, their codes in ONNX and DLPack, and the float formats that Go lacks.
 //
+//	d, err := dtype.FromONNX(10)               // dtype.F16
+//	bytes, err := d.ByteLen(1000)              // 2000
+//	h := dtype.Float16FromFloat32(1.0 / 3)     // rounds to nearest
+//	fmt.Println(d, bytes, h.Float32())
+//
 // A [DType] is one of the constants [F32], [BF16], [I4] and so on: every data type of ONNX, and every type code of DLPack in the widths
 // that other libraries use. [Parse] and String convert names, [FromONNX] and [FromDLPack] the codes of the two standards, and
 // [DType.ByteLen] says how many bytes a number of elements takes in packed form.

@@ -35,12 +35,12 @@ type runner struct {
 	data   [][]byte               // by operand: its elements in row-major order
 	flat   *shape.Layout          // set where the one operand is worked on as it lies: its layout
 
-	gathered []*tensor.Tensor // by operand: its row-major copy, if one had to be made
-	writer   *bound           // the user's task that writes into an operand, nil for none
-	working  bool             // a call with a function of the user's has not returned
-	places   []place          // by result
-	results  []*tensor.Tensor
-	stats    Stats // of this call
+	contiguous []*tensor.Tensor // by operand: its row-major copy, if one had to be made
+	writer     *bound           // the user's task that writes into an operand, nil for none
+	working    bool             // a call with a function of the user's has not returned
+	places     []place          // by result
+	results    []*tensor.Tensor
+	stats      Stats // of this call
 }
 
 // place says where a result lies: over operand arg, over the copy that was made of it, or, if arg is -1, in fresh bytes.
@@ -122,7 +122,7 @@ func (r *runner) forget() {
 	r.call, r.from, r.ctx, r.counts, r.flat, r.stats = call{}, nil, nil, false, nil, Stats{}
 	clear(r.list)
 	clear(r.data)
-	clear(r.gathered)
+	clear(r.contiguous)
 	clear(r.results)
 }
 
@@ -216,9 +216,9 @@ func (r *runner) begin() error {
 func (r *runner) prepare() error {
 	c := &r.call
 	r.args, r.data = r.args[:0], r.data[:0]
-	r.gathered, r.places, r.results = r.gathered[:0], r.places[:0], r.results[:0]
+	r.contiguous, r.places, r.results = r.contiguous[:0], r.places[:0], r.results[:0]
 	for i, at := range r.claims {
-		r.gathered = append(r.gathered, nil)
+		r.contiguous = append(r.contiguous, nil)
 		if at < 0 {
 			k := c.constantAt(i)
 			if k == nil {
@@ -235,7 +235,7 @@ func (r *runner) prepare() error {
 		if l.IsContiguous() && isAligned(data, dt) {
 			continue
 		}
-		if err := r.straighten(i); err != nil {
+		if err := r.makeContiguous(i); err != nil {
 			return err
 		}
 	}
@@ -248,9 +248,9 @@ func isAligned(data []byte, dt dtype.DType) bool {
 	return size <= 1 || uintptr(unsafe.Pointer(unsafe.SliceData(data)))%uintptr(min(size, 8)) == 0
 }
 
-// straighten gives operand i, which kernels cannot read as it lies, row-major bytes: by looking at its elements in the order
+// makeContiguous gives operand i, which kernels cannot read as it lies, row-major bytes: by looking at its elements in the order
 // in which they lie, where the operation does not mind and may overwrite them, and otherwise by a copy.
-func (r *runner) straighten(i int) error {
+func (r *runner) makeContiguous(i int) error {
 	at := r.claims[i]
 	t := r.taken.Tensor(at)
 	l := t.Layout()
@@ -266,7 +266,7 @@ func (r *runner) straighten(i int) error {
 	if err != nil {
 		return fmt.Errorf("%s: row-major copy of operand %d: %w", r.call.op.def.Name, i, err)
 	}
-	r.gathered[i] = copied
+	r.contiguous[i] = copied
 	src, first := r.taken.Bytes(at)
 	r.data[i], _ = copied.UnsafeBytes()
 	if err := r.gather(i, src, first); err != nil {
@@ -300,10 +300,10 @@ func isDense(l *shape.Layout) bool {
 }
 
 func (r *runner) dropGathered() {
-	for i, t := range r.gathered {
+	for i, t := range r.contiguous {
 		if t != nil {
 			_ = t.Release() // nobody else knows it
-			r.gathered[i] = nil
+			r.contiguous[i] = nil
 		}
 	}
 }
@@ -326,7 +326,7 @@ func (r *runner) show(s *signature) error {
 		return err
 	}
 	var err error
-	if copied := r.gathered[i]; copied != nil {
+	if copied := r.contiguous[i]; copied != nil {
 		var k tensor.Taken
 		if err := k.Begin(relabelling, copied.Donate()); err != nil {
 			return err

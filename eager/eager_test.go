@@ -490,16 +490,16 @@ func TestSplitShows(t *testing.T) {
 	y := ok(eager.Neg(parts[1].Donate()))(t) // more than half of the buffer, and alone by now
 	want(t, y, -3, -4, -5, -6)
 	// Parts of what must be put into row-major order first show that copy.
-	turned := ok(y.Donate().Transpose())(t)
-	if parts, err = eager.Split(turned, 0, 1, 1); err != nil {
+	transposed := ok(y.Donate().Transpose())(t)
+	if parts, err = eager.Split(transposed, 0, 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	want(t, parts[0], -3, -5)
 	want(t, parts[1], -4, -6)
-	if turned.Holders() != 1 || parts[0].Holders() != 2 {
-		t.Errorf("got %d and %d holders, want 1 and 2", turned.Holders(), parts[0].Holders())
+	if transposed.Holders() != 1 || parts[0].Holders() != 2 {
+		t.Errorf("got %d and %d holders, want 1 and 2", transposed.Holders(), parts[0].Holders())
 	}
-	release(t, turned, parts[0], parts[1])
+	release(t, transposed, parts[0], parts[1])
 }
 
 func TestDataDependentSizesAreRefused(t *testing.T) {

@@ -39,12 +39,12 @@ func (r *runner) placeOf(s *signature, k int) place {
 			continue
 		}
 		for i, given := range r.given {
-			if given == sem && r.fits(s, i, k) && r.taken.InPlace(r.claims[i]) && r.gathered[i] == nil && !r.isTaken(i, k) {
+			if given == sem && r.fits(s, i, k) && r.taken.InPlace(r.claims[i]) && r.contiguous[i] == nil && !r.isTaken(i, k) {
 				return place{arg: i}
 			}
 		}
 	}
-	for i, copied := range r.gathered {
+	for i, copied := range r.contiguous {
 		// The copy becomes the result, so it must have its type.
 		if copied != nil && r.fits(s, i, k) && s.results[k] == (op.Type{DType: copied.DType(), Shape: copied.Shape()}) && !r.isTaken(i, k) {
 			return place{arg: i, copy: true}
@@ -74,8 +74,8 @@ func (r *runner) resultAt(s *signature, k int) (*tensor.Tensor, error) {
 	t, p := s.results[k], r.places[k]
 	switch {
 	case p.copy:
-		result := r.gathered[p.arg]
-		r.gathered[p.arg] = nil
+		result := r.contiguous[p.arg]
+		r.contiguous[p.arg] = nil
 		r.places[k].arg = -1 // it is the runner's own: fresh bytes that hold the operand's elements already
 		r.stats.Fresh, r.stats.FreshBytes = r.stats.Fresh+1, r.stats.FreshBytes+int64(result.NumBytes())
 		return result, nil
@@ -102,7 +102,7 @@ func (r *runner) checkDonations(s *signature, shown int) error {
 		return nil
 	}
 	for i, given := range r.given {
-		if given != tensor.DonateInput || i == shown && r.gathered[i] == nil {
+		if given != tensor.DonateInput || i == shown && r.contiguous[i] == nil {
 			continue
 		}
 		used := false
@@ -132,7 +132,7 @@ func (r *runner) unusable(s *signature, i, shown int) error {
 		return fail("the result lies in operand %d", shown)
 	case !t.Layout().IsContiguous():
 		return fail("got layout %s, want row-major order", t.Layout())
-	case r.gathered[i] != nil:
+	case r.contiguous[i] != nil:
 		return fail("its elements are not aligned")
 	case x.Shape != result.Shape && !permutes(s.op, i) && !r.fits(s, i, 0):
 		return fail("the result is %s, want the operand's shape", result)

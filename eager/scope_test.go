@@ -46,9 +46,9 @@ func TestScopeCountsByOperation(t *testing.T) {
 	s := eager.NewScope(eager.ByOperation())
 	x := s.Adopt(tensor.Of(make([]float32, 12), 3, 4))
 	w := s.Adopt(tensor.Of(make([]float32, 20), 4, 5))
-	turned := s.Adopt(x.Transpose())
+	transposed := s.Adopt(x.Transpose())
 	s.Relu(s.Neg(s.MatMul(x, w).Donate()).Donate())
-	s.Relu(turned)
+	s.Relu(transposed)
 	s.Reshape(x, 12)
 	want := []eager.OperationStats{
 		{Operation: "matmul", Stats: eager.Stats{Calls: 1, Fresh: 1, FreshBytes: 60, ReadBytes: 48 + 80, WrittenBytes: 60}},

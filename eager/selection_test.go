@@ -48,13 +48,13 @@ func TestStack(t *testing.T) {
 	one, two, wide := ok(tensor.Full[int32](7))(t), ok(tensor.Full[int32](8))(t), ok(tensor.Full[int64](9))(t)
 	z, err := eager.Stack(0, one, two, one)
 	shaped(t, "stack of scalars", z, err, "[3]", 7, 8, 7)
-	turned := ok(of(t, []float32{1, 2, 3, 4}, 2, 2).Donate().Transpose())(t)
-	z, err = eager.Stack(1, turned, turned)
+	transposed := ok(of(t, []float32{1, 2, 3, 4}, 2, 2).Donate().Transpose())(t)
+	z, err = eager.Stack(1, transposed, transposed)
 	shaped(t, "stack of a view, listed twice", z, err, "[2,2,2]", 1, 3, 1, 3, 2, 4, 2, 4)
 
 	wantErr(t, "nothing", second(eager.Stack(0)), tensor.ErrShape, "stack: got no operands")
 	wantErr(t, "no tensor", second(eager.Stack(0, x, nil)), tensor.ErrNoTensor, "stack: operand 1")
-	wantErr(t, "another shape", second(eager.Stack(0, x, turned)), tensor.ErrShape, "operand 1: got f32[2,2], want f32[3]")
+	wantErr(t, "another shape", second(eager.Stack(0, x, transposed)), tensor.ErrShape, "operand 1: got f32[2,2], want f32[3]")
 	wantErr(t, "another type", second(eager.Stack(0, one, wide)), tensor.ErrDType, "got i64[], want i32[]")
 	wantErr(t, "an axis too far", second(eager.Stack(2, x, y)), tensor.ErrShape, "got axis 2", "want -2 to 1")
 	wantErr(t, "a donation", second(eager.Stack(0, x.Donate(), y)), tensor.ErrNotReusable, "stack: operand 0, f32[3], is donated")
@@ -64,7 +64,7 @@ func TestStack(t *testing.T) {
 	z, err = eager.Stack(0, x.Reuse(), y.Reuse())
 	shaped(t, "stack of given up", z, err, "[2,3]", 1, 2, 3, 4, 5, 6)
 	wantErr(t, "read", second(tensor.Read[float32](x)), tensor.ErrDonated, "donated to stack")
-	release(t, one, two, wide, turned)
+	release(t, one, two, wide, transposed)
 }
 
 func TestStackInAScope(t *testing.T) {
@@ -239,11 +239,11 @@ func TestCacheInPlace(t *testing.T) {
 	sine := of(t, []float32{1}, 1, 1)
 	places := ok(tensor.Of([]int64{0}, 1, 1))(t)
 	at = address(q)
-	turned := ok(eager.RotaryEmbedding(q.Donate(), angle, sine, places, eager.RotaryOptions{}))(t)
-	if address(turned) != at {
-		t.Error("the turned numbers are not in the donated bytes")
+	rotated := ok(eager.RotaryEmbedding(q.Donate(), angle, sine, places, eager.RotaryOptions{}))(t)
+	if address(rotated) != at {
+		t.Error("the rotated numbers are not in the donated bytes")
 	}
-	shaped(t, "turned by a right angle", turned, nil, "[1,1,1,2]", 0, 1)
+	shaped(t, "rotated by a right angle", rotated, nil, "[1,1,1,2]", 0, 1)
 	release(t, angle, sine, places)
 }
 

@@ -109,8 +109,8 @@ func TestMapZipApply(t *testing.T) {
 	f := ok(eager.Apply(d, func(v []float32) { v[0] = float32(len(v)) }))(t)
 	want(t, f, 3, 6, 4)
 	want(t, d, 8, 6, 4)
-	turned := ok(m.Transpose())(t)
-	g := ok(eager.Map(turned, double))(t)
+	transposed := ok(m.Transpose())(t)
+	g := ok(eager.Map(transposed, double))(t)
 	want(t, g, 2, 8, 4, 10, 6, 12)
 
 	s := eager.NewScope()
@@ -122,7 +122,7 @@ func TestMapZipApply(t *testing.T) {
 
 	wantErr(t, "type", second(eager.Map(d, func(v int32) int32 { return v })), tensor.ErrDType, "map: operand 0", "i32")
 	wantErr(t, "shape", second(eager.Zip(d, vector2(t), minus)), tensor.ErrShape, "zip")
-	release(t, y, a, c, d, m, e, f, turned, g)
+	release(t, y, a, c, d, m, e, f, transposed, g)
 }
 
 func vector2(t testing.TB) *tensor.Tensor {

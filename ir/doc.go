@@ -1,5 +1,11 @@
-// Package ir holds programs over tensors in SSA form: what a file is read
-// into, what passes rewrite, and what is planned and run.
+// Package ir represents programs over tensors in SSA form. A model file is read
+// into one, passes rewrite it, and it is planned and run.
+//
+//	b := ir.NewBuilder("step", op.Builtin())
+//	x, w := b.Param("x", typ), b.Weight("w", typ)
+//	b.Return(b.Call("matmul", nil, x, w))
+//	p, err := b.Build()
+//	p, err = ir.Parse(p.String(), op.Builtin()) // the same program
 //
 // A [Program] is a [Block] of [Call]s in execution order. Every [Value] is
 // defined once: by a call, as a parameter, or as a weight, which is a name and a

@@ -1,40 +1,47 @@
-// Package memory owns the bytes of tensors. It gives buffers outside the Go heap, counts who holds them, bounds them, and
-// keeps the figures of what they take.
+// Package memory owns the bytes of tensors: it allocates buffers outside the Go heap, counts their holders, bounds them, and
+// keeps figures of what they take.
+//
+//	b, err := memory.Alloc(1<<20, memory.Scratch)
+//	if err != nil {
+//		return err
+//	}
+//	defer b.Release()
+//	clear(b.Bytes())
 //
 // # Ownership
 //
-// A [Buffer] counts its holders; its bytes go back to the system when the last one lets go. [Alloc] gives the first hold to
-// its caller, [Buffer.Retain] adds one, [Buffer.Release] drops one. A [Handle] is a holder with a life of its own, the base
-// of a tensor: uses of it can be counted, it can be locked for writing, and whoever still has it after its end gets an error
-// and not somebody else's bytes.
+// A [Buffer] counts its holders; its bytes are freed when the last one releases it. [Alloc] returns the first hold to its
+// caller, [Buffer.Retain] adds one, [Buffer.Release] drops one. A [Handle] is a holder with a life of its own, the base of a
+// tensor: uses of it are counted, it can be locked for writing, and after its end every call on it is an error, never access to
+// somebody else's bytes.
 //
 // Bytes may be written only by a holder that is exclusive: the buffer has one holder and no flag (imported, read-only,
-// mapped from a file), and the handle no other use. [Handle.Lock] is the one door to that right.
+// mapped from a file), and the handle no other use. [Handle.Lock] is the only way to that right.
 //
-// Contents are zero when a buffer is made; where every byte is written anyway, [Process] saves the zeroing. Buffers of up to 32 KiB
-// are slots of shared chunks. Larger ones are mappings of their own. From 2 MiB on these have huge pages and go back to the system as
-// soon as they are free; the last few smaller ones, 4 MiB together, wait a quarter of a second for the next allocation of about their
-// size, and [Trim] ends that. Every buffer is aligned to [Alignment].
+// Bytes that others allocated enter by three functions: [Import] for those that stay theirs, [MapFile] for the pages of a file,
+// and [Own] for memory that the caller took from the system and that counts like ours. [Buffer.Freeze] makes bytes constant that
+// were writable so far. An [Arena] is a bounded source of buffers in classes of powers of two, for a computation that allocates
+// the same sizes again and again.
 //
-// A chunk of small buffers has 64 KiB, or 32 slots if that is more. It stays while a buffer is in it. One empty chunk of each of the 32
-// slot sizes, 7.1 MiB together, waits in the same way; any other goes back at once. What stays for good are the records of handles: 64
-// bytes for each handle, in slabs of 64 KiB, of the most that were ever alive at once. A stale handle, or foreign code that ends a use
-// late, may read its record at any time and must find the generation there, so neither the slabs nor their pages go back. New handles
-// use the records of old ones. After Trim in a process without buffers, Figures.System is the bytes of those slabs.
+// # Allocation
 //
-// Bytes that somebody else made come in by three doors: [Import] for those that stay theirs, [MapFile] for a file's pages, and
-// [Own] for memory that the caller took from the system and that counts like ours. [Buffer.Freeze] makes bytes constant that
-// were writable so far.
+// Buffers are zeroed, unless every byte is written anyway and the caller says so ([Process]), and aligned to [Alignment]. Buffers of
+// up to 32 KiB are slots of shared chunks. Larger ones are mappings of their own. From 2 MiB on these have huge pages and are returned
+// to the system as soon as they are free; the last few smaller ones, 4 MiB together, are kept for a quarter of a second for the next
+// allocation of about their size, and [Trim] returns them at once.
 //
-// An [Arena] is a bounded source of buffers in classes of powers of two, for a computation that asks for the same sizes again
-// and again.
+// A chunk of small buffers has 64 KiB, or 32 slots if that is more. It exists while a buffer is in it. One empty chunk of each of the
+// 32 slot sizes, 7.1 MiB together, is kept in the same way; any other is returned at once. What is never returned are the records of
+// handles: 64 bytes for each handle, in slabs of 64 KiB, of the most that were ever alive at once. A stale handle, or foreign code that
+// ends a use after its tensor, may read its record at any time and must find the generation there. New handles use the records of old
+// ones. After Trim in a process without buffers, Figures.System is the bytes of those slabs.
 //
 // # Figures
 //
-// Off-heap bytes are not part of GOMEMLIMIT or of runtime.MemStats. [Stats] has them, current and peak, by [Purpose]; [Var]
+// Off-heap bytes are not part of GOMEMLIMIT or of runtime.MemStats. [Stats] returns them, current and peak, by [Purpose]; [Var]
 // publishes them through expvar; [SetLimit] bounds them; [WriteProfile] says which places of the program hold them. They count
 // the bytes that were asked for; Figures.System says what was taken from the system for them, and Figures.Cached how much of that
-// waits as mappings.
+// is kept as mappings.
 //
 // # Safety net
 //
@@ -50,13 +57,6 @@
 //
 // # Concurrency
 //
-// Everything in this package may be called from any goroutine. What may not happen at once is a release by the last holder
-// and an access by somebody who is none.
-//
-//	b, err := memory.Alloc(1<<20, memory.Scratch)
-//	if err != nil {
-//		return err
-//	}
-//	defer b.Release()
-//	clear(b.Bytes())
+// Everything in this package may be called from any goroutine. A release by the last holder must not happen at the same time as
+// an access by somebody who holds nothing.
 package memory

@@ -22,8 +22,8 @@ func recordBytes() int64 {
 // apart is what the process has from the system besides the records of handles.
 func apart() int64 { return Stats().System - recordBytes() }
 
-// room is how many bytes a slot of size i has for a buffer.
-func room(i int) int {
+// capacityOf is how many bytes a slot of size i has for a buffer.
+func capacityOf(i int) int {
 	if invariant.Enabled {
 		return max(slotSize(i)-canaryBytes, 1)
 	}
@@ -36,7 +36,7 @@ func fill(t *testing.T, chunks int) []*Buffer {
 	var bs []*Buffer
 	for i := range numBins {
 		for range chunks*(chunkBytes(slotSize(i))/slotSize(i)) + 1 {
-			bs = append(bs, mustAlloc(t, room(i), Scratch))
+			bs = append(bs, mustAlloc(t, capacityOf(i), Scratch))
 		}
 	}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(bs), func(i, k int) { bs[i], bs[k] = bs[k], bs[i] })
@@ -99,7 +99,7 @@ func TestTrimLeavesChunksWithABuffer(t *testing.T) {
 	var kept []*Buffer
 	want := int64(0)
 	for i := range numBins {
-		b := mustAlloc(t, room(i), Scratch)
+		b := mustAlloc(t, capacityOf(i), Scratch)
 		for k := range b.Bytes() {
 			b.Bytes()[k] = byte(i + 1)
 		}

@@ -9,7 +9,7 @@ type Purpose uint8
 const (
 	Weights     Purpose = iota // constants of a model, mapped or read
 	Activations                // results of operations and the arenas that hold them
-	Scratch                    // working room of kernels
+	Scratch                    // temporary bytes of kernels
 	IO                         // tensors that callers make: inputs and outputs
 	Exports                    // copies and descriptors made for other libraries
 	Shared                     // arenas that other processes map

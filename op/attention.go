@@ -329,8 +329,8 @@ func inferRotary(s *Sig) error {
 }
 
 // Rotary returns the heads of operand 0 of rotary_embedding, and how many
-// numbers of each head are turned; 0 where that is not known.
-func (s *Sig) Rotary() (numHeads, turned int, err error) {
+// numbers of each head are rotated; 0 where that is not known.
+func (s *Sig) Rotary() (numHeads, rotated int, err error) {
 	for i := range 3 {
 		if err := s.want(i, floats); err != nil {
 			return 0, 0, err

@@ -1,5 +1,9 @@
 // Package plan says where the values of a program live and when, in pure numbers and strings.
 //
+//	p, err := plan.ReadJSON(file)            // as tenure plan --json writes it
+//	fmt.Println(p.ArenaBytes, p.LowerBoundBytes, p.Peak.Step)
+//	err = p.Report(os.Stdout)
+//
 // It has two halves that meet in the planner:
 //
 //   - A [Problem] is a packing question: storages made of pieces, each piece with its own lifetime, one base offset

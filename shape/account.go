@@ -42,7 +42,7 @@ func raise(peak *atomic.Int64, n int64) {
 	}
 }
 
-// makeRoom takes out what nothing reaches and reports whether there is room.
+// makeRoom takes out what nothing reaches and reports whether the limit allows another shape.
 func (a *account) makeRoom() bool {
 	return a.entries.Load() < a.limit.Load() || int64(a.collect()) < a.limit.Load()
 }

@@ -72,8 +72,8 @@ func (in *interner) static(sizes []int, create bool) (*Shape, error) {
 	}
 	if held := n.held.Load(); held != nil {
 		b := &held.blocks[home(key, len(held.blocks))]
-		if lane := laneOf(key, &b.keys); b.keys[lane].Load() == key {
-			return b.values[lane], nil
+		if slot := slotOf(key, &b.keys); b.keys[slot].Load() == key {
+			return b.values[slot], nil
 		}
 		if s := held.find(key); s != nil {
 			return s, nil

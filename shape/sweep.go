@@ -160,14 +160,14 @@ func (t *trie[T]) sweepValues(n *node[T], p phase) dead {
 		l.aged = true
 		stay = append(stay, l)
 	}
-	room := 0
+	extra := 0
 	if p == routine && n.level == 0 && t.storm.Load() {
-		room = frail.len() // as many come again
+		extra = frail.len() // as many come again
 	}
 	if test == none {
-		t.promote(n, up, stay, room)
+		t.promote(n, up, stay, extra)
 	} else {
-		t.test(n, up, stay, room, test)
+		t.test(n, up, stay, extra, test)
 	}
 	if d.all > 0 {
 		n.crowd = min(n.crowd, max(t.crowd, 2*(n.held.Load().len()+n.weak.Load().len())))
@@ -177,21 +177,21 @@ func (t *trie[T]) sweepValues(n *node[T], p phase) dead {
 }
 
 // promote gives a node's held table more values, and its weak one what stays.
-func (t *trie[T]) promote(n *node[T], up, stay []leaf[T], room int) {
-	if held := n.held.Load(); held == nil || held.used+len(up) > held.room {
+func (t *trie[T]) promote(n *node[T], up, stay []leaf[T], extra int) {
+	if held := n.held.Load(); held == nil || held.used+len(up) > held.capacity {
 		n.held.Store(newHeld(held.leaves(up), n.level == 0))
 	} else {
 		for _, l := range up {
 			held.add(l)
 		}
 	}
-	n.weak.Store(newWeak(stay, room)) // the last: readers look here after they looked there
+	n.weak.Store(newWeak(stay, extra)) // the last: readers look here after they looked there
 	n.heldBytes, n.weakBytes = n.heldBytes+t.sizes(up), t.sizes(stay)
 }
 
 // test moves the values that are tested into the weak table; those of a sample
 // are then witnesses.
-func (t *trie[T]) test(n *node[T], up, stay []leaf[T], room int, test tested) {
+func (t *trie[T]) test(n *node[T], up, stay []leaf[T], extra int, test tested) {
 	held := up[:0:0]
 	for _, l := range n.held.Load().leaves(up) {
 		if !test.covers(l.key) {
@@ -206,7 +206,7 @@ func (t *trie[T]) test(n *node[T], up, stay []leaf[T], room int, test tested) {
 			stay[i].witness = false // there is nobody else
 		}
 	}
-	n.weak.Store(newWeak(stay, room)) // first, so that readers miss nothing that leaves the other
+	n.weak.Store(newWeak(stay, extra)) // first, so that readers miss nothing that leaves the other
 	n.held.Store(newHeld(held, n.level == 0))
 	n.heldBytes, n.weakBytes = t.sizes(held), t.sizes(stay)
 }

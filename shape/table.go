@@ -8,9 +8,9 @@ import (
 	"weak"
 )
 
-// lanes is the number of slots of a block, which is a cache line. Lanes fill
+// perBlock is the number of slots of a block, which is a cache line. Slots fill
 // in order, so an empty one ends a search.
-const lanes = 4
+const perBlock = 4
 
 // leaf is a value and the key that tables find it by, see [keys].
 type leaf[T any] struct {
@@ -24,30 +24,30 @@ type leaf[T any] struct {
 // heldTable holds values strongly: reading one costs a load. A slot is written
 // once, its value before its key, so that readers need no lock.
 type heldTable[T any] struct {
-	blocks []heldBlock[T]
-	_      [64]byte // readers load the line above
-	used   int      // slots taken; like room under the node's lock
-	room   int      // slots that may be taken
+	blocks   []heldBlock[T]
+	_        [64]byte // readers load the line above
+	used     int      // slots taken; like capacity under the node's lock
+	capacity int      // slots that may be taken
 }
 
 type heldBlock[T any] struct {
-	keys   [lanes]atomic.Uint64
-	values [lanes]*T
+	keys   [perBlock]atomic.Uint64
+	values [perBlock]*T
 }
 
-// newHeld returns a table of the leaves with room for some more, nil when
+// newHeld returns a table of the leaves with free slots for some more, nil when
 // there are none. A wide one has nearly all of them at home.
 func newHeld[T any](leaves []leaf[T], wide bool) *heldTable[T] {
 	n := len(leaves)
 	if n == 0 {
 		return nil
 	}
-	t := &heldTable[T]{room: n + n/4 + 1}
-	slots := t.room * 7 / 5
+	t := &heldTable[T]{capacity: n + n/4 + 1}
+	slots := t.capacity * 7 / 5
 	if wide && n < wideMost {
-		slots = t.room * 2
+		slots = t.capacity * 2
 	}
-	t.blocks = make([]heldBlock[T], slots/lanes+1)
+	t.blocks = make([]heldBlock[T], slots/perBlock+1)
 	for _, l := range leaves {
 		t.add(l)
 	}
@@ -58,16 +58,16 @@ func newHeld[T any](leaves []leaf[T], wide bool) *heldTable[T] {
 const wideMost = 512
 
 // isFull reports whether the next value wants a larger table.
-func (t *heldTable[T]) isFull() bool { return t.used >= t.room }
+func (t *heldTable[T]) isFull() bool { return t.used >= t.capacity }
 
-// add publishes a leaf in a table with room.
+// add publishes a leaf in a table that is not full.
 func (t *heldTable[T]) add(l leaf[T]) {
 	for i := home(l.key, len(t.blocks)); ; i = after(i, len(t.blocks)) {
 		b := &t.blocks[i]
-		for lane := range lanes {
-			if b.keys[lane].Load() == 0 {
-				b.values[lane] = l.value
-				b.keys[lane].Store(l.key)
+		for slot := range perBlock {
+			if b.keys[slot].Load() == 0 {
+				b.values[slot] = l.value
+				b.keys[slot].Store(l.key)
 				t.used++
 				return
 			}
@@ -88,10 +88,10 @@ func after(block, blocks int) int {
 	return block
 }
 
-// laneOf returns the lane of a block that has the key if just one has. It does
+// slotOf returns the slot of a block that has the key if just one has. It does
 // not branch on which it is, which nobody could predict: the compiler makes a
 // branch of what chooses an address, but not of bits.
-func laneOf(key uint64, keys *[lanes]atomic.Uint64) int {
+func slotOf(key uint64, keys *[perBlock]atomic.Uint64) int {
 	return bit(keys[1].Load() == key) | bit(keys[2].Load() == key)<<1 | bit(keys[3].Load() == key)*3
 }
 
@@ -110,10 +110,10 @@ func (t *heldTable[T]) find(key uint64) *T {
 	n := len(t.blocks)
 	for i := home(key, n); ; i = after(i, n) {
 		b := &t.blocks[i]
-		if lane := laneOf(key, &b.keys); b.keys[lane].Load() == key {
-			return b.values[lane]
+		if slot := slotOf(key, &b.keys); b.keys[slot].Load() == key {
+			return b.values[slot]
 		}
-		if b.keys[lanes-1].Load() == 0 {
+		if b.keys[perBlock-1].Load() == 0 {
 			return nil
 		}
 	}
@@ -126,17 +126,17 @@ func (t *heldTable[T]) at(key uint64, step int) (*T, int) {
 		return nil, 0
 	}
 	n := len(t.blocks)
-	i := home(key, n) + step/lanes
+	i := home(key, n) + step/perBlock
 	if i >= n {
 		i -= n
 	}
-	for ; step < n*lanes; i = after(i, n) {
+	for ; step < n*perBlock; i = after(i, n) {
 		b := &t.blocks[i]
-		for lane := step % lanes; lane < lanes; lane++ {
+		for slot := step % perBlock; slot < perBlock; slot++ {
 			step++
-			switch b.keys[lane].Load() {
+			switch b.keys[slot].Load() {
 			case key:
-				return b.values[lane], step
+				return b.values[slot], step
 			case 0:
 				return nil, 0
 			}
@@ -152,9 +152,9 @@ func (t *heldTable[T]) leaves(into []leaf[T]) []leaf[T] {
 	}
 	for i := range t.blocks {
 		b := &t.blocks[i]
-		for lane := range lanes {
-			if key := b.keys[lane].Load(); key != 0 {
-				into = append(into, leaf[T]{key: key, value: b.values[lane]})
+		for slot := range perBlock {
+			if key := b.keys[slot].Load(); key != 0 {
+				into = append(into, leaf[T]{key: key, value: b.values[slot]})
 			}
 		}
 	}
@@ -178,20 +178,20 @@ type weakTable[T any] struct {
 }
 
 type weakBlock[T any] struct {
-	keys   [lanes]atomic.Uint64
-	values [lanes]weak.Pointer[T]
+	keys   [perBlock]atomic.Uint64
+	values [perBlock]weak.Pointer[T]
 }
 
-// marks are what leaves say beside their values, a bit for each lane.
+// marks are what leaves say beside their values, a bit for each slot.
 type marks struct{ aged, witnesses uint8 }
 
-// newWeak returns a table of the leaves with room for so many values at least,
+// newWeak returns a table of the leaves with slots for so many values at least,
 // nil when that is none.
-func newWeak[T any](leaves []leaf[T], room int) *weakTable[T] {
-	if len(leaves) == 0 && room == 0 {
+func newWeak[T any](leaves []leaf[T], extra int) *weakTable[T] {
+	if len(leaves) == 0 && extra == 0 {
 		return nil
 	}
-	n := max(len(leaves)*3/2, room*10/9)/lanes + 1
+	n := max(len(leaves)*3/2, extra*10/9)/perBlock + 1
 	t := &weakTable[T]{blocks: make([]weakBlock[T], n), marks: make([]marks, n)}
 	for _, l := range leaves {
 		t.add(l)
@@ -200,25 +200,25 @@ func newWeak[T any](leaves []leaf[T], room int) *weakTable[T] {
 }
 
 // isFull reports whether the next value wants a larger table.
-func (t *weakTable[T]) isFull() bool { return t.used >= len(t.blocks)*lanes-len(t.blocks)/2 }
+func (t *weakTable[T]) isFull() bool { return t.used >= len(t.blocks)*perBlock-len(t.blocks)/2 }
 
-// add publishes a leaf in a table with room.
+// add publishes a leaf in a table that is not full.
 func (t *weakTable[T]) add(l leaf[T]) {
 	for i := home(l.key, len(t.blocks)); ; i = after(i, len(t.blocks)) {
 		b := &t.blocks[i]
-		for lane := range lanes {
-			if b.keys[lane].Load() == 0 {
+		for slot := range perBlock {
+			if b.keys[slot].Load() == 0 {
 				if l.ref == (weak.Pointer[T]{}) {
 					l.ref = weak.Make(l.value)
 				}
-				b.values[lane] = l.ref
+				b.values[slot] = l.ref
 				if l.aged {
-					t.marks[i].aged |= 1 << lane
+					t.marks[i].aged |= 1 << slot
 				}
 				if l.witness {
-					t.marks[i].witnesses |= 1 << lane
+					t.marks[i].witnesses |= 1 << slot
 				}
-				b.keys[lane].Store(l.key)
+				b.keys[slot].Store(l.key)
 				t.used++
 				return
 			}
@@ -233,17 +233,17 @@ func (t *weakTable[T]) at(key uint64, step int) (*T, int) {
 		return nil, 0
 	}
 	n := len(t.blocks)
-	i := home(key, n) + step/lanes
+	i := home(key, n) + step/perBlock
 	if i >= n {
 		i -= n
 	}
-	for ; step < n*lanes; i = after(i, n) {
+	for ; step < n*perBlock; i = after(i, n) {
 		b := &t.blocks[i]
-		for lane := step % lanes; lane < lanes; lane++ {
+		for slot := step % perBlock; slot < perBlock; slot++ {
 			step++
-			switch b.keys[lane].Load() {
+			switch b.keys[slot].Load() {
 			case key:
-				if v := b.values[lane].Value(); v != nil {
+				if v := b.values[slot].Value(); v != nil {
 					return v, step
 				}
 			case 0:
@@ -261,16 +261,16 @@ func (t *weakTable[T]) all(yield func(leaf[T]) bool) {
 	}
 	for i, m := range t.marks {
 		b := &t.blocks[i]
-		for lane := range lanes {
-			key := b.keys[lane].Load()
-			if key != 0 && !yield(leaf[T]{key: key, aged: m.aged>>lane&1 != 0, witness: m.witnesses>>lane&1 != 0, ref: b.values[lane]}) {
+		for slot := range perBlock {
+			key := b.keys[slot].Load()
+			if key != 0 && !yield(leaf[T]{key: key, aged: m.aged>>slot&1 != 0, witness: m.witnesses>>slot&1 != 0, ref: b.values[slot]}) {
 				return
 			}
 		}
 	}
 }
 
-// grown returns a table with the same values and room for as many more.
+// grown returns a table with the same values and as many free slots.
 func (t *weakTable[T]) grown() *weakTable[T] {
 	larger := newWeak[T](nil, 2*t.len()+1)
 	for l := range t.all {

@@ -129,7 +129,7 @@ func (a *ask) add(of *account, part []byte) {
 	if a.tooMuch != nil {
 		return
 	}
-	if a.tooMuch = house().charge(of, memoryBytes, int64(len(part))); a.tooMuch != nil {
+	if a.tooMuch = processBudget().charge(of, memoryBytes, int64(len(part))); a.tooMuch != nil {
 		a.text = []byte{}
 		return
 	}
@@ -140,7 +140,7 @@ func (a *ask) add(of *account, part []byte) {
 // settle ends the charge for the text: it is complete, and whoever asked has it.
 func (a *ask) settle(of *account) {
 	if a.charged > 0 {
-		house().giveBack(of, memoryBytes, a.charged)
+		processBudget().giveBack(of, memoryBytes, a.charged)
 		a.charged = 0
 	}
 }
@@ -218,15 +218,15 @@ func (p *Peer) serve(h header, answer func()) {
 	if h.kind == kindList {
 		cost = listBytes
 	}
-	if err := house().charge(p.account, memoryBytes, cost); err != nil {
+	if err := processBudget().charge(p.account, memoryBytes, cost); err != nil {
 		p.no(h.request, noMemory, err.Error())
 		return
 	}
 	go func() {
-		defer house().giveBack(p.account, memoryBytes, cost)
+		defer processBudget().giveBack(p.account, memoryBytes, cost)
 		begin := time.Now()
 		answer()
-		house().pace(p.account, min(time.Since(begin), longAnswer)) // the next question waits for it
+		processBudget().pace(p.account, min(time.Since(begin), longAnswer)) // the next question waits for it
 	}()
 }
 
@@ -342,7 +342,7 @@ func (p *Peer) get(name string, request uint32) {
 		p.no(request, noName, fmt.Sprintf("nothing is published as %q", name))
 		return
 	}
-	err := o.offer(p.ctx, x, []*Peer{p}, offering{label: labelOf(name), noWait: true, request: request})
+	err := o.offer(p.ctx, x, []*Peer{p}, offerOptions{label: labelOf(name), noWait: true, request: request})
 	if errors.Is(err, tensor.ErrReleased) {
 		p.no(request, noName, fmt.Sprintf("%q is withdrawn since a moment", name))
 	} else if err != nil {

@@ -77,8 +77,8 @@ type ledger struct {
 	files    map[osmem.FileID]*mappedFile
 }
 
-// house returns the ledger of this process.
-var house = sync.OnceValue(func() *ledger {
+// processBudget returns the ledger of what the peers of this process may make it spend.
+var processBudget = sync.OnceValue(func() *ledger {
 	return &ledger{limit: defaultBudget().limits(), accounts: map[processID]*account{}, files: map[osmem.FileID]*mappedFile{}}
 })
 
@@ -102,7 +102,7 @@ func defaultBudget() Budget {
 // of 0 or less stays as it is. What is spent already stays. The default is half of the descriptors that the process
 // may have, 8,192 arenas or an eighth of the mappings that the system allows (vm.max_map_count), 32 TiB of addresses and 256 MiB of memory.
 func SetBudget(b Budget) Budget {
-	h := house()
+	h := processBudget()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	l := h.limit
@@ -274,7 +274,7 @@ func (r *reserve) fits(a *account, waiting int) bool {
 		return true
 	}
 	more = (more + reserveStep - 1) / reserveStep * reserveStep
-	if house().charge(a, memoryBytes, int64(more)) != nil {
+	if processBudget().charge(a, memoryBytes, int64(more)) != nil {
 		return false
 	}
 	r.bytes += more
@@ -284,7 +284,7 @@ func (r *reserve) fits(a *account, waiting int) bool {
 // empty gives all of it back: nothing waits.
 func (r *reserve) empty(a *account) {
 	if r.bytes > 0 {
-		house().giveBack(a, memoryBytes, int64(r.bytes))
+		processBudget().giveBack(a, memoryBytes, int64(r.bytes))
 		r.bytes = 0
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 // spent returns what peers have of the budget now.
 func spent() [resources]int64 {
-	h := house()
+	h := processBudget()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.used

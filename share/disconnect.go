@@ -211,17 +211,17 @@ func (o *Owner) disconnectStalled() {
 		return
 	}
 	o.mu.Lock()
-	var late []*Peer
+	var overdue []*Peer
 	for _, p := range slices.Collect(maps.Keys(o.peers)) {
 		for _, m := range p.maps {
 			if m.retired && !p.lost && time.Since(m.asked) >= o.stallAfter {
-				late = append(late, p)
+				overdue = append(overdue, p)
 				break
 			}
 		}
 	}
 	o.mu.Unlock()
-	for _, p := range late {
+	for _, p := range overdue {
 		_ = p.stalled() // for the allocation there may be room now
 	}
 }

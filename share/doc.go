@@ -1,5 +1,5 @@
-// Package share hands tensors to other processes without copying them. The bytes outlive every consumer's use, whoever dies,
-// and come back to their owner when the last consumer has let go of them or is dead.
+// Package share hands tensors to other processes without copying them. The bytes outlive every consumer's use, whichever process
+// dies, and return to their owner when the last consumer has released them or is dead.
 //
 //	owner, err := share.NewOwner()              // arenas that other processes map
 //	frame, err := tensor.Make(owner, dtype.U8, shape.MustOf(1080, 1920, 3))
@@ -25,27 +25,27 @@
 // ([Owner.Alloc], through [tensor.Make] or as the destination of a run) is an ordinary tensor, exclusive and writable, until
 // its first offer. Then it is immutable for good, each consumer holds a lease, and the tensor's handle is one holder among
 // others: releasing it while leases are out leaves the bytes in limbo, and the last lease that ends frees them. No scan is
-// needed for that. A tensor that lies elsewhere is copied into an arena by its offer, once for all peers of the call.
+// needed. A tensor that lies elsewhere is copied into an arena by its offer, once for all peers of the call.
 //
 // A lease stands in the owner's own memory, in the row of its connection. The kernel says when a peer is dead, and then the
 // whole row goes. There is no count in shared memory that a crash could leave wrong, no daemon, and no name in a file system
 // but that of the socket. If the owner dies, what consumers hold stays as it was: the kernel keeps the pages for them.
 //
-// A received tensor is never exclusive. Its views and exports (DLPack) keep the lease too. Closing a connection takes nothing
-// away from anybody: it lives on until what is out has come back. A consumer that is done with each tensor before it receives the
-// next saves the collector all work by [Peer.ReceiveInto].
+// A received tensor is never exclusive. Its views and exports (DLPack) keep the lease too. Closing a connection revokes
+// nothing: it lives on until every lease on it has ended. A consumer that releases each tensor before it receives the
+// next avoids all garbage by [Peer.ReceiveInto].
 //
-// A peer that is stopped holds what it was sent, and cannot be made to let go. [WithStall] says how long an owner waits for it, [Peer.Disconnect]
-// sends it no more and makes it pay for what it has, and [WithPeerLimit] bounds that. What peers can make this process spend is bounded
-// by [SetBudget].
+// A peer that is stopped holds what it was sent, and cannot be made to release it. [WithStall] says how long an owner waits for it,
+// [Peer.Disconnect] sends it no more and charges what it holds to its account, and [WithPeerLimit] bounds that account. What peers can
+// make this process spend is bounded by [SetBudget].
 //
-// Empty arenas stay for the next tensors. [Owner.Collect] gives them back, and so does an allocation that finds no room.
+// Empty arenas stay for the next tensors. [Owner.Collect] returns them to the system, and so does an allocation that reaches the limit.
 //
-// # Bytes in common
+// # Common bytes
 //
 // [Common] is for bytes that never change, such as a model's weights in the form in which kernels read them: one copy for all
-// processes of a user, made by the first one that asks and mapped by the others. Nobody has to be told of anybody: the key, a
-// hash of what decides the bytes, is all that they agree on. It needs no owner and no lease.
+// processes of a user, made by the first one and mapped by the others. They need not know of each other: they agree on the key, a
+// hash of what decides the bytes. It needs no owner and no lease.
 //
 // # Concurrency
 //

@@ -125,7 +125,7 @@ func (c *child) hear() string {
 			c.t.Fatal("the child has ended")
 		}
 		return line
-	case <-time.After(patience):
+	case <-time.After(timeLimit):
 		c.t.Fatal("the child says nothing")
 	}
 	return ""

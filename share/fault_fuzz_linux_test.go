@@ -172,8 +172,8 @@ func readAll(p *share.Peer) {
 // gone is eventually for a target that runs thousands of times a second.
 func gone(t *testing.T, what string, holds func() bool) {
 	for start := time.Now(); !holds(); time.Sleep(20 * time.Microsecond) {
-		if time.Since(start) > patience {
-			t.Fatalf("not so after %v: %s", patience, what)
+		if time.Since(start) > timeLimit {
+			t.Fatalf("not so after %v: %s", timeLimit, what)
 		}
 	}
 }

@@ -231,22 +231,22 @@ func TestNoMemoryForASmallCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	turned, err := m.Transpose()
+	transposed, err := m.Transpose()
 	if err != nil {
 		t.Fatal(err)
 	}
 	old := memory.SetLimit(memory.Stats().Total.Current)
-	err = h.side.Offer(within(t), turned)
+	err = h.side.Offer(within(t), transposed)
 	memory.SetLimit(old)
 	if !errors.Is(err, tensor.ErrLimit) {
 		t.Errorf("got %v, want ErrLimit", err)
 	}
-	if err := h.side.Offer(within(t), turned, share.Label("turned")); err != nil {
+	if err := h.side.Offer(within(t), transposed, share.Label("turned")); err != nil {
 		t.Errorf("with memory: got %v", err)
 	}
 	receiveOne(t, h.good, "turned")
 	h.serves()
-	mustRelease(t, x, m, turned)
+	mustRelease(t, x, m, transposed)
 }
 
 const groupLimit = 128 << 20

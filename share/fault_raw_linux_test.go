@@ -460,7 +460,7 @@ func figuresNow(t *testing.T) figures {
 func (f figures) wantAgain(t *testing.T) {
 	t.Helper()
 	var now figures
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(timeLimit); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		now = figuresNow(t)
 		if now.descriptors <= f.descriptors && now.arenas <= f.arenas && now.goroutines <= f.goroutines {
 			return
@@ -469,11 +469,11 @@ func (f figures) wantAgain(t *testing.T) {
 	t.Errorf("what is left: got %+v, want at most %+v", now, f)
 }
 
-const patience = 20 * time.Second
+const timeLimit = 20 * time.Second
 
 // within is a context that ends long after what the test waits for should have come.
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -481,9 +481,9 @@ func within(t *testing.T) context.Context {
 // eventually waits for what other goroutines and processes do.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(timeLimit); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Errorf("not so after %v: %s", patience, what)
+			t.Errorf("not so after %v: %s", timeLimit, what)
 			return
 		}
 	}
@@ -494,7 +494,7 @@ func wantBroken(t *testing.T, name string, p *share.Peer) {
 	t.Helper()
 	select {
 	case <-p.Done():
-	case <-time.After(patience):
+	case <-time.After(timeLimit):
 		t.Fatalf("%s: the peer is still served", name)
 	}
 	if err := p.Err(); !errors.Is(err, share.ErrPeer) {

@@ -71,7 +71,7 @@ func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 		err = fmt.Errorf("%s cannot be told of the arena: %w", p.who(), err)
 		o.mu.Lock()
 		if p.maps[m.id] == m { // others wait for the answer to what was not asked
-			p.learned(m, refused, err)
+			p.setMapState(m, refused, err)
 		}
 		o.mu.Unlock()
 		o.giveBack()
@@ -101,8 +101,8 @@ func (p *Peer) awaitMapped(ctx context.Context, a *arena, m *mapping) error {
 	})
 }
 
-// learned notes what became of an arena at the peer. The caller has o.mu.
-func (p *Peer) learned(m *mapping, state mapState, why error) {
+// setMapState records what became of an arena at the peer. The caller has o.mu.
+func (p *Peer) setMapState(m *mapping, state mapState, why error) {
 	m.state, m.why = state, why
 	p.signal()
 	if m.retired {
@@ -121,9 +121,9 @@ func (p *Peer) answered(id uint64, why error) error {
 		return malformed("got an answer about arena %#x, which was not asked", id)
 	}
 	if why != nil {
-		p.learned(m, refused, fmt.Errorf("%s cannot map the arena: %w", p.who(), why))
+		p.setMapState(m, refused, fmt.Errorf("%s cannot map the arena: %w", p.who(), why))
 	} else {
-		p.learned(m, mapped, nil)
+		p.setMapState(m, mapped, nil)
 	}
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // OfferOption configures an offer.
-type OfferOption func(offering) offering
+type OfferOption func(offerOptions) offerOptions
 
-type offering struct {
+type offerOptions struct {
 	label   string
 	noCopy  bool
 	noWait  bool
@@ -24,7 +24,7 @@ type offering struct {
 
 // Label gives the tensor a text of up to 56 bytes that its receiver reads and that lists of leases show.
 func Label(text string) OfferOption {
-	return func(c offering) offering {
+	return func(c offerOptions) offerOptions {
 		c.label = text
 		return c
 	}
@@ -32,7 +32,7 @@ func Label(text string) OfferOption {
 
 // WithoutCopy makes it an error ([ErrCopy]) if the tensor lies outside of the owner's arenas.
 func WithoutCopy() OfferOption {
-	return func(c offering) offering {
+	return func(c offerOptions) offerOptions {
 		c.noCopy = true
 		return c
 	}
@@ -41,7 +41,7 @@ func WithoutCopy() OfferOption {
 // NoWait makes it an error ([ErrNoCredit]) if the peer holds as much as it is willing to, or does not read, or has not mapped
 // the tensor's arena yet. In the last case it has been asked to, and once it has answered the same offer need not wait.
 func NoWait() OfferOption {
-	return func(c offering) offering {
+	return func(c offerOptions) offerOptions {
 		c.noWait = true
 		return c
 	}
@@ -65,7 +65,7 @@ func (p *Peer) Offer(ctx context.Context, x *tensor.Tensor, opts ...OfferOption)
 // Offer lends x to several peers, with at most one copy for all of them. It serves those first that need not be waited for.
 // The error joins those of all peers that did not get it.
 func (o *Owner) Offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, opts ...OfferOption) error {
-	var c offering
+	var c offerOptions
 	for i, option := range opts {
 		if option == nil {
 			return fmt.Errorf("share offer: %w", errNilOption(i))
@@ -87,7 +87,7 @@ func (o *Owner) Offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, opts
 	return nil
 }
 
-func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c offering) error {
+func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c offerOptions) error {
 	buf, first, err := x.Hold()
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (o *Owner) offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, c of
 		release(buf)
 		return err
 	}
-	g := gift{x: x, block: o.blockOf(buf), buf: buf, offering: c,
+	g := delivery{x: x, block: o.blockOf(buf), buf: buf, offerOptions: c,
 		offer: offer{dt: x.DType(), layout: x.Layout(), first: first, label: c.label}}
 	if g.block != nil {
 		defer release(buf)
@@ -125,7 +125,7 @@ func (o *Owner) mayOffer(x *tensor.Tensor, peers []*Peer) error {
 }
 
 // offerCopy offers a tensor that lies outside of the arenas: in the message, or as a copy in an arena.
-func (o *Owner) offerCopy(ctx context.Context, peers []*Peer, g gift) (err error) {
+func (o *Owner) offerCopy(ctx context.Context, peers []*Peer, g delivery) (err error) {
 	if g.offer, g.inline, err = inlined(g.x, g.offer); err != nil {
 		return err
 	}
@@ -146,49 +146,49 @@ func (o *Owner) offerCopy(ctx context.Context, peers []*Peer, g gift) (err error
 	return o.toAll(ctx, peers, g)
 }
 
-// gift is what each peer of an offer gets.
-type gift struct {
+// delivery is what each peer of an offer receives.
+type delivery struct {
 	x      *tensor.Tensor
 	offer  offer
 	block  *block         // in an arena
 	buf    *memory.Buffer // that the offerer holds
 	inline []byte         // or else the bytes, which go into the message
-	offering
+	offerOptions
 }
 
-// patience is what an offer waits for.
-type patience uint8
+// waitMode is what an offer waits for.
+type waitMode uint8
 
 const (
-	forNothing patience = iota
-	forArena            // the answer about an arena that the peer does not know yet
-	forCredit           // that too
+	waitForNothing waitMode = iota
+	waitForArena            // the answer about an arena that the peer does not know yet
+	waitForCredit           // that too
 )
 
 // errNotMapped: the peer has been told of the arena and has not answered yet.
 var errNotMapped = fmt.Errorf("has not mapped the arena yet: %w", ErrNoCredit)
 
 // toAll gives to each peer, first to those that need not be waited for, then to the others, each of which may take its time.
-func (o *Owner) toAll(ctx context.Context, peers []*Peer, g gift) error {
-	until := forCredit
+func (o *Owner) toAll(ctx context.Context, peers []*Peer, g delivery) error {
+	wait := waitForCredit
 	if g.noWait && g.request == 0 {
-		until = forNothing
+		wait = waitForNothing
 	} else if g.noWait {
-		until = forArena
+		wait = waitForArena
 	}
 	if len(peers) == 1 {
-		return peers[0].give(ctx, &g, until)
+		return peers[0].offerOne(ctx, &g, wait)
 	}
-	return o.toEach(ctx, peers, g, until)
+	return o.toEach(ctx, peers, g, wait)
 }
 
-func (o *Owner) toEach(ctx context.Context, peers []*Peer, g gift, until patience) error {
+func (o *Owner) toEach(ctx context.Context, peers []*Peer, g delivery, wait waitMode) error {
 	errs := make([]error, len(peers))
 	var work sync.WaitGroup
 	for i, p := range peers {
-		err := p.give(ctx, &g, forNothing)
-		if errors.Is(err, ErrNoCredit) && until != forNothing {
-			work.Go(func() { errs[i] = p.give(ctx, &g, until) })
+		err := p.offerOne(ctx, &g, waitForNothing)
+		if errors.Is(err, ErrNoCredit) && wait != waitForNothing {
+			work.Go(func() { errs[i] = p.offerOne(ctx, &g, wait) })
 			continue
 		}
 		errs[i] = err
@@ -197,26 +197,26 @@ func (o *Owner) toEach(ctx context.Context, peers []*Peer, g gift, until patienc
 	return errors.Join(errs...)
 }
 
-func (p *Peer) give(ctx context.Context, g *gift, until patience) error {
+func (p *Peer) offerOne(ctx context.Context, g *delivery, wait waitMode) error {
 	if g.inline != nil {
-		return p.sendInline(ctx, g.offer, g.inline, g.offering, until)
+		return p.sendInline(ctx, g.offer, g.inline, g.offerOptions, wait)
 	}
-	return p.lend(ctx, g, until)
+	return p.lend(ctx, g, wait)
 }
 
 // lend records a lease on the block and sends the offer.
-func (p *Peer) lend(ctx context.Context, g *gift, until patience) error {
+func (p *Peer) lend(ctx context.Context, g *delivery, wait waitMode) error {
 	b := g.block
 	known, ready, err := p.announce(b.arena)
 	if err == nil && !ready {
-		if until == forNothing {
+		if wait == waitForNothing {
 			return p.notMapped()
 		}
 		err = p.awaitMapped(ctx, b.arena, known)
 	}
 	if err != nil {
 		if m, bytes, inErr := inlined(g.x, g.offer); errors.Is(err, ErrRefused) && inErr == nil && bytes != nil && !g.noCopy {
-			return p.sendInline(ctx, m, bytes, g.offering, until)
+			return p.sendInline(ctx, m, bytes, g.offerOptions, wait)
 		}
 		return err
 	}
@@ -224,7 +224,7 @@ func (p *Peer) lend(ctx context.Context, g *gift, until patience) error {
 		return fmt.Errorf("%s gets at most %d bytes at once, the tensor has %d: %w", p.who(), most, b.bytes, ErrNoCredit)
 	}
 	var m offer
-	err = p.whenFree(ctx, until == forCredit, func() (ok bool, err error) {
+	err = p.whenFree(ctx, wait == waitForCredit, func() (ok bool, err error) {
 		if !p.credit(b.bytes) {
 			return false, nil
 		}
@@ -331,8 +331,8 @@ func inlined(x *tensor.Tensor, m offer) (offer, []byte, error) {
 	return m, append(make([]byte, 0, max(n, 1)), use.Data...), nil
 }
 
-func (p *Peer) sendInline(ctx context.Context, m offer, data []byte, c offering, until patience) error {
-	if err := p.whenRead(ctx, until == forCredit); err != nil {
+func (p *Peer) sendInline(ctx context.Context, m offer, data []byte, c offerOptions, wait waitMode) error {
+	if err := p.whenRead(ctx, wait == waitForCredit); err != nil {
 		return err
 	}
 	p.o.copied.Add(int64(len(data)))

@@ -93,8 +93,8 @@ const (
 )
 
 // connect greets the other end and starts to read. It takes s over. bounded says that the other end has made the connection.
-func (o *Owner) connect(ctx context.Context, s *socket, patience time.Duration, bounded bool) (*Peer, error) {
-	p, err := o.greet(ctx, s, patience, bounded)
+func (o *Owner) connect(ctx context.Context, s *socket, timeout time.Duration, bounded bool) (*Peer, error) {
+	p, err := o.greet(ctx, s, timeout, bounded)
 	if err != nil {
 		s.close()
 		return nil, err
@@ -103,12 +103,12 @@ func (o *Owner) connect(ctx context.Context, s *socket, patience time.Duration, 
 	return p, nil
 }
 
-func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration, bounded bool) (*Peer, error) {
+func (o *Owner) greet(ctx context.Context, s *socket, timeout time.Duration, bounded bool) (*Peer, error) {
 	pid, err := s.sameUser()
 	if err != nil {
 		return nil, err
 	}
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
@@ -129,7 +129,7 @@ func (o *Owner) greet(ctx context.Context, s *socket, patience time.Duration, bo
 		} else if errors.Is(err, io.EOF) {
 			err = fmt.Errorf("process %d hung up: %w", pid, ErrClosed)
 		} else if errors.Is(err, os.ErrDeadlineExceeded) {
-			err = fmt.Errorf("process %d said nothing for %s: %w", pid, patience, err)
+			err = fmt.Errorf("process %d said nothing for %s: %w", pid, timeout, err)
 		}
 		return nil, fmt.Errorf("wait for HELLO: %w", err)
 	}
@@ -174,22 +174,22 @@ func (o *Owner) newPeer(s *socket, theirs hello, info PeerInfo, bounded bool) (*
 
 // openAccount charges the connection to the peer's process, closeAccount ends that.
 func (p *Peer) openAccount() error {
-	p.account = house().open(processOf(p.info.PID, p.info.Instance))
+	p.account = processBudget().open(processOf(p.info.PID, p.info.Instance))
 	if !p.bounded {
 		return nil
 	}
-	err := house().charge(p.account, connections, 1)
+	err := processBudget().charge(p.account, connections, 1)
 	if err != nil {
-		house().close(p.account)
+		processBudget().close(p.account)
 	}
 	return err
 }
 
 func (p *Peer) closeAccount() {
 	if p.bounded {
-		house().giveBack(p.account, connections, 1)
+		processBudget().giveBack(p.account, connections, 1)
 	}
-	house().close(p.account)
+	processBudget().close(p.account)
 }
 
 // closeSocket ends the connection for good.

@@ -128,17 +128,17 @@ func TestPythonEchoes(t *testing.T) {
 				}
 				sum := rows * 2
 				p.wants(t, fmt.Sprintf("π %s %s [%d, %d] False %d.0", d, d, rows, y.Shape().Size(1), sum))
-				back, turned, passed := receive(t, peer), receive(t, peer), receive(t, peer)
-				again := ok(turned.Tensor.Transpose())(t)
+				back, transposed, passed := receive(t, peer), receive(t, peer), receive(t, peer)
+				again := ok(transposed.Tensor.Transpose())(t)
 				for _, r := range []*tensor.Tensor{back.Tensor, again, passed.Tensor} {
 					if r.Shape() != y.Shape() || r.DType() != d || contents(t, r) != contents(t, y) {
 						t.Errorf("%s: got %s back, want %s with the same elements", d, r, y)
 					}
 				}
-				if labels := back.Label + turned.Label + passed.Label; labels != "as it isturnedpassed on" {
+				if labels := back.Label + transposed.Label + passed.Label; labels != "as it isturnedpassed on" {
 					t.Errorf("got labels %q", labels)
 				}
-				mustRelease(t, back.Tensor, turned.Tensor, passed.Tensor, again)
+				mustRelease(t, back.Tensor, transposed.Tensor, passed.Tensor, again)
 			}
 			mustRelease(t, x, view)
 		}
@@ -174,14 +174,14 @@ func TestPythonOwns(t *testing.T) {
 	defer here.Close()
 	for range 14 {
 		for _, rows := range []int{5, 3000} {
-			r, turned := receive(t, peer), receive(t, peer)
+			r, transposed := receive(t, peer), receive(t, peer)
 			want := number(t, here, r.Tensor.DType(), rows, 2)
-			for _, x := range []*tensor.Tensor{r.Tensor, turned.Tensor} {
+			for _, x := range []*tensor.Tensor{r.Tensor, transposed.Tensor} {
 				if x.Shape() != want.Shape() || contents(t, x) != contents(t, want) {
 					t.Errorf("%s %s: got other elements than %s", r.Label, x, want)
 				}
 			}
-			mustRelease(t, want, r.Tensor, turned.Tensor)
+			mustRelease(t, want, r.Tensor, transposed.Tensor)
 		}
 	}
 	p.wants(t, "offered")

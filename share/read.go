@@ -194,7 +194,7 @@ func (p *Peer) rest() {
 	if r.spent = 0; spent == 0 {
 		return
 	}
-	if rest := house().pace(p.account, spent); rest > 0 {
+	if rest := processBudget().pace(p.account, spent); rest > 0 {
 		r.role <- struct{}{}
 		select {
 		case <-time.After(rest):

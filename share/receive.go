@@ -113,7 +113,7 @@ func (p *Peer) unmapIdle() {
 	p.mu.Unlock()
 	for _, g := range list {
 		crashAt(30)
-		if err := house().unmapFile(p.account, g.file); err != nil {
+		if err := processBudget().unmapFile(p.account, g.file); err != nil {
 			invariant.Failf("share: %v", err)
 		}
 		crashAt(31)
@@ -183,7 +183,7 @@ func (p *Peer) mapArena(body []byte, fd int, lost bool) error {
 		return malformed("got ARENA without a descriptor")
 	default:
 		crashAt(23)
-		file, err = house().mapFile(p.account, fd, note.size)
+		file, err = processBudget().mapFile(p.account, fd, note.size)
 	}
 	if err != nil {
 		var errno syscall.Errno

@@ -193,8 +193,8 @@ func TestReceiveIntoOfAllKinds(t *testing.T) {
 	}
 	mustRelease(t, small)
 	x := build(t, a.o, 10, 500)
-	turned := ok(x.Transpose())(t)
-	for _, o := range []*tensor.Tensor{x, turned} {
+	transposed := ok(x.Transpose())(t)
+	for _, o := range []*tensor.Tensor{x, transposed} {
 		if err := a.Offer(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +204,7 @@ func TestReceiveIntoOfAllKinds(t *testing.T) {
 		}
 		mustRelease(t, r.Tensor)
 	}
-	mustRelease(t, x, turned)
+	mustRelease(t, x, transposed)
 }
 
 // TestReceiveIntoErrors: on an error what was received before stays.

@@ -222,8 +222,8 @@ func TestCopyOnce(t *testing.T) {
 		t.Errorf("to two peers: %d bytes were copied, want 200000 once", c)
 	}
 	small := ok(tensor.Of([]int16{1, 2, 3, 4, 5, 6}, 2, 3))(t)
-	turned := ok(small.Transpose())(t)
-	if err := a.Offer(t.Context(), turned, Label("small")); err != nil {
+	transposed := ok(small.Transpose())(t)
+	if err := a.Offer(t.Context(), transposed, Label("small")); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(a.o.Outstanding()); n != 2 {
@@ -246,7 +246,7 @@ func TestCopyOnce(t *testing.T) {
 	if got, want := ok(tensor.Float32s(fourth.Tensor))(t), ok(tensor.Float32s(view))(t); !slices.Equal(got, want) {
 		t.Error("a view that was copied arrived with other elements")
 	}
-	mustRelease(t, large, small, turned, view, third.Tensor, fourth.Tensor)
+	mustRelease(t, large, small, transposed, view, third.Tensor, fourth.Tensor)
 }
 
 func TestViewsAndStrides(t *testing.T) {

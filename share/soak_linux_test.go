@@ -43,11 +43,11 @@ func TestSoak(t *testing.T) {
 	checkDescriptors(t)
 	memorytest.Check(t)
 	checkLedger(t)
-	patience := 2 * time.Second
+	timeLimit := 2 * time.Second
 	if *soakTime < time.Minute { // beside all other tests: there an honest process may not run for as long
-		patience = time.Minute
+		timeLimit = time.Minute
 	}
-	o := ok(NewOwner(WithLimit(256<<20), WithPeerLimit(64, 8<<20), WithStall(patience, StallDisconnect)))(t)
+	o := ok(NewOwner(WithLimit(256<<20), WithPeerLimit(64, 8<<20), WithStall(timeLimit, StallDisconnect)))(t)
 	defer o.Close()
 	s := &soak{t: t, o: o, dir: filepath.Join(t.TempDir(), "s"), python: python, random: rand.New(rand.NewPCG(5, uint64(os.Getpid())))}
 	l := ok(o.Listen(soakName, InDir(s.dir)))(t)
@@ -298,7 +298,7 @@ func (s *soak) watch(stop <-chan struct{}) {
 			s.t.Error(err)
 			return
 		}
-		h := house()
+		h := processBudget()
 		h.mu.Lock()
 		used, limit := h.used, h.limit
 		h.mu.Unlock()

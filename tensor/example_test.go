@@ -114,12 +114,12 @@ func ExampleNested() {
 		log.Fatal(err)
 	}
 	defer x.Release()
-	turned, err := x.Transpose()
+	transposed, err := x.Transpose()
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer turned.Release()
-	rows, err := tensor.Nested[[][]float32](turned)
+	defer transposed.Release()
+	rows, err := tensor.Nested[[][]float32](transposed)
 	if err != nil {
 		log.Fatal(err)
 	}

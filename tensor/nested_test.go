@@ -60,15 +60,15 @@ func nestedAs(v any, x *Tensor) (any, error) {
 func TestNestedOfViews(t *testing.T) {
 	memorytest.Check(t)
 	x := ok(FromNested([][]int32{{1, 2, 3}, {4, 5, 6}}))(t)
-	turned := ok(x.Transpose())(t)
-	rows, err := Nested[[][]int32](turned)
+	transposed := ok(x.Transpose())(t)
+	rows, err := Nested[[][]int32](transposed)
 	if want := [][]int32{{1, 4}, {2, 5}, {3, 6}}; err != nil || !reflect.DeepEqual(rows, want) {
 		t.Errorf("got %v, error %v, want %v", rows, err, want)
 	}
 	if cap(rows[0]) != 2 {
 		t.Errorf("got room for %d elements in a row, want 2: an append would reach into the next", cap(rows[0]))
 	}
-	release(t, x, turned)
+	release(t, x, transposed)
 }
 
 func TestNestedRefuses(t *testing.T) {

@@ -231,7 +231,7 @@ func (k *Taken) Share(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, 
 	return v, nil
 }
 
-// Gather copies the elements of operand i into dst in row-major order, whatever its layout. dst has room for them.
+// Gather copies the elements of operand i, of whatever layout, into dst in row-major order. dst is at least as long.
 func (k *Taken) Gather(i int, dst []byte) { gather(dst, k.claims[i].t) }
 
 // Commit ends the operation with success: operands that were given up are dead, and a later use of them is ErrDonated with

@@ -29,8 +29,8 @@ type Tensor struct {
 	shown  unsafe.Pointer            // what foreign code sees of it; atomic
 }
 
-// place computes where the elements of a layout lie whose element [0,...,0] is at offset of a buffer of room bytes.
-func place(op string, dt dtype.DType, l *shape.Layout, offset, room int) (start, size, first int, err error) {
+// place computes where the elements of a layout lie whose element [0,...,0] is at offset of a buffer of length bytes.
+func place(op string, dt dtype.DType, l *shape.Layout, offset, length int) (start, size, first int, err error) {
 	if l.Shape() == nil {
 		return 0, 0, 0, fmt.Errorf("%s: got no layout, want one: %w", op, ErrLayout)
 	}
@@ -49,20 +49,20 @@ func place(op string, dt dtype.DType, l *shape.Layout, offset, room int) (start,
 		// A layout reaches at most 2^58 elements either way, and they have at most 16 bytes: nothing here overflows.
 		start, size, first = offset+low*each, (high-low+1)*each, -low*each
 	}
-	if offset < 0 || start < 0 || start > room || size > room-start {
-		return 0, 0, 0, fmt.Errorf("%s: got %s%s from byte %d on, want it within a buffer of %d bytes: %w", op, dt, l, offset, room, ErrShape)
+	if offset < 0 || start < 0 || start > length || size > length-start {
+		return 0, 0, 0, fmt.Errorf("%s: got %s%s from byte %d on, want it within a buffer of %d bytes: %w", op, dt, l, offset, length, ErrShape)
 	}
 	return start, size, first, nil
 }
 
 // over makes a tensor on buf without a handle: the caller gives it one before anybody sees it.
 func over(op string, buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
-	room := buf.Len()
-	start, size, first, err := place(op, dt, l, offset, room)
+	length := buf.Len()
+	start, size, first, err := place(op, dt, l, offset, length)
 	if err != nil {
 		return nil, err
 	}
-	return &Tensor{buf: buf, dt: dt, pins: size < room-size, layout: l, start: start, size: size, first: first}, nil
+	return &Tensor{buf: buf, dt: dt, pins: size < length-size, layout: l, start: start, size: size, first: first}, nil
 }
 
 // DType returns the element type.

@@ -1,6 +1,9 @@
 // Package vet finds mistakes in the ownership of tensors when a program is compiled: the half of the rules that a borrow checker
 // enforces. It is an analyzer for go vet and its relatives; cmd/tenurevet runs it.
 //
+//	y, err := eager.Relu(x.Donate())
+//	fmt.Println(x.Shape()) // tenurevet: x is used after it was given up by Donate
+//
 // # What it reports
 //
 //   - a tensor that is used, donated or reused after it was given up by Donate, Reuse or Release, on some path;

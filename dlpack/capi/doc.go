@@ -3,6 +3,12 @@
 // Package capi calls C from Go without cgo: the deleters of tensors that other libraries made, and an interpreter of Python in
 // this process.
 //
+//	py, err := capi.OpenPython(capi.Interpreter{})
+//	err = py.Set("x", x)                     // a tensor, as an object that speaks DLPack
+//	err = py.Run("import numpy; y = numpy.from_dlpack(x) + 1")
+//	y, err := py.Get("y")                    // a tensor over numpy's bytes
+//	defer y.Release()
+//
 // [Call] is the [dlpack.Caller] that package dlpack asks for; [Import] and [ImportLegacy] bring it along. [Open] loads a
 // shared library. [OpenPython] loads libpython and starts the interpreter: [Python.Set] shows a tensor to Python code as an
 // object that speaks DLPack, [Python.Get] takes any object that does as a tensor, in place.

@@ -58,6 +58,27 @@ func TestPromised(t *testing.T) {
 	}
 }
 
+// maxOpening is how many lines of a package comment come before its first heading at most: with the example, one screen.
+const maxOpening = 30
+
+// TestPromisedPackagesOpenWithAnExample holds the comments of promised packages to a summary and an example before any heading.
+func TestPromisedPackagesOpenWithAnExample(t *testing.T) {
+	promised := readPromised(t)
+	for _, s := range everySource(t) {
+		text := s.file.Doc.Text()
+		if s.isTest || !strings.HasPrefix(text, "Package ") || !slices.Contains(promised, s.pkg) {
+			continue
+		}
+		opening, _, _ := strings.Cut(text, "\n# ")
+		if n := strings.Count(opening, "\n"); n > maxOpening {
+			t.Errorf("%s: the comment has %d lines before its first heading, want at most %d", s.path, n, maxOpening)
+		}
+		if !strings.Contains(opening, "\n\t") {
+			t.Errorf("%s: the comment has no example before its first heading", s.path)
+		}
+	}
+}
+
 // TestOnlyPromisedPackagesAreUsed holds the command, the examples and the benchmarks to what other programs can use.
 func TestOnlyPromisedPackagesAreUsed(t *testing.T) {
 	promised := readPromised(t)

@@ -33,8 +33,8 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// patience is how long Check waits for goroutines that are just ending.
-const patience = 200 * time.Millisecond
+// gracePeriod is how long Check waits for goroutines that are just ending.
+const gracePeriod = 200 * time.Millisecond
 
 // Check makes the test fail if, at its end, more is live than now.
 func Check(t testing.TB) {
@@ -45,7 +45,7 @@ func Check(t testing.TB) {
 	t.Cleanup(func() {
 		t.Helper()
 		faults := before.compare(take())
-		for end := time.Now().Add(patience); len(faults) > 0 && time.Now().Before(end); faults = before.compare(take()) {
+		for end := time.Now().Add(gracePeriod); len(faults) > 0 && time.Now().Before(end); faults = before.compare(take()) {
 			time.Sleep(time.Millisecond)
 		}
 		faults = append(faults, dropped()...)

@@ -1,4 +1,10 @@
-// Package optest holds operators to what they declare.
+// Package optest tests operators, those of users too, against their declarations.
+//
+//	if err := optest.Check(def, optest.Case{Args: []optest.Operand{optest.Of([]float32{1, 2, 3}, 3)}}); err != nil {
+//		t.Error(err)
+//	}
+//
+// # What it checks
 //
 // [Check] runs an operator on the operands of each [Case]: into fresh results,
 // and once for every operand that its alias rules allow to be overwritten, in
@@ -13,12 +19,6 @@
 //     operands lie;
 //   - a result in place that differs by one bit from the fresh one, and a view
 //     that is not the operand's bytes.
-//
-// It is made for tests of operators that users bring:
-//
-//	if err := optest.Check(def, optest.Case{Args: []optest.Operand{optest.Of([]float32{1, 2, 3}, 3)}}); err != nil {
-//		t.Error(err)
-//	}
 //
 // # Memory
 //

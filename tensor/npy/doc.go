@@ -1,12 +1,19 @@
 // Package npy reads and writes tensors in numpy's files: .npy (one array) and .npz (a zip of arrays).
 //
+//	x, err := npy.ReadFile("input.npy")
+//	if err != nil {
+//		return err
+//	}
+//	defer x.Release()
+//
 // # Reading
 //
 // Versions 1, 2 and 3 of the format, C and Fortran order, little and big endian: bool, signed and unsigned integers of 8 to
 // 64 bits, floats of 16 to 64 bits, complex of 64 and 128. The result is always contiguous in C order and in the machine's
 // byte order, and every bool is 0 or 1. Strings, S and U, become text as [tensor.OfStrings] makes it: those of S byte by byte,
-// those of U in UTF-8. Dates, records and Python objects are ErrUnsupported: nothing in a file is ever evaluated. A malformed file is ErrCorrupt, and its header is not believed: no more memory is taken than bytes are
-// really there (twice that for Fortran order, compressed entries and streams).
+// those of U in UTF-8. Dates, records and Python objects are ErrUnsupported: nothing in a file is ever evaluated.
+// A malformed file is ErrCorrupt, and its header is not trusted: no more memory is allocated than the file has bytes (twice that for
+// Fortran order, compressed entries and streams).
 //
 // # Writing
 //
@@ -22,10 +29,4 @@
 // # Concurrency
 //
 // All functions may be called from any goroutine, an Archive's Read too.
-//
-//	x, err := npy.ReadFile("input.npy")
-//	if err != nil {
-//		return err
-//	}
-//	defer x.Release()
 package npy
