@@ -32,6 +32,11 @@ func (w Message) Bytes(num int, v []byte) Message {
 // Text appends a string.
 func (w Message) Text(num int, v string) Message { return w.Bytes(num, []byte(v)) }
 
+// Float appends a float.
+func (w Message) Float(num int, v float32) Message {
+	return binary.LittleEndian.AppendUint32(binary.AppendUvarint(w, uint64(num)<<3|5), math.Float32bits(v))
+}
+
 // The numbers of the element types in the ONNX format.
 const (
 	F32    = 1
@@ -74,8 +79,7 @@ func Int(name string, v int64) Message {
 
 // Float encodes an attribute of one float.
 func Float(name string, v float32) Message {
-	w := binary.AppendUvarint(Message(nil).Text(1, name), 2<<3|5)
-	return Message(binary.LittleEndian.AppendUint32(w, math.Float32bits(v))).Varint(20, 1)
+	return Message(nil).Text(1, name).Float(2, v).Varint(20, 1)
 }
 
 // Text encodes an attribute of one string.

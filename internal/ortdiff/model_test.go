@@ -2,12 +2,11 @@ package ortdiff_test
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/onnxtest"
 )
 
 // value is a tensor with its name: an input of a model, or a constant of it.
@@ -53,24 +52,6 @@ type model struct {
 	values []*value
 }
 
-// wire is the encoding of a protobuf message under way.
-type wire []byte
-
-func (w wire) varint(num int, v int64) wire {
-	return binary.AppendUvarint(binary.AppendUvarint(w, uint64(num)<<3), uint64(v))
-}
-
-func (w wire) bytes(num int, v []byte) wire {
-	w = binary.AppendUvarint(w, uint64(num)<<3|2)
-	return append(binary.AppendUvarint(w, uint64(len(v))), v...)
-}
-
-func (w wire) text(num int, v string) wire { return w.bytes(num, []byte(v)) }
-
-func (w wire) float(num int, v float32) wire {
-	return binary.LittleEndian.AppendUint32(binary.AppendUvarint(w, uint64(num)<<3|5), math.Float32bits(v))
-}
-
 // irVersion is one that has all the element types and that ONNX Runtime reads.
 const irVersion = 10
 
@@ -78,117 +59,117 @@ func (m *model) encode() []byte {
 	g := m.graph.encode()
 	for _, v := range m.values {
 		if v.constant {
-			g = g.bytes(5, v.encode())
+			g = g.Bytes(5, v.encode())
 			continue
 		}
-		g = g.bytes(11, typed{v.name, v.dt, v.dims}.encode())
+		g = g.Bytes(11, typed{v.name, v.dt, v.dims}.encode())
 	}
-	return wire(nil).varint(1, irVersion).bytes(7, g).bytes(8, wire(nil).varint(2, int64(m.opset))).
-		bytes(8, wire(nil).text(1, contribDomain).varint(2, 1)).
-		bytes(8, wire(nil).text(1, mlDomain).varint(2, int64(cmp.Or(m.ml, 4))))
+	return onnxtest.Message(nil).Varint(1, irVersion).Bytes(7, g).Bytes(8, onnxtest.Message(nil).Varint(2, int64(m.opset))).
+		Bytes(8, onnxtest.Message(nil).Text(1, contribDomain).Varint(2, 1)).
+		Bytes(8, onnxtest.Message(nil).Text(1, mlDomain).Varint(2, int64(cmp.Or(m.ml, 4))))
 }
 
-func (g *graph) encode() wire {
-	var w wire
+func (g *graph) encode() onnxtest.Message {
+	var w onnxtest.Message
 	for _, n := range g.nodes {
-		w = w.bytes(1, n.encode())
+		w = w.Bytes(1, n.encode())
 	}
-	w = w.text(2, "main")
+	w = w.Text(2, "main")
 	for _, p := range g.params {
-		w = w.bytes(11, p.encode())
+		w = w.Bytes(11, p.encode())
 	}
 	for _, out := range g.outputs {
-		w = w.bytes(12, out.encode())
+		w = w.Bytes(12, out.encode())
 	}
 	return w
 }
 
-func (n *node) encode() wire {
-	var w wire
+func (n *node) encode() onnxtest.Message {
+	var w onnxtest.Message
 	for _, name := range n.in {
-		w = w.text(1, name)
+		w = w.Text(1, name)
 	}
 	for _, name := range n.out {
-		w = w.text(2, name)
+		w = w.Text(2, name)
 	}
-	w = w.text(3, "node "+strings.Join(n.out, "")).text(4, n.op)
+	w = w.Text(3, "node "+strings.Join(n.out, "")).Text(4, n.op)
 	for _, a := range n.attrs {
-		w = w.bytes(5, a.encode())
+		w = w.Bytes(5, a.encode())
 	}
 	if n.domain != "" {
-		w = w.text(7, n.domain)
+		w = w.Text(7, n.domain)
 	}
 	return w
 }
 
-func (a attr) encode() wire {
-	w := wire(nil).text(1, a.name)
+func (a attr) encode() onnxtest.Message {
+	w := onnxtest.Message(nil).Text(1, a.name)
 	switch v := a.value.(type) {
 	case int64:
-		return w.varint(3, v).varint(20, 2)
+		return w.Varint(3, v).Varint(20, 2)
 	case float32:
-		return w.float(2, v).varint(20, 1)
+		return w.Float(2, v).Varint(20, 1)
 	case string:
-		return w.text(4, v).varint(20, 3)
+		return w.Text(4, v).Varint(20, 3)
 	case *value:
-		return w.bytes(5, v.encode()).varint(20, 4)
+		return w.Bytes(5, v.encode()).Varint(20, 4)
 	case *graph:
-		return w.bytes(6, v.encode()).varint(20, 5)
+		return w.Bytes(6, v.encode()).Varint(20, 5)
 	case []int64:
 		for _, x := range v {
-			w = w.varint(8, x)
+			w = w.Varint(8, x)
 		}
-		return w.varint(20, 7)
+		return w.Varint(20, 7)
 	case []float32:
 		for _, x := range v {
-			w = w.float(7, x)
+			w = w.Float(7, x)
 		}
-		return w.varint(20, 6)
+		return w.Varint(20, 6)
 	case []string:
 		for _, x := range v {
-			w = w.text(9, x)
+			w = w.Text(9, x)
 		}
-		return w.varint(20, 8)
+		return w.Varint(20, 8)
 	}
 	panic(fmt.Sprintf("attribute %s: got a %T", a.name, a.value))
 }
 
-func (v *value) encode() wire {
-	var w wire
+func (v *value) encode() onnxtest.Message {
+	var w onnxtest.Message
 	for _, d := range v.dims {
-		w = w.varint(1, int64(d))
+		w = w.Varint(1, int64(d))
 	}
-	w = w.varint(2, int64(v.dt.ONNX())).text(8, v.name)
+	w = w.Varint(2, int64(v.dt.ONNX())).Text(8, v.name)
 	if v.dt == dtype.String {
 		for _, s := range decodeStrings(v.data) {
-			w = w.text(6, s)
+			w = w.Text(6, s)
 		}
 		return w
 	}
-	return w.bytes(9, v.data)
+	return w.Bytes(9, v.data)
 }
 
-func (t typed) encode() wire {
-	w := wire(nil).text(1, t.name)
+func (t typed) encode() onnxtest.Message {
+	w := onnxtest.Message(nil).Text(1, t.name)
 	if t.dt == dtype.Invalid {
 		return w
 	}
-	tensor := wire(nil).varint(1, int64(t.dt.ONNX()))
+	tensor := onnxtest.Message(nil).Varint(1, int64(t.dt.ONNX()))
 	if t.dims != nil {
-		var shape wire
+		var shape onnxtest.Message
 		for _, d := range t.dims {
-			var dim wire
+			var dim onnxtest.Message
 			switch {
 			case d >= 0:
-				dim = dim.varint(1, int64(d))
+				dim = dim.Varint(1, int64(d))
 			case d < -1:
-				dim = dim.text(2, fmt.Sprint("n", -d))
+				dim = dim.Text(2, fmt.Sprint("n", -d))
 			}
-			shape = shape.bytes(1, dim)
+			shape = shape.Bytes(1, dim)
 		}
-		tensor = tensor.bytes(2, shape)
+		tensor = tensor.Bytes(2, shape)
 	}
-	return w.bytes(2, wire(nil).bytes(1, tensor))
+	return w.Bytes(2, onnxtest.Message(nil).Bytes(1, tensor))
 }
 
 // String gives the model as text, with the values of its inputs.
