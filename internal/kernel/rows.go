@@ -39,33 +39,33 @@ func (f RowFuncST) run(dst, x []float32, s, t float32) {
 
 // run computes a row with the form for its length.
 func (l *Row) run(dst, x []float32) {
+	f := l.Short
 	if len(dst) >= longRow {
-		l.Long.run(dst, x)
-		return
+		f = l.Long
 	}
-	l.Short.run(dst, x)
+	f.run(dst, x)
 }
 
 func (l *Row2) run(dst, x, y []float32) {
+	f := l.Short
 	if len(dst) >= longRow {
-		l.Long.run(dst, x, y)
-		return
+		f = l.Long
 	}
-	l.Short.run(dst, x, y)
+	f.run(dst, x, y)
 }
 
 func (l *RowS) run(dst, x []float32, s float32) {
+	f := l.Short
 	if len(dst) >= longRow {
-		l.Long.run(dst, x, s)
-		return
+		f = l.Long
 	}
-	l.Short.run(dst, x, s)
+	f.run(dst, x, s)
 }
 
 func (l *RowST) run(dst, x []float32, s, t float32) {
+	f := l.Short
 	if len(dst) >= longRow {
-		l.Long.run(dst, x, s, t)
-		return
+		f = l.Long
 	}
-	l.Short.run(dst, x, s, t)
+	f.run(dst, x, s, t)
 }

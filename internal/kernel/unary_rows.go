@@ -4,45 +4,53 @@ import "math"
 
 // unaryRow computes a float32 function over a row.
 func unaryRow(v *Variant, op UnaryOp, dst, src []float32, a, b float32) {
+	r := &v.Rows
+	if r.Bytes == 0 {
+		portableUnaryRows[op](dst, src, a, b)
+		return
+	}
+	if l := &r.Unary[op]; l.Short != nil {
+		l.run(dst, src)
+		return
+	}
 	switch op {
-	case Clip:
-		if a != a || b != b {
-			clipRow(dst, src, a, b)
+	case LeakyRelu, Swish:
+		if l := &r.UnaryS[op]; l.Short != nil {
+			l.run(dst, src, a)
+			return
+		}
+	case Affine, HardSigmoid, Clip:
+		if l := &r.UnaryST[op]; l.Short != nil && (op != Clip || a == a && b == b) {
+			l.run(dst, src, a, b)
+			return
+		}
+	case Elu:
+		if l := &r.UnaryST[Elu]; l.Short != nil {
+			l.run(dst, src, a, 1)
+			return
+		}
+	case Selu:
+		if l := &r.UnaryST[Elu]; l.Short != nil {
+			l.run(dst, src, a*b, b)
+			return
+		}
+	case Reciprocal:
+		if l := &r.BinarySV[Div]; l.Short != nil {
+			l.Short.run(dst, src, 1)
 			return
 		}
 	case PowScalar:
 		powRow(v, dst, src, a)
 		return
-	case Reciprocal:
-		if f := v.Rows.BinarySV[Div].Short; f != nil {
-			f.run(dst, src, 1)
-			return
-		}
-	case Elu:
-		b = 1
-	case Selu:
-		if f := v.Rows.UnaryST[Elu].Short; f != nil {
-			f.run(dst, src, a*b, b)
-			return
-		}
 	}
-	r := &v.Rows
-	if l := &r.Unary[op]; l.Short != nil {
-		l.run(dst, src)
-	} else if l := &r.UnaryS[op]; l.Short != nil {
-		l.run(dst, src, a)
-	} else if l := &r.UnaryST[op]; l.Short != nil {
-		l.run(dst, src, a, b)
-	} else {
-		portableUnaryRows[op](dst, src, a, b)
-	}
+	portableUnaryRows[op](dst, src, a, b)
 }
 
 // powRow computes x^a. Those that are made of square roots are not what these are for numbers that are not positive, so that a piece that
 // has some goes number by number.
 func powRow(v *Variant, dst, src []float32, a float32) {
 	r := &v.Rows
-	if r.Bytes == 0 {
+	if r.Cube == nil {
 		powScalarRow(dst, src, a, 0)
 		return
 	}

@@ -41,8 +41,10 @@ type RowLoops struct {
 	UnaryST            UnaryRowsST
 	BinaryVV           BinaryRows
 	BinaryVS, BinarySV BinaryRowsS
-	Cube               RowFunc // x^3
-	ThreeQuarters      RowFunc // x^(3/4), for positive numbers
+
+	// Powers. They go with those of BinaryVV and BinarySV that multiply and divide, with Min and the square root.
+	Cube          RowFunc // x^3
+	ThreeQuarters RowFunc // x^(3/4), for positive numbers
 
 	// UnaryStream has the functions that write past the caches themselves: storing while they compute costs them nothing. dst begins at a
 	// multiple of a vector's size.
@@ -53,6 +55,7 @@ type RowLoops struct {
 	Max     func(n int, x *float32, s float32) float32 // of s and x[i]; NaN if one of x[i] is
 	Min     func(n int, x *float32, s float32) float32
 
+	// Softmax. These are there together, with Max and those of BinaryVS that multiply and subtract, or not at all.
 	SoftmaxRow    RowFunc                                         // exp(x[i]) / sum(exp(x[j])); n is not 0
 	ExpSum        func(n int, dst, x *float32, s float32) float32 // exp(x[i]-s), and their sum
 	ExpOnlySum    func(n int, x *float32, s float32) float32      // the sum alone
@@ -62,7 +65,7 @@ type RowLoops struct {
 	// SoftmaxNext sets dst[i] = from[i]*t and to[i] = exp(x[i]-s), whose sum is sum; top is the largest of later[i].
 	SoftmaxNext, SoftmaxNextStream func(n int, dst, from, to, x, later *float32, s, t float32) (top, sum float32)
 
-	// Deviations adds up x[i]-s and its square; the one that looks ahead prefetches what comes after the next row.
+	// Normalisations are there together or not at all. Deviations adds up x[i]-s and its square; the one that looks ahead prefetches what comes after the next row.
 	Deviations, DeviationsAhead func(n int, x *float32, s float32) (sum, squares float32)
 	NormScale                   func(n int, dst, x, y *float32, s, t float32)    // (x[i]-s) * t * y[i]
 	NormBias, NormBiasStream    func(n int, dst, x, y, z *float32, s, t float32) // (x[i]-s) * t * y[i] + z[i]
@@ -70,6 +73,7 @@ type RowLoops struct {
 	// NormNext is NormBias, and the sums of next[i]-about and its square.
 	NormNext func(n int, dst, x, y, z, next *float32, s, t, about float32) (sum, squares float32)
 
+	// Stream and Fence are there together or not at all.
 	Stream RowFunc // copies n times 32 elements past the caches to dst, which begins at a multiple of 32 bytes; Fence must follow
 	Fence  func()  // puts what was streamed before what is written next
 
