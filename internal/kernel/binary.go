@@ -2,46 +2,6 @@ package kernel
 
 import "math"
 
-// BinaryOp is an elementwise function of two operands of one type. Where an operand has the output's shape it may be the output.
-type BinaryOp uint8
-
-const (
-	Add BinaryOp = iota
-	Sub
-	Mul
-	Div   // integers: toward zero; x/0 is 0
-	Min   // NaN if either is
-	Max   // NaN if either is
-	Mod   // sign of the divisor; integers: x mod 0 is 0
-	FMod  // sign of the dividend, as in C; integers: x mod 0 is 0
-	Pow   // integers: by squaring, wraps; a negative exponent truncates toward zero
-	PRelu // a < 0 ? a*b : a
-	BitAnd
-	BitOr
-	BitXor
-	ShiftLeft  // 0 where the count is the width or more
-	ShiftRight // 0, or -1 for negative numbers, where the count is the width or more
-	numBinary
-)
-
-var binaryNames = [numBinary]string{
-	"add", "sub", "mul", "div", "min", "max", "mod", "fmod", "pow", "prelu", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right",
-}
-
-func (op BinaryOp) String() string { return binaryNames[op] }
-
-// OnFloats tells whether op is defined on floating point operands; all are on integers.
-func (op BinaryOp) OnFloats() bool { return op < BitAnd }
-
-// BinaryOps lists all functions.
-func BinaryOps() []BinaryOp {
-	all := make([]BinaryOp, numBinary)
-	for i := range all {
-		all[i] = BinaryOp(i)
-	}
-	return all
-}
-
 // BinaryF32 computes elements [lo, hi) of dst = op(a, b); the operands of n are dst, a, b.
 func BinaryF32(v *Variant, op BinaryOp, n *Nest, lo, hi int, dst, a, b []float32) {
 	if ax := &n.axes[0]; len(n.axes) == 1 && n.base == [len(n.base)]int{} && [3]int(ax.stride[:3]) == [3]int{1, 1, 1} {

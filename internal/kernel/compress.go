@@ -14,9 +14,6 @@ import (
 // four vectors with their other bits. Three have these where floats have them; in place of their exponents are the bits of the fourth.
 // What lies aside follows the groups: places, and then the exponents.
 
-// ExponentCodes is how many exponents have a code.
-const ExponentCodes = 8
-
 const (
 	codesPerWord   = 10
 	vectorGroup    = 32
@@ -30,8 +27,6 @@ const (
 	// MostCompressed is how many floats have places that can be written down.
 	MostCompressed = 1 << 16
 )
-
-const portableExpandLanes = 8
 
 // Exponents are the exponents that have codes, by their codes.
 type Exponents [ExponentCodes]byte

@@ -9,33 +9,6 @@ import (
 // patches are gathered. Only what padding or a prologue changes is copied, plane by plane, with zeros around. The sums of a tile are rows
 // of channels in scratch; at the end they are transposed into planes, on the way to which bias, residual and activation are added.
 
-// ConvTile is a call of the innermost loop: for n positions in two halves, and a vector or two of channels, sums of depth products.
-type ConvTile struct {
-	offsets *int32 // in bytes, from x: where each product's input lies for the first position
-	depth   int
-	x       *float32
-	step    int // bytes from a position to the next
-	jump    int // bytes from the first position to that which begins the second half, (n+1)/2
-	weights *float32
-	sums    *float32
-	sumStep int // bytes
-	add     int // not 0: add to sums, else overwrite
-}
-
-// ConvLeave is a call that transposes sums of up to a vector of channels into planes. Sums are read for whole vectors of positions.
-type ConvLeave struct {
-	sums         *float32
-	sumStep      int // bytes
-	positions    int
-	out          *float32
-	outStep      int // bytes from plane to plane
-	channels     int
-	residual     *float32 // nil if there is none
-	residualStep int
-	bias         *float32 // nil if there is none
-	low, high    float32
-}
-
 const (
 	directDepth     = 384 // products per block, if a channel has no more taps
 	directPositions = 196 // per tile of the worker pool, about

@@ -9,21 +9,6 @@ import (
 // positions of a row are the vectors, and packed weights are what is broadcast. The input lies as for a depthwise convolution, a copy per
 // channel of a block, or is read in place if every output reads the element of its own place.
 
-// ConvRowTile is a call of the innermost loop: for n channels, and a vector or two of positions, sums of depth products.
-type ConvRowTile struct {
-	offsets   *int32 // in bytes, from x
-	depth     int
-	x         *float32
-	weights   *float32 // n for each product
-	out       *float32
-	outStep   int
-	add       *float32 // what is added: a residual or earlier sums; nil if nothing is
-	addStep   int
-	bias      *float32 // nil if there is none
-	cols      int      // of all vectors
-	low, high float32
-}
-
 // rowConv is how such a convolution is cut.
 type rowConv struct {
 	flat         bool    // the input is read in place

@@ -1,7 +1,5 @@
 package kernel
 
-const portableNR = 8
-
 // ahead are rows of B that will be needed after those in hand, as wide as a panel and ld apart. Their time comes so late that the
 // processor does not guess them.
 type ahead struct {

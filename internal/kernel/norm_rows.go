@@ -1,14 +1,8 @@
 package kernel
 
-import (
-	"math"
-	"unsafe"
-)
+import "math"
 
 var lowest = float32(math.Inf(-1))
-
-// sumElements is how much of a row is added up in float32 before it goes on in float64: a lane adds up a hundredth of it.
-const sumElements = 4 << 10
 
 // rowMoments is the mean and the variance of a row. It takes one pass about a number that lies among those of the row, which loses nothing where that is within a few deviations of the
 // mean. Where it is not, a second pass about the mean does.
@@ -115,11 +109,6 @@ func normNear(v *Variant, n *Norm, lo, hi int, dst, src, scale, bias, mean, invS
 		m, variance = momentsAbout(about, float64(off), float64(squares), float64(n.Len))
 		m, variance = retryMoments(v, next, about, m, variance)
 	}
-}
-
-// isWhole tells whether rows of n elements can be written past the caches as they are.
-func isWhole(v *Variant, dst []float32, n int) bool {
-	return (int(uintptr(unsafe.Pointer(unsafe.SliceData(dst))))|4*n)%v.Rows.Bytes == 0
 }
 
 // rowNorm is (src[i]-mean) * inv * scale[i] + bias[i], of which bias may be nil.

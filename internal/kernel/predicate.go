@@ -2,36 +2,6 @@ package kernel
 
 import "math"
 
-// PredicateOp is an elementwise test of two operands. Its result, like every bool tensor here, is one byte per element: 0 is false, any
-// other value is true, and what kernels write is 0 or 1.
-type PredicateOp uint8
-
-const (
-	Equal PredicateOp = iota
-	NotEqual
-	Less
-	LessEqual
-	Greater
-	GreaterEqual
-	And // operands that are not 0 count as true
-	Or
-	Xor
-	numPredicate
-)
-
-var predicateNames = [numPredicate]string{"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "and", "or", "xor"}
-
-func (op PredicateOp) String() string { return predicateNames[op] }
-
-// PredicateOps lists all tests.
-func PredicateOps() []PredicateOp {
-	all := make([]PredicateOp, numPredicate)
-	for i := range all {
-		all[i] = PredicateOp(i)
-	}
-	return all
-}
-
 // Predicate computes elements [lo, hi) of dst = op(a, b); the operands of n are dst, a, b. Bools are given as uint8, with And, Or and
 // Xor; to compare bools for equality use Xor and Not, since true has 255 values.
 func Predicate[T Number](v *Variant, op PredicateOp, n *Nest, lo, hi int, dst []uint8, a, b []T) {

@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"sync"
-	"unsafe"
-)
+import "unsafe"
 
 // Sums and extremes of types other than float32 are rows joined to rows where results are neighbours in the operand, and otherwise rows
 // joined into one element: by a Loop, where they are long.
@@ -71,9 +68,6 @@ func crossLoop[T Number](v *Variant, op BinaryOp, n, stride int, dst, src []T) i
 	limits.Put(cell)
 	return done
 }
-
-// totals are places for those of loops: see limits.
-var totals = sync.Pool{New: func() any { return new([256]byte) }}
 
 // joinRow joins a row into one element, which is not the first of it.
 func joinRow[T Number](v *Variant, op BinaryOp, first T, x []T) T {

@@ -1,5 +1,7 @@
 package kernel
 
+import "unsafe"
+
 // run computes a row piece by piece.
 func (f RowFunc) run(dst, x []float32) {
 	x = x[:len(dst)]
@@ -68,4 +70,12 @@ func (l *RowST) run(dst, x []float32, s, t float32) {
 		f = l.Long
 	}
 	f.run(dst, x, s, t)
+}
+
+// sumElements is how much of a row is added up in float32 before it goes on in float64: a lane adds up a hundredth of it.
+const sumElements = 4 << 10
+
+// isWhole tells whether rows of n elements can be written past the caches as they are.
+func isWhole(v *Variant, dst []float32, n int) bool {
+	return (int(uintptr(unsafe.Pointer(unsafe.SliceData(dst))))|4*n)%v.Rows.Bytes == 0
 }

@@ -185,3 +185,12 @@ type CompressedLoops struct {
 
 // ExpandTable has every exponent twice, as it stands in a float, so that an index may have a bit too many.
 type ExpandTable [2 * ExponentCodes]uint32
+
+// ExponentCodes is how many exponents have a code.
+const ExponentCodes = 8
+
+// Sizes of the portable variant: columns of a panel, and floats of a vector of compressed ones.
+const (
+	portableNR          = 8
+	portableExpandLanes = 8
+)

@@ -6,54 +6,6 @@ import "math"
 // around them, and taken apart by the stride, elements 0, s, 2s, ... before elements 1, s+1, ... Then tap k of neighbouring outputs reads
 // neighbours, at a distance from the output's place that a table holds.
 
-// WindowCall computes rows of outputs.
-type WindowCall struct {
-	src          *float32 // of the first output; whole vectors are read
-	rowStep      int      // bytes from the source of a row to the next row's
-	offsets      *int32   // bytes from an output's source to its taps
-	taps         int
-	weights      *float32
-	out          *float32
-	outStep      int
-	rows, cols   int      // at least 1
-	residual     *float32 // nil if there is none
-	residualStep int
-	scale        *float32 // of WindowMean: a factor per column
-	bias         float32
-	low, high    float32
-}
-
-// WindowKind is what is made of the taps.
-type WindowKind uint8
-
-const (
-	WindowSum  WindowKind = iota // min(max(bias + weighted sum + residual, low), high)
-	WindowMax                    // NaN if any is
-	WindowMean                   // the sum times scale
-)
-
-// PadCall copies rows: fill, n elements, fill up to width. Whole vectors are written.
-type PadCall struct {
-	src                       *float32
-	srcStep                   int // bytes
-	dst                       *float32
-	dstStep                   int
-	rows, n                   int // rows at least 1
-	left, width               int
-	dst1                      *float32 // of pairs: where every second element goes
-	left1                     int
-	fill, scale, shift, floor float32
-}
-
-// PadKind is what happens to rows that are copied.
-type PadKind uint8
-
-const (
-	PadPlain  PadKind = iota
-	PadAffine         // max(x*scale + shift, floor)
-	PadPairs          // taken apart by two
-)
-
 func windowRows(v *Variant, kind WindowKind, call WindowCall) {
 	if v.Conv.Windows == nil {
 		portableWindowRows(kind, call)
