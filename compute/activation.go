@@ -3,7 +3,6 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -13,8 +12,8 @@ var _ = register(map[string]binder{
 	"thresholded_relu": unaryOp(kernel.ThresholdedRelu, "alpha"),
 	"shrink":           bindShrink,
 	"prelu":            binaryOp(kernel.PRelu),
-	"is_nan":           classOp(isNaN[float32], isNaN[float64]),
-	"is_inf":           classOp(isInf[float32], isInf[float64]),
+	"is_nan":           classOp(newIsNaN[float32], newIsNaN[float64]),
+	"is_inf":           classOp(newIsInf[float32], newIsInf[float64]),
 	"bitwise_and":      binaryOp(kernel.BitAnd),
 	"bitwise_or":       binaryOp(kernel.BitOr),
 	"bitwise_xor":      binaryOp(kernel.BitXor),
@@ -23,7 +22,7 @@ var _ = register(map[string]binder{
 })
 
 // bindShrink computes on integers as floats do.
-func bindShrink(c *op.Call) (*Task, error) {
+func bindShrink(c *op.Call) (Kernel, error) {
 	if c.In[0].DType.IsInt() {
 		return converted(c, []dtype.DType{dtype.F64}, []dtype.DType{dtype.F64})
 	}
@@ -32,7 +31,7 @@ func bindShrink(c *op.Call) (*Task, error) {
 
 // classOp binds a question about the class of a float.
 func classOp(f32, f64 binder) binder {
-	return func(c *op.Call) (*Task, error) {
+	return func(c *op.Call) (Kernel, error) {
 		if isHalf(c.In[0].DType) {
 			return halfAsF32(c)
 		}
@@ -44,43 +43,50 @@ func classOp(f32, f64 binder) binder {
 	}
 }
 
-func isNaN[T kernel.Float](c *op.Call) (*Task, error) {
-	n := elements(&c.Out[0])
-	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
-		lo, hi := span(tile, n)
-		kernel.IsNaN(machine.Best(), c.Out[0].Data[lo:hi], in[T](c, 0)[lo:hi])
-	}}, nil
+type isNaN[T kernel.Float] struct{ flat }
+
+func newIsNaN[T kernel.Float](*op.Call) (Kernel, error) { return &isNaN[T]{}, nil }
+
+func (k *isNaN[T]) Tile(t *Task, tile int, _ []byte) {
+	lo, hi := span(tile, k.n)
+	kernel.IsNaN(t.variant, t.Call.Out[0].Data[lo:hi], in[T](t.Call, 0)[lo:hi])
 }
 
-func isInf[T kernel.Float](c *op.Call) (*Task, error) {
-	n := elements(&c.Out[0])
-	negative, positive := c.Int("detect_negative") != 0, c.Int("detect_positive") != 0
-	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
-		lo, hi := span(tile, n)
-		kernel.IsInf(c.Out[0].Data[lo:hi], in[T](c, 0)[lo:hi], negative, positive)
-	}}, nil
+type isInf[T kernel.Float] struct {
+	flat
+	negative, positive bool
 }
 
-func bindBitNot(c *op.Call) (*Task, error) {
-	bind, ok := intOf(c.In[0].DType, bitNot[int8], bitNot[int16], bitNot[int32], bitNot[int64],
-		bitNot[uint8], bitNot[uint16], bitNot[uint32], bitNot[uint64])
+func newIsInf[T kernel.Float](c *op.Call) (Kernel, error) {
+	return &isInf[T]{negative: c.Int("detect_negative") != 0, positive: c.Int("detect_positive") != 0}, nil
+}
+
+func (k *isInf[T]) Tile(t *Task, tile int, _ []byte) {
+	lo, hi := span(tile, k.n)
+	kernel.IsInf(t.Call.Out[0].Data[lo:hi], in[T](t.Call, 0)[lo:hi], k.negative, k.positive)
+}
+
+func bindBitNot(c *op.Call) (Kernel, error) {
+	bind, ok := intOf(c.In[0].DType, newBitNot[int8], newBitNot[int16], newBitNot[int32], newBitNot[int64],
+		newBitNot[uint8], newBitNot[uint16], newBitNot[uint32], newBitNot[uint64])
 	if !ok {
 		return nil, unsupported(c)
 	}
-	return bind(c), nil
+	return bind(), nil
 }
 
-func bitNot[T kernel.Integer](c *op.Call) *Task {
-	n := elements(&c.Out[0])
-	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
-		lo, hi := span(tile, n)
-		kernel.BitNot(out[T](c, 0)[lo:hi], in[T](c, 0)[lo:hi])
-	}}
+type bitNot[T kernel.Integer] struct{ flat }
+
+func newBitNot[T kernel.Integer]() Kernel { return &bitNot[T]{} }
+
+func (k *bitNot[T]) Tile(t *Task, tile int, _ []byte) {
+	lo, hi := span(tile, k.n)
+	kernel.BitNot(out[T](t.Call, 0)[lo:hi], in[T](t.Call, 0)[lo:hi])
 }
 
-func bindBitShift(c *op.Call) (*Task, error) {
+func bindBitShift(c *op.Call) (Kernel, error) {
 	if c.Str("direction") == "LEFT" {
-		return binaryTask(c, kernel.ShiftLeft)
+		return binaryOn(c, kernel.ShiftLeft)
 	}
-	return binaryTask(c, kernel.ShiftRight)
+	return binaryOn(c, kernel.ShiftRight)
 }

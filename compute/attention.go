@@ -6,7 +6,6 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -16,75 +15,85 @@ var _ = register(map[string]binder{
 	"rms_normalization": oneFloatType(bindLayerNorm),
 })
 
-func bindAttention(c *op.Call) (*Task, error) {
+func bindAttention(c *op.Call) (Kernel, error) {
+	bind, ok := floatOf(c.In[0].DType, newAttention[float32], newAttention[float64])
+	if !ok {
+		return nil, unsupported(c)
+	}
+	return bind(), nil
+}
+
+// attention has tiles of queries, and after them one per sample and head of
+// the keys that joins past and present.
+type attention[T kernel.Float] struct {
+	spec    kernel.Attention
+	queries int // tiles
+}
+
+func newAttention[T kernel.Float]() Kernel { return &attention[T]{} }
+
+func (k *attention[T]) Refill(t *Task) error {
+	c := t.Call
 	n, err := c.AttentionSizes()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	spec := &kernel.Attention{
+	k.spec = kernel.Attention{
 		Batch: n.Batch, Heads: n.Heads, Groups: n.Groups, Queries: n.Queries, Past: n.Past, Keys: n.Keys, Size: n.Size, ValueSize: n.ValueSize,
 		Packed: n.Packed, Scale: 1 / math.Sqrt(float64(max(1, n.Size))), Softcap: c.Float("softcap"), Causal: c.Int("is_causal") != 0,
 		Left: window(c, "left_window_size"), Right: window(c, "right_window_size"), Output: int(c.Int("qk_matmul_output_mode")),
 	}
 	if c.Attrs.Has("scale") {
-		spec.Scale = c.Float("scale")
+		k.spec.Scale = c.Float("scale")
 	}
 	if has(c, 3) {
 		sizes, strides := c.In[3].Shape.Sizes(), c.In[3].Shape.Strides()
-		spec.MaskKeys = sizes[len(sizes)-1]
-		for i := range spec.Mask {
+		k.spec.MaskKeys = sizes[len(sizes)-1]
+		for i := range k.spec.Mask {
 			if at := len(sizes) - 4 + i; at >= 0 && sizes[at] != 1 {
-				spec.Mask[i] = strides[at]
+				k.spec.Mask[i] = strides[at]
 			}
 		}
 	}
-	bind, ok := floatOf(c.In[0].DType, attentionTask[float32], attentionTask[float64])
-	if !ok {
-		return nil, unsupported(c)
+	k.queries = k.spec.Tiles()
+	t.Tiles, t.Scratch = k.queries, k.spec.ScratchElements()*c.In[0].DType.Size()
+	if wanted(c, 1) || wanted(c, 2) {
+		t.Tiles += n.Batch * n.Groups
 	}
-	return bind(c, spec), nil
+	return nil
 }
 
 // window returns how far a query sees, held to what an int adds up.
 func window(c *op.Call, attr string) int { return int(min(c.Int(attr), 1<<58)) }
 
-// attentionTask has tiles of queries, and after them one per sample and head
-// of the keys that joins past and present.
-func attentionTask[T kernel.Float](c *op.Call, spec *kernel.Attention) *Task {
+func (k *attention[T]) Start(t *Task) error {
+	most := k.spec.Past + k.spec.Keys
+	for i, n := range in[int64](t.Call, 6) {
+		if n < 0 || n > int64(most) {
+			return fmt.Errorf("operand 6: got %d keys for sample %d, want 0 to %d", n, i, most)
+		}
+	}
+	return nil
+}
+
+func (k *attention[T]) Tile(t *Task, tile int, scratch []byte) {
+	c := t.Call
 	size := c.In[0].DType.Size()
-	bytes := spec.ScratchElements() * size
-	queries, joins := spec.Tiles(), 0
-	if wanted(c, 1) || wanted(c, 2) {
-		joins = spec.Batch * spec.Groups
+	if tile >= k.queries {
+		joinKeys(c, &k.spec, tile-k.queries, 1, k.spec.Size*size)
+		joinKeys(c, &k.spec, tile-k.queries, 2, k.spec.ValueSize*size)
+		return
 	}
-	return &Task{
-		Tiles: queries + joins, Scratch: bytes,
-		Start: func() error {
-			for i, n := range in[int64](c, 6) {
-				if n < 0 || n > int64(spec.Past+spec.Keys) {
-					return fmt.Errorf("operand 6: got %d keys for sample %d, want 0 to %d", n, i, spec.Past+spec.Keys)
-				}
-			}
-			return nil
-		},
-		Tile: func(tile int, scratch []byte) {
-			if tile >= queries {
-				joinKeys(c, spec, tile-queries, 1, spec.Size*size)
-				joinKeys(c, spec, tile-queries, 2, spec.ValueSize*size)
-				return
-			}
-			args := kernel.AttentionArgs[T]{
-				Y: out[T](c, 0), Q: in[T](c, 0), K: in[T](c, 1), V: in[T](c, 2), PastK: in[T](c, 4), PastV: in[T](c, 5),
-				Scores: out[T](c, 3), Lengths: in[int64](c, 6),
-			}
-			if has(c, 3) && c.In[3].DType == dtype.Bool {
-				args.Allow = c.In[3].Data
-			} else {
-				args.Bias = in[T](c, 3)
-			}
-			kernel.AttentionTile(machine.Best(), spec, tile, &args, view[T](scratch[:bytes]))
-		},
+	args := kernel.AttentionArgs[T]{
+		Y: out[T](c, 0), Q: in[T](c, 0), K: in[T](c, 1), V: in[T](c, 2), PastK: in[T](c, 4), PastV: in[T](c, 5),
+		Scores: out[T](c, 3), Lengths: in[int64](c, 6),
 	}
+	if has(c, 3) && c.In[3].DType == dtype.Bool {
+		args.Allow = c.In[3].Data
+	} else {
+		args.Bias = in[T](c, 3)
+	}
+	kernel.AttentionTile(t.variant, &k.spec, tile, &args, view[T](scratch[:k.spec.ScratchElements()*size]))
 }
 
 // joinKeys writes the past rows and the new ones of one sample and head into
@@ -107,40 +116,50 @@ func joinKeys(c *op.Call, spec *kernel.Attention, index, result, row int) {
 	}
 }
 
-func bindRotary(c *op.Call) (*Task, error) {
-	heads, turned, err := c.Rotary()
-	if err != nil {
-		return nil, err
-	}
-	sizes := c.In[0].Shape.Sizes()
-	spec := &kernel.Rotary{Batch: sizes[0], Heads: heads, Half: turned / 2, Packed: len(sizes) == 3, Interleaved: c.Int("interleaved") != 0}
-	if spec.Packed {
-		spec.Length, spec.Size = sizes[1], sizes[2]/heads
-	} else {
-		spec.Length, spec.Size = sizes[2], sizes[3]
-	}
-	bind, ok := floatOf(c.In[0].DType, rotaryTask[float32], rotaryTask[float64])
+func bindRotary(c *op.Call) (Kernel, error) {
+	bind, ok := floatOf(c.In[0].DType, newRotary[float32], newRotary[float64])
 	if !ok {
 		return nil, unsupported(c)
 	}
-	return bind(c, spec), nil
+	return bind(), nil
 }
 
-func rotaryTask[T kernel.Float](c *op.Call, spec *kernel.Rotary) *Task {
-	tiles, units := groups(spec.Rows(), spec.Size*c.In[0].DType.Size())
-	return &Task{
-		Tiles: tiles,
-		Start: func() error {
-			for i, p := range in[int64](c, 3) {
-				if n := c.In[1].Shape.Size(0); p < 0 || p >= int64(n) {
-					return fmt.Errorf("positions: got %d at position %d, want 0 to %d", p, i, n-1)
-				}
-			}
-			return nil
-		},
-		Tile: func(tile int, _ []byte) {
-			lo, hi := units(tile)
-			kernel.RotaryRows(spec, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[int64](c, 3))
-		},
+type rotary[T kernel.Float] struct {
+	spec kernel.Rotary
+	rows groups
+}
+
+func newRotary[T kernel.Float]() Kernel { return &rotary[T]{} }
+
+func (k *rotary[T]) Refill(t *Task) error {
+	c := t.Call
+	heads, rotated, err := c.Rotary()
+	if err != nil {
+		return err
 	}
+	sizes := c.In[0].Shape.Sizes()
+	k.spec = kernel.Rotary{Batch: sizes[0], Heads: heads, Half: rotated / 2, Packed: len(sizes) == 3, Interleaved: c.Int("interleaved") != 0}
+	if k.spec.Packed {
+		k.spec.Length, k.spec.Size = sizes[1], sizes[2]/heads
+	} else {
+		k.spec.Length, k.spec.Size = sizes[2], sizes[3]
+	}
+	k.rows = groupsOf(k.spec.Rows(), k.spec.Size*c.In[0].DType.Size())
+	t.Tiles = k.rows.tiles()
+	return nil
+}
+
+func (k *rotary[T]) Start(t *Task) error {
+	for i, p := range in[int64](t.Call, 3) {
+		if n := t.Call.In[1].Shape.Size(0); p < 0 || p >= int64(n) {
+			return fmt.Errorf("positions: got %d at position %d, want 0 to %d", p, i, n-1)
+		}
+	}
+	return nil
+}
+
+func (k *rotary[T]) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	lo, hi := k.rows.of(tile)
+	kernel.RotaryRows(&k.spec, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[int64](c, 3))
 }

@@ -15,7 +15,7 @@ func BenchmarkRun(b *testing.B) {
 			b.Run(fmt.Sprintf("threads=%d/tiles=%d", threads, tiles), func(b *testing.B) {
 				p := NewPool(threads)
 				defer p.Close()
-				task := &Task{Call: &op.Call{Sig: &op.Sig{Def: &op.Def{Name: "nothing"}}}, Tiles: tiles, Tile: func(int, []byte) {}}
+				task := taskOf(&op.Call{Sig: &op.Sig{Def: &op.Def{Name: "nothing"}}}, tiles, &funcs{tile: func(int, []byte) {}})
 				done := make(chan struct{})
 				for b.Loop() {
 					if err := p.Run(done, task, nil); err != nil {

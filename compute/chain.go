@@ -3,7 +3,6 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -29,14 +28,15 @@ func init() {
 	}
 }
 
-func bindChain(c *op.Call) (*Task, error) {
+func bindChain(c *op.Call) (Kernel, error) {
 	steps, err := c.ChainSteps()
 	if err != nil {
 		return nil, err
 	}
-	chain := &kernel.Chain{Steps: make([]kernel.ChainStep, len(steps))}
+	k := &chain{}
+	k.Steps = make([]kernel.ChainStep, len(steps))
 	for i, s := range steps {
-		to := &chain.Steps[i]
+		to := &k.Steps[i]
 		to.A = s.Args[0]
 		if len(s.Args) == 2 {
 			to.IsBinary, to.Binary, to.B = true, chainBinary[s.Func], s.Args[1]
@@ -47,37 +47,49 @@ func bindChain(c *op.Call) (*Task, error) {
 			*[]*float32{&to.P, &to.Q}[k] = float32(p)
 		}
 	}
-	t, ok := chainTask(c, chain)
-	if !ok {
-		return nil, unsupported(c)
-	}
-	return t, nil
+	return k, nil
 }
 
-// chainTask is the task of f32 operands that are the whole result's shape, one
-// number, or a block of its axes; false where one is none of these.
-func chainTask(c *op.Call, chain *kernel.Chain) (*Task, bool) {
-	n := elements(&c.Out[0])
-	chain.Elements = n
+// chain computes functions of f32 operands that are the whole result's shape,
+// one number, or a block of its axes.
+type chain struct {
+	kernel.Chain
+	large bool
+}
+
+// fill sets the sizes; false where an operand is none of those.
+func (k *chain) fill(c *op.Call) bool {
+	if len(c.In) > kernel.MaxChainOperands {
+		return false
+	}
+	k.Elements, k.Operands = elements(&c.Out[0]), k.Operands[:0]
 	for i := range c.In {
 		inner, count, ok := op.BlockOf(c.In[i].Shape, c.Out[0].Shape)
 		if !ok || c.In[i].DType != dtype.F32 {
-			return nil, false
+			return false
 		}
-		chain.Operands = append(chain.Operands, kernel.ChainOperand{Inner: inner, Count: count})
+		k.Operands = append(k.Operands, kernel.ChainOperand{Inner: inner, Count: count})
 	}
-	if len(c.In) > kernel.MaxChainOperands {
-		return nil, false
+	k.Prepare()
+	k.large = 4*k.Elements >= streamBytes
+	return true
+}
+
+func (k *chain) Refill(t *Task) error {
+	if !k.fill(t.Call) {
+		return unsupported(t.Call)
 	}
-	chain.Prepare()
-	large := 4*n >= streamBytes
-	return &Task{Tiles: chain.Tiles(), Scratch: 4 * chain.ScratchFloats(), Tile: func(tile int, scratch []byte) {
-		var operands [kernel.MaxChainOperands][]float32
-		for i := range c.In {
-			operands[i] = in[float32](c, i)
-		}
-		chain.Tile(machine.Best(), tile, view[float32](scratch[:4*chain.ScratchFloats()]), out[float32](c, 0), operands[:len(c.In)], large && !isInPlace(c))
-	}}, true
+	t.Tiles, t.Scratch = k.Tiles(), 4*k.ScratchFloats()
+	return nil
+}
+
+func (k *chain) Tile(t *Task, tile int, scratch []byte) {
+	c := t.Call
+	var operands [kernel.MaxChainOperands][]float32
+	for i := range c.In {
+		operands[i] = in[float32](c, i)
+	}
+	k.Chain.Tile(t.variant, tile, view[float32](scratch[:4*k.ScratchFloats()]), out[float32](c, 0), operands[:len(c.In)], k.large && !isInPlace(c))
 }
 
 // isInPlace reports whether the result lies in an operand's bytes.

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 )
 
 // leastCompressed is from how many bytes of panels on they are compressed.
@@ -16,9 +15,9 @@ const leastCompressed = 64 << 10
 
 // compressedForm is what the panels of a product's right matrix are when they
 // are compressed. The sizes of the rest have no part in it.
-func compressedForm(g kernel.Gemm) Form {
+func compressedForm(v *kernel.Variant, g kernel.Gemm) Form {
 	z := &kernel.CompressedB{N: g.N, K: g.K, TransB: g.TransB, Alpha: g.Alpha}
-	z.Prepare(machine.Best())
+	z.Prepare(v)
 	measure := func(index, src []byte) int {
 		b := view[float32](src)
 		inParts(z, func(part int, scratch []float32) { z.Measure(part, index, b, scratch) })

@@ -1,11 +1,8 @@
 package compute
 
 import (
-	"slices"
-
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -13,25 +10,31 @@ var _ = register(map[string]binder{"cast": bindCast})
 
 var roundModes = map[string]dtype.RoundMode{"up": dtype.RoundUp, "down": dtype.RoundDown, "nearest": dtype.RoundNearest}
 
-func bindCast(c *op.Call) (*Task, error) {
+func bindCast(c *op.Call) (Kernel, error) {
 	from, to := c.In[0].DType, c.Out[0].DType
 	if !kernel.Castable(from) || !kernel.Castable(to) {
 		return nil, unsupported(c)
 	}
 	if from == to {
-		return copyTask(c), nil
+		return &copyFirst{}, nil
 	}
-	mode := kernel.CastMode{Saturate: c.Int("saturate") != 0, Round: roundModes[c.Str("round_mode")]}
-	n := elements(&c.Out[0])
-	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
-		lo, hi := span(tile, n)
-		kernel.Cast(machine.Best(), c.Out[0].Data, to, c.In[0].Data, from, lo, hi, mode)
-	}}, nil
+	return &castKernel{mode: kernel.CastMode{Saturate: c.Int("saturate") != 0, Round: roundModes[c.Str("round_mode")]}}, nil
+}
+
+type castKernel struct {
+	flat
+	mode kernel.CastMode
+}
+
+func (k *castKernel) Tile(t *Task, tile int, _ []byte) {
+	to, from := &t.Call.Out[0], &t.Call.In[0]
+	lo, hi := span(tile, k.n)
+	kernel.Cast(t.variant, to.Data, to.DType, from.Data, from.DType, lo, hi, k.mode)
 }
 
 // halfAsF32 binds a call on 16-bit floats to the float32 kernels of its
 // operator, through converted.
-func halfAsF32(c *op.Call) (*Task, error) {
+func halfAsF32(c *op.Call) (Kernel, error) {
 	wide := func(args []op.Arg) []dtype.DType {
 		types := make([]dtype.DType, len(args))
 		for i := range args {
@@ -44,65 +47,85 @@ func halfAsF32(c *op.Call) (*Task, error) {
 	return converted(c, wide(c.In), wide(c.Out))
 }
 
-// needsFirst wraps a binder whose kernels always write result 0: where that is
-// not wanted, it goes into scratch, and the call is one tile.
-func needsFirst(bind binder) binder {
-	return func(c *op.Call) (*Task, error) {
-		if wanted(c, 0) {
-			return bind(c)
-		}
-		sig := *c.Sig
-		sig.Results = make([]op.Type, len(c.Out))
-		if err := op.InferTypes(&sig); err != nil {
-			return nil, err
-		}
-		inner := &op.Call{Sig: &sig, Node: c.Node, In: c.In, Out: slices.Clone(c.Out)}
-		inner.Out[0] = op.Arg{Type: sig.Results[0]}
-		n, err := inner.Out[0].Bytes()
-		if err != nil {
-			return nil, err
-		}
-		task, err := bind(inner)
-		if err != nil {
-			return nil, err
-		}
-		return convertedTask(c, inner, task, nil, []conversion{{0, 0, n}}, (n+63)&^63), nil
-	}
-}
-
-// conversion is an operand or result of a converted call that lies in scratch.
+// conversion is an operand or result of an inner call that lies in scratch.
 type conversion struct {
 	index, offset, bytes int
 }
 
+// throughScratch runs an inner call, some of whose operands and results lie in
+// scratch, converted from and to those of the call. It is one tile.
+type throughScratch struct {
+	inner     *Task
+	ins, outs []conversion
+	bytes     int // of scratch, before that of the inner task
+	failed    error
+}
+
+// reserve makes place in scratch for an operand or a result.
+func (k *throughScratch) reserve(list *[]conversion, index int, a *op.Arg) error {
+	n, err := a.Bytes()
+	if err != nil {
+		return err
+	}
+	*list = append(*list, conversion{index, k.bytes, n})
+	k.bytes += (n + 63) &^ 63
+	return nil
+}
+
+// sizeInner ends Refill, when the types of the inner call are set.
+func (k *throughScratch) sizeInner(t *Task) error {
+	if err := k.inner.size(); err != nil {
+		return err
+	}
+	t.Tiles, t.Scratch = 1, k.bytes+k.inner.Scratch
+	return nil
+}
+
+func (k *throughScratch) Tile(t *Task, _ int, scratch []byte) {
+	c, inner := t.Call, k.inner.Call
+	for i := range c.In {
+		inner.In[i].Data = c.In[i].Data
+	}
+	for i := range c.Out {
+		inner.Out[i].Data = c.Out[i].Data
+	}
+	for _, m := range k.ins {
+		to := &inner.In[m.index]
+		to.Data = scratch[m.offset : m.offset+m.bytes]
+		kernel.Cast(t.variant, to.Data, to.DType, c.In[m.index].Data, c.In[m.index].DType, 0, elements(to), kernel.CastMode{})
+	}
+	for _, m := range k.outs {
+		inner.Out[m.index].Data = scratch[m.offset : m.offset+m.bytes]
+	}
+	if k.failed = k.inner.run(scratch[k.bytes:]); k.failed != nil {
+		return
+	}
+	for _, m := range k.outs {
+		from := &inner.Out[m.index]
+		if !wanted(c, m.index) {
+			continue
+		}
+		kernel.Cast(t.variant, c.Out[m.index].Data, c.Out[m.index].DType, from.Data, from.DType, 0, elements(from), kernel.CastMode{})
+	}
+}
+
+func (k *throughScratch) Finish(*Task) error { return k.failed }
+
+// retyped runs the operator on other element types.
+type retyped struct {
+	throughScratch
+	args, results []dtype.DType
+}
+
 // converted binds the call to the kernels of its operator for other element
 // types: operands are converted into scratch, the operator runs there, and
-// results are converted back. It is one tile and needs the scratch for whole
-// operands: a way for types that are rare where they stand.
-func converted(c *op.Call, args, results []dtype.DType) (*Task, error) {
-	inner, scratchBytes := &op.Call{Sig: &op.Sig{Def: c.Def, Attrs: c.Attrs}, Node: c.Node}, 0
-	place := func(from []op.Arg, types []dtype.DType) (to []op.Arg, signature []op.Type, moved []conversion, err error) {
-		for i := range from {
-			a := op.Arg{Type: op.Type{DType: types[i], Shape: from[i].Shape}}
-			if types[i] != from[i].DType {
-				n, err := a.Bytes()
-				if err != nil {
-					return nil, nil, nil, err
-				}
-				moved = append(moved, conversion{i, scratchBytes, n})
-				scratchBytes += (n + 63) &^ 63
-			}
-			to, signature = append(to, a), append(signature, a.Type)
-		}
-		return to, signature, moved, nil
-	}
-	var ins, outs []conversion
-	var err error
-	if inner.In, inner.Args, ins, err = place(c.In, args); err != nil {
-		return nil, err
-	}
-	if inner.Out, inner.Results, outs, err = place(c.Out, results); err != nil {
-		return nil, err
+// results are converted back. It needs the scratch for whole operands: a way
+// for types that are rare where they stand.
+func converted(c *op.Call, args, results []dtype.DType) (Kernel, error) {
+	k := &retyped{args: args, results: results}
+	inner := &op.Call{
+		Sig:  &op.Sig{Def: c.Def, Attrs: c.Attrs, Args: make([]op.Type, len(c.In)), Results: make([]op.Type, len(c.Out))},
+		Node: c.Node, In: make([]op.Arg, len(c.In)), Out: make([]op.Arg, len(c.Out)),
 	}
 	inner.Sig.Known = func(arg int) ([]byte, bool) {
 		if c.Known == nil || inner.In[arg].DType != c.In[arg].DType {
@@ -110,49 +133,94 @@ func converted(c *op.Call, args, results []dtype.DType) (*Task, error) {
 		}
 		return c.Known(arg)
 	}
-	for i := range c.In {
-		if inner.In[i].DType == c.In[i].DType {
-			inner.In[i].Data = c.In[i].Data
-		}
+	if err := k.retype(c, inner); err != nil {
+		return nil, err
 	}
-	task, err := binders[c.Def.Name](inner)
+	of, err := binders[c.Def.Name](inner)
 	if err != nil {
 		return nil, err
 	}
-	return convertedTask(c, inner, task, ins, outs, scratchBytes), nil
+	k.inner = newTask(inner, of)
+	return k, nil
 }
 
-func convertedTask(c, inner *op.Call, task *Task, ins, outs []conversion, scratchBytes int) *Task {
-	var failed error
-	return &Task{
-		Tiles:   1,
-		Scratch: scratchBytes + task.Scratch,
-		Tile: func(_ int, scratch []byte) {
-			for i := range c.In {
-				inner.In[i].Data = c.In[i].Data
-			}
-			for i := range c.Out {
-				inner.Out[i].Data = c.Out[i].Data
-			}
-			for _, m := range ins {
-				to := &inner.In[m.index]
-				to.Data = scratch[m.offset : m.offset+m.bytes]
-				kernel.Cast(machine.Best(), to.Data, to.DType, c.In[m.index].Data, c.In[m.index].DType, 0, elements(to), kernel.CastMode{})
-			}
-			for _, m := range outs {
-				inner.Out[m.index].Data = scratch[m.offset : m.offset+m.bytes]
-			}
-			if failed = task.run(scratch[scratchBytes:]); failed != nil {
-				return
-			}
-			for _, m := range outs {
-				from := &inner.Out[m.index]
-				if !wanted(c, m.index) {
-					continue
-				}
-				kernel.Cast(machine.Best(), c.Out[m.index].Data, c.Out[m.index].DType, from.Data, from.DType, 0, elements(from), kernel.CastMode{})
-			}
-		},
-		Finish: func() error { return failed },
+// retype sets the types of the inner call, and where what it reads and writes
+// lies.
+func (k *retyped) retype(c, inner *op.Call) error {
+	k.bytes, k.ins, k.outs = 0, k.ins[:0], k.outs[:0]
+	for i := range c.In {
+		a := &inner.In[i]
+		a.Type = op.Type{DType: k.args[i], Shape: c.In[i].Shape}
+		inner.Args[i] = a.Type
+		if a.DType == c.In[i].DType {
+			a.Data = c.In[i].Data
+		} else if err := k.reserve(&k.ins, i, a); err != nil {
+			return err
+		}
 	}
+	for i := range c.Out {
+		a := &inner.Out[i]
+		a.Type = op.Type{DType: k.results[i], Shape: c.Out[i].Shape}
+		inner.Results[i] = a.Type
+		if a.DType == c.Out[i].DType {
+			continue
+		}
+		if err := k.reserve(&k.outs, i, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *retyped) Refill(t *Task) error {
+	if err := k.retype(t.Call, k.inner.Call); err != nil {
+		return err
+	}
+	return k.sizeInner(t)
+}
+
+// unwantedFirst runs an operator whose kernels always write result 0, which is
+// not wanted: it goes into scratch.
+type unwantedFirst struct{ throughScratch }
+
+// needsFirst wraps a binder whose kernels always write result 0.
+func needsFirst(bind binder) binder {
+	return func(c *op.Call) (Kernel, error) {
+		if wanted(c, 0) {
+			return bind(c)
+		}
+		k := &unwantedFirst{}
+		sig := *c.Sig
+		inner := &op.Call{Sig: &sig, Node: c.Node, In: make([]op.Arg, len(c.In)), Out: make([]op.Arg, len(c.Out))}
+		sig.Results = make([]op.Type, len(c.Out))
+		if err := k.retype(c, inner); err != nil {
+			return nil, err
+		}
+		of, err := bind(inner)
+		if err != nil {
+			return nil, err
+		}
+		k.inner = newTask(inner, of)
+		return k, nil
+	}
+}
+
+// retype sets the types of the inner call, that of result 0 by the shape rule.
+func (k *unwantedFirst) retype(c, inner *op.Call) error {
+	copy(inner.In, c.In)
+	copy(inner.Out, c.Out)
+	inner.Args = c.Args
+	if err := op.InferTypes(inner.Sig); err != nil {
+		return err
+	}
+	inner.Out[0] = op.Arg{Type: inner.Results[0]}
+	k.bytes, k.outs = 0, k.outs[:0]
+	return k.reserve(&k.outs, 0, &inner.Out[0])
+}
+
+func (k *unwantedFirst) Refill(t *Task) error {
+	if err := k.retype(t.Call, k.inner.Call); err != nil {
+		return err
+	}
+	return k.sizeInner(t)
 }

@@ -54,10 +54,8 @@ func TestTileGrain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if task.Start != nil {
-			if err := task.Start(); err != nil {
-				t.Fatal(err)
-			}
+		if err := task.Start(); err != nil {
+			t.Fatal(err)
 		}
 		if task.Tiles < 3 || task.Tiles > 80 {
 			t.Errorf("%s of 320,000 elements: got %d tiles, want 3 to 80", c.Def.Name, task.Tiles)

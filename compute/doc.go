@@ -9,6 +9,11 @@
 // on a fixed set of workers; [Eval] binds and runs a call at once, on the
 // caller's goroutine.
 //
+// What a task runs is a [Kernel]: functions, and a record of what they must know
+// of the call. Binding chooses the functions by the operator, its attributes and
+// the element types; sizes only fill the record. [Task.Refill] fills it again
+// when the shapes of a call change, in the same memory.
+//
 // [BindConstants] is Bind for calls some of whose operands never change: the
 // task may ask for those in a [Form] of its own, such as the panels of a matrix
 // product, which the caller packs once and shares.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -25,13 +24,16 @@ func setSizes(c *op.Call, result int, sizes ...int) {
 	c.Out[result].Layout = shape.RowMajor(sh)
 }
 
-func bindNonZero(c *op.Call) (*Task, error) {
-	sizes := c.In[0].Shape.Sizes()
-	return small(func() {
-		count := kernel.NonZeroCount(machine.Best(), c.In[0].DType, c.In[0].Data)
-		kernel.NonZero(machine.Best(), c.In[0].DType, out[int64](c, 0)[:len(sizes)*count], c.In[0].Data, sizes)
-		setSizes(c, 0, len(sizes), count)
-	}), nil
+type nonZero struct{ oneTile }
+
+func bindNonZero(*op.Call) (Kernel, error) { return nonZero{}, nil }
+
+func (nonZero) Tile(t *Task, _ int, _ []byte) {
+	c := t.Call
+	x, sizes := &c.In[0], c.In[0].Shape.Sizes()
+	count := kernel.NonZeroCount(t.variant, x.DType, x.Data)
+	kernel.NonZero(t.variant, x.DType, out[int64](c, 0)[:len(sizes)*count], x.Data, sizes)
+	setSizes(c, 0, len(sizes), count)
 }
 
 // filtered is how compress and unique see operand 0: [outer, rows, inner]. Rows without elements have no outer index to go through.
@@ -59,37 +61,61 @@ func setRows(c *op.Call, rows int) {
 	setSizes(c, 0, sizes...)
 }
 
-func bindCompress(c *op.Call) (*Task, error) {
-	outer, rows, inner := filtered(c)
-	spec := &kernel.CompressSpec{Outer: outer, Rows: rows, Inner: inner * c.In[0].DType.Size()}
-	return small(func() {
-		setRows(c, kernel.Compress(spec, c.Out[0].Data, c.In[0].Data, c.In[1].Data))
-	}), nil
+type compress struct{ spec kernel.CompressSpec }
+
+func bindCompress(*op.Call) (Kernel, error) { return &compress{}, nil }
+
+func (k *compress) Refill(t *Task) error {
+	outer, rows, inner := filtered(t.Call)
+	k.spec = kernel.CompressSpec{Outer: outer, Rows: rows, Inner: inner * t.Call.In[0].DType.Size()}
+	t.Tiles = 1
+	return nil
 }
 
-func bindUnique(c *op.Call) (*Task, error) {
+func (k *compress) Tile(t *Task, _ int, _ []byte) {
+	c := t.Call
+	setRows(c, kernel.Compress(&k.spec, c.Out[0].Data, c.In[0].Data, c.In[1].Data))
+}
+
+type unique struct {
+	spec  kernel.UniqueSpec
+	empty bool // rows have no elements
+	words int  // of scratch
+}
+
+func bindUnique(*op.Call) (Kernel, error) { return &unique{}, nil }
+
+func (k *unique) Refill(t *Task) error {
+	c := t.Call
 	outer, rows, inner := filtered(c)
-	if elements(&c.In[0]) == 0 {
-		return small(func() { uniqueNothing(c, rows) }), nil
+	k.spec = kernel.UniqueSpec{Outer: outer, Rows: rows, Inner: inner, Sorted: c.Int("sorted") != 0}
+	t.Tiles = 1
+	if k.empty = elements(&c.In[0]) == 0; !k.empty {
+		k.words = 3*rows + k.spec.Scratch(c.In[0].DType)
+		t.Scratch = k.words * 8
 	}
-	spec := &kernel.UniqueSpec{Outer: outer, Rows: rows, Inner: inner, Sorted: c.Int("sorted") != 0}
-	dt := c.In[0].DType
-	words := 3*rows + spec.Scratch(dt)
-	return &Task{Tiles: 1, Scratch: words * 8, Tile: func(_ int, scratch []byte) {
-		s := view[int64](scratch[:8*words])
-		first, which, counts := s[:rows], s[rows:2*rows], s[2*rows:3*rows]
-		n := kernel.Unique(spec, dt, c.In[0].Data, first, which, counts, s[3*rows:])
-		if wanted(c, 0) {
-			kernel.Rows(spec, dt.Size(), c.Out[0].Data, c.In[0].Data, first[:n])
-			setRows(c, n)
+	return nil
+}
+
+func (k *unique) Tile(t *Task, _ int, scratch []byte) {
+	c, rows := t.Call, k.spec.Rows
+	if k.empty {
+		uniqueNothing(c, rows)
+		return
+	}
+	dt, s := c.In[0].DType, view[int64](scratch[:8*k.words])
+	first, which, counts := s[:rows], s[rows:2*rows], s[2*rows:3*rows]
+	n := kernel.Unique(&k.spec, dt, c.In[0].Data, first, which, counts, s[3*rows:])
+	if wanted(c, 0) {
+		kernel.Rows(&k.spec, dt.Size(), c.Out[0].Data, c.In[0].Data, first[:n])
+		setRows(c, n)
+	}
+	for i, list := range [][]int64{first[:n], which, counts[:n]} {
+		if wanted(c, i+1) {
+			copy(out[int64](c, i+1), list)
+			setSizes(c, i+1, len(list))
 		}
-		for i, list := range [][]int64{first[:n], which, counts[:n]} {
-			if wanted(c, i+1) {
-				copy(out[int64](c, i+1), list)
-				setSizes(c, i+1, len(list))
-			}
-		}
-	}}, nil
+	}
 }
 
 // uniqueNothing is for rows without elements, which are all the same, and may be more than there is memory for lists of them.
@@ -113,24 +139,34 @@ func uniqueNothing(c *op.Call, rows int) {
 	}
 }
 
-func bindNonMaxSuppression(c *op.Call) (*Task, error) {
+type suppression struct{ spec kernel.Suppression }
+
+func bindNonMaxSuppression(*op.Call) (Kernel, error) { return &suppression{}, nil }
+
+func (k *suppression) Refill(t *Task) error {
+	c := t.Call
 	boxes, scores := c.In[0].Shape.Sizes(), c.In[1].Shape.Sizes()
-	spec := &kernel.Suppression{Batch: boxes[0], Boxes: boxes[1], Classes: scores[1], Centered: c.Int("center_point_box") != 0}
-	if spec.Boxes == 0 {
-		spec.Batch = 0 // nothing is suppressed in any of them
+	k.spec = kernel.Suppression{Batch: boxes[0], Boxes: boxes[1], Classes: scores[1], Centered: c.Int("center_point_box") != 0}
+	if k.spec.Boxes == 0 {
+		k.spec.Batch = 0 // nothing is suppressed in any of them
 	}
-	number := func(i int) float32 {
-		if !has(c, i) {
-			return 0
-		}
-		return in[float32](c, i)[0]
+	t.Tiles, t.Scratch = 1, 8*k.spec.Boxes
+	return nil
+}
+
+func (k *suppression) Tile(t *Task, _ int, scratch []byte) {
+	c, s := t.Call, k.spec
+	if has(c, 2) {
+		s.Most = int(min(max(in[int64](c, 2)[0], 0), int64(s.Boxes)))
 	}
-	return &Task{Tiles: 1, Scratch: 8 * spec.Boxes, Tile: func(_ int, scratch []byte) {
-		s := *spec
-		if has(c, 2) {
-			s.Most = int(min(max(in[int64](c, 2)[0], 0), int64(s.Boxes)))
-		}
-		s.Overlap, s.HasScore, s.Score = number(3), has(c, 4), number(4)
-		setSizes(c, 0, kernel.NonMaxSuppression(&s, out[int64](c, 0), in[float32](c, 0), in[float32](c, 1), view[int64](scratch[:8*s.Boxes])), 3)
-	}}, nil
+	s.Overlap, s.HasScore, s.Score = numberOr0(c, 3), has(c, 4), numberOr0(c, 4)
+	setSizes(c, 0, kernel.NonMaxSuppression(&s, out[int64](c, 0), in[float32](c, 0), in[float32](c, 1), view[int64](scratch[:8*s.Boxes])), 3)
+}
+
+// numberOr0 returns the number that operand i is, 0 where it is absent.
+func numberOr0(c *op.Call, i int) float32 {
+	if !has(c, i) {
+		return 0
+	}
+	return in[float32](c, i)[0]
 }

@@ -32,9 +32,11 @@ type Constants struct {
 	Compressed bool // the task may want them compressed, without loss
 }
 
-// A packer makes the task of a call some of whose operands are constants. It
-// may give Task.Forms for those.
-type packer func(c *op.Call, constants Constants) (*Task, error)
+// A packer makes the kernel of a call some of whose operands are constants. The
+// first Refill may set Task.Forms for those; they are decided by the types of
+// the constants, or the kernel's Refill returns ErrRebind where other sizes
+// change them.
+type packer func(c *op.Call, constants Constants) (Kernel, error)
 
 // packers are the binders of operators that read constants in a form of their
 // own.
@@ -53,7 +55,7 @@ func registerPackers(family map[string]packer) bool {
 // BindConstants binds a call as [Bind] does. The task may want operands that
 // are constants packed: it says so in Task.Forms.
 func BindConstants(c *op.Call, constants Constants) (*Task, error) {
-	return bindWith(c, func(bind binder) (*Task, error) {
+	return bindWith(c, func(bind binder) (Kernel, error) {
 		if pack := packers[c.Def.Name]; pack != nil && op.Builtin().Lookup(c.Def.Name) == c.Def {
 			return pack(c, constants)
 		}

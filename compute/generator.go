@@ -32,177 +32,248 @@ func encode(dt dtype.DType, floats []float64, ints []int64) ([]byte, error) {
 	return dst, nil
 }
 
-// groups puts n units of work of so many bytes together into tiles.
-func groups(n, bytes int) (tiles int, unitsOf func(tile int) (lo, hi int)) {
-	each := max(1, copySpan/max(bytes, 1))
-	return (n + each - 1) / each, func(tile int) (int, int) { return tile * each, min((tile+1)*each, n) }
-}
+// groups are n units of work, put together into tiles of each.
+type groups struct{ n, each int }
 
-func bindConstant(c *op.Call) (*Task, error) {
-	value, err := encode(c.Out[0].DType, c.Attrs.Floats("floats"), c.Ints("ints"))
+// groupsOf makes tiles of units of so many bytes each that are worth claiming.
+func groupsOf(n, bytes int) groups { return groups{n, max(1, copySpan/max(bytes, 1))} }
+
+func (g groups) tiles() int { return (g.n + g.each - 1) / g.each }
+
+// of returns the units of a tile.
+func (g groups) of(tile int) (lo, hi int) { return tile * g.each, min((tile+1)*g.each, g.n) }
+
+func bindConstant(c *op.Call) (Kernel, error) {
+	floats, ints := c.Attrs.Floats("floats"), c.Ints("ints")
+	value, err := encode(c.Out[0].DType, floats, ints)
 	if err != nil {
 		return nil, err
 	}
-	if given := max(len(c.Attrs.Floats("floats")), len(c.Ints("ints"))); given == 1 && elements(&c.Out[0]) != 1 {
-		return fillTask(c, value)
-	}
-	return small(func() { copy(c.Out[0].Data, value) }), nil
+	return &constant{fill: fill{value: value}, numbers: max(len(floats), len(ints))}, nil
 }
 
-func bindConstantOfShape(c *op.Call) (*Task, error) {
+// constant writes numbers, or one number everywhere.
+type constant struct {
+	fill
+	numbers int
+	whole   bool // the value is all of the result
+}
+
+func (k *constant) Refill(t *Task) error {
+	if k.whole = k.numbers != 1 || elements(&t.Call.Out[0]) == 1; k.whole {
+		t.Tiles = 1
+		return nil
+	}
+	return k.fill.Refill(t)
+}
+
+func (k *constant) Tile(t *Task, tile int, scratch []byte) {
+	if k.whole {
+		copy(t.Call.Out[0].Data, k.value)
+		return
+	}
+	k.fill.Tile(t, tile, scratch)
+}
+
+func bindConstantOfShape(c *op.Call) (Kernel, error) {
 	ints := c.Ints("ints")
 	if len(ints) == 0 {
 		ints = []int64{0}
 	}
 	value, err := encode(c.Out[0].DType, []float64{c.Float("value")}, ints)
-	if err != nil {
-		return nil, err
-	}
-	return fillTask(c, value)
+	return &fill{value: value}, err
 }
 
-// fillTask repeats one element over the result.
-func fillTask(c *op.Call, value []byte) (*Task, error) {
-	total, err := c.Out[0].Bytes()
-	if err != nil {
-		return nil, err
-	}
-	if bits := c.Out[0].DType.Bits(); bits < 8 {
-		// The value stands in the low bits of its byte: fill the byte.
-		for at := bits; at < 8; at *= 2 {
-			value[0] |= value[0] << at
-		}
-		rest := elements(&c.Out[0]) * bits % 8 // bits in use of the last byte
-		return small(func() {
-			kernel.Fill(c.Out[0].Data, value)
-			if rest > 0 {
-				c.Out[0].Data[total-1] &= 1<<rest - 1
-			}
-		}), nil
-	}
-	return &Task{Tiles: (total + copySpan - 1) / copySpan, Tile: func(tile int, _ []byte) {
-		kernel.Fill(c.Out[0].Data[tile*copySpan:min((tile+1)*copySpan, total)], value)
-	}}, nil
+// fill repeats one element over the result.
+type fill struct {
+	value   []byte
+	pattern [1]byte // the value in all places of a byte, where it takes less
+	bytes   int
+	rest    int // bits in use of the last byte, 0 for all
 }
 
-func bindRange(c *op.Call) (*Task, error) {
+func (k *fill) Refill(t *Task) (err error) {
+	r := &t.Call.Out[0]
+	if k.bytes, err = r.Bytes(); err != nil {
+		return err
+	}
+	bits := r.DType.Bits()
+	if bits >= 8 {
+		t.Tiles = (k.bytes + copySpan - 1) / copySpan
+		return nil
+	}
+	k.pattern[0] = k.value[0] // it stands in the low bits of its byte
+	for at := bits; at < 8; at *= 2 {
+		k.pattern[0] |= k.pattern[0] << at
+	}
+	k.rest = elements(r) * bits % 8
+	t.Tiles = 1
+	return nil
+}
+
+func (k *fill) Tile(t *Task, tile int, _ []byte) {
+	dst := t.Call.Out[0].Data
+	if t.Call.Out[0].DType.Bits() >= 8 {
+		kernel.Fill(dst[tile*copySpan:min((tile+1)*copySpan, k.bytes)], k.value)
+		return
+	}
+	kernel.Fill(dst, k.pattern[:])
+	if k.rest > 0 {
+		dst[k.bytes-1] &= 1<<k.rest - 1
+	}
+}
+
+func bindRange(c *op.Call) (Kernel, error) {
 	switch c.Out[0].DType {
 	case dtype.F32:
-		return rangeTask[float32](c), nil
+		return &ranged[float32]{}, nil
 	case dtype.F64:
-		return rangeTask[float64](c), nil
+		return &ranged[float64]{}, nil
 	case dtype.I16:
-		return rangeTask[int16](c), nil
+		return &ranged[int16]{}, nil
 	case dtype.I32:
-		return rangeTask[int32](c), nil
+		return &ranged[int32]{}, nil
 	case dtype.I64:
-		return rangeTask[int64](c), nil
+		return &ranged[int64]{}, nil
 	case dtype.F16, dtype.BF16:
 		return halfAsF32(c)
 	}
 	return nil, unsupported(c)
 }
 
-func rangeTask[T kernel.Number](c *op.Call) *Task {
-	n := elements(&c.Out[0])
-	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
-		lo, hi := span(tile, n)
-		kernel.Range(out[T](c, 0)[lo:hi], in[T](c, 0)[0], in[T](c, 2)[0], lo)
-	}}
+// ranged writes numbers a step apart.
+type ranged[T kernel.Number] struct{ flat }
+
+func (k *ranged[T]) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	lo, hi := span(tile, k.n)
+	kernel.Range(out[T](c, 0)[lo:hi], in[T](c, 0)[0], in[T](c, 2)[0], lo)
 }
 
-func bindOneHot(c *op.Call) (*Task, error) {
+// oneHot puts one of two values at the places that indices name. Indices of
+// another type than i64 are read through scratch, as one tile.
+type oneHot struct {
+	spec   kernel.OneHotSpec
+	blocks groups
+	row    int // bytes
+	n      int // indices
+}
+
+func bindOneHot(*op.Call) (Kernel, error) { return &oneHot{}, nil }
+
+func (k *oneHot) Refill(t *Task) error {
+	c := t.Call
 	sizes := c.Out[0].Shape.Sizes()
-	axis, size := axisOf(c, len(sizes)), c.Out[0].DType.Size()
-	spec := kernel.OneHotSpec{Depth: sizes[axis], Inner: product(sizes[axis+1:])}
-	outer := product(sizes[:axis])
-	row := spec.Depth * spec.Inner * size
+	axis := axisOf(c, len(sizes))
+	k.spec = kernel.OneHotSpec{Outer: product(sizes[:axis]), Depth: sizes[axis], Inner: product(sizes[axis+1:])}
 	if c.In[0].DType != dtype.I64 {
-		return oneHotConverted(c, spec, outer), nil
+		k.n = elements(&c.In[0])
+		t.Tiles, t.Scratch = 1, k.n*8
+		return nil
 	}
-	tiles, units := groups(outer, row)
-	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
-		lo, hi := units(tile)
-		part := kernel.OneHotSpec{Outer: hi - lo, Depth: spec.Depth, Inner: spec.Inner}
-		kernel.OneHot(part, size, c.Out[0].Data[lo*row:hi*row], in[int64](c, 0)[lo*spec.Inner:hi*spec.Inner], c.In[2].Data)
-	}}, nil
+	k.row = k.spec.Depth * k.spec.Inner * c.Out[0].DType.Size()
+	k.blocks = groupsOf(k.spec.Outer, k.row)
+	t.Tiles = k.blocks.tiles()
+	return nil
 }
 
-// oneHotConverted reads indices of another type than i64 through scratch.
-func oneHotConverted(c *op.Call, spec kernel.OneHotSpec, outer int) *Task {
-	n := elements(&c.In[0])
-	spec.Outer = outer
-	return &Task{Tiles: 1, Scratch: n * 8, Tile: func(_ int, scratch []byte) {
-		kernel.Cast(machine.Best(), scratch[:n*8], dtype.I64, c.In[0].Data, c.In[0].DType, 0, n, kernel.CastMode{})
-		kernel.OneHot(spec, c.Out[0].DType.Size(), c.Out[0].Data, view[int64](scratch[:n*8]), c.In[2].Data)
-	}}
+func (k *oneHot) Tile(t *Task, tile int, scratch []byte) {
+	c := t.Call
+	size := c.Out[0].DType.Size()
+	if c.In[0].DType != dtype.I64 {
+		kernel.Cast(t.variant, scratch[:k.n*8], dtype.I64, c.In[0].Data, c.In[0].DType, 0, k.n, kernel.CastMode{})
+		kernel.OneHot(k.spec, size, c.Out[0].Data, view[int64](scratch[:k.n*8]), c.In[2].Data)
+		return
+	}
+	lo, hi := k.blocks.of(tile)
+	part := kernel.OneHotSpec{Outer: hi - lo, Depth: k.spec.Depth, Inner: k.spec.Inner}
+	kernel.OneHot(part, size, c.Out[0].Data[lo*k.row:hi*k.row], in[int64](c, 0)[lo*k.spec.Inner:hi*k.spec.Inner], c.In[2].Data)
 }
 
-func bindTrilu(c *op.Call) (*Task, error) {
-	sizes, size := c.In[0].Shape.Sizes(), c.In[0].DType.Size()
+type trilu struct {
+	spec  kernel.TriluSpec
+	batch groups
+}
+
+func bindTrilu(*op.Call) (Kernel, error) { return &trilu{}, nil }
+
+func (k *trilu) Refill(t *Task) error {
+	c := t.Call
+	sizes := c.In[0].Shape.Sizes()
 	rank := len(sizes)
-	spec := &kernel.TriluSpec{
+	k.spec = kernel.TriluSpec{
 		Batch: product(sizes[:rank-2]), Rows: sizes[rank-2], Cols: sizes[rank-1], Upper: c.Int("upper") != 0,
 	}
-	tiles, units := groups(spec.Batch, spec.Rows*spec.Cols*size)
-	return &Task{
-		Tiles: tiles,
-		Start: func() error {
-			spec.K = 0
-			if has(c, 1) {
-				far := int64(spec.Rows + spec.Cols) // past every element
-				spec.K = int(min(max(in[int64](c, 1)[0], -far), far))
-			}
-			return nil
-		},
-		Tile: func(tile int, _ []byte) {
-			lo, hi := units(tile)
-			for i := lo; i < hi; i++ {
-				kernel.Trilu(spec, i, size, c.Out[0].Data, c.In[0].Data)
-			}
-		},
-	}, nil
+	k.batch = groupsOf(k.spec.Batch, k.spec.Rows*k.spec.Cols*c.In[0].DType.Size())
+	t.Tiles = k.batch.tiles()
+	return nil
 }
 
-func bindScan(c *op.Call) (*Task, error) {
+func (k *trilu) Start(t *Task) error {
+	k.spec.K = 0
+	if has(t.Call, 1) {
+		far := int64(k.spec.Rows + k.spec.Cols) // past every element
+		k.spec.K = int(min(max(in[int64](t.Call, 1)[0], -far), far))
+	}
+	return nil
+}
+
+func (k *trilu) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	lo, hi := k.batch.of(tile)
+	for i := lo; i < hi; i++ {
+		kernel.Trilu(&k.spec, i, c.In[0].DType.Size(), c.Out[0].Data, c.In[0].Data)
+	}
+}
+
+func bindScan(c *op.Call) (Kernel, error) {
 	switch c.In[0].DType {
 	case dtype.F16, dtype.BF16:
 		return halfAsF32(c)
 	case dtype.F32:
-		return scanTask[float32](c), nil
+		return newScan[float32](c), nil
 	case dtype.F64:
-		return scanTask[float64](c), nil
+		return newScan[float64](c), nil
 	}
-	bind, ok := intOf(c.In[0].DType, scanTask[int8], scanTask[int16], scanTask[int32], scanTask[int64],
-		scanTask[uint8], scanTask[uint16], scanTask[uint32], scanTask[uint64])
+	bind, ok := intOf(c.In[0].DType, newScan[int8], newScan[int16], newScan[int32], newScan[int64],
+		newScan[uint8], newScan[uint16], newScan[uint32], newScan[uint64])
 	if !ok {
 		return nil, unsupported(c)
 	}
 	return bind(c), nil
 }
 
-// scanTask reads the axis, which is an operand, once per run.
-func scanTask[T kernel.Number](c *op.Call) *Task {
-	sizes := c.In[0].Shape.Sizes()
-	spec := &kernel.ScanSpec{Product: c.Def.Name == "cum_prod", Exclusive: c.Int("exclusive") != 0, Reverse: c.Int("reverse") != 0}
-	each := 1 // outer indices of one tile
-	t := &Task{Tile: func(tile int, _ []byte) {
-		for i := tile * each; i < min((tile+1)*each, spec.Outer); i++ {
-			kernel.Scan(spec, i, out[T](c, 0), in[T](c, 0))
-		}
-	}}
-	t.Start = func() error {
-		axis := intAt(&c.In[1], 0)
-		if axis < 0 {
-			axis += int64(len(sizes))
-		}
-		if axis < 0 || axis >= int64(len(sizes)) {
-			return badAxis(intAt(&c.In[1], 0), len(sizes))
-		}
-		spec.Outer, spec.Axis, spec.Inner = product(sizes[:axis]), sizes[axis], product(sizes[axis+1:])
-		each = max(1, spanElements/max(1, spec.Axis*spec.Inner))
-		t.Tiles = (spec.Outer + each - 1) / each
-		return nil
+// scan adds up or multiplies along an axis, which is an operand and read once
+// per run.
+type scan[T kernel.Number] struct {
+	spec  kernel.ScanSpec
+	outer groups
+}
+
+func newScan[T kernel.Number](c *op.Call) Kernel {
+	return &scan[T]{spec: kernel.ScanSpec{Product: c.Def.Name == "cum_prod", Exclusive: c.Int("exclusive") != 0, Reverse: c.Int("reverse") != 0}}
+}
+
+func (k *scan[T]) Refill(*Task) error { return nil }
+
+func (k *scan[T]) Start(t *Task) error {
+	sizes := t.Call.In[0].Shape.Sizes()
+	axis := intAt(&t.Call.In[1], 0)
+	if axis < 0 {
+		axis += int64(len(sizes))
 	}
-	return t
+	if axis < 0 || axis >= int64(len(sizes)) {
+		return badAxis(intAt(&t.Call.In[1], 0), len(sizes))
+	}
+	k.spec.Outer, k.spec.Axis, k.spec.Inner = product(sizes[:axis]), sizes[axis], product(sizes[axis+1:])
+	k.outer = groups{k.spec.Outer, max(1, spanElements/max(1, k.spec.Axis*k.spec.Inner))}
+	t.Tiles = k.outer.tiles()
+	return nil
+}
+
+func (k *scan[T]) Tile(t *Task, tile int, _ []byte) {
+	lo, hi := k.outer.of(tile)
+	for i := lo; i < hi; i++ {
+		kernel.Scan(&k.spec, i, out[T](t.Call, 0), in[T](t.Call, 0))
+	}
 }

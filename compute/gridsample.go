@@ -9,24 +9,37 @@ var _ = register(map[string]binder{"grid_sample": oneFloatType(bindGridSample)})
 
 var gridModes = map[string]kernel.GridMode{"linear": kernel.GridLinear, "nearest": kernel.GridNearest, "cubic": kernel.GridCubic}
 
-func bindGridSample(c *op.Call) (*Task, error) {
-	sizes := c.In[0].Shape.Sizes()
+func bindGridSample(c *op.Call) (Kernel, error) {
 	padding := c.Str("padding_mode")
-	spec := &kernel.GridSample{
-		Batch: sizes[0], Channels: sizes[1], Places: product(c.Out[0].Shape.Sizes()[2:]), In: sizes[2:], Mode: gridModes[c.Str("mode")],
-		Border: padding == "border", Reflect: padding == "reflection", Align: c.Int("align_corners") != 0,
+	spec := kernel.GridSample{
+		Mode: gridModes[c.Str("mode")], Border: padding == "border", Reflect: padding == "reflection", Align: c.Int("align_corners") != 0,
 	}
-	bind, ok := floatOf(c.In[0].DType, gridSampleTask[float32], gridSampleTask[float64])
+	bind, ok := floatOf(c.In[0].DType, newGridSample[float32], newGridSample[float64])
 	if !ok {
 		return nil, unsupported(c)
 	}
-	return bind(c, spec), nil
+	return bind(spec), nil
 }
 
-func gridSampleTask[T kernel.Float](c *op.Call, spec *kernel.GridSample) *Task {
-	tiles, units := groups(spec.Batch*spec.Places, 16*spec.Channels*c.In[0].DType.Size())
-	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
-		lo, hi := units(tile)
-		kernel.GridSampleRows(spec, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1))
-	}}
+type gridSample[T kernel.Float] struct {
+	spec   kernel.GridSample
+	places groups
+}
+
+func newGridSample[T kernel.Float](spec kernel.GridSample) Kernel { return &gridSample[T]{spec: spec} }
+
+func (k *gridSample[T]) Refill(t *Task) error {
+	c := t.Call
+	sizes := c.In[0].Shape.Sizes()
+	k.spec.Batch, k.spec.Channels, k.spec.In = sizes[0], sizes[1], sizes[2:]
+	k.spec.Places = product(c.Out[0].Shape.Sizes()[2:])
+	k.places = groupsOf(k.spec.Batch*k.spec.Places, 16*k.spec.Channels*c.In[0].DType.Size())
+	t.Tiles = k.places.tiles()
+	return nil
+}
+
+func (k *gridSample[T]) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	lo, hi := k.places.of(tile)
+	kernel.GridSampleRows(&k.spec, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1))
 }

@@ -174,6 +174,38 @@ func checkGuard(t testing.TB, what string, whole []byte) {
 	}
 }
 
+// funcs is a kernel of functions; start and finish may be nil.
+type funcs struct {
+	tile          func(tile int, scratch []byte)
+	start, finish func() error
+}
+
+func (k *funcs) Refill(*Task) error { return ErrRebind }
+
+func (k *funcs) Tile(_ *Task, tile int, scratch []byte) { k.tile(tile, scratch) }
+
+func (k *funcs) Start(*Task) error {
+	if k.start == nil {
+		return nil
+	}
+	return k.start()
+}
+
+func (k *funcs) Finish(*Task) error {
+	if k.finish == nil {
+		return nil
+	}
+	return k.finish()
+}
+
+func taskOf(c *op.Call, tiles int, k *funcs) *Task {
+	t := newTask(c, k)
+	t.Tiles = tiles
+	return t
+}
+
+func funcsOf(t *Task) *funcs { return t.Kernel.(*funcs) }
+
 var pools = sync.OnceValue(func() []*Pool { return []*Pool{NewPool(1), NewPool(4)} })
 
 // run runs the call and checks everything that holds for every operator: the

@@ -10,18 +10,15 @@ import (
 )
 
 var _ = register(map[string]binder{
-	"slice":            bindSlice,
-	"gather":           byIndex(bindGather[int32], bindGather[int64]),
-	"gather_elements":  byIndex(bindGatherElements[int32], bindGatherElements[int64]),
-	"gather_nd":        byIndex(bindGatherND[int32], bindGatherND[int64]),
-	"scatter_elements": byIndex(bindScatterElements[int32], bindScatterElements[int64]),
-	"scatter_nd":       byIndex(bindScatterND[int32], bindScatterND[int64]),
-	"tensor_scatter":   unpacked(bindTensorScatter),
+	"slice":           bindSlice,
+	"gather":          byIndex(bindGather[int32], bindGather[int64]),
+	"gather_elements": byIndex(bindGatherElements[int32], bindGatherElements[int64]),
+	"gather_nd":       byIndex(bindGatherND[int32], bindGatherND[int64]),
 })
 
 // byIndex picks the instance for the element type of the indices, operand 1.
 func byIndex(i32, i64 binder) binder {
-	return func(c *op.Call) (*Task, error) {
+	return func(c *op.Call) (Kernel, error) {
 		switch c.In[1].DType {
 		case dtype.I32:
 			return i32(c)
@@ -32,25 +29,34 @@ func byIndex(i32, i64 binder) binder {
 	}
 }
 
-func bindSlice(c *op.Call) (*Task, error) {
-	sizes := c.In[0].Shape.Sizes()
+type sliced struct {
+	oneCopy
+	start, step, count []int
+}
+
+func bindSlice(*op.Call) (Kernel, error) { return &sliced{}, nil }
+
+func (k *sliced) Refill(t *Task) error {
+	c := t.Call
 	if err := checkLoops(c.Out[0].Shape.Sizes()); err != nil {
-		return nil, err
+		return err
 	}
 	axes, ok, err := c.SliceAxes()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for arg := 1; !ok && arg < len(c.In); arg++ {
 		if _, known := c.KnownInts(arg); has(c, arg) && !known {
-			return nil, unknown(c, arg)
+			return unknown(c, arg)
 		}
 	}
-	start, step, count := make([]int, len(axes)), make([]int, len(axes)), make([]int, len(axes))
-	for i, a := range axes {
-		start[i], step[i], count[i] = a.Start, a.Step, a.Size
+	k.start, k.step, k.count = k.start[:0], k.step[:0], k.count[:0]
+	for _, a := range axes {
+		k.start, k.step, k.count = append(k.start, a.Start), append(k.step, a.Step), append(k.count, a.Size)
 	}
-	return moveTask(c, func(m *kernel.Copy) { m.PrepareSlice(c.In[0].DType.Size(), sizes, start, step, count) }), nil
+	k.copy.PrepareSlice(c.In[0].DType.Size(), c.In[0].Shape.Sizes(), k.start, k.step, k.count)
+	k.filled(t)
+	return nil
 }
 
 func badAxis(axis int64, rank int) error {
@@ -62,27 +68,23 @@ func badIndex(value int64, position, n int) error {
 	return fmt.Errorf("indices: got %d at position %d, want %d to %d", value, position, -n, n-1)
 }
 
-// checkIndices returns a Start that checks that operand 1 stays within n.
-func checkIndices[I kernel.Index](c *op.Call, n int) func() error {
-	return func() error {
-		indices := in[I](c, 1)
-		if at := kernel.OutOfRange(indices, n); at >= 0 {
-			return badIndex(int64(indices[at]), at, n)
-		}
-		return nil
+// checkIndices checks that operand 1 stays within n.
+func checkIndices[I kernel.Index](c *op.Call, n int) error {
+	indices := in[I](c, 1)
+	if at := kernel.OutOfRange(indices, n); at >= 0 {
+		return badIndex(int64(indices[at]), at, n)
 	}
+	return nil
 }
 
 // checkTuples is checkIndices for tuples of indices into axes of the given
 // sizes.
-func checkTuples[I kernel.Index](c *op.Call, sizes []int) func() error {
-	return func() error {
-		indices := in[I](c, 1)
-		if at := kernel.OutOfRangeND(indices, sizes); at >= 0 {
-			return badIndex(int64(indices[at]), at, sizes[at%len(sizes)])
-		}
-		return nil
+func checkTuples[I kernel.Index](c *op.Call, sizes []int) error {
+	indices := in[I](c, 1)
+	if at := kernel.OutOfRangeND(indices, sizes); at >= 0 {
+		return badIndex(int64(indices[at]), at, sizes[at%len(sizes)])
 	}
+	return nil
 }
 
 func product(sizes []int) int {
@@ -93,142 +95,79 @@ func product(sizes []int) int {
 	return n
 }
 
-func bindGather[I kernel.Index](c *op.Call) (*Task, error) {
+type gathered[I kernel.Index] struct{ spec kernel.GatherSpec }
+
+func bindGather[I kernel.Index](*op.Call) (Kernel, error) { return &gathered[I]{}, nil }
+
+func (k *gathered[I]) Refill(t *Task) error {
+	c := t.Call
 	sizes := c.In[0].Shape.Sizes()
 	axis := axisOf(c, len(sizes))
-	spec := &kernel.GatherSpec{
+	k.spec = kernel.GatherSpec{
 		Outer: product(sizes[:axis]), Axis: sizes[axis], Count: elements(&c.In[1]),
 		Inner: product(sizes[axis+1:]) * c.In[0].DType.Size(),
 	}
-	spec.Prepare()
-	return &Task{
-		Tiles: spec.Tiles(),
-		Start: checkIndices[I](c, spec.Axis),
-		Tile:  func(tile int, _ []byte) { kernel.Gather(spec, tile, c.Out[0].Data, c.In[0].Data, in[I](c, 1)) },
-	}, nil
+	k.spec.Prepare()
+	t.Tiles = k.spec.Tiles()
+	return nil
 }
 
-func bindGatherElements[I kernel.Index](c *op.Call) (*Task, error) {
+func (k *gathered[I]) Start(t *Task) error { return checkIndices[I](t.Call, k.spec.Axis) }
+
+func (k *gathered[I]) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	kernel.Gather(&k.spec, tile, c.Out[0].Data, c.In[0].Data, in[I](c, 1))
+}
+
+type gatheredElements[I kernel.Index] struct {
+	spec kernel.GatherElementsSpec
+	axis int // elements of it
+}
+
+func bindGatherElements[I kernel.Index](*op.Call) (Kernel, error) {
+	return &gatheredElements[I]{}, nil
+}
+
+func (k *gatheredElements[I]) Refill(t *Task) error {
+	c := t.Call
 	sizes, index := c.In[0].Shape.Sizes(), c.In[1].Shape.Sizes()
 	if err := checkLoops(index); err != nil {
-		return nil, err
+		return err
 	}
 	axis := axisOf(c, len(sizes))
-	spec := new(kernel.GatherElementsSpec)
-	spec.Prepare(c.In[0].DType.Size(), sizes, index, axis)
-	return &Task{
-		Tiles: spec.Tiles(),
-		Start: checkIndices[I](c, sizes[axis]),
-		Tile: func(tile int, _ []byte) {
-			kernel.GatherElements(spec, tile, c.Out[0].Data, c.In[0].Data, in[I](c, 1))
-		},
-	}, nil
+	k.axis = sizes[axis]
+	k.spec.Prepare(c.In[0].DType.Size(), sizes, index, axis)
+	t.Tiles = k.spec.Tiles()
+	return nil
 }
 
-func bindGatherND[I kernel.Index](c *op.Call) (*Task, error) {
+func (k *gatheredElements[I]) Start(t *Task) error { return checkIndices[I](t.Call, k.axis) }
+
+func (k *gatheredElements[I]) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	kernel.GatherElements(&k.spec, tile, c.Out[0].Data, c.In[0].Data, in[I](c, 1))
+}
+
+type gatheredTuples[I kernel.Index] struct {
+	spec kernel.TuplesSpec
+	axes []int // sizes of those that are indexed; a part of the shape
+}
+
+func bindGatherND[I kernel.Index](*op.Call) (Kernel, error) { return &gatheredTuples[I]{}, nil }
+
+func (k *gatheredTuples[I]) Refill(t *Task) error {
+	c := t.Call
 	sizes, index := c.In[0].Shape.Sizes(), c.In[1].Shape.Sizes()
 	batch := int(c.Int("batch_dims"))
-	spec := new(kernel.TuplesSpec)
-	spec.Prepare(sizes, index, batch)
-	size := c.In[0].DType.Size()
-	return &Task{
-		Tiles: spec.Tiles(),
-		Start: checkTuples[I](c, sizes[batch:batch+index[len(index)-1]]),
-		Tile:  func(tile int, _ []byte) { kernel.GatherND(spec, tile, size, c.Out[0].Data, c.In[0].Data, in[I](c, 1)) },
-	}, nil
+	k.axes = sizes[batch : batch+index[len(index)-1]]
+	k.spec.Prepare(sizes, index, batch)
+	t.Tiles = k.spec.Tiles()
+	return nil
 }
 
-var scatterOps = map[string]kernel.ScatterOp{
-	"none": kernel.ScatterSet, "add": kernel.ScatterAdd, "mul": kernel.ScatterMul, "min": kernel.ScatterMin, "max": kernel.ScatterMax,
-}
+func (k *gatheredTuples[I]) Start(t *Task) error { return checkTuples[I](t.Call, k.axes) }
 
-// scatterOf returns how a call combines elements of what type. Booleans are
-// added as the larger of two bytes and multiplied as the smaller.
-func scatterOf(c *op.Call) (dtype.DType, kernel.ScatterOp) {
-	dt, how := c.In[0].DType, scatterOps[c.Str("reduction")]
-	if dt != dtype.Bool || how == kernel.ScatterSet {
-		return dt, how
-	}
-	if how == kernel.ScatterAdd || how == kernel.ScatterMax {
-		return dtype.U8, kernel.ScatterMax
-	}
-	return dtype.U8, kernel.ScatterMin
-}
-
-// updateTask is the task of an operator that writes into a copy of operand 0,
-// or into operand 0 itself where the result lies there: the tiles copy, then
-// update writes, on one goroutine and in order.
-func updateTask(c *op.Call, check func() error, update func()) *Task {
-	t := &Task{Start: check, Finish: func() error { update(); return nil }}
-	copyFirst(c, t)
-	return t
-}
-
-func bindScatterElements[I kernel.Index](c *op.Call) (*Task, error) {
-	sizes, index := c.In[0].Shape.Sizes(), c.In[1].Shape.Sizes()
-	if err := checkLoops(index); err != nil {
-		return nil, err
-	}
-	axis := axisOf(c, len(sizes))
-	dt, how := scatterOf(c)
-	spec := new(kernel.ScatterElementsSpec)
-	spec.Prepare(sizes, index, axis)
-	return updateTask(c, checkIndices[I](c, sizes[axis]), func() {
-		kernel.ScatterElements(spec, how, dt, c.Out[0].Data, in[I](c, 1), c.In[2].Data)
-	}), nil
-}
-
-func bindScatterND[I kernel.Index](c *op.Call) (*Task, error) {
-	sizes, index := c.In[0].Shape.Sizes(), c.In[1].Shape.Sizes()
-	dt, how := scatterOf(c)
-	spec := new(kernel.TuplesSpec)
-	spec.Prepare(sizes, index, 0)
-	return updateTask(c, checkTuples[I](c, sizes[:index[len(index)-1]]), func() {
-		kernel.ScatterND(spec, how, dt, c.Out[0].Data, in[I](c, 1), c.In[2].Data)
-	}), nil
-}
-
-// bindTensorScatter writes the update of each sample at that sample's place
-// along the sequence axis.
-func bindTensorScatter(c *op.Call) (*Task, error) {
-	sizes := c.In[0].Shape.Sizes()
-	axis := axisOf(c, len(sizes))
-	batch, outer := sizes[0], product(sizes[1:axis])
-	inner := product(sizes[axis+1:]) * c.In[0].DType.Size()
-	length, count := sizes[axis], c.In[1].Shape.Size(axis)
-	circular := c.Str("mode") == "circular"
-	start := func(sample int) int64 {
-		if !has(c, 2) {
-			return 0
-		}
-		return in[int64](c, 2)[sample]
-	}
-	check := func() error {
-		for b := range batch {
-			p := start(b)
-			switch {
-			case circular && p < 0:
-				return fmt.Errorf("write_indices: got %d for sample %d, want 0 or more", p, b)
-			case !circular && (p < 0 || p > int64(length-count)):
-				return fmt.Errorf("write_indices: got %d for sample %d, want 0 to %d (%d of %d places are written)", p, b, length-count, count, length)
-			}
-		}
-		return nil
-	}
-	return updateTask(c, check, func() {
-		dst, src := c.Out[0].Data, c.In[1].Data
-		for b := range batch {
-			first := 0
-			if length > 0 {
-				first = int(start(b) % int64(length))
-			}
-			for o := b * outer; o < (b+1)*outer; o++ {
-				to, from := dst[o*length*inner:(o+1)*length*inner], src[o*count*inner:(o+1)*count*inner]
-				for at := first; len(from) > 0; at = 0 {
-					n := copy(to[at*inner:], from)
-					from = from[n:]
-				}
-			}
-		}
-	}), nil
+func (k *gatheredTuples[I]) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	kernel.GatherND(&k.spec, tile, c.In[0].DType.Size(), c.Out[0].Data, c.In[0].Data, in[I](c, 1))
 }

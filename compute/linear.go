@@ -8,35 +8,19 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{
-	"matmul": bindMatMul,
-	"gemm":   bindGemm,
-
-	"fused_matmul": func(c *op.Call) (*Task, error) {
-		p, err := fusedSizes(c)
-		if err != nil {
-			return nil, err
-		}
-		return productTask(c, p)
-	},
+	"matmul":       productOp(matMulSizes),
+	"gemm":         productOp(gemmSizes),
+	"fused_matmul": productOp(fusedSizes),
 })
 
 var _ = registerPackers(map[string]packer{
-	"matmul": func(c *op.Call, constants Constants) (*Task, error) {
-		return packedProduct(c, productSizes(c, 0, 1, false), constants)
-	},
-	"gemm": func(c *op.Call, constants Constants) (*Task, error) {
-		return packedProduct(c, gemmSizes(c), constants)
-	},
-	"fused_matmul": func(c *op.Call, constants Constants) (*Task, error) {
-		p, err := fusedSizes(c)
-		if err != nil {
-			return nil, err
-		}
-		return packedProduct(c, p, constants)
-	},
+	"matmul":       packedProductOp(matMulSizes),
+	"gemm":         packedProductOp(gemmSizes),
+	"fused_matmul": packedProductOp(fusedSizes),
 })
 
 // product2 is a product of two matrices, or of batches of them, and what is
@@ -53,38 +37,45 @@ type product2 struct {
 	act      kernel.Activation
 }
 
-func bindMatMul(c *op.Call) (*Task, error) { return productTask(c, productSizes(c, 0, 1, false)) }
+// A sizing sets the problem of a call, in slices that it reuses.
+type sizing func(c *op.Call, p *product2) error
 
-// productSizes returns the matrix product of two operands, the right one with
-// its last two axes swapped first if swap.
-func productSizes(c *op.Call, left, right int, swap bool) product2 {
+func matMulSizes(c *op.Call, p *product2) error {
+	p.fill(c, 0, 1, false)
+	return nil
+}
+
+// fill sets the matrix product of two operands, the right one with its last
+// two axes swapped first if swap.
+func (p *product2) fill(c *op.Call, left, right int, swap bool) {
 	a, b := c.In[left].Shape.Sizes(), c.In[right].Shape.Sizes()
+	var row, column [2]int
 	if len(a) == 1 {
-		a = []int{1, a[0]}
+		row = [2]int{1, a[0]}
+		a = row[:]
 	}
 	if len(b) == 1 {
-		b = []int{b[0], 1}
+		column = [2]int{b[0], 1}
+		b = column[:]
 	}
-	p := product2{m: a[len(a)-2], k: a[len(a)-1], n: b[len(b)-1], transB: swap, alpha: 1, beta: 1}
+	batchA, batchB := p.batchA[:0], p.batchB[:0]
+	*p = product2{m: a[len(a)-2], k: a[len(a)-1], n: b[len(b)-1], transB: swap, alpha: 1, beta: 1}
 	if swap {
 		p.n = b[len(b)-2]
 	}
 	outerA, outerB := a[:len(a)-2], b[:len(b)-2]
 	p.batch = c.Out[0].Shape.Sizes()[:max(len(outerA), len(outerB))]
-	p.batchA, p.batchB = broadcastStrides(outerA, p.batch), broadcastStrides(outerB, p.batch)
+	p.batchA, p.batchB = broadcastStrides(batchA, outerA, p.batch), broadcastStrides(batchB, outerB, p.batch)
 	for i := range p.batch {
 		p.batchA[i] *= p.m * p.k
 		p.batchB[i] *= p.k * p.n
 	}
-	return p
 }
 
-func bindGemm(c *op.Call) (*Task, error) { return productTask(c, gemmSizes(c)) }
-
-// gemmSizes returns the matrix product of a gemm and what is added to it.
-func gemmSizes(c *op.Call) product2 {
+// gemmSizes sets the matrix product of a gemm and what is added to it.
+func gemmSizes(c *op.Call, p *product2) error {
 	y, a := c.Out[0].Shape, c.In[0].Shape
-	p := product2{
+	*p = product2{
 		m: y.Size(0), n: y.Size(1), k: a.Size(1), alpha: c.Float("alpha"), beta: c.Float("beta"),
 		transA: c.Int("transA") != 0, transB: c.Int("transB") != 0,
 	}
@@ -104,98 +95,135 @@ func gemmSizes(c *op.Call) product2 {
 			p.bias = kernel.BiasCol
 		}
 	}
-	return p
+	return nil
 }
 
-// fusedSizes returns the matrix product of a fused_matmul and what is fused
-// into it.
-func fusedSizes(c *op.Call) (product2, error) {
+// fusedSizes sets the matrix product of a fused_matmul and what is fused into
+// it.
+func fusedSizes(c *op.Call, p *product2) error {
 	if c.In[0].DType != dtype.F32 {
-		return product2{}, unsupported(c)
+		return unsupported(c)
 	}
-	p := productSizes(c, 0, 1, c.Int("transB") != 0)
+	p.fill(c, 0, 1, c.Int("transB") != 0)
 	p.residual, p.act = has(c, 3), activationOf(c)
 	if has(c, 2) {
 		p.bias = kernel.BiasCol
 	}
-	return p, nil
+	return nil
 }
 
-func productTask(c *op.Call, p product2) (*Task, error) {
+func productOp(sizes sizing) binder {
+	return func(c *op.Call) (Kernel, error) { return productOn(c, sizes) }
+}
+
+// productOn returns the kernel of a product for the type of operand 0.
+func productOn(c *op.Call, sizes sizing) (Kernel, error) {
 	switch dt := c.In[0].DType; {
 	case isHalf(dt):
 		return halfAsF32(c)
 	case dt == dtype.F32:
-		return gemmTask(c, p), nil
+		return &gemm{sizes: sizes}, nil
 	case dt == dtype.F64:
-		return productOf[float64](c, p), nil
+		return newPlainGemm[float64](sizes), nil
 	default:
-		bind, ok := intOf(dt, productOf[int8], productOf[int16], productOf[int32], productOf[int64],
-			productOf[uint8], productOf[uint16], productOf[uint32], productOf[uint64])
+		bind, ok := intOf(dt, newPlainGemm[int8], newPlainGemm[int16], newPlainGemm[int32], newPlainGemm[int64],
+			newPlainGemm[uint8], newPlainGemm[uint16], newPlainGemm[uint32], newPlainGemm[uint64])
 		if !ok {
 			return nil, unsupported(c)
 		}
-		if p.alpha != math.Trunc(p.alpha) || p.beta != math.Trunc(p.beta) {
-			return nil, fmt.Errorf("got alpha %v and beta %v for %s, want whole numbers: %w", p.alpha, p.beta, dt, op.ErrUnsupported)
-		}
-		return bind(c, p), nil
+		return bind(sizes), nil
 	}
 }
 
-func gemmTask(c *op.Call, p product2) *Task {
-	g := p.gemm()
-	g.Prepare(machine.Best())
-	return runGemm(c, g)
+// gemm is a product of f32 matrices.
+type gemm struct {
+	kernel.Gemm
+	sizes   sizing
+	problem product2
+
+	weights    *shape.Shape // of operand 1 where it is read in a form
+	compressed bool
 }
 
-func (p *product2) gemm() *kernel.Gemm {
-	return &kernel.Gemm{
+func (p *product2) gemm() kernel.Gemm {
+	return kernel.Gemm{
 		M: p.m, N: p.n, K: p.k, TransA: p.transA, TransB: p.transB, Alpha: float32(p.alpha), Beta: float32(p.beta),
 		Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB, Epilogue: kernel.Epilogue{Bias: p.bias, Residual: p.residual, Act: p.act},
 	}
 }
 
-func runGemm(c *op.Call, g *kernel.Gemm) *Task {
-	return &Task{Tiles: g.Tiles(), Scratch: g.ScratchBytes(), Tile: func(tile int, scratch []byte) {
-		args := kernel.GemmArgs{C: out[float32](c, 0), A: in[float32](c, 0), B: in[float32](c, 1), Bias: in[float32](c, 2), Residual: in[float32](c, 3)}
-		g.Tile(tile, view[float32](scratch), &args)
-	}}
+func (k *gemm) Refill(t *Task) error {
+	if err := k.sizes(t.Call, &k.problem); err != nil {
+		return err
+	}
+	k.Gemm = k.problem.gemm()
+	if k.weights != nil {
+		if t.Call.In[1].Shape != k.weights {
+			return ErrRebind
+		}
+		k.PackedB = true
+		k.setForms(t)
+		k.CompressedB = k.compressed
+	}
+	k.Prepare(t.variant)
+	t.Tiles, t.Scratch = k.Tiles(), k.ScratchBytes()
+	return nil
+}
+
+func (k *gemm) Tile(t *Task, tile int, scratch []byte) {
+	c := t.Call
+	args := kernel.GemmArgs{C: out[float32](c, 0), A: in[float32](c, 0), B: in[float32](c, 1), Bias: in[float32](c, 2), Residual: in[float32](c, 3)}
+	k.Gemm.Tile(tile, view[float32](scratch), &args)
+}
+
+func packedProductOp(sizes sizing) packer {
+	return func(c *op.Call, constants Constants) (Kernel, error) { return packedProduct(c, sizes, constants) }
 }
 
 // packedProduct reads a constant right matrix in panels.
-func packedProduct(c *op.Call, p product2, constants Constants) (*Task, error) {
-	// Panels of a few columns are mostly zeros, and take more room than they save time.
-	if c.In[0].DType != dtype.F32 || !constants.Is(1) || elements(&c.In[1]) != p.k*p.n || p.k == 0 || 2*p.n < kernel.PanelWidth(machine.Best()) {
-		return productTask(c, p)
+func packedProduct(c *op.Call, sizes sizing, constants Constants) (Kernel, error) {
+	k, err := productOn(c, sizes)
+	g, ok := k.(*gemm)
+	if err != nil || !ok || !constants.Is(1) {
+		return k, err
 	}
-	g := p.gemm()
-	g.PackedB = true
-	form := panelsForm(*g)
-	if constants.Compressed && form.Bytes >= leastCompressed {
-		g.CompressedB = true
-		form = compressedForm(*g)
+	if err := sizes(c, &g.problem); err != nil {
+		return nil, err
 	}
-	g.Prepare(machine.Best())
-	t := runGemm(c, g)
+	// Panels of a few columns are mostly zeros, and take more memory than they save time.
+	if p := &g.problem; elements(&c.In[1]) == p.k*p.n && p.k > 0 && 2*p.n >= kernel.PanelWidth(machine.Best()) {
+		g.weights, g.compressed = c.In[1].Shape, constants.Compressed
+	}
+	return g, nil
+}
+
+// setForms decides the form of the right matrix when the task is bound.
+func (k *gemm) setForms(t *Task) {
+	if t.Forms != nil {
+		return
+	}
+	form := panelsForm(t.variant, k.Gemm)
+	if k.compressed = k.compressed && form.Bytes >= leastCompressed; k.compressed {
+		form = compressedForm(t.variant, k.Gemm)
+	}
 	t.setForm(1, form)
-	return t, nil
 }
 
 // panelsForm is what the panels of a product's right matrix are. The sizes of
 // the rest have no part in it.
-func panelsForm(g kernel.Gemm) Form {
+func panelsForm(v *kernel.Variant, g kernel.Gemm) Form {
 	g = kernel.Gemm{N: g.N, K: g.K, TransB: g.TransB, Alpha: g.Alpha, PackedB: true}
 	f := Form{
 		Name:  fmt.Sprintf("panels of %dx%d", g.K, g.N),
-		Bytes: 4 * g.PackedBFloats(machine.Best()),
+		Bytes: 4 * g.PackedBFloats(v),
 		Pack: func(dst, src []byte) {
 			pack := g
-			pack.PackB(machine.Best(), view[float32](dst), view[float32](src))
+			pack.PackB(v, view[float32](dst), view[float32](src))
 		},
 	}
 	f.Name += sourceOf(g)
 	if g.Alpha == 1 {
-		f.Unpack = func(dst, src []byte) { g.UnpackB(machine.Best(), view[float32](dst), view[float32](src)) }
+		f.Unpack = func(dst, src []byte) { g.UnpackB(v, view[float32](dst), view[float32](src)) }
 	}
 	return f
 }
@@ -211,14 +239,33 @@ func sourceOf(g kernel.Gemm) (name string) {
 	return name
 }
 
-// productOf serves the element types that have no fast kernels.
-func productOf[T kernel.Number](c *op.Call, p product2) *Task {
-	spec := &kernel.PlainGemm{
+// plainGemm serves the element types that have no fast kernels.
+type plainGemm[T kernel.Number] struct {
+	kernel.PlainGemm
+	sizes   sizing
+	problem product2
+}
+
+func newPlainGemm[T kernel.Number](sizes sizing) Kernel { return &plainGemm[T]{sizes: sizes} }
+
+func (k *plainGemm[T]) Refill(t *Task) error {
+	if err := k.sizes(t.Call, &k.problem); err != nil {
+		return err
+	}
+	p := &k.problem
+	if dt := t.Call.In[0].DType; dt.IsInt() && (p.alpha != math.Trunc(p.alpha) || p.beta != math.Trunc(p.beta)) {
+		return fmt.Errorf("got alpha %v and beta %v for %s, want whole numbers: %w", p.alpha, p.beta, dt, op.ErrUnsupported)
+	}
+	k.PlainGemm = kernel.PlainGemm{
 		M: p.m, N: p.n, K: p.k, TransA: p.transA, TransB: p.transB, Alpha: p.alpha, Beta: p.beta, Bias: p.bias,
 		Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB,
 	}
-	spec.Prepare()
-	return &Task{Tiles: spec.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.PlainGemmTile(spec, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2))
-	}}
+	k.Prepare()
+	t.Tiles = k.Tiles()
+	return nil
+}
+
+func (k *plainGemm[T]) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	kernel.PlainGemmTile(&k.PlainGemm, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2))
 }

@@ -1,14 +1,10 @@
 package compute
 
 import (
-	"fmt"
-	"slices"
-	"sync"
 	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -20,64 +16,50 @@ var _ = register(map[string]binder{
 	"unsqueeze": bindCopy,
 	"flatten":   bindCopy,
 
-	"transpose":      unpacked(bindTranspose),
-	"concat":         bindConcat,
-	"split":          bindSplit,
 	"expand":         bindExpand,
 	"tile":           bindTile,
 	"depth_to_space": bindDepthToSpace,
 	"space_to_depth": bindSpaceToDepth,
-	"pad":            unpacked(bindPad),
 })
 
 // copySpan is the number of bytes of one tile of a plain copy.
 const copySpan = 128 << 10
 
-func bindCopy(c *op.Call) (*Task, error) { return copyTask(c), nil }
+func bindCopy(*op.Call) (Kernel, error) { return &copyFirst{}, nil }
 
-// copyTask is the task of an operator whose result has the operand's bytes. A
-// view that a plan placed over its operand has nothing to do.
-func copyTask(c *op.Call) *Task {
-	t := &Task{}
-	copyFirst(c, t)
-	return t
+// copyFirst copies operand 0 into result 0, whose bytes are the same. A view
+// that a plan placed over its operand has nothing to do.
+type copyFirst struct{ bytes, tiles int }
+
+func (k *copyFirst) Refill(t *Task) (err error) {
+	k.bytes, err = t.Call.Out[0].Bytes()
+	k.tiles = (k.bytes + copySpan - 1) / copySpan
+	t.Tiles = k.tiles
+	return err
 }
 
-// copyFirst lets the tiles of t copy operand 0 into result 0, and no tile be
-// run where they lie in the same bytes.
-func copyFirst(c *op.Call, t *Task) {
-	n, err := c.Out[0].Bytes()
-	if err != nil {
-		panic("BUG: compute: " + err.Error()) // Bind has checked the types
+func (k *copyFirst) Start(t *Task) error {
+	t.Tiles = k.tiles
+	if sameBytes(t.Call.Out[0].Data, t.Call.In[0].Data) {
+		t.Tiles = 0
 	}
-	tiles, check := (n+copySpan-1)/copySpan, t.Start
-	t.Tiles = tiles
-	t.Start = func() error {
-		if check != nil {
-			if err := check(); err != nil {
-				return err
-			}
-		}
-		t.Tiles = tiles
-		if sameBytes(c.Out[0].Data, c.In[0].Data) {
-			t.Tiles = 0
-		}
-		return nil
+	return nil
+}
+
+func (k *copyFirst) Tile(t *Task, tile int, _ []byte) {
+	lo, hi := tile*copySpan, min((tile+1)*copySpan, k.bytes)
+	dst, src := t.Call.Out[0].Data[lo:hi], t.Call.In[0].Data[lo:hi]
+	if k.bytes >= streamBytes {
+		kernel.Stream(t.variant, dst, src)
+		return
 	}
-	t.Tile = func(tile int, _ []byte) {
-		lo, hi := tile*copySpan, min((tile+1)*copySpan, n)
-		if n >= streamBytes {
-			kernel.Stream(machine.Best(), c.Out[0].Data[lo:hi], c.In[0].Data[lo:hi])
-			return
-		}
-		copy(c.Out[0].Data[lo:hi], c.In[0].Data[lo:hi])
-	}
+	copy(dst, src)
 }
 
 // unpacked wraps a binder that moves whole bytes: elements of less than a byte
-// are moved in a type of their own byte.
+// are oneCopy in a type of their own byte.
 func unpacked(bind binder) binder {
-	return func(c *op.Call) (*Task, error) {
+	return func(c *op.Call) (Kernel, error) {
 		wide := dtype.Invalid
 		switch c.In[0].DType {
 		case dtype.I4, dtype.I2:
@@ -113,12 +95,12 @@ type mover struct {
 // tile runs one tile of the copy. A view that lies in its operand has nothing
 // to do, and must not do it: a copy onto the same bytes is a write, and the
 // bytes may be those of a mapped file.
-func (m *mover) tile(c *op.Call, tile int) {
-	dst, src := c.Out[m.out].Data, c.In[m.in].Data
+func (m *mover) tile(t *Task, tile int) {
+	dst, src := t.Call.Out[m.out].Data, t.Call.In[m.in].Data
 	if m.view >= 0 && unsafe.SliceData(dst) == unsafe.SliceData(src[m.view:]) {
 		return
 	}
-	m.copy.Tile(machine.Best(), tile, dst, src)
+	m.copy.Tile(t.variant, tile, dst, src)
 }
 
 // viewStart returns where the result would start as a view of the operand, -1
@@ -130,204 +112,90 @@ func viewStart(c *op.Call, arg, result int) int {
 	return -1
 }
 
-// moveTask is the task of an operator that is one copy between strides.
-func moveTask(c *op.Call, prepare func(m *kernel.Copy)) *Task {
-	m := &mover{view: viewStart(c, 0, 0)}
-	prepare(&m.copy)
-	return &Task{Tiles: m.copy.Tiles(), Tile: func(tile int, _ []byte) { m.tile(c, tile) }}
+// oneCopy is what kernels know that are one copy between strides, of operand 0
+// to result 0.
+type oneCopy struct{ mover }
+
+// filled ends Refill, when the copy is prepared.
+func (k *oneCopy) filled(t *Task) {
+	k.view = viewStart(t.Call, 0, 0)
+	t.Tiles = k.copy.Tiles()
 }
 
-func bindTranspose(c *op.Call) (*Task, error) {
-	sizes := c.In[0].Shape.Sizes()
-	if err := checkLoops(sizes); err != nil {
-		return nil, err
-	}
-	perm, err := c.Perm(len(sizes))
-	if err != nil {
-		return nil, err
-	}
-	t := moveTask(c, func(m *kernel.Copy) { m.PrepareTranspose(c.In[0].DType.Size(), sizes, perm) })
-	if c.Permutes(0, 0) && viewStart(c, 0, 0) < 0 {
-		if err := permuteInPlace(c, t, sizes, perm); err != nil {
-			return nil, err
-		}
-	}
-	return t, nil
-}
+func (k *oneCopy) Tile(t *Task, tile int, _ []byte) { k.tile(t, tile) }
 
-// rooms are the scratch of transposes in place. Plans have none of those, and
-// do not count it.
-var rooms = sync.Pool{New: func() any { return new([kernel.MostPermuteBytes]byte) }}
+type expanded struct{ oneCopy }
 
-// permuteInPlace makes t one tile that permutes where the result has the
-// operand's bytes.
-func permuteInPlace(c *op.Call, t *Task, sizes, perm []int) error {
-	var p kernel.Permute
-	if !p.Prepare(c.In[0].DType.Size(), sizes, perm) {
-		return fmt.Errorf("BUG: compute: transpose of %v by %v in place takes %d bytes of scratch", sizes, perm, p.ScratchBytes())
+func bindExpand(*op.Call) (Kernel, error) { return &expanded{}, nil }
+
+func (k *expanded) Refill(t *Task) error {
+	from, to := &t.Call.In[0], t.Call.Out[0].Shape.Sizes()
+	if err := checkLoops(to); err != nil {
+		return err
 	}
-	tiles, move := t.Tiles, t.Tile
-	inPlace := func() bool { return sameBytes(c.Out[0].Data, c.In[0].Data) }
-	t.Start = func() error {
-		if t.Tiles = tiles; inPlace() {
-			t.Tiles = 1
-		}
-		return nil
-	}
-	t.Tile = func(tile int, scratch []byte) {
-		if !inPlace() {
-			move(tile, scratch)
-			return
-		}
-		room := rooms.Get().(*[kernel.MostPermuteBytes]byte)
-		p.Run(machine.Best(), c.Out[0].Data, room[:])
-		rooms.Put(room)
-	}
+	k.copy.PrepareExpand(from.DType.Size(), from.Shape.Sizes(), to)
+	k.filled(t)
 	return nil
 }
 
-func bindExpand(c *op.Call) (*Task, error) {
-	from, to := c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes()
-	if err := checkLoops(to); err != nil {
-		return nil, err
-	}
-	return moveTask(c, func(m *kernel.Copy) { m.PrepareExpand(c.In[0].DType.Size(), from, to) }), nil
+type tiled struct {
+	oneCopy
+	repeats, loops []int
 }
 
-func bindTile(c *op.Call) (*Task, error) {
-	from, to := c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes()
-	repeats := make([]int, len(from))
-	loops := make([]int, 0, 2*len(from))
+func bindTile(*op.Call) (Kernel, error) { return &tiled{}, nil }
+
+func (k *tiled) Refill(t *Task) error {
+	from, to := t.Call.In[0].Shape.Sizes(), t.Call.Out[0].Shape.Sizes()
+	k.repeats, k.loops = k.repeats[:0], k.loops[:0]
 	for i, n := range from {
+		k.repeats = append(k.repeats, 0)
 		if n > 0 {
-			repeats[i] = to[i] / n
+			k.repeats[i] = to[i] / n
 		}
-		loops = append(loops, repeats[i], n)
+		k.loops = append(k.loops, k.repeats[i], n)
 	}
-	if err := checkLoops(loops); err != nil {
-		return nil, err
+	if err := checkLoops(k.loops); err != nil {
+		return err
 	}
-	return moveTask(c, func(m *kernel.Copy) { m.PrepareTile(c.In[0].DType.Size(), from, repeats) }), nil
+	k.copy.PrepareTile(t.Call.In[0].DType.Size(), from, k.repeats)
+	k.filled(t)
+	return nil
 }
 
-var padModes = map[string]kernel.PadMode{
-	"constant": kernel.PadConstant, "reflect": kernel.PadReflect, "edge": kernel.PadEdge, "wrap": kernel.PadWrap,
+// blocks moves the elements of [N,C,H,W], seen with six sizes, in another
+// order of axes.
+type blocks struct {
+	oneCopy
+	sizes func(n, c, h, w, block int) [6]int
+	perm  [6]int
 }
 
-func bindPad(c *op.Call) (*Task, error) {
-	sizes := c.In[0].Shape.Sizes()
-	begin, end, ok, err := c.Pads(len(sizes))
-	if err != nil {
-		return nil, err
-	}
-	if !ok {
-		if has(c, 3) {
-			if _, known := c.KnownInts(3); !known {
-				return nil, unknown(c, 3)
-			}
-		}
-		return nil, unknown(c, 1)
-	}
-	if viewStart(c, 0, 0) == 0 {
-		return copyTask(c), nil
-	}
-	padded := len(sizes)
-	for padded > 1 && begin[padded-1] == 0 && end[padded-1] == 0 {
-		padded-- // the elements of these axes stay together
-	}
-	for i, n := range c.Out[0].Shape.Sizes()[:padded] {
-		if err := checkTable(i, n); err != nil {
-			return nil, err
-		}
-	}
-	size := c.In[0].DType.Size()
-	var pad kernel.Pad
-	pad.Prepare(size, sizes, begin, end, padModes[c.Str("mode")])
-	zero := make([]byte, size)
-	return &Task{Tiles: pad.Tiles(), Tile: func(tile int, _ []byte) {
-		value := zero
-		if has(c, 2) {
-			value = c.In[2].Data
-		}
-		pad.Tile(tile, c.Out[0].Data, c.In[0].Data, value)
-	}}, nil
-}
-
-// blockTask moves the elements of [N,C,H,W], seen with the given six sizes, in
-// the given order of axes.
-func blockTask(c *op.Call, sizes, perm []int) *Task {
-	return moveTask(c, func(m *kernel.Copy) { m.PrepareTranspose(c.In[0].DType.Size(), sizes, perm) })
-}
-
-func bindDepthToSpace(c *op.Call) (*Task, error) {
-	b := int(c.Int("blocksize"))
-	s := c.In[0].Shape.Sizes()
+func bindDepthToSpace(c *op.Call) (Kernel, error) {
 	if c.Str("mode") == "CRD" {
-		return blockTask(c, []int{s[0], s[1] / (b * b), b, b, s[2], s[3]}, []int{0, 1, 4, 2, 5, 3}), nil
+		return &blocks{sizes: channelsFirst, perm: [6]int{0, 1, 4, 2, 5, 3}}, nil
 	}
-	return blockTask(c, []int{s[0], b, b, s[1] / (b * b), s[2], s[3]}, []int{0, 3, 4, 1, 5, 2}), nil
+	return &blocks{sizes: blocksFirst, perm: [6]int{0, 3, 4, 1, 5, 2}}, nil
 }
 
-func bindSpaceToDepth(c *op.Call) (*Task, error) {
-	b := int(c.Int("blocksize"))
-	s := c.In[0].Shape.Sizes()
-	sizes := []int{s[0], s[1], s[2] / b, b, s[3] / b, b}
+func bindSpaceToDepth(c *op.Call) (Kernel, error) {
 	if c.Str("mode") == "CRD" {
-		return blockTask(c, sizes, []int{0, 1, 3, 5, 2, 4}), nil
+		return &blocks{sizes: blocksInside, perm: [6]int{0, 1, 3, 5, 2, 4}}, nil
 	}
-	return blockTask(c, sizes, []int{0, 3, 5, 1, 2, 4}), nil
+	return &blocks{sizes: blocksInside, perm: [6]int{0, 3, 5, 1, 2, 4}}, nil
 }
 
-// batch is a stretch of a task's tiles: those of one large copy, several at a
-// time, or one tile that does several small copies.
-type batch struct {
-	first  int // tile of the task
-	lo, hi int // movers
-	each   int // tiles of the copy in one of the task
-}
+func channelsFirst(n, c, h, w, b int) [6]int { return [6]int{n, c / (b * b), b, b, h, w} }
+func blocksFirst(n, c, h, w, b int) [6]int   { return [6]int{n, b, b, c / (b * b), h, w} }
+func blocksInside(n, c, h, w, b int) [6]int  { return [6]int{n, c, h / b, b, w / b, b} }
 
-// moversTask runs several copies, whose tiles are put together until a tile
-// is worth claiming. What it keeps grows with their number, not their size.
-func moversTask(c *op.Call, movers []mover) *Task {
-	var batches []batch
-	tiles, open, filled := 0, false, 0 // open: the last batch takes more small copies
-	for i := range movers {
-		m := &movers[i]
-		n := m.copy.Tiles()
-		switch {
-		case n == 0:
-		case m.bytes >= copySpan:
-			each := max(1, min(n, copySpan/max(1, m.bytes/n)))
-			batches = append(batches, batch{tiles, i, i + 1, each})
-			tiles += (n-1)/each + 1
-			open = false
-		case open && filled < copySpan:
-			batches[len(batches)-1].hi = i + 1
-			filled += m.bytes
-		default:
-			batches = append(batches, batch{tiles, i, i + 1, n})
-			tiles++
-			open, filled = true, m.bytes
-		}
-	}
-	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
-		at, found := slices.BinarySearchFunc(batches, tile, func(b batch, tile int) int { return b.first - tile })
-		if !found {
-			at--
-		}
-		b := &batches[at]
-		for i := b.lo; i < b.hi; i++ {
-			m := &movers[i]
-			from, to := 0, m.copy.Tiles()
-			if b.hi == b.lo+1 {
-				from = (tile - b.first) * b.each
-				to = min(from+b.each, to)
-			}
-			for t := from; t < to; t++ {
-				m.tile(c, t)
-			}
-		}
-	}}
+func (k *blocks) Refill(t *Task) error {
+	c := t.Call
+	s := c.In[0].Shape.Sizes()
+	sizes := k.sizes(s[0], s[1], s[2], s[3], int(c.Int("blocksize")))
+	k.copy.PrepareTranspose(c.In[0].DType.Size(), sizes[:], k.perm[:])
+	k.filled(t)
+	return nil
 }
 
 // axisOf returns the call's axis attribute counted from the start. Shape
@@ -338,46 +206,4 @@ func axisOf(c *op.Call, rank int) int {
 		axis += rank
 	}
 	return axis
-}
-
-func bindConcat(c *op.Call) (*Task, error) {
-	sizes := c.Out[0].Shape.Sizes()
-	if err := checkLoops(sizes); err != nil {
-		return nil, err
-	}
-	axis, start := axisOf(c, len(sizes)), 0
-	movers := make([]mover, len(c.In))
-	for i := range c.In {
-		n := c.In[i].Shape.Size(axis)
-		movers[i] = mover{in: i, view: viewStart(c, i, 0), bytes: elements(&c.In[i]) * c.In[i].DType.Size()}
-		movers[i].copy.PrepareInsert(c.Out[0].DType.Size(), sizes, axis, start, n)
-		start += n
-	}
-	return moversTask(c, movers), nil
-}
-
-func bindSplit(c *op.Call) (*Task, error) {
-	sizes := c.In[0].Shape.Sizes()
-	if err := checkLoops(sizes); err != nil {
-		return nil, err
-	}
-	axis, start := axisOf(c, len(sizes)), 0
-	list, _ := c.KnownInts(1)
-	var movers []mover
-	for i := range c.Out {
-		n := (sizes[axis] + len(c.Out) - 1) / len(c.Out)
-		switch {
-		case wanted(c, i):
-			n = c.Out[i].Shape.Size(axis)
-			m := mover{out: i, view: viewStart(c, 0, i), bytes: elements(&c.Out[i]) * c.Out[i].DType.Size()}
-			m.copy.PrepareExtract(c.In[0].DType.Size(), sizes, axis, start, n)
-			movers = append(movers, m)
-		case i < len(list):
-			n = int(list[i])
-		case has(c, 1):
-			return nil, unknown(c, 1)
-		}
-		start += n
-	}
-	return moversTask(c, movers), nil
 }

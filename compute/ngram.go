@@ -8,46 +8,63 @@ import (
 
 var _ = register(map[string]binder{"tf_idf": bindNGrams})
 
-func bindNGrams(c *op.Call) (*Task, error) {
+func bindNGrams(c *op.Call) (Kernel, error) {
 	grams, columns, err := c.NGrams()
 	if err != nil {
 		return nil, err
 	}
-	spec := &kernel.NGrams{Least: int(c.Int("min_gram_length")), Most: int(c.Int("max_gram_length")), Skip: int(c.Int("max_skip_count")), Pool: map[string]int32{}}
-	weights := make([]float32, columns)
+	n := nGrams{
+		pool:    kernel.NGrams{Least: int(c.Int("min_gram_length")), Most: int(c.Int("max_gram_length")), Skip: int(c.Int("max_skip_count")), Pool: map[string]int32{}},
+		weights: make([]float32, columns), once: c.Str("mode") == "IDF", weighted: c.Str("mode") != "TF",
+	}
 	for _, g := range grams {
 		var key []byte
 		for _, item := range g.Items {
 			key = kernel.NGramKey(key, item)
 		}
-		spec.Pool[string(key)] = int32(g.Column)
-		weights[g.Column] = float32(g.Weight)
+		n.pool.Pool[string(key)] = int32(g.Column)
+		n.weights[g.Column] = float32(g.Weight)
 	}
 	if c.In[0].DType == dtype.I32 {
-		return ngramTask[int32](c, spec, weights), nil
+		return &nGramsOf[int32]{n}, nil
 	}
-	return ngramTask[int64](c, spec, weights), nil
+	return &nGramsOf[int64]{n}, nil
 }
 
-func ngramTask[I kernel.Index](c *op.Call, g *kernel.NGrams, weights []float32) *Task {
-	sizes := c.In[0].Shape.Sizes()
-	rows, length, columns := product(sizes[:len(sizes)-1]), sizes[len(sizes)-1], len(weights)
-	once, weighted := c.Str("mode") == "IDF", c.Str("mode") != "TF"
-	tiles, units := groups(rows, 64*(columns+length*g.Most*(g.Skip+1)))
-	return &Task{Tiles: tiles, Scratch: 8 * g.Most, Tile: func(tile int, scratch []byte) {
-		lo, hi := units(tile)
-		for i := lo; i < hi; i++ {
-			counts := out[float32](c, 0)[i*columns:][:columns]
-			clear(counts)
-			kernel.CountNGrams(g, counts, in[I](c, 0)[i*length:][:length], scratch)
-			for k := range counts {
-				if once {
-					counts[k] = min(counts[k], 1)
-				}
-				if weighted {
-					counts[k] *= weights[k]
-				}
+// nGrams counts the n-grams of a pool in rows.
+type nGrams struct {
+	pool           kernel.NGrams
+	weights        []float32 // per column of the result
+	once, weighted bool
+	length         int // of a row
+	rows           groups
+}
+
+func (k *nGrams) Refill(t *Task) error {
+	sizes := t.Call.In[0].Shape.Sizes()
+	last := len(sizes) - 1
+	k.length = sizes[last]
+	k.rows = groupsOf(product(sizes[:last]), 64*(len(k.weights)+k.length*k.pool.Most*(k.pool.Skip+1)))
+	t.Tiles, t.Scratch = k.rows.tiles(), 8*k.pool.Most
+	return nil
+}
+
+type nGramsOf[I kernel.Index] struct{ nGrams }
+
+func (k *nGramsOf[I]) Tile(t *Task, tile int, scratch []byte) {
+	columns := len(k.weights)
+	lo, hi := k.rows.of(tile)
+	for i := lo; i < hi; i++ {
+		counts := out[float32](t.Call, 0)[i*columns:][:columns]
+		clear(counts)
+		kernel.CountNGrams(&k.pool, counts, in[I](t.Call, 0)[i*k.length:][:k.length], scratch)
+		for at := range counts {
+			if k.once {
+				counts[at] = min(counts[at], 1)
+			}
+			if k.weighted {
+				counts[at] *= k.weights[at]
 			}
 		}
-	}}
+	}
 }

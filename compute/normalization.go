@@ -3,7 +3,6 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -19,7 +18,7 @@ var _ = register(map[string]binder{
 // oneFloatType wraps a binder of an operator on floats whose kernels take one
 // element type for all operands and results, f32 or f64: others are converted.
 func oneFloatType(bind binder) binder {
-	return func(c *op.Call) (*Task, error) {
+	return func(c *op.Call) (Kernel, error) {
 		dt := dtype.F32
 		if c.In[0].DType == dtype.F64 {
 			dt = dtype.F64
@@ -43,34 +42,48 @@ func oneFloatType(bind binder) binder {
 }
 
 func softmaxOf(log bool) binder {
-	return func(c *op.Call) (*Task, error) {
-		sizes := c.In[0].Shape.Sizes()
-		axis := axisOf(c, len(sizes))
-		spec := &kernel.Softmax{Outer: product(sizes[:axis]), Axis: sizes[axis], Inner: product(sizes[axis+1:]), Log: log}
-		if elements(&c.In[0]) == 0 {
-			return &Task{}, nil
-		}
-		bind, ok := floatOf(c.In[0].DType, softmaxTask[float32], softmaxTask[float64])
+	return func(c *op.Call) (Kernel, error) {
+		bind, ok := floatOf(c.In[0].DType, newSoftmax[float32], newSoftmax[float64])
 		if !ok {
 			return nil, unsupported(c)
 		}
-		return bind(c, spec), nil
+		return bind(log), nil
 	}
 }
 
-func softmaxTask[T kernel.Float](c *op.Call, spec *kernel.Softmax) *Task {
-	if streamed(c, spec.Axis) && spec.Inner == 1 {
-		return &Task{Tiles: spec.Tiles(), Scratch: 4 * spec.Axis, Tile: func(tile int, scratch []byte) {
-			if sameBytes(c.Out[0].Data, c.In[0].Data) {
-				kernel.SoftmaxTile(machine.Best(), spec, tile, nil, out[float32](c, 0), in[float32](c, 0))
-				return
-			}
-			kernel.SoftmaxStream(machine.Best(), spec, tile, view[float32](scratch[:4*spec.Axis]), out[float32](c, 0), in[float32](c, 0))
-		}}
+type softmax[T kernel.Float] struct {
+	log     bool
+	spec    kernel.Softmax
+	streams bool // rows of a large result are written past the caches
+}
+
+func newSoftmax[T kernel.Float](log bool) Kernel { return &softmax[T]{log: log} }
+
+func (k *softmax[T]) Refill(t *Task) error {
+	c := t.Call
+	sizes := c.In[0].Shape.Sizes()
+	axis := axisOf(c, len(sizes))
+	k.spec = kernel.Softmax{Outer: product(sizes[:axis]), Axis: sizes[axis], Inner: product(sizes[axis+1:]), Log: k.log}
+	if elements(&c.In[0]) == 0 {
+		return nil
 	}
-	return &Task{Tiles: spec.Tiles(), Scratch: spec.ScratchBytes(), Tile: func(tile int, scratch []byte) {
-		kernel.SoftmaxTile(machine.Best(), spec, tile, view[float64](scratch[:spec.ScratchBytes()]), out[T](c, 0), in[T](c, 0))
-	}}
+	t.Tiles, t.Scratch = k.spec.Tiles(), k.spec.ScratchBytes()
+	if k.streams = streamed(c, k.spec.Axis) && k.spec.Inner == 1; k.streams {
+		t.Scratch = 4 * k.spec.Axis
+	}
+	return nil
+}
+
+func (k *softmax[T]) Tile(t *Task, tile int, scratch []byte) {
+	c := t.Call
+	switch {
+	case !k.streams:
+		kernel.SoftmaxTile(t.variant, &k.spec, tile, view[float64](scratch[:k.spec.ScratchBytes()]), out[T](c, 0), in[T](c, 0))
+	case sameBytes(c.Out[0].Data, c.In[0].Data):
+		kernel.SoftmaxTile(t.variant, &k.spec, tile, nil, out[float32](c, 0), in[float32](c, 0))
+	default:
+		kernel.SoftmaxStream(t.variant, &k.spec, tile, view[float32](scratch[:4*k.spec.Axis]), out[float32](c, 0), in[float32](c, 0))
+	}
 }
 
 // streamed tells whether a result by rows is worth writing past the caches.
@@ -78,98 +91,124 @@ func streamed(c *op.Call, row int) bool {
 	return c.Out[0].DType == dtype.F32 && 4*elements(&c.Out[0]) >= streamBytes && row <= kernel.StreamRows
 }
 
-func bindLayerNorm(c *op.Call) (*Task, error) {
-	sizes := c.In[0].Shape.Sizes()
-	axis := axisOf(c, len(sizes))
-	spec := &kernel.Norm{Rows: product(sizes[:axis]), Len: product(sizes[axis:]), Epsilon: c.Float("epsilon")}
-	bind, ok := floatOf(c.In[0].DType, layerNormTask[float32], layerNormTask[float64])
+func bindLayerNorm(c *op.Call) (Kernel, error) {
+	bind, ok := floatOf(c.In[0].DType, newLayerNorm[float32], newLayerNorm[float64])
 	if !ok {
 		return nil, unsupported(c)
 	}
-	return bind(c, spec, sizes[axis:])
+	return bind(c), nil
 }
 
-func layerNormTask[T kernel.Float](c *op.Call, spec *kernel.Norm, row []int) (*Task, error) {
-	t := &Task{Tiles: spec.Tiles()}
-	// Scale and bias of another shape than a row are spread out in scratch.
-	size := c.In[0].DType.Size()
-	spread := make([]*kernel.Copy, len(c.In))
+// layerNorm normalises rows of the last axes. Scale and bias of another shape
+// than a row are spread out in scratch.
+type layerNorm[T kernel.Float] struct {
+	rms     bool
+	spec    kernel.Norm
+	spread  [3]bool // per operand
+	copies  [3]kernel.Copy
+	streams bool // rows of a large result are written past the caches
+}
+
+func newLayerNorm[T kernel.Float](c *op.Call) Kernel {
+	return &layerNorm[T]{rms: c.Def.Name == "rms_normalization"}
+}
+
+func (k *layerNorm[T]) Refill(t *Task) error {
+	c := t.Call
+	sizes, size := c.In[0].Shape.Sizes(), c.In[0].DType.Size()
+	axis := axisOf(c, len(sizes))
+	row := sizes[axis:]
+	k.spec = kernel.Norm{Rows: product(sizes[:axis]), Len: product(row), Epsilon: c.Float("epsilon")}
+	t.Tiles = k.spec.Tiles()
 	for i := 1; i < len(c.In); i++ {
-		if !has(c, i) || elements(&c.In[i]) == spec.Len {
+		k.spread[i] = has(c, i) && elements(&c.In[i]) != k.spec.Len
+		if !k.spread[i] {
 			continue
 		}
 		if err := checkLoops(row); err != nil {
-			return nil, err
+			return err
 		}
-		spread[i] = new(kernel.Copy)
-		spread[i].PrepareExpand(size, c.In[i].Shape.Sizes(), row)
-		t.Scratch = 2 * spec.Len * size
+		k.copies[i].PrepareExpand(size, c.In[i].Shape.Sizes(), row)
+		t.Scratch = 2 * k.spec.Len * size
 	}
-	along := func(i int, scratch []byte) []T {
-		if !has(c, i) || spread[i] == nil {
-			return in[T](c, i)
-		}
-		part := scratch[(i-1)*spec.Len*size : i*spec.Len*size]
-		for tile := range spread[i].Tiles() {
-			spread[i].Tile(machine.Best(), tile, part, c.In[i].Data)
-		}
-		return view[T](part)
+	if k.streams = streamed(c, k.spec.Len) && t.Scratch == 0 && len(c.Out) == 1; k.streams {
+		t.Scratch = 4 * k.spec.Len
 	}
-	stream := streamed(c, spec.Len) && t.Scratch == 0 && len(c.Out) == 1
-	if stream {
-		t.Scratch = 4 * spec.Len
-	}
-	rms := c.Def.Name == "rms_normalization"
-	t.Tile = func(tile int, scratch []byte) {
-		if rms {
-			kernel.RMSNormTile(machine.Best(), spec, tile, out[T](c, 0), in[T](c, 0), along(1, scratch))
-			return
-		}
-		if stream && !sameBytes(c.Out[0].Data, c.In[0].Data) {
-			kernel.NormStream(machine.Best(), spec, tile, view[float32](scratch[:4*spec.Len]), out[float32](c, 0), in[float32](c, 0), in[float32](c, 1), in[float32](c, 2))
-			return
-		}
-		scale, bias := along(1, scratch), along(2, scratch)
-		kernel.NormTile(machine.Best(), spec, tile, out[T](c, 0), in[T](c, 0), scale, bias, out[T](c, 1), out[T](c, 2))
-	}
-	return t, nil
+	return nil
 }
 
-func bindInstanceNorm(c *op.Call) (*Task, error) {
-	sizes := c.In[0].Shape.Sizes()
-	area := product(sizes[2:])
-	return channelNorm(c, &kernel.Norm{Rows: sizes[0] * sizes[1], Len: area, Channels: sizes[1], Area: area, Epsilon: c.Float("epsilon")})
-}
-
-func bindGroupNorm(c *op.Call) (*Task, error) {
-	sizes := c.In[0].Shape.Sizes()
-	area, groups := product(sizes[2:]), int(c.Int("num_groups"))
-	return channelNorm(c, &kernel.Norm{
-		Rows: sizes[0] * groups, Len: sizes[1] / groups * area, Channels: sizes[1], Area: area, Epsilon: c.Float("epsilon"),
-	})
-}
-
-func channelNorm(c *op.Call, spec *kernel.Norm) (*Task, error) {
-	if elements(&c.In[0]) == 0 {
-		return &Task{}, nil
+// along returns operand i as a row.
+func (k *layerNorm[T]) along(t *Task, i int, scratch []byte) []T {
+	c := t.Call
+	if !has(c, i) || !k.spread[i] {
+		return in[T](c, i)
 	}
-	bind, ok := floatOf(c.In[0].DType, channelNormTask[float32], channelNormTask[float64])
+	size := k.spec.Len * c.In[0].DType.Size()
+	part := scratch[(i-1)*size : i*size]
+	for tile := range k.copies[i].Tiles() {
+		k.copies[i].Tile(t.variant, tile, part, c.In[i].Data)
+	}
+	return view[T](part)
+}
+
+func (k *layerNorm[T]) Tile(t *Task, tile int, scratch []byte) {
+	c := t.Call
+	switch {
+	case k.rms:
+		kernel.RMSNormTile(t.variant, &k.spec, tile, out[T](c, 0), in[T](c, 0), k.along(t, 1, scratch))
+	case k.streams && !sameBytes(c.Out[0].Data, c.In[0].Data):
+		kernel.NormStream(t.variant, &k.spec, tile, view[float32](scratch[:4*k.spec.Len]), out[float32](c, 0), in[float32](c, 0), in[float32](c, 1), in[float32](c, 2))
+	default:
+		scale, bias := k.along(t, 1, scratch), k.along(t, 2, scratch)
+		kernel.NormTile(t.variant, &k.spec, tile, out[T](c, 0), in[T](c, 0), scale, bias, out[T](c, 1), out[T](c, 2))
+	}
+}
+
+func bindInstanceNorm(c *op.Call) (Kernel, error) { return channelNormOn(c, 0) }
+
+func bindGroupNorm(c *op.Call) (Kernel, error) { return channelNormOn(c, int(c.Int("num_groups"))) }
+
+func channelNormOn(c *op.Call, groups int) (Kernel, error) {
+	bind, ok := floatOf(c.In[0].DType, newChannelNorm[float32], newChannelNorm[float64])
 	if !ok {
 		return nil, unsupported(c)
 	}
-	return bind(c, spec), nil
+	return bind(groups), nil
 }
 
-func channelNormTask[T kernel.Float](c *op.Call, spec *kernel.Norm) *Task {
-	return &Task{Tiles: spec.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.NormTile(machine.Best(), spec, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), nil, nil)
-	}}
+// channelNorm normalises groups of channels, 0 for as many as channels.
+type channelNorm[T kernel.Float] struct {
+	groups int
+	spec   kernel.Norm
 }
 
-func bindBatchNorm(c *op.Call) (*Task, error) {
-	bind, ok := floatOf(c.In[0].DType, batchNormTask[float32], batchNormTask[float64])
+func newChannelNorm[T kernel.Float](groups int) Kernel { return &channelNorm[T]{groups: groups} }
+
+func (k *channelNorm[T]) Refill(t *Task) error {
+	c := t.Call
+	sizes := c.In[0].Shape.Sizes()
+	channels, area := sizes[1], product(sizes[2:])
+	groups := k.groups
+	if groups == 0 {
+		groups = channels
+	}
+	if elements(&c.In[0]) == 0 {
+		return nil
+	}
+	k.spec = kernel.Norm{Rows: sizes[0] * groups, Len: channels / groups * area, Channels: channels, Area: area, Epsilon: c.Float("epsilon")}
+	t.Tiles = k.spec.Tiles()
+	return nil
+}
+
+func (k *channelNorm[T]) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	kernel.NormTile(t.variant, &k.spec, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), nil, nil)
+}
+
+func bindBatchNorm(c *op.Call) (Kernel, error) {
+	bind, ok := floatOf(c.In[0].DType, newBatchNorm[float32], newBatchNorm[float64])
 	if c.Int("training_mode") != 0 {
-		bind, ok = floatOf(c.In[0].DType, batchNormTraining[float32], batchNormTraining[float64])
+		bind, ok = floatOf(c.In[0].DType, newBatchTraining[float32], newBatchTraining[float64])
 	}
 	if !ok {
 		return nil, unsupported(c)
@@ -177,44 +216,70 @@ func bindBatchNorm(c *op.Call) (*Task, error) {
 	return bind(c), nil
 }
 
-// planesOf returns x [N,C,...] as planes of area elements each; a vector is of
-// one channel.
-func planesOf(c *op.Call) (batch, channels, area int) {
+// planes is x [N,C,...] as planes of area elements each; a vector is of one
+// channel.
+type planes struct{ batch, channels, area int }
+
+func planesOf(c *op.Call) planes {
 	sizes := c.In[0].Shape.Sizes()
 	if len(sizes) == 1 {
-		return sizes[0], 1, 1
+		return planes{sizes[0], 1, 1}
 	}
-	return sizes[0], sizes[1], product(sizes[2:])
+	return planes{sizes[0], sizes[1], product(sizes[2:])}
 }
 
-func batchNormTask[T kernel.Float](c *op.Call) *Task {
-	batch, channels, area := planesOf(c)
-	epsilon := c.Float("epsilon")
-	tiles, units := groups(batch*channels, area*c.In[0].DType.Size())
-	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
-		lo, hi := units(tile)
-		kernel.BatchNormTile(machine.Best(), lo, hi, area, epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[T](c, 3), in[T](c, 4))
-	}}
+type batchNorm[T kernel.Float] struct {
+	planes
+	epsilon float64
+	each    groups
 }
 
-// batchNormTraining normalises by the statistics of x itself, and gives the
+func newBatchNorm[T kernel.Float](c *op.Call) Kernel {
+	return &batchNorm[T]{epsilon: c.Float("epsilon")}
+}
+
+func (k *batchNorm[T]) Refill(t *Task) error {
+	k.planes = planesOf(t.Call)
+	k.each = groupsOf(k.batch*k.channels, k.area*t.Call.In[0].DType.Size())
+	t.Tiles = k.each.tiles()
+	return nil
+}
+
+func (k *batchNorm[T]) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	lo, hi := k.each.of(tile)
+	kernel.BatchNormTile(t.variant, lo, hi, k.area, k.epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[T](c, 3), in[T](c, 4))
+}
+
+// batchTraining normalises by the statistics of x itself, and returns the
 // running statistics moved towards them.
-func batchNormTraining[T kernel.Float](c *op.Call) *Task {
-	batch, channels, area := planesOf(c)
-	size := c.In[0].DType.Size()
-	epsilon, momentum := c.Float("epsilon"), c.Float("momentum")
-	return &Task{Tiles: 1, Scratch: 2 * channels * size, Tile: func(_ int, scratch []byte) {
-		mean := view[T](scratch[:channels*size])
-		variance := view[T](scratch[channels*size : 2*channels*size])
-		kernel.ChannelMoments(machine.Best(), batch, channels, area, mean, variance, in[T](c, 0))
-		if elements(&c.In[0]) > 0 {
-			kernel.BatchNormTile(machine.Best(), 0, batch*channels, area, epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), mean, variance)
+type batchTraining[T kernel.Float] struct {
+	planes
+	epsilon, momentum float64
+}
+
+func newBatchTraining[T kernel.Float](c *op.Call) Kernel {
+	return &batchTraining[T]{epsilon: c.Float("epsilon"), momentum: c.Float("momentum")}
+}
+
+func (k *batchTraining[T]) Refill(t *Task) error {
+	k.planes = planesOf(t.Call)
+	t.Tiles, t.Scratch = 1, 2*k.channels*t.Call.In[0].DType.Size()
+	return nil
+}
+
+func (k *batchTraining[T]) Tile(t *Task, _ int, scratch []byte) {
+	c := t.Call
+	size := k.channels * c.In[0].DType.Size()
+	mean, variance := view[T](scratch[:size]), view[T](scratch[size:2*size])
+	kernel.ChannelMoments(t.variant, k.batch, k.channels, k.area, mean, variance, in[T](c, 0))
+	if elements(&c.In[0]) > 0 {
+		kernel.BatchNormTile(t.variant, 0, k.batch*k.channels, k.area, k.epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), mean, variance)
+	}
+	for i, own := range [2][]T{mean, variance} {
+		running := out[T](c, i+1)
+		for ch := range running {
+			running[ch] = T(float64(in[T](c, i+3)[ch])*k.momentum + float64(own[ch])*(1-k.momentum))
 		}
-		for i, own := range [2][]T{mean, variance} {
-			running := out[T](c, i+1)
-			for ch := range running {
-				running[ch] = T(float64(in[T](c, i+3)[ch])*momentum + float64(own[ch])*(1-momentum))
-			}
-		}
-	}}
+	}
 }

@@ -138,7 +138,7 @@ func (p *Pool) Run(done <-chan struct{}, t *Task, scratch []byte) error {
 	if ended.Closed(done) {
 		return ErrStopped
 	}
-	if err := t.start(); err != nil {
+	if err := t.Start(); err != nil {
 		return err
 	}
 	var ok bool
@@ -150,7 +150,7 @@ func (p *Pool) Run(done <-chan struct{}, t *Task, scratch []byte) error {
 	if !ok {
 		return ErrStopped
 	}
-	return t.finish()
+	return t.Finish()
 }
 
 func runAlone(done <-chan struct{}, t *Task, scratch []byte) bool {

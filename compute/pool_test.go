@@ -15,7 +15,7 @@ import (
 func counting(tiles int) (*Task, []atomic.Int32) {
 	hits := make([]atomic.Int32, tiles)
 	call := &op.Call{Sig: &op.Sig{Def: &op.Def{Name: "counting"}}}
-	return &Task{Call: call, Tiles: tiles, Tile: func(i int, _ []byte) { hits[i].Add(1) }}, hits
+	return taskOf(call, tiles, &funcs{tile: func(i int, _ []byte) { hits[i].Add(1) }}), hits
 }
 
 func TestPoolRunsEveryTileOnce(t *testing.T) {
@@ -52,7 +52,7 @@ func TestPoolScratchIsPerWorker(t *testing.T) {
 	defer p.Close()
 	task, _ := counting(200)
 	task.Scratch = 64
-	task.Tile = func(i int, scratch []byte) {
+	funcsOf(task).tile = func(i int, scratch []byte) {
 		if len(scratch) != 64 || cap(scratch) != 64 {
 			t.Errorf("tile %d: got %d bytes of scratch (cap %d), want 64", i, len(scratch), cap(scratch))
 		}
@@ -102,7 +102,7 @@ func TestPoolStopsBetweenTiles(t *testing.T) {
 		task, _ := counting(1000)
 		done := make(chan struct{})
 		var ran atomic.Int32
-		task.Tile = func(int, []byte) {
+		funcsOf(task).tile = func(int, []byte) {
 			if ran.Add(1) == 5 {
 				close(done)
 			}
@@ -114,7 +114,7 @@ func TestPoolStopsBetweenTiles(t *testing.T) {
 		if n := int(ran.Load()); n < 5 || n >= 5+threads {
 			t.Errorf("%d threads: %d tiles ran, want 5 and at most one more per other worker", threads, n)
 		}
-		task.Start = func() error { t.Error("Start of a run that was stopped before it began"); return nil }
+		funcsOf(task).start = func() error { t.Error("Start of a run that was stopped before it began"); return nil }
 		if err := p.Run(done, task, nil); !errors.Is(err, ErrStopped) {
 			t.Fatalf("got %v, want ErrStopped", err)
 		}
@@ -128,7 +128,7 @@ func TestPoolStartAndFinish(t *testing.T) {
 	boom := errors.New("boom")
 	task, hits := counting(4)
 	task.Call.Node = "n1"
-	task.Start = func() error { return boom }
+	funcsOf(task).start = func() error { return boom }
 	err := p.Run(nil, task, nil)
 	if !errors.Is(err, boom) || !strings.Contains(err.Error(), `counting (node "n1")`) {
 		t.Fatalf("got %v, want boom with the node's name", err)
@@ -136,7 +136,7 @@ func TestPoolStartAndFinish(t *testing.T) {
 	if hits[0].Load() != 0 {
 		t.Error("a tile ran although Start failed")
 	}
-	task.Start, task.Finish = nil, func() error {
+	funcsOf(task).start, funcsOf(task).finish = nil, func() error {
 		for i := range hits {
 			if hits[i].Load() != 1 {
 				t.Errorf("Finish before tile %d", i)
@@ -153,7 +153,7 @@ func TestPoolPanicOfOurKernel(t *testing.T) {
 	for _, threads := range []int{1, 4} {
 		p := NewPool(threads)
 		task, _ := counting(100)
-		task.Tile = func(i int, _ []byte) {
+		funcsOf(task).tile = func(i int, _ []byte) {
 			if i == 42 {
 				panic("index out of range")
 			}
@@ -254,7 +254,7 @@ func TestPoolCrowdedWorkersRest(t *testing.T) {
 	task, hits := counting(40)
 	task.Scratch = 64
 	var byWorkers atomic.Int32
-	task.Tile = func(i int, part []byte) {
+	funcsOf(task).tile = func(i int, part []byte) {
 		hits[i].Add(1)
 		if &part[0] != &scratch[0] {
 			byWorkers.Add(1)
@@ -308,7 +308,7 @@ func TestPoolCrowdedWorkersMove(t *testing.T) {
 	task, _ := counting(40)
 	task.Scratch = 64
 	var byWorker atomic.Int32
-	task.Tile = func(_ int, part []byte) {
+	funcsOf(task).tile = func(_ int, part []byte) {
 		if &part[0] != &scratch[0] {
 			byWorker.Add(1)
 			if moved.Load() == 0 {
@@ -369,7 +369,7 @@ func TestPoolLateWorkersRest(t *testing.T) {
 	task.Scratch = 64
 	var late, byWorker atomic.Int32
 	var began atomic.Int64
-	task.Tile = func(_ int, part []byte) {
+	funcsOf(task).tile = func(_ int, part []byte) {
 		if &part[0] == &scratch[0] {
 			time.Sleep(10 * time.Microsecond) // lets the worker come
 			return

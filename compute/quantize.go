@@ -7,6 +7,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{
@@ -36,74 +37,97 @@ func result(c *op.Call) kernel.Numbers {
 	return kernel.Numbers{DType: c.Out[0].DType, Data: c.Out[0].Data}
 }
 
-// quantOf returns how the elements of operand 0 share the scales.
-func quantOf(c *op.Call) (*kernel.Quant, error) {
+// quantized is what kernels know whose elements share scales.
+type quantized struct {
+	flat
+	scales kernel.Quant
+}
+
+func (k *quantized) Refill(t *Task) error {
+	c := t.Call
 	s, err := c.Scales()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	sizes := c.In[0].Shape.Sizes()
-	if s.Groups == 0 || s.Groups == 1 && !s.Blocked {
-		return &kernel.Quant{Axis: 1, Inner: max(1, product(sizes)), Block: 1}, nil
+	k.scales = kernel.Quant{Axis: 1, Inner: max(1, product(sizes)), Block: 1}
+	if s.Groups != 0 && (s.Groups != 1 || s.Blocked) {
+		k.scales = kernel.Quant{Axis: sizes[s.Axis], Inner: product(sizes[s.Axis+1:]), Block: s.Block, Blocked: s.Blocked}
 	}
-	return &kernel.Quant{Axis: sizes[s.Axis], Inner: product(sizes[s.Axis+1:]), Block: s.Block, Blocked: s.Blocked}, nil
+	return k.flat.Refill(t)
 }
 
-func bindQuantize(c *op.Call) (*Task, error) {
-	q, err := quantOf(c)
-	if err != nil {
-		return nil, err
-	}
-	n, saturate, precision := elements(&c.Out[0]), c.Int("saturate") != 0, c.DType("precision")
-	if precision == dtype.Invalid {
-		precision = dtype.F32
-	}
-	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
-		lo, hi := span(tile, n)
-		kernel.Quantize(machine.Best(), q, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2), precision, saturate)
-	}}, nil
+type quantize struct {
+	quantized
+	saturate  bool
+	precision dtype.DType
 }
 
-func bindDequantize(c *op.Call) (*Task, error) {
-	q, err := quantOf(c)
-	if err != nil {
-		return nil, err
+func bindQuantize(c *op.Call) (Kernel, error) {
+	k := &quantize{saturate: c.Int("saturate") != 0, precision: c.DType("precision")}
+	if k.precision == dtype.Invalid {
+		k.precision = dtype.F32
 	}
-	n := elements(&c.Out[0])
-	return &Task{Tiles: spans(n), Tile: func(tile int, _ []byte) {
-		lo, hi := span(tile, n)
-		kernel.Dequantize(machine.Best(), q, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2))
-	}}, nil
+	return k, nil
 }
 
-// bindDynamicQuantize works out the scale before the tiles, which all need it.
-func bindDynamicQuantize(c *op.Call) (*Task, error) {
-	n := elements(&c.In[0])
-	q := &kernel.Quant{Axis: 1, Inner: max(1, n), Block: 1}
-	scale, zero := make([]byte, 4), make([]byte, 1)
-	scales, zeros := kernel.Numbers{DType: dtype.F32, Data: scale}, kernel.Numbers{DType: dtype.U8, Data: zero}
-	return &Task{
-		Tiles: spans(n),
-		Start: func() error {
-			view[float32](scale)[0], zero[0] = kernel.DynamicScale(machine.Best(), in[float32](c, 0))
-			return nil
-		},
-		Tile: func(tile int, _ []byte) {
-			lo, hi := span(tile, n)
-			if wanted(c, 0) {
-				kernel.Quantize(machine.Best(), q, lo, hi, result(c), numbers(c, 0), scales, zeros, dtype.F32, true)
-			}
-		},
-		Finish: func() error {
-			if wanted(c, 1) {
-				copy(c.Out[1].Data, scale)
-			}
-			if wanted(c, 2) {
-				copy(c.Out[2].Data, zero)
-			}
-			return nil
-		},
-	}, nil
+func (k *quantize) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	lo, hi := span(tile, k.n)
+	kernel.Quantize(t.variant, &k.scales, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2), k.precision, k.saturate)
+}
+
+type dequantize struct{ quantized }
+
+func bindDequantize(*op.Call) (Kernel, error) { return &dequantize{}, nil }
+
+func (k *dequantize) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	lo, hi := span(tile, k.n)
+	kernel.Dequantize(t.variant, &k.scales, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2))
+}
+
+// dynamicQuantize works out the scale before the tiles, which all need it.
+type dynamicQuantize struct {
+	n           int
+	quant       kernel.Quant
+	scale, zero []byte
+}
+
+func bindDynamicQuantize(*op.Call) (Kernel, error) {
+	return &dynamicQuantize{scale: make([]byte, 4), zero: make([]byte, 1)}, nil
+}
+
+func (k *dynamicQuantize) Refill(t *Task) error {
+	k.n = elements(&t.Call.In[0])
+	k.quant = kernel.Quant{Axis: 1, Inner: max(1, k.n), Block: 1}
+	t.Tiles = spans(k.n)
+	return nil
+}
+
+func (k *dynamicQuantize) Start(t *Task) error {
+	view[float32](k.scale)[0], k.zero[0] = kernel.DynamicScale(t.variant, in[float32](t.Call, 0))
+	return nil
+}
+
+func (k *dynamicQuantize) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	if !wanted(c, 0) {
+		return
+	}
+	lo, hi := span(tile, k.n)
+	scales, zeros := kernel.Numbers{DType: dtype.F32, Data: k.scale}, kernel.Numbers{DType: dtype.U8, Data: k.zero}
+	kernel.Quantize(t.variant, &k.quant, lo, hi, result(c), numbers(c, 0), scales, zeros, dtype.F32, true)
+}
+
+func (k *dynamicQuantize) Finish(t *Task) error {
+	if wanted(t.Call, 1) {
+		copy(t.Call.Out[1].Data, k.scale)
+	}
+	if wanted(t.Call, 2) {
+		copy(t.Call.Out[2].Data, k.zero)
+	}
+	return nil
 }
 
 // bytesOp picks the instance for two operands, each of i8 or u8.
@@ -140,85 +164,121 @@ func (q *quantArgs) requant(c *op.Call, r *kernel.Requant) *kernel.Requant {
 	return r
 }
 
-func bindMatMulInteger(c *op.Call) (*Task, error) { return bytesProduct(c, integerArgs) }
-func bindQLinearMatMul(c *op.Call) (*Task, error) { return bytesProduct(c, qlinearArgs) }
+func bindMatMulInteger(c *op.Call) (Kernel, error) { return newIntGemm(c, integerArgs), nil }
+func bindQLinearMatMul(c *op.Call) (Kernel, error) { return newIntGemm(c, qlinearArgs), nil }
 
-func bytesProduct(c *op.Call, q quantArgs) (*Task, error) {
-	g := intGemmOf(c, q)
-	return preparedBytes(c, g, q), nil
+// intGemm is a product of matrices of bytes.
+type intGemm struct {
+	kernel.IntGemm
+	args    quantArgs
+	problem product2
+	scratch int
+	weights *shape.Shape // of the right matrix where it is read in panels
 }
 
-func intGemmOf(c *op.Call, q quantArgs) *kernel.IntGemm {
-	p := productSizes(c, q.a, q.b, false)
-	return &kernel.IntGemm{M: p.m, N: p.n, K: p.k, Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB,
-		SignedA: c.In[q.a].DType == dtype.I8, SignedB: c.In[q.b].DType == dtype.I8}
+type intGemmOf[A, B kernel.Byte] struct{ intGemm }
+
+func newIntGemm(c *op.Call, q quantArgs) Kernel { return intGemmFor(c, intGemm{args: q}) }
+
+func intGemmFor(c *op.Call, k intGemm) Kernel {
+	bind := bytesOp(c.In[k.args.a].DType, c.In[k.args.b].DType,
+		newIntGemmOf[int8, int8], newIntGemmOf[int8, uint8], newIntGemmOf[uint8, int8], newIntGemmOf[uint8, uint8])
+	return bind(k)
 }
+
+func newIntGemmOf[A, B kernel.Byte](k intGemm) Kernel { return &intGemmOf[A, B]{k} }
 
 // packedBytes reads a constant right matrix in panels, where there are kernels
 // for them.
 func packedBytes(q quantArgs) packer {
-	return func(c *op.Call, constants Constants) (*Task, error) {
-		g := intGemmOf(c, q)
-		if !kernel.BytePanels(machine.Best()) || !constants.Is(q.b) || elements(&c.In[q.b]) != g.K*g.N || g.K*g.N == 0 {
-			return bytesProduct(c, q)
+	return func(c *op.Call, constants Constants) (Kernel, error) {
+		k := intGemm{args: q}
+		p := &k.problem
+		p.fill(c, q.a, q.b, false)
+		if kernel.BytePanels(machine.Best()) && constants.Is(q.b) && elements(&c.In[q.b]) == p.k*p.n && p.k*p.n > 0 {
+			k.weights = c.In[q.b].Shape
 		}
-		g.PackedB = true
-		pack := &kernel.IntGemm{N: g.N, K: g.K, SignedB: g.SignedB}
-		t := preparedBytes(c, g, q)
-		t.setForm(q.b, Form{
-			Name:   fmt.Sprintf("panels of %s of %s", c.In[q.b].DType, pack.PackedLayout(machine.Best())),
-			Bytes:  pack.PackedBBytes(machine.Best()),
-			Pack:   func(dst, src []byte) { pack.PackB(machine.Best(), dst, src) },
-			Unpack: func(dst, src []byte) { pack.UnpackB(machine.Best(), dst, src) },
-		})
-		return t, nil
+		return intGemmFor(c, k), nil
 	}
 }
 
-func preparedBytes(c *op.Call, g *kernel.IntGemm, q quantArgs) *Task {
-	g.Prepare(machine.Best())
-	bind := bytesOp(c.In[q.a].DType, c.In[q.b].DType, intGemmTask[int8, int8], intGemmTask[int8, uint8], intGemmTask[uint8, int8], intGemmTask[uint8, uint8])
-	return bind(c, g, q)
+func (k *intGemm) Refill(t *Task) error {
+	c, p := t.Call, &k.problem
+	p.fill(c, k.args.a, k.args.b, false)
+	k.IntGemm = kernel.IntGemm{M: p.m, N: p.n, K: p.k, Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB,
+		SignedA: c.In[k.args.a].DType == dtype.I8, SignedB: c.In[k.args.b].DType == dtype.I8, PackedB: k.weights != nil}
+	if k.weights != nil && c.In[k.args.b].Shape != k.weights {
+		return ErrRebind
+	}
+	if k.weights != nil && t.Forms == nil {
+		v, pack := t.variant, &kernel.IntGemm{N: k.N, K: k.K, SignedB: k.SignedB}
+		t.setForm(k.args.b, Form{
+			Name:   fmt.Sprintf("panels of %s of %s", c.In[k.args.b].DType, pack.PackedLayout(v)),
+			Bytes:  pack.PackedBBytes(v),
+			Pack:   func(dst, src []byte) { pack.PackB(v, dst, src) },
+			Unpack: func(dst, src []byte) { pack.UnpackB(v, dst, src) },
+		})
+	}
+	k.Prepare(t.variant)
+	k.scratch = k.ScratchBytes()
+	t.Tiles, t.Scratch = k.Tiles(), k.scratch
+	return nil
 }
 
-func intGemmTask[A, B kernel.Byte](c *op.Call, g *kernel.IntGemm, q quantArgs) *Task {
-	n := g.ScratchBytes()
-	return &Task{Tiles: g.Tiles(), Scratch: n, Tile: func(tile int, scratch []byte) {
-		var r kernel.Requant
-		kernel.IntGemmTile(g, tile, c.Out[0].Data, in[A](c, q.a), in[B](c, q.b), numbers(c, q.zeroA), numbers(c, q.zeroB),
-			q.requant(c, &r), view[int32](scratch[:n]))
-	}}
+func (k *intGemmOf[A, B]) Tile(t *Task, tile int, scratch []byte) {
+	c, q := t.Call, &k.args
+	var r kernel.Requant
+	kernel.IntGemmTile(&k.IntGemm, tile, c.Out[0].Data, in[A](c, q.a), in[B](c, q.b), numbers(c, q.zeroA), numbers(c, q.zeroB),
+		q.requant(c, &r), view[int32](scratch[:k.scratch]))
 }
 
-func bindConvInteger(c *op.Call) (*Task, error) { return bytesConv(c, integerArgs) }
-func bindQLinearConv(c *op.Call) (*Task, error) { return bytesConv(c, qlinearArgs) }
+func bindConvInteger(c *op.Call) (Kernel, error) { return newIntConv(c, integerArgs), nil }
+func bindQLinearConv(c *op.Call) (Kernel, error) { return newIntConv(c, qlinearArgs), nil }
 
-func bytesConv(c *op.Call, q quantArgs) (*Task, error) {
+// intConv is a convolution of bytes.
+type intConv struct {
+	kernel.IntConv
+	args    quantArgs
+	scratch int
+}
+
+type intConvOf[X, W kernel.Byte] struct{ intConv }
+
+func newIntConv(c *op.Call, q quantArgs) Kernel {
+	bind := bytesOp(c.In[q.a].DType, c.In[q.b].DType,
+		newIntConvOf[int8, int8], newIntConvOf[int8, uint8], newIntConvOf[uint8, int8], newIntConvOf[uint8, uint8])
+	return bind(intConv{args: q})
+}
+
+func newIntConvOf[X, W kernel.Byte](k intConv) Kernel { return &intConvOf[X, W]{k} }
+
+func (k *intConv) Refill(t *Task) error {
+	c, q := t.Call, &k.args
 	axes, err := c.ConvAxes()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	x, w, group := c.In[q.a].Shape.Sizes(), c.In[q.b].Shape.Sizes(), int(c.Int("group"))
-	spec := &kernel.IntConv{Batch: x[0], Group: group, Channels: w[1], Filters: w[0] / group, In: x[2:],
-		SignedX: c.In[q.a].DType == dtype.I8, SignedW: c.In[q.b].DType == dtype.I8}
+	k.IntConv = kernel.IntConv{Batch: x[0], Group: group, Channels: w[1], Filters: w[0] / group, In: x[2:],
+		SignedX: c.In[q.a].DType == dtype.I8, SignedW: c.In[q.b].DType == dtype.I8,
+		Out: k.Out[:0], Kernel: k.IntConv.Kernel[:0], Stride: k.Stride[:0], Dilation: k.Dilation[:0], Pad: k.Pad[:0]}
 	for _, a := range axes {
-		spec.Out, spec.Kernel = append(spec.Out, a.Out), append(spec.Kernel, a.Kernel)
-		spec.Stride, spec.Dilation, spec.Pad = append(spec.Stride, a.Stride), append(spec.Dilation, a.Dilation), append(spec.Pad, a.Begin)
+		k.Out, k.IntConv.Kernel = append(k.Out, a.Out), append(k.IntConv.Kernel, a.Kernel)
+		k.Stride, k.Dilation, k.Pad = append(k.Stride, a.Stride), append(k.Dilation, a.Dilation), append(k.Pad, a.Begin)
 	}
-	spec.Prepare(machine.Best())
-	bind := bytesOp(c.In[q.a].DType, c.In[q.b].DType, intConvTask[int8, int8], intConvTask[int8, uint8], intConvTask[uint8, int8], intConvTask[uint8, uint8])
-	return bind(c, spec, q), nil
+	k.Prepare(t.variant)
+	k.scratch = k.ScratchBytes()
+	t.Tiles, t.Scratch = k.Tiles(), k.scratch
+	return nil
 }
 
-func intConvTask[X, W kernel.Byte](c *op.Call, spec *kernel.IntConv, q quantArgs) *Task {
-	n := spec.ScratchBytes()
-	return &Task{Tiles: spec.Tiles(), Scratch: n, Tile: func(tile int, scratch []byte) {
-		var r kernel.Requant
-		var bias []int32
-		if q.bias >= 0 && has(c, q.bias) {
-			bias = in[int32](c, q.bias)
-		}
-		kernel.IntConvTile(spec, tile, c.Out[0].Data, in[X](c, q.a), in[W](c, q.b), numbers(c, q.zeroA), numbers(c, q.zeroB),
-			bias, q.requant(c, &r), view[int32](scratch[:n]))
-	}}
+func (k *intConvOf[X, W]) Tile(t *Task, tile int, scratch []byte) {
+	c, q := t.Call, &k.args
+	var r kernel.Requant
+	var bias []int32
+	if q.bias >= 0 && has(c, q.bias) {
+		bias = in[int32](c, q.bias)
+	}
+	kernel.IntConvTile(&k.IntConv, tile, c.Out[0].Data, in[X](c, q.a), in[W](c, q.b), numbers(c, q.zeroA), numbers(c, q.zeroB),
+		bias, q.requant(c, &r), view[int32](scratch[:k.scratch]))
 }

@@ -4,23 +4,30 @@ import "github.com/tenure-go/tenure/op"
 
 var _ = register(map[string]binder{"shape": bindShape, "size": bindSize})
 
-// small is the task of an operator whose work is next to nothing.
-func small(tile func()) *Task {
-	return &Task{Tiles: 1, Tile: func(int, []byte) { tile() }}
+// oneTile is what kernels need of sizes whose work is next to nothing.
+type oneTile struct{}
+
+func (oneTile) Refill(t *Task) error {
+	t.Tiles = 1
+	return nil
 }
 
-func bindShape(c *op.Call) (*Task, error) {
-	start, end := c.ShapeRange()
-	sizes := c.In[0].Shape.Sizes()[start:end]
-	return small(func() {
-		dst := out[int64](c, 0)
-		for i, n := range sizes {
-			dst[i] = int64(n)
-		}
-	}), nil
+type shapeKernel struct{ oneTile }
+
+func bindShape(*op.Call) (Kernel, error) { return shapeKernel{}, nil }
+
+func (shapeKernel) Tile(t *Task, _ int, _ []byte) {
+	start, end := t.Call.ShapeRange()
+	dst := out[int64](t.Call, 0)
+	for i, n := range t.Call.In[0].Shape.Sizes()[start:end] {
+		dst[i] = int64(n)
+	}
 }
 
-func bindSize(c *op.Call) (*Task, error) {
-	n := int64(elements(&c.In[0]))
-	return small(func() { out[int64](c, 0)[0] = n }), nil
+type sizeKernel struct{ oneTile }
+
+func bindSize(*op.Call) (Kernel, error) { return sizeKernel{}, nil }
+
+func (sizeKernel) Tile(t *Task, _ int, _ []byte) {
+	out[int64](t.Call, 0)[0] = int64(elements(&t.Call.In[0]))
 }

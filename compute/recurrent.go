@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -21,18 +20,13 @@ var cellFuncs = map[string]kernel.UnaryOp{
 }
 
 func recurrentOp(kind kernel.CellKind) binder {
-	return func(c *op.Call) (*Task, error) {
+	return func(c *op.Call) (Kernel, error) {
 		functions, err := c.Activations()
 		if err != nil {
 			return nil, err
 		}
-		x, r := c.In[0].Shape.Sizes(), c.In[2].Shape.Sizes()
-		spec := &kernel.Recurrent{
-			Kind: kind, Steps: x[0], Batch: x[1], Input: x[2], Hidden: r[2], Dirs: r[0],
-			Reverse: c.Str("direction") == "reverse", BatchFirst: c.Int("layout") != 0, Clip: c.Float("clip"),
-		}
-		if spec.BatchFirst {
-			spec.Steps, spec.Batch = x[1], x[0]
+		spec := kernel.Recurrent{
+			Kind: kind, Reverse: c.Str("direction") == "reverse", BatchFirst: c.Int("layout") != 0, Clip: c.Float("clip"),
 		}
 		switch kind {
 		case kernel.GRUCell:
@@ -43,32 +37,43 @@ func recurrentOp(kind kernel.CellKind) binder {
 		for _, f := range functions {
 			spec.Funcs = append(spec.Funcs, kernel.CellFunc{Op: cellFuncs[f.Op], A: f.Alpha, B: f.Beta, Scaled: f.Op == "scaled_tanh"})
 		}
-		bind, ok := floatOf(c.In[0].DType, recurrentTask[float32], recurrentTask[float64])
+		bind, ok := floatOf(c.In[0].DType, newRecurrent[float32], newRecurrent[float64])
 		if !ok {
 			return nil, unsupported(c)
 		}
-		return bind(c, spec), nil
+		return bind(spec), nil
 	}
 }
 
-func recurrentTask[T kernel.Float](c *op.Call, spec *kernel.Recurrent) *Task {
-	bytes := spec.ScratchElements() * c.In[0].DType.Size()
-	return &Task{
-		Tiles: spec.Tiles(), Scratch: bytes,
-		Start: func() error {
-			for i, n := range in[int32](c, 4) {
-				if n < 0 || int(n) > spec.Steps {
-					return fmt.Errorf("operand 4: got length %d for sample %d, want 0 to %d", n, i, spec.Steps)
-				}
-			}
-			return nil
-		},
-		Tile: func(tile int, scratch []byte) {
-			args := kernel.RecurrentArgs[T]{
-				X: in[T](c, 0), W: in[T](c, 1), R: in[T](c, 2), Bias: in[T](c, 3), Lengths: in[int32](c, 4),
-				H0: in[T](c, 5), C0: in[T](c, 6), Peepholes: in[T](c, 7), Y: out[T](c, 0), H: out[T](c, 1), C: out[T](c, 2),
-			}
-			kernel.RecurrentTile(machine.Best(), spec, tile, &args, view[T](scratch[:bytes]))
-		},
+type recurrent[T kernel.Float] struct{ kernel.Recurrent }
+
+func newRecurrent[T kernel.Float](spec kernel.Recurrent) Kernel { return &recurrent[T]{spec} }
+
+func (k *recurrent[T]) Refill(t *Task) error {
+	c := t.Call
+	x, r := c.In[0].Shape.Sizes(), c.In[2].Shape.Sizes()
+	k.Steps, k.Batch, k.Input, k.Hidden, k.Dirs = x[0], x[1], x[2], r[2], r[0]
+	if k.BatchFirst {
+		k.Steps, k.Batch = x[1], x[0]
 	}
+	t.Tiles, t.Scratch = k.Tiles(), k.ScratchElements()*c.In[0].DType.Size()
+	return nil
+}
+
+func (k *recurrent[T]) Start(t *Task) error {
+	for i, n := range in[int32](t.Call, 4) {
+		if n < 0 || int(n) > k.Steps {
+			return fmt.Errorf("operand 4: got length %d for sample %d, want 0 to %d", n, i, k.Steps)
+		}
+	}
+	return nil
+}
+
+func (k *recurrent[T]) Tile(t *Task, tile int, scratch []byte) {
+	c := t.Call
+	args := kernel.RecurrentArgs[T]{
+		X: in[T](c, 0), W: in[T](c, 1), R: in[T](c, 2), Bias: in[T](c, 3), Lengths: in[int32](c, 4),
+		H0: in[T](c, 5), C0: in[T](c, 6), Peepholes: in[T](c, 7), Y: out[T](c, 0), H: out[T](c, 1), C: out[T](c, 2),
+	}
+	kernel.RecurrentTile(t.variant, &k.Recurrent, tile, &args, view[T](scratch[:k.ScratchElements()*c.In[0].DType.Size()]))
 }

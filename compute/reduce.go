@@ -3,7 +3,6 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -24,91 +23,143 @@ var _ = register(map[string]binder{
 })
 
 func reduction(kind kernel.ReduceKind) binder {
-	return func(c *op.Call) (*Task, error) {
+	return func(c *op.Call) (Kernel, error) {
 		dt := c.In[0].DType
-		if isHalf(dt) {
+		switch {
+		case isHalf(dt):
 			return halfAsF32(c)
+		case dt == dtype.Bool:
+			return &reducedBools{reducedAxes[uint8]{reduced[uint8]{kind: kind}}}, nil
 		}
-		sizes := c.In[0].Shape.Sizes()
-		axes, known, err := c.ReduceAxes(len(sizes))
-		if err != nil {
-			return nil, err
-		}
-		if !known {
-			return nil, unknown(c, 1)
-		}
-		reduced := make([]bool, len(sizes))
-		for _, a := range axes {
-			reduced[a] = true
-		}
-		spec := new(kernel.Reduce)
-		spec.Prepare(kind, sizes, reduced)
-		if dt == dtype.Bool {
-			return reduceBools(c, spec), nil
-		}
-		bind, ok := floatOf(dt, reduceTask[float32], reduceTask[float64])
+		bind, ok := floatOf(dt, newReduced[float32], newReduced[float64])
 		if !ok {
-			bind, ok = intOf(dt, reduceTask[int8], reduceTask[int16], reduceTask[int32], reduceTask[int64],
-				reduceTask[uint8], reduceTask[uint16], reduceTask[uint32], reduceTask[uint64])
+			bind, ok = intOf(dt, newReduced[int8], newReduced[int16], newReduced[int32], newReduced[int64],
+				newReduced[uint8], newReduced[uint16], newReduced[uint32], newReduced[uint64])
 		}
 		if !ok {
 			return nil, unsupported(c)
 		}
-		return bind(c, spec), nil
+		return bind(kind), nil
 	}
 }
 
-func reduceTask[T kernel.Number](c *op.Call, spec *kernel.Reduce) *Task {
-	if c.In[0].DType == dtype.F32 && spec.ByColumns() {
-		return &Task{Tiles: spec.ColumnTiles(), Scratch: 8 * kernel.ColumnScratch, Tile: func(tile int, scratch []byte) {
-			kernel.ReduceColumns(machine.Best(), spec, tile, view[float64](scratch[:8*kernel.ColumnScratch]), out[float32](c, 0), in[float32](c, 0))
-		}}
-	}
-	return &Task{Tiles: spec.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.ReduceTile(machine.Best(), spec, tile, out[T](c, 0), in[T](c, 0))
-	}}
+// reduced is a reduction of operand 0 along some axes.
+type reduced[T kernel.Number] struct {
+	kind    kernel.ReduceKind
+	spec    kernel.Reduce
+	columns bool
+	along   []bool // per axis
 }
 
-// reduceBools reduces bools as bytes. True may be any byte but 0, and leaves
+// size sets what depends on sizes and on the axes in along.
+func (k *reduced[T]) size(t *Task) {
+	k.spec.Prepare(k.kind, t.Call.In[0].Shape.Sizes(), k.along)
+	if k.columns = t.Call.In[0].DType == dtype.F32 && k.spec.ByColumns(); k.columns {
+		t.Tiles, t.Scratch = k.spec.ColumnTiles(), 8*kernel.ColumnScratch
+		return
+	}
+	t.Tiles = k.spec.Tiles()
+}
+
+// spatial is size for all axes but the first two.
+func (k *reduced[T]) spatial(t *Task) {
+	k.along = k.along[:0]
+	for i := range t.Call.In[0].Shape.Sizes() {
+		k.along = append(k.along, i >= 2)
+	}
+	k.size(t)
+}
+
+func (k *reduced[T]) Tile(t *Task, tile int, scratch []byte) {
+	c := t.Call
+	if k.columns {
+		kernel.ReduceColumns(t.variant, &k.spec, tile, view[float64](scratch[:8*kernel.ColumnScratch]), out[float32](c, 0), in[float32](c, 0))
+		return
+	}
+	kernel.ReduceTile(t.variant, &k.spec, tile, out[T](c, 0), in[T](c, 0))
+}
+
+// reducedAxes reads the axes from the call.
+type reducedAxes[T kernel.Number] struct{ reduced[T] }
+
+func newReduced[T kernel.Number](kind kernel.ReduceKind) Kernel {
+	return &reducedAxes[T]{reduced[T]{kind: kind}}
+}
+
+func (k *reducedAxes[T]) Refill(t *Task) error {
+	c := t.Call
+	rank := c.In[0].Shape.Rank()
+	axes, known, err := c.ReduceAxes(rank)
+	if err != nil {
+		return err
+	}
+	if !known {
+		return unknown(c, 1)
+	}
+	k.along = k.along[:0]
+	for range rank {
+		k.along = append(k.along, false)
+	}
+	for _, a := range axes {
+		k.along[a] = true
+	}
+	k.size(t)
+	return nil
+}
+
+// reducedBools reduces bools as bytes. True may be any byte but 0, and leaves
 // as 1.
-func reduceBools(c *op.Call, spec *kernel.Reduce) *Task {
-	t := reduceTask[uint8](c, spec)
-	t.Finish = func() error {
-		for i, b := range c.Out[0].Data {
-			c.Out[0].Data[i] = min(b, 1)
-		}
-		return nil
+type reducedBools struct{ reducedAxes[uint8] }
+
+func (k *reducedBools) Finish(t *Task) error {
+	for i, b := range t.Call.Out[0].Data {
+		t.Call.Out[0].Data[i] = min(b, 1)
 	}
-	return t
+	return nil
 }
 
 func argExtreme(smallest bool) binder {
-	return func(c *op.Call) (*Task, error) {
+	return func(c *op.Call) (Kernel, error) {
 		if isHalf(c.In[0].DType) {
 			return halfAsF32(c)
 		}
-		bind, ok := floatOf(c.In[0].DType, argTask[float32], argTask[float64])
+		bind, ok := floatOf(c.In[0].DType, newExtreme[float32], newExtreme[float64])
 		if !ok {
-			bind, ok = intOf(c.In[0].DType, argTask[int8], argTask[int16], argTask[int32], argTask[int64],
-				argTask[uint8], argTask[uint16], argTask[uint32], argTask[uint64])
+			bind, ok = intOf(c.In[0].DType, newExtreme[int8], newExtreme[int16], newExtreme[int32], newExtreme[int64],
+				newExtreme[uint8], newExtreme[uint16], newExtreme[uint32], newExtreme[uint64])
 		}
 		if !ok {
 			return nil, unsupported(c)
 		}
-		return bind(c, smallest), nil
+		return bind(smallest, c.Int("select_last_index") != 0), nil
 	}
 }
 
-func argTask[T kernel.Number](c *op.Call, smallest bool) *Task {
+// extreme finds the index of the largest or smallest element along an axis.
+type extreme[T kernel.Number] struct {
+	smallest, last bool
+	n, inner       int
+	outer          groups
+}
+
+func newExtreme[T kernel.Number](smallest, last bool) Kernel {
+	return &extreme[T]{smallest: smallest, last: last}
+}
+
+func (k *extreme[T]) Refill(t *Task) error {
+	c := t.Call
 	sizes := c.In[0].Shape.Sizes()
 	axis := axisOf(c, len(sizes))
-	n, inner, last := sizes[axis], product(sizes[axis+1:]), c.Int("select_last_index") != 0
-	tiles, units := groups(product(sizes[:axis]), n*inner*c.In[0].DType.Size())
-	if inner == 0 {
-		tiles = 0
+	k.n, k.inner = sizes[axis], product(sizes[axis+1:])
+	k.outer = groupsOf(product(sizes[:axis]), k.n*k.inner*c.In[0].DType.Size())
+	if k.inner > 0 {
+		t.Tiles = k.outer.tiles()
 	}
-	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
-		lo, hi := units(tile)
-		kernel.ArgExtreme(machine.Best(), out[int64](c, 0)[lo*inner:hi*inner], in[T](c, 0)[lo*n*inner:hi*n*inner], hi-lo, n, inner, smallest, last)
-	}}
+	return nil
+}
+
+func (k *extreme[T]) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	lo, hi := k.outer.of(tile)
+	kernel.ArgExtreme(t.variant, out[int64](c, 0)[lo*k.inner:hi*k.inner], in[T](c, 0)[lo*k.n*k.inner:hi*k.n*k.inner], hi-lo, k.n, k.inner, k.smallest, k.last)
 }

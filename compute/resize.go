@@ -10,7 +10,7 @@ import (
 
 var _ = register(map[string]binder{"resize": bindResize})
 
-func bindResize(c *op.Call) (*Task, error) {
+func bindResize(c *op.Call) (Kernel, error) {
 	switch dt := c.In[0].DType; {
 	case isHalf(dt):
 		return halfAsF32(c)
@@ -22,47 +22,67 @@ func bindResize(c *op.Call) (*Task, error) {
 		}
 		types[0] = dtype.F64
 		return converted(c, types, []dtype.DType{dtype.F64})
-	case dt != dtype.F32 && dt != dtype.F64:
-		return nil, unsupported(c)
+	case dt == dtype.F64:
+		return newResize[float64](c), nil
+	case dt == dtype.F32:
+		return newResize[float32](c), nil
 	}
-	axes, ok, err := c.ResizeAxes()
-	if err != nil {
-		return nil, err
-	}
-	for arg := 1; !ok && arg < len(c.In); arg++ {
-		if _, known := c.KnownFloats(arg); has(c, arg) && !known {
-			return nil, unknown(c, arg)
-		}
-	}
-	mode := kernel.ResizeMode{
+	return nil, unsupported(c)
+}
+
+// resize samples operand 0 by tables of what each result is made of along each
+// axis.
+type resize[T kernel.Float] struct {
+	mode kernel.ResizeMode
+	spec kernel.Resize
+	taps []kernel.ResizeTaps
+}
+
+func newResize[T kernel.Float](c *op.Call) Kernel {
+	k := &resize[T]{mode: kernel.ResizeMode{
 		Linear: c.Str("mode") == "linear", Cubic: c.Str("mode") == "cubic", Nearest: c.Str("nearest_mode"),
 		Transform: c.Str("coordinate_transformation_mode"), CubicA: c.Float("cubic_coeff_a"),
 		Antialias: c.Int("antialias") != 0, ExcludeOutside: c.Int("exclude_outside") != 0,
+	}}
+	k.spec.Extrapolation = c.Float("extrapolation_value")
+	return k
+}
+
+func (k *resize[T]) Refill(t *Task) error {
+	c := t.Call
+	axes, ok, err := c.ResizeAxes()
+	if err != nil {
+		return err
+	}
+	for arg := 1; !ok && arg < len(c.In); arg++ {
+		if _, known := c.KnownFloats(arg); has(c, arg) && !known {
+			return unknown(c, arg)
+		}
 	}
 	// What keeps its sizes is a copy, whatever scale they are rounded from: ONNX Runtime and PyTorch have it so.
-	region := mode.Transform == "tf_crop_and_resize"
+	region := k.mode.Transform == "tf_crop_and_resize"
 	same := !region && slices.Equal(c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes())
-	taps := make([]kernel.ResizeTaps, len(axes))
+	k.taps = k.taps[:0]
 	for i, a := range axes {
 		if err := checkTable(i, max(a.In, a.Out)); err != nil {
-			return nil, err
+			return err
 		}
-		keep := same || a.In == 0 || a.In == a.Out && (a.Scale == 1 && a.Lo == 0 && a.Hi == 1 || mode.Antialias && !region)
+		keep := same || a.In == 0 || a.In == a.Out && (a.Scale == 1 && a.Lo == 0 && a.Hi == 1 || k.mode.Antialias && !region)
 		if keep {
-			taps[i] = keepTaps(a.Out)
+			k.taps = append(k.taps, keepTaps(a.Out))
 			continue
 		}
-		taps[i] = mode.Taps(kernel.ResizeSpan{In: a.In, Out: a.Out, Scale: a.Scale, Lo: a.Lo, Hi: a.Hi})
+		k.taps = append(k.taps, k.mode.Taps(kernel.ResizeSpan{In: a.In, Out: a.Out, Scale: a.Scale, Lo: a.Lo, Hi: a.Hi}))
 	}
-	spec := &kernel.Resize{Extrapolation: c.Float("extrapolation_value")}
-	spec.Prepare(c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes(), taps)
-	if elements(&c.Out[0]) == 0 {
-		return &Task{}, nil
+	k.spec.Prepare(c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes(), k.taps)
+	if elements(&c.Out[0]) > 0 {
+		t.Tiles, t.Scratch = k.spec.Tiles(), k.spec.ScratchBytes()
 	}
-	if c.In[0].DType == dtype.F64 {
-		return resizeTask[float64](c, spec), nil
-	}
-	return resizeTask[float32](c, spec), nil
+	return nil
+}
+
+func (k *resize[T]) Tile(t *Task, tile int, scratch []byte) {
+	kernel.ResizeTile(&k.spec, tile, scratch, out[T](t.Call, 0), in[T](t.Call, 0))
 }
 
 // keepTaps are the taps of an axis that stays as it is.
@@ -72,10 +92,4 @@ func keepTaps(n int) kernel.ResizeTaps {
 		t.Index[i], t.Weight[i] = i, 1
 	}
 	return t
-}
-
-func resizeTask[T kernel.Float](c *op.Call, spec *kernel.Resize) *Task {
-	return &Task{Tiles: spec.Tiles(), Scratch: spec.ScratchBytes(), Tile: func(tile int, scratch []byte) {
-		kernel.ResizeTile(spec, tile, scratch, out[T](c, 0), in[T](c, 0))
-	}}
 }

@@ -1,41 +1,72 @@
 package compute
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"unsafe"
 
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
 // Task is a call bound to its kernel: made once per step of a plan, run many
-// times without allocating.
+// times without allocating. [Task.Refill] makes it one of other sizes.
 type Task struct {
 	Call    *op.Call
+	Kernel  Kernel
 	Tiles   int // independent parts, any order
 	Scratch int // bytes per worker, a multiple of 64
 
 	// Forms are the constant operands that the task reads packed: their
-	// Call.In[i].Data are what the form's Pack made. Bind gives none.
+	// Call.In[i].Data are what the form's Pack made. Bind makes none.
 	Forms map[int]Form
 
-	// Start runs once per run, before the tiles: it reads operand values and
-	// checks them, and may set Tiles. It may be nil. A run whose Start fails
-	// has written nothing.
-	Start func() error
+	// Begun, where it is not nil, is set when Start has succeeded: from then
+	// on the run writes.
+	Begun *bool
 
-	// Tile computes one part. Its scratch is Scratch bytes that no other
-	// worker uses.
-	Tile func(tile int, scratch []byte)
-
-	// Finish runs once, after the last tile. It may be nil.
-	Finish func() error
+	variant  *kernel.Variant // the instruction set of its functions
+	starter  starter         // the kernel, nil if it has nothing to do before the tiles
+	finisher finisher        // the kernel, nil if it has nothing to do after them
+	empty    bool            // no result has an element
 }
 
-// A binder makes the task of one operator's call. It leaves Task.Call to Bind.
-type binder func(c *op.Call) (*Task, error)
+// Kernel is what a task runs: the functions of an operator on some element
+// types, and in its fields what they must know of one call. Attributes,
+// constants and the choice of functions are set when the call is bound and
+// stay; whatever depends on sizes is set by Refill, which Bind calls, too.
+//
+// A kernel may have two more methods: Start(*Task) error runs once per run,
+// before the tiles, to read operand values and check them, and may set
+// Task.Tiles; a run whose Start fails has written nothing. Finish(*Task) error
+// runs once, after the last tile.
+type Kernel interface {
+	// Refill sets the fields that depend on the sizes of t.Call, t.Tiles and
+	// t.Scratch; the last two are zero before. It reuses the slices that it
+	// filled before.
+	Refill(t *Task) error
+
+	// Tile computes one part. Its scratch is t.Scratch bytes that no other
+	// worker uses.
+	Tile(t *Task, tile int, scratch []byte)
+}
+
+type starter interface{ Start(t *Task) error }
+
+type finisher interface{ Finish(t *Task) error }
+
+// ErrRebind is the error of a Refill for sizes that need another kernel, or
+// constants packed in another form: the call is to be bound again.
+var ErrRebind = errors.New("the call is to be bound again for these sizes")
+
+// A binder makes the kernel of one operator's call. It reads the operator, the
+// attributes and which operands and results there are, of what element types.
+// Sizes and known values are read by the kernel's Refill.
+type binder func(c *op.Call) (Kernel, error)
 
 // binders maps operator names to binders; each family's file adds its own.
 var binders = map[string]binder{}
@@ -66,14 +97,14 @@ func binderOf(def *op.Def) binder {
 
 // Bind binds a call to the kernel for its operand and result types. Types are
 // static; bytes may be absent until the task runs, except those of operands
-// that decide geometry (pads, axes, steps), which c.Known must give: the bytes
-// in c.In may not stand there yet.
+// that decide geometry (pads, axes, steps), which c.Known must return: the
+// bytes in c.In may not stand there yet.
 func Bind(c *op.Call) (*Task, error) {
-	return bindWith(c, func(bind binder) (*Task, error) { return bind(c) })
+	return bindWith(c, func(bind binder) (Kernel, error) { return bind(c) })
 }
 
 // bindWith finds the call's binder and makes the task with it.
-func bindWith(c *op.Call, apply func(binder) (*Task, error)) (*Task, error) {
+func bindWith(c *op.Call, apply func(binder) (Kernel, error)) (*Task, error) {
 	if err := checkCall(c); err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
 	}
@@ -81,38 +112,68 @@ func bindWith(c *op.Call, apply func(binder) (*Task, error)) (*Task, error) {
 	if bind == nil {
 		return nil, fmt.Errorf("%s: got an operator without a kernel: %w", nameOf(c), op.ErrUnsupported)
 	}
-	t, err := apply(bind)
+	k, err := apply(bind)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
 	}
-	t.Call = c
-	t.Scratch = (t.Scratch + 63) &^ 63
-	if c.Def.Kernel == nil && c.Def.Bound == nil && givesNothing(c) {
-		t.onlyStart()
+	t := newTask(c, k)
+	if err := t.size(); err != nil {
+		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
 	}
 	return t, nil
 }
 
-// givesNothing reports whether no result has an element.
-func givesNothing(c *op.Call) bool {
+// newTask makes a task that has no sizes yet.
+func newTask(c *op.Call, k Kernel) *Task {
+	t := &Task{Call: c, Kernel: k, variant: machine.Best()}
+	t.starter, _ = k.(starter)
+	t.finisher, _ = k.(finisher)
+	return t
+}
+
+// Refill makes the task one of other shapes, after the caller has set them in
+// t.Call: Args and Results of its signature, Type and Layout of In and Out, and
+// what Known returns. Element types, attributes, the operands that are there
+// and the results that are wanted must be those of before. The task is then the
+// one that Bind would make, but for Forms, which stay; Tiles and Scratch may
+// have changed. Most kernels allocate nothing after they have met as many axes.
+//
+// The error is ErrRebind where the sizes need another kernel or form. After an
+// error the task cannot run before another Refill has succeeded.
+func (t *Task) Refill() error {
+	err := checkCall(t.Call)
+	if err == nil {
+		err = t.size()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", nameOf(t.Call), err)
+	}
+	return nil
+}
+
+// size sets what depends on the sizes of a checked call.
+func (t *Task) size() error {
+	c := t.Call
+	t.Tiles, t.Scratch, t.empty = 0, 0, false
+	if err := t.Kernel.Refill(t); err != nil {
+		return err
+	}
+	t.Scratch = (t.Scratch + 63) &^ 63
+	if c.Def.Kernel == nil && c.Def.Bound == nil && writesNothing(c) {
+		// The sizes beside a zero may be such that a loop over them does not end: only Start is run.
+		t.Tiles, t.Scratch, t.empty = 0, 0, true
+	}
+	return nil
+}
+
+// writesNothing reports whether no result has an element.
+func writesNothing(c *op.Call) bool {
 	for i := range c.Out {
 		if wanted(c, i) && elements(&c.Out[i]) > 0 {
 			return false
 		}
 	}
 	return true
-}
-
-// onlyStart leaves of the task that it checks its operands: the sizes beside a zero may be such that a loop over them does not end.
-func (t *Task) onlyStart() {
-	t.Tiles, t.Scratch, t.Finish = 0, 0, nil
-	if start := t.Start; start != nil {
-		t.Start = func() error {
-			err := start()
-			t.Tiles = 0
-			return err
-		}
-	}
 }
 
 func checkCall(c *op.Call) error {
@@ -157,18 +218,13 @@ func Eval(c *op.Call) error {
 
 // run runs the whole task on this goroutine. Errors do not name the call.
 func (t *Task) run(scratch []byte) error {
-	if t.Start != nil {
-		if err := t.Start(); err != nil {
-			return err
-		}
+	if err := t.start(); err != nil {
+		return err
 	}
 	for i := range t.Tiles {
 		t.Tile(i, scratch)
 	}
-	if t.Finish != nil {
-		return t.Finish()
-	}
-	return nil
+	return t.finish()
 }
 
 // aligned returns n bytes that start at a multiple of 64.
@@ -181,21 +237,46 @@ func aligned(n int) []byte {
 	return b[skip : skip+n : skip+n]
 }
 
+// start prepares a run. Errors do not name the call.
 func (t *Task) start() error {
-	if t.Start == nil {
+	if t.starter != nil {
+		if err := t.starter.Start(t); err != nil {
+			return err
+		}
+		if t.empty {
+			t.Tiles = 0
+		}
+	}
+	if t.Begun != nil {
+		*t.Begun = true
+	}
+	return nil
+}
+
+// finish ends a run. Errors do not name the call.
+func (t *Task) finish() error {
+	if t.finisher == nil || t.empty {
 		return nil
 	}
-	if err := t.Start(); err != nil {
+	return t.finisher.Finish(t)
+}
+
+// Start prepares a run, before its tiles: it reads and checks operand values,
+// and may set Tiles.
+func (t *Task) Start() error {
+	if err := t.start(); err != nil {
 		return fmt.Errorf("%s: %w", nameOf(t.Call), err)
 	}
 	return nil
 }
 
-func (t *Task) finish() error {
-	if t.Finish == nil {
-		return nil
-	}
-	if err := t.Finish(); err != nil {
+// Tile computes one part of a run. Its scratch is Scratch bytes that no other
+// worker uses.
+func (t *Task) Tile(tile int, scratch []byte) { t.Kernel.Tile(t, tile, scratch) }
+
+// Finish ends a run, after its last tile.
+func (t *Task) Finish() error {
+	if err := t.finish(); err != nil {
 		return fmt.Errorf("%s: %w", nameOf(t.Call), err)
 	}
 	return nil
@@ -245,32 +326,39 @@ func unsupported(c *op.Call) error {
 	return fmt.Errorf("got operands (%s), want types that have a kernel: %w", b.String(), op.ErrUnsupported)
 }
 
-// bindUser makes the task of an operator that brings its own kernel: one tile,
-// and a panic in it is an error of the operator, not ours.
-func bindUser(c *op.Call) (*Task, error) {
-	scratchBytes := 0
+// userKernel runs an operator that brings its own kernel, as one tile. A panic
+// in it is an error of the operator, not ours.
+type userKernel struct {
+	scratch int
+	result  error
+}
+
+func bindUser(*op.Call) (Kernel, error) { return &userKernel{}, nil }
+
+func (k *userKernel) Refill(t *Task) error {
+	c := t.Call
+	k.scratch = 0
 	if c.Def.Scratch != nil {
 		n, err := c.Def.Scratch(c.Sig)
 		if err != nil {
-			return nil, fmt.Errorf("scratch: %w", err)
+			return fmt.Errorf("scratch: %w", err)
 		}
 		if n < 0 {
-			return nil, fmt.Errorf("scratch: got %d bytes, want zero or more", n)
+			return fmt.Errorf("scratch: got %d bytes, want zero or more", n)
 		}
-		scratchBytes = n
+		k.scratch = n
 	}
-	var result error
-	return &Task{
-		Tiles:   1,
-		Scratch: scratchBytes,
-		Tile: func(_ int, scratch []byte) {
-			c.Scratch = scratch[:scratchBytes:scratchBytes]
-			result = runUser(c)
-			c.Scratch = nil
-		},
-		Finish: func() error { return result },
-	}, nil
+	t.Tiles, t.Scratch = 1, k.scratch
+	return nil
 }
+
+func (k *userKernel) Tile(t *Task, _ int, scratch []byte) {
+	t.Call.Scratch = scratch[:k.scratch:k.scratch]
+	k.result = runUser(t.Call)
+	t.Call.Scratch = nil
+}
+
+func (k *userKernel) Finish(*Task) error { return k.result }
 
 func runUser(c *op.Call) (err error) {
 	defer func() {

@@ -1,6 +1,8 @@
 package compute
 
 import (
+	"regexp"
+
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/op"
 )
@@ -26,8 +28,8 @@ func textSizes(a *op.Arg) (sizes []int, width int) {
 // when the task runs.
 func textOf(a *op.Arg, width int) kernel.Text { return kernel.Text{Data: a.Data, Width: width} }
 
-func bindStringNormalizer(c *op.Call) (*Task, error) {
-	spec := &kernel.Normalizer{Fold: c.Int("is_case_sensitive") == 0, Stop: map[string]bool{}}
+func bindStringNormalizer(c *op.Call) (Kernel, error) {
+	spec := kernel.Normalizer{Fold: c.Int("is_case_sensitive") == 0, Stop: map[string]bool{}}
 	switch c.StringCase() {
 	case "LOWER":
 		spec.Change = kernel.AppendLower
@@ -40,106 +42,176 @@ func bindStringNormalizer(c *op.Call) (*Task, error) {
 		}
 		spec.Stop[word] = true
 	}
-	sizes, width := textSizes(&c.In[0])
-	kept, cased := textSizes(&c.Out[0])
-	kept = append([]int{}, kept...)
-	return &Task{Tiles: 1, Scratch: op.CasedWidth(width), Tile: func(_ int, scratch []byte) {
-		n := kernel.Normalize(spec, textOf(&c.Out[0], cased), textOf(&c.In[0], width), product(sizes), scratch)
-		if len(spec.Stop) > 0 { // else the size is known
-			kept[len(kept)-1] = n
-			setSizes(c, 0, append(kept, cased)...)
-		}
-	}}, nil
+	return &normalizer{spec: spec}, nil
 }
 
-// textNest walks one result for each string of the given sizes, and the
-// strings of two operands, broadcast.
-func textNest(c *op.Call, sizes []int) (*kernel.Nest, error) {
-	a, _ := textSizes(&c.In[0])
-	b, _ := textSizes(&c.In[1])
-	return newNest(sizes, broadcastStrides(sizes, sizes), broadcastStrides(a, sizes), broadcastStrides(b, sizes))
+type normalizer struct {
+	spec         kernel.Normalizer
+	n            int   // strings
+	width, cased int   // bytes of each, before and after
+	most         []int // sizes of the result, a part of its shape
 }
 
-func bindStringConcat(c *op.Call) (*Task, error) {
-	sizes, width := textSizes(&c.Out[0])
-	_, left := textSizes(&c.In[0])
-	_, right := textSizes(&c.In[1])
-	nest, err := textNest(c, sizes)
-	if err != nil {
-		return nil, err
+func (k *normalizer) Refill(t *Task) error {
+	sizes, width := textSizes(&t.Call.In[0])
+	k.n, k.width = product(sizes), width
+	k.most, k.cased = textSizes(&t.Call.Out[0])
+	t.Tiles, t.Scratch = 1, op.CasedWidth(width)
+	return nil
+}
+
+func (k *normalizer) Tile(t *Task, _ int, scratch []byte) {
+	c := t.Call
+	n := kernel.Normalize(&k.spec, textOf(&c.Out[0], k.cased), textOf(&c.In[0], k.width), k.n, scratch)
+	if len(k.spec.Stop) > 0 { // else the size is known
+		sizes := append([]int{}, k.most...)
+		sizes[len(sizes)-1] = n
+		setSizes(c, 0, append(sizes, k.cased)...)
 	}
-	tiles, units := groups(nest.Elements(), width)
-	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
-		lo, hi := units(tile)
-		kernel.ConcatText(nest, lo, hi, textOf(&c.Out[0], width), textOf(&c.In[0], left), textOf(&c.In[1], right))
-	}}, nil
 }
 
-func bindStringEqual(c *op.Call) (*Task, error) {
-	sizes := c.Out[0].Shape.Sizes()
-	_, left := textSizes(&c.In[0])
-	_, right := textSizes(&c.In[1])
-	nest, err := textNest(c, sizes)
-	if err != nil {
-		return nil, err
+// textPair is what kernels know that walk one result for each string of two
+// operands, broadcast.
+type textPair struct {
+	nest        kernel.Nest
+	width       int // bytes of a string of the result, where it has strings
+	left, right int // of the operands
+	strings     groups
+}
+
+// fill sets the nest over results of the given sizes.
+func (k *textPair) fill(c *op.Call, sizes []int) error {
+	if err := checkLoops(sizes); err != nil {
+		return err
 	}
-	tiles, units := groups(nest.Elements(), left+right)
-	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
-		lo, hi := units(tile)
-		kernel.EqualText(nest, lo, hi, c.Out[0].Data, textOf(&c.In[0], left), textOf(&c.In[1], right))
-	}}, nil
+	a, left := textSizes(&c.In[0])
+	b, right := textSizes(&c.In[1])
+	k.left, k.right = left, right
+	var buf [3][kernel.MaxRank]int
+	k.nest.Prepare(sizes, broadcastStrides(buf[0][:0], sizes, sizes), broadcastStrides(buf[1][:0], a, sizes), broadcastStrides(buf[2][:0], b, sizes))
+	return nil
 }
 
-func bindStringSplit(c *op.Call) (*Task, error) {
-	spec := &kernel.TextSplit{Delimiter: []byte(c.Str("delimiter")), Most: -1}
+type stringConcat struct{ textPair }
+
+func bindStringConcat(*op.Call) (Kernel, error) { return &stringConcat{}, nil }
+
+func (k *stringConcat) Refill(t *Task) error {
+	sizes, width := textSizes(&t.Call.Out[0])
+	if err := k.fill(t.Call, sizes); err != nil {
+		return err
+	}
+	k.width, k.strings = width, groupsOf(k.nest.Elements(), width)
+	t.Tiles = k.strings.tiles()
+	return nil
+}
+
+func (k *stringConcat) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	lo, hi := k.strings.of(tile)
+	kernel.ConcatText(&k.nest, lo, hi, textOf(&c.Out[0], k.width), textOf(&c.In[0], k.left), textOf(&c.In[1], k.right))
+}
+
+type stringEqual struct{ textPair }
+
+func bindStringEqual(*op.Call) (Kernel, error) { return &stringEqual{}, nil }
+
+func (k *stringEqual) Refill(t *Task) error {
+	if err := k.fill(t.Call, t.Call.Out[0].Shape.Sizes()); err != nil {
+		return err
+	}
+	k.strings = groupsOf(k.nest.Elements(), k.left+k.right)
+	t.Tiles = k.strings.tiles()
+	return nil
+}
+
+func (k *stringEqual) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	lo, hi := k.strings.of(tile)
+	kernel.EqualText(&k.nest, lo, hi, c.Out[0].Data, textOf(&c.In[0], k.left), textOf(&c.In[1], k.right))
+}
+
+func bindStringSplit(c *op.Call) (Kernel, error) {
+	k := &stringSplit{spec: kernel.TextSplit{Delimiter: []byte(c.Str("delimiter")), Most: -1}}
 	if c.Attrs.Has("maxsplit") {
-		spec.Most = int(min(c.Int("maxsplit"), 1<<30))
+		k.spec.Most = int(min(c.Int("maxsplit"), 1<<30))
 	}
+	return k, nil
+}
+
+type stringSplit struct {
+	oneTile
+	spec kernel.TextSplit
+}
+
+func (k *stringSplit) Tile(t *Task, _ int, _ []byte) {
+	c := t.Call
 	sizes, width := textSizes(&c.In[0])
 	n := product(sizes)
-	return small(func() {
-		var counts []int64
-		if wanted(c, 1) {
-			counts = out[int64](c, 1)
-		}
-		parts := kernel.CountParts(spec, textOf(&c.In[0], width), n, counts)
-		if wanted(c, 0) {
-			kernel.SplitText(spec, textOf(&c.Out[0], width), textOf(&c.In[0], width), n, parts)
-			setSizes(c, 0, append(append([]int{}, sizes...), parts, width)...)
-		}
-	}), nil
+	var counts []int64
+	if wanted(c, 1) {
+		counts = out[int64](c, 1)
+	}
+	parts := kernel.CountParts(&k.spec, textOf(&c.In[0], width), n, counts)
+	if wanted(c, 0) {
+		kernel.SplitText(&k.spec, textOf(&c.Out[0], width), textOf(&c.In[0], width), n, parts)
+		setSizes(c, 0, append(append([]int{}, sizes...), parts, width)...)
+	}
 }
 
-func bindStringIndex(c *op.Call) (*Task, error) {
+// texts is what kernels know that look at one string after the other.
+type texts struct {
+	work    int // bytes of a tile's work for each byte of text
+	width   int
+	strings groups
+}
+
+func (k *texts) Refill(t *Task) error {
+	sizes, width := textSizes(&t.Call.In[0])
+	k.width, k.strings = width, groupsOf(product(sizes), k.work*width)
+	t.Tiles = k.strings.tiles()
+	return nil
+}
+
+func bindStringIndex(c *op.Call) (Kernel, error) {
 	keys := c.Attrs.Strings("keys")
-	places := make(map[string]int64, len(keys))
+	k := &stringIndex{texts: texts{work: 8}, places: make(map[string]int64, len(keys)), other: int64(len(keys))}
 	for i, key := range keys {
-		places[key] = int64(i)
+		k.places[key] = int64(i)
 	}
-	sizes, width := textSizes(&c.In[0])
-	tiles, units := groups(product(sizes), 8*width)
-	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
-		lo, hi := units(tile)
-		kernel.IndexText(out[int64](c, 0), textOf(&c.In[0], width), lo, hi, places, int64(len(keys)))
-	}}, nil
+	return k, nil
 }
 
-func bindRegexFullMatch(c *op.Call) (*Task, error) {
+// stringIndex looks up strings in a list.
+type stringIndex struct {
+	texts
+	places map[string]int64
+	other  int64 // the index of a string that is not in it
+}
+
+func (k *stringIndex) Tile(t *Task, tile int, _ []byte) {
+	lo, hi := k.strings.of(tile)
+	kernel.IndexText(out[int64](t.Call, 0), textOf(&t.Call.In[0], k.width), lo, hi, k.places, k.other)
+}
+
+func bindRegexFullMatch(c *op.Call) (Kernel, error) {
 	pattern, err := c.FullMatch()
-	if err != nil {
-		return nil, err
-	}
-	sizes, width := textSizes(&c.In[0])
-	tiles, units := groups(product(sizes), 16*width)
-	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
-		x := textOf(&c.In[0], width)
-		lo, hi := units(tile)
-		for i := lo; i < hi; i++ {
-			matches := uint8(0)
-			if pattern.Match(x.At(i)) {
-				matches = 1
-			}
-			c.Out[0].Data[i] = matches
+	return &regexFullMatch{texts: texts{work: 16}, pattern: pattern}, err
+}
+
+type regexFullMatch struct {
+	texts
+	pattern *regexp.Regexp
+}
+
+func (k *regexFullMatch) Tile(t *Task, tile int, _ []byte) {
+	x := textOf(&t.Call.In[0], k.width)
+	lo, hi := k.strings.of(tile)
+	for i := lo; i < hi; i++ {
+		matches := uint8(0)
+		if k.pattern.Match(x.At(i)) {
+			matches = 1
 		}
-	}}, nil
+		t.Call.Out[0].Data[i] = matches
+	}
 }

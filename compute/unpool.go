@@ -15,133 +15,183 @@ var _ = register(map[string]binder{
 	"affine_grid":      oneFloatType(bindAffineGrid),
 })
 
-func bindMaxUnpool(c *op.Call) (*Task, error) {
-	sizes, err := c.UnpoolSizes()
-	if err != nil {
-		return nil, err
-	}
-	spec := &kernel.Unpool{In: sizes, Out: c.Out[0].Shape.Sizes()}
-	bind, ok := floatOf(c.In[0].DType, maxUnpoolTask[float32], maxUnpoolTask[float64])
+func bindMaxUnpool(c *op.Call) (Kernel, error) {
+	bind, ok := floatOf(c.In[0].DType, newMaxUnpool[float32], newMaxUnpool[float64])
 	if !ok {
 		return nil, unsupported(c)
 	}
-	return bind(c, spec), nil
+	return bind(), nil
 }
 
-func maxUnpoolTask[T kernel.Float](c *op.Call, spec *kernel.Unpool) *Task {
-	t := small(func() { kernel.MaxUnpool(spec, out[T](c, 0), in[T](c, 0), in[int64](c, 1)) })
-	t.Start = func() error {
-		for i, index := range in[int64](c, 1) {
-			if spec.Place(index) < 0 {
-				return fmt.Errorf("indices: got %d at position %d, want 0 to %d", index, i, product(spec.In)-1)
-			}
+type maxUnpool[T kernel.Float] struct{ spec kernel.Unpool }
+
+func newMaxUnpool[T kernel.Float]() Kernel { return &maxUnpool[T]{} }
+
+func (k *maxUnpool[T]) Refill(t *Task) error {
+	sizes, err := t.Call.UnpoolSizes()
+	k.spec = kernel.Unpool{In: sizes, Out: t.Call.Out[0].Shape.Sizes()}
+	t.Tiles = 1
+	return err
+}
+
+func (k *maxUnpool[T]) Start(t *Task) error {
+	for i, index := range in[int64](t.Call, 1) {
+		if k.spec.Place(index) < 0 {
+			return fmt.Errorf("indices: got %d at position %d, want 0 to %d", index, i, product(k.spec.In)-1)
 		}
-		return nil
 	}
-	return t
+	return nil
 }
 
-func bindCol2Im(c *op.Call) (*Task, error) {
+func (k *maxUnpool[T]) Tile(t *Task, _ int, _ []byte) {
+	c := t.Call
+	kernel.MaxUnpool(&k.spec, out[T](c, 0), in[T](c, 0), in[int64](c, 1))
+}
+
+func bindCol2Im(c *op.Call) (Kernel, error) {
 	if isHalf(c.In[0].DType) {
 		return halfAsF32(c)
 	}
-	axes, known, err := c.FoldAxes()
-	if err != nil {
-		return nil, err
-	}
-	if !known {
-		return nil, unknown(c, 1)
-	}
-	sizes := c.Out[0].Shape.Sizes()
-	spec := &kernel.Fold{Planes: sizes[0] * sizes[1]}
-	if spec.Window, err = windowOf(axes); err != nil {
-		return nil, err
-	}
-	bind, ok := floatOf(c.In[0].DType, foldTask[float32], foldTask[float64])
+	bind, ok := floatOf(c.In[0].DType, newCol2Im[float32], newCol2Im[float64])
 	if !ok {
-		bind, ok = intOf(c.In[0].DType, foldTask[int8], foldTask[int16], foldTask[int32], foldTask[int64],
-			foldTask[uint8], foldTask[uint16], foldTask[uint32], foldTask[uint64])
+		bind, ok = intOf(c.In[0].DType, newCol2Im[int8], newCol2Im[int16], newCol2Im[int32], newCol2Im[int64],
+			newCol2Im[uint8], newCol2Im[uint16], newCol2Im[uint32], newCol2Im[uint64])
 	}
 	if !ok {
 		return nil, unsupported(c)
 	}
-	spec.Prepare()
-	return bind(c, spec), nil
+	return bind(), nil
 }
 
-func foldTask[T kernel.Number](c *op.Call, spec *kernel.Fold) *Task {
-	planes := spec.Planes
+// col2Im adds up blocks at their places, a plane at a time.
+type col2Im[T kernel.Number] struct {
+	spec   kernel.Fold
+	planes groups
+}
+
+func newCol2Im[T kernel.Number]() Kernel { return &col2Im[T]{} }
+
+func (k *col2Im[T]) Refill(t *Task) error {
+	c := t.Call
+	axes, known, err := c.FoldAxes()
+	if err != nil {
+		return err
+	}
+	if !known {
+		return unknown(c, 1)
+	}
+	sizes := c.Out[0].Shape.Sizes()
+	if err := fillWindow(&k.spec.Window, axes); err != nil {
+		return err
+	}
+	k.spec.Planes = sizes[0] * sizes[1]
+	k.spec.Prepare()
+	planes := k.spec.Planes
 	if elements(&c.Out[0]) == 0 {
 		planes = 0
 	}
-	tiles, units := groups(planes, elements(&c.In[0])/max(planes, 1)*c.In[0].DType.Size())
-	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
-		lo, hi := units(tile)
-		for p := lo; p < hi; p++ {
-			kernel.FoldTile(spec, p, out[T](c, 0), in[T](c, 0))
-		}
-	}}
+	k.planes = groupsOf(planes, elements(&c.In[0])/max(planes, 1)*c.In[0].DType.Size())
+	t.Tiles = k.planes.tiles()
+	return nil
 }
 
-func bindDet(c *op.Call) (*Task, error) {
-	bind, ok := floatOf(c.In[0].DType, detTask[float32], detTask[float64])
+func (k *col2Im[T]) Tile(t *Task, tile int, _ []byte) {
+	lo, hi := k.planes.of(tile)
+	for p := lo; p < hi; p++ {
+		kernel.FoldTile(&k.spec, p, out[T](t.Call, 0), in[T](t.Call, 0))
+	}
+}
+
+func bindDet(c *op.Call) (Kernel, error) {
+	bind, ok := floatOf(c.In[0].DType, newDet[float32], newDet[float64])
 	if !ok {
 		return nil, unsupported(c)
 	}
-	return bind(c)
+	return bind(), nil
 }
 
-func detTask[T kernel.Float](c *op.Call) (*Task, error) {
-	sizes := c.In[0].Shape.Sizes()
-	n := sizes[len(sizes)-1]
-	if n > 1<<14 {
-		return nil, unsupported(c) // the scratch has its square
+// det computes the determinants of matrices of n rows.
+type det[T kernel.Float] struct {
+	n        int
+	matrices groups
+}
+
+func newDet[T kernel.Float]() Kernel { return &det[T]{} }
+
+func (k *det[T]) Refill(t *Task) error {
+	sizes := t.Call.In[0].Shape.Sizes()
+	k.n = sizes[len(sizes)-1]
+	if k.n > 1<<14 {
+		return unsupported(t.Call) // the scratch has its square
 	}
-	tiles, units := groups(elements(&c.Out[0]), max(8, n*n*n))
-	return &Task{Tiles: tiles, Scratch: n * n * 8, Tile: func(tile int, scratch []byte) {
-		lo, hi := units(tile)
-		for i := lo; i < hi; i++ {
-			out[T](c, 0)[i] = kernel.Det(n, in[T](c, 0)[i*n*n:], view[float64](scratch[:n*n*8]))
-		}
-	}}, nil
+	k.matrices = groupsOf(elements(&t.Call.Out[0]), max(8, k.n*k.n*k.n))
+	t.Tiles, t.Scratch = k.matrices.tiles(), k.n*k.n*8
+	return nil
 }
 
-func bindReverse(c *op.Call) (*Task, error) {
+func (k *det[T]) Tile(t *Task, tile int, scratch []byte) {
+	lo, hi := k.matrices.of(tile)
+	for i := lo; i < hi; i++ {
+		out[T](t.Call, 0)[i] = kernel.Det(k.n, in[T](t.Call, 0)[i*k.n*k.n:], view[float64](scratch[:k.n*k.n*8]))
+	}
+}
+
+type reversed struct {
+	spec kernel.Reverse
+	rows groups
+}
+
+func bindReverse(*op.Call) (Kernel, error) { return &reversed{}, nil }
+
+func (k *reversed) Refill(t *Task) error {
+	c := t.Call
 	sizes := c.In[0].Shape.Sizes()
 	time, batch := int(c.Int("time_axis")), int(c.Int("batch_axis"))
-	spec := &kernel.Reverse{Time: sizes[time], Batch: sizes[batch], Inner: product(sizes[2:]) * c.In[0].DType.Size(), BatchFirst: batch == 0}
-	tiles, units := groups(spec.Time*spec.Batch, spec.Inner)
-	return &Task{
-		Tiles: tiles,
-		Start: func() error {
-			for i, n := range in[int64](c, 1) {
-				if n < 0 || n > int64(spec.Time) {
-					return fmt.Errorf("sequence_lens: got %d for sequence %d, want 0 to %d", n, i, spec.Time)
-				}
-			}
-			return nil
-		},
-		Tile: func(tile int, _ []byte) {
-			lo, hi := units(tile)
-			kernel.ReverseRows(spec, lo, hi, c.Out[0].Data, c.In[0].Data, in[int64](c, 1))
-		},
-	}, nil
+	k.spec = kernel.Reverse{Time: sizes[time], Batch: sizes[batch], Inner: product(sizes[2:]) * c.In[0].DType.Size(), BatchFirst: batch == 0}
+	k.rows = groupsOf(k.spec.Time*k.spec.Batch, k.spec.Inner)
+	t.Tiles = k.rows.tiles()
+	return nil
 }
 
-func bindAffineGrid(c *op.Call) (*Task, error) {
-	sizes := c.Out[0].Shape.Sizes()
-	spec := &kernel.AffineGrid{Batch: sizes[0], Out: sizes[1 : len(sizes)-1], Align: c.Int("align_corners") != 0}
-	bind, ok := floatOf(c.In[0].DType, affineGridTask[float32], affineGridTask[float64])
+func (k *reversed) Start(t *Task) error {
+	for i, n := range in[int64](t.Call, 1) {
+		if n < 0 || n > int64(k.spec.Time) {
+			return fmt.Errorf("sequence_lens: got %d for sequence %d, want 0 to %d", n, i, k.spec.Time)
+		}
+	}
+	return nil
+}
+
+func (k *reversed) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	lo, hi := k.rows.of(tile)
+	kernel.ReverseRows(&k.spec, lo, hi, c.Out[0].Data, c.In[0].Data, in[int64](c, 1))
+}
+
+func bindAffineGrid(c *op.Call) (Kernel, error) {
+	bind, ok := floatOf(c.In[0].DType, newAffineGrid[float32], newAffineGrid[float64])
 	if !ok {
 		return nil, unsupported(c)
 	}
-	return bind(c, spec), nil
+	return bind(), nil
 }
 
-func affineGridTask[T kernel.Float](c *op.Call, spec *kernel.AffineGrid) *Task {
-	tiles, units := groups(spec.Batch*product(spec.Out), 64)
-	return &Task{Tiles: tiles, Tile: func(tile int, _ []byte) {
-		lo, hi := units(tile)
-		kernel.AffineGridRows(spec, lo, hi, out[T](c, 0), in[T](c, 0))
-	}}
+type affineGrid[T kernel.Float] struct {
+	spec   kernel.AffineGrid
+	places groups
+}
+
+func newAffineGrid[T kernel.Float]() Kernel { return &affineGrid[T]{} }
+
+func (k *affineGrid[T]) Refill(t *Task) error {
+	sizes := t.Call.Out[0].Shape.Sizes()
+	k.spec = kernel.AffineGrid{Batch: sizes[0], Out: sizes[1 : len(sizes)-1], Align: t.Call.Int("align_corners") != 0}
+	k.places = groupsOf(k.spec.Batch*product(k.spec.Out), 64)
+	t.Tiles = k.places.tiles()
+	return nil
+}
+
+func (k *affineGrid[T]) Tile(t *Task, tile int, _ []byte) {
+	lo, hi := k.places.of(tile)
+	kernel.AffineGridRows(&k.spec, lo, hi, out[T](t.Call, 0), in[T](t.Call, 0))
 }

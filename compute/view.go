@@ -98,18 +98,21 @@ func isHalf(dt dtype.DType) bool { return dt == dtype.F16 || dt == dtype.BF16 }
 // halfScratch is the scratch that the kernels on 16-bit floats take.
 const halfScratch = kernel.HalfScratchFloats * 4
 
-// broadcastStrides returns the strides under which an operand of the given
-// sizes is walked over the sizes of out, by numpy's rule.
-func broadcastStrides(sizes, out []int) []int {
-	strides := make([]int, len(out))
-	step := 1
+// broadcastStrides appends to dst the strides under which an operand of the
+// given sizes is walked over the sizes of out, by numpy's rule.
+func broadcastStrides(dst, sizes, out []int) []int {
+	from := len(dst)
+	for range out {
+		dst = append(dst, 0)
+	}
+	strides, step := dst[from:], 1
 	for i := len(sizes) - 1; i >= 0; i-- {
 		if sizes[i] != 1 {
 			strides[i+len(out)-len(sizes)] = step
 		}
 		step *= sizes[i]
 	}
-	return strides
+	return dst
 }
 
 // checkLoops returns an error for sizes that kernels cannot walk.
@@ -136,26 +139,6 @@ func checkTable(axis, size int) error {
 		return fmt.Errorf("axis %d: got %d elements, want at most %d: %w", axis, size, mostTable, op.ErrUnsupported)
 	}
 	return nil
-}
-
-// newNest is kernel.Nest.Prepare for sizes that came from outside.
-func newNest(sizes []int, strides ...[]int) (*kernel.Nest, error) {
-	if err := checkLoops(sizes); err != nil {
-		return nil, err
-	}
-	n := new(kernel.Nest)
-	n.Prepare(sizes, strides...)
-	return n, nil
-}
-
-// broadcastNest walks result 0 and the operands, broadcast to it.
-func broadcastNest(c *op.Call) (*kernel.Nest, error) {
-	sizes := c.Out[0].Shape.Sizes()
-	strides := [][]int{c.Out[0].Shape.Strides()}
-	for i := range c.In {
-		strides = append(strides, broadcastStrides(c.In[i].Shape.Sizes(), sizes))
-	}
-	return newNest(sizes, strides...)
 }
 
 // spanElements is the number of elements of one tile of a flat kernel.

@@ -5,18 +5,13 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
 var _ = register(map[string]binder{
-	"conv":                oneFloatType(bindConv),
-	"fused_conv":          bindFusedConv,
-	"conv_transpose":      oneFloatType(bindConvTranspose),
-	"max_pool":            needsFirst(bindMaxPool),
-	"average_pool":        oneFloatType(bindAveragePool),
-	"global_max_pool":     oneFloatType(globalPool(kernel.ReduceMax)),
-	"global_average_pool": oneFloatType(globalPool(kernel.ReduceMean)),
+	"conv":           oneFloatType(bindConv),
+	"fused_conv":     bindFusedConv,
+	"conv_transpose": oneFloatType(bindConvTranspose),
 })
 
 var _ = registerPackers(map[string]packer{
@@ -24,96 +19,198 @@ var _ = registerPackers(map[string]packer{
 	"fused_conv": packedConv(bindFusedConv),
 })
 
-// windowOf returns the kernels' form of spatial axes that the table worked out.
-func windowOf(axes []op.WindowAxis) (kernel.Window, error) {
-	var w kernel.Window
+// fillWindow sets a window to spatial axes that the table worked out. It
+// reuses the window's lists.
+func fillWindow(w *kernel.Window, axes []op.WindowAxis) error {
 	if len(axes) > kernel.MaxSpatial {
-		return w, fmt.Errorf("got %d spatial axes, want at most %d: %w", len(axes), kernel.MaxSpatial, op.ErrUnsupported)
+		return fmt.Errorf("got %d spatial axes, want at most %d: %w", len(axes), kernel.MaxSpatial, op.ErrUnsupported)
 	}
-	w.Out = []int{}
+	*w = kernel.Window{
+		In: w.In[:0], Out: w.Out[:0], Kernel: w.Kernel[:0],
+		Stride: w.Stride[:0], Dilation: w.Dilation[:0], PadBegin: w.PadBegin[:0], PadEnd: w.PadEnd[:0],
+	}
+	if w.Out == nil {
+		w.Out = []int{} // they are known, be there none
+	}
 	for _, a := range axes {
 		w.In, w.Out, w.Kernel = append(w.In, a.In), append(w.Out, a.Out), append(w.Kernel, a.Kernel)
 		w.Stride, w.Dilation = append(w.Stride, a.Stride), append(w.Dilation, a.Dilation)
 		w.PadBegin, w.PadEnd = append(w.PadBegin, a.Begin), append(w.PadEnd, a.End)
 	}
-	return w, nil
+	return nil
 }
 
-// convOf returns what conv and fused_conv have in common.
-func convOf(c *op.Call) (*kernel.Conv, error) {
-	axes, err := c.ConvAxes()
-	if err != nil {
-		return nil, err
+func bindConv(c *op.Call) (Kernel, error) {
+	if c.In[0].DType == dtype.F64 {
+		return &plainConv{}, nil
 	}
-	k := &kernel.Conv{
-		Batch: c.In[0].Shape.Size(0), Group: int(c.Int("group")),
-		InChannels: c.In[0].Shape.Size(1), OutChannels: c.In[1].Shape.Size(0),
-	}
-	if has(c, 2) {
-		k.Bias = kernel.BiasRow
-	}
-	k.Window, err = windowOf(axes)
-	return k, err
+	return newConv(c), nil
 }
 
-func bindConv(c *op.Call) (*Task, error) {
-	if c.In[0].DType != dtype.F64 {
-		return plainConv(c)
-	}
-	k, err := convOf(c)
-	if err != nil || elements(&c.Out[0]) == 0 {
-		return &Task{}, err
-	}
-	plain := &kernel.PlainConv{Batch: k.Batch, Group: k.Group, InChannels: k.InChannels, OutChannels: k.OutChannels, Window: k.Window}
-	plain.Prepare()
-	return &Task{Tiles: plain.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.PlainConvTile(plain, tile, out[float64](c, 0), in[float64](c, 0), in[float64](c, 1), in[float64](c, 2))
-	}}, nil
-}
-
-func bindFusedConv(c *op.Call) (*Task, error) {
+func bindFusedConv(c *op.Call) (Kernel, error) {
 	if c.In[0].DType != dtype.F32 {
 		return nil, unsupported(c)
 	}
-	return plainConv(c)
+	return newConv(c), nil
 }
 
-// plainConv reads the weights as they lie.
-func plainConv(c *op.Call) (*Task, error) {
-	k, pre, err := fusedConvOf(c)
-	if err != nil || elements(&c.Out[0]) == 0 {
-		return &Task{}, err
+// plainConv is a convolution of f64.
+type plainConv struct{ kernel.PlainConv }
+
+func (k *plainConv) Refill(t *Task) error {
+	c := t.Call
+	axes, err := c.ConvAxes()
+	if err != nil {
+		return err
 	}
-	k.Prepare(machine.Best())
-	return runConv(c, k, pre), nil
+	k.Batch, k.Group = c.In[0].Shape.Size(0), int(c.Int("group"))
+	k.InChannels, k.OutChannels = c.In[0].Shape.Size(1), c.In[1].Shape.Size(0)
+	if err := fillWindow(&k.Window, axes); err != nil || elements(&c.Out[0]) == 0 {
+		return err
+	}
+	k.Prepare()
+	t.Tiles = k.Tiles()
+	return nil
+}
+
+func (k *plainConv) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	kernel.PlainConvTile(&k.PlainConv, tile, out[float64](c, 0), in[float64](c, 0), in[float64](c, 1), in[float64](c, 2))
+}
+
+// conv is a convolution of f32, and what is fused into it.
+type conv struct {
+	kernel.Conv
+	act  kernel.Activation
+	pool kernel.Pool
+	pre  []float32 // scale or shift of the prologue where the call lacks one of the two
+
+	constant bool // the weights are read in panels where the convolution wants them so
+	layout   kernel.WeightsLayout
+	bound    bool // layout is decided
+}
+
+func newConv(c *op.Call) *conv {
+	k := &conv{}
+	if c.Def.Name == "fused_conv" {
+		k.act = activationOf(c)
+	}
+	return k
 }
 
 // packedConv reads constant weights in panels where the convolution wants
 // them so.
 func packedConv(plain binder) packer {
-	return func(c *op.Call, constants Constants) (*Task, error) {
-		if c.In[0].DType != dtype.F32 || !constants.Is(1) || elements(&c.Out[0]) == 0 {
-			return plain(c)
+	return func(c *op.Call, constants Constants) (Kernel, error) {
+		of, err := plain(c)
+		if k, ok := of.(*conv); ok {
+			k.constant = constants.Is(1)
 		}
-		k, pre, err := fusedConvOf(c)
-		if err != nil {
-			return nil, err
-		}
-		k.Prepare(machine.Best())
-		if k.PackedFloats() == 0 {
-			return runConv(c, k, pre), nil
-		}
-		form := weightsForm(*k)
-		k.PackedWeights = true
-		k.Prepare(machine.Best())
-		t := runConv(c, k, pre)
-		t.setForm(1, form)
-		return t, nil
+		return of, err
 	}
 }
 
-// weightsForm is what the panels of a convolution's weights are.
-func weightsForm(k kernel.Conv) Form {
+// fill sets the problem of a call, with nothing fused into it for a plain
+// convolution, which is not prepared.
+func (k *conv) fill(c *op.Call) error {
+	axes, err := c.ConvAxes()
+	if err != nil {
+		return err
+	}
+	to := kernel.Conv{
+		Batch: c.In[0].Shape.Size(0), Group: int(c.Int("group")), InChannels: c.In[0].Shape.Size(1), OutChannels: c.In[1].Shape.Size(0),
+		Window: k.Window,
+	}
+	if err := fillWindow(&to.Window, axes); err != nil {
+		return err
+	}
+	if has(c, 2) {
+		to.Bias = kernel.BiasRow
+	}
+	if c.Def.Name == "fused_conv" {
+		if err := k.fuse(c, &to); err != nil {
+			return err
+		}
+	}
+	k.Reset(to)
+	return nil
+}
+
+// fuse adds what is fused into a convolution.
+func (k *conv) fuse(c *op.Call, to *kernel.Conv) error {
+	to.Residual, to.Act = has(c, 3), k.act
+	to.ScaleShift, to.PrologueRelu = has(c, 4) || has(c, 5), c.Int("pre_relu") != 0
+	if to.ScaleShift && !(has(c, 4) && has(c, 5)) && len(k.pre) != to.InChannels {
+		k.pre = make([]float32, to.InChannels) // no shift
+		for i := range k.pre {
+			if !has(c, 4) {
+				k.pre[i] = 1 // no scale
+			}
+		}
+	}
+	if c.Str("pool") == "" {
+		return nil
+	}
+	axes, err := c.FusedPoolAxes()
+	if err != nil {
+		return err
+	}
+	pool := kernel.Pool{Kind: poolKind(c, c.Str("pool") == "max"), Window: k.pool.Window}
+	if err := fillWindow(&pool.Window, axes); err != nil {
+		return err
+	}
+	k.pool.Reset(pool)
+	to.Pool = &k.pool
+	return nil
+}
+
+func (k *conv) Refill(t *Task) error {
+	c := t.Call
+	if err := k.fill(c); err != nil {
+		return err
+	}
+	if elements(&c.Out[0]) == 0 {
+		k.bound = true
+		return nil
+	}
+	k.Prepare(t.variant)
+	if err := k.pack(t); err != nil {
+		return err
+	}
+	t.Tiles, t.Scratch = k.Tiles(), k.ScratchBytes()
+	return nil
+}
+
+// pack prepares the convolution once more, for constant weights in panels where
+// it wants them so. The first time decides the form.
+func (k *conv) pack(t *Task) error {
+	layout := kernel.RawWeights
+	if k.constant && k.PackedFloats() > 0 {
+		k.PackedWeights = true
+		k.Prepare(t.variant)
+		layout = k.Layout()
+	}
+	if k.bound {
+		if layout != k.layout {
+			return ErrRebind
+		}
+		return nil
+	}
+	k.bound, k.layout = true, layout
+	if k.PackedWeights {
+		own := newConv(t.Call) // the next Refill changes the lists of k
+		if err := own.fill(t.Call); err != nil {
+			return err
+		}
+		own.Prepare(t.variant)
+		t.setForm(1, weightsForm(&own.Conv))
+	}
+	return nil
+}
+
+// weightsForm is what the panels of a convolution's weights are. It keeps the
+// convolution.
+func weightsForm(k *kernel.Conv) Form {
 	return Form{
 		Name:   fmt.Sprintf("convolution panels of %s", k.PackedLayout()),
 		Bytes:  4 * k.PackedFloats(),
@@ -122,22 +219,19 @@ func weightsForm(k kernel.Conv) Form {
 	}
 }
 
-// runConv is the task of a prepared convolution; pre holds scale and shift of
-// the prologue where the call lacks one of the two.
-func runConv(c *op.Call, k *kernel.Conv, pre []float32) *Task {
-	return &Task{Tiles: k.Tiles(), Scratch: k.ScratchBytes(), Tile: func(tile int, scratch []byte) {
-		args := kernel.ConvArgs{
-			Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2),
-			Residual: in[float32](c, 3), Scale: in[float32](c, 4), Shift: in[float32](c, 5),
-		}
-		if args.Scale == nil {
-			args.Scale = pre
-		}
-		if args.Shift == nil {
-			args.Shift = pre
-		}
-		k.Tile(tile, view[float32](scratch), &args)
-	}}
+func (k *conv) Tile(t *Task, tile int, scratch []byte) {
+	c := t.Call
+	args := kernel.ConvArgs{
+		Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2),
+		Residual: in[float32](c, 3), Scale: in[float32](c, 4), Shift: in[float32](c, 5),
+	}
+	if args.Scale == nil {
+		args.Scale = k.pre
+	}
+	if args.Shift == nil {
+		args.Shift = k.pre
+	}
+	k.Conv.Tile(tile, view[float32](scratch), &args)
 }
 
 // activationOf reads the activation of a fused operator.
@@ -164,192 +258,69 @@ func activationOf(c *op.Call) kernel.Activation {
 	return a
 }
 
-// fusedConvOf reads a convolution and what is fused into it: nothing for a
-// plain one.
-func fusedConvOf(c *op.Call) (k *kernel.Conv, pre []float32, err error) {
-	k, err = convOf(c)
-	if err != nil || c.Def.Name != "fused_conv" {
-		return k, nil, err
-	}
-	k.Residual, k.Act = has(c, 3), activationOf(c)
-	k.ScaleShift, k.PrologueRelu = has(c, 4) || has(c, 5), c.Int("pre_relu") != 0
-	if k.ScaleShift && !(has(c, 4) && has(c, 5)) {
-		pre = make([]float32, k.InChannels) // no shift
-		for i := range pre {
-			if !has(c, 4) {
-				pre[i] = 1 // no scale
-			}
-		}
-	}
-	if c.Str("pool") != "" {
-		axes, err := c.FusedPoolAxes()
-		if err != nil {
-			return nil, nil, err
-		}
-		k.Pool = &kernel.Pool{Kind: poolKind(c, c.Str("pool") == "max")}
-		if k.Pool.Window, err = windowOf(axes); err != nil {
-			return nil, nil, err
-		}
-	}
-	return k, pre, nil
-}
+// convTranspose is a transposed convolution of f32.
+type convTranspose struct{ kernel.ConvTranspose }
 
-func poolKind(c *op.Call, largest bool) kernel.PoolKind {
-	switch {
-	case largest:
-		return kernel.PoolMax
-	case c.Int("count_include_pad") != 0:
-		return kernel.PoolAveragePadded
+func bindConvTranspose(c *op.Call) (Kernel, error) {
+	if c.In[0].DType == dtype.F32 && c.In[0].Shape.Rank()-2 <= kernel.MaxSpatial {
+		return &convTranspose{}, nil
 	}
-	return kernel.PoolAverage
-}
-
-func bindConvTranspose(c *op.Call) (*Task, error) {
-	found, err := c.ConvTransposeAxes()
-	if err != nil || elements(&c.Out[0]) == 0 {
-		return &Task{}, err
-	}
-	axes := make([]kernel.ConvTransposeAxis, len(found))
-	for i, a := range found {
-		axes[i] = kernel.ConvTransposeAxis{In: a.In, Out: a.Out, Kernel: a.Kernel, Stride: a.Stride, Dilation: a.Dilation, PadBefore: a.Begin}
-	}
-	if c.In[0].DType == dtype.F32 && len(axes) <= kernel.MaxSpatial {
-		return convTransposeTask(c, axes), nil
-	}
-	bind, ok := floatOf(c.In[0].DType, plainConvTransposeTask[float32], plainConvTransposeTask[float64])
+	bind, ok := floatOf(c.In[0].DType, newPlainConvTranspose[float32], newPlainConvTranspose[float64])
 	if !ok {
 		return nil, unsupported(c)
 	}
-	return bind(c, axes), nil
+	return bind(), nil
 }
 
-func convTransposeTask(c *op.Call, axes []kernel.ConvTransposeAxis) *Task {
-	k := &kernel.ConvTranspose{
-		Batch: c.In[0].Shape.Size(0), Group: int(c.Int("group")),
-		InChannels: c.In[0].Shape.Size(1), OutChannels: c.Out[0].Shape.Size(1), Axes: axes,
+// transposeAxes sets the spatial axes of a transposed convolution, in the
+// elements of to where they suffice.
+func transposeAxes(c *op.Call, to []kernel.ConvTransposeAxis) ([]kernel.ConvTransposeAxis, error) {
+	axes, err := c.ConvTransposeAxes()
+	to = to[:0]
+	for _, a := range axes {
+		to = append(to, kernel.ConvTransposeAxis{In: a.In, Out: a.Out, Kernel: a.Kernel, Stride: a.Stride, Dilation: a.Dilation, PadBefore: a.Begin})
 	}
-	k.Prepare(machine.Best())
-	return &Task{Tiles: k.Tiles(), Scratch: k.ScratchBytes(), Tile: func(tile int, scratch []byte) {
-		k.Tile(tile, view[float32](scratch), &kernel.ConvTransposeArgs{
-			Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2),
-		})
-	}}
+	return to, err
 }
 
-func plainConvTransposeTask[T kernel.Float](c *op.Call, axes []kernel.ConvTransposeAxis) *Task {
-	k := &kernel.PlainConvTranspose{
-		Batch: c.In[0].Shape.Size(0), Channels: c.In[0].Shape.Size(1), Out: c.Out[0].Shape.Size(1), Groups: int(c.Int("group")), Axes: axes,
+func (k *convTranspose) Refill(t *Task) (err error) {
+	c := t.Call
+	if k.Axes, err = transposeAxes(c, k.Axes); err != nil || elements(&c.Out[0]) == 0 {
+		return err
 	}
-	return &Task{Tiles: k.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.PlainConvTransposeTile(k, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2))
-	}}
+	if len(k.Axes) > kernel.MaxSpatial {
+		return ErrRebind
+	}
+	k.Batch, k.Group = c.In[0].Shape.Size(0), int(c.Int("group"))
+	k.InChannels, k.OutChannels = c.In[0].Shape.Size(1), c.Out[0].Shape.Size(1)
+	k.Prepare(t.variant)
+	t.Tiles, t.Scratch = k.Tiles(), k.ScratchBytes()
+	return nil
 }
 
-func bindMaxPool(c *op.Call) (*Task, error) {
-	switch c.In[0].DType {
-	case dtype.F16, dtype.BF16:
-		return halfAsF32(c)
-	case dtype.F32:
-		if !wanted(c, 1) {
-			return poolTask(c, kernel.PoolMax)
-		}
-		return maxIndexTask(c)
-	case dtype.F64:
-		return plainPoolTask[float64](c, kernel.PoolMax)
-	case dtype.I8:
-		return plainPoolTask[int8](c, kernel.PoolMax)
-	case dtype.U8:
-		return plainPoolTask[uint8](c, kernel.PoolMax)
-	}
-	return nil, unsupported(c)
+func (k *convTranspose) Tile(t *Task, tile int, scratch []byte) {
+	c := t.Call
+	args := kernel.ConvTransposeArgs{Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2)}
+	k.ConvTranspose.Tile(tile, view[float32](scratch), &args)
 }
 
-func bindAveragePool(c *op.Call) (*Task, error) {
-	kind := poolKind(c, false)
-	if c.In[0].DType == dtype.F64 {
-		return plainPoolTask[float64](c, kind)
+// plainConvTranspose serves what has no fast kernel.
+type plainConvTranspose[T kernel.Float] struct{ kernel.PlainConvTranspose }
+
+func newPlainConvTranspose[T kernel.Float]() Kernel { return &plainConvTranspose[T]{} }
+
+func (k *plainConvTranspose[T]) Refill(t *Task) (err error) {
+	c := t.Call
+	if k.Axes, err = transposeAxes(c, k.Axes); err != nil || elements(&c.Out[0]) == 0 {
+		return err
 	}
-	return poolTask(c, kind)
+	k.Batch, k.Channels = c.In[0].Shape.Size(0), c.In[0].Shape.Size(1)
+	k.Out, k.Groups = c.Out[0].Shape.Size(1), int(c.Int("group"))
+	t.Tiles = k.Tiles()
+	return nil
 }
 
-// poolOf returns the pool of a call.
-func poolOf(c *op.Call, kind kernel.PoolKind) (*kernel.Pool, error) {
-	axes, err := c.PoolAxes()
-	if err != nil {
-		return nil, err
-	}
-	p := &kernel.Pool{Kind: kind, Planes: c.In[0].Shape.Size(0) * c.In[0].Shape.Size(1)}
-	if kind == kernel.PoolMax {
-		p.ColumnMajor = c.Int("storage_order") != 0
-	}
-	p.Window, err = windowOf(axes)
-	return p, err
-}
-
-func poolTask(c *op.Call, kind kernel.PoolKind) (*Task, error) {
-	p, err := poolOf(c, kind)
-	if err != nil || elements(&c.Out[0]) == 0 {
-		return &Task{}, err
-	}
-	if coversAll(&p.Window) {
-		if kind == kernel.PoolMax {
-			return globalPool(kernel.ReduceMax)(c)
-		}
-		return globalPool(kernel.ReduceMean)(c)
-	}
-	p.Prepare(machine.Best())
-	return &Task{Tiles: p.Tiles(), Scratch: p.ScratchBytes(), Tile: func(tile int, scratch []byte) {
-		p.Tile(tile, view[float32](scratch), out[float32](c, 0), in[float32](c, 0))
-	}}, nil
-}
-
-// coversAll tells whether the only window of each axis is the whole input.
-func coversAll(w *kernel.Window) bool {
-	for i, n := range w.In {
-		if n == 0 || w.Out[i] != 1 || w.Kernel[i] != n || w.Dilation[i] != 1 || w.PadBegin[i] != 0 || w.PadEnd[i] != 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func maxIndexTask(c *op.Call) (*Task, error) {
-	p, err := poolOf(c, kernel.PoolMax)
-	if err != nil || elements(&c.Out[0]) == 0 {
-		return &Task{}, err
-	}
-	p.Prepare(machine.Best())
-	return &Task{Tiles: p.Tiles(), Tile: func(tile int, _ []byte) {
-		p.TileIndices(tile, out[float32](c, 0), out[int64](c, 1), in[float32](c, 0))
-	}}, nil
-}
-
-func plainPoolTask[T kernel.Number](c *op.Call, kind kernel.PoolKind) (*Task, error) {
-	p, err := poolOf(c, kind)
-	if err != nil || elements(&c.Out[0]) == 0 {
-		return &Task{}, err
-	}
-	plain := &kernel.PlainPool{Kind: kind, Planes: p.Planes, Window: p.Window, ColumnMajor: p.ColumnMajor}
-	plain.Prepare()
-	return &Task{Tiles: plain.Tiles(), Tile: func(tile int, _ []byte) {
-		kernel.PlainPoolTile(plain, tile, out[T](c, 0), out[int64](c, 1), in[T](c, 0))
-	}}, nil
-}
-
-// globalPool reduces all spatial axes.
-func globalPool(kind kernel.ReduceKind) binder {
-	return func(c *op.Call) (*Task, error) {
-		sizes := c.In[0].Shape.Sizes()
-		reduced := make([]bool, len(sizes))
-		for i := 2; i < len(sizes); i++ {
-			reduced[i] = true
-		}
-		spec := new(kernel.Reduce)
-		spec.Prepare(kind, sizes, reduced)
-		bind, ok := floatOf(c.In[0].DType, reduceTask[float32], reduceTask[float64])
-		if !ok {
-			return nil, unsupported(c)
-		}
-		return bind(c, spec), nil
-	}
+func (k *plainConvTranspose[T]) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	kernel.PlainConvTransposeTile(&k.PlainConvTranspose, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2))
 }

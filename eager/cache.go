@@ -95,16 +95,7 @@ func (b *bound) bind() error {
 	if err != nil {
 		return err
 	}
-	start := t.Start
-	t.Start = func() error {
-		if start != nil {
-			if err := start(); err != nil {
-				return err
-			}
-		}
-		b.started = true
-		return nil
-	}
+	t.Begun = &b.started
 	b.task = t
 	return nil
 }

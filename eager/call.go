@@ -285,7 +285,7 @@ func (r *runner) gather(i int, src []byte, first int) error {
 		if !isAligned(src, t.DType()) {
 			break
 		}
-		if task := compute.Straighten(size, t.Shape().Sizes(), t.Layout().Strides(), first/size, r.data[i], src); task != nil {
+		if task := compute.MakeContiguous(size, t.Shape().Sizes(), t.Layout().Strides(), first/size, r.data[i], src); task != nil {
 			return pool().Run(nil, task, nil)
 		}
 	}

@@ -39,13 +39,12 @@ func TestPanicOfAKernel(t *testing.T) {
 		}
 		first, last := 0, task.Tiles-1
 		for _, at := range []int{first, last} {
-			tile := task.Tile
-			task.Tile = func(i int, scratch []byte) {
-				if i == at {
+			kernel := task.Kernel
+			task.Kernel = watched{kernel, func(tile int) {
+				if tile == at {
 					panic("no more")
 				}
-				tile(i, scratch)
-			}
+			}}
 			func() {
 				defer func() {
 					if text, _ := recover().(string); !strings.HasPrefix(text, "BUG: compute: "+e.steps[k].call.Op.Name) || !strings.Contains(text, "no more") {
@@ -61,7 +60,7 @@ func TestPanicOfAKernel(t *testing.T) {
 			if wrote, want := r.End(), name == "exp" || name == "tanh"; wrote != want {
 				t.Errorf("call %d (%s), tile %d: got that an input was written %v, want %v", k, name, at, wrote, want)
 			}
-			task.Tile = tile
+			task.Kernel = kernel
 		}
 	}
 	if err := run(); err != nil {

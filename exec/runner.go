@@ -109,7 +109,7 @@ func (r *Runner) bind(k int) error {
 	}
 	to.task = t
 	if e.steps[k].writes {
-		r.noteWrites(t)
+		t.Begun = &r.wrote // one whose Start fails has written nothing
 	}
 	for i := range c.In {
 		r.point(&c.In[i].Data, refs[i])
@@ -118,21 +118,6 @@ func (r *Runner) bind(k int) error {
 		r.point(&c.Out[i].Data, refs[len(c.In)+i])
 	}
 	return nil
-}
-
-// noteWrites makes a task say when it begins to write. One whose Start fails
-// has written nothing.
-func (r *Runner) noteWrites(t *compute.Task) {
-	start := t.Start
-	t.Start = func() error {
-		if start != nil {
-			if err := start(); err != nil {
-				return err
-			}
-		}
-		r.wrote = true
-		return nil
-	}
 }
 
 // point notes that bytes lie in the arena, an input or an output.

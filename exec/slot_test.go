@@ -171,6 +171,17 @@ func TestSlotFollowsThePlan(t *testing.T) {
 	}
 }
 
+// watched is a kernel that says of each tile that it begins.
+type watched struct {
+	compute.Kernel
+	begins func(tile int)
+}
+
+func (k watched) Tile(t *compute.Task, tile int, scratch []byte) {
+	k.begins(tile)
+	k.Kernel.Tile(t, tile, scratch)
+}
+
 // TestStopInsideAStep closes done while one product runs: the run ends before
 // the product does, and says where.
 func TestStopInsideAStep(t *testing.T) {
@@ -191,15 +202,13 @@ func TestStopInsideAStep(t *testing.T) {
 	// The first tile ends the run: those after it must not be computed.
 	done := make(chan struct{})
 	task := r.steps[0].task
-	tile := task.Tile
 	tiles := 0
-	task.Tile = func(i int, scratch []byte) {
+	task.Kernel = watched{task.Kernel, func(int) {
 		if tiles == 0 {
 			close(done)
 		}
 		tiles++
-		tile(i, scratch)
-	}
+	}}
 	outputs := [][]byte{floats(n*n, float32(math.NaN()))}
 	err = r.Run(pool, done, [][]byte{floats(n*n, 1)}, outputs)
 	var part *PartError

@@ -13,6 +13,8 @@ type Chain struct {
 	slots  int
 	expand []int // per operand: the slot that its elements are laid out in, -1 for none
 	spare  int   // the slot that a streamed result passes through
+
+	lastUse, free []int // lists of Prepare
 }
 
 // ChainOperand is an operand whose element for element i of the result is i/Inner modulo Count: Inner 1 and Count Elements for a whole
@@ -36,26 +38,26 @@ const MaxChainOperands = 8
 // chainPiece is the number of elements that are computed together: a few slots of it fill half of a first cache.
 const chainPiece = 1 << 10
 
-// Prepare works out where the results of the steps lie.
+// Prepare works out where the results of the steps lie. A chain may be prepared again, with other sizes.
 func (c *Chain) Prepare() {
-	c.expand = make([]int, len(c.Operands))
+	c.slots, c.expand = 0, c.expand[:0]
 	for i, o := range c.Operands {
-		c.expand[i] = -1
+		c.expand = append(c.expand, -1)
 		if !c.isWhole(i) && (o.Count > 1 || c.readAsRow(i)) {
 			c.expand[i] = c.slots
 			c.slots++
 		}
 	}
 	fixed := c.slots
-	lastUse := make([]int, len(c.Steps))
-	for i, s := range c.Steps {
-		for _, a := range s.inputs() {
+	lastUse, free := c.lastUse[:0], c.free[:0]
+	for i := range c.Steps {
+		lastUse = append(lastUse, 0)
+		for _, a := range c.Steps[i].inputs() {
 			if a < 0 {
 				lastUse[i+a] = i
 			}
 		}
 	}
-	var free []int
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		for _, a := range s.inputs() { // a result may take the place of what it is made of
@@ -76,13 +78,15 @@ func (c *Chain) Prepare() {
 		c.slots++
 	}
 	c.spare = c.Steps[len(c.Steps)-1].to
+	c.lastUse, c.free = lastUse, free
 }
 
-func (s *ChainStep) inputs() []int {
+// inputs returns A and B; A twice where there is no B.
+func (s *ChainStep) inputs() [2]int {
 	if s.IsBinary {
-		return []int{s.A, s.B}
+		return [2]int{s.A, s.B}
 	}
-	return []int{s.A}
+	return [2]int{s.A, s.A}
 }
 
 func (c *Chain) isWhole(operand int) bool {

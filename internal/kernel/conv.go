@@ -113,6 +113,32 @@ func (c *Conv) Prepare(v *Variant) {
 	orElse(&c.ResidualBatchStride, c.OutChannels*c.outArea)
 }
 
+// Reset makes c the problem to, which is not prepared, and keeps the lists of c for it.
+func (c *Conv) Reset(to Conv) {
+	to.direct.offsets, to.byRow.offsets, to.rows.offsets = c.direct.offsets, c.byRow.offsets, c.rows.offsets
+	*c = to
+}
+
+// WeightsLayout is how Tile reads the weights: as they are, or as one of the two things that PackWeights writes.
+type WeightsLayout uint8
+
+const (
+	RawWeights WeightsLayout = iota
+	ChannelPanels
+	RowPanels
+)
+
+// Layout is known after Prepare.
+func (c *Conv) Layout() WeightsLayout {
+	switch {
+	case c.kind == convByRows:
+		return RowPanels
+	case c.kind == convDirect, c.kind == convPooled && c.pooledDirect():
+		return ChannelPanels
+	}
+	return RawWeights
+}
+
 // pointwise tells whether every output reads exactly the input element of its own place.
 func (c *Conv) pointwise() bool {
 	for i := range MaxSpatial {

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // A direct convolution multiplies packed weights, a vector of output channels wide, with input elements broadcast from where they lie: no
@@ -131,7 +132,7 @@ func (c *Conv) finishDirect() {
 		channel = plane
 		d.planes = d.block*plane + c.v.Conv.Lanes
 	}
-	d.offsets = make([]int32, 0, d.block*c.taps)
+	d.offsets = slices.Grow(d.offsets[:0], d.block*c.taps)
 	for ch := range d.block {
 		for z := range w.kernel[0] {
 			for y := range w.kernel[1] {

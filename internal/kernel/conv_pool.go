@@ -5,7 +5,7 @@ package kernel
 func (c *Conv) preparePool() {
 	p := c.Pool
 	p.Planes = c.Batch * c.OutChannels
-	p.Window.In = c.Window.Out
+	p.Window.In = append(p.Window.In[:0], c.Window.Out...)
 	p.prepare(c.v, rangeElements/4)
 	if c.pointwise() {
 		c.view.flatten()

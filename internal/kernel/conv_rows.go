@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Where there are few products per output, or few output channels, turning sums into planes costs more than it saves. Then neighbouring
@@ -55,14 +56,15 @@ func (c *Conv) prepareRows() {
 	r.rows = evenTile(w.out[1], r.rows, 1)
 	channels := c.InChannels / c.Group
 	r.block = min(channels, max(1, directDepth/c.taps))
-	taps, plane := []int32{0}, w.inArea
+	one := [1]int32{}
+	taps, plane := one[:], w.inArea
 	if !r.flat {
 		c.rows.prepare(c.v, w, r.rows, 0)
 		taps, plane = c.rows.offsets, c.rows.floats
 		r.block = min(r.block, max(1, directCopy/plane))
 		r.plane = plane
 	}
-	r.offsets = make([]int32, 0, r.block*len(taps))
+	r.offsets = slices.Grow(r.offsets[:0], r.block*len(taps))
 	for ch := range r.block {
 		for _, o := range taps {
 			r.offsets = append(r.offsets, int32(4*ch*plane)+o)

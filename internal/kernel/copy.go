@@ -31,10 +31,12 @@ const (
 	copySquare = 16
 )
 
-// Prepare describes the block by its size and, for each side, where its first element lies and its strides, all in elements.
+// Prepare describes the block by its size and, for each side, where its first element lies and its strides, all in elements. A copy may be
+// prepared again, in any form.
 func (c *Copy) Prepare(elemBytes int, size []int, dstOffset int, dstStride []int, srcOffset int, srcStride []int) {
-	*c = Copy{elem: elemBytes}
-	axes := make([]nestAxis, 0, len(size))
+	*c = Copy{elem: elemBytes, nest: c.nest}
+	var buf [MaxRank]nestAxis
+	axes := buf[:0]
 	for i, n := range size {
 		if n != 1 {
 			axes = append(axes, nestAxis{size: n, stride: [MaxOperands]int{dstStride[i], srcStride[i]}})
@@ -47,9 +49,10 @@ func (c *Copy) Prepare(elemBytes int, size []int, dstOffset int, dstStride []int
 }
 
 func (c *Copy) setNest(axes []nestAxis, dstOffset, srcOffset int) {
-	size, dst, src := make([]int, len(axes)), make([]int, len(axes)), make([]int, len(axes))
-	for i, ax := range axes {
-		size[i], dst[i], src[i] = ax.size, ax.stride[0], ax.stride[1]
+	var buf [3][MaxRank]int
+	size, dst, src := buf[0][:0], buf[1][:0], buf[2][:0]
+	for _, ax := range axes {
+		size, dst, src = append(size, ax.size), append(dst, ax.stride[0]), append(src, ax.stride[1])
 	}
 	c.nest.Prepare(size, dst, src)
 	c.nest.SetBase(0, dstOffset)
@@ -58,7 +61,8 @@ func (c *Copy) setNest(axes []nestAxis, dstOffset, srcOffset int) {
 
 // findBlock puts the copy into its blocked form if dst and src are contiguous along different axes.
 func (c *Copy) findBlock(dstOffset, srcOffset int) {
-	axes := slices.Clone(c.nest.axes)
+	var buf [MaxRank]nestAxis
+	axes := append(buf[:0], c.nest.axes...)
 	last := len(axes) - 1
 	q := axes[last]
 	if c.nest.elements == 0 || q.stride[0] != 1 || q.stride[1] == 0 || q.stride[1] == 1 {

@@ -90,10 +90,11 @@ type GatherElementsSpec struct {
 
 // Prepare takes the shapes of src and of the indices; the indices may be smaller along the other axes.
 func (s *GatherElementsSpec) Prepare(elemBytes int, shape, indexShape []int, axis int) {
-	strides := rowMajor(shape)
-	*s = GatherElementsSpec{elem: elemBytes, axis: shape[axis], step: strides[axis]}
+	var buf [2][MaxRank]int
+	strides := rowMajorIn(buf[0][:], shape)
+	*s = GatherElementsSpec{elem: elemBytes, nest: s.nest, axis: shape[axis], step: strides[axis]}
 	strides[axis] = 0
-	s.nest.Prepare(indexShape, rowMajor(indexShape), strides)
+	s.nest.Prepare(indexShape, rowMajorIn(buf[1][:], indexShape), strides)
 }
 
 // Tiles is how many parts the lookup has.
@@ -144,8 +145,8 @@ type TuplesSpec struct {
 func (s *TuplesSpec) Prepare(shape, indexShape []int, batchDims int) {
 	last := len(indexShape) - 1
 	k := indexShape[last]
-	s.dims = append([]int(nil), shape[batchDims:batchDims+k]...)
-	s.strides = rowMajor(s.dims)
+	s.dims = append(s.dims[:0], shape[batchDims:batchDims+k]...)
+	s.strides = rowMajorIn(s.strides, s.dims)
 	s.batchStride = product(s.dims)
 	s.slice = product(shape[batchDims+k:])
 	s.perBatch = product(indexShape[batchDims:last])

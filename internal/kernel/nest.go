@@ -1,5 +1,7 @@
 package kernel
 
+import "slices"
+
 // MaxRank is how many axes may remain of an iteration space after adjacent axes have been merged, and MaxOperands how many strided
 // operands walk it together.
 const (
@@ -26,12 +28,12 @@ type nestAxis struct {
 }
 
 // Prepare sets the iteration space size, outermost axis first, and one list of strides (in elements) per operand. Axes of size 1 are
-// dropped, adjacent axes that every operand walks evenly are merged.
+// dropped, adjacent axes that every operand walks evenly are merged. A nest may be prepared again, with other sizes.
 func (n *Nest) Prepare(size []int, strides ...[]int) {
 	if len(strides) > MaxOperands {
 		bug("nest: %d operands", len(strides))
 	}
-	*n = Nest{axes: make([]nestAxis, 0, len(size)+1), elements: product(size)}
+	*n = Nest{axes: slices.Grow(n.axes[:0], len(size)+1), elements: product(size)}
 	for i, s := range size {
 		if s == 1 {
 			continue

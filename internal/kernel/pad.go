@@ -1,5 +1,7 @@
 package kernel
 
+import "slices"
+
 // PadMode says what stands outside the data.
 type PadMode uint8
 
@@ -37,7 +39,7 @@ type padRun struct{ at, from, n, step int }
 
 // Prepare takes the source's shape and, per axis, how many elements to put before and after.
 func (p *Pad) Prepare(elemBytes int, shape, before, after []int, mode PadMode) {
-	*p = Pad{elem: elemBytes, outer: 1}
+	*p = Pad{elem: elemBytes, outer: 1, axes: p.axes[:0], inner: p.inner[:0]}
 	rank := len(shape)
 	for rank > 1 && before[rank-1] == 0 && after[rank-1] == 0 {
 		rank--
@@ -45,23 +47,34 @@ func (p *Pad) Prepare(elemBytes int, shape, before, after []int, mode PadMode) {
 	}
 	shape = shape[:rank]
 	for i, n := range shape {
-		p.axes = append(p.axes, padAxis{from: padTable(n, before[i], after[i], mode), stride: product(shape[i+1:])})
+		ax := p.nextAxis()
+		ax.from, ax.stride = padTable(ax.from[:0], n, before[i], after[i], mode), product(shape[i+1:])
 	}
 	if rank == 0 {
-		p.axes = []padAxis{{from: []int{0}, stride: 1}}
+		ax := p.nextAxis()
+		ax.from, ax.stride = append(ax.from[:0], 0), 1
 	}
 	last := len(p.axes) - 1
 	for _, ax := range p.axes[:last] {
 		p.outer *= len(ax.from)
 	}
-	p.inner = padRuns(p.axes[last].from)
+	p.inner = padRuns(p.inner, p.axes[last].from)
 	p.rowLen = len(p.axes[last].from)
 	p.group = max(1, 4*rangeElements/max(1, p.rowLen*p.elem))
 }
 
-// padTable is the source index of each output index. What negative pads take away is gone for the mode too: it repeats what is left.
-func padTable(n, before, after int, mode PadMode) []int {
-	from := make([]int, max(0, before+n+after))
+// nextAxis is one more axis, with the table that it had when p was prepared before.
+func (p *Pad) nextAxis() *padAxis {
+	n := len(p.axes)
+	p.axes = slices.Grow(p.axes, 1)[:n+1]
+	return &p.axes[n]
+}
+
+// padTable appends the source index of each output index to from, which is empty. What negative pads take away is gone for the mode too: it
+// repeats what is left.
+func padTable(from []int, n, before, after int, mode PadMode) []int {
+	size := max(0, before+n+after)
+	from = slices.Grow(from, size)[:size]
 	first := max(0, -before)
 	left := n - first - max(0, -after)
 	for i := range from {
@@ -101,8 +114,8 @@ func padSource(i, n int, mode PadMode) int {
 	return 0
 }
 
-func padRuns(from []int) []padRun {
-	var runs []padRun
+// padRuns appends the runs of a table.
+func padRuns(runs []padRun, from []int) []padRun {
 	for i, f := range from {
 		if k := len(runs) - 1; k >= 0 {
 			r := &runs[k]

@@ -24,12 +24,13 @@ type Permute struct {
 // Prepare makes axis i of the result axis perm[i] of the operand, which has the given shape. It reports whether that takes no more
 // scratch than [MostPermuteBytes].
 func (p *Permute) Prepare(elemBytes int, shape, perm []int) bool {
-	*p = Permute{unit: elemBytes, units: 1}
+	*p = Permute{unit: elemBytes, units: 1, sizes: p.sizes[:0], strides: p.strides[:0], turn: p.turn}
 	last, at := len(perm)-1, 0
 	if last < 0 {
 		return true
 	}
-	var order []int // of the first step
+	var buf [2][MaxRank]int
+	order := buf[0][:0] // of the first step
 	for i, axis := range perm {
 		if axis == last {
 			at = i
@@ -43,7 +44,7 @@ func (p *Permute) Prepare(elemBytes int, shape, perm []int) bool {
 		inside--
 		p.unit *= shape[inside]
 	}
-	strides := rowMajor(shape[:inside])
+	strides := rowMajorIn(buf[1][:], shape[:inside])
 	for _, axis := range order[:inside] {
 		p.sizes, p.strides = append(p.sizes, shape[axis]), append(p.strides, strides[axis])
 		p.units *= shape[axis]

@@ -28,6 +28,12 @@ type Pool struct {
 	copied   copiedRows
 }
 
+// Reset makes p the problem to, which is not prepared, and keeps the lists of p for it.
+func (p *Pool) Reset(to Pool) {
+	to.copied.offsets = p.copied.offsets
+	*p = to
+}
+
 // Prepare works out the tiles.
 func (p *Pool) Prepare(v *Variant) {
 	p.v = v

@@ -42,8 +42,9 @@ type axisStep struct{ size, stride int }
 // Prepare sets up the reduction of a tensor with the given sizes along the
 // axes for which reduced is true.
 func (r *Reduce) Prepare(kind ReduceKind, sizes []int, reduced []bool) {
-	*r = Reduce{Kind: kind, Count: 1, Len: 1, width: 1, run: axisStep{1, 1}}
-	var gone []axisStep
+	*r = Reduce{Kind: kind, Count: 1, Len: 1, width: 1, run: axisStep{1, 1}, kept: r.kept[:0], starts: r.starts[:0]}
+	var buf [MaxRank]axisStep
+	gone := buf[:0]
 	stride := 1
 	last := 0 // what the axis inside this one was: 1 kept, 2 reduced
 	for i := len(sizes) - 1; i >= 0; i-- {
@@ -71,18 +72,16 @@ func (r *Reduce) Prepare(kind ReduceKind, sizes []int, reduced []bool) {
 		r.run = axisStep{}
 		return
 	}
-	r.starts = []int{0}
+	r.starts = append(r.starts, 0)
 	if len(gone) > 0 {
 		r.run = gone[0]
 	}
 	for _, a := range gone[min(1, len(gone)):] {
-		var next []int
-		for i := range a.size {
-			for _, s := range r.starts {
-				next = append(next, s+i*a.stride)
+		for i, n := 1, len(r.starts); i < a.size; i++ {
+			for _, s := range r.starts[:n] {
+				r.starts = append(r.starts, s+i*a.stride)
 			}
 		}
-		r.starts = next
 	}
 }
 

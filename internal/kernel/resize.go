@@ -166,12 +166,9 @@ type Resize struct {
 // Prepare sets up the resize for axes of the given sizes.
 func (r *Resize) Prepare(in, out []int, taps []ResizeTaps) {
 	r.in, r.out, r.taps = in, out, taps
-	r.strides = make([]int, len(in))
-	stride := 1
+	r.strides = rowMajorIn(r.strides, in)
 	r.rows = 1
 	for i := len(in) - 1; i >= 0; i-- {
-		r.strides[i] = stride
-		stride *= in[i]
 		if i < len(in)-1 {
 			r.rows *= out[i]
 		}

@@ -28,10 +28,11 @@ type ScatterElementsSpec struct {
 
 // Prepare takes the shapes of dst and of the indices; the indices may be smaller along the other axes.
 func (s *ScatterElementsSpec) Prepare(shape, indexShape []int, axis int) {
-	strides := rowMajor(shape)
-	*s = ScatterElementsSpec{axis: shape[axis], step: strides[axis]}
+	var buf [2][MaxRank]int
+	strides := rowMajorIn(buf[0][:], shape)
+	*s = ScatterElementsSpec{nest: s.nest, axis: shape[axis], step: strides[axis]}
 	strides[axis] = 0
-	s.nest.Prepare(indexShape, rowMajor(indexShape), strides)
+	s.nest.Prepare(indexShape, rowMajorIn(buf[1][:], indexShape), strides)
 }
 
 // ScatterElements applies all updates to dst, which holds the data.

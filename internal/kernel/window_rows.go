@@ -50,7 +50,7 @@ func (w *Window) copyable() bool {
 
 // prepare makes room for areas of up to rows rows of outputs in one plane.
 func (r *copiedRows) prepare(v *Variant, w *Window, rows int, fill float32) {
-	*r = copiedRows{window: w, fill: fill}
+	*r = copiedRows{window: w, fill: fill, offsets: r.offsets[:0]}
 	step := w.stride[2]
 	r.partSize = w.out[2] + (w.reach(2)-1)/step
 	if step > 1 { // whole vectors of one part end before the next

@@ -343,10 +343,8 @@ func (r run) runTask(t *compute.Task, scratch []byte) (err error) {
 			err = fmt.Errorf("kernel panics: %v", p)
 		}
 	}()
-	if t.Start != nil {
-		if err := t.Start(); err != nil {
-			return err
-		}
+	if err := t.Start(); err != nil {
+		return err
 	}
 	for i := range t.Tiles {
 		if r.backwards {
@@ -354,8 +352,5 @@ func (r run) runTask(t *compute.Task, scratch []byte) (err error) {
 		}
 		t.Tile(i, scratch)
 	}
-	if t.Finish != nil {
-		return t.Finish()
-	}
-	return nil
+	return t.Finish()
 }

@@ -1,0 +1,188 @@
+package compute
+
+import (
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/op"
+)
+
+var _ = register(map[string]binder{
+	"max_pool":            needsFirst(bindMaxPool),
+	"average_pool":        oneFloatType(bindAveragePool),
+	"global_max_pool":     oneFloatType(globalPool(kernel.ReduceMax)),
+	"global_average_pool": oneFloatType(globalPool(kernel.ReduceMean)),
+})
+
+func poolKind(c *op.Call, largest bool) kernel.PoolKind {
+	switch {
+	case largest:
+		return kernel.PoolMax
+	case c.Int("count_include_pad") != 0:
+		return kernel.PoolAveragePadded
+	}
+	return kernel.PoolAverage
+}
+
+func bindMaxPool(c *op.Call) (Kernel, error) {
+	switch c.In[0].DType {
+	case dtype.F16, dtype.BF16:
+		return halfAsF32(c)
+	case dtype.F32:
+		if wanted(c, 1) {
+			return &pooledIndices{newPooling(c, kernel.PoolMax)}, nil
+		}
+		return &pooled{pooling: newPooling(c, kernel.PoolMax)}, nil
+	case dtype.F64:
+		return newPlainPool[float64](c, kernel.PoolMax), nil
+	case dtype.I8:
+		return newPlainPool[int8](c, kernel.PoolMax), nil
+	case dtype.U8:
+		return newPlainPool[uint8](c, kernel.PoolMax), nil
+	}
+	return nil, unsupported(c)
+}
+
+func bindAveragePool(c *op.Call) (Kernel, error) {
+	kind := poolKind(c, false)
+	if c.In[0].DType == dtype.F64 {
+		return newPlainPool[float64](c, kind), nil
+	}
+	return &pooled{pooling: newPooling(c, kind)}, nil
+}
+
+// pooling is a pool of f32.
+type pooling struct {
+	kernel.Pool
+	columnMajor bool
+}
+
+func newPooling(c *op.Call, kind kernel.PoolKind) pooling {
+	return pooling{Pool: kernel.Pool{Kind: kind}, columnMajor: kind == kernel.PoolMax && c.Int("storage_order") != 0}
+}
+
+// fill sets the problem of a call, which is not prepared. It returns false if
+// no result has an element.
+func (k *pooling) fill(c *op.Call) (bool, error) {
+	axes, err := c.PoolAxes()
+	if err != nil {
+		return false, err
+	}
+	to := kernel.Pool{
+		Kind: k.Kind, Planes: c.In[0].Shape.Size(0) * c.In[0].Shape.Size(1), ColumnMajor: k.columnMajor, Window: k.Window,
+	}
+	if err := fillWindow(&to.Window, axes); err != nil {
+		return false, err
+	}
+	k.Reset(to)
+	return elements(&c.Out[0]) > 0, nil
+}
+
+// pooled is a pool without indices. One whose windows are the whole input is a
+// reduction.
+type pooled struct {
+	pooling
+	whole  bool
+	global reduced[float32]
+}
+
+func (k *pooled) Refill(t *Task) error {
+	ok, err := k.fill(t.Call)
+	if err != nil || !ok {
+		return err
+	}
+	if k.whole = coversAll(&k.Window); k.whole {
+		k.global.kind = kernel.ReduceMean
+		if k.Kind == kernel.PoolMax {
+			k.global.kind = kernel.ReduceMax
+		}
+		k.global.spatial(t)
+		return nil
+	}
+	k.Prepare(t.variant)
+	t.Tiles, t.Scratch = k.Tiles(), k.ScratchBytes()
+	return nil
+}
+
+func (k *pooled) Tile(t *Task, tile int, scratch []byte) {
+	if k.whole {
+		k.global.Tile(t, tile, scratch)
+		return
+	}
+	k.Pool.Tile(tile, view[float32](scratch), out[float32](t.Call, 0), in[float32](t.Call, 0))
+}
+
+// coversAll tells whether the only window of each axis is the whole input.
+func coversAll(w *kernel.Window) bool {
+	for i, n := range w.In {
+		if n == 0 || w.Out[i] != 1 || w.Kernel[i] != n || w.Dilation[i] != 1 || w.PadBegin[i] != 0 || w.PadEnd[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// pooledIndices is a pool that says where in the operand the results lie.
+type pooledIndices struct{ pooling }
+
+func (k *pooledIndices) Refill(t *Task) error {
+	ok, err := k.fill(t.Call)
+	if err != nil || !ok {
+		return err
+	}
+	k.Prepare(t.variant)
+	t.Tiles = k.Tiles()
+	return nil
+}
+
+func (k *pooledIndices) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	k.TileIndices(tile, out[float32](c, 0), out[int64](c, 1), in[float32](c, 0))
+}
+
+// plainPool serves the element types that have no fast kernels.
+type plainPool[T kernel.Number] struct {
+	pooling
+	plain kernel.PlainPool
+}
+
+func newPlainPool[T kernel.Number](c *op.Call, kind kernel.PoolKind) Kernel {
+	return &plainPool[T]{pooling: newPooling(c, kind)}
+}
+
+func (k *plainPool[T]) Refill(t *Task) error {
+	ok, err := k.fill(t.Call)
+	if err != nil || !ok {
+		return err
+	}
+	k.plain = kernel.PlainPool{Kind: k.Kind, Planes: k.Planes, Window: k.Window, ColumnMajor: k.ColumnMajor}
+	k.plain.Prepare()
+	t.Tiles = k.plain.Tiles()
+	return nil
+}
+
+func (k *plainPool[T]) Tile(t *Task, tile int, _ []byte) {
+	c := t.Call
+	kernel.PlainPoolTile(&k.plain, tile, out[T](c, 0), out[int64](c, 1), in[T](c, 0))
+}
+
+// globalPool binds a reduction of all spatial axes.
+func globalPool(kind kernel.ReduceKind) binder {
+	return func(c *op.Call) (Kernel, error) {
+		bind, ok := floatOf(c.In[0].DType, newGlobalPool[float32], newGlobalPool[float64])
+		if !ok {
+			return nil, unsupported(c)
+		}
+		return bind(kind), nil
+	}
+}
+
+type pooledGlobally[T kernel.Float] struct{ reduced[T] }
+
+func newGlobalPool[T kernel.Float](kind kernel.ReduceKind) Kernel {
+	return &pooledGlobally[T]{reduced[T]{kind: kind}}
+}
+
+func (k *pooledGlobally[T]) Refill(t *Task) error {
+	k.spatial(t)
+	return nil
+}

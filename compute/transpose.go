@@ -1,0 +1,70 @@
+package compute
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/op"
+)
+
+var _ = register(map[string]binder{"transpose": unpacked(bindTranspose)})
+
+// transposed puts the axes of operand 0 in another order: by a copy, or in one
+// tile within the operand's bytes where the result has those.
+type transposed struct {
+	oneCopy
+	perm     []int
+	inPlace  bool // the sizes allow it
+	permute  kernel.Permute
+	anywhere int // tiles of the copy
+}
+
+func bindTranspose(*op.Call) (Kernel, error) { return &transposed{}, nil }
+
+func (k *transposed) Refill(t *Task) (err error) {
+	c := t.Call
+	sizes, elem := c.In[0].Shape.Sizes(), c.In[0].DType.Size()
+	if err := checkLoops(sizes); err != nil {
+		return err
+	}
+	if k.perm == nil || len(k.perm) != len(sizes) {
+		if k.perm, err = c.Perm(len(sizes)); err != nil {
+			return err
+		}
+	}
+	k.copy.PrepareTranspose(elem, sizes, k.perm)
+	k.filled(t)
+	k.anywhere = t.Tiles
+	k.inPlace = c.Permutes(0, 0) && k.view < 0
+	if k.inPlace && !k.permute.Prepare(elem, sizes, k.perm) {
+		return fmt.Errorf("BUG: compute: transpose of %v by %v in place takes %d bytes of scratch", sizes, k.perm, k.permute.ScratchBytes())
+	}
+	return nil
+}
+
+// overwrites reports whether the result has the operand's bytes.
+func (k *transposed) overwrites(c *op.Call) bool {
+	return k.inPlace && sameBytes(c.Out[0].Data, c.In[0].Data)
+}
+
+func (k *transposed) Start(t *Task) error {
+	if t.Tiles = k.anywhere; k.overwrites(t.Call) {
+		t.Tiles = 1
+	}
+	return nil
+}
+
+// permuteScratch is the scratch of transposes in place. Plans have none of
+// those, and do not count it.
+var permuteScratch = sync.Pool{New: func() any { return new([kernel.MostPermuteBytes]byte) }}
+
+func (k *transposed) Tile(t *Task, tile int, _ []byte) {
+	if !k.overwrites(t.Call) {
+		k.tile(t, tile)
+		return
+	}
+	scratch := permuteScratch.Get().(*[kernel.MostPermuteBytes]byte)
+	k.permute.Run(t.variant, t.Call.Out[0].Data, scratch[:])
+	permuteScratch.Put(scratch)
+}
