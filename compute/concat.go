@@ -101,7 +101,10 @@ func (k *concatenated) Refill(t *Task) error {
 	return nil
 }
 
-type splits struct{ movers }
+type splits struct {
+	movers
+	sizes []int64 // of the parts, where the call names them
+}
 
 func bindSplit(*op.Call) (Kernel, error) { return &splits{}, nil }
 
@@ -112,7 +115,7 @@ func (k *splits) Refill(t *Task) error {
 		return err
 	}
 	axis, start := axisOf(c, len(sizes)), 0
-	list, _ := c.KnownInts(1)
+	k.sizes, _ = c.AppendKnownInts(k.sizes[:0], 1)
 	k.list = k.list[:0]
 	for i := range c.Out {
 		n := (sizes[axis] + len(c.Out) - 1) / len(c.Out)
@@ -122,8 +125,8 @@ func (k *splits) Refill(t *Task) error {
 			m := k.next()
 			m.out, m.view, m.bytes = i, viewStart(c, 0, i), elements(&c.Out[i])*c.Out[i].DType.Size()
 			m.copy.PrepareExtract(c.In[0].DType.Size(), sizes, axis, start, n)
-		case i < len(list):
-			n = int(list[i])
+		case i < len(k.sizes):
+			n = int(k.sizes[i])
 		case has(c, 1):
 			return unknown(c, 1)
 		}

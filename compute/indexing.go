@@ -31,6 +31,7 @@ func byIndex(i32, i64 binder) binder {
 
 type sliced struct {
 	oneCopy
+	axes               []op.SliceAxis
 	start, step, count []int
 }
 
@@ -41,7 +42,7 @@ func (k *sliced) Refill(t *Task) error {
 	if err := checkLoops(c.Out[0].Shape.Sizes()); err != nil {
 		return err
 	}
-	axes, ok, err := c.SliceAxes()
+	axes, ok, err := c.AppendSliceAxes(k.axes[:0])
 	if err != nil {
 		return err
 	}
@@ -50,6 +51,7 @@ func (k *sliced) Refill(t *Task) error {
 			return unknown(c, arg)
 		}
 	}
+	k.axes = axes
 	k.start, k.step, k.count = k.start[:0], k.step[:0], k.count[:0]
 	for _, a := range axes {
 		k.start, k.step, k.count = append(k.start, a.Start), append(k.step, a.Step), append(k.count, a.Size)

@@ -53,6 +53,7 @@ func bindAveragePool(c *op.Call) (Kernel, error) {
 // pooling is a pool of f32.
 type pooling struct {
 	kernel.Pool
+	slide       slide
 	columnMajor bool
 }
 
@@ -63,7 +64,7 @@ func newPooling(c *op.Call, kind kernel.PoolKind) pooling {
 // fill sets the problem of a call, which is not prepared. It returns false if
 // no result has an element.
 func (k *pooling) fill(c *op.Call) (bool, error) {
-	axes, err := c.PoolAxes()
+	axes, err := k.slide.over(c, (*op.Sig).PoolSlide, c.In[0].Shape.Sizes(), nil)
 	if err != nil {
 		return false, err
 	}

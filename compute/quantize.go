@@ -238,6 +238,7 @@ func bindQLinearConv(c *op.Call) (Kernel, error) { return newIntConv(c, qlinearA
 // intConv is a convolution of bytes.
 type intConv struct {
 	kernel.IntConv
+	slide   slide
 	args    quantArgs
 	scratch int
 }
@@ -254,7 +255,7 @@ func newIntConvOf[X, W kernel.Byte](k intConv) Kernel { return &intConvOf[X, W]{
 
 func (k *intConv) Refill(t *Task) error {
 	c, q := t.Call, &k.args
-	axes, err := c.ConvAxes()
+	axes, err := k.slide.over(c, (*op.Sig).ConvSlide, c.In[q.a].Shape.Sizes(), c.In[q.b].Shape)
 	if err != nil {
 		return err
 	}

@@ -49,6 +49,7 @@ type reduced[T kernel.Number] struct {
 	spec    kernel.Reduce
 	columns bool
 	along   []bool // per axis
+	axes    []int  // those that are reduced
 }
 
 // size sets what depends on sizes and on the axes in along.
@@ -89,18 +90,19 @@ func newReduced[T kernel.Number](kind kernel.ReduceKind) Kernel {
 func (k *reducedAxes[T]) Refill(t *Task) error {
 	c := t.Call
 	rank := c.In[0].Shape.Rank()
-	axes, known, err := c.ReduceAxes(rank)
+	axes, known, err := c.AppendReduceAxes(k.axes[:0], rank)
 	if err != nil {
 		return err
 	}
 	if !known {
 		return unknown(c, 1)
 	}
+	k.axes = axes
 	k.along = k.along[:0]
 	for range rank {
 		k.along = append(k.along, false)
 	}
-	for _, a := range axes {
+	for _, a := range k.axes {
 		k.along[a] = true
 	}
 	k.size(t)

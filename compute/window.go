@@ -6,6 +6,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
 )
 
 var _ = register(map[string]binder{
@@ -18,6 +19,30 @@ var _ = registerPackers(map[string]packer{
 	"conv":       packedConv(oneFloatType(bindConv)),
 	"fused_conv": packedConv(bindFusedConv),
 })
+
+// slide is what a window does along the spatial axes of a call. It is read once
+// for all sizes of the operand that the window slides over.
+type slide struct {
+	op.Slide
+	kernel *shape.Shape // of the weights that it was read for
+	rank   int          // of the operand, 0 before it was read
+	axes   []op.WindowAxis
+}
+
+// over returns the axes for an operand of the given sizes: batch, channels and
+// spatial ones. weights are nil where attributes say all about the window.
+func (k *slide) over(c *op.Call, read func(*op.Sig) (op.Slide, error), sizes []int, weights *shape.Shape) ([]op.WindowAxis, error) {
+	if k.rank != len(sizes) || k.kernel != weights {
+		of, err := read(c.Sig)
+		if err != nil {
+			return nil, err
+		}
+		k.Slide, k.rank, k.kernel = of, len(sizes), weights
+	}
+	var err error
+	k.axes, err = k.Axes(k.axes[:0], sizes[2:])
+	return k.axes, err
+}
 
 // fillWindow sets a window to spatial axes that the table worked out. It
 // reuses the window's lists.
@@ -55,11 +80,14 @@ func bindFusedConv(c *op.Call) (Kernel, error) {
 }
 
 // plainConv is a convolution of f64.
-type plainConv struct{ kernel.PlainConv }
+type plainConv struct {
+	kernel.PlainConv
+	slide slide
+}
 
 func (k *plainConv) Refill(t *Task) error {
 	c := t.Call
-	axes, err := c.ConvAxes()
+	axes, err := k.slide.over(c, (*op.Sig).ConvSlide, c.In[0].Shape.Sizes(), c.In[1].Shape)
 	if err != nil {
 		return err
 	}
@@ -81,9 +109,12 @@ func (k *plainConv) Tile(t *Task, tile int, _ []byte) {
 // conv is a convolution of f32, and what is fused into it.
 type conv struct {
 	kernel.Conv
-	act  kernel.Activation
-	pool kernel.Pool
-	pre  []float32 // scale or shift of the prologue where the call lacks one of the two
+	slide     slide
+	act       kernel.Activation
+	pool      kernel.Pool
+	poolSlide slide
+	between   []int     // sizes of what is pooled
+	pre       []float32 // scale or shift of the prologue where the call lacks one of the two
 
 	constant bool // the weights are read in panels where the convolution wants them so
 	layout   kernel.WeightsLayout
@@ -113,7 +144,7 @@ func packedConv(plain binder) packer {
 // fill sets the problem of a call, with nothing fused into it for a plain
 // convolution, which is not prepared.
 func (k *conv) fill(c *op.Call) error {
-	axes, err := c.ConvAxes()
+	axes, err := k.slide.over(c, (*op.Sig).ConvSlide, c.In[0].Shape.Sizes(), c.In[1].Shape)
 	if err != nil {
 		return err
 	}
@@ -151,7 +182,9 @@ func (k *conv) fuse(c *op.Call, to *kernel.Conv) error {
 	if c.Str("pool") == "" {
 		return nil
 	}
-	axes, err := c.FusedPoolAxes()
+	k.between = append(k.between[:0], to.Batch, to.OutChannels)
+	k.between = append(k.between, to.Window.Out...)
+	axes, err := k.poolSlide.over(c, (*op.Sig).FusedPoolSlide, k.between, nil)
 	if err != nil {
 		return err
 	}

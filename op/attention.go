@@ -1,6 +1,9 @@
 package op
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -65,7 +68,8 @@ func inferRMSNorm(s *Sig) error {
 type heads struct{ batch, heads, length, size shape.Dim }
 
 func (s *Sig) headsOf(arg, rank int, attr string) (h heads, err error) {
-	d, err := s.dimsOf(arg, rank)
+	var buf [4]shape.Dim
+	d, err := s.dimsIn(buf[:rank], arg)
 	if err != nil {
 		return h, err
 	}
@@ -184,32 +188,33 @@ func (s *Sig) attentionAttrs(a *attention) (err error) {
 	return nil
 }
 
+// meetPast holds past keys and values against the others.
+func (s *Sig) meetPast(a *attention) error {
+	for i, h := range [2]*heads{&a.past, &a.pastV} {
+		var buf [4]shape.Dim
+		d, err := s.dimsIn(buf[:], 4+i)
+		if err != nil {
+			return err
+		}
+		*h = heads{d[0], d[1], d[2], d[3]}
+	}
+	return cmp.Or(s.meet("batch", &a.q.batch, &a.past.batch), s.meet("batch", &a.q.batch, &a.pastV.batch),
+		s.meet("heads of past and k", &a.k.heads, &a.past.heads), s.meet("heads of past and v", &a.k.heads, &a.pastV.heads),
+		s.meet("length of past k and v", &a.past.length, &a.pastV.length),
+		s.meet("head size of past and k", &a.k.size, &a.past.size), s.meet("head size of past and v", &a.v.size, &a.pastV.size))
+}
+
 // meetAll holds the operands against each other.
 func (s *Sig) meetAll(a *attention) (err error) {
-	type pair struct {
-		meaning string
-		a, b    *shape.Dim
-	}
-	pairs := []pair{
-		{"batch", &a.q.batch, &a.k.batch}, {"batch", &a.k.batch, &a.v.batch}, {"head size of q and k", &a.q.size, &a.k.size},
-		{"heads of k and v", &a.k.heads, &a.v.heads}, {"length of k and v", &a.k.length, &a.v.length},
+	err = cmp.Or(s.meet("batch", &a.q.batch, &a.k.batch), s.meet("batch", &a.k.batch, &a.v.batch),
+		s.meet("head size of q and k", &a.q.size, &a.k.size), s.meet("heads of k and v", &a.k.heads, &a.v.heads),
+		s.meet("length of k and v", &a.k.length, &a.v.length))
+	if err != nil {
+		return err
 	}
 	a.past.length = shape.N(0)
 	if a.hasPast {
-		for i, h := range []*heads{&a.past, &a.pastV} {
-			d, err := s.dimsOf(4+i, 4)
-			if err != nil {
-				return err
-			}
-			*h = heads{d[0], d[1], d[2], d[3]}
-		}
-		pairs = append(pairs, pair{"batch", &a.q.batch, &a.past.batch}, pair{"batch", &a.q.batch, &a.pastV.batch},
-			pair{"heads of past and k", &a.k.heads, &a.past.heads}, pair{"heads of past and v", &a.k.heads, &a.pastV.heads},
-			pair{"length of past k and v", &a.past.length, &a.pastV.length},
-			pair{"head size of past and k", &a.k.size, &a.past.size}, pair{"head size of past and v", &a.v.size, &a.pastV.size})
-	}
-	for _, p := range pairs {
-		if err := s.meet(p.meaning, p.a, p.b); err != nil {
+		if err := s.meetPast(a); err != nil {
 			return err
 		}
 	}
@@ -309,14 +314,16 @@ func (s *Sig) AttentionSizes() (n AttentionSizes, err error) {
 		return n, err
 	}
 	n.Packed = a.packed
-	for d, to := range map[*shape.Dim]*int{
-		&a.q.batch: &n.Batch, &a.q.heads: &n.Heads, &a.k.heads: &n.Groups, &a.q.length: &n.Queries, &a.past.length: &n.Past,
-		&a.k.length: &n.Keys, &a.q.size: &n.Size, &a.v.size: &n.ValueSize,
-	} {
-		var ok bool
-		if *to, ok = d.Size(); !ok {
-			return n, badShape("got operands of unknown sizes, want static shapes")
-		}
+	known := true
+	size := func(d shape.Dim) int {
+		n, ok := d.Size()
+		known = known && ok
+		return n
+	}
+	n.Batch, n.Heads, n.Groups, n.Queries = size(a.q.batch), size(a.q.heads), size(a.k.heads), size(a.q.length)
+	n.Past, n.Keys, n.Size, n.ValueSize = size(a.past.length), size(a.k.length), size(a.q.size), size(a.v.size)
+	if !known {
+		return n, badShape("got operands of unknown sizes, want static shapes")
 	}
 	return n, nil
 }
@@ -374,10 +381,12 @@ func (s *Sig) Rotary() (numHeads, rotated int, err error) {
 // wantAngles checks cosines and sines: [positions, half] with the positions in
 // an operand, [batch, length, half] without.
 func (s *Sig) wantAngles(x heads, half shape.Dim) error {
-	want := []shape.Dim{x.batch, x.length, half}
+	wantBuf := [3]shape.Dim{x.batch, x.length, half}
+	want := wantBuf[:]
+	var buf [3]shape.Dim
 	if s.Has(3) {
-		want = []shape.Dim{shape.Unknown, half}
-		at, err := s.dimsOf(3, 2)
+		want = append(wantBuf[:0], shape.Unknown, half)
+		at, err := s.dimsIn(buf[:2], 3)
 		if err != nil {
 			return err
 		}
@@ -389,13 +398,14 @@ func (s *Sig) wantAngles(x heads, half shape.Dim) error {
 		}
 	}
 	for arg := 1; arg <= 2; arg++ {
-		d, err := s.dimsOf(arg, len(want))
+		buf = [3]shape.Dim{}
+		d, err := s.dimsIn(buf[:len(want)], arg)
 		if err != nil {
 			return err
 		}
 		for i := range d {
 			if err := s.meet("cosines or sines", &want[i], &d[i]); err != nil {
-				return badShape("operand %d: got %s, want %v to fit %s", arg, s.Args[arg], want, s.Args[0])
+				return badShape("operand %d: got %s, want %v to fit %s", arg, s.Args[arg], slices.Clone(want), s.Args[0])
 			}
 		}
 	}

@@ -94,33 +94,40 @@ func inferConv(s *Sig) error {
 
 // conv checks a convolution and returns its axes and the result's dimensions.
 func (s *Sig) conv() ([]WindowAxis, []shape.Dim, error) {
-	x, w, err := s.convDims()
+	win, x, w, err := s.convWindow()
 	if err != nil || x == nil {
 		return nil, nil, err
 	}
+	return win.slide(x[2:], []shape.Dim{x[0], w[0]})
+}
+
+// convWindow checks a convolution and returns its window and the dimensions of
+// x and w, nil when their ranks are unknown.
+func (s *Sig) convWindow() (win window, x, w []shape.Dim, err error) {
+	x, w, err = s.convDims()
+	if err != nil || x == nil {
+		return win, nil, nil, err
+	}
 	group, err := s.groupOf()
 	if err != nil {
-		return nil, nil, err
+		return win, nil, nil, err
 	}
 	channels, err := times(w[1], group)
 	if err != nil {
-		return nil, nil, err
+		return win, nil, nil, err
 	}
 	xArg, wArg, bias := s.convOperands()
 	if _, ok := unify(x[1], channels); !ok {
-		return nil, nil, badShape("got x %s and w %s with group %d, want %s channels in x", s.Args[xArg], s.Args[wArg], group, channels)
+		return win, nil, nil, badShape("got x %s and w %s with group %d, want %s channels in x", s.Args[xArg], s.Args[wArg], group, channels)
 	}
 	if m, ok := w[0].Size(); ok && m%group != 0 {
-		return nil, nil, badShape("got w %s with group %d, want a multiple of the group in its first dimension", s.Args[wArg], group)
+		return win, nil, nil, badShape("got w %s with group %d, want a multiple of the group in its first dimension", s.Args[wArg], group)
 	}
 	if err := s.wantVector(bias, w[0], "output channel"); err != nil {
-		return nil, nil, err
+		return win, nil, nil, err
 	}
-	win, err := s.windowOf(len(x)-2, w[2:])
-	if err != nil {
-		return nil, nil, err
-	}
-	return win.slide(x[2:], []shape.Dim{x[0], w[0]})
+	win, err = s.windowOf(len(x)-2, w[2:])
+	return win, x, w, err
 }
 
 // ConvAxes returns the spatial axes of a call of a convolution, fused or
@@ -132,6 +139,16 @@ func (s *Sig) ConvAxes() ([]WindowAxis, error) {
 	}
 	axes, _, err := s.conv()
 	return axes, err
+}
+
+// ConvSlide is ConvAxes for operands x of any spatial sizes.
+func (s *Sig) ConvSlide() (Slide, error) {
+	x, w, _ := s.convOperands()
+	if err := s.wantStatic(x, w); err != nil {
+		return Slide{}, err
+	}
+	win, _, _, err := s.convWindow()
+	return Slide{win}, err
 }
 
 func inferConvTranspose(s *Sig) error {

@@ -3,6 +3,7 @@ package op
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/shape"
@@ -74,7 +75,11 @@ func axisOf(axis int64, rank int) (int, error) {
 
 // axesOf is axisOf for a list without duplicates.
 func axesOf(list []int64, rank int) ([]int, error) {
-	axes := make([]int, 0, min(len(list), MaxRank))
+	return appendAxes(make([]int, 0, min(len(list), MaxRank)), list, rank)
+}
+
+// appendAxes is axesOf that appends to axes.
+func appendAxes(axes []int, list []int64, rank int) ([]int, error) {
 	var seen uint64
 	for _, a := range list {
 		axis, err := axisOf(a, rank)
@@ -82,7 +87,7 @@ func axesOf(list []int64, rank int) ([]int, error) {
 			return nil, err
 		}
 		if seen>>axis&1 != 0 {
-			return nil, badShape("axes: got axis %d twice in %v, want each once", axis, list)
+			return nil, badShape("axes: got axis %d twice in %v, want each once", axis, slices.Clone(list))
 		}
 		seen |= 1 << axis
 		axes = append(axes, axis)
@@ -170,7 +175,7 @@ func total(dims []shape.Dim) (shape.Dim, error) {
 			rest = d
 			open++
 		} else if sum, ok = addSize(sum, n); !ok {
-			return shape.Unknown, badShape("got more than 2^58 in all of %v along an axis", dims)
+			return shape.Unknown, badShape("got more than 2^58 in all of %v along an axis", slices.Clone(dims))
 		}
 	}
 	switch {

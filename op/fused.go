@@ -122,29 +122,47 @@ func (s *Sig) wantDims(arg int, dims []shape.Dim) error {
 
 // fusedPool is the pooling over the convolution's result.
 func (s *Sig) fusedPool(conv []shape.Dim) ([]WindowAxis, []shape.Dim, error) {
-	n := len(conv) - 2
-	w := window{ceil: s.Int("pool_ceil") == 1, pooling: true, kernel: make([]shape.Dim, n)}
-	sizes, err := s.perAxis("pool_kernel", n, 1, 0)
+	w, err := s.fusedPoolWindow(len(conv) - 2)
 	if err != nil {
 		return nil, nil, err
 	}
+	return w.slide(conv[2:], conv[:2:2])
+}
+
+// fusedPoolWindow returns the window of a fused pooling over n axes.
+func (s *Sig) fusedPoolWindow(n int) (window, error) {
+	w := window{ceil: s.Int("pool_ceil") == 1, pooling: true, kernel: make([]shape.Dim, n)}
+	sizes, err := s.perAxis("pool_kernel", n, 1, 0)
+	if err != nil {
+		return w, err
+	}
 	for i, k := range sizes {
 		if k == 0 {
-			return nil, nil, badShape("pool_kernel: got none, want %d numbers", n)
+			return w, badShape("pool_kernel: got none, want %d numbers", n)
 		}
 		w.kernel[i] = shape.N(k)
 	}
 	if w.strides, err = s.perAxis("pool_strides", n, 1, 1); err != nil {
-		return nil, nil, err
+		return w, err
 	}
 	if w.pads, err = s.perAxis("pool_pads", 2*n, 0, 0); err != nil {
-		return nil, nil, err
+		return w, err
 	}
 	w.dilations = make([]int, n)
 	for i := range w.dilations {
 		w.dilations[i] = 1
 	}
-	return w.slide(conv[2:], conv[:2:2])
+	return w, nil
+}
+
+// FusedPoolSlide is FusedPoolAxes for results of the convolution of any spatial
+// sizes. The call has a pooling.
+func (s *Sig) FusedPoolSlide() (Slide, error) {
+	if err := s.wantStatic(0); err != nil {
+		return Slide{}, err
+	}
+	w, err := s.fusedPoolWindow(s.Args[0].Shape.Rank() - 2)
+	return Slide{w}, err
 }
 
 // FusedPoolAxes returns the spatial axes of the pooling of a call of

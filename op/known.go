@@ -3,6 +3,7 @@ package op
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
 )
@@ -31,22 +32,25 @@ func (s *Sig) known(arg int) ([]byte, bool) {
 // KnownInts returns the value of an integer operand, and false when the
 // operand is absent, its value is not known, or it is not of integers that
 // fit an int64.
-func (s *Sig) KnownInts(arg int) ([]int64, bool) {
+func (s *Sig) KnownInts(arg int) ([]int64, bool) { return s.AppendKnownInts(nil, arg) }
+
+// AppendKnownInts is KnownInts that appends to dst.
+func (s *Sig) AppendKnownInts(dst []int64, arg int) ([]int64, bool) {
 	data, ok := s.known(arg)
 	if !ok || !integers.has(s.Args[arg].DType) {
 		return nil, false
 	}
 	dt := s.Args[arg].DType
 	size := dt.Size()
-	out := make([]int64, 0, len(data)/size)
+	dst = slices.Grow(dst, len(data)/size)
 	for ; len(data) >= size; data = data[size:] {
 		v, ok := intAt(dt, data)
 		if !ok {
 			return nil, false
 		}
-		out = append(out, v)
+		dst = append(dst, v)
 	}
-	return out, true
+	return dst, true
 }
 
 func intAt(dt dtype.DType, data []byte) (int64, bool) {

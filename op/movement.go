@@ -39,8 +39,11 @@ var movementOps = []*Def{
 
 // Perm returns, for each axis of the result of a transpose, the axis of the
 // operand, whose rank is given.
-func (s *Sig) Perm(rank int) ([]int, error) {
-	perm := make([]int, rank)
+func (s *Sig) Perm(rank int) ([]int, error) { return s.permIn(make([]int, rank)) }
+
+// permIn is Perm into perm, as long as the rank.
+func (s *Sig) permIn(perm []int) ([]int, error) {
+	rank := len(perm)
 	if !s.Attrs.Has("perm") {
 		for i := range perm {
 			perm[i] = rank - 1 - i
@@ -96,7 +99,8 @@ func movesOnlyOnes(s *Sig) bool {
 	if !x.IsStatic() {
 		return false
 	}
-	perm, err := s.Perm(x.Shape.Rank())
+	var buf [MaxRank]int
+	perm, err := s.permIn(buf[:x.Shape.Rank()])
 	last := -1
 	for _, a := range perm {
 		if x.Shape.Size(a) == 1 {
@@ -121,7 +125,8 @@ func movesInPlace(s *Sig) bool {
 	if !x.IsStatic() || x.DType.Bits()%8 != 0 {
 		return false
 	}
-	perm, err := s.Perm(x.Shape.Rank())
+	var buf [MaxRank]int
+	perm, err := s.permIn(buf[:x.Shape.Rank()])
 	if err != nil || len(perm) == 0 {
 		return false
 	}

@@ -34,24 +34,31 @@ var poolingOps = []*Def{
 // pool checks a pooling over x [N,C,...] and returns its axes and the
 // result's dimensions, nil when the rank is unknown.
 func (s *Sig) pool() ([]WindowAxis, []shape.Dim, error) {
+	win, x, err := s.poolWindow()
+	if err != nil {
+		return nil, nil, err
+	}
+	return win.slide(x[2:], []shape.Dim{x[0], x[1]})
+}
+
+// poolWindow checks a pooling and returns its window and the dimensions of x.
+func (s *Sig) poolWindow() (win window, x []shape.Dim, err error) {
 	n := len(s.Ints("kernel_shape"))
 	if n == 0 || n > MaxRank-2 {
-		return nil, nil, badShape("kernel_shape: got %d numbers, want one for each of 1 to %d spatial axes", n, MaxRank-2)
+		return win, nil, badShape("kernel_shape: got %d numbers, want one for each of 1 to %d spatial axes", n, MaxRank-2)
 	}
 	ceil, err := s.wantFlag("ceil_mode")
 	if err != nil {
-		return nil, nil, err
+		return win, nil, err
 	}
-	x, err := s.dimsOf(0, n+2)
-	if err != nil {
-		return nil, nil, err
+	if x, err = s.dimsOf(0, n+2); err != nil {
+		return win, nil, err
 	}
-	win, err := s.windowOf(n, nil)
-	if err != nil {
-		return nil, nil, err
+	if win, err = s.windowOf(n, nil); err != nil {
+		return win, nil, err
 	}
 	win.ceil, win.pooling = ceil, true
-	return win.slide(x[2:], []shape.Dim{x[0], x[1]})
+	return win, x, nil
 }
 
 // PoolAxes returns the spatial axes of a call of max_pool or average_pool with
@@ -62,6 +69,15 @@ func (s *Sig) PoolAxes() ([]WindowAxis, error) {
 	}
 	axes, _, err := s.pool()
 	return axes, err
+}
+
+// PoolSlide is PoolAxes for operands of any spatial sizes.
+func (s *Sig) PoolSlide() (Slide, error) {
+	if err := s.wantStatic(0); err != nil {
+		return Slide{}, err
+	}
+	win, _, err := s.poolWindow()
+	return Slide{win}, err
 }
 
 func inferMaxPool(s *Sig) error {

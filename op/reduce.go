@@ -45,15 +45,20 @@ func argDef(name, onnx, doc string) *Def {
 
 // ReduceAxes returns the axes that a reduction with a first operand of the
 // given rank runs over, in ascending order; false when they are not known.
-func (s *Sig) ReduceAxes(rank int) ([]int, bool, error) {
-	var list []int64
+func (s *Sig) ReduceAxes(rank int) ([]int, bool, error) { return s.AppendReduceAxes([]int{}, rank) }
+
+// AppendReduceAxes is ReduceAxes that writes into dst, which is empty, where
+// that has the capacity.
+func (s *Sig) AppendReduceAxes(dst []int, rank int) ([]int, bool, error) {
+	var buf [8]int64
+	list := buf[:0]
 	if s.Has(1) {
 		var known bool
-		if list, known = s.KnownInts(1); !known {
+		if list, known = s.AppendKnownInts(list, 1); !known {
 			return nil, false, nil
 		}
 	}
-	axes, err := axesOf(list, rank)
+	axes, err := appendAxes(dst, list, rank)
 	if err != nil {
 		return nil, false, err
 	}

@@ -1,6 +1,10 @@
 package op
 
-import "github.com/tenure-go/tenure/shape"
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/shape"
+)
 
 // sliceOps is the family of slice.
 var sliceOps = []*Def{{
@@ -20,20 +24,23 @@ type sliceSpan struct {
 	start, end, step int64
 }
 
-// sliceSpans reads the operands; false means that not even the axes are known.
-func (s *Sig) sliceSpans(rank int) ([]sliceSpan, bool, error) {
+// sliceSpans reads the operands for axes of the given number, into buf where
+// that has the capacity; false means that not even the axes are known.
+func (s *Sig) sliceSpans(buf []sliceSpan, rank int) ([]sliceSpan, bool, error) {
 	n, counted := s.sliceLen()
 	if !counted {
 		return nil, false, nil
 	}
-	axes := make([]int, 0, min(n, MaxRank))
+	var axesBuf [8]int
+	var listBuf [4][8]int64
+	axes := axesBuf[:0]
 	if s.Has(3) {
-		list, known := s.KnownInts(3)
+		list, known := s.AppendKnownInts(listBuf[3][:0], 3)
 		if !known {
 			return nil, false, nil
 		}
 		var err error
-		if axes, err = axesOf(list, rank); err != nil {
+		if axes, err = appendAxes(axes, list, rank); err != nil {
 			return nil, false, err
 		}
 	} else {
@@ -44,14 +51,15 @@ func (s *Sig) sliceSpans(rank int) ([]sliceSpan, bool, error) {
 			axes = append(axes, i)
 		}
 	}
-	starts, ok1 := s.KnownInts(1)
-	ends, ok2 := s.KnownInts(2)
-	steps, ok3 := s.KnownInts(4)
+	starts, ok1 := s.AppendKnownInts(listBuf[0][:0], 1)
+	ends, ok2 := s.AppendKnownInts(listBuf[1][:0], 2)
+	steps, ok3 := s.AppendKnownInts(listBuf[2][:0], 4)
 	ok3 = ok3 || !s.Has(4)
 	if len(axes) != n || ok1 && len(starts) != n || ok2 && len(ends) != n || s.Has(4) && ok3 && len(steps) != n {
 		return nil, false, badShape("got %d starts, %d ends, %d axes and %d steps, want as many of each", len(starts), len(ends), n, len(steps))
 	}
-	spans := make([]sliceSpan, rank)
+	spans := slices.Grow(buf[:0], rank)[:rank]
+	clear(spans)
 	for i, a := range axes {
 		sp := &spans[a]
 		sp.named, sp.known, sp.step = true, ok1 && ok2 && ok3, 1
@@ -63,7 +71,7 @@ func (s *Sig) sliceSpans(rank int) ([]sliceSpan, bool, error) {
 			sp.step = steps[i]
 		}
 		if sp.step == 0 {
-			return nil, false, badShape("steps: got %v, want no 0", steps)
+			return nil, false, badShape("steps: got %v, want no 0", slices.Clone(steps))
 		}
 	}
 	return spans, true, nil
@@ -71,7 +79,7 @@ func (s *Sig) sliceSpans(rank int) ([]sliceSpan, bool, error) {
 
 // sliceLen is the number of axes that starts, ends, axes and steps name.
 func (s *Sig) sliceLen() (int, bool) {
-	for _, arg := range []int{1, 2, 3, 4} {
+	for arg := 1; arg <= 4; arg++ {
 		if s.Has(arg) {
 			if n, ok := s.listLen(arg); ok {
 				return n, true
@@ -133,23 +141,26 @@ func (sp sliceSpan) dim(d shape.Dim) shape.Dim {
 
 // SliceAxes returns what a call of slice with a static first operand takes
 // along each of its axes; false when the other operands are not known.
-func (s *Sig) SliceAxes() ([]SliceAxis, bool, error) {
+func (s *Sig) SliceAxes() ([]SliceAxis, bool, error) { return s.AppendSliceAxes(nil) }
+
+// AppendSliceAxes is SliceAxes that appends to dst.
+func (s *Sig) AppendSliceAxes(dst []SliceAxis) ([]SliceAxis, bool, error) {
 	if err := s.wantStatic(0); err != nil {
 		return nil, false, err
 	}
 	sizes := s.Args[0].Shape.Sizes()
-	spans, ok, err := s.sliceSpans(len(sizes))
+	var buf [8]sliceSpan
+	spans, ok, err := s.sliceSpans(buf[:], len(sizes))
 	if err != nil || !ok {
 		return nil, false, err
 	}
-	axes := make([]SliceAxis, len(sizes))
 	for i, sp := range spans {
 		if sp.named && !sp.known {
 			return nil, false, nil
 		}
-		axes[i] = sp.over(sizes[i])
+		dst = append(dst, sp.over(sizes[i]))
 	}
-	return axes, true, nil
+	return dst, true, nil
 }
 
 func inferSlice(s *Sig) error {
@@ -172,7 +183,7 @@ func inferSlice(s *Sig) error {
 	if x.Shape == nil {
 		return s.giveAny(0, x.DType)
 	}
-	spans, ok, err := s.sliceSpans(x.Shape.Rank())
+	spans, ok, err := s.sliceSpans(nil, x.Shape.Rank())
 	if err != nil {
 		return err
 	}
@@ -194,7 +205,8 @@ func sliceOffset(s *Sig, _ int) (int, bool) {
 		return 0, false
 	}
 	x := s.Args[0].Shape
-	axes, ok, err := s.SliceAxes()
+	var buf [8]SliceAxis
+	axes, ok, err := s.AppendSliceAxes(buf[:0])
 	if err != nil || !ok {
 		return 0, false
 	}

@@ -160,6 +160,23 @@ func (a WindowAxis) span() (int, error) {
 	return reach + 1, nil
 }
 
+// Slide is what a convolution or a pooling does along its spatial axes, for
+// operands of any size there.
+type Slide struct{ window window }
+
+// Axes appends to dst what the window does along axes of the given sizes, as
+// many as the call has spatial ones.
+func (s *Slide) Axes(dst []WindowAxis, sizes []int) ([]WindowAxis, error) {
+	for i, n := range sizes {
+		a, _, err := s.window.axis(i, shape.N(n))
+		if err != nil {
+			return nil, err
+		}
+		dst = append(dst, a)
+	}
+	return dst, nil
+}
+
 // slide works out all axes and appends the result's dimensions to dims.
 func (w *window) slide(in, dims []shape.Dim) ([]WindowAxis, []shape.Dim, error) {
 	axes := make([]WindowAxis, len(in))
@@ -177,12 +194,20 @@ func (w *window) slide(in, dims []shape.Dim) ([]WindowAxis, []shape.Dim, error) 
 // dimsOf returns the dimensions of an operand, of the given rank if its own
 // is unknown.
 func (s *Sig) dimsOf(arg, rank int) ([]shape.Dim, error) {
-	if s.Args[arg].Shape == nil {
-		return make([]shape.Dim, rank), nil
+	return s.dimsIn(make([]shape.Dim, rank), arg)
+}
+
+// dimsIn is dimsOf into dims, as long as the rank and all unknown.
+func (s *Sig) dimsIn(dims []shape.Dim, arg int) ([]shape.Dim, error) {
+	sh := s.Args[arg].Shape
+	if sh == nil {
+		return dims, nil
 	}
-	dims := s.Args[arg].Shape.Dims()
-	if len(dims) != rank {
-		return nil, badShape("operand %d: got %s, want %d dimensions", arg, s.Args[arg], rank)
+	if sh.Rank() != len(dims) {
+		return nil, badShape("operand %d: got %s, want %d dimensions", arg, s.Args[arg], len(dims))
+	}
+	for i := range dims {
+		dims[i] = sh.Dim(i)
 	}
 	return dims, nil
 }

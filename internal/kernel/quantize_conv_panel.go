@@ -12,7 +12,8 @@ const (
 
 func (c *IntConv) preparePanels() {
 	w := &c.window
-	*w = Window{In: c.In, Out: c.Out, Kernel: c.Kernel, Stride: c.Stride, Dilation: c.Dilation, PadBegin: c.Pad}
+	// Sizes are given: what is behind the last element does not matter.
+	*w = Window{In: c.In, Out: c.Out, Kernel: c.Kernel, Stride: c.Stride, Dilation: c.Dilation, PadBegin: c.Pad, PadEnd: c.Pad}
 	w.resolve()
 	w.dropUnits()
 	c.pointwise = c.taps == 1 && c.area == c.outArea && w.staysInside()

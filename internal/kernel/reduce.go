@@ -48,21 +48,24 @@ func (r *Reduce) Prepare(kind ReduceKind, sizes []int, reduced []bool) {
 	stride := 1
 	last := 0 // what the axis inside this one was: 1 kept, 2 reduced
 	for i := len(sizes) - 1; i >= 0; i-- {
-		n := sizes[i]
-		side, which, count := &r.kept, 1, &r.Count
-		if reduced[i] {
-			side, which, count = &gone, 2, &r.Len
-		}
-		*count *= n
-		if n != 1 {
-			if k := len(*side); last == which && k > 0 {
-				(*side)[k-1].size *= n // merges with the axis inside it
-			} else {
-				*side = append(*side, axisStep{n, stride})
-			}
-			last = which
-		}
+		n, ax := sizes[i], axisStep{sizes[i], stride}
 		stride *= n
+		which := 1
+		if reduced[i] {
+			which = 2
+			r.Len *= n
+		} else {
+			r.Count *= n
+		}
+		switch {
+		case n == 1:
+			continue
+		case reduced[i]:
+			gone = addAxis(gone, ax, last == which)
+		default:
+			r.kept = addAxis(r.kept, ax, last == which)
+		}
+		last = which
 	}
 	reverse(r.kept)
 	if len(r.kept) > 0 && r.kept[len(r.kept)-1].stride == 1 {
@@ -83,6 +86,15 @@ func (r *Reduce) Prepare(kind ReduceKind, sizes []int, reduced []bool) {
 			}
 		}
 	}
+}
+
+// addAxis appends an axis, outside those before; one that merges makes the last one longer.
+func addAxis(axes []axisStep, ax axisStep, merges bool) []axisStep {
+	if k := len(axes) - 1; merges && k >= 0 {
+		axes[k].size *= ax.size
+		return axes
+	}
+	return append(axes, ax)
 }
 
 func reverse(s []axisStep) {

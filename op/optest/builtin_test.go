@@ -51,9 +51,8 @@ func ints(v ...int64) []int64 { return v }
 // large has several tiles in every elementwise kernel, and a tail.
 const large = 70_001
 
-// Every built-in operator that a kernel computes keeps its declarations. An
-// operator without samples here fails.
-func TestBuiltinOperators(t *testing.T) {
+// builtinSamples returns the cases of all built-in operators.
+func builtinSamples(t *testing.T) map[string][]optest.Case {
 	samples := map[string][]optest.Case{}
 	for _, family := range []map[string][]optest.Case{
 		elementwiseSamples(), shapeSamples(), movementSamples(), indexingSamples(),
@@ -67,6 +66,13 @@ func TestBuiltinOperators(t *testing.T) {
 			samples[name] = append(samples[name], cases...)
 		}
 	}
+	return samples
+}
+
+// Every built-in operator that a kernel computes keeps its declarations. An
+// operator without samples here fails.
+func TestBuiltinOperators(t *testing.T) {
+	samples := builtinSamples(t)
 	for _, def := range op.Builtin().Defs() {
 		if def.Regions > 0 {
 			continue // package exec runs them
