@@ -257,7 +257,7 @@ function drawMarks(chosen) {
 // drawGauge shows all memory at one scale at the right, and which part of it is in view.
 function drawGauge() {
   layers.gauge.replaceChildren();
-  const x = view.width - 34, width = 20, total = bands.reduce((n, b) => n + b.bytes, 0), height = plotHeight();
+  const x = view.width - 34, width = 20, total = Math.max(bands.reduce((n, b) => n + b.bytes, 0), 1), height = plotHeight();
   let sum = 0, from = null, to = 0;
   for (const b of bands) {
     const part = svgElement("rect", { x, y: (topMargin + height * (1 - (sum + b.bytes) / total)).toFixed(2), width, height: (height * b.bytes / total).toFixed(2),
