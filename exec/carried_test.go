@@ -1,13 +1,9 @@
 package exec_test
 
 import (
-	"context"
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/plan/check"
 )
@@ -271,38 +267,26 @@ func TestPassedOnIsProved(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		want check.Rule // "" for a plan that holds
-		harm func(d *plan.Plan, at func(string) *plan.Value)
+		harm func(d *plan.Plan)
 	}{
-		{"as made", "", func(*plan.Plan, func(string) *plan.Value) {}},
-		{"what stands outside is freed in a round", check.Read, func(d *plan.Plan, at func(string) *plan.Value) {
-			at("o").End -= 2 // its reader in the round has ended; the next round reads it again
+		{"as made", "", func(*plan.Plan) {}},
+		{"what stands outside is freed in a round", check.Read, func(d *plan.Plan) {
+			entry(d, "o").End -= 2 // its reader in the round has ended; the next round reads it again
 		}},
-		{"what is carried is freed in a round", check.Read, func(d *plan.Plan, at func(string) *plan.Value) { at("a").End -= 2 }},
-		{"what a round carries on is freed before the round ends", check.Branch, func(d *plan.Plan, at func(string) *plan.Value) {
-			at("e").End = at("e").Start + 1
+		{"what is carried is freed in a round", check.Read, func(d *plan.Plan) { entry(d, "a").End -= 2 }},
+		{"what a round carries on is freed before the round ends", check.Branch, func(d *plan.Plan) {
+			entry(d, "e").End = entry(d, "e").Start + 1
 		}},
-		{"a result over what a round computes", check.Branch, func(d *plan.Plan, at func(string) *plan.Value) {
-			at("s").Offset = at("c2").Offset
+		{"a result over what a round computes", check.Branch, func(d *plan.Plan) {
+			entry(d, "s").Offset = entry(d, "c2").Offset
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := parse(t, strings.Replace(text, "HEAD", head, 1))
 			weights := weightsFor(p)
 			weights["w"] = make([]byte, 12)
-			exe, err := exec.Compile(context.Background(), p, weights, exec.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			d := *exe.Plan
-			d.Values = slices.Clone(d.Values)
-			c.harm(&d, func(name string) *plan.Value {
-				return &d.Values[slices.IndexFunc(d.Values, func(v plan.Value) bool { return v.Name == name })]
-			})
-			var fault *check.Violation
-			err = check.Check(p, &d, weights)
-			if c.want == "" && err != nil || c.want != "" && (!errors.As(err, &fault) || fault.Rule != c.want) {
-				t.Fatalf("got %v, want a violation of rule %q", err, c.want)
-			}
+			exe, _, _ := start(t, p, weights)
+			wantFault(t, exe, weights, breaks(c.want), c.harm)
 		})
 	}
 }

@@ -1,19 +1,16 @@
 package exec_test
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/tenure-go/tenure/exec"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/plan"
-	"github.com/tenure-go/tenure/plan/check"
 )
 
 // dynamicPrograms have values whose size depends on data: with a bound and
@@ -159,26 +156,23 @@ func TestBranchPlanIsProved(t *testing.T) {
 		%o = neg(%v)
 		return %m, %o
 	}`
-	at := func(d *plan.Plan, name string) *plan.Value {
-		return &d.Values[slices.IndexFunc(d.Values, func(v plan.Value) bool { return v.Name == name })]
-	}
 	for _, c := range []struct {
 		name string
 		want string // "" for a plan that holds
 		harm func(d *plan.Plan)
 	}{
 		{"as made", "", func(*plan.Plan) {}},
-		{"less than the larger region gives", "bytes", func(d *plan.Plan) { at(d, "w").Size = 128 }},
-		{"less than a step can make of it", "bytes", func(d *plan.Plan) { at(d, "v").Size = 128 }},
-		{"less than the output can take", "bytes", func(d *plan.Plan) { at(d, "o").Size = 128 }},
+		{"less than the larger region gives", "bytes", func(d *plan.Plan) { entry(d, "w").Size = 128 }},
+		{"less than a step can make of it", "bytes", func(d *plan.Plan) { entry(d, "v").Size = 128 }},
+		{"less than the output can take", "bytes", func(d *plan.Plan) { entry(d, "o").Size = 128 }},
 		{"an output that is not promised", "bytes", func(d *plan.Plan) {
-			at(d, "o").Size = 0
+			entry(d, "o").Size = 0
 			d.Unpromised = append(d.Unpromised, plan.Unpromised{Value: "o"})
 		}},
-		{"the small one elsewhere", "nothing", func(d *plan.Plan) { at(d, "a").Offset, at(d, "a").Start = 64, 0 }},
-		{"the large one elsewhere", "", func(d *plan.Plan) { at(d, "b").Offset = at(d, "w").Offset }},
+		{"the small one elsewhere", "nothing", func(d *plan.Plan) { entry(d, "a").Offset, entry(d, "a").Start = 64, 0 }},
+		{"the large one elsewhere", "", func(d *plan.Plan) { entry(d, "b").Offset = entry(d, "w").Offset }},
 		{"a value in the output before it has a size", "another place", func(d *plan.Plan) {
-			v := at(d, "v")
+			v := entry(d, "v")
 			v.Space, v.Arg, v.Offset, d.Peak = plan.SpaceOutput, 1, 0, plan.Peak{}
 		}},
 	} {
@@ -187,22 +181,14 @@ func TestBranchPlanIsProved(t *testing.T) {
 			if err := ir.Infer(p, nil); err != nil {
 				t.Fatal(err)
 			}
-			exe, err := exec.Compile(context.Background(), p, ir.WeightMap{}, exec.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			d := *exe.Plan
-			w, a, b := at(&d, "w"), at(&d, "a"), at(&d, "b")
+			exe, _, _ := start(t, p, ir.WeightMap{})
+			d := exe.Plan
+			w, a, b := entry(d, "w"), entry(d, "a"), entry(d, "b")
 			if d.ArenaBytes != 512 || len(d.Unpromised) != 0 || w.Size != 256 || a.Offset != w.Offset || b.Offset != w.Offset {
 				t.Errorf("got an arena of %d bytes, %d unpromised, %+v, %+v, %+v, want 512 bytes, with what the regions give where the result is",
 					d.ArenaBytes, len(d.Unpromised), w, a, b)
 			}
-			d.Values, d.Unpromised = slices.Clone(d.Values), slices.Clone(d.Unpromised)
-			c.harm(&d)
-			err = check.Check(p, &d, ir.WeightMap{})
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Fatalf("got %v, want %q", err, c.want)
-			}
+			wantFault(t, exe, ir.WeightMap{}, c.want, c.harm)
 		})
 	}
 }
@@ -216,47 +202,35 @@ func TestDynamicPlanIsProved(t *testing.T) {
 		%y = add(%k, %m)
 		return %y
 	}`
-	at := func(d *plan.Plan, name string) *plan.Value {
-		return &d.Values[slices.IndexFunc(d.Values, func(v plan.Value) bool { return v.Name == name })]
-	}
 	for _, c := range []struct {
 		name string
 		want string // "" for a plan that holds
 		harm func(d *plan.Plan)
 	}{
 		{"as made", "", func(*plan.Plan) {}},
-		{"freed before its last reader ends", "freed at", func(d *plan.Plan) { at(d, "m").End -= 2 }},
-		{"freed later", "the life", func(d *plan.Plan) { at(d, "m").End++ }},
+		{"freed before its last reader ends", "freed at", func(d *plan.Plan) { entry(d, "m").End -= 2 }},
+		{"freed later", "the life", func(d *plan.Plan) { entry(d, "m").End++ }},
 		{"not listed as unpromised", "unpromised", func(d *plan.Plan) { d.Unpromised = d.Unpromised[1:] }},
 		{"listed twice", "unpromised", func(d *plan.Plan) { d.Unpromised = append(d.Unpromised, d.Unpromised[0]) }},
 		{"a bounded value with a buffer of its own", "unpromised", func(d *plan.Plan) {
-			v := at(d, "n")
+			v := entry(d, "n")
 			v.Space, v.Offset, v.Size, d.Peak = plan.SpaceOwn, 0, 0, plan.Peak{}
 		}},
-		{"a bounded value with less than its bound", "bytes", func(d *plan.Plan) { at(d, "n").Size -= 8 }},
+		{"a bounded value with less than its bound", "bytes", func(d *plan.Plan) { entry(d, "n").Size -= 8 }},
 		{"an unbounded value in the arena", "bound", func(d *plan.Plan) {
-			at(d, "m").Space = plan.SpaceArena
+			entry(d, "m").Space = plan.SpaceArena
 			d.Unpromised = d.Unpromised[1:]
 		}},
-		{"an input in a buffer of its own", "bytes", func(d *plan.Plan) { at(d, "x").Space = plan.SpaceOwn }},
+		{"an input in a buffer of its own", "bytes", func(d *plan.Plan) { entry(d, "x").Space = plan.SpaceOwn }},
 		{"two values in an output without a size", "another place", func(d *plan.Plan) {
-			at(d, "k").Space = plan.SpaceOutput
-			at(d, "k").End = d.LastTime()
+			entry(d, "k").Space = plan.SpaceOutput
+			entry(d, "k").End = d.LastTime()
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := parse(t, text)
-			exe, err := exec.Compile(context.Background(), p, ir.WeightMap{}, exec.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			d := *exe.Plan
-			d.Values, d.Unpromised = slices.Clone(d.Values), slices.Clone(d.Unpromised)
-			c.harm(&d)
-			err = check.Check(p, &d, ir.WeightMap{})
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Fatalf("got %v, want %q", err, c.want)
-			}
+			exe, _, _ := start(t, p, ir.WeightMap{})
+			wantFault(t, exe, ir.WeightMap{}, c.want, c.harm)
 		})
 	}
 }
