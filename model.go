@@ -282,7 +282,7 @@ func (m *Model) withWeights(what string, f func() error) (err error) {
 	return f()
 }
 
-// Shapes gives sizes to inputs by name, those of bytes to text: {2, 8} for two
+// Shapes are the sizes of inputs by name, of bytes where they are text: {2, 8} for two
 // strings of up to 8 bytes.
 type Shapes map[string][]int
 

@@ -159,7 +159,7 @@ type intoOption struct {
 // is only given up.
 //
 // The size of an output can depend on data. If its possible types are known, as
-// those of a branch whose regions give two shapes, t has one of them: the run
+// those of a branch whose regions return two shapes, t has one of them: the run
 // computes the output in bytes of its own and copies it into t at its end. An
 // output of another one of these types is an error then (ErrShape), and the run
 // has failed. If they are not known the output cannot be written into a tensor

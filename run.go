@@ -20,7 +20,7 @@ import (
 )
 
 // Inputs are the operands of a run by name: a *tensor.Tensor is borrowed,
-// t.Donate() and t.Reuse() give t up.
+// t.Donate() and t.Reuse() are given up.
 type Inputs map[string]tensor.Operand
 
 // Outputs are the results of a run by name. They are the caller's to release.

@@ -58,8 +58,8 @@ func isOurs(fn uintptr) bool {
 	return fn != 0 && (fn == deleters.readOnly || fn == deleters.writable || fn == deleters.legacy)
 }
 
-// Delete gives a struct back as a consumer does: it calls the deleter, if there is one. Deleters of this package need no
-// Caller. There is nothing to give back of a nil struct, nor without a Caller of one whose deleter is foreign.
+// Delete ends the use of a struct as a consumer does: it calls the deleter, if there is one. Deleters of this package need no
+// Caller. It does nothing for a nil struct, nor without a Caller for one whose deleter is foreign.
 func (m *DLManagedTensorVersioned) Delete(call Caller) {
 	if m == nil {
 		return
@@ -68,8 +68,8 @@ func (m *DLManagedTensorVersioned) Delete(call Caller) {
 	runtime.KeepAlive(m)
 }
 
-// Delete gives a struct back as a consumer does: it calls the deleter, if there is one. Deleters of this package need no
-// Caller. There is nothing to give back of a nil struct, nor without a Caller of one whose deleter is foreign.
+// Delete ends the use of a struct as a consumer does: it calls the deleter, if there is one. Deleters of this package need no
+// Caller. It does nothing for a nil struct, nor without a Caller for one whose deleter is foreign.
 func (m *DLManagedTensor) Delete(call Caller) {
 	if m == nil {
 		return

@@ -4,7 +4,7 @@
 //	y, err := dlpack.Import(m, call)         // a tensor over somebody else's bytes
 //	defer y.Release()                        // calls the deleter
 //
-// [DLManagedTensorVersioned], [DLManagedTensor] and their parts have the layout that C gives them. [Export] makes such a
+// [DLManagedTensorVersioned], [DLManagedTensor] and their parts have the layout that they have in C. [Export] makes such a
 // struct of a tensor, [Import] makes a tensor of a struct from elsewhere. The importer trusts no field: what cannot
 // be a tensor in host memory is an error that says why.
 //
@@ -13,7 +13,7 @@
 // An export is a use of its tensor that foreign code ends, by calling the struct's deleter, on any thread, at any time. The
 // tensor may be released before: the bytes go when both have let go. Bytes whose last export ends in C after the tensor was
 // released go back with the next allocation, with [memory.Reclaim], or a moment later. Exports are read-only, and several may
-// be out; [ExportWritable] needs an exclusive tensor and is its only user; [ExportCopy] gives the consumer bytes of its own.
+// be out; [ExportWritable] needs an exclusive tensor and is its only user; [ExportCopy] exports a copy.
 // The struct of an export is the tensor's and the same every time, so a consumer must not write into it.
 //
 // An imported tensor is released like any other; the producer's deleter is called once, when the last holder of the bytes has

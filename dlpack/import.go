@@ -85,7 +85,7 @@ func newImporting(op string, deleter uintptr, call Caller, opts []ImportOption) 
 	return in, nil
 }
 
-// deleting returns what gives the struct back. It keeps the struct reachable, should it be one of Go's.
+// deleting returns the function that calls the deleter of the struct. It keeps the struct reachable, should it be one of Go's.
 func (in importing) deleting(fn uintptr, self unsafe.Pointer) func() {
 	return func() {
 		in.call(fn, uintptr(self))

@@ -32,7 +32,7 @@ type Answer struct {
 	Legacy    *DLManagedTensor
 }
 
-// Delete gives the struct back, which must be one of this package's.
+// Delete calls the deleter of the struct, which must be one of this package's.
 func (a Answer) Delete() {
 	if a.Versioned != nil {
 		a.Versioned.Delete(nil)

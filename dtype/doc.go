@@ -13,7 +13,7 @@
 // float32 is exact, conversion from it rounds to nearest, ties to even. Types of less than a byte (I4, F4E2M1, F6E2M3FN, ...) are packed in
 // memory: [DType.PackedAt] and [DType.PackedPut] reach single elements.
 //
-// [Element] is the constraint for generic code over Go types, and [Of] gives the DType of one.
+// [Element] is the constraint for generic code over Go types, and [Of] returns the DType of one.
 //
 // # Special values in 8 bits
 //

@@ -8,7 +8,7 @@ type Element interface {
 	~float32 | ~float64 | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~bool | ~complex64 | ~complex128
 }
 
-// Of returns the DType of T. The float types of this package give their own. Any other type gives that of its underlying Go type: a
+// Of returns the DType of T: for a float type of this package its own, for any other type that of its underlying Go type: a
 // caller's `type celsius float32` is F32, and a caller's `type half Float16` is U16, because its format is not known here.
 func Of[T Element]() DType {
 	var zero T

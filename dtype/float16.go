@@ -59,7 +59,7 @@ func BFloat16FromFloat32(f float32) BFloat16 {
 func (h BFloat16) Float32() float32 { return math.Float32frombits(uint32(h) << 16) }
 
 // RoundToOdd drops the bits of f that a float32 cannot hold and, if any of them was set, sets the lowest bit that is kept. Rounding the
-// result to any narrower format gives what rounding f itself gives; an ordinary conversion first would round twice and can be wrong in the
+// result to any narrower format equals f rounded directly; an ordinary conversion first would round twice and can be wrong in the
 // last place: Float16FromFloat32(RoundToOdd(f)) is right, Float16FromFloat32(float32(f)) is not always.
 func RoundToOdd(f float64) float32 {
 	r := float32(f)

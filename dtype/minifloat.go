@@ -46,7 +46,7 @@ func (m *minifloat) max() uint32 {
 	return m.sign() - 1
 }
 
-// nan returns the quiet NaN. A finite format has none: it takes negative zero, which is what ONNX's reference gives and its test data hold,
+// nan returns the quiet NaN. A finite format has none: it takes negative zero, as in ONNX's reference and test data,
 // although the text of the standard asks for the largest number.
 func (m *minifloat) nan(sign uint32) uint8 {
 	switch m.specials {

@@ -105,7 +105,7 @@ func (b *Builder) Attr(a op.Attr) *Builder {
 
 func (b *Builder) set(name string, v any) *Builder { return b.Attr(op.Attr{Name: name, Value: v}) }
 
-// Results says how many results are wanted; without it, as few as the operator gives.
+// Results says how many results are wanted; without it, as few as the operator allows.
 func (b *Builder) Results(n int) *Builder {
 	b = b.begun()
 	b.results = n

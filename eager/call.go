@@ -248,7 +248,7 @@ func isAligned(data []byte, dt dtype.DType) bool {
 	return size <= 1 || uintptr(unsafe.Pointer(unsafe.SliceData(data)))%uintptr(min(size, 8)) == 0
 }
 
-// makeContiguous gives operand i, which kernels cannot read as it lies, row-major bytes: by looking at its elements in the order
+// makeContiguous makes operand i, whose layout kernels cannot read, row-major: by reading its elements in the order
 // in which they lie, where the operation does not mind and may overwrite them, and otherwise by a copy.
 func (r *runner) makeContiguous(i int) error {
 	at := r.claims[i]
@@ -346,7 +346,7 @@ func (r *runner) show(s *signature) error {
 	return nil
 }
 
-// showAll makes the results over the bytes of a claimed tensor, which gives its hold to the last of them, if it is given up.
+// showAll makes the results over the bytes of a claimed tensor, whose hold moves to the last of them, if it is given up.
 func (r *runner) showAll(s *signature, k *tensor.Taken, claim int) error {
 	for n, t := range s.results {
 		offset := s.aliasOf(s.view, n).offset
@@ -414,7 +414,7 @@ func (r *runner) compute(s *signature) error {
 	return nil
 }
 
-// cut makes results as large as they turned out to be.
+// cut shrinks results to the sizes that the kernel found.
 func (r *runner) cut(s *signature, c *op.Call) error {
 	for k, largest := range s.results {
 		t := c.Out[k].Type

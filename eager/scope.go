@@ -12,7 +12,7 @@ import (
 )
 
 // Scope is a run of operations whose results belong to it: they are released when it closes, unless Keep moved them out or
-// they were given up before. It keeps the first error; after it every operation gives nil and does nothing. A Scope belongs
+// they were given up before. It keeps the first error; after it every operation returns nil and does nothing. A Scope belongs
 // to one goroutine.
 type Scope struct {
 	from   memory.Source

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Stack gives the operands, all of one type and shape, one after the other along a new axis: of vectors, the rows of a matrix where
+// Stack joins the operands, all of one type and shape, along a new axis: of vectors, the rows of a matrix where
 // axis is 0, and its columns where it is 1 or -1. [Concat] joins along an axis that is there.
 func Stack(axis int, xs ...tensor.Operand) (*tensor.Tensor, error) { return stack(nil, axis, xs) }
 

@@ -84,7 +84,7 @@ func userDef(name string, dt dtype.DType, operands int, kernel func(*op.Call) er
 	}
 }
 
-// inferTogether gives result 0 the shape that the operands have together.
+// inferTogether sets result 0 to the broadcast shape of the operands.
 func inferTogether(s *op.Sig) error {
 	sh := s.Args[0].Shape
 	for _, x := range s.Args[1:] {

@@ -163,7 +163,7 @@ func (p *pool) shrink(class int, size int64) {
 	}
 }
 
-// give makes a buffer of the first bytes of s.
+// give returns a buffer over the first bytes of s.
 func (p *pool) give(s *storage, bytes int) *Buffer {
 	out := &storage{purpose: p.purpose, data: s.data[:bytes:bytes], whole: s, pool: p}
 	if invariant.Enabled {
@@ -223,7 +223,7 @@ func (a *Arena) ClearWhenIdle() {
 	runtime.KeepAlive(a)
 }
 
-// Close ends the arena: it gives nothing out any more. While buffers are out it is ErrShared, lists them, and does nothing.
+// Close ends the arena: further allocations fail. While buffers are out it is ErrShared, lists them, and does nothing.
 func (a *Arena) Close() error {
 	defer runtime.KeepAlive(a)
 	p := a.pool()

@@ -19,7 +19,7 @@ type Buffer struct {
 	s *storage
 }
 
-// Source gives buffers. The contents of a buffer are undefined, and its last release gives it back to where it came from.
+// Source allocates buffers. The contents of a buffer are undefined, and its last release gives it back to where it came from.
 type Source interface {
 	Alloc(bytes int) (*Buffer, error)
 }
@@ -244,7 +244,7 @@ func MapFile(path string) (*Buffer, error) {
 	return s.publish(Mapped | ReadOnly), nil
 }
 
-// publish gives the first hold to the caller and hangs the safety net on the buffer.
+// publish makes the caller the first holder and attaches the safety net to the buffer.
 func (s *storage) publish(flags Flags) *Buffer {
 	s.size = len(s.data)
 	s.state.Store(exclusive | uint64(flags))

@@ -67,7 +67,7 @@ func binOf(size int) *bin {
 	return &bins[linearSlots+4*doubling+(size-base+step-1)/step-1]
 }
 
-// chunkBytes gives every chunk at least 32 slots, and small slots a chunk of 64 KiB.
+// chunkBytes returns the size of a chunk: at least 32 slots, and at least 64 KiB.
 func chunkBytes(slot int) int { return max(64<<10, 32*slot) }
 
 // take returns a free slot with its old contents, in full slot size, and the chunk it came from.
@@ -112,7 +112,7 @@ func (b *bin) grow() (*chunk, error) {
 	return c, nil
 }
 
-// put gives a slot back. A chunk that becomes empty goes back to the system unless it is the only one of its bin with room: that one
+// put gives a slot back. A chunk that becomes empty goes back to the system unless it is the only one of its bin with a free slot: that one
 // waits for the next look, so that a program that allocates and frees a single buffer does not ask the system each time.
 func (c *chunk) put(slot int) error {
 	b := c.bin
@@ -140,7 +140,7 @@ func (c *chunk) put(slot int) error {
 }
 
 // sweep takes the spare chunk out, if there is one and, unless it is wanted now, nothing was taken from it since the last look. It
-// says whether one is left. A bin has no other empty chunk: the spare has room, so that any other that becomes empty goes at once.
+// says whether one is left. A bin has no other empty chunk: the spare has free slots, so that any other that becomes empty goes at once.
 func (b *bin) sweep(now bool) (gone []byte, again bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

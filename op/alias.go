@@ -45,7 +45,7 @@ type Rule struct {
 	// When narrows the rule to some calls; nil means all.
 	When func(*Sig) bool
 
-	// Offset gives, for a View, where the result starts in the operand in
+	// Offset returns, for a View, where the result starts in the operand in
 	// bytes, and false when this call's result is no contiguous part of it.
 	// nil means that the result is the whole operand.
 	Offset func(s *Sig, result int) (bytes int, ok bool)
@@ -87,7 +87,7 @@ func (a Alias) Rules() []Rule { return a.rules }
 // AliasOf returns how the given result of this call may relate to the given
 // operand: 0 (fresh) or the kind of the rule that holds, with the byte offset
 // of the result in the operand. Conditions of the rule and of its kind are
-// checked against the types of the call; an undeclared operator gives 0,
+// checked against the types of the call; an undeclared operator returns 0,
 // because nothing of it may be put in place (see [Sig.MayAlias]).
 func (s *Sig) AliasOf(arg, result int) (kind AliasKind, offsetBytes int) {
 	if !s.Has(arg) {

@@ -174,7 +174,7 @@ func inferSplit(s *Sig) error {
 	return nil
 }
 
-// splitOffset gives the start of a part that lies in one piece: all axes
+// splitOffset returns the start of a part that lies in one piece: all axes
 // before the split one are of size 1.
 func splitOffset(s *Sig, result int) (int, bool) {
 	x := s.Args[0]

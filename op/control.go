@@ -17,7 +17,7 @@ var controlOps = []*Def{{
 	Infer: inferLoop, Alias: Fresh(),
 }}
 
-// inferLoop gives what is carried the type that every round agrees on.
+// inferLoop sets the types of the loop state to those that every iteration agrees on.
 func inferLoop(s *Sig) error {
 	if err := s.want(0, int64s); err != nil {
 		return err

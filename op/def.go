@@ -73,13 +73,13 @@ type Def struct {
 	// that region. The regions of any other operator may run many times.
 	Branch bool
 
-	// Loop says that the region runs again and again: at most as often as
-	// operand 0 says, and while operand 1, and then the region's result 0,
-	// holds; an absent operand sets no limit. The region's parameters are the
-	// number of the round, whether it is to run, and what is carried: at first
-	// the operands from 2 on, then the results that the round before gave after
-	// its condition. The call's results are what is carried at the end, and
-	// stacks of what each round gave beyond that.
+	// Loop says that the region is the body of a loop. It runs at most as often
+	// as operand 0 says, and while operand 1, and then the region's result 0, is
+	// true; an absent operand sets no limit. The region's parameters are the
+	// number of the iteration, its condition, and the loop state: first the
+	// operands from 2 on, then what the iteration before yielded behind its
+	// condition. The call's results are the final loop state, and the other
+	// values that the iterations yielded, stacked.
 	Loop bool
 
 	Attrs []AttrDef
@@ -106,12 +106,12 @@ type Def struct {
 	// operators have their kernels in package compute.
 	Kernel func(*Call) error
 
-	// Scratch gives the bytes of scratch that Kernel wants in Call.Scratch;
+	// Scratch returns the bytes of scratch that Kernel needs in Call.Scratch;
 	// nil means none.
 	Scratch func(*Sig) (int, error)
 }
 
-// Arity returns an error unless the operator takes nargs operands and gives
+// Arity returns an error unless the operator takes nargs operands and returns
 // nresults results.
 func (d *Def) Arity(nargs, nresults int) error {
 	if nargs < d.MinArgs || d.MaxArgs != Variadic && nargs > d.MaxArgs {
@@ -182,7 +182,7 @@ type Sig struct {
 	// the number of rounds ends it.
 	Endless bool
 
-	// Known gives the bytes of an operand whose value is known (a constant),
+	// Known returns the bytes of an operand whose value is known (a constant),
 	// in row-major order and little-endian, and false for any other. It may
 	// be nil. The bytes must not be written.
 	Known func(arg int) ([]byte, bool)
@@ -248,7 +248,7 @@ func InferTypes(s *Sig) error {
 }
 
 // Largest returns the types of the results at their largest, after the shape
-// rule has run: those of the rule where it gives sizes, the operator's bound
+// rule has run: those of the rule where it knows sizes, the operator's bound
 // elsewhere. It reports false when some result has no bound yet.
 func (s *Sig) Largest() ([]Type, bool, error) {
 	static := func(types []Type) bool {

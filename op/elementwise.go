@@ -101,7 +101,7 @@ func unaryDef(name, onnx, doc string, types dtypes, attrs ...AttrDef) *Def {
 	}
 }
 
-// binaryDef gives results of the operands' element type, or of the given one.
+// binaryDef declares an operator whose result has the operands' element type, or the given one.
 func binaryDef(name, onnx, doc string, types dtypes, result dtype.DType) *Def {
 	return &Def{
 		Name: name, ONNX: onnx, Doc: doc, MinArgs: 2, MaxArgs: 2, Alias: SameAs(0, 1),

@@ -5,7 +5,7 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// filterOps give what data picks out: how much that is, is known when it is
+// filterOps select elements by data: the size of the result is known when it is
 // computed. Each bounds its results, and its kernel sets their types.
 var filterOps = []*Def{
 	{

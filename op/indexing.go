@@ -5,7 +5,7 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// indexingOps read or write at places that an operand gives.
+// indexingOps read or write at positions that an operand holds.
 var indexingOps = []*Def{
 	{
 		Name: "gather", ONNX: "Gather", Doc: "returns the slices of x along axis that indices name",

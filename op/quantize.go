@@ -328,7 +328,7 @@ func (s *Sig) wantPerFilter(arg int) error {
 	return s.wantVector(arg, s.Args[w].Shape.Dim(0), "output channel")
 }
 
-// giveConv sets result 0 to what a convolution gives.
+// giveConv sets result 0 to the type of a convolution.
 func (s *Sig) giveConv(dt dtype.DType) error {
 	_, dims, err := s.conv()
 	if err != nil {

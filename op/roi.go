@@ -29,7 +29,7 @@ var roiOps = []*Def{
 	},
 }
 
-// regions checks x and a list of regions, and gives the result.
+// regions checks x and a list of regions, and sets the result.
 func (s *Sig) regions(columns int, height, width int64) error {
 	if err := s.want(0, floats); err != nil {
 		return err

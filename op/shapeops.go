@@ -84,7 +84,7 @@ func inferReshape(s *Sig) error {
 	return s.give(0, x.DType, dims...)
 }
 
-// reshaped gives the dimensions of x, whose shape may be nil, under target.
+// reshaped returns the dimensions of x, whose shape may be nil, under target.
 func reshaped(x *shape.Shape, target []int64, keepZero bool) ([]shape.Dim, error) {
 	if len(target) > MaxRank {
 		return nil, badShape("shape: got %d dimensions, want at most %d", len(target), MaxRank)

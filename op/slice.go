@@ -197,7 +197,7 @@ func inferSlice(s *Sig) error {
 	return s.give(0, x.DType, dims...)
 }
 
-// sliceOffset gives the start of a slice that lies in one piece: one element
+// sliceOffset returns the start of a slice that lies in one piece: one element
 // of each axis before some axis, neighbours along it, and all of every axis
 // after it.
 func sliceOffset(s *Sig, _ int) (int, bool) {

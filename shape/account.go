@@ -42,8 +42,8 @@ func raise(peak *atomic.Int64, n int64) {
 	}
 }
 
-// makeRoom takes out what nothing reaches and reports whether the limit allows another shape.
-func (a *account) makeRoom() bool {
+// evictDropped takes out what nothing reaches and reports whether the limit allows another shape.
+func (a *account) evictDropped() bool {
 	return a.entries.Load() < a.limit.Load() || int64(a.collect()) < a.limit.Load()
 }
 

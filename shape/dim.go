@@ -25,7 +25,7 @@ const (
 // Unknown is the dimension about which nothing is known. It is the zero Dim.
 var Unknown = Dim{}
 
-// N returns the dimension of the given size. A negative size gives a Dim that
+// N returns the dimension of the given size. A negative size makes a Dim that
 // [FromDims] refuses.
 func N(size int) Dim { return Dim{size: size, kind: sized} }
 

@@ -70,12 +70,12 @@ func (in *interner) static(sizes []int, create bool) (*Shape, error) {
 		kids := n.kids.Load()
 		n = kids.slots[classOf(sizes[n.level], t.spread)&kids.mask]
 	}
-	if held := n.held.Load(); held != nil {
-		b := &held.blocks[home(key, len(held.blocks))]
+	if strong := n.strong.Load(); strong != nil {
+		b := &strong.blocks[home(key, len(strong.blocks))]
 		if slot := slotOf(key, &b.keys); b.keys[slot].Load() == key {
 			return b.values[slot], nil
 		}
-		if s := held.find(key); s != nil {
+		if s := strong.find(key); s != nil {
 			return s, nil
 		}
 	}
@@ -88,7 +88,7 @@ func (in *interner) static(sizes []int, create bool) (*Shape, error) {
 // hashed is static for sizes without an exact key.
 func (in *interner) hashed(sizes []int, create bool) (*Shape, error) {
 	n, key := in.shapes.find(sizes), in.shapes.keys.hash(sizes)
-	if s := n.held.Load().find(key); s != nil && slices.Equal(s.sizes, sizes) {
+	if s := n.strong.Load().find(key); s != nil && slices.Equal(s.sizes, sizes) {
 		return s, nil
 	}
 	if s := n.search(key, isStatic(sizes)); s != nil {

@@ -108,7 +108,7 @@ func (t *trie[T]) sweepNode(n *node[T], p phase) dead {
 }
 
 func (n *node[T]) isEmpty() bool {
-	return len(n.kids.Load().kids) == 0 && n.held.Load() == nil && n.weak.Load() == nil
+	return len(n.kids.Load().kids) == 0 && n.strong.Load() == nil && n.weak.Load() == nil
 }
 
 // tested says which values of a node a sweep holds weakly.
@@ -140,8 +140,8 @@ func (t *trie[T]) tests(n *node[T], p phase) tested {
 func (t *trie[T]) sweepValues(n *node[T], p phase) dead {
 	n.Lock()
 	defer n.Unlock()
-	held, frail, test := n.held.Load(), n.weak.Load(), t.tests(n, p)
-	if frail == nil && (held == nil || test == none) {
+	strong, frail, test := n.strong.Load(), n.weak.Load(), t.tests(n, p)
+	if frail == nil && (strong == nil || test == none) {
 		return dead{}
 	}
 	live, d := frail.live(nil)
@@ -170,32 +170,32 @@ func (t *trie[T]) sweepValues(n *node[T], p phase) dead {
 		t.test(n, up, stay, extra, test)
 	}
 	if d.all > 0 {
-		n.crowd = min(n.crowd, max(t.crowd, 2*(n.held.Load().len()+n.weak.Load().len())))
+		n.crowd = min(n.crowd, max(t.crowd, 2*(n.strong.Load().len()+n.weak.Load().len())))
 	}
 	t.settle(n)
 	return d
 }
 
-// promote gives a node's held table more values, and its weak one what stays.
+// promote moves values from a node's weak table to its strong one.
 func (t *trie[T]) promote(n *node[T], up, stay []leaf[T], extra int) {
-	if held := n.held.Load(); held == nil || held.used+len(up) > held.capacity {
-		n.held.Store(newHeld(held.leaves(up), n.level == 0))
+	if strong := n.strong.Load(); strong == nil || strong.used+len(up) > strong.capacity {
+		n.strong.Store(newStrong(strong.leaves(up), n.level == 0))
 	} else {
 		for _, l := range up {
-			held.add(l)
+			strong.add(l)
 		}
 	}
 	n.weak.Store(newWeak(stay, extra)) // the last: readers look here after they looked there
-	n.heldBytes, n.weakBytes = n.heldBytes+t.sizes(up), t.sizes(stay)
+	n.strongBytes, n.weakBytes = n.strongBytes+t.sizes(up), t.sizes(stay)
 }
 
 // test moves the values that are tested into the weak table; those of a sample
 // are then witnesses.
 func (t *trie[T]) test(n *node[T], up, stay []leaf[T], extra int, test tested) {
-	held := up[:0:0]
-	for _, l := range n.held.Load().leaves(up) {
+	strong := up[:0:0]
+	for _, l := range n.strong.Load().leaves(up) {
 		if !test.covers(l.key) {
-			held = append(held, l)
+			strong = append(strong, l)
 			continue
 		}
 		l.aged, l.witness = true, true
@@ -207,8 +207,8 @@ func (t *trie[T]) test(n *node[T], up, stay []leaf[T], extra int, test tested) {
 		}
 	}
 	n.weak.Store(newWeak(stay, extra)) // first, so that readers miss nothing that leaves the other
-	n.held.Store(newHeld(held, n.level == 0))
-	n.heldBytes, n.weakBytes = t.sizes(held), t.sizes(stay)
+	n.strong.Store(newStrong(strong, n.level == 0))
+	n.strongBytes, n.weakBytes = t.sizes(strong), t.sizes(stay)
 }
 
 // prune takes the empty children out of n. The sweeper alone holds two locks

@@ -21,33 +21,33 @@ type leaf[T any] struct {
 	ref     weak.Pointer[T] // zero until somebody needs it: the runtime makes it slowly
 }
 
-// heldTable holds values strongly: reading one costs a load. A slot is written
+// strongTable holds values strongly: reading one costs a load. A slot is written
 // once, its value before its key, so that readers need no lock.
-type heldTable[T any] struct {
-	blocks   []heldBlock[T]
+type strongTable[T any] struct {
+	blocks   []strongBlock[T]
 	_        [64]byte // readers load the line above
 	used     int      // slots taken; like capacity under the node's lock
 	capacity int      // slots that may be taken
 }
 
-type heldBlock[T any] struct {
+type strongBlock[T any] struct {
 	keys   [perBlock]atomic.Uint64
 	values [perBlock]*T
 }
 
-// newHeld returns a table of the leaves with free slots for some more, nil when
+// newStrong returns a table of the leaves with free slots for some more, nil when
 // there are none. A wide one has nearly all of them at home.
-func newHeld[T any](leaves []leaf[T], wide bool) *heldTable[T] {
+func newStrong[T any](leaves []leaf[T], wide bool) *strongTable[T] {
 	n := len(leaves)
 	if n == 0 {
 		return nil
 	}
-	t := &heldTable[T]{capacity: n + n/4 + 1}
+	t := &strongTable[T]{capacity: n + n/4 + 1}
 	slots := t.capacity * 7 / 5
 	if wide && n < wideMost {
 		slots = t.capacity * 2
 	}
-	t.blocks = make([]heldBlock[T], slots/perBlock+1)
+	t.blocks = make([]strongBlock[T], slots/perBlock+1)
 	for _, l := range leaves {
 		t.add(l)
 	}
@@ -58,10 +58,10 @@ func newHeld[T any](leaves []leaf[T], wide bool) *heldTable[T] {
 const wideMost = 512
 
 // isFull reports whether the next value wants a larger table.
-func (t *heldTable[T]) isFull() bool { return t.used >= t.capacity }
+func (t *strongTable[T]) isFull() bool { return t.used >= t.capacity }
 
 // add publishes a leaf in a table that is not full.
-func (t *heldTable[T]) add(l leaf[T]) {
+func (t *strongTable[T]) add(l leaf[T]) {
 	for i := home(l.key, len(t.blocks)); ; i = after(i, len(t.blocks)) {
 		b := &t.blocks[i]
 		for slot := range perBlock {
@@ -103,7 +103,7 @@ func bit(b bool) int {
 }
 
 // find returns the value with the key if there is just one, as of an exact key.
-func (t *heldTable[T]) find(key uint64) *T {
+func (t *strongTable[T]) find(key uint64) *T {
 	if t == nil {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (t *heldTable[T]) find(key uint64) *T {
 
 // at returns the first value with the key from step on, and the step behind
 // it; nil when there is no more. A search begins with step 0.
-func (t *heldTable[T]) at(key uint64, step int) (*T, int) {
+func (t *strongTable[T]) at(key uint64, step int) (*T, int) {
 	if t == nil {
 		return nil, 0
 	}
@@ -146,7 +146,7 @@ func (t *heldTable[T]) at(key uint64, step int) (*T, int) {
 }
 
 // leaves appends the table's values to into.
-func (t *heldTable[T]) leaves(into []leaf[T]) []leaf[T] {
+func (t *strongTable[T]) leaves(into []leaf[T]) []leaf[T] {
 	if t == nil {
 		return into
 	}
@@ -161,14 +161,14 @@ func (t *heldTable[T]) leaves(into []leaf[T]) []leaf[T] {
 	return into
 }
 
-func (t *heldTable[T]) len() int {
+func (t *strongTable[T]) len() int {
 	if t == nil {
 		return 0
 	}
 	return t.used
 }
 
-// weakTable holds values weakly, in slots like those of [heldTable]; the slots
+// weakTable holds values weakly, in slots like those of [strongTable]; the slots
 // of the dead go with the table.
 type weakTable[T any] struct {
 	blocks []weakBlock[T]
@@ -227,7 +227,7 @@ func (t *weakTable[T]) add(l leaf[T]) {
 }
 
 // at returns the first live value with the key from step on, as
-// [heldTable.at] does.
+// [strongTable.at] does.
 func (t *weakTable[T]) at(key uint64, step int) (*T, int) {
 	if t == nil {
 		return nil, 0
@@ -346,11 +346,11 @@ func (t *kidTable[T]) next(class uint64) *node[T] { return t.slots[class&t.mask]
 
 // Bytes that tables take, for the statistics.
 
-func (t *heldTable[T]) bytes() int {
+func (t *strongTable[T]) bytes() int {
 	if t == nil {
 		return 0
 	}
-	return int(unsafe.Sizeof(*t)) + len(t.blocks)*int(unsafe.Sizeof(heldBlock[T]{}))
+	return int(unsafe.Sizeof(*t)) + len(t.blocks)*int(unsafe.Sizeof(strongBlock[T]{}))
 }
 
 func (t *weakTable[T]) bytes() int {

@@ -54,23 +54,23 @@ type trie[T any] struct {
 
 // node is the paths that begin alike: with words of the same classes.
 type node[T any] struct {
-	kids  atomic.Pointer[kidTable[T]]
-	held  atomic.Pointer[heldTable[T]]
-	weak  atomic.Pointer[weakTable[T]]
-	path  uint64        // hash of the classes
-	depth atomic.Uint32 // of a root: levels below it
-	level uint8
-	rank  uint8    // which root it is below
-	_     [64]byte // what readers load does not share a cache line with what changes
+	kids   atomic.Pointer[kidTable[T]]
+	strong atomic.Pointer[strongTable[T]]
+	weak   atomic.Pointer[weakTable[T]]
+	path   uint64        // hash of the classes
+	depth  atomic.Uint32 // of a root: levels below it
+	level  uint8
+	rank   uint8    // which root it is below
+	_      [64]byte // what readers load does not share a cache line with what changes
 
-	sync.Mutex     // guards the tables and all below
-	bytes      int // of its values and tables
-	heldBytes  int // of its values alone
-	weakBytes  int
-	crowd      int  // how many values it takes before some move down
-	lost       dead // since the last sweep
-	gone       bool // it left the trie
-	_          [64]byte
+	sync.Mutex      // guards the tables and all below
+	bytes       int // of its values and tables
+	strongBytes int // of its values alone
+	weakBytes   int
+	crowd       int  // how many values it takes before some move down
+	lost        dead // since the last sweep
+	gone        bool // it left the trie
+	_           [64]byte
 }
 
 func (t *trie[T]) open(a *account, words func(*T) []int, size func(*T) int) {
@@ -114,8 +114,8 @@ func (n *node[T]) isEnd(words []int, spread uint64) bool {
 
 // search returns the node's value that is the same, or nil.
 func (n *node[T]) search(key uint64, same func(*T) bool) *T {
-	held := n.held.Load()
-	for v, i := held.at(key, 0); v != nil; v, i = held.at(key, i) {
+	strong := n.strong.Load()
+	for v, i := strong.at(key, 0); v != nil; v, i = strong.at(key, i) {
 		if same(v) {
 			return v
 		}
@@ -159,7 +159,7 @@ func (t *trie[T]) intern(words []int, same func(*T) bool, create func() *T) (*T,
 	if v := t.lookup(words, key, same); v != nil {
 		return v, nil
 	}
-	if !t.account.reserve() && (!t.account.makeRoom() || !t.account.reserve()) {
+	if !t.account.reserve() && (!t.account.evictDropped() || !t.account.reserve()) {
 		return nil, t.account.full()
 	}
 	l := leaf[T]{key: key, value: create()}
@@ -183,16 +183,16 @@ func (t *trie[T]) add(n *node[T], l leaf[T], weakly bool) {
 		}
 		n.weakBytes += t.size(l.value)
 	} else {
-		held := n.held.Load()
-		if held == nil || held.isFull() {
-			n.held.Store(newHeld(append(held.leaves(nil), l), n.level == 0))
+		strong := n.strong.Load()
+		if strong == nil || strong.isFull() {
+			n.strong.Store(newStrong(append(strong.leaves(nil), l), n.level == 0))
 		} else {
-			held.add(l)
+			strong.add(l)
 		}
-		n.heldBytes += t.size(l.value)
+		n.strongBytes += t.size(l.value)
 	}
 	t.settle(n)
-	if n.held.Load().len() > n.crowd || n.weak.Load().len() > young*n.crowd {
+	if n.strong.Load().len() > n.crowd || n.weak.Load().len() > young*n.crowd {
 		t.burst(n)
 	}
 }
@@ -206,7 +206,7 @@ func (t *trie[T]) sizes(leaves []leaf[T]) (sum int) {
 
 // settle brings the statistics up to what the node has now.
 func (t *trie[T]) settle(n *node[T]) {
-	bytes := n.heldBytes + n.weakBytes + n.held.Load().bytes() + n.weak.Load().bytes()
+	bytes := n.strongBytes + n.weakBytes + n.strong.Load().bytes() + n.weak.Load().bytes()
 	if n.level > 0 && !n.gone {
 		bytes += int(unsafe.Sizeof(*n))
 	}
@@ -224,14 +224,14 @@ func (t *trie[T]) burst(n *node[T]) {
 	live, d := n.weak.Load().live(nil)
 	t.account.drop(d.all)
 	n.lost.add(d)
-	all := group[T]{held: n.held.Load().leaves(nil), weak: live}
+	all := group[T]{strong: n.strong.Load().leaves(nil), weak: live}
 	kids := n.kids.Load().kids
 	stay := all
 	if groups := t.split(int(n.level), &all); groups != nil {
 		stay = group[T]{}
 		for class, g := range groups {
 			if g.len() < t.crowd/worth {
-				stay.held, stay.weak = append(stay.held, g.held...), append(stay.weak, g.weak...)
+				stay.strong, stay.weak = append(stay.strong, g.strong...), append(stay.weak, g.weak...)
 				continue
 			}
 			kids = append(kids, kid[T]{class, t.newNode(n, class, g)})
@@ -241,9 +241,9 @@ func (t *trie[T]) burst(n *node[T]) {
 }
 
 // group is values of a node, such as those whose next words are of one class.
-type group[T any] struct{ held, weak []leaf[T] }
+type group[T any] struct{ strong, weak []leaf[T] }
 
-func (g *group[T]) len() int { return len(g.held) + len(g.weak) }
+func (g *group[T]) len() int { return len(g.strong) + len(g.weak) }
 
 // split sorts values by the class of their word at the level; nil when they end there.
 func (t *trie[T]) split(level int, all *group[T]) map[int]*group[T] {
@@ -261,12 +261,12 @@ func (t *trie[T]) split(level int, all *group[T]) map[int]*group[T] {
 		}
 		return g
 	}
-	for _, l := range all.held {
+	for _, l := range all.strong {
 		g := of(l)
 		if g == nil {
 			return nil
 		}
-		g.held = append(g.held, l)
+		g.strong = append(g.strong, l)
 	}
 	for _, l := range all.weak {
 		g := of(l)
@@ -282,13 +282,13 @@ func (t *trie[T]) split(level int, all *group[T]) map[int]*group[T] {
 func (t *trie[T]) newNode(n *node[T], class int, g *group[T]) *node[T] {
 	kid := &node[T]{path: (n.path ^ uint64(class)) * t.spread, level: n.level + 1, rank: n.rank}
 	t.fill(kid, g, nil)
-	if len(g.held) > t.crowd || len(g.weak) > young*t.crowd {
+	if len(g.strong) > t.crowd || len(g.weak) > young*t.crowd {
 		t.burst(kid)
 	}
 	return kid
 }
 
-// setKids gives a node its children. The depth comes before them and goes after
+// setKids sets the children of a node. The depth comes before them and goes after
 // them, so that who sees them goes as far.
 func (t *trie[T]) setKids(n *node[T], kids []kid[T]) {
 	root := &t.roots[n.rank]
@@ -302,12 +302,12 @@ func (t *trie[T]) setKids(n *node[T], kids []kid[T]) {
 	}
 }
 
-// fill gives a node its values and children.
+// fill sets the values and children of a node.
 func (t *trie[T]) fill(n *node[T], g *group[T], kids []kid[T]) {
 	n.crowd = max(t.crowd, 2*g.len())
 	t.setKids(n, kids)
 	n.weak.Store(newWeak(g.weak, 0))
-	n.held.Store(newHeld(g.held, n.level == 0))
-	n.heldBytes, n.weakBytes = t.sizes(g.held), t.sizes(g.weak)
+	n.strong.Store(newStrong(g.strong, n.level == 0))
+	n.strongBytes, n.weakBytes = t.sizes(g.strong), t.sizes(g.weak)
 	t.settle(n)
 }

@@ -207,7 +207,7 @@ func TestSweepsFollowTheDead(t *testing.T) {
 		t.Errorf("got %d entries, want not many more than the %d in use", in.entries.Load(), len(live))
 	}
 	hot := func() (weak, held int) {
-		in.shapes.walk(func(n *node[Shape]) { weak, held = weak+n.weak.Load().len(), held+n.held.Load().len() })
+		in.shapes.walk(func(n *node[Shape]) { weak, held = weak+n.weak.Load().len(), held+n.strong.Load().len() })
 		return weak, held
 	}
 	if until(func() bool { weak, held := hot(); return weak <= held/4 }); t.Failed() {
@@ -475,7 +475,7 @@ func TestTables(t *testing.T) {
 			leaves = append(leaves, leaf[int]{key: k, value: v})
 			want[k] = append(want[k], v)
 		}
-		held, weak := newHeld(leaves[:len(leaves)/2], len(leaves)%2 == 0), newWeak(leaves[:len(leaves)/2], 0)
+		held, weak := newStrong(leaves[:len(leaves)/2], len(leaves)%2 == 0), newWeak(leaves[:len(leaves)/2], 0)
 		for _, l := range leaves[len(leaves)/2:] {
 			if weak == nil || weak.isFull() {
 				weak = weak.grown()
@@ -484,7 +484,7 @@ func TestTables(t *testing.T) {
 				weak.add(l)
 			}
 			if held == nil || held.isFull() {
-				held = newHeld(append(held.leaves(nil), l), len(leaves)%2 == 0)
+				held = newStrong(append(held.leaves(nil), l), len(leaves)%2 == 0)
 			} else {
 				held.add(l)
 			}

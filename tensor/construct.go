@@ -56,7 +56,7 @@ func alloc(op string, p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor
 	return own(op, buf, dt, shape.RowMajor(s))
 }
 
-// own makes a tensor of a whole buffer and gives it the caller's hold, also when it fails.
+// own makes a tensor of a whole buffer, which takes over the caller's hold, also when it fails.
 func own(op string, buf *memory.Buffer, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	t, err := over(op, buf, 0, dt, l)
 	if err == nil {
@@ -177,7 +177,7 @@ func FromBuffer(buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout)
 	return t, nil
 }
 
-// Renew gives a tensor that has ended other bytes, where they are like those that it had: the same type and layout, from the same
+// Renew lets a tensor that has ended live again over other bytes, where they are like those that it had: the same type and layout, from the same
 // offset on in a buffer of as many bytes. It is for a tensor that [FromBuffer] made of a buffer of [memory.AdoptRenewable], which
 // see; the tensor's hold is the only one. It makes no object. Where it is not possible, because somebody still holds the bytes
 // that the tensor had or because they were others, the tensor stays as it is and Renew returns false.

@@ -118,7 +118,7 @@ func convert[T number, F float32 | float64](out []F, data []byte) {
 	}
 }
 
-// packedInt gives the pattern of an integer of less than a byte its sign.
+// packedInt extends the sign of an integer of less than a byte.
 func packedInt(dt dtype.DType, pattern uint8) int {
 	if dt.IsSigned() {
 		unused := 8 - dt.Bits()

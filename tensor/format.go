@@ -216,7 +216,7 @@ func (n numbers) small(dt dtype.DType, data []byte, atBit int) string {
 	return fmt.Sprintf("0x%x", data[atBit/8:atBit/8+dt.Size()])
 }
 
-// float gives up to 6 significant digits, 9 of f64, unless a verb says otherwise, and then marks whole numbers as floats by a point.
+// float formats up to 6 significant digits, 9 of f64, unless a verb says otherwise, and then marks whole numbers as floats by a point.
 func (n numbers) float(f float64, bits int) string {
 	switch {
 	case math.IsNaN(f):

@@ -16,7 +16,7 @@ func (t *Tensor) IsExclusive() bool {
 	return uses == 0 && exports == 0 && t.buf.IsExclusive()
 }
 
-// WhyNotWritable returns nil for an exclusive tensor, and otherwise the error that a strict donation or a write would give
+// WhyNotWritable returns nil for an exclusive tensor, and otherwise the error that a strict donation or a write would return
 // now.
 func (t *Tensor) WhyNotWritable() error {
 	const op = "write"
@@ -47,7 +47,7 @@ func (t *Tensor) Alive() bool {
 // IsDonatable reports whether a strict donation to an operation that can use the bytes would be taken at this moment.
 func (t *Tensor) IsDonatable() bool { return t.IsExclusive() && t.isPlace() }
 
-// WhyNotDonatable returns nil for a donatable tensor, and otherwise the error that a strict donation would give now, whatever
+// WhyNotDonatable returns nil for a donatable tensor, and otherwise the error that a strict donation would return now, whatever
 // the operation. An operation may have reasons of its own: a result of another size, another order of elements.
 func (t *Tensor) WhyNotDonatable() error {
 	if err := t.WhyNotWritable(); err != nil {

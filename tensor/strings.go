@@ -22,7 +22,7 @@ func OfStrings(values []string, dims ...int) (*Tensor, error) {
 }
 
 // OfStringsWide is OfStrings with a width in bytes, 1 or more, that no string may exceed. A model is planned for each width that it meets:
-// a program that runs one on new strings all the time gives them all the same.
+// a program that runs one on new strings all the time uses the same width for all of them.
 func OfStringsWide(width int, values []string, dims ...int) (*Tensor, error) {
 	return ofStrings("of strings", width, values, dims)
 }

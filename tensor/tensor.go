@@ -15,7 +15,7 @@ import (
 // Several tensors may show the same bytes. Its methods may be called from any goroutine, also after its end: type, shape and
 // layout stay readable, everything else then is an error.
 //
-// A nil or zero Tensor is none: what returns an error fails with [ErrNoTensor], what returns none gives the zero value.
+// A nil or zero Tensor is none: methods that return an error return [ErrNoTensor], the others the zero value.
 type Tensor struct {
 	h      memory.Handle
 	buf    *memory.Buffer
@@ -55,7 +55,7 @@ func place(op string, dt dtype.DType, l *shape.Layout, offset, length int) (star
 	return start, size, first, nil
 }
 
-// over makes a tensor on buf without a handle: the caller gives it one before anybody sees it.
+// over makes a tensor on buf without a handle: the caller adds one before it publishes the tensor.
 func over(op string, buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	length := buf.Len()
 	start, size, first, err := place(op, dt, l, offset, length)
