@@ -169,7 +169,7 @@ function commonEndings() {
 const endings = commonEndings();
 
 // fit shortens a name to a width: without a common ending, then without parts of its path from the front, where names of one
-// model are alike. It is empty where what is left would not tell one value from another.
+// model are alike, then without the middle of the last part. It is empty where what is left would not tell one value from another.
 function fit(name, width) {
   if (widthOf(name) <= width) return name;
   const ending = endings.find((e) => name.endsWith(e));
@@ -179,7 +179,11 @@ function fit(name, width) {
     const part = "…" + stem.slice(stem[i] === "/" ? i : i + 1);
     if (/[/.:]/.test(stem[i]) && widthOf(part) <= width) return part;
   }
-  for (let i = 1; stem.length - i >= 6; i++) if (widthOf("…" + stem.slice(i)) <= width) return "…" + stem.slice(i);
+  const last = stem.slice(stem.search(/[^/.:]*$/));
+  for (let keep = last.length - 1; keep >= 5; keep--) {
+    const part = last.slice(0, Math.ceil(keep / 2)) + "…" + last.slice(last.length - Math.floor(keep / 2));
+    if (widthOf(part) <= width) return part;
+  }
   return "";
 }
 
