@@ -3,6 +3,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,13 +36,15 @@ const go = new Go();
 // seven is the sample 7.png of the digits example in 8x8 points.
 const seven = "[0,0,0.1255,0.8118,1,0.8745,0.06275,0,0,0,0.6863,0.749,0.4392,1,0.1882,0,0,0,0.5608,0.1882,0.1255,1,0.1882,0,0,0,0,0,0.5608,0.6863,0,0,0,0,0.1255,0.6863,0.9373,0.8118,0.1882,0,0,0,0.251,0.9373,1,0.8118,0.1882,0,0,0,0,0.8745,0.502,0,0,0,0,0,0.3137,0.9373,0.251,0,0,0]"
 
+var wasm = flag.Bool("wasm", false, "build the page's module, which compiles everything for WebAssembly, and run it")
+
 func TestPage(t *testing.T) {
+	if !*wasm {
+		t.Skip("compiles everything for WebAssembly: go test ./examples/browser -wasm, as .ci/run does")
+	}
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("the page's half is not run: no node (apt-get install nodejs)")
-	}
-	if testing.Short() {
-		t.Skip("short: builds for WebAssembly")
 	}
 	dir := t.TempDir()
 	module, glue, err := build(dir)
