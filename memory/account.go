@@ -78,7 +78,7 @@ func unreserve(bytes int, p Purpose) {
 	account.purposes[p].count.Add(-1)
 }
 
-// Usage is what buffers of one purpose take, in the bytes that were asked for.
+// Usage is the memory of buffers of one purpose, in the bytes that were asked for.
 type Usage struct {
 	Current int64 // bytes now
 	Peak    int64 // the highest Current since the start or ResetPeak
@@ -133,6 +133,6 @@ func ResetPeak() {
 	}
 }
 
-// SetLimit bounds the bytes of all live buffers, mapped files included, and returns the bound it replaces. 0 means none. A
-// limit below what is in use stops new allocations and takes nothing back.
+// SetLimit bounds the bytes of all live buffers, mapped files included, and returns the previous bound. 0 means none. A
+// limit below what is in use stops new allocations and frees nothing.
 func SetLimit(bytes int64) (old int64) { return account.limit.Swap(max(bytes, 0)) }

@@ -18,13 +18,13 @@ const (
 	numClasses = maxClass - minClass + 1
 )
 
-// Arena is a bounded source of buffers for a computation that asks for the same sizes again and again. A buffer takes the
-// bytes of its size class, the next power of two from 32 bytes on, and comes back to the arena on its last release, for the
-// next request of that class. The arena holds at most its limit of class bytes, buffers out and buffers waiting together. Its
-// methods may be called from any goroutine.
+// Arena is a bounded source of buffers for a computation that allocates the same sizes again and again. A buffer takes
+// the bytes of its size class, the next power of two from 32 bytes on, and returns to the arena on its last release,
+// for the next request of that class. The arena holds at most its limit of class bytes, buffers out and free buffers
+// together. Its methods may be called from any goroutine.
 //
-// An arena counts all that it holds under its purpose. One that is dropped without Close gives back what waits, and then what
-// is out as it is released. A nil or zero Arena is one that is closed.
+// An arena counts all that it holds under its purpose. One that is dropped without Close frees its free buffers, and
+// then the others as they are released. A nil or zero Arena is a closed one.
 type Arena struct {
 	p *pool
 }
@@ -52,7 +52,7 @@ type pool struct {
 	passing bool // what comes back goes to the system until nothing is out
 }
 
-// ArenaStats is what an arena holds.
+// ArenaStats are the figures of an arena.
 type ArenaStats struct {
 	Buffers    int   // out
 	Requested  int64 // bytes of those, as they were asked for
@@ -85,8 +85,9 @@ func classOf(bytes int) (class int, size int64, err error) {
 	return class, 1 << (class + minClass), nil
 }
 
-// Alloc returns a buffer of that many bytes whose contents are undefined. The caller holds it. At the limit it drains exports,
-// gives back what waits in other classes and lets the collector find dropped buffers before it fails with ErrLimit.
+// Alloc returns a buffer of that many bytes whose contents are undefined. The caller holds it. At the limit it drains
+// exports, frees the free buffers of other classes and lets the collector find dropped buffers before it fails with
+// [ErrLimit].
 func (a *Arena) Alloc(bytes int) (*Buffer, error) {
 	class, size, err := classOf(bytes)
 	if err != nil {
@@ -206,14 +207,14 @@ func (p *pool) put(s *storage, bytes int) {
 	p.waiting[class] = append(p.waiting[class], s.whole)
 }
 
-// Clear gives back everything that waits. While buffers are out it is ErrShared, lists them, and does nothing.
+// Clear frees all free buffers. While buffers are out it returns [ErrShared], which lists them, and does nothing.
 func (a *Arena) Clear() error {
 	defer runtime.KeepAlive(a)
 	return a.pool().clear("clear")
 }
 
-// ClearWhenIdle is Clear for an arena whose buffers are still out: what waits goes now, the rest as it is released, and the
-// arena pools again once all of it is back.
+// ClearWhenIdle is Clear for an arena whose buffers are still out: free buffers are freed now, the others as they are
+// released, and the arena pools again once all of them are back.
 func (a *Arena) ClearWhenIdle() {
 	p := a.pool()
 	p.mu.Lock()
@@ -223,7 +224,8 @@ func (a *Arena) ClearWhenIdle() {
 	runtime.KeepAlive(a)
 }
 
-// Close ends the arena: further allocations fail. While buffers are out it is ErrShared, lists them, and does nothing.
+// Close ends the arena: further allocations fail. While buffers are out it returns [ErrShared], which lists them, and
+// does nothing.
 func (a *Arena) Close() error {
 	defer runtime.KeepAlive(a)
 	p := a.pool()
@@ -234,7 +236,7 @@ func (a *Arena) Close() error {
 	return nil
 }
 
-// CloseWhenIdle ends the arena now: what waits goes now, and what is out as it is released.
+// CloseWhenIdle ends the arena now: free buffers are freed now, the others as they are released.
 func (a *Arena) CloseWhenIdle() {
 	a.pool().end()
 	runtime.KeepAlive(a)
@@ -283,7 +285,7 @@ func (p *pool) end() {
 	p.drop()
 }
 
-// Stats returns what the arena holds.
+// Stats returns the figures of the arena.
 func (a *Arena) Stats() ArenaStats {
 	p := a.pool()
 	p.mu.Lock()

@@ -13,13 +13,13 @@ import (
 	"github.com/tenure-go/tenure/internal/osmem"
 )
 
-// Buffer is contiguous bytes with a count of their holders. The bytes go back when the last holder lets go. A nil or zero Buffer is
-// one of no bytes that nobody holds.
+// Buffer is contiguous bytes with a count of their holders. The bytes are freed when the last holder releases them. A
+// nil or zero Buffer has no bytes and no holder.
 type Buffer struct {
 	s *storage
 }
 
-// Source allocates buffers. The contents of a buffer are undefined, and its last release gives it back to where it came from.
+// Source allocates buffers. The contents of a buffer are undefined, and its last release returns it to its source.
 type Source interface {
 	Alloc(bytes int) (*Buffer, error)
 }
@@ -51,13 +51,13 @@ type storage struct {
 	before, after *storage // neighbours among the live buffers
 }
 
-// Flags say why a buffer is never exclusive, however few hold it.
+// Flags are the reasons why a buffer is never exclusive, however few holders it has.
 type Flags uint64
 
 // The flags.
 const (
 	ReadOnly Flags = 1 << (32 + iota) // declared constant by its maker or by Freeze
-	Imported                          // somebody else's bytes: a caller's slice, another library's tensor
+	Imported                          // bytes of others: a slice of the caller, a tensor of another library
 	Mapped                            // pages of a file
 )
 
@@ -95,8 +95,8 @@ func Alloc(bytes int, p Purpose) (*Buffer, error) {
 	return s.publish(0), nil
 }
 
-// Process returns the memory of the process as a Source: its buffers are those of [Alloc], counted under p, but for somebody who
-// writes every byte, since what lies in them is undefined.
+// Process returns the memory of the process as a [Source]: its buffers are those of [Alloc], counted under p, but with
+// undefined contents, for callers that write every byte.
 func Process(p Purpose) Source { return process(p) }
 
 type process Purpose
@@ -174,20 +174,21 @@ func (c *chunk) slotOf(slot []byte) int {
 	return int(uintptr(unsafe.Pointer(unsafe.SliceData(slot)))-uintptr(unsafe.Pointer(unsafe.SliceData(c.mem)))) / c.bin.slot
 }
 
-// Import makes a buffer of somebody else's bytes. It is never exclusive and not part of the figures. When its last holder
-// lets go it calls release, once, from whatever goroutine that is; release may be nil.
+// Import makes a buffer of bytes that belong to others. It is never exclusive and not part of the figures. Its last
+// release calls release, once, from whatever goroutine that is; release may be nil.
 func Import(data []byte, release func()) *Buffer { return Adopt(data, Imported, release) }
 
-// Adopt is [Import] with the flags that the buffer has. Without flags the bytes may be written when they have one holder: the
-// caller knows that nobody else has them.
+// Adopt is [Import] with the given flags. Without flags the bytes may be written when they have one holder: the caller
+// guarantees that nothing else refers to them.
 func Adopt(data []byte, flags Flags, release func()) *Buffer {
 	s := &storage{data: data[:len(data):len(data)], giveUp: release, purpose: noPurpose}
 	return s.publish(flags)
 }
 
-// Own makes a buffer of memory that the caller took from the system itself, such as an arena that other processes map. The
-// buffer is counted under p and against the limit like memory of [Alloc], and may be written while it has one holder. When its
-// last holder lets go it calls giveBack, once, from whatever goroutine that is. On an error the caller still has its memory.
+// Own makes a buffer of memory that the caller took from the system itself, such as an arena that other processes map.
+// The buffer is counted under p and against the limit like memory of Alloc, and may be written while it has one holder.
+// Its last release calls giveBack, once, from whatever goroutine that is. After an error the caller still has its
+// memory.
 func Own(data []byte, p Purpose, giveBack func()) (*Buffer, error) {
 	if p >= noPurpose {
 		return nil, fmt.Errorf("memory: own %d bytes: got %s, want a purpose", len(data), p)
@@ -205,7 +206,7 @@ func Own(data []byte, p Purpose, giveBack func()) (*Buffer, error) {
 	return s.publish(0), nil
 }
 
-// MapFile maps a file for reading, as bytes of purpose [Weights]. The bytes are the file's: if somebody truncates the file
+// MapFile maps a file for reading, as bytes of purpose Weights. The bytes are the file's: if the file is truncated
 // while it is mapped, reading behind its end kills the process, so replace such files by renaming a new one over them.
 func MapFile(path string) (*Buffer, error) {
 	f, err := os.Open(path)
@@ -260,7 +261,8 @@ func (s *storage) publish(flags Flags) *Buffer {
 	return b
 }
 
-// Bytes returns the bytes, for as long as the caller or somebody it acts for holds the buffer; nil when nobody does.
+// Bytes returns the bytes while the buffer has a holder; the caller is, or acts for, one of them. Without a holder it
+// returns nil.
 func (b *Buffer) Bytes() []byte {
 	if b.Holders() == 0 {
 		return nil
@@ -268,7 +270,7 @@ func (b *Buffer) Bytes() []byte {
 	return b.s.data
 }
 
-// Len returns the number of bytes, also when nobody holds the buffer any more.
+// Len returns the number of bytes, also without a holder.
 func (b *Buffer) Len() int {
 	if b.none() {
 		return 0
@@ -279,7 +281,7 @@ func (b *Buffer) Len() int {
 // none reports whether the buffer is nil or zero: nobody holds it.
 func (b *Buffer) none() bool { return b == nil || b.s == nil }
 
-// Holders returns how many hold the buffer.
+// Holders returns the number of holders.
 func (b *Buffer) Holders() int {
 	if b.none() {
 		return 0
@@ -314,7 +316,7 @@ func (b *Buffer) Purpose() Purpose {
 	return b.s.purpose
 }
 
-// SetLabel says what the bytes are, for reports of leaks. Call it before the buffer is shared.
+// SetLabel sets the description of the bytes in reports of leaks. Call it before the buffer is shared.
 func (b *Buffer) SetLabel(label string) {
 	if !b.none() {
 		b.s.label = label
@@ -336,9 +338,9 @@ func (b *Buffer) Resident() (int, error) {
 	return resident(b.Bytes())
 }
 
-// Discard lets the system take back the pages that lie wholly within bytes from to to. Those of a mapped file are read again
-// when they are next touched: a way to be rid of what was copied elsewhere. Other bytes are then undefined. It is advice: an
-// error, which for buffers that are no mapping of their own matches errors.ErrUnsupported, changes nothing.
+// Discard lets the system take back the pages that lie wholly within bytes from to to. Pages of a mapped file are read
+// again when they are next accessed: a way to free what was copied elsewhere. Other bytes are then undefined. It is
+// advice: an error, which for buffers that are no mapping of their own matches errors.ErrUnsupported, changes nothing.
 func (b *Buffer) Discard(from, to int) error {
 	if b.none() {
 		return fmt.Errorf("memory: discard: got no buffer: %w", ErrReleased)
@@ -365,8 +367,8 @@ func (b *Buffer) Discard(from, to int) error {
 // from when they are first read until the buffer ends. It is false for buffers that are not mapped from a file.
 func (b *Buffer) IsTrimmable() bool { return b.Flags()&Mapped != 0 && osmem.TrimsFiles() }
 
-// Retain adds a holder. The caller must itself be, or act for, a live holder; on a buffer that nobody holds it is
-// ErrReleased.
+// Retain adds a holder. The caller must itself be, or act for, a live holder; on a buffer without holders the error is
+// [ErrReleased].
 func (b *Buffer) Retain() error {
 	if b.none() {
 		return fmt.Errorf("memory: retain: got no buffer: %w", ErrReleased)
@@ -385,8 +387,8 @@ func (b *Buffer) Retain() error {
 	}
 }
 
-// Release drops the caller's hold. The last one gives the bytes back. A holder that releases twice drops somebody else's
-// hold; where there is nobody else it is ErrReleased.
+// Release drops the caller's hold. The last release frees the bytes. A holder that releases twice drops the hold of
+// another; where there is no other the error is [ErrReleased].
 func (b *Buffer) Release() error {
 	if b.none() || !b.s.drop() {
 		return fmt.Errorf("memory: release a buffer that nobody holds: %w", ErrReleased)

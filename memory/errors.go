@@ -10,7 +10,7 @@ var (
 	ErrReleased = errors.New("already released")
 	// ErrDonated: the handle was given up to an operation.
 	ErrDonated = errors.New("already donated")
-	// ErrShared: the bytes may not be written, because somebody else holds or uses them or because they are not ours.
+	// ErrShared: the bytes may not be written, because they have another holder or use, or because they are not ours.
 	ErrShared = errors.New("bytes are shared")
 	// ErrWriting: the handle is locked by a writer.
 	ErrWriting = errors.New("being written")

@@ -38,7 +38,7 @@ const (
 	ForeignUnit    = exportUnit           // what ends an export that Export took
 	ForeignWrite   = writing | exportUnit // what ends an export that LockExport took
 	ForeignExports = exportMask           // bits of the word that count exports; all are 0 when none is out
-	ForeignBusy    = busyMask             // bits of the word that are 0 when nobody uses the handle
+	ForeignBusy    = busyMask             // bits of the word that are 0 when the handle has no use
 	ForeignDead    = dead                 // bit of the word that is set once the handle was given up
 	ForeignIndex   = 8                    // where in a record its number is, 32 bits
 	ForeignNext    = 12                   // where in a record the number of the next dead one goes, 32 bits
@@ -50,7 +50,7 @@ const (
 //
 //	w := atomic add(Record, -ForeignUnit) // or -ForeignWrite; the value after it
 //	if (w+ForeignUnit)&ForeignExports == 0 {
-//		atomic add(Record, ForeignUnit) // no export was out: somebody ended one twice
+//		atomic add(Record, ForeignUnit) // no export was out: one was ended twice
 //		return
 //	}
 //	if w&ForeignBusy == 0 && w&ForeignDead != 0 {
@@ -110,14 +110,15 @@ func (h Handle) Foreign() Foreign {
 	return Foreign{Record: uintptr(unsafe.Pointer(h.rec)), Dead: uintptr(unsafe.Pointer(&recordAt(0).free))}
 }
 
-// Attachment is something that lives as long as a handle's hold.
+// Attachment is an object that lives as long as a handle's hold.
 type Attachment interface {
 	// End is called once, after the hold has ended or moved to another handle, from whatever goroutine ended it. No export
 	// is out then.
 	End()
 }
 
-// Attach hangs a on the handle, unless something hangs there: then it returns that. The caller has a use or an export.
+// Attach attaches a to the handle and reports whether it did. If the handle has an attachment already, Attach returns
+// that one. The caller has a use or an export.
 func (h Handle) Attach(a Attachment) (there Attachment, attached bool) {
 	slab, i := slabOf(h.rec.index)
 	if slab.attached[i].CompareAndSwap(nil, &a) {

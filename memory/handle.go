@@ -7,17 +7,16 @@ import (
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
-// Handle is one holder of a buffer whose end others can see: the base of a tensor. It is a small value; copies are the same
-// handle.
+// Handle is one holder of a buffer whose end others can observe: the base of a tensor. It is a small value; copies are
+// the same handle.
 //
-// A handle is alive until Release or Donate, which succeed once. While it is alive anybody may take a use of it
-// ([Handle.Use]), or one writer the lock ([Handle.Lock]); the hold on the buffer ends when the handle is dead and its last
-// use has ended, whoever ends it. All methods may be called from any goroutine at any time, also on handles that are long
-// dead. The zero Handle is dead too: it was released. What ends or moves a use is only for who has one: of a handle that nobody
-// uses it panics.
+// A handle is alive until Release or Donate, which succeed once. While it is alive any goroutine may take a use of it
+// ([Handle.Use]), or one writer the lock ([Handle.Lock]); the hold on the buffer ends when the handle is dead and its
+// last use has ended. All methods may be called from any goroutine at any time, also on handles that are long dead. The
+// zero Handle is dead too: it was released. The methods that end or move a use are for the goroutine that has it: on a
+// handle without uses they panic.
 //
-// Whoever keeps a Handle keeps its Buffer too: the safety net finds a buffer that nobody can reach, and handles do not reach
-// it.
+// A Handle that is reachable keeps its Buffer reachable: the safety net finds unreachable buffers only.
 type Handle struct {
 	rec *record
 	tag uint64 // the word of the record while the handle is alive and nobody uses it
@@ -61,8 +60,8 @@ func (s *storage) attach(r *record) Handle {
 	return Handle{rec: r, tag: tag}
 }
 
-// Use takes a use: until EndUse the bytes stay where they are and nobody may write them. It fails with ErrReleased or
-// ErrDonated on a dead handle, and with ErrWriting while a writer has it.
+// Use takes a use: until EndUse the bytes stay where they are and may not be written. It fails with [ErrReleased] or
+// [ErrDonated] on a dead handle, and with [ErrWriting] while the handle is locked.
 func (h Handle) Use() error { return h.begin(useUnit, usesMask) }
 
 func (h Handle) begin(unit, mask uint64) error {
@@ -147,11 +146,11 @@ func (h Handle) end(what uint64) {
 	}
 }
 
-// Release gives the handle up. The bytes go back now or, if the handle is in use, when the last use ends.
+// Release gives the handle up. Its hold ends now or, if the handle is in use, when the last use ends.
 func (h Handle) Release() error { return h.kill(stateReleased) }
 
-// Donate gives the handle up to an operation. The caller has a use or the lock, and ends it afterwards: that is when the
-// hold goes.
+// Donate gives the handle up to an operation. The caller has a use or the lock; the hold ends when the caller ends
+// that.
 func (h Handle) Donate() error { return h.kill(stateDonated) }
 
 func (h Handle) kill(state uint64) error {
@@ -184,9 +183,9 @@ func (h Handle) kill(state uint64) error {
 	}
 }
 
-// Move gives the handle up to another one, which the caller gets. The caller has the lock, which is over; the hold stays
-// where it is, also if somebody released the handle under the lock. It costs one atomic operation, where a new handle and the
-// end of the old one cost a dozen. A handle that is Spent cannot be moved.
+// Move gives the handle up to another one, which it returns. The caller has the lock, which ends; the hold stays, also
+// if the handle was released under the lock. It costs one atomic operation, where a new handle and the end of the old
+// one cost a dozen. A handle that is Spent cannot be moved.
 func (h Handle) Move() Handle {
 	slab, i := slabOf(h.rec.index)
 	if attached := slab.attached[i].Load(); attached != nil {
@@ -206,11 +205,11 @@ func (h Handle) Move() Handle {
 	return Handle{rec: h.rec, tag: to}
 }
 
-// Spent reports whether the record behind the handle has served as many handles as it can tell apart.
+// Spent reports whether the record behind the handle has served as many handles as it can distinguish.
 func (h Handle) Spent() bool { return h.rec == nil || h.tag&genMask+2*genUnit == 0 }
 
-// Err returns nil for a live handle that nobody writes, otherwise the error with which Use would fail. The answer may be old
-// when it arrives.
+// Err returns nil for a live handle that is not being written, otherwise the error with which Use would fail. The
+// answer may be outdated when it arrives.
 func (h Handle) Err() error {
 	if h.rec == nil {
 		return ErrReleased

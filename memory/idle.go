@@ -41,9 +41,10 @@ func look() {
 	mustGiveBack(surrenderAll(gone))
 }
 
-// Trim gives back to the system what waits for further allocations: the mappings that [Figures] count as Cached, and the chunks of
-// small buffers that have become empty. It returns how many bytes that was. They go back by themselves a moment after the last
-// allocation; this is for who wants them gone now. A chunk with a buffer in it stays, and so do the records of handles.
+// Trim returns to the system the memory that is kept for further allocations: the mappings that [Figures] count as
+// Cached, and the empty chunks of small buffers. It reports their bytes. They are returned by themselves a moment after
+// the last allocation; Trim is for programs that want them gone now. A chunk with a buffer in it stays, and so do the
+// records of handles.
 func Trim() int64 {
 	giving.Lock()
 	defer giving.Unlock()

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Leak describes a buffer that became unreachable while somebody still held it: a tensor or buffer was dropped without
+// Leak describes a buffer that became unreachable while it had a holder: a tensor or buffer was dropped without
 // Release.
 type Leak struct {
 	ID      uint64 // of the buffer
 	Bytes   int
 	Purpose Purpose
 	Label   string // the element type of a tensor
-	Holders int    // how many holds nobody gave back
+	Holders int    // holds that were not released
 	Uses    int    // how many uses were still out: typed views, operations
 	Exports int    // how many uses were out that foreign code ends
 	Freed   bool   // whether its bytes could be freed
 	Site    string // where it was allocated; only in builds with the tag `invariants`
 }
 
-// String says it in one line; the allocation site, where known, follows.
+// String describes the leak in one line; the allocation site, where known, follows.
 func (l Leak) String() string {
 	what := fmt.Sprintf("memory: %d bytes of %s", l.Bytes, l.Purpose)
 	if l.Label != "" {
@@ -42,8 +42,8 @@ func (l Leak) String() string {
 
 var leakHook atomic.Pointer[func(Leak)]
 
-// OnLeak sets the function that is told of every leak that the collector finds, and returns the one it replaces; nil means
-// none. It runs on a goroutine of the runtime's and must not block. Leaks are counted in [Stats] in any case.
+// OnLeak sets the function that is called for every leak that the collector finds, and returns the previous one; nil
+// means none. The hook runs on a goroutine of the runtime and must not block. Leaks are counted in [Stats] in any case.
 func OnLeak(hook func(Leak)) (old func(Leak)) {
 	var p *func(Leak)
 	if hook != nil {
@@ -120,9 +120,9 @@ func reserveOrCollect(bytes int, p Purpose) (reservation, error) {
 	return r, err
 }
 
-// CollectUntil lets the collector find dropped buffers until enough says so, or a moment has passed: cleanups run on
-// goroutines of the runtime's after the collection. It is for sources of memory that are at their limit, and does nothing if
-// a limit has led to a collection within the last second, or without a function to ask.
+// CollectUntil lets the collector find dropped buffers until enough returns true, or a moment has passed: cleanups run
+// on goroutines of the runtime after the collection. It is for sources of memory that are at their limit, and does
+// nothing if a limit has led to a collection within the last second, or if enough is nil.
 func CollectUntil(enough func() bool) {
 	if enough == nil {
 		return

@@ -80,7 +80,7 @@ type HandleInfo struct {
 	Site    string // where it was made; only in builds with the tag `invariants`
 }
 
-// Live describes all buffers that somebody holds, oldest first: what a leak report is made from. It is slow and takes locks.
+// Live describes all buffers that have a holder, oldest first: the source of leak reports. It is slow and takes locks.
 func Live() []BufferInfo {
 	all := live.all()
 	infos := make([]BufferInfo, 0, len(all))

@@ -14,8 +14,8 @@ const profileDepth = 32
 
 var profiling atomic.Bool
 
-// SetProfiling makes buffers remember from now on where they were allocated, for [WriteProfile], and returns what it was. That
-// costs about a microsecond and 300 bytes of the Go heap for each.
+// SetProfiling makes buffers record from now on where they were allocated, for [WriteProfile], and returns the previous
+// setting. That costs about a microsecond and 300 bytes of the Go heap for each buffer.
 func SetProfiling(on bool) (old bool) { return profiling.Swap(on) }
 
 // WriteProfile writes the live buffers by the place that allocated them, as bytes and as a count, in the form that go tool

@@ -11,19 +11,20 @@ type renewal struct {
 	vacant bool    // the buffer is freed, to the last step
 }
 
-// AdoptRenewable is [Adopt] for a buffer that [Buffer.Renew] can give other bytes once nobody holds it: for bytes that come again
-// and again, each to be dropped before the next. Whoever has a pointer to it from before then has the new bytes by it.
+// AdoptRenewable is [Adopt] for a buffer that [Buffer.Renew] can point to other bytes once it has no holder: for bytes
+// that arrive again and again, each released before the next. A pointer to the buffer from before then refers to the
+// new bytes.
 func AdoptRenewable(data []byte, flags Flags, release func()) *Buffer {
 	s := &storage{data: data[:len(data):len(data)], giveUp: release, purpose: noPurpose, renewal: new(renewal)}
 	return s.publish(flags)
 }
 
-// Renew gives a buffer of [AdoptRenewable] that nobody holds other bytes, as many as before, and a label. It makes no object. The
-// caller gets its one hold in the form of a handle, in place of ended, the first handle that the buffer had; a stale copy of ended
-// still says that it is released.
+// Renew points a buffer of [AdoptRenewable] without holders to other bytes, as many as before, and sets its label. It
+// allocates no object. The caller gets its one hold in the form of a handle, in place of ended, the first handle that
+// the buffer had; a stale copy of ended is still released.
 //
-// Where that is not possible it does nothing and returns false: somebody holds the buffer, or is just letting go of it, or the
-// record behind the handle has served as many as it can tell apart.
+// Where that is not possible Renew does nothing and returns false: the buffer has a holder, or its last release is
+// under way, or the record behind the handle has served as many handles as it can distinguish.
 func (b *Buffer) Renew(ended Handle, data []byte, label string, release func()) (h Handle, ok bool) {
 	if b.none() {
 		return Handle{}, false

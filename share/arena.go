@@ -52,9 +52,9 @@ const (
 	hugePage   = 2 << 20
 )
 
-// Alloc returns a buffer in an arena: what is made there with [tensor.Make] is offered without a copy. Its contents are
-// undefined. When there is no room, and no memory for another arena, empty arenas go back and the collector looks for dropped
-// buffers; then it is [tensor.ErrLimit].
+// Alloc returns a buffer in an arena; a tensor that [tensor.Make] makes there is offered without a copy. Its contents
+// are undefined. When the limit is reached, or no memory is left for another arena, Alloc returns empty arenas to the
+// system and lets the collector find dropped buffers before it fails with tensor.ErrLimit.
 func (o *Owner) Alloc(bytes int) (*memory.Buffer, error) {
 	if bytes < 0 || bytes > math.MaxInt-hugePage {
 		return nil, fmt.Errorf("share: allocate: got %d bytes, want 0 to %d", bytes, math.MaxInt-hugePage)

@@ -267,8 +267,8 @@ func noError(code uint32, why string) error {
 	return fmt.Errorf("%w: %s", kind, why)
 }
 
-// Publish lets peers get x by a name until it is withdrawn or the owner is closed. A tensor outside of the arenas is copied
-// into one, now. x stays the caller's; from the first time that it is got on nobody writes its bytes.
+// Publish lets peers get x by a name until it is withdrawn or the owner is closed. A tensor outside of the arenas is
+// copied into one, now. x stays the caller's; its bytes are never written again once a peer has got it.
 func (o *Owner) Publish(name string, x *tensor.Tensor) error {
 	if len(name) < 1 || len(name) > maxName || !utf8.ValidString(name) {
 		return fmt.Errorf("share publish: got the name %q, want 1 to %d bytes of UTF-8", name, maxName)
@@ -316,7 +316,7 @@ func (o *Owner) inArena(x *tensor.Tensor) (*tensor.Tensor, error) {
 	return c, err
 }
 
-// Withdraw ends what Publish began, and reports whether the name was there. Who got the tensor keeps it.
+// Withdraw ends what Publish began, and reports whether the name existed. Peers that got the tensor keep it.
 func (o *Owner) Withdraw(name string) bool {
 	if o.none() {
 		return false
@@ -411,7 +411,7 @@ func (p *Peer) Claim(ctx context.Context, t Ticket) (*Received, error) {
 	return p.deliver(r.arrival)
 }
 
-// Cancel ends a ticket that nobody has claimed.
+// Cancel ends a ticket that was not claimed.
 func (p *Peer) Cancel(t Ticket) {
 	if p.none() {
 		return
@@ -419,7 +419,7 @@ func (p *Peer) Cancel(t Ticket) {
 	p.reply(header{kind: kindCancel}, func(b []byte) []byte { return append(b, t[:]...) })
 }
 
-// Drop asks the peer to withdraw what it has published under a name.
+// Drop asks the peer to withdraw a tensor that it has published under a name.
 func (p *Peer) Drop(ctx context.Context, name string) error {
 	if len(name) < 1 || len(name) > maxName || !utf8.ValidString(name) {
 		return fmt.Errorf("share drop: got the name %q, want 1 to %d bytes of UTF-8", name, maxName)

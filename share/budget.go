@@ -17,12 +17,12 @@ import (
 // Hahne, "Dynamic queue length thresholds for shared-memory packet switches", 1998.) Nothing of this is on the way of a
 // hand-over: connections, arenas, and what waits because somebody does not read are counted here.
 
-// Budget is what all peers together can make this process spend. One peer process gets at most half of each.
+// Budget bounds what all peers together can make this process spend. One peer process gets at most half of each.
 type Budget struct {
 	Connections int   // that were accepted by listeners: a descriptor each
-	Arenas      int   // of peers that are known here, mapped or not; each file is mapped once
+	Arenas      int   // of peers, mapped or not; each file is mapped once
 	Mapped      int64 // bytes of those
-	Memory      int64 // bytes of questions that are being answered, of answers nobody reads, and of tensors that came in messages and wait
+	Memory      int64 // bytes of questions being answered, of answers that are not read, and of inline tensors that wait
 }
 
 // resource is what is counted.
@@ -98,9 +98,10 @@ func defaultBudget() Budget {
 	return Budget{Connections: max(descriptors/2, fewestFiles), Arenas: min(mostArenas, max(maps/8, fewestFiles)), Mapped: mostMapped, Memory: mostMemory}
 }
 
-// SetBudget bounds what the peers of all owners together can make this process spend, and returns what the bounds were. A bound
-// of 0 or less stays as it is. What is spent already stays. The default is half of the descriptors that the process
-// may have, 8,192 arenas or an eighth of the mappings that the system allows (vm.max_map_count), 32 TiB of addresses and 256 MiB of memory.
+// SetBudget bounds what the peers of all owners together can make this process spend, and returns the previous bounds.
+// A bound of 0 or less leaves the previous one. Nothing that is spent already is taken back. The default is half of the
+// descriptors that the process may have, 8,192 arenas or an eighth of the mappings that the system allows
+// (vm.max_map_count), 32 TiB of addresses and 256 MiB of memory.
 func SetBudget(b Budget) Budget {
 	h := processBudget()
 	h.mu.Lock()

@@ -17,7 +17,7 @@ import (
 // before it is dead, and what an owner can do about it is to send it no more, and to count what it has on its own account
 // instead of the owner's.
 
-// Stall is what an owner does about a peer that does not move while something waits for it.
+// Stall says what an owner does with a peer that does not move while something waits for it.
 type Stall uint8
 
 const (
@@ -31,9 +31,10 @@ const (
 	StallDisconnect
 )
 
-// WithStall says what becomes of a peer that has neither read, nor let go of anything, nor answered for so long while an offer
-// waited for it, or an allocation for an arena that it has mapped. Offers that fail because they do not wait count like one that waits,
-// if no more than that time is between them. Nothing is done about a peer that nobody waits for, however long it holds what it has.
+// WithStall says what happens to a peer that for so long has neither read, nor released anything, nor answered, while
+// an offer waited for it, or an allocation waited for an arena that it has mapped. Offers that fail because they do not
+// wait count like one that waits, if no more than that time is between them. Nothing happens to a peer while nothing
+// waits for it, however long it holds its leases.
 func WithStall(after time.Duration, do Stall) OwnerOption {
 	return func(o *Owner) error {
 		if after <= 0 || do > StallDisconnect {
@@ -44,9 +45,10 @@ func WithStall(after time.Duration, do Stall) OwnerOption {
 	}
 }
 
-// WithPeerLimit bounds what the connections of one peer process hold of this owner together, whatever they are willing to:
-// leases and tickets, and their bytes. What they had when they were disconnected counts until the process is dead, with the arenas that it may
-// still have mapped; of those at most so many bytes leave the owner's own limit, without this option as many as that limit.
+// WithPeerLimit bounds the leases and tickets that all connections of one peer process hold of this owner together, and
+// their bytes, whatever credits the peer announces. The leases of disconnected connections count until the process is
+// dead, and so do the arenas that it may still have mapped; at most so many bytes of those leave the owner's own limit,
+// without this option as many as that limit.
 func WithPeerLimit(tensors int, bytes int64) OwnerOption {
 	return func(o *Owner) error {
 		if tensors < 1 || bytes < 1 {
@@ -81,15 +83,16 @@ func (o *Owner) debtorOf(id processID) *debtor {
 	return d
 }
 
-// Disconnect ends the connection at once, for a peer that is stopped, does not read or is not to be trusted. Offers that were
-// not sent yet are taken back. What was sent, read or not, is in quarantine: nobody writes it until the peer has released it or
-// its process is dead, and until then it counts against what connections of that process may have. Arenas of which nothing is held any more are not waited
-// for: they leave the owner's limit, as far as [WithPeerLimit] says, although their pages are there until that process has let go of them.
+// Disconnect ends the connection at once, for a peer that is stopped, does not read or is not to be trusted. Offers
+// that were not sent yet are taken back. Tensors that were sent, read or not, are in quarantine: their bytes are not
+// written until the peer has released them or its process is dead, and until then they count against what connections
+// of that process may have. Arenas without such tensors are not waited for: they leave the owner's limit, as far as
+// [WithPeerLimit] says, although their pages exist until that process has unmapped them.
 //
-// What was received from the peer stays good, as with [Peer.Close].
+// Tensors that were received from the peer stay valid, as with [Peer.Close].
 //
-// Where the kernel does not say which process the peer is (the other end of a socket pair, or a process in a namespace that this
-// one cannot see), the end of the connection counts as its death.
+// Where the kernel does not say which process the peer is (the other end of a socket pair, or a process in a namespace
+// that this one cannot see), the end of the connection counts as its death.
 func (p *Peer) Disconnect() error {
 	if p.none() {
 		return fmt.Errorf("share: disconnect: %w", errNoPeer)

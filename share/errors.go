@@ -9,13 +9,13 @@ import (
 var (
 	// ErrClosed: the connection, listener or owner was closed, by this end or by the other.
 	ErrClosed = errors.New("closed")
-	// ErrPeer: the other end broke the protocol. Its connection is lost; nobody else is affected.
+	// ErrPeer: the other end broke the protocol. Its connection is lost; no other connection is affected.
 	ErrPeer = errors.New("broken peer")
 	// ErrNoCredit: the other end holds as much as it is willing to.
 	ErrNoCredit = errors.New("no credit")
-	// ErrStalled: something waits for the other end, and it has not moved for as long as the owner gives it ([WithStall]).
+	// ErrStalled: something waits for the other end, and it has not moved for as long as the owner allows ([WithStall]).
 	ErrStalled = errors.New("stalled peer")
-	// ErrRefused: the other end cannot take part, or says no.
+	// ErrRefused: the other end cannot take part, or refused.
 	ErrRefused = errors.New("refused")
 	// ErrNotFound: no listener, tensor or ticket by that name.
 	ErrNotFound = errors.New("not found")

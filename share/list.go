@@ -170,8 +170,8 @@ func (l *listing) send(more int) {
 	l.text = l.text[:0]
 }
 
-// State asks the peer for its arenas, blocks, leases and names. A peer at work goes on while it answers, so that each
-// entry is of its own moment.
+// State asks the peer for its arenas, blocks, leases and names. A busy peer continues while it answers, so each entry
+// is of its own moment.
 func (p *Peer) State(ctx context.Context) (*State, error) {
 	r, err := p.question(ctx, kindList, nil)
 	if err != nil {

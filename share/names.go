@@ -146,7 +146,7 @@ func (o *Owner) listen(name string, opts []Option) (*Listener, error) {
 	return l, nil
 }
 
-// Path returns where the socket is.
+// Path returns the path of the socket.
 func (l *Listener) Path() string {
 	if l.none() {
 		return ""
@@ -255,7 +255,7 @@ func (l *Listener) Accept(ctx context.Context) (*Peer, error) {
 	}
 }
 
-// Close gives the name up. Peers that were accepted stay.
+// Close ends the listener and removes the name. Peers that were accepted stay connected.
 func (l *Listener) Close() error {
 	if l.none() {
 		return fmt.Errorf("share: close: got no listener: it is %w", ErrClosed)
@@ -307,8 +307,8 @@ func (o *Owner) dial(ctx context.Context, name string, opts []Option) (*Peer, er
 	return o.connect(ctx, s, handshakeTime, false)
 }
 
-// Dial is [Owner.Dial] for a program that has no owner yet; what it then offers back lies in arenas of a new one, which
-// [Peer.Owner] returns.
+// Dial is [Owner.Dial] for a program that has no owner yet. The tensors that it offers to the peer lie in arenas of a
+// new owner, which [Peer.Owner] returns.
 func Dial(ctx context.Context, name string, opts ...Option) (*Peer, error) {
 	o, err := NewOwner()
 	if err != nil {
@@ -327,7 +327,7 @@ type Name struct {
 	Stale bool // its listener was killed
 }
 
-// Names lists the names of the directory, and clears away what killed listeners left.
+// Names lists the names of the directory, and removes the files of killed listeners.
 func Names(opts ...Option) ([]Name, error) {
 	dir, err := resolve(opts)
 	if err != nil {

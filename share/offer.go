@@ -22,7 +22,7 @@ type offerOptions struct {
 	request uint32 // the question that the offer answers: it waits for an answer about the arena, since the peer waits for it
 }
 
-// Label gives the tensor a text of up to 56 bytes that its receiver reads and that lists of leases show.
+// Label attaches a text of up to 56 bytes to the tensor, which its receiver reads and lists of leases show.
 func Label(text string) OfferOption {
 	return func(c offerOptions) offerOptions {
 		c.label = text
@@ -30,7 +30,7 @@ func Label(text string) OfferOption {
 	}
 }
 
-// WithoutCopy makes it an error ([ErrCopy]) if the tensor lies outside of the owner's arenas.
+// WithoutCopy makes an offer fail with [ErrCopy] if the tensor lies outside of the owner's arenas.
 func WithoutCopy() OfferOption {
 	return func(c offerOptions) offerOptions {
 		c.noCopy = true
@@ -38,8 +38,9 @@ func WithoutCopy() OfferOption {
 	}
 }
 
-// NoWait makes it an error ([ErrNoCredit]) if the peer holds as much as it is willing to, or does not read, or has not mapped
-// the tensor's arena yet. In the last case it has been asked to, and once it has answered the same offer need not wait.
+// NoWait makes an offer fail with [ErrNoCredit] instead of waiting: if the peer holds as much as it is willing to, or
+// does not read, or has not mapped the tensor's arena yet. In the last case the peer has been asked to map it; once it
+// has answered, the same offer need not wait.
 func NoWait() OfferOption {
 	return func(c offerOptions) offerOptions {
 		c.noWait = true
@@ -47,14 +48,13 @@ func NoWait() OfferOption {
 	}
 }
 
-// Offer lends x to the peer: it gets a read-only tensor over the same bytes, which stay as they are until it lets go, whatever
-// becomes of x. From now on nobody writes them. x stays the caller's, who releases it when it likes.
+// Offer lends x to the peer, which gets a read-only tensor over the same bytes. They stay as they are until the peer
+// releases it, even after x is released, and are not written any more. x stays the caller's, to be released at any
+// time. A tensor that lies outside of the owner's arenas is copied into one, or if it is small into the message; State
+// counts the bytes. To build tensors in an arena use [tensor.Make] with the owner.
 //
-// A tensor that lies outside of the owner's arenas is copied into one, or if it is small into the message; [State] counts the
-// bytes. To build tensors in an arena use [tensor.Make] with the owner.
-//
-// Offer waits while the peer holds all that it is willing to; ctx ends the wait. That the peer has received or read anything
-// Offer does not say.
+// Offer waits while the peer holds as much as it is willing to; ctx ends the wait. Its return does not mean that the
+// peer has received or read anything.
 func (p *Peer) Offer(ctx context.Context, x *tensor.Tensor, opts ...OfferOption) error {
 	if p.none() {
 		return fmt.Errorf("share offer: %w", errNoPeer)
@@ -62,8 +62,8 @@ func (p *Peer) Offer(ctx context.Context, x *tensor.Tensor, opts ...OfferOption)
 	return p.o.Offer(ctx, x, []*Peer{p}, opts...)
 }
 
-// Offer lends x to several peers, with at most one copy for all of them. It serves those first that need not be waited for.
-// The error joins those of all peers that did not get it.
+// Offer lends x to several peers, with at most one copy for all of them. It first serves the peers for which it need
+// not wait. The error joins those of all peers that did not get it.
 func (o *Owner) Offer(ctx context.Context, x *tensor.Tensor, peers []*Peer, opts ...OfferOption) error {
 	var c offerOptions
 	for i, option := range opts {

@@ -19,7 +19,7 @@ import (
 
 var errUnsupported = fmt.Errorf("sharing with other processes needs Linux: %w", tensor.ErrUnsupported)
 
-// Instance tells one process from another, also one with the same number.
+// Instance identifies a process, also among processes that had the same number.
 type Instance [16]byte
 
 // String returns the instance in hexadecimal.
@@ -30,9 +30,9 @@ var instance = sync.OnceValue(func() (i Instance) {
 	return i
 })
 
-// Owner has arenas that other processes map, the table of leases on what lies in them, and the names under which tensors of
-// them can be asked for. All of its peers are one audience: each can read every byte of the arenas that it is offered
-// tensors of. A process may have several.
+// Owner has arenas that other processes map, the table of leases on their blocks, and the names under which tensors in
+// them are published. All of its peers are one audience: each can read every byte of the arenas that it is offered
+// tensors of. A process may have several owners.
 type Owner struct {
 	limit      int64
 	maxLeases  uint32
@@ -67,8 +67,9 @@ type Owner struct {
 // OwnerOption configures an owner.
 type OwnerOption func(*Owner) error
 
-// WithLimit bounds the bytes of the owner's arenas, those included that it has given back and that a peer still has mapped. Without it they are bounded by what the system and the process's memory
-// limits (control groups, [memory.SetLimit]) leave.
+// WithLimit bounds the bytes of the owner's arenas, including those that were retired and that a peer still has mapped.
+// Without it they are bounded by what the system and the process's memory limits (control groups, memory.SetLimit)
+// leave.
 func WithLimit(bytes int64) OwnerOption {
 	return func(o *Owner) error {
 		if bytes < 1 {
@@ -79,8 +80,8 @@ func WithLimit(bytes int64) OwnerOption {
 	}
 }
 
-// WithCredits bounds what the owner's process holds of each peer at once: tensors, and bytes of them. The default is 1,024
-// tensors of any size.
+// WithCredits bounds the tensors that the owner's process holds of each peer at once, and their bytes. The default is
+// 1,024 tensors of any size.
 func WithCredits(tensors int, bytes int64) OwnerOption {
 	return func(o *Owner) error {
 		if tensors < 1 || tensors > maxMaxLeases || bytes < 1 {
@@ -158,10 +159,10 @@ func (o *Owner) freed(b *block) {
 	}
 }
 
-// Collect takes in the releases that have arrived and drains exports that foreign code has ended, then gives empty arenas
-// back to the system and returns their bytes. One that peers have mapped goes when the last of them has let go of it, which a
-// living one does at once; until then it counts against the limit. Blocks come back by themselves, when their last lease ends;
-// this is for the arenas, and for who cannot wait.
+// Collect processes the releases that have arrived and ends exports that foreign code has deleted, then returns empty
+// arenas to the system and reports their bytes. An arena that peers have mapped is gone when the last of them has
+// unmapped it, which a living peer does at once; until then it counts against the limit. Blocks become free by
+// themselves when their last lease ends; Collect is for the arenas, and for programs that need the bytes now.
 func (o *Owner) Collect() int64 {
 	if o.none() {
 		return 0
@@ -212,8 +213,9 @@ func (o *Owner) disown(l *Listener) {
 	delete(o.listeners, l)
 }
 
-// Close ends the owner: its names go, its listeners and peers are closed, and it makes no more tensors. What is out stays
-// good: each arena goes back when its last block does, each connection ends when neither side holds anything of the other.
+// Close ends the owner: it withdraws its names, closes its listeners and peers, and makes no more tensors. Tensors and
+// leases stay valid: each arena is returned to the system when its last block is free, and each connection ends when
+// neither side holds anything of the other.
 func (o *Owner) Close() error {
 	if o.none() {
 		return fmt.Errorf("share: close: %w", errNoOwner)

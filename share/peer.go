@@ -78,7 +78,7 @@ type Peer struct {
 	open     atomic.Int32  // questions of the peer that are not answered yet
 }
 
-// PeerInfo says who a peer is. PID and Command are labels from the time when it connected.
+// PeerInfo describes the process of a peer. PID and Command are labels from the time when it connected.
 type PeerInfo struct {
 	PID        int
 	Command    string
@@ -200,7 +200,7 @@ func (p *Peer) closeSocket() {
 	})
 }
 
-// Info says who the peer is.
+// Info describes the process of the peer.
 func (p *Peer) Info() PeerInfo {
 	if p.none() {
 		return PeerInfo{}
@@ -208,7 +208,7 @@ func (p *Peer) Info() PeerInfo {
 	return p.info
 }
 
-// Owner returns the owner whose arenas the peer's offers go to.
+// Owner returns the owner in whose arenas the peer's offers lie.
 func (p *Peer) Owner() *Owner {
 	if p.none() {
 		return nil
@@ -216,8 +216,9 @@ func (p *Peer) Owner() *Owner {
 	return p.o
 }
 
-// Done is closed when nothing more can be offered to the peer or come from it: it ended, it died, or Close was called.
-// Tensors that were received stay good, and so do those that wait in Receive, but for Close.
+// Done returns a channel that is closed when nothing more can be offered to the peer or come from it: it ended, it
+// died, or Close was called. Tensors that were received stay valid, and so do those that wait in Receive, except after
+// Close.
 func (p *Peer) Done() <-chan struct{} {
 	if p.none() {
 		return over
@@ -225,8 +226,8 @@ func (p *Peer) Done() <-chan struct{} {
 	return p.over
 }
 
-// Err says why, once Done is closed: [io.EOF] after an orderly end by the peer, [ErrClosed] after Close or a death,
-// [ErrPeer] after a breach of the protocol. Before, it is nil.
+// Err returns the reason once Done is closed: [io.EOF] after an orderly end by the peer, [ErrClosed] after Close or a
+// death, [ErrPeer] after a breach of the protocol. Before, it is nil.
 func (p *Peer) Err() error {
 	if p.none() {
 		return errNoPeer
@@ -251,9 +252,10 @@ func (p *Peer) finish(err error) {
 	})
 }
 
-// Close ends the connection: offers that were not received yet are given back. What was received from the peer stays good and
-// keeps the socket until its release, and what the peer holds stays good until the peer lets go. Close trusts that it will: see
-// [Peer.Disconnect] for one that does not. A peer that has ended by itself is closed too, unless Receive has given out all that came from it: what waits there is kept.
+// Close ends the connection; offers that the program has not received yet are returned. Tensors that were received stay
+// valid and keep the socket until their release, and tensors that the peer holds stay valid until it releases them.
+// Close trusts that it does: see [Peer.Disconnect] for a peer that does not. A peer whose process has ended is closed
+// too, unless Receive has tensors left: those are kept.
 func (p *Peer) Close() error {
 	if p.none() {
 		return fmt.Errorf("share: close: %w", errNoPeer)
@@ -376,9 +378,9 @@ func Pair() (*os.File, *os.File, error) {
 // childVar holds the number of the descriptor that Command gave.
 const childVar = "TENURE_SHARE_FD"
 
-// Command gives a command that was not started yet one end of a new connection, which [Owner.Parent] in it, or tenure.parent()
-// in Python, takes up, and returns the other end for [Owner.Attach]. After the start, close the last of cmd.ExtraFiles:
-// while this process has the child's end open it does not hear of the child's death.
+// Command passes one end of a new connection to a command that was not started yet, for [Owner.Parent] in it, or
+// tenure.parent() in Python, and returns the other end for [Owner.Attach]. After the start, close the last of
+// cmd.ExtraFiles: while this process has the child's end open it is not told of the child's death.
 func Command(cmd *exec.Cmd) (*os.File, error) {
 	if cmd == nil {
 		return nil, fmt.Errorf("share: got no command, want one that is to be started: %w", os.ErrInvalid)
@@ -395,8 +397,8 @@ func Command(cmd *exec.Cmd) (*os.File, error) {
 	return ours, nil
 }
 
-// Attach makes a peer of one end of a socket pair, which it takes over. It waits for the other end's HELLO: up to a minute,
-// because who has the other end may have only just been started.
+// Attach makes a peer of one end of a socket pair, which it takes over. It waits for the other end's HELLO for up to a
+// minute, because the process at the other end may have only just been started.
 func (o *Owner) Attach(ctx context.Context, f *os.File) (*Peer, error) {
 	if o.none() {
 		return nil, fmt.Errorf("share attach: %w", errNoOwner)

@@ -19,8 +19,8 @@ type Received struct {
 	again  *tensor.Tensor // what ReceiveInto made, for its next call
 }
 
-// Receive returns the next tensor that the peer offers, and waits for it until ctx ends. After the peer's orderly end it is
-// [io.EOF]. What was offered before an end or a death still comes.
+// Receive returns the next tensor that the peer offers, and waits for it until ctx ends. After the peer's orderly end
+// it returns [io.EOF]. Tensors that were offered before an end or a death are still returned.
 func (p *Peer) Receive(ctx context.Context) (*Received, error) {
 	a, err := p.next(ctx)
 	if err != nil {
@@ -29,12 +29,14 @@ func (p *Peer) Receive(ctx context.Context) (*Received, error) {
 	return p.deliver(a)
 }
 
-// ReceiveInto is [Peer.Receive] into r, a Received of before or a zero one, for a program that lets go of each tensor before it
-// receives the next: where they are of the same type, layout and size it makes no object, so that the collector never has to run.
+// ReceiveInto is [Peer.Receive] into r, an earlier Received or a zero one, for a program that releases each tensor
+// before it receives the next: if they are of the same type, layout and size it allocates no object, so that the
+// collector need not run.
 //
-// Everything that r had is made anew in place, the Tensor too: a pointer to it that was kept from before must not be used any more,
-// it is now one to the new tensor. Nothing that somebody holds is touched. While the tensor of before was not released, or a view,
-// an export or a hold of it is out, its bytes and its objects stay what they are, and r gets new ones. On an error r is as it was.
+// Everything in r is replaced in place, the Tensor too: a pointer to the earlier tensor must not be used any more, for
+// it now points to the new one. Nothing that is still held changes: while the earlier tensor was not released, or a
+// view, an export or a hold of it exists, its bytes and its objects stay as they are, and r gets new ones. After an
+// error r is unchanged.
 func (p *Peer) ReceiveInto(ctx context.Context, r *Received) error {
 	if r == nil {
 		return errors.New("share receive: got no Received, want one to receive into")

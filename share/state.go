@@ -10,7 +10,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// State is what an owner has and who holds it, at one moment. LIST answers the same in JSON, each entry of its own moment.
+// State is a snapshot of an owner: what it has and which peers hold it. LIST answers the same in JSON, each entry of
+// its own moment.
 type State struct {
 	Version  int          `json:"version"`
 	PID      int          `json:"pid"`
@@ -23,7 +24,7 @@ type State struct {
 	Bytes    Bytes        `json:"bytes"`
 }
 
-// ArenaState is an arena. Used is the bytes of its blocks, Peers who have it mapped.
+// ArenaState describes an arena. Used is the bytes of its blocks, Peers the number of connections that have it mapped.
 type ArenaState struct {
 	ID      string `json:"id"`
 	Bytes   int    `json:"bytes"`
@@ -42,7 +43,8 @@ type BlockState struct {
 	Refs   int    `json:"refs"`
 }
 
-// Lease is what a peer holds: "held", or a "ticket" that it asked for; "quarantined" is what one that was disconnected had of either.
+// Lease describes a block that a peer holds. Its State is "held", or "ticket" for a ticket that the peer asked for, or
+// "quarantined" for either of a disconnected peer.
 type Lease struct {
 	PID        int    `json:"pid"`
 	Command    string `json:"command"`
@@ -64,8 +66,9 @@ type NameState struct {
 	Bytes int    `json:"bytes"`
 }
 
-// Bytes sums up. Limit is 0 without one, Arenas counts those that are given back and still mapped too, but for the Pinned ones, which only
-// disconnected peers may still have mapped. Copied is what was copied since the start because it lay outside the arenas.
+// Bytes are sums over an owner. Limit is 0 if there is none. Arenas includes those that are returned to the system and
+// still mapped by peers, except the Pinned ones, which only disconnected peers may still have mapped. Copied counts the
+// bytes copied since the start because they lay outside the arenas.
 type Bytes struct {
 	Limit  int64 `json:"limit"`
 	Arenas int64 `json:"arenas"`
@@ -133,7 +136,7 @@ func nameState(name string, x *tensor.Tensor) NameState {
 	return NameState{Name: name, DType: x.DType().String(), Shape: append([]int{}, x.Shape().Sizes()...), Bytes: x.NumBytes()}
 }
 
-// Outstanding lists what peers hold, the oldest first.
+// Outstanding lists the leases and tickets of peers, the oldest first.
 func (o *Owner) Outstanding() []Lease {
 	if o.none() {
 		return nil
