@@ -63,7 +63,7 @@ func (k *attention[T]) Refill(t *Task) error {
 	return nil
 }
 
-// window returns how far a query sees, held to what an int adds up.
+// window returns how far a query sees, limited to what two ints add up to.
 func window(c *op.Call, attr string) int { return int(min(c.Int(attr), 1<<58)) }
 
 func (k *attention[T]) Start(t *Task) error {

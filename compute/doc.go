@@ -15,7 +15,7 @@
 // when the shapes of a call change, in the same memory.
 //
 // [BindConstants] is Bind for calls some of whose operands never change: the
-// task may ask for those in a [Form] of its own, such as the panels of a matrix
+// task may read those in a [Form] of its own, such as the panels of a matrix
 // product, which the caller packs once and shares.
 //
 // Every operator of [op.Builtin] that computes something has its kernels here,

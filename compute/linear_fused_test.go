@@ -75,14 +75,14 @@ func TestFusedMatMulOfMatrices(t *testing.T) {
 		x, w := random(dtype.F32, 1, -1, 1, c.left...), random(dtype.F32, 2, -1, 1, c.right...)
 		perm := []int64{0, 1, 2, 3}[:len(c.right)]
 		perm[len(perm)-1], perm[len(perm)-2] = perm[len(perm)-2], perm[len(perm)-1]
-		turned := run(t, call(t, "transpose", attrs("perm", perm), 1, w))[0]
-		want := run(t, call(t, "matmul", nil, 1, x, turned))[0]
+		transposed := run(t, call(t, "transpose", attrs("perm", perm), 1, w))[0]
+		want := run(t, call(t, "matmul", nil, 1, x, transposed))[0]
 		sizes := want.Shape.Sizes()
 		bias, residual := random(dtype.F32, 3, -1, 1, sizes[len(sizes)-1]), random(dtype.F32, 4, -1, 1, sizes...)
 		want = run(t, call(t, "add", nil, 1, want, bias))[0]
 		want = run(t, call(t, "add", nil, 1, want, residual))[0]
 		want = run(t, call(t, "relu", nil, 1, want))[0]
-		for swap, right := range []op.Arg{turned, w} {
+		for swap, right := range []op.Arg{transposed, w} {
 			got := run(t, call(t, "fused_matmul", attrs("activation", "relu", "transB", int64(swap)), 1, x, right, bias, residual))[0]
 			expect(t, fmt.Sprintf("%v times %v, transB %d", c.left, right.Shape, swap), got, sizes, floats(want), 1e-5)
 		}

@@ -28,11 +28,11 @@ const (
 	spinTime = 200 * time.Microsecond
 
 	// A worker that makes its caller wait in vain, because the system gave its
-	// processor to somebody else, owes it restFactor times as long. With more
-	// debts than patience allows it takes no tile until they have passed: so
-	// that is what it costs, a part in restFactor of the caller's time.
+	// processor to another process, owes it restFactor times as long. Once it
+	// owes for more than maxWaits of waiting it takes no tile until the time
+	// has passed: the caller loses one part in restFactor of its time at most.
 	restFactor = 20
-	patience   = 5 * time.Millisecond
+	maxWaits   = 5 * time.Millisecond
 	longRest   = time.Second // the most that it rests at a time
 )
 
@@ -229,14 +229,14 @@ func (w *worker) unpark(place int) bool {
 // rests reports whether a worker is to take no tile.
 func (p *Pool) rests(w *worker) bool {
 	owes := w.owes.Load()
-	return owes != 0 && owes-int64(time.Since(p.start)) > int64(restFactor*patience)
+	return owes != 0 && owes-int64(time.Since(p.start)) > int64(restFactor*maxWaits)
 }
 
 // charge notes that a worker made its caller wait in vain.
 func (p *Pool) charge(w *worker, inVain time.Duration) {
 	now := int64(time.Since(p.start))
 	owes := max(w.owes.Load(), now) + int64(restFactor*min(inVain, longRest))
-	w.owes.Store(min(owes, now+int64(restFactor*patience+longRest)))
+	w.owes.Store(min(owes, now+int64(restFactor*maxWaits+longRest)))
 }
 
 // join enters the job unless its tiles are all claimed.
@@ -339,10 +339,10 @@ func (p *Pool) await(j *job, worked time.Duration) {
 			}
 		}
 	}
-	late := -1
+	slow := -1
 	for i := range p.workers {
 		if j.portions[i+1].inside.Load() {
-			late = i
+			slow = i
 		}
 	}
 	for {
@@ -356,8 +356,8 @@ func (p *Pool) await(j *job, worked time.Duration) {
 			break
 		}
 	}
-	if inVain := time.Since(start) - worked; inVain > 0 && late >= 0 {
-		p.charge(&p.workers[late], inVain)
+	if inVain := time.Since(start) - worked; inVain > 0 && slow >= 0 {
+		p.charge(&p.workers[slow], inVain)
 	}
 }
 
@@ -405,7 +405,7 @@ func (p *Pool) move(w *worker) bool {
 	if p.leave() {
 		return true
 	}
-	p.charge(w, 2*patience)
+	p.charge(w, 2*maxWaits)
 	return false
 }
 

@@ -367,7 +367,7 @@ func TestPoolLateWorkersRest(t *testing.T) {
 	scratch := make([]byte, 2*64)
 	task, _ := counting(40)
 	task.Scratch = 64
-	var late, byWorker atomic.Int32
+	var slow, byWorker atomic.Int32
 	var began atomic.Int64
 	funcsOf(task).tile = func(_ int, part []byte) {
 		if &part[0] == &scratch[0] {
@@ -375,7 +375,7 @@ func TestPoolLateWorkersRest(t *testing.T) {
 			return
 		}
 		byWorker.Add(1)
-		if late.CompareAndSwap(0, 1) {
+		if slow.CompareAndSwap(0, 1) {
 			for j.state.Load()&waiting == 0 {
 				time.Sleep(time.Millisecond)
 			}
@@ -390,11 +390,11 @@ func TestPoolLateWorkersRest(t *testing.T) {
 		}
 		return byWorker.Load(), p.rests(w)
 	}
-	for start := time.Now(); late.Load() == 0 && time.Since(start) < 10*time.Second; {
+	for start := time.Now(); slow.Load() == 0 && time.Since(start) < 10*time.Second; {
 		run()
 	}
-	if late.Load() == 0 || w.owes.Load() == 0 {
-		t.Fatalf("got a worker that was late %d times and owes until %d, want once and a time", late.Load(), w.owes.Load())
+	if slow.Load() == 0 || w.owes.Load() == 0 {
+		t.Fatalf("got a worker that was slow %d times and owes until %d, want once and a time", slow.Load(), w.owes.Load())
 	}
 	for range 3 {
 		if tiles, rests := run(); rests && tiles != 0 {
@@ -416,9 +416,9 @@ func TestPoolCharge(t *testing.T) {
 	if p.rests(&w) {
 		t.Error("got a worker that rests, want one that owes nothing to help")
 	}
-	p.charge(&w, patience)
+	p.charge(&w, maxWaits)
 	if p.rests(&w) {
-		t.Errorf("got a worker that rests after %v in vain, want one that helps", patience)
+		t.Errorf("got a worker that rests after %v in vain, want one that helps", maxWaits)
 	}
 	before := w.owes.Load()
 	p.charge(&w, time.Millisecond)
@@ -427,7 +427,7 @@ func TestPoolCharge(t *testing.T) {
 	}
 	for range 3 {
 		p.charge(&w, time.Hour)
-		if most := time.Since(p.start) + restFactor*patience + longRest; time.Duration(w.owes.Load()) > most || !p.rests(&w) {
+		if most := time.Since(p.start) + restFactor*maxWaits + longRest; time.Duration(w.owes.Load()) > most || !p.rests(&w) {
 			t.Errorf("got debts until %v and a rest: %t, want %v at most and true", time.Duration(w.owes.Load()), p.rests(&w), most)
 		}
 	}
