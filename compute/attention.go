@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/sequence"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -26,7 +27,7 @@ func bindAttention(c *op.Call) (Kernel, error) {
 // attention has tiles of queries, and after them one per sample and head of
 // the keys that joins past and present.
 type attention[T kernel.Float] struct {
-	spec    kernel.Attention
+	spec    sequence.Attention
 	queries int // tiles
 }
 
@@ -38,7 +39,7 @@ func (k *attention[T]) Refill(t *Task) error {
 	if err != nil {
 		return err
 	}
-	k.spec = kernel.Attention{
+	k.spec = sequence.Attention{
 		Batch: n.Batch, Heads: n.Heads, Groups: n.Groups, Queries: n.Queries, Past: n.Past, Keys: n.Keys, Size: n.Size, ValueSize: n.ValueSize,
 		Packed: n.Packed, Scale: 1 / math.Sqrt(float64(max(1, n.Size))), Softcap: c.Float("softcap"), Causal: c.Int("is_causal") != 0,
 		Left: window(c, "left_window_size"), Right: window(c, "right_window_size"), Output: int(c.Int("qk_matmul_output_mode")),
@@ -84,7 +85,7 @@ func (k *attention[T]) Tile(t *Task, tile int, scratch []byte) {
 		joinKeys(c, &k.spec, tile-k.queries, 2, k.spec.ValueSize*size)
 		return
 	}
-	args := kernel.AttentionArgs[T]{
+	args := sequence.AttentionArgs[T]{
 		Y: out[T](c, 0), Q: in[T](c, 0), K: in[T](c, 1), V: in[T](c, 2), PastK: in[T](c, 4), PastV: in[T](c, 5),
 		Scores: out[T](c, 3), Lengths: in[int64](c, 6),
 	}
@@ -93,12 +94,12 @@ func (k *attention[T]) Tile(t *Task, tile int, scratch []byte) {
 	} else {
 		args.Bias = in[T](c, 3)
 	}
-	kernel.AttentionTile(t.variant, &k.spec, tile, &args, view[T](scratch[:k.spec.ScratchElements()*size]))
+	sequence.AttentionTile(t.variant, &k.spec, tile, &args, view[T](scratch[:k.spec.ScratchElements()*size]))
 }
 
 // joinKeys writes the past rows and the new ones of one sample and head into
 // result 1 or 2; row is the bytes of one.
-func joinKeys(c *op.Call, spec *kernel.Attention, index, result, row int) {
+func joinKeys(c *op.Call, spec *sequence.Attention, index, result, row int) {
 	if !wanted(c, result) {
 		return
 	}
@@ -125,7 +126,7 @@ func bindRotary(c *op.Call) (Kernel, error) {
 }
 
 type rotary[T kernel.Float] struct {
-	spec kernel.Rotary
+	spec sequence.Rotary
 	rows groups
 }
 
@@ -138,7 +139,7 @@ func (k *rotary[T]) Refill(t *Task) error {
 		return err
 	}
 	sizes := c.In[0].Shape.Sizes()
-	k.spec = kernel.Rotary{Batch: sizes[0], Heads: heads, Half: rotated / 2, Packed: len(sizes) == 3, Interleaved: c.Int("interleaved") != 0}
+	k.spec = sequence.Rotary{Batch: sizes[0], Heads: heads, Half: rotated / 2, Packed: len(sizes) == 3, Interleaved: c.Int("interleaved") != 0}
 	if k.spec.Packed {
 		k.spec.Length, k.spec.Size = sizes[1], sizes[2]/heads
 	} else {
@@ -161,5 +162,5 @@ func (k *rotary[T]) Start(t *Task) error {
 func (k *rotary[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.rows.of(tile)
-	kernel.RotaryRows(&k.spec, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[int64](c, 3))
+	sequence.RotaryRows(&k.spec, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[int64](c, 3))
 }

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -27,7 +28,7 @@ func MakeContiguous(elemBytes int, sizes, strides []int, first int, dst, src []b
 
 // gatherLayout is the copy of a layout, which no call has as an operand.
 type gatherLayout struct {
-	copy     kernel.Copy
+	copy     move.Copy
 	dst, src []byte
 }
 

@@ -3,7 +3,8 @@ package compute
 import (
 	"slices"
 
-	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
+	"github.com/tenure-go/tenure/internal/kernel/selection"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -31,8 +32,8 @@ func bindNonZero(*op.Call) (Kernel, error) { return nonZero{}, nil }
 func (nonZero) Tile(t *Task, _ int, _ []byte) {
 	c := t.Call
 	x, sizes := &c.In[0], c.In[0].Shape.Sizes()
-	count := kernel.NonZeroCount(t.variant, x.DType, x.Data)
-	kernel.NonZero(t.variant, x.DType, out[int64](c, 0)[:len(sizes)*count], x.Data, sizes)
+	count := move.NonZeroCount(t.variant, x.DType, x.Data)
+	move.NonZero(t.variant, x.DType, out[int64](c, 0)[:len(sizes)*count], x.Data, sizes)
 	setSizes(c, 0, len(sizes), count)
 }
 
@@ -61,24 +62,24 @@ func setRows(c *op.Call, rows int) {
 	setSizes(c, 0, sizes...)
 }
 
-type compress struct{ spec kernel.CompressSpec }
+type compress struct{ spec selection.CompressSpec }
 
 func bindCompress(*op.Call) (Kernel, error) { return &compress{}, nil }
 
 func (k *compress) Refill(t *Task) error {
 	outer, rows, inner := filtered(t.Call)
-	k.spec = kernel.CompressSpec{Outer: outer, Rows: rows, Inner: inner * t.Call.In[0].DType.Size()}
+	k.spec = selection.CompressSpec{Outer: outer, Rows: rows, Inner: inner * t.Call.In[0].DType.Size()}
 	t.Tiles = 1
 	return nil
 }
 
 func (k *compress) Tile(t *Task, _ int, _ []byte) {
 	c := t.Call
-	setRows(c, kernel.Compress(&k.spec, c.Out[0].Data, c.In[0].Data, c.In[1].Data))
+	setRows(c, selection.Compress(&k.spec, c.Out[0].Data, c.In[0].Data, c.In[1].Data))
 }
 
 type unique struct {
-	spec  kernel.UniqueSpec
+	spec  selection.UniqueSpec
 	empty bool // rows have no elements
 	words int  // of scratch
 }
@@ -88,7 +89,7 @@ func bindUnique(*op.Call) (Kernel, error) { return &unique{}, nil }
 func (k *unique) Refill(t *Task) error {
 	c := t.Call
 	outer, rows, inner := filtered(c)
-	k.spec = kernel.UniqueSpec{Outer: outer, Rows: rows, Inner: inner, Sorted: c.Int("sorted") != 0}
+	k.spec = selection.UniqueSpec{Outer: outer, Rows: rows, Inner: inner, Sorted: c.Int("sorted") != 0}
 	t.Tiles = 1
 	if k.empty = elements(&c.In[0]) == 0; !k.empty {
 		k.words = 3*rows + k.spec.Scratch(c.In[0].DType)
@@ -105,9 +106,9 @@ func (k *unique) Tile(t *Task, _ int, scratch []byte) {
 	}
 	dt, s := c.In[0].DType, view[int64](scratch[:8*k.words])
 	first, which, counts := s[:rows], s[rows:2*rows], s[2*rows:3*rows]
-	n := kernel.Unique(&k.spec, dt, c.In[0].Data, first, which, counts, s[3*rows:])
+	n := selection.Unique(&k.spec, dt, c.In[0].Data, first, which, counts, s[3*rows:])
 	if wanted(c, 0) {
-		kernel.Rows(&k.spec, dt.Size(), c.Out[0].Data, c.In[0].Data, first[:n])
+		selection.Rows(&k.spec, dt.Size(), c.Out[0].Data, c.In[0].Data, first[:n])
 		setRows(c, n)
 	}
 	for i, list := range [][]int64{first[:n], which, counts[:n]} {
@@ -139,14 +140,14 @@ func uniqueNothing(c *op.Call, rows int) {
 	}
 }
 
-type suppression struct{ spec kernel.Suppression }
+type suppression struct{ spec selection.Suppression }
 
 func bindNonMaxSuppression(*op.Call) (Kernel, error) { return &suppression{}, nil }
 
 func (k *suppression) Refill(t *Task) error {
 	c := t.Call
 	boxes, scores := c.In[0].Shape.Sizes(), c.In[1].Shape.Sizes()
-	k.spec = kernel.Suppression{Batch: boxes[0], Boxes: boxes[1], Classes: scores[1], Centered: c.Int("center_point_box") != 0}
+	k.spec = selection.Suppression{Batch: boxes[0], Boxes: boxes[1], Classes: scores[1], Centered: c.Int("center_point_box") != 0}
 	if k.spec.Boxes == 0 {
 		k.spec.Batch = 0 // nothing is suppressed in any of them
 	}
@@ -160,7 +161,7 @@ func (k *suppression) Tile(t *Task, _ int, scratch []byte) {
 		s.Most = int(min(max(in[int64](c, 2)[0], 0), int64(s.Boxes)))
 	}
 	s.Overlap, s.HasScore, s.Score = numberOr0(c, 3), has(c, 4), numberOr0(c, 4)
-	setSizes(c, 0, kernel.NonMaxSuppression(&s, out[int64](c, 0), in[float32](c, 0), in[float32](c, 1), view[int64](scratch[:8*s.Boxes])), 3)
+	setSizes(c, 0, selection.NonMaxSuppression(&s, out[int64](c, 0), in[float32](c, 0), in[float32](c, 1), view[int64](scratch[:8*s.Boxes])), 3)
 }
 
 // numberOr0 returns the number that operand i is, 0 where it is absent.

@@ -4,6 +4,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/machine"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -114,10 +115,10 @@ func (k *fill) Refill(t *Task) (err error) {
 func (k *fill) Tile(t *Task, tile int, _ []byte) {
 	dst := t.Call.Out[0].Data
 	if t.Call.Out[0].DType.Bits() >= 8 {
-		kernel.Fill(dst[tile*copySpan:min((tile+1)*copySpan, k.bytes)], k.value)
+		move.Fill(dst[tile*copySpan:min((tile+1)*copySpan, k.bytes)], k.value)
 		return
 	}
-	kernel.Fill(dst, k.pattern[:])
+	move.Fill(dst, k.pattern[:])
 	if k.rest > 0 {
 		dst[k.bytes-1] &= 1<<k.rest - 1
 	}
@@ -147,13 +148,13 @@ type ranged[T kernel.Number] struct{ flat }
 func (k *ranged[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := span(tile, k.n)
-	kernel.Range(out[T](c, 0)[lo:hi], in[T](c, 0)[0], in[T](c, 2)[0], lo)
+	move.Range(out[T](c, 0)[lo:hi], in[T](c, 0)[0], in[T](c, 2)[0], lo)
 }
 
 // oneHot puts one of two values at the places that indices name. Indices of
 // another type than i64 are read through scratch, as one tile.
 type oneHot struct {
-	spec   kernel.OneHotSpec
+	spec   move.OneHotSpec
 	blocks groups
 	row    int // bytes
 	n      int // indices
@@ -165,7 +166,7 @@ func (k *oneHot) Refill(t *Task) error {
 	c := t.Call
 	sizes := c.Out[0].Shape.Sizes()
 	axis := axisOf(c, len(sizes))
-	k.spec = kernel.OneHotSpec{Outer: product(sizes[:axis]), Depth: sizes[axis], Inner: product(sizes[axis+1:])}
+	k.spec = move.OneHotSpec{Outer: product(sizes[:axis]), Depth: sizes[axis], Inner: product(sizes[axis+1:])}
 	if c.In[0].DType != dtype.I64 {
 		k.n = elements(&c.In[0])
 		t.Tiles, t.Scratch = 1, k.n*8
@@ -182,16 +183,16 @@ func (k *oneHot) Tile(t *Task, tile int, scratch []byte) {
 	size := c.Out[0].DType.Size()
 	if c.In[0].DType != dtype.I64 {
 		kernel.Cast(t.variant, scratch[:k.n*8], dtype.I64, c.In[0].Data, c.In[0].DType, 0, k.n, kernel.CastMode{})
-		kernel.OneHot(k.spec, size, c.Out[0].Data, view[int64](scratch[:k.n*8]), c.In[2].Data)
+		move.OneHot(k.spec, size, c.Out[0].Data, view[int64](scratch[:k.n*8]), c.In[2].Data)
 		return
 	}
 	lo, hi := k.blocks.of(tile)
-	part := kernel.OneHotSpec{Outer: hi - lo, Depth: k.spec.Depth, Inner: k.spec.Inner}
-	kernel.OneHot(part, size, c.Out[0].Data[lo*k.row:hi*k.row], in[int64](c, 0)[lo*k.spec.Inner:hi*k.spec.Inner], c.In[2].Data)
+	part := move.OneHotSpec{Outer: hi - lo, Depth: k.spec.Depth, Inner: k.spec.Inner}
+	move.OneHot(part, size, c.Out[0].Data[lo*k.row:hi*k.row], in[int64](c, 0)[lo*k.spec.Inner:hi*k.spec.Inner], c.In[2].Data)
 }
 
 type trilu struct {
-	spec  kernel.TriluSpec
+	spec  move.TriluSpec
 	batch groups
 }
 
@@ -201,7 +202,7 @@ func (k *trilu) Refill(t *Task) error {
 	c := t.Call
 	sizes := c.In[0].Shape.Sizes()
 	rank := len(sizes)
-	k.spec = kernel.TriluSpec{
+	k.spec = move.TriluSpec{
 		Batch: product(sizes[:rank-2]), Rows: sizes[rank-2], Cols: sizes[rank-1], Upper: c.Int("upper") != 0,
 	}
 	k.batch = groupsOf(k.spec.Batch, k.spec.Rows*k.spec.Cols*c.In[0].DType.Size())
@@ -222,7 +223,7 @@ func (k *trilu) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.batch.of(tile)
 	for i := lo; i < hi; i++ {
-		kernel.Trilu(&k.spec, i, c.In[0].DType.Size(), c.Out[0].Data, c.In[0].Data)
+		move.Trilu(&k.spec, i, c.In[0].DType.Size(), c.Out[0].Data, c.In[0].Data)
 	}
 }
 
@@ -246,12 +247,12 @@ func bindScan(c *op.Call) (Kernel, error) {
 // scan adds up or multiplies along an axis, which is an operand and read once
 // per run.
 type scan[T kernel.Number] struct {
-	spec  kernel.ScanSpec
+	spec  move.ScanSpec
 	outer groups
 }
 
 func newScan[T kernel.Number](c *op.Call) Kernel {
-	return &scan[T]{spec: kernel.ScanSpec{Product: c.Def.Name == "cum_prod", Exclusive: c.Int("exclusive") != 0, Reverse: c.Int("reverse") != 0}}
+	return &scan[T]{spec: move.ScanSpec{Product: c.Def.Name == "cum_prod", Exclusive: c.Int("exclusive") != 0, Reverse: c.Int("reverse") != 0}}
 }
 
 func (k *scan[T]) Refill(*Task) error { return nil }
@@ -274,6 +275,6 @@ func (k *scan[T]) Start(t *Task) error {
 func (k *scan[T]) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := k.outer.of(tile)
 	for i := lo; i < hi; i++ {
-		kernel.Scan(&k.spec, i, out[T](t.Call, 0), in[T](t.Call, 0))
+		move.Scan(&k.spec, i, out[T](t.Call, 0), in[T](t.Call, 0))
 	}
 }

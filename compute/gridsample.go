@@ -2,16 +2,17 @@ package compute
 
 import (
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/sample"
 	"github.com/tenure-go/tenure/op"
 )
 
 var _ = register(map[string]binder{"grid_sample": oneFloatType(bindGridSample)})
 
-var gridModes = map[string]kernel.GridMode{"linear": kernel.GridLinear, "nearest": kernel.GridNearest, "cubic": kernel.GridCubic}
+var gridModes = map[string]sample.GridMode{"linear": sample.GridLinear, "nearest": sample.GridNearest, "cubic": sample.GridCubic}
 
 func bindGridSample(c *op.Call) (Kernel, error) {
 	padding := c.Str("padding_mode")
-	spec := kernel.GridSample{
+	spec := sample.GridSample{
 		Mode: gridModes[c.Str("mode")], Border: padding == "border", Reflect: padding == "reflection", Align: c.Int("align_corners") != 0,
 	}
 	bind, ok := floatOf(c.In[0].DType, newGridSample[float32], newGridSample[float64])
@@ -22,11 +23,11 @@ func bindGridSample(c *op.Call) (Kernel, error) {
 }
 
 type gridSample[T kernel.Float] struct {
-	spec   kernel.GridSample
+	spec   sample.GridSample
 	places groups
 }
 
-func newGridSample[T kernel.Float](spec kernel.GridSample) Kernel { return &gridSample[T]{spec: spec} }
+func newGridSample[T kernel.Float](spec sample.GridSample) Kernel { return &gridSample[T]{spec: spec} }
 
 func (k *gridSample[T]) Refill(t *Task) error {
 	c := t.Call
@@ -41,5 +42,5 @@ func (k *gridSample[T]) Refill(t *Task) error {
 func (k *gridSample[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.places.of(tile)
-	kernel.GridSampleRows(&k.spec, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1))
+	sample.GridSampleRows(&k.spec, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1))
 }

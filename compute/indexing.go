@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -73,7 +74,7 @@ func badIndex(value int64, position, n int) error {
 // checkIndices checks that operand 1 stays within n.
 func checkIndices[I kernel.Index](c *op.Call, n int) error {
 	indices := in[I](c, 1)
-	if at := kernel.OutOfRange(indices, n); at >= 0 {
+	if at := move.OutOfRange(indices, n); at >= 0 {
 		return badIndex(int64(indices[at]), at, n)
 	}
 	return nil
@@ -83,7 +84,7 @@ func checkIndices[I kernel.Index](c *op.Call, n int) error {
 // sizes.
 func checkTuples[I kernel.Index](c *op.Call, sizes []int) error {
 	indices := in[I](c, 1)
-	if at := kernel.OutOfRangeND(indices, sizes); at >= 0 {
+	if at := move.OutOfRangeND(indices, sizes); at >= 0 {
 		return badIndex(int64(indices[at]), at, sizes[at%len(sizes)])
 	}
 	return nil
@@ -97,7 +98,7 @@ func product(sizes []int) int {
 	return n
 }
 
-type gathered[I kernel.Index] struct{ spec kernel.GatherSpec }
+type gathered[I kernel.Index] struct{ spec move.GatherSpec }
 
 func bindGather[I kernel.Index](*op.Call) (Kernel, error) { return &gathered[I]{}, nil }
 
@@ -105,7 +106,7 @@ func (k *gathered[I]) Refill(t *Task) error {
 	c := t.Call
 	sizes := c.In[0].Shape.Sizes()
 	axis := axisOf(c, len(sizes))
-	k.spec = kernel.GatherSpec{
+	k.spec = move.GatherSpec{
 		Outer: product(sizes[:axis]), Axis: sizes[axis], Count: elements(&c.In[1]),
 		Inner: product(sizes[axis+1:]) * c.In[0].DType.Size(),
 	}
@@ -118,11 +119,11 @@ func (k *gathered[I]) Start(t *Task) error { return checkIndices[I](t.Call, k.sp
 
 func (k *gathered[I]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
-	kernel.Gather(&k.spec, tile, c.Out[0].Data, c.In[0].Data, in[I](c, 1))
+	move.Gather(&k.spec, tile, c.Out[0].Data, c.In[0].Data, in[I](c, 1))
 }
 
 type gatheredElements[I kernel.Index] struct {
-	spec kernel.GatherElementsSpec
+	spec move.GatherElementsSpec
 	axis int // elements of it
 }
 
@@ -147,11 +148,11 @@ func (k *gatheredElements[I]) Start(t *Task) error { return checkIndices[I](t.Ca
 
 func (k *gatheredElements[I]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
-	kernel.GatherElements(&k.spec, tile, c.Out[0].Data, c.In[0].Data, in[I](c, 1))
+	move.GatherElements(&k.spec, tile, c.Out[0].Data, c.In[0].Data, in[I](c, 1))
 }
 
 type gatheredTuples[I kernel.Index] struct {
-	spec kernel.TuplesSpec
+	spec move.TuplesSpec
 	axes []int // sizes of those that are indexed; a part of the shape
 }
 
@@ -171,5 +172,5 @@ func (k *gatheredTuples[I]) Start(t *Task) error { return checkTuples[I](t.Call,
 
 func (k *gatheredTuples[I]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
-	kernel.GatherND(&k.spec, tile, c.In[0].DType.Size(), c.Out[0].Data, c.In[0].Data, in[I](c, 1))
+	move.GatherND(&k.spec, tile, c.In[0].DType.Size(), c.Out[0].Data, c.In[0].Data, in[I](c, 1))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -86,7 +87,7 @@ func unpacked(bind binder) binder {
 
 // mover is one kernel.Copy from an operand to a result.
 type mover struct {
-	copy    kernel.Copy
+	copy    move.Copy
 	in, out int
 	bytes   int
 	view    int // where in the operand a view of it starts, in bytes; -1 where the result is none

@@ -3,6 +3,7 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/text"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -14,13 +15,13 @@ func bindNGrams(c *op.Call) (Kernel, error) {
 		return nil, err
 	}
 	n := nGrams{
-		pool:    kernel.NGrams{Least: int(c.Int("min_gram_length")), Most: int(c.Int("max_gram_length")), Skip: int(c.Int("max_skip_count")), Pool: map[string]int32{}},
+		pool:    text.NGrams{Least: int(c.Int("min_gram_length")), Most: int(c.Int("max_gram_length")), Skip: int(c.Int("max_skip_count")), Pool: map[string]int32{}},
 		weights: make([]float32, columns), once: c.Str("mode") == "IDF", weighted: c.Str("mode") != "TF",
 	}
 	for _, g := range grams {
 		var key []byte
 		for _, item := range g.Items {
-			key = kernel.NGramKey(key, item)
+			key = text.NGramKey(key, item)
 		}
 		n.pool.Pool[string(key)] = int32(g.Column)
 		n.weights[g.Column] = float32(g.Weight)
@@ -33,7 +34,7 @@ func bindNGrams(c *op.Call) (Kernel, error) {
 
 // nGrams counts the n-grams of a pool in rows.
 type nGrams struct {
-	pool           kernel.NGrams
+	pool           text.NGrams
 	weights        []float32 // per column of the result
 	once, weighted bool
 	length         int // of a row
@@ -57,7 +58,7 @@ func (k *nGramsOf[I]) Tile(t *Task, tile int, scratch []byte) {
 	for i := lo; i < hi; i++ {
 		counts := out[float32](t.Call, 0)[i*columns:][:columns]
 		clear(counts)
-		kernel.CountNGrams(&k.pool, counts, in[I](t.Call, 0)[i*k.length:][:k.length], scratch)
+		text.CountNGrams(&k.pool, counts, in[I](t.Call, 0)[i*k.length:][:k.length], scratch)
 		for at := range counts {
 			if k.once {
 				counts[at] = min(counts[at], 1)

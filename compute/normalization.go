@@ -3,6 +3,7 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -105,7 +106,7 @@ type layerNorm[T kernel.Float] struct {
 	rms     bool
 	spec    kernel.Norm
 	spread  [3]bool // per operand
-	copies  [3]kernel.Copy
+	copies  [3]move.Copy
 	streams bool // rows of a large result are written past the caches
 }
 

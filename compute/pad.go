@@ -1,24 +1,24 @@
 package compute
 
 import (
-	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
 )
 
 var _ = register(map[string]binder{"pad": unpacked(bindPad)})
 
-var padModes = map[string]kernel.PadMode{
-	"constant": kernel.PadConstant, "reflect": kernel.PadReflect, "edge": kernel.PadEdge, "wrap": kernel.PadWrap,
+var padModes = map[string]move.PadMode{
+	"constant": move.PadConstant, "reflect": move.PadReflect, "edge": move.PadEdge, "wrap": move.PadWrap,
 }
 
 // padded copies operand 0 with elements around it. Of the operand as it is, it
 // is a plain copy.
 type padded struct {
 	copyFirst
-	mode  kernel.PadMode
+	mode  move.PadMode
 	zero  []byte
 	whole bool // nothing is added or taken away
-	pad   kernel.Pad
+	pad   move.Pad
 }
 
 func bindPad(c *op.Call) (Kernel, error) {

@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/sequence"
 	"github.com/tenure-go/tenure/op"
 )
 
 var _ = register(map[string]binder{
-	"rnn":  oneFloatType(recurrentOp(kernel.RNNCell)),
-	"gru":  oneFloatType(recurrentOp(kernel.GRUCell)),
-	"lstm": oneFloatType(recurrentOp(kernel.LSTMCell)),
+	"rnn":  oneFloatType(recurrentOp(sequence.RNNCell)),
+	"gru":  oneFloatType(recurrentOp(sequence.GRUCell)),
+	"lstm": oneFloatType(recurrentOp(sequence.LSTMCell)),
 })
 
 var cellFuncs = map[string]kernel.UnaryOp{
@@ -19,23 +20,23 @@ var cellFuncs = map[string]kernel.UnaryOp{
 	"hard_sigmoid": kernel.HardSigmoid, "affine": kernel.Affine, "scaled_tanh": kernel.Tanh,
 }
 
-func recurrentOp(kind kernel.CellKind) binder {
+func recurrentOp(kind sequence.CellKind) binder {
 	return func(c *op.Call) (Kernel, error) {
 		functions, err := c.Activations()
 		if err != nil {
 			return nil, err
 		}
-		spec := kernel.Recurrent{
+		spec := sequence.Recurrent{
 			Kind: kind, Reverse: c.Str("direction") == "reverse", BatchFirst: c.Int("layout") != 0, Clip: c.Float("clip"),
 		}
 		switch kind {
-		case kernel.GRUCell:
+		case sequence.GRUCell:
 			spec.LinearBeforeReset = c.Int("linear_before_reset") != 0
-		case kernel.LSTMCell:
+		case sequence.LSTMCell:
 			spec.InputForget = c.Int("input_forget") != 0
 		}
 		for _, f := range functions {
-			spec.Funcs = append(spec.Funcs, kernel.CellFunc{Op: cellFuncs[f.Op], A: f.Alpha, B: f.Beta, Scaled: f.Op == "scaled_tanh"})
+			spec.Funcs = append(spec.Funcs, sequence.CellFunc{Op: cellFuncs[f.Op], A: f.Alpha, B: f.Beta, Scaled: f.Op == "scaled_tanh"})
 		}
 		bind, ok := floatOf(c.In[0].DType, newRecurrent[float32], newRecurrent[float64])
 		if !ok {
@@ -45,9 +46,9 @@ func recurrentOp(kind kernel.CellKind) binder {
 	}
 }
 
-type recurrent[T kernel.Float] struct{ kernel.Recurrent }
+type recurrent[T kernel.Float] struct{ sequence.Recurrent }
 
-func newRecurrent[T kernel.Float](spec kernel.Recurrent) Kernel { return &recurrent[T]{spec} }
+func newRecurrent[T kernel.Float](spec sequence.Recurrent) Kernel { return &recurrent[T]{spec} }
 
 func (k *recurrent[T]) Refill(t *Task) error {
 	c := t.Call
@@ -71,9 +72,9 @@ func (k *recurrent[T]) Start(t *Task) error {
 
 func (k *recurrent[T]) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
-	args := kernel.RecurrentArgs[T]{
+	args := sequence.RecurrentArgs[T]{
 		X: in[T](c, 0), W: in[T](c, 1), R: in[T](c, 2), Bias: in[T](c, 3), Lengths: in[int32](c, 4),
 		H0: in[T](c, 5), C0: in[T](c, 6), Peepholes: in[T](c, 7), Y: out[T](c, 0), H: out[T](c, 1), C: out[T](c, 2),
 	}
-	kernel.RecurrentTile(t.variant, &k.Recurrent, tile, &args, view[T](scratch[:k.ScratchElements()*c.In[0].DType.Size()]))
+	sequence.RecurrentTile(t.variant, &k.Recurrent, tile, &args, view[T](scratch[:k.ScratchElements()*c.In[0].DType.Size()]))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/sample"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -33,13 +34,13 @@ func bindResize(c *op.Call) (Kernel, error) {
 // resize samples operand 0 by tables of what each result is made of along each
 // axis.
 type resize[T kernel.Float] struct {
-	mode kernel.ResizeMode
-	spec kernel.Resize
-	taps []kernel.ResizeTaps
+	mode sample.ResizeMode
+	spec sample.Resize
+	taps []sample.ResizeTaps
 }
 
 func newResize[T kernel.Float](c *op.Call) Kernel {
-	k := &resize[T]{mode: kernel.ResizeMode{
+	k := &resize[T]{mode: sample.ResizeMode{
 		Linear: c.Str("mode") == "linear", Cubic: c.Str("mode") == "cubic", Nearest: c.Str("nearest_mode"),
 		Transform: c.Str("coordinate_transformation_mode"), CubicA: c.Float("cubic_coeff_a"),
 		Antialias: c.Int("antialias") != 0, ExcludeOutside: c.Int("exclude_outside") != 0,
@@ -72,7 +73,7 @@ func (k *resize[T]) Refill(t *Task) error {
 			k.taps = append(k.taps, keepTaps(a.Out))
 			continue
 		}
-		k.taps = append(k.taps, k.mode.Taps(kernel.ResizeSpan{In: a.In, Out: a.Out, Scale: a.Scale, Lo: a.Lo, Hi: a.Hi}))
+		k.taps = append(k.taps, k.mode.Taps(sample.ResizeSpan{In: a.In, Out: a.Out, Scale: a.Scale, Lo: a.Lo, Hi: a.Hi}))
 	}
 	k.spec.Prepare(c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes(), k.taps)
 	if elements(&c.Out[0]) > 0 {
@@ -82,12 +83,12 @@ func (k *resize[T]) Refill(t *Task) error {
 }
 
 func (k *resize[T]) Tile(t *Task, tile int, scratch []byte) {
-	kernel.ResizeTile(&k.spec, tile, scratch, out[T](t.Call, 0), in[T](t.Call, 0))
+	sample.ResizeTile(&k.spec, tile, scratch, out[T](t.Call, 0), in[T](t.Call, 0))
 }
 
 // keepTaps are the taps of an axis that stays as it is.
-func keepTaps(n int) kernel.ResizeTaps {
-	t := kernel.ResizeTaps{Width: 1, Index: make([]int, n), Weight: make([]float64, n)}
+func keepTaps(n int) sample.ResizeTaps {
+	t := sample.ResizeTaps{Width: 1, Index: make([]int, n), Weight: make([]float64, n)}
 	for i := range n {
 		t.Index[i], t.Weight[i] = i, 1
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/sample"
+	"github.com/tenure-go/tenure/internal/kernel/sequence"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -50,7 +52,7 @@ func (k *regions) check(c *op.Call, region int, image float64) error {
 }
 
 func bindRoiAlign(c *op.Call) (Kernel, error) {
-	spec := kernel.RoiAlign{
+	spec := sample.RoiAlign{
 		Ratio: int(c.Int("sampling_ratio")), Scale: c.Float("spatial_scale"),
 		HalfPixel: c.Str("coordinate_transformation_mode") == "half_pixel", Max: c.Str("mode") == "max",
 	}
@@ -63,10 +65,10 @@ func bindRoiAlign(c *op.Call) (Kernel, error) {
 
 type roiAlign[T kernel.Float] struct {
 	regions
-	spec kernel.RoiAlign
+	spec sample.RoiAlign
 }
 
-func newRoiAlign[T kernel.Float](spec kernel.RoiAlign) Kernel { return &roiAlign[T]{spec: spec} }
+func newRoiAlign[T kernel.Float](spec sample.RoiAlign) Kernel { return &roiAlign[T]{spec: spec} }
 
 func (k *roiAlign[T]) Refill(t *Task) error {
 	x, grid := t.Call.In[0].Shape.Sizes(), t.Call.Out[0].Shape.Sizes()
@@ -88,7 +90,7 @@ func (k *roiAlign[T]) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := k.perTile.of(tile)
 	for i := lo; i < hi; i++ {
 		from := int(in[int64](c, 2)[i]) * k.image
-		kernel.RoiAlignRegion(&k.spec, out[T](c, 0)[i*k.result:(i+1)*k.result], in[T](c, 0)[from:], in[T](c, 1)[4*i:])
+		sample.RoiAlignRegion(&k.spec, out[T](c, 0)[i*k.result:(i+1)*k.result], in[T](c, 0)[from:], in[T](c, 1)[4*i:])
 	}
 }
 
@@ -102,14 +104,14 @@ func bindMaxRoiPool(c *op.Call) (Kernel, error) {
 
 type maxRoi[T kernel.Float] struct {
 	regions
-	spec kernel.MaxRoi
+	spec sample.MaxRoi
 }
 
 func newMaxRoi[T kernel.Float]() Kernel { return &maxRoi[T]{} }
 
 func (k *maxRoi[T]) Refill(t *Task) error {
 	x, grid := t.Call.In[0].Shape.Sizes(), t.Call.Out[0].Shape.Sizes()
-	k.spec = kernel.MaxRoi{Channels: x[1], Height: x[2], Width: x[3], OutHeight: grid[2], OutWidth: grid[3], Scale: t.Call.Float("spatial_scale")}
+	k.spec = sample.MaxRoi{Channels: x[1], Height: x[2], Width: x[3], OutHeight: grid[2], OutWidth: grid[3], Scale: t.Call.Float("spatial_scale")}
 	return k.regions.Refill(t)
 }
 
@@ -127,7 +129,7 @@ func (k *maxRoi[T]) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := k.perTile.of(tile)
 	for i := lo; i < hi; i++ {
 		from := int(float64(in[T](c, 1)[5*i])) * k.image
-		kernel.MaxRoiRegion(&k.spec, out[T](c, 0)[i*k.result:(i+1)*k.result], in[T](c, 0)[from:], in[T](c, 1)[5*i+1:])
+		sample.MaxRoiRegion(&k.spec, out[T](c, 0)[i*k.result:(i+1)*k.result], in[T](c, 0)[from:], in[T](c, 1)[5*i+1:])
 	}
 }
 
@@ -180,7 +182,7 @@ func bindLinearAttention(c *op.Call) (Kernel, error) {
 // linearAttention runs a state per tile, in the bytes of the present state
 // where that is wanted.
 type linearAttention[T kernel.Float] struct {
-	spec         kernel.LinearAttention
+	spec         sequence.LinearAttention
 	delta, gated bool
 	kept         bool // the present state is wanted
 }
@@ -196,7 +198,7 @@ func (k *linearAttention[T]) Refill(t *Task) error {
 	c := t.Call
 	q, keys, values := c.In[0].Shape.Sizes(), c.In[1].Shape.Sizes(), c.In[2].Shape.Sizes()
 	heads, queries := int(c.Int("kv_num_heads")), int(c.Int("q_num_heads"))
-	k.spec = kernel.LinearAttention{
+	k.spec = sequence.LinearAttention{
 		Batch: q[0], Length: q[1], Heads: heads, Queries: queries / heads, Keys: keys[2] / heads, Values: values[2] / heads, Scale: c.Float("scale"),
 		Delta: k.delta,
 	}
@@ -236,5 +238,5 @@ func (k *linearAttention[T]) Tile(t *Task, tile int, scratch []byte) {
 	if l.Delta {
 		rate = in[T](c, 5)
 	}
-	kernel.LinearAttentionHead(l, tile/l.Heads, tile%l.Heads, out[T](c, 0), state, in[T](c, 0), in[T](c, 1), in[T](c, 2), decay, rate)
+	sequence.LinearAttentionHead(l, tile/l.Heads, tile%l.Heads, out[T](c, 0), state, in[T](c, 0), in[T](c, 1), in[T](c, 2), decay, rate)
 }

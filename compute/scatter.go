@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -17,28 +18,28 @@ var _ = register(map[string]binder{
 	"tensor_scatter":   unpacked(bindTensorScatter),
 })
 
-var scatterOps = map[string]kernel.ScatterOp{
-	"none": kernel.ScatterSet, "add": kernel.ScatterAdd, "mul": kernel.ScatterMul, "min": kernel.ScatterMin, "max": kernel.ScatterMax,
+var scatterOps = map[string]move.ScatterOp{
+	"none": move.ScatterSet, "add": move.ScatterAdd, "mul": move.ScatterMul, "min": move.ScatterMin, "max": move.ScatterMax,
 }
 
 // scatterOf returns how a call combines elements of what type. Booleans are
 // added as the larger of two bytes and multiplied as the smaller.
-func scatterOf(c *op.Call) (dtype.DType, kernel.ScatterOp) {
+func scatterOf(c *op.Call) (dtype.DType, move.ScatterOp) {
 	dt, how := c.In[0].DType, scatterOps[c.Str("reduction")]
-	if dt != dtype.Bool || how == kernel.ScatterSet {
+	if dt != dtype.Bool || how == move.ScatterSet {
 		return dt, how
 	}
-	if how == kernel.ScatterAdd || how == kernel.ScatterMax {
-		return dtype.U8, kernel.ScatterMax
+	if how == move.ScatterAdd || how == move.ScatterMax {
+		return dtype.U8, move.ScatterMax
 	}
-	return dtype.U8, kernel.ScatterMin
+	return dtype.U8, move.ScatterMin
 }
 
 // scatter is how updates meet elements.
 type scatter struct {
 	copyFirst
 	dt  dtype.DType
-	how kernel.ScatterOp
+	how move.ScatterOp
 }
 
 func newScatter(c *op.Call) (k scatter) {
@@ -48,7 +49,7 @@ func newScatter(c *op.Call) (k scatter) {
 
 type scatteredElements[I kernel.Index] struct {
 	scatter
-	spec kernel.ScatterElementsSpec
+	spec move.ScatterElementsSpec
 	axis int // elements of it
 }
 
@@ -77,13 +78,13 @@ func (k *scatteredElements[I]) Start(t *Task) error {
 
 func (k *scatteredElements[I]) Finish(t *Task) error {
 	c := t.Call
-	kernel.ScatterElements(&k.spec, k.how, k.dt, c.Out[0].Data, in[I](c, 1), c.In[2].Data)
+	move.ScatterElements(&k.spec, k.how, k.dt, c.Out[0].Data, in[I](c, 1), c.In[2].Data)
 	return nil
 }
 
 type scatteredTuples[I kernel.Index] struct {
 	scatter
-	spec kernel.TuplesSpec
+	spec move.TuplesSpec
 	axes []int // sizes of those that are indexed; a part of the shape
 }
 
@@ -107,7 +108,7 @@ func (k *scatteredTuples[I]) Start(t *Task) error {
 
 func (k *scatteredTuples[I]) Finish(t *Task) error {
 	c := t.Call
-	kernel.ScatterND(&k.spec, k.how, k.dt, c.Out[0].Data, in[I](c, 1), c.In[2].Data)
+	move.ScatterND(&k.spec, k.how, k.dt, c.Out[0].Data, in[I](c, 1), c.In[2].Data)
 	return nil
 }
 

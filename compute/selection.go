@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/selection"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -15,7 +16,7 @@ var _ = register(map[string]binder{
 })
 
 func bindNLLLoss[I kernel.Index](c *op.Call) (Kernel, error) {
-	spec := kernel.Loss{
+	spec := selection.Loss{
 		Ignore: c.Int("ignore_index"), HasIgnore: c.Attrs.Has("ignore_index"),
 		Sum: c.Str("reduction") == "sum", Mean: c.Str("reduction") == "mean",
 	}
@@ -26,9 +27,9 @@ func bindNLLLoss[I kernel.Index](c *op.Call) (Kernel, error) {
 	return bind(spec), nil
 }
 
-type nllLoss[T kernel.Float, I kernel.Index] struct{ spec kernel.Loss }
+type nllLoss[T kernel.Float, I kernel.Index] struct{ spec selection.Loss }
 
-func newNLLLoss[T kernel.Float, I kernel.Index](spec kernel.Loss) Kernel {
+func newNLLLoss[T kernel.Float, I kernel.Index](spec selection.Loss) Kernel {
 	return &nllLoss[T, I]{spec}
 }
 
@@ -51,7 +52,7 @@ func (k *nllLoss[T, I]) Start(t *Task) error {
 
 func (k *nllLoss[T, I]) Tile(t *Task, _ int, _ []byte) {
 	c := t.Call
-	kernel.NLLLoss(&k.spec, out[T](c, 0), in[T](c, 0), in[I](c, 1), in[T](c, 2))
+	selection.NLLLoss(&k.spec, out[T](c, 0), in[T](c, 0), in[I](c, 1), in[T](c, 2))
 }
 
 func bindTopK(c *op.Call) (Kernel, error) {
@@ -70,7 +71,7 @@ func bindTopK(c *op.Call) (Kernel, error) {
 }
 
 type topK[T kernel.Number] struct {
-	spec kernel.TopK
+	spec selection.TopK
 	rows groups
 }
 
@@ -80,7 +81,7 @@ func (k *topK[T]) Refill(t *Task) error {
 	c := t.Call
 	sizes := c.In[0].Shape.Sizes()
 	axis := axisOf(c, len(sizes))
-	k.spec = kernel.TopK{Axis: sizes[axis], Inner: product(sizes[axis+1:]), K: c.Out[1].Shape.Size(axis), Smallest: c.Int("largest") == 0}
+	k.spec = selection.TopK{Axis: sizes[axis], Inner: product(sizes[axis+1:]), K: c.Out[1].Shape.Size(axis), Smallest: c.Int("largest") == 0}
 	k.rows = groupsOf(product(sizes[:axis])*k.spec.Inner, k.spec.Axis*8)
 	t.Tiles, t.Scratch = k.rows.tiles(), 8*k.spec.Scratch()
 	return nil
@@ -89,7 +90,7 @@ func (k *topK[T]) Refill(t *Task) error {
 func (k *topK[T]) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	lo, hi := k.rows.of(tile)
-	kernel.TopKRows(&k.spec, lo, hi, out[T](c, 0), out[int64](c, 1), in[T](c, 0), view[int64](scratch[:8*k.spec.Scratch()]))
+	selection.TopKRows(&k.spec, lo, hi, out[T](c, 0), out[int64](c, 1), in[T](c, 0), view[int64](scratch[:8*k.spec.Scratch()]))
 }
 
 func bindHardmax(c *op.Call) (Kernel, error) {
@@ -123,5 +124,5 @@ func (k *hardmax[T]) Refill(t *Task) error {
 
 func (k *hardmax[T]) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := k.rows.of(tile)
-	kernel.HardmaxRows(lo, hi, k.n, k.inner, out[T](t.Call, 0), in[T](t.Call, 0))
+	selection.HardmaxRows(lo, hi, k.n, k.inner, out[T](t.Call, 0), in[T](t.Call, 0))
 }

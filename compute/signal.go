@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/signal"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -24,7 +25,7 @@ func bindDFT(c *op.Call) (Kernel, error) {
 
 // dft transforms rows along an axis, whose elements are k.spec.Inner apart.
 type dft[T kernel.Float] struct {
-	spec  kernel.Signal
+	spec  signal.Signal
 	parts int // numbers of an element of the result
 	rows  groups
 }
@@ -48,8 +49,8 @@ func (k *dft[T]) Refill(t *Task) error {
 	sizes := c.In[0].Shape.Sizes()
 	last := len(sizes) - 1
 	inverse, onesided := c.Int("inverse") != 0, c.Int("onesided") != 0
-	k.spec = kernel.Signal{
-		Fourier: kernel.Fourier{Length: length, Inverse: inverse}, In: sizes[axis], Out: c.Out[0].Shape.Size(axis),
+	k.spec = signal.Signal{
+		Fourier: signal.Fourier{Length: length, Inverse: inverse}, In: sizes[axis], Out: c.Out[0].Shape.Size(axis),
 		Inner: product(sizes[axis+1 : last]), Parts: sizes[last], OneSided: inverse && onesided,
 	}
 	if elements(&c.Out[0]) == 0 {
@@ -68,7 +69,7 @@ func (k *dft[T]) Tile(t *Task, tile int, scratch []byte) {
 	lo, hi := k.rows.of(tile)
 	for row := lo; row < hi; row++ {
 		o, i := row/s.Inner, row%s.Inner
-		kernel.SignalRow(s, out[T](c, 0)[(o*s.Out*s.Inner+i)*k.parts:], in[T](c, 0)[(o*s.In*s.Inner+i)*s.Parts:], nil, x)
+		signal.SignalRow(s, out[T](c, 0)[(o*s.Out*s.Inner+i)*k.parts:], in[T](c, 0)[(o*s.In*s.Inner+i)*s.Parts:], nil, x)
 	}
 }
 
@@ -82,7 +83,7 @@ func bindSTFT(c *op.Call) (Kernel, error) {
 
 // stft transforms frames of signals, step elements apart.
 type stft[T kernel.Float] struct {
-	spec   kernel.Signal
+	spec   signal.Signal
 	step   int
 	frames int // of a signal
 	size   int // numbers of a signal
@@ -105,7 +106,7 @@ func (k *stft[T]) Refill(t *Task) error {
 		}
 		return unknown(c, 1)
 	}
-	k.spec = kernel.Signal{Fourier: kernel.Fourier{Length: length}, In: length, Out: c.Out[0].Shape.Size(2), Inner: 1, Parts: c.In[0].Shape.Size(2)}
+	k.spec = signal.Signal{Fourier: signal.Fourier{Length: length}, In: length, Out: c.Out[0].Shape.Size(2), Inner: 1, Parts: c.In[0].Shape.Size(2)}
 	k.spec.Prepare()
 	k.step, k.frames, k.size = step, c.Out[0].Shape.Size(1), c.In[0].Shape.Size(1)*k.spec.Parts
 	k.all = groupsOf(c.Out[0].Shape.Size(0)*k.frames, 64*k.spec.ScratchNumbers())
@@ -119,7 +120,7 @@ func (k *stft[T]) Tile(t *Task, tile int, scratch []byte) {
 	lo, hi := k.all.of(tile)
 	for i := lo; i < hi; i++ {
 		from := i/k.frames*k.size + i%k.frames*k.step*s.Parts
-		kernel.SignalRow(s, out[T](c, 0)[2*i*s.Out:], in[T](c, 0)[from:], in[T](c, 2), x)
+		signal.SignalRow(s, out[T](c, 0)[2*i*s.Out:], in[T](c, 0)[from:], in[T](c, 2), x)
 	}
 }
 
@@ -143,7 +144,7 @@ func (k *melWeights) Tile(t *Task, _ int, scratch []byte) {
 	length, rate := intAt(&c.In[1], 0), intAt(&c.In[2], 0)
 	low, high := floatAt(&c.In[3], 0), floatAt(&c.In[4], 0)
 	weights := view[float64](scratch[:8*k.n])
-	if rate < 1 || !(low >= 0 && low <= high) || !kernel.MelWeights(weights, c.Out[0].Shape.Size(1), int(length), float64(rate), low, high) {
+	if rate < 1 || !(low >= 0 && low <= high) || !signal.MelWeights(weights, c.Out[0].Shape.Size(1), int(length), float64(rate), low, high) {
 		k.failed = fmt.Errorf("got frequencies from %v to %v at %d samples per second, want frequencies of a transform of length %d", low, high, rate, length)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/text"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -26,19 +27,19 @@ func textSizes(a *op.Arg) (sizes []int, width int) {
 
 // textOf returns the strings of an operand or result, whose bytes are there
 // when the task runs.
-func textOf(a *op.Arg, width int) kernel.Text { return kernel.Text{Data: a.Data, Width: width} }
+func textOf(a *op.Arg, width int) text.Text { return text.Text{Data: a.Data, Width: width} }
 
 func bindStringNormalizer(c *op.Call) (Kernel, error) {
-	spec := kernel.Normalizer{Fold: c.Int("is_case_sensitive") == 0, Stop: map[string]bool{}}
+	spec := text.Normalizer{Fold: c.Int("is_case_sensitive") == 0, Stop: map[string]bool{}}
 	switch c.StringCase() {
 	case "LOWER":
-		spec.Change = kernel.AppendLower
+		spec.Change = text.AppendLower
 	case "UPPER":
-		spec.Change = kernel.AppendUpper
+		spec.Change = text.AppendUpper
 	}
 	for _, word := range c.Attrs.Strings("stopwords") {
 		if spec.Fold {
-			word = string(kernel.AppendLower(nil, []byte(word)))
+			word = string(text.AppendLower(nil, []byte(word)))
 		}
 		spec.Stop[word] = true
 	}
@@ -46,7 +47,7 @@ func bindStringNormalizer(c *op.Call) (Kernel, error) {
 }
 
 type normalizer struct {
-	spec         kernel.Normalizer
+	spec         text.Normalizer
 	n            int   // strings
 	width, cased int   // bytes of each, before and after
 	most         []int // sizes of the result, a part of its shape
@@ -62,7 +63,7 @@ func (k *normalizer) Refill(t *Task) error {
 
 func (k *normalizer) Tile(t *Task, _ int, scratch []byte) {
 	c := t.Call
-	n := kernel.Normalize(&k.spec, textOf(&c.Out[0], k.cased), textOf(&c.In[0], k.width), k.n, scratch)
+	n := text.Normalize(&k.spec, textOf(&c.Out[0], k.cased), textOf(&c.In[0], k.width), k.n, scratch)
 	if len(k.spec.Stop) > 0 { // else the size is known
 		sizes := append([]int{}, k.most...)
 		sizes[len(sizes)-1] = n
@@ -109,7 +110,7 @@ func (k *stringConcat) Refill(t *Task) error {
 func (k *stringConcat) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.strings.of(tile)
-	kernel.ConcatText(&k.nest, lo, hi, textOf(&c.Out[0], k.width), textOf(&c.In[0], k.left), textOf(&c.In[1], k.right))
+	text.ConcatText(&k.nest, lo, hi, textOf(&c.Out[0], k.width), textOf(&c.In[0], k.left), textOf(&c.In[1], k.right))
 }
 
 type stringEqual struct{ textPair }
@@ -128,11 +129,11 @@ func (k *stringEqual) Refill(t *Task) error {
 func (k *stringEqual) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.strings.of(tile)
-	kernel.EqualText(&k.nest, lo, hi, c.Out[0].Data, textOf(&c.In[0], k.left), textOf(&c.In[1], k.right))
+	text.EqualText(&k.nest, lo, hi, c.Out[0].Data, textOf(&c.In[0], k.left), textOf(&c.In[1], k.right))
 }
 
 func bindStringSplit(c *op.Call) (Kernel, error) {
-	k := &stringSplit{spec: kernel.TextSplit{Delimiter: []byte(c.Str("delimiter")), Most: -1}}
+	k := &stringSplit{spec: text.TextSplit{Delimiter: []byte(c.Str("delimiter")), Most: -1}}
 	if c.Attrs.Has("maxsplit") {
 		k.spec.Most = int(min(c.Int("maxsplit"), 1<<30))
 	}
@@ -141,7 +142,7 @@ func bindStringSplit(c *op.Call) (Kernel, error) {
 
 type stringSplit struct {
 	oneTile
-	spec kernel.TextSplit
+	spec text.TextSplit
 }
 
 func (k *stringSplit) Tile(t *Task, _ int, _ []byte) {
@@ -152,9 +153,9 @@ func (k *stringSplit) Tile(t *Task, _ int, _ []byte) {
 	if wanted(c, 1) {
 		counts = out[int64](c, 1)
 	}
-	parts := kernel.CountParts(&k.spec, textOf(&c.In[0], width), n, counts)
+	parts := text.CountParts(&k.spec, textOf(&c.In[0], width), n, counts)
 	if wanted(c, 0) {
-		kernel.SplitText(&k.spec, textOf(&c.Out[0], width), textOf(&c.In[0], width), n, parts)
+		text.SplitText(&k.spec, textOf(&c.Out[0], width), textOf(&c.In[0], width), n, parts)
 		setSizes(c, 0, append(append([]int{}, sizes...), parts, width)...)
 	}
 }
@@ -191,7 +192,7 @@ type stringIndex struct {
 
 func (k *stringIndex) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := k.strings.of(tile)
-	kernel.IndexText(out[int64](t.Call, 0), textOf(&t.Call.In[0], k.width), lo, hi, k.places, k.other)
+	text.IndexText(out[int64](t.Call, 0), textOf(&t.Call.In[0], k.width), lo, hi, k.places, k.other)
 }
 
 func bindRegexFullMatch(c *op.Call) (Kernel, error) {

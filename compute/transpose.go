@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -16,7 +16,7 @@ type transposed struct {
 	oneCopy
 	perm     []int
 	inPlace  bool // the sizes allow it
-	permute  kernel.Permute
+	permute  move.Permute
 	anywhere int // tiles of the copy
 }
 
@@ -57,14 +57,14 @@ func (k *transposed) Start(t *Task) error {
 
 // permuteScratch is the scratch of transposes in place. Plans have none of
 // those, and do not count it.
-var permuteScratch = sync.Pool{New: func() any { return new([kernel.MostPermuteBytes]byte) }}
+var permuteScratch = sync.Pool{New: func() any { return new([move.MostPermuteBytes]byte) }}
 
 func (k *transposed) Tile(t *Task, tile int, _ []byte) {
 	if !k.overwrites(t.Call) {
 		k.tile(t, tile)
 		return
 	}
-	scratch := permuteScratch.Get().(*[kernel.MostPermuteBytes]byte)
+	scratch := permuteScratch.Get().(*[move.MostPermuteBytes]byte)
 	k.permute.Run(t.variant, t.Call.Out[0].Data, scratch[:])
 	permuteScratch.Put(scratch)
 }

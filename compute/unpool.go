@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
+	"github.com/tenure-go/tenure/internal/kernel/sample"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -137,7 +139,7 @@ func (k *det[T]) Tile(t *Task, tile int, scratch []byte) {
 }
 
 type reversed struct {
-	spec kernel.Reverse
+	spec move.Reverse
 	rows groups
 }
 
@@ -147,7 +149,7 @@ func (k *reversed) Refill(t *Task) error {
 	c := t.Call
 	sizes := c.In[0].Shape.Sizes()
 	time, batch := int(c.Int("time_axis")), int(c.Int("batch_axis"))
-	k.spec = kernel.Reverse{Time: sizes[time], Batch: sizes[batch], Inner: product(sizes[2:]) * c.In[0].DType.Size(), BatchFirst: batch == 0}
+	k.spec = move.Reverse{Time: sizes[time], Batch: sizes[batch], Inner: product(sizes[2:]) * c.In[0].DType.Size(), BatchFirst: batch == 0}
 	k.rows = groupsOf(k.spec.Time*k.spec.Batch, k.spec.Inner)
 	t.Tiles = k.rows.tiles()
 	return nil
@@ -165,7 +167,7 @@ func (k *reversed) Start(t *Task) error {
 func (k *reversed) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.rows.of(tile)
-	kernel.ReverseRows(&k.spec, lo, hi, c.Out[0].Data, c.In[0].Data, in[int64](c, 1))
+	move.ReverseRows(&k.spec, lo, hi, c.Out[0].Data, c.In[0].Data, in[int64](c, 1))
 }
 
 func bindAffineGrid(c *op.Call) (Kernel, error) {
@@ -177,7 +179,7 @@ func bindAffineGrid(c *op.Call) (Kernel, error) {
 }
 
 type affineGrid[T kernel.Float] struct {
-	spec   kernel.AffineGrid
+	spec   sample.AffineGrid
 	places groups
 }
 
@@ -185,7 +187,7 @@ func newAffineGrid[T kernel.Float]() Kernel { return &affineGrid[T]{} }
 
 func (k *affineGrid[T]) Refill(t *Task) error {
 	sizes := t.Call.Out[0].Shape.Sizes()
-	k.spec = kernel.AffineGrid{Batch: sizes[0], Out: sizes[1 : len(sizes)-1], Align: t.Call.Int("align_corners") != 0}
+	k.spec = sample.AffineGrid{Batch: sizes[0], Out: sizes[1 : len(sizes)-1], Align: t.Call.Int("align_corners") != 0}
 	k.places = groupsOf(k.spec.Batch*product(k.spec.Out), 64)
 	t.Tiles = k.places.tiles()
 	return nil
@@ -193,5 +195,5 @@ func (k *affineGrid[T]) Refill(t *Task) error {
 
 func (k *affineGrid[T]) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := k.places.of(tile)
-	kernel.AffineGridRows(&k.spec, lo, hi, out[T](t.Call, 0), in[T](t.Call, 0))
+	sample.AffineGridRows(&k.spec, lo, hi, out[T](t.Call, 0), in[T](t.Call, 0))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/machine"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 )
 
 // TestTilesAllocateNothing pins what runs in the step loop to the memory that it is given.
@@ -25,13 +26,13 @@ func tilesAllocateNothing(t *testing.T, v *kernel.Variant) {
 	var even, perRow kernel.Nest
 	even.Prepare([]int{n}, []int{1}, []int{1}, []int{1}, []int{1})
 	perRow.Prepare([]int{n / 64, 64}, []int{64, 1}, []int{64, 1}, []int{1, 0})
-	var turn, slice kernel.Copy
+	var turn, slice move.Copy
 	turn.PrepareTranspose(4, []int{64, 64}, []int{1, 0})
 	slice.PrepareSlice(4, []int{64, 64}, []int{0, 63}, []int{1, -2}, []int{64, 32})
-	gather := kernel.GatherSpec{Outer: 1, Axis: n, Count: n, Inner: 4}
+	gather := move.GatherSpec{Outer: 1, Axis: n, Count: n, Inner: 4}
 	gather.Prepare()
-	var pad kernel.Pad
-	pad.Prepare(4, []int{32, 32}, []int{1, 2}, []int{1, 2}, kernel.PadReflect)
+	var pad move.Pad
+	pad.Prepare(4, []int{32, 32}, []int{1, 2}, []int{1, 2}, move.PadReflect)
 	gemm := kernel.Gemm{M: 30, N: 40, K: 50, TransA: true, Alpha: 2, Beta: 1, Epilogue: kernel.Epilogue{Bias: kernel.BiasCol, Act: kernel.Activation{Op: kernel.Gelu}}}
 	gemm.Prepare(v)
 	two := func(v int) []int { return []int{v, v} }
@@ -83,7 +84,7 @@ func tilesAllocateNothing(t *testing.T, v *kernel.Variant) {
 		"transpose": func() { tiles(turn.Tiles(), func(t int) { turn.Tile(v, t, bytes[:4*n], bytes[4*n:8*n]) }) },
 		"slice":     func() { tiles(slice.Tiles(), func(t int) { slice.Tile(v, t, bytes[:4*n], bytes[4*n:8*n]) }) },
 		"gather": func() {
-			tiles(gather.Tiles(), func(t int) { kernel.Gather(&gather, t, bytes[:4*n], bytes[4*n:8*n], ints) })
+			tiles(gather.Tiles(), func(t int) { move.Gather(&gather, t, bytes[:4*n], bytes[4*n:8*n], ints) })
 		},
 		"pad": func() { tiles(pad.Tiles(), func(t int) { pad.Tile(t, bytes, bytes[8*n:], nil) }) },
 		"gemm": func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/machine"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 )
 
 // perVariant runs a benchmark once for each variant of the kernels.
@@ -203,7 +204,7 @@ func BenchmarkTranspose(b *testing.B) {
 	}{{"matrix", []int{1024, 1024}, []int{1, 0}}, {"large matrix", []int{4096, 4096}, []int{1, 0}},
 		{"heads", []int{8, 128, 12, 64}, []int{0, 2, 1, 3}}, {"keys", []int{8, 2048, 64}, []int{0, 2, 1}}, {"nhwc", []int{224, 224, 3}, []int{2, 0, 1}}} {
 		b.Run("f32/"+c.name, func(b *testing.B) {
-			var k kernel.Copy
+			var k move.Copy
 			k.PrepareTranspose(4, c.shape, c.perm)
 			n := 1
 			for _, d := range c.shape {

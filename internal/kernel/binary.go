@@ -4,20 +4,20 @@ import "math"
 
 // BinaryF32 computes elements [lo, hi) of dst = op(a, b); the operands of n are dst, a, b.
 func BinaryF32(v *Variant, op BinaryOp, n *Nest, lo, hi int, dst, a, b []float32) {
-	if ax := &n.axes[0]; len(n.axes) == 1 && n.base == [len(n.base)]int{} && [3]int(ax.stride[:3]) == [3]int{1, 1, 1} {
+	if ax := &n.Axes[0]; len(n.Axes) == 1 && n.base == [len(n.base)]int{} && [3]int(ax.Stride[:3]) == [3]int{1, 1, 1} {
 		binaryRowVV(v, op, dst[lo:hi], a[lo:hi], b[lo:hi]) // small calls have no time for a cursor
 		return
 	}
-	c := n.cursor(lo, hi)
-	for c.next() {
-		id, ia, ib := c.off[0], c.off[1], c.off[2]
-		switch [3]int(c.step[:3]) {
+	c := n.Cursor(lo, hi)
+	for c.Next() {
+		id, ia, ib := c.Off[0], c.Off[1], c.Off[2]
+		switch [3]int(c.Step[:3]) {
 		case [3]int{1, 1, 1}:
-			binaryRowVV(v, op, dst[id:id+c.n], a[ia:ia+c.n], b[ib:ib+c.n])
+			binaryRowVV(v, op, dst[id:id+c.N], a[ia:ia+c.N], b[ib:ib+c.N])
 		case [3]int{1, 1, 0}:
-			binaryRowVS(v, op, dst[id:id+c.n], a[ia:ia+c.n], b[ib])
+			binaryRowVS(v, op, dst[id:id+c.N], a[ia:ia+c.N], b[ib])
 		case [3]int{1, 0, 1}:
-			binaryRowSV(v, op, dst[id:id+c.n], a[ia], b[ib:ib+c.n])
+			binaryRowSV(v, op, dst[id:id+c.N], a[ia], b[ib:ib+c.N])
 		default:
 			floatStrided(op, &c.run, dst, a, b)
 		}
@@ -26,8 +26,8 @@ func BinaryF32(v *Variant, op BinaryOp, n *Nest, lo, hi int, dst, a, b []float32
 
 // BinaryF64 is BinaryF32 in float64.
 func BinaryF64(v *Variant, op BinaryOp, n *Nest, lo, hi int, dst, a, b []float64) {
-	c := n.cursor(lo, hi)
-	for c.next() {
+	c := n.Cursor(lo, hi)
+	for c.Next() {
 		left := c.rest(binaryLoop(v, op, &c.run, dst, a, b))
 		floatStrided(op, &left, dst, a, b)
 	}
@@ -35,8 +35,8 @@ func BinaryF64(v *Variant, op BinaryOp, n *Nest, lo, hi int, dst, a, b []float64
 
 // BinaryInt is BinaryF32 for the integer types.
 func BinaryInt[T Integer](v *Variant, op BinaryOp, n *Nest, lo, hi int, dst, a, b []T) {
-	c := n.cursor(lo, hi)
-	for c.next() {
+	c := n.Cursor(lo, hi)
+	for c.Next() {
 		left := c.rest(binaryLoop(v, op, &c.run, dst, a, b))
 		intStrided(op, &left, dst, a, b)
 	}
@@ -44,8 +44,8 @@ func BinaryInt[T Integer](v *Variant, op BinaryOp, n *Nest, lo, hi int, dst, a, 
 
 // arithStrided computes n elements of what integers and floats share; false if op is not of that kind.
 func arithStrided[T Number](op BinaryOp, r *run, d, a, b []T) bool {
-	n, id, ia, ib := r.n, r.off[0], r.off[1], r.off[2]
-	sd, sa, sb := r.step[0], r.step[1], r.step[2]
+	n, id, ia, ib := r.N, r.Off[0], r.Off[1], r.Off[2]
+	sd, sa, sb := r.Step[0], r.Step[1], r.Step[2]
 	switch op {
 	case Add:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
@@ -85,8 +85,8 @@ func floatStrided[T Float](op BinaryOp, r *run, d, a, b []T) {
 	if arithStrided(op, r, d, a, b) {
 		return
 	}
-	n, id, ia, ib := r.n, r.off[0], r.off[1], r.off[2]
-	sd, sa, sb := r.step[0], r.step[1], r.step[2]
+	n, id, ia, ib := r.N, r.Off[0], r.Off[1], r.Off[2]
+	sd, sa, sb := r.Step[0], r.Step[1], r.Step[2]
 	switch op {
 	case Div:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
@@ -105,7 +105,7 @@ func floatStrided[T Float](op BinaryOp, r *run, d, a, b []T) {
 			d[id] = T(math.Pow(float64(a[ia]), float64(b[ib])))
 		}
 	default:
-		bug("%s is not defined on floats", op)
+		Bug("%s is not defined on floats", op)
 	}
 }
 
@@ -124,8 +124,8 @@ func intStrided[T Integer](op BinaryOp, r *run, d, a, b []T) {
 	if arithStrided(op, r, d, a, b) {
 		return
 	}
-	n, id, ia, ib := r.n, r.off[0], r.off[1], r.off[2]
-	sd, sa, sb := r.step[0], r.step[1], r.step[2]
+	n, id, ia, ib := r.N, r.Off[0], r.Off[1], r.Off[2]
+	sd, sa, sb := r.Step[0], r.Step[1], r.Step[2]
 	switch op {
 	case Div:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
@@ -172,7 +172,7 @@ func intStrided[T Integer](op BinaryOp, r *run, d, a, b []T) {
 			d[id] = a[ia] >> uint64(b[ib])
 		}
 	default:
-		bug("%s is not defined on integers", op)
+		Bug("%s is not defined on integers", op)
 	}
 }
 

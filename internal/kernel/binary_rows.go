@@ -105,7 +105,7 @@ func portableBinaryVS(op BinaryOp, dst, a []float32, s float32) {
 	case PRelu:
 		leakyReluRow(dst, a, s, 0)
 	default:
-		bug("%s is not defined on floats", op)
+		Bug("%s is not defined on floats", op)
 	}
 }
 
@@ -143,6 +143,6 @@ func portableBinarySV(op BinaryOp, dst []float32, s float32, b []float32) {
 			dst[i] = v
 		}
 	default:
-		bug("%s is not defined on floats", op)
+		Bug("%s is not defined on floats", op)
 	}
 }

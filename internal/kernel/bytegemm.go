@@ -27,7 +27,7 @@ func (g *IntGemm) Prepare(v *Variant) {
 	g.v = v
 	g.nr = v.Bytes.Width
 	if g.nr == 0 {
-		g.rows = max(1, plainFlops/max(1, 2*g.N*g.K))
+		g.rows = max(1, PlainFlops/max(1, 2*g.N*g.K))
 		return
 	}
 	g.layout()
@@ -38,7 +38,7 @@ func (g *IntGemm) Prepare(v *Variant) {
 	} else {
 		g.rows *= 4
 	}
-	few := func() bool { return product(g.Batch)*ceilDiv(g.M, g.rows)*ceilDiv(g.N, g.cols) < wantedTiles }
+	few := func() bool { return Product(g.Batch)*CeilDiv(g.M, g.rows)*CeilDiv(g.N, g.cols) < wantedTiles }
 	for g.PackedB && g.rows > byteRows/4 && few() {
 		g.rows /= 2
 	}
@@ -46,12 +46,12 @@ func (g *IntGemm) Prepare(v *Variant) {
 		g.cols /= 2
 	}
 	g.rows, g.cols = evenTile(g.M, g.rows, 1), evenTile(g.N, g.cols, g.nr)
-	g.rowTiles, g.colTiles = ceilDiv(g.M, g.rows), ceilDiv(g.N, g.cols)
+	g.rowTiles, g.colTiles = CeilDiv(g.M, g.rows), CeilDiv(g.N, g.cols)
 }
 
 func (g *IntGemm) layout() {
 	g.nr = g.v.Bytes.Width
-	g.depth = ceilDiv(g.K, g.v.Bytes.Step)
+	g.depth = CeilDiv(g.K, g.v.Bytes.Step)
 	g.lda = 4 * g.depth
 }
 
@@ -60,9 +60,9 @@ func (g *IntGemm) panelBytes() int { return g.nr*g.depth*g.v.Bytes.Step + 4*g.nr
 // Tiles is how many parts the work has.
 func (g *IntGemm) Tiles() int {
 	if g.nr == 0 {
-		return ceilDiv(product(g.Batch)*g.M, g.rows)
+		return CeilDiv(Product(g.Batch)*g.M, g.rows)
 	}
-	return product(g.Batch) * g.rowTiles * g.colTiles
+	return Product(g.Batch) * g.rowTiles * g.colTiles
 }
 
 // ScratchBytes is what a worker needs.
@@ -90,7 +90,7 @@ func IntGemmTile[A, B Byte](g *IntGemm, t int, dst []byte, a []A, b []B, zeroA, 
 // plainTile computes part t, some rows, without panels.
 func plainTile[A, B Byte](g *IntGemm, t int, dst []byte, a []A, b []B, zeroA, zeroB Numbers, r *Requant, scratch []int32) {
 	sums := scratch[:g.N]
-	for row := t * g.rows; row < min((t+1)*g.rows, product(g.Batch)*g.M); row++ {
+	for row := t * g.rows; row < min((t+1)*g.rows, Product(g.Batch)*g.M); row++ {
 		batch, m := row/g.M, row%g.M
 		offA, offB := batchOffsets(batch, g.Batch, g.BatchA, g.BatchB)
 		clear(sums)
@@ -106,7 +106,7 @@ func plainTile[A, B Byte](g *IntGemm, t int, dst []byte, a []A, b []B, zeroA, ze
 			sums[j] -= total * int32(one(zeroB, j))
 		}
 		if r == nil {
-			copy(view[int32](dst)[row*g.N:], sums)
+			copy(View[int32](dst)[row*g.N:], sums)
 			continue
 		}
 		for j, sum := range sums {

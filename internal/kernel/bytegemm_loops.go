@@ -67,8 +67,8 @@ func bytePanel(v *Variant, m, depth int, a []byte, lda int, b []byte, c []int32,
 		return
 	}
 	_, _, _, _ = a[(m-1)*lda+4*depth-1], b[depth*v.Bytes.Width*v.Bytes.Step-1], c[(m-1)*ldc+nr-1], from[(m-1)*ldfrom+nr-1]
-	for tiles := ceilDiv(m, len(v.Bytes.Tiles)-1); tiles > 0; tiles-- {
-		rows := ceilDiv(m, tiles)
+	for tiles := CeilDiv(m, len(v.Bytes.Tiles)-1); tiles > 0; tiles-- {
+		rows := CeilDiv(m, tiles)
 		v.Bytes.Tiles[rows](depth, &a[0], lda, &b[0], &c[0], 4*ldc, nr, &from[0], 4*ldfrom)
 		if m -= rows; m > 0 {
 			a, c, from = a[rows*lda:], c[rows*ldc:], from[rows*ldfrom:]

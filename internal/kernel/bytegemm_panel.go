@@ -13,7 +13,7 @@ import (
 func (g *IntGemm) PackedBBytes(v *Variant) int {
 	g.v = v
 	g.layout()
-	return ceilDiv(g.N, g.nr) * g.panelBytes()
+	return CeilDiv(g.N, g.nr) * g.panelBytes()
 }
 
 // PackB packs a whole constant B for an IntGemm with PackedB.
@@ -54,7 +54,7 @@ func (g *IntGemm) flipB() byte {
 // packPanel packs n columns. With spill the panel's others may hold what lies behind those, whose sums nobody reads.
 func (g *IntGemm) packPanel(dst, b []byte, col, n int, spill bool) {
 	size := g.panelBytes() - 4*g.nr
-	panel, sums := dst[:size], view[int32](dst[size:])
+	panel, sums := dst[:size], View[int32](dst[size:])
 	flip, k := g.flipB(), 0
 	if spill || n == g.nr {
 		k = byteGroups(g.v, panel, b[min(col, len(b)):], g.N, g.K/g.v.Bytes.Step, flip, sums) * g.v.Bytes.Step
@@ -127,12 +127,12 @@ func (g *IntGemm) panelTile(t int, dst, a, b []byte, zeroA, zeroB Numbers, r *Re
 		clear(w.from)
 		if uniform {
 			za := g.zeroOfA(zeroA, 0)
-			for j, total := range view[int32](panel[len(panel)-4*g.nr:]) {
+			for j, total := range View[int32](panel[len(panel)-4*g.nr:]) {
 				w.from[j] = -za * total
 			}
 		}
 		if r == nil && uniform {
-			bytePanel(g.v, rows, g.depth, left, lda, panel, view[int32](dst)[p.at:], g.N, p.cols, w.from, 0)
+			bytePanel(g.v, rows, g.depth, left, lda, panel, View[int32](dst)[p.at:], g.N, p.cols, w.from, 0)
 			continue
 		}
 		bytePanel(g.v, rows, g.depth, left, lda, panel, w.sums, g.nr, p.cols, w.from, 0)
@@ -141,7 +141,7 @@ func (g *IntGemm) panelTile(t int, dst, a, b []byte, zeroA, zeroB Numbers, r *Re
 		}
 		if r == nil {
 			for i := range rows {
-				copy(view[int32](dst)[p.at+i*g.N:][:p.cols], w.sums[i*g.nr:])
+				copy(View[int32](dst)[p.at+i*g.N:][:p.cols], w.sums[i*g.nr:])
 			}
 		} else {
 			r.rows(g.v, &w, &p, g, dst)
@@ -181,7 +181,7 @@ func (g *IntGemm) needsTotals(zeroA, zeroB Numbers) bool {
 
 // lessZeros takes from the sums what the zeros do.
 func (g *IntGemm) lessZeros(w *byteWork, p *bytePart, panel []byte, zeroA, zeroB Numbers) {
-	totals := view[int32](panel[len(panel)-4*g.nr:])
+	totals := View[int32](panel[len(panel)-4*g.nr:])
 	for j := range p.cols {
 		w.from[j] = g.zeroOfB(zeroB, p.col+j)
 	}
@@ -242,7 +242,7 @@ func widenRow(dst, src []byte, flip byte) (total int32) {
 func (r *Requant) rows(v *Variant, w *byteWork, p *bytePart, g *IntGemm, dst []byte) {
 	lo, hi := IntRange(r.Zero.DType)
 	zero, y := one(r.Zero, 0), float32(one(r.Y, 0))
-	scale := view[float32](bytesOf(w.scale))[:p.cols]
+	scale := View[float32](bytesOf(w.scale))[:p.cols]
 	perRow := len(r.B.Data) == r.B.DType.Size()
 	for i := range p.rows {
 		if i == 0 || len(r.A.Data) > r.A.DType.Size() {

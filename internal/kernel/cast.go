@@ -14,8 +14,8 @@ type CastMode struct {
 	Round    dtype.RoundMode
 }
 
-// castChunk elements are converted at a time where a type has to be unpacked or packed.
-const castChunk = 128
+// CastChunk elements are converted at a time where a type has to be unpacked or packed.
+const CastChunk = 128
 
 // Cast converts elements [lo, hi) of src to the same elements of dst, as ONNX's Cast does: integers wrap; to bool is x != 0; floats round
 // once, to nearest even; floats to integers drop the fraction, or are rounded to nearest even for integers of less than a byte. What is then
@@ -25,26 +25,26 @@ const castChunk = 128
 func Cast(v *Variant, dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
 	lo += castLoop(v, dst, to, src, from, lo, hi)
 	if lo < hi {
-		castElements(v, dst, to, src, from, lo, hi, mode)
+		CastElements(v, dst, to, src, from, lo, hi, mode)
 	}
 }
 
-// castElements is Cast without a Loop, so that buffers of its callers stay on their stacks.
-func castElements(v *Variant, dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
+// CastElements is Cast without a Loop, so that buffers of its callers stay on their stacks.
+func CastElements(v *Variant, dst []byte, to dtype.DType, src []byte, from dtype.DType, lo, hi int, mode CastMode) {
 	if unpacked, packed := carrier(from), carrier(to); unpacked == from && packed == to {
-		castNative(part(dst, to, lo, hi), to, part(src, from, lo, hi), from)
+		castNative(Part(dst, to, lo, hi), to, Part(src, from, lo, hi), from)
 		return
 	}
 	if from == dtype.Bool && to == dtype.Bool {
 		copyBools(dst[lo:hi], src[lo:hi])
 		return
 	}
-	var in, near, out [castChunk]uint64
-	for ; lo < hi; lo += castChunk {
-		n := min(hi-lo, castChunk)
+	var in, near, out [CastChunk]uint64
+	for ; lo < hi; lo += CastChunk {
+		n := min(hi-lo, CastChunk)
 		at, x := carrier(from), bytesOf(in[:])
 		if at == from {
-			x = part(src, from, lo, lo+n)
+			x = Part(src, from, lo, lo+n)
 		} else {
 			x = x[:n*at.Size()]
 			unpack(v, x, src, from, lo, n)
@@ -58,11 +58,11 @@ func castElements(v *Variant, dst []byte, to dtype.DType, src []byte, from dtype
 		case to == dtype.Bool:
 			toBool(dst[lo:lo+n], x, at)
 		case wide == to:
-			castNative(part(dst, to, lo, lo+n), to, x, at)
+			castNative(Part(dst, to, lo, lo+n), to, x, at)
 		default:
 			y := bytesOf(out[:])[:n*wide.Size()]
 			if wide == dtype.F32 {
-				castOdd(view[float32](y), x, at)
+				castOdd(View[float32](y), x, at)
 			} else {
 				castNative(y, wide, x, at)
 			}
@@ -74,14 +74,14 @@ func castElements(v *Variant, dst []byte, to dtype.DType, src []byte, from dtype
 // roundEven rounds floats to integers.
 func roundEven(dst, src []byte, dt dtype.DType) {
 	if dt == dtype.F64 {
-		y := view[float64](dst)
-		for i, x := range view[float64](src) {
+		y := View[float64](dst)
+		for i, x := range View[float64](src) {
 			y[i] = math.RoundToEven(x)
 		}
 		return
 	}
-	y := view[float32](dst)
-	for i, x := range view[float32](src) {
+	y := View[float32](dst)
+	for i, x := range View[float32](src) {
 		y[i] = float32(math.RoundToEven(float64(x)))
 	}
 }
@@ -99,7 +99,7 @@ func carrier(dt dtype.DType) dtype.DType {
 		dtype.F8E4M3, dtype.F8E4M3B11FNUZ, dtype.F4E2M1, dtype.F6E2M3FN, dtype.F6E3M2FN:
 		return dtype.F32
 	}
-	bug("cast: %s cannot be converted", dt)
+	Bug("cast: %s cannot be converted", dt)
 	return dtype.Invalid
 }
 
@@ -112,86 +112,86 @@ func Castable(dt dtype.DType) bool {
 	return dt.IsValid()
 }
 
-func part(b []byte, dt dtype.DType, lo, hi int) []byte { return b[lo*dt.Size() : hi*dt.Size()] }
+func Part(b []byte, dt dtype.DType, lo, hi int) []byte { return b[lo*dt.Size() : hi*dt.Size()] }
 
 func castNative(dst []byte, to dtype.DType, src []byte, from dtype.DType) {
 	switch from {
 	case dtype.F32:
-		castFloat(dst, to, view[float32](src))
+		castFloat(dst, to, View[float32](src))
 	case dtype.F64:
-		castFloat(dst, to, view[float64](src))
+		castFloat(dst, to, View[float64](src))
 	case dtype.I8:
-		castInt(dst, to, view[int8](src))
+		castInt(dst, to, View[int8](src))
 	case dtype.I16:
-		castInt(dst, to, view[int16](src))
+		castInt(dst, to, View[int16](src))
 	case dtype.I32:
-		castInt(dst, to, view[int32](src))
+		castInt(dst, to, View[int32](src))
 	case dtype.I64:
-		castInt(dst, to, view[int64](src))
+		castInt(dst, to, View[int64](src))
 	case dtype.U8:
 		castInt(dst, to, src)
 	case dtype.U16:
-		castInt(dst, to, view[uint16](src))
+		castInt(dst, to, View[uint16](src))
 	case dtype.U32:
-		castInt(dst, to, view[uint32](src))
+		castInt(dst, to, View[uint32](src))
 	case dtype.U64:
-		castInt(dst, to, view[uint64](src))
+		castInt(dst, to, View[uint64](src))
 	default:
-		bug("cast: from %s", from)
+		Bug("cast: from %s", from)
 	}
 }
 
 func castFloat[S Float](dst []byte, to dtype.DType, src []S) {
 	switch to {
 	case dtype.F32:
-		convert(view[float32](dst), src)
+		convert(View[float32](dst), src)
 	case dtype.F64:
-		convert(view[float64](dst), src)
+		convert(View[float64](dst), src)
 	case dtype.I8:
-		truncate(view[int8](dst), src)
+		truncate(View[int8](dst), src)
 	case dtype.I16:
-		truncate(view[int16](dst), src)
+		truncate(View[int16](dst), src)
 	case dtype.I32:
-		truncate(view[int32](dst), src)
+		truncate(View[int32](dst), src)
 	case dtype.I64:
-		truncate(view[int64](dst), src)
+		truncate(View[int64](dst), src)
 	case dtype.U8:
 		truncate(dst, src)
 	case dtype.U16:
-		truncate(view[uint16](dst), src)
+		truncate(View[uint16](dst), src)
 	case dtype.U32:
-		truncate(view[uint32](dst), src)
+		truncate(View[uint32](dst), src)
 	case dtype.U64:
-		truncate(view[uint64](dst), src)
+		truncate(View[uint64](dst), src)
 	default:
-		bug("cast: to %s", to)
+		Bug("cast: to %s", to)
 	}
 }
 
 func castInt[S Integer](dst []byte, to dtype.DType, src []S) {
 	switch to {
 	case dtype.F32:
-		convert(view[float32](dst), src)
+		convert(View[float32](dst), src)
 	case dtype.F64:
-		convert(view[float64](dst), src)
+		convert(View[float64](dst), src)
 	case dtype.I8:
-		convert(view[int8](dst), src)
+		convert(View[int8](dst), src)
 	case dtype.I16:
-		convert(view[int16](dst), src)
+		convert(View[int16](dst), src)
 	case dtype.I32:
-		convert(view[int32](dst), src)
+		convert(View[int32](dst), src)
 	case dtype.I64:
-		convert(view[int64](dst), src)
+		convert(View[int64](dst), src)
 	case dtype.U8:
 		convert(dst, src)
 	case dtype.U16:
-		convert(view[uint16](dst), src)
+		convert(View[uint16](dst), src)
 	case dtype.U32:
-		convert(view[uint32](dst), src)
+		convert(View[uint32](dst), src)
 	case dtype.U64:
-		convert(view[uint64](dst), src)
+		convert(View[uint64](dst), src)
 	default:
-		bug("cast: to %s", to)
+		Bug("cast: to %s", to)
 	}
 }
 

@@ -15,19 +15,19 @@ func copyBools(dst, src []uint8) {
 func toBool(dst []uint8, src []byte, from dtype.DType) {
 	switch from {
 	case dtype.F32:
-		notZero(dst, view[float32](src))
+		notZero(dst, View[float32](src))
 	case dtype.F64:
-		notZero(dst, view[float64](src))
+		notZero(dst, View[float64](src))
 	case dtype.I8, dtype.U8:
 		notZero(dst, src)
 	case dtype.I16, dtype.U16:
-		notZero(dst, view[uint16](src))
+		notZero(dst, View[uint16](src))
 	case dtype.I32, dtype.U32:
-		notZero(dst, view[uint32](src))
+		notZero(dst, View[uint32](src))
 	case dtype.I64, dtype.U64:
-		notZero(dst, view[uint64](src))
+		notZero(dst, View[uint64](src))
 	default:
-		bug("cast: bool from %s", from)
+		Bug("cast: bool from %s", from)
 	}
 }
 
@@ -42,19 +42,19 @@ func notZero[S Number](dst []uint8, src []S) {
 func castOdd(dst []float32, src []byte, from dtype.DType) {
 	switch from {
 	case dtype.F64:
-		for i, x := range view[float64](src) {
+		for i, x := range View[float64](src) {
 			dst[i] = roundOdd(x)
 		}
 	case dtype.I32:
-		for i, x := range view[int32](src) {
+		for i, x := range View[int32](src) {
 			dst[i] = roundOdd(float64(x))
 		}
 	case dtype.U32:
-		for i, x := range view[uint32](src) {
+		for i, x := range View[uint32](src) {
 			dst[i] = roundOdd(float64(x))
 		}
 	case dtype.I64:
-		for i, x := range view[int64](src) {
+		for i, x := range View[int64](src) {
 			mag := uint64(x)
 			if x < 0 {
 				mag = -mag
@@ -62,7 +62,7 @@ func castOdd(dst []float32, src []byte, from dtype.DType) {
 			dst[i] = roundOdd(math.Copysign(cutFloat64(mag), float64(x)))
 		}
 	case dtype.U64:
-		for i, x := range view[uint64](src) {
+		for i, x := range View[uint64](src) {
 			dst[i] = roundOdd(cutFloat64(x))
 		}
 	default:
@@ -114,10 +114,10 @@ func unpack(v *Variant, dst, src []byte, from dtype.DType, lo, n int) {
 		}
 		return
 	}
-	f := view[float32](dst)
+	f := View[float32](dst)
 	switch from {
 	case dtype.F16, dtype.BF16:
-		widen(v, from, f, view[uint16](src), lo, 1)
+		Widen(v, from, f, View[uint16](src), lo, 1)
 	case dtype.F4E2M1:
 		for i := range f {
 			f[i] = dtype.Float4E2M1FromBits(from.PackedAt(src, lo+i)).Float32()
@@ -155,7 +155,7 @@ func unpackF8(dst []float32, src []uint8, from dtype.DType) {
 	case dtype.F8E4M3B11FNUZ:
 		decode = func(x uint8) float32 { return dtype.Float8E4M3B11FNUZ(x).Float32() }
 	default:
-		bug("cast: unpack %s", from)
+		Bug("cast: unpack %s", from)
 	}
 	for i, x := range src {
 		dst[i] = decode(x)
@@ -171,10 +171,10 @@ func pack(v *Variant, dst []byte, to dtype.DType, lo, n int, src []byte, mode Ca
 		}
 		return
 	}
-	f := view[float32](src)
+	f := View[float32](src)
 	switch to {
 	case dtype.F16, dtype.BF16:
-		narrow(v, to, view[uint16](dst), lo, 1, f)
+		Narrow(v, to, View[uint16](dst), lo, 1, f)
 	case dtype.F4E2M1:
 		for i, x := range f {
 			to.PackedPut(dst, lo+i, dtype.Float4E2M1FromFloat32(x).Bits())
@@ -213,7 +213,7 @@ func packF8(dst []uint8, to dtype.DType, src []float32, mode CastMode) {
 	case dtype.F8E4M3B11FNUZ:
 		encode = func(x float32) uint8 { return uint8(dtype.Float8E4M3B11FNUZFromFloat32(x, sat)) }
 	default:
-		bug("cast: pack %s", to)
+		Bug("cast: pack %s", to)
 	}
 	for i, x := range src {
 		dst[i] = encode(x)

@@ -109,12 +109,12 @@ func (c *Chain) readAsRow(operand int) bool {
 func (c *Chain) ScratchFloats() int { return c.slots * chainPiece }
 
 // Tiles is how many parts the work has.
-func (c *Chain) Tiles() int { return ceilDiv(c.Elements, rangeElements) }
+func (c *Chain) Tiles() int { return CeilDiv(c.Elements, RangeElements) }
 
 // Tile computes part t. With stream set the result is written past the caches; it may then be no operand.
 func (c *Chain) Tile(v *Variant, t int, scratch, dst []float32, operands [][]float32, stream bool) {
-	end := min((t+1)*rangeElements, c.Elements)
-	for at := t * rangeElements; at < end; at += chainPiece {
+	end := min((t+1)*RangeElements, c.Elements)
+	for at := t * RangeElements; at < end; at += chainPiece {
 		c.piece(v, at, min(chainPiece, end-at), scratch, dst, operands, stream)
 	}
 	if stream {

@@ -34,17 +34,17 @@ type Exponents [ExponentCodes]byte
 // groupBytes is the size of n floats in vectors of some lanes, without what lies aside.
 func groupBytes(lanes, n int) int {
 	vectors := n / lanes
-	return 4 * lanes * (codeWords*ceilDiv(vectors, vectorGroup) + bitWords*ceilDiv(vectors, 4))
+	return 4 * lanes * (codeWords*CeilDiv(vectors, vectorGroup) + bitWords*CeilDiv(vectors, 4))
 }
 
 // CompressedBytes is the size of n floats, as many as whole vectors hold, of which some have exponents aside.
 func CompressedBytes(v *Variant, n, aside int) int {
-	return ceilDiv(groupBytes(v.Compressed.Lanes, n)+asideBytes*aside, compressedUnit) * compressedUnit
+	return CeilDiv(groupBytes(v.Compressed.Lanes, n)+asideBytes*aside, compressedUnit) * compressedUnit
 }
 
 func checkCompressed(v *Variant, data []byte, n, aside int) {
 	if n%v.Compressed.Lanes != 0 || n > MostCompressed || len(data) != CompressedBytes(v, n, aside) {
-		bug("compressed floats: %d of them, %d exponents aside, in %d bytes", n, aside, len(data))
+		Bug("compressed floats: %d of them, %d exponents aside, in %d bytes", n, aside, len(data))
 	}
 }
 
@@ -68,7 +68,7 @@ func CompressFloats(v *Variant, dst []byte, exponents Exponents, aside int, x []
 			for i, v := range group {
 				if e := math.Float32bits(v) >> 23 & 0xff; codeOf[e] == none {
 					if placed == aside {
-						bug("compressed floats: got more than %d exponents that are aside", aside)
+						Bug("compressed floats: got more than %d exponents that are aside", aside)
 					}
 					binary.LittleEndian.PutUint16(places[2*placed:], uint16(first+i))
 					rest[placed] = byte(e)
@@ -79,7 +79,7 @@ func CompressFloats(v *Variant, dst []byte, exponents Exponents, aside int, x []
 		to = to[groupBytes(v.Compressed.Lanes, len(group)):]
 	}
 	if placed != aside {
-		bug("compressed floats: got %d exponents that are aside, want %d", placed, aside)
+		Bug("compressed floats: got %d exponents that are aside, want %d", placed, aside)
 	}
 	clear(rest[aside:])
 }
@@ -164,7 +164,7 @@ func expandFloats(v *Variant, dst []float32, src []byte, exponents Exponents) {
 	// The loops stop at an even number of vectors only.
 	lanes := v.Compressed.Lanes
 	if len(dst) == 0 || len(dst)%(2*lanes) != 0 {
-		bug("compressed floats: %d of them in pairs of vectors of %d", len(dst), lanes)
+		Bug("compressed floats: %d of them in pairs of vectors of %d", len(dst), lanes)
 	}
 	v.Compressed.Expand(len(dst)/lanes, &dst[0], &src[0], tableOf(exponents))
 }

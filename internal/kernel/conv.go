@@ -158,12 +158,12 @@ func (w *Window) flatten() {
 
 func (c *Conv) preparePanels() {
 	c.rowTile, c.colTile = gemmRows, convCols
-	for c.rowTile > 16 && c.Batch*c.Group*ceilDiv(c.perGroup, c.rowTile)*ceilDiv(c.outArea, c.colTile) < wantedTiles {
+	for c.rowTile > 16 && c.Batch*c.Group*CeilDiv(c.perGroup, c.rowTile)*CeilDiv(c.outArea, c.colTile) < wantedTiles {
 		c.rowTile /= 2
 	}
 	c.rowTile = evenTile(c.perGroup, c.rowTile, 1)
 	c.colTile = evenTile(c.outArea, c.colTile, c.nr)
-	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), ceilDiv(c.outArea, c.colTile)
+	c.rowTiles, c.colTiles = CeilDiv(c.perGroup, c.rowTile), CeilDiv(c.outArea, c.colTile)
 	c.packB = c.colTile * min(c.depth, c.block)
 	if c.colTile > c.nr {
 		c.packA = crowdedFloats(c.rowTile, min(c.depth, c.block), c.depth)
@@ -176,7 +176,7 @@ func (c *Conv) ScratchBytes() int { return 4 * (c.packB + c.region + c.packA) }
 // Tiles is how many parts the work has.
 func (c *Conv) Tiles() int {
 	if c.kind == convDepthwise {
-		return ceilDiv(c.Batch*c.Group, c.planes) * c.rowTiles * c.colTiles
+		return CeilDiv(c.Batch*c.Group, c.planes) * c.rowTiles * c.colTiles
 	}
 	return c.Batch * c.Group * c.rowTiles * c.colTiles
 }

@@ -14,11 +14,11 @@ func (c *Conv) prepareDepthwise() {
 		return
 	}
 	work := c.out[2] * c.taps
-	c.colTile = evenTile(c.out[1], min(max(1, 4*rangeElements/work), c.out[1]), 1)
+	c.colTile = evenTile(c.out[1], min(max(1, 4*RangeElements/work), c.out[1]), 1)
 	// A tile's rows lie in one plane of the output.
-	c.colTiles = c.out[0] * ceilDiv(c.out[1], c.colTile)
+	c.colTiles = c.out[0] * CeilDiv(c.out[1], c.colTile)
 	if c.colTiles == 1 {
-		c.planes = min(max(1, rangeElements/(work*c.out[1])), ceilDiv(c.Batch*c.Group, wantedTiles))
+		c.planes = min(max(1, RangeElements/(work*c.out[1])), CeilDiv(c.Batch*c.Group, wantedTiles))
 	}
 	c.rows.prepare(c.v, &c.Window, c.colTile, 0)
 	c.region = c.rows.floats
@@ -26,7 +26,7 @@ func (c *Conv) prepareDepthwise() {
 
 // depthwiseTile computes one run of colTile rows of one output channel per group, for a few groups.
 func (c *Conv) depthwiseTile(first, row, part int, scratch []float32, args *ConvArgs) {
-	perPlane := ceilDiv(c.out[1], c.colTile)
+	perPlane := CeilDiv(c.out[1], c.colTile)
 	z, y := part/perPlane, part%perPlane*c.colTile
 	rows := min(c.colTile, c.out[1]-y)
 	for i := first; i < min(first+c.planes, c.Batch*c.Group); i++ {

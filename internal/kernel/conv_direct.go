@@ -40,7 +40,7 @@ func (c *Conv) PackedFloats() int {
 }
 
 func (c *Conv) groupFloats() int {
-	return ceilDiv(c.perGroup, c.v.Conv.Lanes) * c.v.Conv.Lanes * c.depth
+	return CeilDiv(c.perGroup, c.v.Conv.Lanes) * c.v.Conv.Lanes * c.depth
 }
 
 // packable tells whether a direct convolution pays.
@@ -112,7 +112,7 @@ func (c *Conv) prepareDirect() {
 	if d.cols == w.out[2] {
 		d.rows = min(w.out[1], max(1, directPositions/d.cols))
 	}
-	c.rowTile = min(ceilDiv(c.perGroup, 2*c.v.Conv.Lanes)*2*c.v.Conv.Lanes, max(2*c.v.Conv.Lanes, directSums/(d.rows*d.cols)/(2*c.v.Conv.Lanes)*2*c.v.Conv.Lanes))
+	c.rowTile = min(CeilDiv(c.perGroup, 2*c.v.Conv.Lanes)*2*c.v.Conv.Lanes, max(2*c.v.Conv.Lanes, directSums/(d.rows*d.cols)/(2*c.v.Conv.Lanes)*2*c.v.Conv.Lanes))
 }
 
 // finishDirect is what follows once the tile's positions are decided.
@@ -149,37 +149,37 @@ func (c *Conv) tileDirect() {
 	c.prepareDirect()
 	w, d := &c.view, &c.direct
 	tiles := func() int {
-		return c.Batch * c.Group * ceilDiv(c.perGroup, c.rowTile) * w.out[0] * ceilDiv(w.out[1], d.rows) * ceilDiv(w.out[2], d.cols)
+		return c.Batch * c.Group * CeilDiv(c.perGroup, c.rowTile) * w.out[0] * CeilDiv(w.out[1], d.rows) * CeilDiv(w.out[2], d.cols)
 	}
 	fewerChannels := func(least int) {
 		for tiles() < wantedTiles && c.rowTile > least {
-			c.rowTile = ceilDiv(c.rowTile, 4*c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
+			c.rowTile = CeilDiv(c.rowTile, 4*c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
 		}
 	}
 	fewerChannels(4 * c.v.Conv.Lanes)
 	for tiles() < wantedTiles && d.rows > 2 {
-		d.rows = ceilDiv(d.rows, 2)
+		d.rows = CeilDiv(d.rows, 2)
 	}
 	for tiles() < wantedTiles && d.rows == 1 && d.cols > 2*c.v.Conv.Positions {
-		d.cols = evenTile(w.out[2], ceilDiv(d.cols, 2), 1)
+		d.cols = evenTile(w.out[2], CeilDiv(d.cols, 2), 1)
 	}
 	if d.inPlace { // else each part copies the same planes
 		fewerChannels(2 * c.v.Conv.Lanes)
 	}
 	d.rows = evenTile(w.out[1], d.rows, 1)
-	d.rowParts, d.colParts = ceilDiv(w.out[1], d.rows), ceilDiv(w.out[2], d.cols)
-	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), w.out[0]*d.rowParts*d.colParts
+	d.rowParts, d.colParts = CeilDiv(w.out[1], d.rows), CeilDiv(w.out[2], d.cols)
+	c.rowTiles, c.colTiles = CeilDiv(c.perGroup, c.rowTile), w.out[0]*d.rowParts*d.colParts
 	c.finishDirect()
 	c.packB, c.region = d.planes, c.directSums()
 }
 
 // directSums is the scratch for the sums of a tile.
 func (c *Conv) directSums() int {
-	return min(c.rowTile, ceilDiv(c.perGroup, c.v.Conv.Lanes)*c.v.Conv.Lanes) * c.sumRows(c.direct.rows*c.direct.cols)
+	return min(c.rowTile, CeilDiv(c.perGroup, c.v.Conv.Lanes)*c.v.Conv.Lanes) * c.sumRows(c.direct.rows*c.direct.cols)
 }
 
 // sumRows is how many positions a panel of sums has room for.
-func (c *Conv) sumRows(positions int) int { return ceilDiv(positions, c.v.Conv.Lanes) * c.v.Conv.Lanes }
+func (c *Conv) sumRows(positions int) int { return CeilDiv(positions, c.v.Conv.Lanes) * c.v.Conv.Lanes }
 
 // outputArea is a block of output positions of a plane: whole rows, or a part of one.
 type outputArea struct{ z, y, x, rows, cols int }

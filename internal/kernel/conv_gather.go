@@ -115,11 +115,11 @@ func (c *Conv) gatherTap(dst, row []float32, x, t, channel int, args *ConvArgs) 
 	step := w.stride[2]
 	at := x*step - w.padBegin[2] + t*w.dilation[2]
 	if at < 0 {
-		n := min(ceilDiv(-at, step), len(dst))
+		n := min(CeilDiv(-at, step), len(dst))
 		clear(dst[:n])
 		dst, at = dst[n:], at+n*step
 	}
-	if inside := ceilDiv(max(len(row)-at, 0), step); inside < len(dst) {
+	if inside := CeilDiv(max(len(row)-at, 0), step); inside < len(dst) {
 		clear(dst[inside:])
 		dst = dst[:inside]
 	}

@@ -6,7 +6,7 @@ func (c *Conv) preparePool() {
 	p := c.Pool
 	p.Planes = c.Batch * c.OutChannels
 	p.Window.In = append(p.Window.In[:0], c.Window.Out...)
-	p.prepare(c.v, rangeElements/4)
+	p.prepare(c.v, RangeElements/4)
 	if c.pointwise() {
 		c.view.flatten()
 	}
@@ -14,21 +14,21 @@ func (c *Conv) preparePool() {
 	total := p.out[c.poolAxis()]
 	c.rowTile, c.colTile = min(64, c.perGroup), max(1, total)
 	for c.colTile > 1 && c.rowTile*c.regionRows(c.colTile)*c.rowArea() > pooledRegion {
-		c.colTile = ceilDiv(c.colTile, 2)
+		c.colTile = CeilDiv(c.colTile, 2)
 	}
-	tiles := func() int { return c.Batch * c.Group * ceilDiv(c.perGroup, c.rowTile) * ceilDiv(total, c.colTile) }
+	tiles := func() int { return c.Batch * c.Group * CeilDiv(c.perGroup, c.rowTile) * CeilDiv(total, c.colTile) }
 	for c.rowTile > 16 && tiles() < wantedTiles {
 		c.rowTile /= 2
 	}
 	for c.colTile > 4 && tiles() < wantedTiles {
-		c.colTile = ceilDiv(c.colTile, 2)
+		c.colTile = CeilDiv(c.colTile, 2)
 	}
 	unit := 1
 	if c.pooledDirect() {
 		unit = 2 * c.v.Conv.Lanes
 	}
-	c.rowTile = evenTile(c.perGroup, ceilDiv(c.rowTile, unit)*unit, unit)
-	c.rowTiles, c.colTiles = ceilDiv(c.perGroup, c.rowTile), ceilDiv(total, c.colTile)
+	c.rowTile = evenTile(c.perGroup, CeilDiv(c.rowTile, unit)*unit, unit)
+	c.rowTiles, c.colTiles = CeilDiv(c.perGroup, c.rowTile), CeilDiv(total, c.colTile)
 	c.packB = convCols * min(c.depth, c.block)
 	if c.pooledDirect() {
 		rowTile := c.rowTile

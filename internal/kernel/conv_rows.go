@@ -29,10 +29,10 @@ func (c *Conv) byRows() bool {
 		width = c.outArea
 	}
 	depth, channels := float64(c.depth), float64(c.perGroup)
-	wide := float64(ceilDiv(width, c.v.Conv.Lanes)*c.v.Conv.Lanes) / float64(width)
+	wide := float64(CeilDiv(width, c.v.Conv.Lanes)*c.v.Conv.Lanes) / float64(width)
 	rows := (depth + 4) * channels * wide / lanes
 	// One vector of channels is bound by loads; a vector of sums takes some cycles to leave.
-	vectors := ceilDiv(c.perGroup, c.v.Conv.Lanes)
+	vectors := CeilDiv(c.perGroup, c.v.Conv.Lanes)
 	direct := depth*float64(vectors/2*2) + depth*float64(vectors%2)*1.5 + 9*float64(vectors)
 	return rows < 0.95*direct
 }
@@ -48,10 +48,10 @@ func (c *Conv) prepareRows() {
 		r.rows, r.cols = 1, min(w.inArea, 4*2*c.v.Conv.Lanes)
 	}
 	tiles := func() int {
-		return c.Batch * c.Group * w.out[0] * ceilDiv(w.out[1], r.rows) * ceilDiv(w.out[2], r.cols)
+		return c.Batch * c.Group * w.out[0] * CeilDiv(w.out[1], r.rows) * CeilDiv(w.out[2], r.cols)
 	}
 	for tiles() < wantedTiles && r.rows > 2 {
-		r.rows = ceilDiv(r.rows, 2)
+		r.rows = CeilDiv(r.rows, 2)
 	}
 	r.rows = evenTile(w.out[1], r.rows, 1)
 	channels := c.InChannels / c.Group
@@ -70,16 +70,16 @@ func (c *Conv) prepareRows() {
 			r.offsets = append(r.offsets, int32(4*ch*plane)+o)
 		}
 	}
-	c.colTiles = w.out[0] * ceilDiv(w.out[1], r.rows) * ceilDiv(w.out[2], r.cols)
+	c.colTiles = w.out[0] * CeilDiv(w.out[1], r.rows) * CeilDiv(w.out[2], r.cols)
 	c.packB = r.block * r.plane
 }
 
 // rowsTile computes a part of the positions for all channels of a group.
 func (c *Conv) rowsTile(batch, group, part int, scratch []float32, args *ConvArgs) {
 	w, r := &c.view, &c.byRow
-	parts := ceilDiv(w.out[2], r.cols)
+	parts := CeilDiv(w.out[2], r.cols)
 	x, part := part%parts*r.cols, part/parts
-	perPlane := ceilDiv(w.out[1], r.rows)
+	perPlane := CeilDiv(w.out[1], r.rows)
 	z, y := part/perPlane, part%perPlane*r.rows
 	rows, cols := min(r.rows, w.out[1]-y), min(r.cols, w.out[2]-x)
 	m := group * c.perGroup
@@ -146,7 +146,7 @@ func (c *Conv) rowPanels(call ConvRowTile, src, out, add []float32, addAt, cols,
 				bias := args.Bias[m+p:][:n]
 				call.bias = &bias[0]
 			}
-			c.v.Conv.RowTiles(call, ceilDiv(call.cols, c.v.Conv.Lanes), n)
+			c.v.Conv.RowTiles(call, CeilDiv(call.cols, c.v.Conv.Lanes), n)
 		}
 	}
 }

@@ -42,7 +42,7 @@ const (
 func (c *ConvTranspose) Prepare(v *Variant) {
 	c.v = v
 	if len(c.Axes) > MaxSpatial {
-		bug("conv_transpose: %d spatial axes, at most %d", len(c.Axes), MaxSpatial)
+		Bug("conv_transpose: %d spatial axes, at most %d", len(c.Axes), MaxSpatial)
 	}
 	for i := range c.axes {
 		c.axes[i] = ConvTransposeAxis{In: 1, Out: 1, Kernel: 1, Stride: 1, Dilation: 1}
@@ -55,10 +55,10 @@ func (c *ConvTranspose) Prepare(v *Variant) {
 	perGroup := c.OutChannels / c.Group
 	c.depth = c.InChannels / c.Group
 	c.channels = max(1, min(perGroup, transposeRows/max(1, c.taps)))
-	for c.channels > 1 && c.Batch*c.Group*ceilDiv(perGroup, c.channels) < wantedTiles {
-		c.channels = ceilDiv(c.channels, 2)
+	for c.channels > 1 && c.Batch*c.Group*CeilDiv(perGroup, c.channels) < wantedTiles {
+		c.channels = CeilDiv(c.channels, 2)
 	}
-	c.blocks = ceilDiv(perGroup, c.channels)
+	c.blocks = CeilDiv(perGroup, c.channels)
 	rows, depth := c.channels*c.taps, min(c.depth, gemmDepth)
 	c.packRows, c.packPanel, c.product = rows*depth, transposeCols*depth, rows*transposeCols
 }

@@ -4,9 +4,11 @@
 // indices and the sizes of slices are the caller's affair, and a call that breaks them panics with a text that starts with "BUG:". The
 // caller owns all memory, scratch included.
 //
-// One file per family: unary, binary, predicate and cast work element by element; copy, gather, scatter, pad and generate move elements as
-// bytes; gemm, conv, convtranspose and pool are the heavy ones, for float32; reduce, softmax, norm and resize work along axes. What the
-// heavy ones do not serve (float64, integers, more axes) goes through the plain_ files.
+// Here are the variants and what all kernels share (the loop nest, views of bytes), and the kernels that other kernels are made of: unary,
+// binary, predicate and cast work element by element; gemm, conv, convtranspose and pool are the heavy ones, for float32; reduce, softmax
+// and norm work along axes; bytegemm and the quantize files are for 8-bit integers. What the heavy ones do not serve (float64, integers, more
+// axes) goes through the plain_ files. The families that nothing else is made of are packages: move, sample, selection, sequence, signal and
+// text.
 //
 // # Specs and tiles
 //

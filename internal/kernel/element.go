@@ -32,16 +32,16 @@ type Index interface {
 	int32 | int64
 }
 
-// word16 is an element of 16 bytes (complex128).
-type word16 [2]uint64
+// Word16 is an element of 16 bytes (complex128).
+type Word16 [2]uint64
 
-// word is an element whose bytes are moved and never looked at.
-type word interface {
-	uint8 | uint16 | uint32 | uint64 | word16
+// Word is an element whose bytes are moved and never looked at.
+type Word interface {
+	uint8 | uint16 | uint32 | uint64 | Word16
 }
 
-// view reads bytes as elements of T. The caller hands over whole, aligned elements.
-func view[T any](b []byte) []T {
+// View reads bytes as elements of T. The caller hands over whole, aligned elements.
+func View[T any](b []byte) []T {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
 	if len(b) == 0 {
@@ -49,7 +49,7 @@ func view[T any](b []byte) []T {
 	}
 	// As a number, so that the bytes of a stack buffer do not escape into the panic's arguments.
 	if at := uintptr(unsafe.Pointer(unsafe.SliceData(b))); len(b)%size != 0 || at%unsafe.Alignof(zero) != 0 {
-		bug("view: %d bytes at %#x are no whole aligned elements of %d bytes", len(b), at, size)
+		Bug("view: %d bytes at %#x are no whole aligned elements of %d bytes", len(b), at, size)
 	}
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
 }
@@ -60,30 +60,30 @@ func bytesOf[T any](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
 }
 
-// isAligned tells whether view takes b as elements of T.
-func isAligned[T any](b []byte) bool {
+// IsAligned tells whether view takes b as elements of T.
+func IsAligned[T any](b []byte) bool {
 	var zero T
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%unsafe.Alignof(zero) == 0
 }
 
-// bug reports a fault of the caller: kernels are handed checked arguments only.
-func bug(format string, args ...any) {
+// Bug reports a fault of the caller: kernels are handed checked arguments only.
+func Bug(format string, args ...any) {
 	panic("BUG: kernel: " + fmt.Sprintf(format, args...))
 }
 
 func sameLen(what string, dst, src int) {
 	if dst != src {
-		bug("%s: dst has %d elements, src %d", what, dst, src)
+		Bug("%s: dst has %d elements, src %d", what, dst, src)
 	}
 }
 
-func badElem(what string, bytes int) {
-	bug("%s: no element has %d bytes", what, bytes)
+func BadElem(what string, bytes int) {
+	Bug("%s: no element has %d bytes", what, bytes)
 }
 
-func ceilDiv(a, b int) int { return (a + b - 1) / b }
+func CeilDiv(a, b int) int { return (a + b - 1) / b }
 
-func product(dims []int) int {
+func Product(dims []int) int {
 	n := 1
 	for _, d := range dims {
 		n *= d

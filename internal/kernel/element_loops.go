@@ -15,7 +15,7 @@ func castLoop(v *Variant, dst []byte, to dtype.DType, src []byte, from dtype.DTy
 	if hi <= lo {
 		return 0
 	}
-	p, q := kindOf(from), kindOf(to)
+	p, q := KindOf(from), KindOf(to)
 	var l *Loop
 	switch {
 	case from == dtype.Bool && to == dtype.Bool:
@@ -30,13 +30,13 @@ func castLoop(v *Variant, dst []byte, to dtype.DType, src []byte, from dtype.DTy
 	case p < 0 || q < 0:
 		return 0
 	case from.Size() == to.Size() && from.IsInt() && to.IsInt():
-		copy(part(dst, to, lo, hi), part(src, from, lo, hi))
+		copy(Part(dst, to, lo, hi), Part(src, from, lo, hi))
 		return hi - lo
 	default:
 		l = &v.Elements.Cast[p][q]
 	}
-	d, s := part(dst, to, lo, hi), part(src, from, lo, hi)
-	return l.over(hi-lo, operand{&d[0], to.Size()}, operand{&s[0], from.Size()}, operand{at: (*byte)(unsafe.Pointer(zeroElement))}, operand{})
+	d, s := Part(dst, to, lo, hi), Part(src, from, lo, hi)
+	return l.Over(hi-lo, Operand{&d[0], to.Size()}, Operand{&s[0], from.Size()}, Operand{at: (*byte)(unsafe.Pointer(zeroElement))}, Operand{})
 }
 
 // swappable tells whether operands may be changed round.
@@ -54,17 +54,17 @@ func binaryLoop[T Number](v *Variant, op BinaryOp, r *run, d, a, b []T) int {
 	if !ok {
 		return 0
 	}
-	x, y := operandOf(a, r.off[1], r.step[1]), operandOf(b, r.off[2], r.step[2])
+	x, y := OperandOf(a, r.Off[1], r.Step[1]), OperandOf(b, r.Off[2], r.Step[2])
 	if form == SecondRow && op.swappable() {
 		form, x, y = FirstRow, y, x
 	}
-	dst := operandOf(d, r.off[0], 1)
+	dst := OperandOf(d, r.Off[0], 1)
 	if l := &v.Elements.Bits[op]; l.Step != 0 && form == BothRows {
 		dst.size, x.size, y.size = 1, 1, 1
 		size := int(unsafe.Sizeof(d[0]))
-		return l.over(r.n*size, dst, x, y, operand{}) / size
+		return l.Over(r.N*size, dst, x, y, Operand{}) / size
 	}
-	return v.Elements.Binary[op][kind[T]()][form].over(r.n, dst, x, y, operand{})
+	return v.Elements.Binary[op][kind[T]()][form].Over(r.N, dst, x, y, Operand{})
 }
 
 // mirrored is the test with its operands changed round.
@@ -88,18 +88,18 @@ func predicateLoop[T Number](v *Variant, op PredicateOp, r *run, d []uint8, a, b
 	if !ok {
 		return 0
 	}
-	x, y := operandOf(a, r.off[1], r.step[1]), operandOf(b, r.off[2], r.step[2])
-	dst := operandOf(d, r.off[0], 1)
+	x, y := OperandOf(a, r.Off[1], r.Step[1]), OperandOf(b, r.Off[2], r.Step[2])
+	dst := OperandOf(d, r.Off[0], 1)
 	if op >= And {
 		if form != BothRows || unsafe.Sizeof(a[0]) != 1 {
 			return 0
 		}
-		return v.Elements.Logic[op].over(r.n, dst, x, y, operand{})
+		return v.Elements.Logic[op].Over(r.N, dst, x, y, Operand{})
 	}
 	if form == SecondRow {
 		op, form, x, y = op.mirrored(), FirstRow, y, x
 	}
-	return v.Elements.Predicate[op][kind[T]()][form].over(r.n, dst, x, y, operand{})
+	return v.Elements.Predicate[op][kind[T]()][form].Over(r.N, dst, x, y, Operand{})
 }
 
 // unaryLoop computes as many elements as there is a loop for, and returns their number.
@@ -108,7 +108,7 @@ func unaryLoop[T Number](v *Variant, op UnaryOp, dst, src []T) int {
 		return 0
 	}
 	l := &v.Elements.Unary[op][kind[T]()]
-	done := l.over(len(src), operandOf(dst, 0, 1), operandOf(src, 0, 1), operand{}, operand{})
+	done := l.Over(len(src), OperandOf(dst, 0, 1), OperandOf(src, 0, 1), Operand{}, Operand{})
 	if l.Step > 0 && done < len(src) && (op == Exp || op == Log) {
 		// The last bits are this code's own, so that it computes the rest, too.
 		cell := totals.Get().(*[256]byte)
@@ -128,12 +128,12 @@ func clampLoop[T Number](v *Variant, dst, src []T, lo, hi T) int {
 	}
 	cell := limits.Get().(*[2]uint64)
 	defer limits.Put(cell)
-	place := func(i int, v T) operand {
+	place := func(i int, v T) Operand {
 		p := unsafe.Pointer(&cell[i])
 		*(*T)(p) = v
-		return operand{at: (*byte)(p)}
+		return Operand{at: (*byte)(p)}
 	}
-	return v.Elements.Clamp[kind[T]()].over(len(src), operandOf(dst, 0, 1), operandOf(src, 0, 1), place(0, lo), place(1, hi))
+	return v.Elements.Clamp[kind[T]()].Over(len(src), OperandOf(dst, 0, 1), OperandOf(src, 0, 1), place(0, lo), place(1, hi))
 }
 
 // byteLoop computes as many bools as there is a loop for, and returns their number.
@@ -141,15 +141,15 @@ func byteLoop(l *Loop, dst, src []uint8) int {
 	if len(src) == 0 {
 		return 0
 	}
-	return l.over(len(src), operandOf(dst, 0, 1), operandOf(src, 0, 1), operand{}, operand{})
+	return l.Over(len(src), OperandOf(dst, 0, 1), OperandOf(src, 0, 1), Operand{}, Operand{})
 }
 
 // whereLoop picks as many elements of a run as there is a loop for, and returns their number.
-func whereLoop[W word](v *Variant, r *run, dst []W, cond []uint8, a, b []W) int {
+func whereLoop[W Word](v *Variant, r *run, dst []W, cond []uint8, a, b []W) int {
 	size := int(unsafe.Sizeof(dst[0]))
-	if r.step[0] != 1 || r.step[1] != 1 || uint(r.step[2]) > 1 || uint(r.step[3]) > 1 || size > 8 {
+	if r.Step[0] != 1 || r.Step[1] != 1 || uint(r.Step[2]) > 1 || uint(r.Step[3]) > 1 || size > 8 {
 		return 0
 	}
-	l := &v.Elements.Where[bits.TrailingZeros(uint(size))][1-r.step[2]][1-r.step[3]]
-	return l.over(r.n, operandOf(dst, r.off[0], 1), operandOf(cond, r.off[1], 1), operandOf(a, r.off[2], r.step[2]), operandOf(b, r.off[3], r.step[3]))
+	l := &v.Elements.Where[bits.TrailingZeros(uint(size))][1-r.Step[2]][1-r.Step[3]]
+	return l.Over(r.N, OperandOf(dst, r.Off[0], 1), OperandOf(cond, r.Off[1], 1), OperandOf(a, r.Off[2], r.Step[2]), OperandOf(b, r.Off[3], r.Step[3]))
 }

@@ -59,15 +59,15 @@ func (g *Gemm) Prepare(v *Variant) {
 	g.swapForOneColumn()
 	g.thin = !g.PackedB && (g.M == 1 || g.TransB && g.M <= thinRows)
 	g.nr, g.block = v.Gemm.Width, blockOf(g.K)
-	g.width = ceilDiv(g.N, g.nr) * g.nr
+	g.width = CeilDiv(g.N, g.nr) * g.nr
 	g.rowTile, g.colTile = gemmRows, gemmCols
 	if g.thin {
-		g.rowTile, g.colTile = thinRows, max(gemvCols/2, min(gemvCols, ceilDiv(g.N, 4)))
+		g.rowTile, g.colTile = thinRows, max(gemvCols/2, min(gemvCols, CeilDiv(g.N, 4)))
 		if g.TransB { // whole rows of B: as many as fill a tile
-			g.colTile = max(4, 2*rangeElements/max(1, g.K))
+			g.colTile = max(4, 2*RangeElements/max(1, g.K))
 		}
 	}
-	for !g.thin && g.batch*ceilDiv(g.M, g.rowTile)*ceilDiv(g.N, g.colTile) < wantedTiles {
+	for !g.thin && g.batch*CeilDiv(g.M, g.rowTile)*CeilDiv(g.N, g.colTile) < wantedTiles {
 		// Parts of a row of tiles read A again, parts of a column pack B again, which costs more.
 		if g.colTile > leastCols {
 			g.colTile /= 2
@@ -77,7 +77,7 @@ func (g *Gemm) Prepare(v *Variant) {
 	}
 	g.rowTile = evenTile(g.M, g.rowTile, 1)
 	g.colTile = evenTile(g.N, g.colTile, g.nr)
-	g.rowTiles, g.colTiles = ceilDiv(g.M, g.rowTile), ceilDiv(g.N, g.colTile)
+	g.rowTiles, g.colTiles = CeilDiv(g.M, g.rowTile), CeilDiv(g.N, g.colTile)
 	g.group = max(1, groupFlops/max(1, 2*max(g.rowTile, memoryRows)*g.colTile*g.K))
 	g.scratch()
 }
@@ -87,8 +87,8 @@ func evenTile(n, limit, unit int) int {
 	if n == 0 {
 		return unit
 	}
-	size := ceilDiv(n, ceilDiv(n, limit))
-	return ceilDiv(size, unit) * unit
+	size := CeilDiv(n, CeilDiv(n, limit))
+	return CeilDiv(size, unit) * unit
 }
 
 func (g *Gemm) defaults() {
@@ -114,7 +114,7 @@ func (g *Gemm) defaults() {
 			g.BatchB = make([]int, len(g.Batch))
 		}
 	}
-	g.batch = product(g.Batch)
+	g.batch = Product(g.Batch)
 }
 
 func batchStrides(batch []int, size int) []int {
@@ -183,7 +183,7 @@ func blockOf(k int) int {
 	if k == 0 {
 		return 0
 	}
-	return ceilDiv(k, ceilDiv(k, gemmDepth))
+	return CeilDiv(k, CeilDiv(k, gemmDepth))
 }
 
 // ScratchBytes is what Tile needs of scratch, per worker.
@@ -192,7 +192,7 @@ func (g *Gemm) ScratchBytes() int { return 4 * (g.packA + g.packB) }
 func (g *Gemm) parts() int { return g.batch * g.rowTiles * g.colTiles }
 
 // Tiles is how many parts the work has.
-func (g *Gemm) Tiles() int { return ceilDiv(g.parts(), g.group) }
+func (g *Gemm) Tiles() int { return CeilDiv(g.parts(), g.group) }
 
 // Tile computes part t. scratch holds at least ScratchBytes()/4 floats.
 func (g *Gemm) Tile(t int, scratch []float32, args *GemmArgs) {
@@ -204,7 +204,7 @@ func (g *Gemm) Tile(t int, scratch []float32, args *GemmArgs) {
 	}
 }
 
-// part computes the rectangle of one matrix that starts at row, col.
+// Part computes the rectangle of one matrix that starts at row, col.
 func (g *Gemm) part(batch, row, col int, scratch []float32, args *GemmArgs) {
 	a, b := args.A, args.B
 	if g.swapped {
@@ -378,9 +378,9 @@ func (g *Gemm) thinPart(r *rect, acc bool, scratch, c, a, b []float32) {
 	for i := range r.rows {
 		row, out := a[(r.row+i)*lda:][:g.K], c[r.at+i*r.ld:][:r.cols]
 		if g.TransB {
-			gemvDot(g.v, out, row, b[r.col*g.LDB:], g.LDB)
+			GemvDot(g.v, out, row, b[r.col*g.LDB:], g.LDB)
 		} else {
-			gemvAxpy(g.v, out, row, b[r.col:], g.LDB)
+			GemvAxpy(g.v, out, row, b[r.col:], g.LDB)
 		}
 	}
 }

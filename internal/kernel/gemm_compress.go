@@ -45,14 +45,14 @@ func (c *CompressedB) Parts() int { return c.gemm.blocks() }
 func (c *CompressedB) IndexBytes() int { return indexBytes(c.Parts()) }
 
 func indexBytes(parts int) int {
-	return ceilDiv(entryBytes*(parts+1), compressedUnit) * compressedUnit
+	return CeilDiv(entryBytes*(parts+1), compressedUnit) * compressedUnit
 }
 
 // ScratchFloats is what Measure, Pack and Unpack need.
 func (c *CompressedB) ScratchFloats() int { return c.gemm.nr * c.gemm.block }
 
 // blocks is how many blocks all panels of B have.
-func (g *Gemm) blocks() int { return ceilDiv(g.K, max(1, g.block)) * (g.width / g.nr) }
+func (g *Gemm) blocks() int { return CeilDiv(g.K, max(1, g.block)) * (g.width / g.nr) }
 
 // blockAt is the number of the block of a panel that begins at k, col.
 func (g *Gemm) blockAt(k, col int) int { return k/g.block*(g.width/g.nr) + col/g.nr }
@@ -95,7 +95,7 @@ func (c *CompressedB) Measure(part int, index []byte, b, scratch []float32) {
 	entry := index[entryBytes*part:][:entryBytes]
 	size := CompressedBytes(c.gemm.v, total, aside)
 	if size > 4*total-4*total/leastSaved || total > MostCompressed {
-		size, aside = ceilDiv(4*total, compressedUnit)*compressedUnit, notCompressed
+		size, aside = CeilDiv(4*total, compressedUnit)*compressedUnit, notCompressed
 	}
 	binary.LittleEndian.PutUint32(entry, uint32(size/compressedUnit))
 	binary.LittleEndian.PutUint32(entry[entryAside:], uint32(aside))
@@ -152,7 +152,7 @@ type compressedB struct {
 // openCompressed holds bytes to their index.
 func openCompressed(data []byte, parts int) compressedB {
 	if n := indexBytes(parts); len(data) < n || placeAt(data, parts) != len(data) {
-		bug("compressed panels: %d bytes do not end where the index of %d blocks says", len(data), parts)
+		Bug("compressed panels: %d bytes do not end where the index of %d blocks says", len(data), parts)
 	}
 	return compressedB{data, parts}
 }
@@ -181,7 +181,7 @@ func (b compressedB) at(part int) compressedBlock {
 func (b compressedB) panel(v *Variant, part int, scratch []float32) []float32 {
 	at := b.at(part)
 	if !at.compressed {
-		return view[float32](at.data[:4*len(scratch)])
+		return View[float32](at.data[:4*len(scratch)])
 	}
 	ExpandFloats(v, scratch, at.data, at.exponents, at.aside)
 	return scratch

@@ -13,8 +13,8 @@ func gemmPanel(v *Variant, m, depth int, a []float32, lda int, b []float32, nr i
 	// The last elements that the tiles touch.
 	_, _ = a[(m-1)*lda+depth-1], b[depth*v.Gemm.Width-1]
 	s.check(m, nr)
-	for tiles := ceilDiv(m, len(v.Gemm.Tiles)-1); tiles > 0; tiles-- {
-		rows := ceilDiv(m, tiles)
+	for tiles := CeilDiv(m, len(v.Gemm.Tiles)-1); tiles > 0; tiles-- {
+		rows := CeilDiv(m, tiles)
 		v.Gemm.Tiles[rows](depth, &a[0], 4*lda, &b[0], &s.c[0], 4*s.ldc, nr, &b[0], 0, s.start(), 4*s.ldfrom, s.relu)
 		if m -= rows; m > 0 {
 			a = a[rows*lda:]
@@ -30,8 +30,8 @@ func gemmPrefetchPanel(v *Variant, m, depth int, a []float32, lda int, b []float
 		portableGemmPanel(m, depth, a, lda, b, nr, s)
 		return
 	}
-	for tiles := ceilDiv(m, len(v.Gemm.Tiles)-1); tiles > 0 && next.rows > 0 && depth > 0; tiles-- {
-		rows := ceilDiv(m, tiles)
+	for tiles := CeilDiv(m, len(v.Gemm.Tiles)-1); tiles > 0 && next.rows > 0 && depth > 0; tiles-- {
+		rows := CeilDiv(m, tiles)
 		_, _ = a[(rows-1)*lda+depth-1], b[depth*v.Gemm.Width-1]
 		s.check(rows, nr)
 		tile := v.Gemm.Tiles[rows]
@@ -64,7 +64,7 @@ func gemmPackPanel(v *Variant, m, depth int, a []float32, lda int, src []float32
 		return
 	}
 	// The first tile is no higher than the others would be.
-	rows := min(ceilDiv(m, ceilDiv(m, len(v.Gemm.Tiles)-1)), len(v.Gemm.Packing)-1)
+	rows := min(CeilDiv(m, CeilDiv(m, len(v.Gemm.Tiles)-1)), len(v.Gemm.Packing)-1)
 	_, _, _ = a[(rows-1)*lda+depth-1], src[(depth-1)*ldb+nr-1], b[depth*v.Gemm.Width-1]
 	s.check(rows, nr)
 	v.Gemm.Packing[rows](depth, &a[0], 4*lda, &b[0], &s.c[0], 4*s.ldc, nr, &src[0], 4*ldb, s.start(), 4*s.ldfrom, s.relu)
@@ -74,8 +74,8 @@ func gemmPackPanel(v *Variant, m, depth int, a []float32, lda int, src []float32
 	}
 }
 
-// gemvAxpy adds a row vector times a matrix whose rows are ldb apart to out. It takes eight rows of B at a time, so that out is read and written once for eight products. out is short: gemvCols at most.
-func gemvAxpy(v *Variant, out, a, b []float32, ldb int) {
+// GemvAxpy adds a row vector times a matrix whose rows are ldb apart to out. It takes eight rows of B at a time, so that out is read and written once for eight products. out is short: gemvCols at most.
+func GemvAxpy(v *Variant, out, a, b []float32, ldb int) {
 	if v.Gemm.Axpy8 == nil {
 		portableGemvAxpy(out, a, b, ldb)
 		return
@@ -94,8 +94,8 @@ func gemvAxpy(v *Variant, out, a, b []float32, ldb int) {
 	}
 }
 
-// gemvDot adds a row vector times a matrix that is stored as rows of columns, ldb apart, to out. It takes four rows at a time, so that a is read once for four products.
-func gemvDot(v *Variant, out, a, b []float32, ldb int) {
+// GemvDot adds a row vector times a matrix that is stored as rows of columns, ldb apart, to out. It takes four rows at a time, so that a is read once for four products.
+func GemvDot(v *Variant, out, a, b []float32, ldb int) {
 	if v.Gemm.Dot4 == nil {
 		portableGemvDot(out, a, b, ldb)
 		return

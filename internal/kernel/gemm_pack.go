@@ -9,7 +9,7 @@ func PanelWidth(v *Variant) int { return v.Gemm.Width }
 // PackedBFloats is the size of what PackB writes.
 func (g *Gemm) PackedBFloats(v *Variant) int {
 	g.v = v
-	return g.K * ceilDiv(g.N, v.Gemm.Width) * v.Gemm.Width
+	return g.K * CeilDiv(g.N, v.Gemm.Width) * v.Gemm.Width
 }
 
 // PackB packs a whole constant B, of K x N or N x K as the fields say, for a Gemm with PackedB. Alpha is in it.
@@ -17,7 +17,7 @@ func (g *Gemm) PackB(v *Variant, dst, b []float32) {
 	g.v = v
 	g.defaults()
 	g.nr = v.Gemm.Width
-	width := ceilDiv(g.N, g.nr) * g.nr
+	width := CeilDiv(g.N, g.nr) * g.nr
 	block := blockOf(g.K)
 	for k := 0; k < g.K; k += block {
 		g.packBlock(dst[k*width:], b, k, min(block, g.K-k), 0, g.N)
@@ -27,7 +27,7 @@ func (g *Gemm) PackB(v *Variant, dst, b []float32) {
 // UnpackB is the reverse of PackB where Alpha is 1. dst is a whole B whose rows follow each other.
 func (g *Gemm) UnpackB(v *Variant, dst, panels []float32) {
 	g.v = v
-	width := ceilDiv(g.N, v.Gemm.Width) * v.Gemm.Width
+	width := CeilDiv(g.N, v.Gemm.Width) * v.Gemm.Width
 	block := blockOf(g.K)
 	for k := range g.K {
 		depth := min(block, g.K-k/block*block)

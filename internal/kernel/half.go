@@ -44,8 +44,8 @@ func narrowVectors(v *Variant, dt dtype.DType, dst []uint16, src []float32) int 
 	return 8 * n
 }
 
-// widen fills dst with the elements of src at, at+stride, ...
-func widen(v *Variant, dt dtype.DType, dst []float32, src []uint16, at, stride int) {
+// Widen fills dst with the elements of src at, at+stride, ...
+func Widen(v *Variant, dt dtype.DType, dst []float32, src []uint16, at, stride int) {
 	if stride == 1 {
 		done := widenVectors(v, dt, dst, src[at:])
 		dst, at = dst[done:], at+done
@@ -62,12 +62,12 @@ func widen(v *Variant, dt dtype.DType, dst []float32, src []uint16, at, stride i
 			at += stride
 		}
 	default:
-		bug("%s is no 16-bit float", dt)
+		Bug("%s is no 16-bit float", dt)
 	}
 }
 
-// narrow rounds all of src into the elements of dst at, at+stride, ...
-func narrow(v *Variant, dt dtype.DType, dst []uint16, at, stride int, src []float32) {
+// Narrow rounds all of src into the elements of dst at, at+stride, ...
+func Narrow(v *Variant, dt dtype.DType, dst []uint16, at, stride int, src []float32) {
 	if stride == 1 {
 		done := narrowVectors(v, dt, dst[at:], src)
 		src, at = src[done:], at+done
@@ -84,7 +84,7 @@ func narrow(v *Variant, dt dtype.DType, dst []uint16, at, stride int, src []floa
 			at += stride
 		}
 	default:
-		bug("%s is no 16-bit float", dt)
+		Bug("%s is no 16-bit float", dt)
 	}
 }
 
@@ -93,9 +93,9 @@ func UnaryHalf(v *Variant, op UnaryOp, dt dtype.DType, dst, src []uint16, a, b f
 	sameLen(op.String(), len(dst), len(src))
 	for len(src) > 0 {
 		n := min(len(src), len(scratch))
-		widen(v, dt, scratch[:n], src, 0, 1)
+		Widen(v, dt, scratch[:n], src, 0, 1)
 		UnaryF32(v, op, scratch[:n], scratch[:n], a, b)
-		narrow(v, dt, dst, 0, 1, scratch[:n])
+		Narrow(v, dt, dst, 0, 1, scratch[:n])
 		dst, src = dst[n:], src[n:]
 	}
 }
@@ -104,14 +104,14 @@ func UnaryHalf(v *Variant, op UnaryOp, dt dtype.DType, dst, src []uint16, a, b f
 func BinaryHalf(v *Variant, op BinaryOp, n *Nest, lo, hi int, dt dtype.DType, dst, a, b []uint16, scratch []float32) {
 	size := len(scratch) / 2
 	x, y := scratch[:size], scratch[size:]
-	c := n.cursor(lo, hi)
-	for c.next() {
-		for at := 0; at < c.n; at += size {
-			m := min(c.n-at, size)
-			widen(v, dt, x[:m], a, c.off[1]+at*c.step[1], c.step[1])
-			widen(v, dt, y[:m], b, c.off[2]+at*c.step[2], c.step[2])
+	c := n.Cursor(lo, hi)
+	for c.Next() {
+		for at := 0; at < c.N; at += size {
+			m := min(c.N-at, size)
+			Widen(v, dt, x[:m], a, c.Off[1]+at*c.Step[1], c.Step[1])
+			Widen(v, dt, y[:m], b, c.Off[2]+at*c.Step[2], c.Step[2])
 			binaryRowVV(v, op, x[:m], x[:m], y[:m])
-			narrow(v, dt, dst, c.off[0]+at*c.step[0], c.step[0], x[:m])
+			Narrow(v, dt, dst, c.Off[0]+at*c.Step[0], c.Step[0], x[:m])
 		}
 	}
 }
@@ -120,14 +120,14 @@ func BinaryHalf(v *Variant, op BinaryOp, n *Nest, lo, hi int, dt dtype.DType, ds
 func PredicateHalf(v *Variant, op PredicateOp, n *Nest, lo, hi int, dt dtype.DType, dst []uint8, a, b []uint16, scratch []float32) {
 	size := len(scratch) / 2
 	x, y := scratch[:size], scratch[size:]
-	c := n.cursor(lo, hi)
-	for c.next() {
-		for at := 0; at < c.n; at += size {
-			m := min(c.n-at, size)
-			widen(v, dt, x[:m], a, c.off[1]+at*c.step[1], c.step[1])
-			widen(v, dt, y[:m], b, c.off[2]+at*c.step[2], c.step[2])
+	c := n.Cursor(lo, hi)
+	for c.Next() {
+		for at := 0; at < c.N; at += size {
+			m := min(c.N-at, size)
+			Widen(v, dt, x[:m], a, c.Off[1]+at*c.Step[1], c.Step[1])
+			Widen(v, dt, y[:m], b, c.Off[2]+at*c.Step[2], c.Step[2])
 			r := evenRun(m)
-			r.off[0], r.step[0] = c.off[0]+at*c.step[0], c.step[0]
+			r.Off[0], r.Step[0] = c.Off[0]+at*c.Step[0], c.Step[0]
 			predicateStrided(op, &r, dst, x, y)
 		}
 	}

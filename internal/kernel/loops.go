@@ -78,8 +78,8 @@ type (
 	SizeLoops      [4]Loop       // by the logarithm of the size
 )
 
-// kindOf returns the number of an element type, -1 if there are no loops for it.
-func kindOf(dt dtype.DType) int {
+// KindOf returns the number of an element type, -1 if there are no loops for it.
+func KindOf(dt dtype.DType) int {
 	switch dt {
 	case dtype.F32:
 		return KindF32
@@ -105,25 +105,25 @@ func kindOf(dt dtype.DType) int {
 	return -1
 }
 
-func kind[T Number]() int { return kindOf(dtype.Of[T]()) }
+func kind[T Number]() int { return KindOf(dtype.Of[T]()) }
 
-// operand is an operand of a loop: where it begins and how far elements are apart, 0 if it is one.
-type operand struct {
+// Operand is an operand of a loop: where it begins and how far elements are apart, 0 if it is one.
+type Operand struct {
 	at   *byte
 	size int
 }
 
-// operandOf is the elements of x from number at on, or that one if step is 0.
-func operandOf[T any](x []T, at, step int) operand {
-	return operand{(*byte)(unsafe.Pointer(&x[at])), step * int(unsafe.Sizeof(x[at]))}
+// OperandOf is the elements of x from number at on, or that one if step is 0.
+func OperandOf[T any](x []T, at, step int) Operand {
+	return Operand{(*byte)(unsafe.Pointer(&x[at])), step * int(unsafe.Sizeof(x[at]))}
 }
 
-func (r *operand) skip(elements int) {
+func (r *Operand) skip(elements int) {
 	r.at = (*byte)(unsafe.Add(unsafe.Pointer(r.at), elements*r.size))
 }
 
-// over computes as many of n elements as whole groups hold, and returns their number.
-func (l *Loop) over(n int, dst, x, y, z operand) int {
+// Over computes as many of n elements as whole groups hold, and returns their number.
+func (l *Loop) Over(n int, dst, x, y, z Operand) int {
 	if l.Step == 0 || n < l.Step {
 		return 0
 	}
@@ -146,16 +146,16 @@ func (l *Loop) over(n int, dst, x, y, z operand) int {
 // rest is what is left of a run after n elements.
 func (r *run) rest(n int) run {
 	left := *r
-	left.n -= n
-	for op := range left.off {
-		left.off[op] += n * left.step[op]
+	left.N -= n
+	for op := range left.Off {
+		left.Off[op] += n * left.Step[op]
 	}
 	return left
 }
 
 // form tells whether operands are rows or one element, and which: the results are a row.
 func (r *run) form() (form int, ok bool) {
-	switch [3]int(r.step[:3]) {
+	switch [3]int(r.Step[:3]) {
 	case [3]int{1, 1, 1}:
 		return BothRows, true
 	case [3]int{1, 1, 0}:

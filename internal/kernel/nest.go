@@ -9,58 +9,58 @@ const (
 	MaxOperands = 4
 )
 
-// rangeElements is the work that one tile of a light kernel should carry: enough to hide what claiming a tile costs, little enough to
+// RangeElements is the work that one tile of a light kernel should carry: enough to hide what claiming a tile costs, little enough to
 // keep a goroutine from running long without a chance to be stopped.
-const rangeElements = 32 << 10
+const RangeElements = 32 << 10
 
 // Nest is the loop nest over the elements of up to MaxOperands strided operands: the one place that knows broadcasting (stride 0) and
 // strides. By convention operand 0 is the output. Elements are numbered in row-major order of the iteration space, and a kernel works on
 // a range [lo, hi) of those numbers, so any cut of 0..Elements() into ranges is a valid split over workers.
 type Nest struct {
-	axes     []nestAxis // outermost first; the last one is the inner loop
+	Axes     []NestAxis // outermost first; the last one is the inner loop
 	elements int
 	base     [MaxOperands]int
 }
 
-type nestAxis struct {
-	size   int
-	stride [MaxOperands]int
+type NestAxis struct {
+	Size   int
+	Stride [MaxOperands]int
 }
 
 // Prepare sets the iteration space size, outermost axis first, and one list of strides (in elements) per operand. Axes of size 1 are
 // dropped, adjacent axes that every operand walks evenly are merged. A nest may be prepared again, with other sizes.
 func (n *Nest) Prepare(size []int, strides ...[]int) {
 	if len(strides) > MaxOperands {
-		bug("nest: %d operands", len(strides))
+		Bug("nest: %d operands", len(strides))
 	}
-	*n = Nest{axes: slices.Grow(n.axes[:0], len(size)+1), elements: product(size)}
+	*n = Nest{Axes: slices.Grow(n.Axes[:0], len(size)+1), elements: Product(size)}
 	for i, s := range size {
 		if s == 1 {
 			continue
 		}
-		ax := nestAxis{size: s}
+		ax := NestAxis{Size: s}
 		for op, st := range strides {
-			ax.stride[op] = st[i]
+			ax.Stride[op] = st[i]
 		}
-		if k := len(n.axes) - 1; k >= 0 && n.axes[k].continues(ax) {
-			ax.size *= n.axes[k].size
-			n.axes[k] = ax
+		if k := len(n.Axes) - 1; k >= 0 && n.Axes[k].continues(ax) {
+			ax.Size *= n.Axes[k].Size
+			n.Axes[k] = ax
 			continue
 		}
-		n.axes = append(n.axes, ax)
+		n.Axes = append(n.Axes, ax)
 	}
-	if len(n.axes) == 0 {
-		n.axes = append(n.axes, nestAxis{size: 1, stride: [MaxOperands]int{1, 1, 1, 1}})
+	if len(n.Axes) == 0 {
+		n.Axes = append(n.Axes, NestAxis{Size: 1, Stride: [MaxOperands]int{1, 1, 1, 1}})
 	}
-	if len(n.axes) > MaxRank {
-		bug("nest: %d axes remain, at most %d can be walked", len(n.axes), MaxRank)
+	if len(n.Axes) > MaxRank {
+		Bug("nest: %d axes remain, at most %d can be walked", len(n.Axes), MaxRank)
 	}
 }
 
 // continues tells whether one loop of outer.size*inner.size steps walks both axes.
-func (outer nestAxis) continues(inner nestAxis) bool {
-	for op := range outer.stride {
-		if outer.stride[op] != inner.size*inner.stride[op] {
+func (outer NestAxis) continues(inner NestAxis) bool {
+	for op := range outer.Stride {
+		if outer.Stride[op] != inner.Size*inner.Stride[op] {
 			return false
 		}
 	}
@@ -74,28 +74,28 @@ func (n *Nest) SetBase(operand, offset int) { n.base[operand] = offset }
 func (n *Nest) Elements() int { return n.elements }
 
 // Tiles is how many ranges of Range cover the space.
-func (n *Nest) Tiles() int { return ceilDiv(n.elements, rangeElements) }
+func (n *Nest) Tiles() int { return CeilDiv(n.elements, RangeElements) }
 
 // Range gives the element numbers of tile t.
 func (n *Nest) Range(t int) (lo, hi int) {
-	return t * rangeElements, min((t+1)*rangeElements, n.elements)
+	return t * RangeElements, min((t+1)*RangeElements, n.elements)
 }
 
 // run is one pass of the inner loop.
 type run struct {
-	n    int              // elements
-	off  [MaxOperands]int // where each operand starts
-	step [MaxOperands]int // strides; they may be negative, so operands are indexed from off and not cut there
+	N    int              // elements
+	Off  [MaxOperands]int // where each operand starts
+	Step [MaxOperands]int // strides; they may be negative, so operands are indexed from off and not cut there
 }
 
 // evenRun is a run over contiguous operands.
-func evenRun(n int) run { return run{n: n, step: [MaxOperands]int{1, 1, 1, 1}} }
+func evenRun(n int) run { return run{N: n, Step: [MaxOperands]int{1, 1, 1, 1}} }
 
-// cursor walks a range of a nest run by run. It lives on the stack of the kernel that uses it.
+// Cursor walks a range of a nest run by run. It lives on the stack of the kernel that uses it.
 type cursor struct {
 	run
 
-	axes  []nestAxis // all but the inner one
+	axes  []NestAxis // all but the inner one
 	inner int        // size of the inner loop
 	pos   int        // inner index at which the next run starts
 	left  int        // elements still to come
@@ -104,32 +104,32 @@ type cursor struct {
 	begun bool
 }
 
-func (n *Nest) cursor(lo, hi int) cursor {
+func (n *Nest) Cursor(lo, hi int) cursor {
 	if lo < 0 || hi > n.elements {
-		bug("nest: range [%d,%d) of %d elements", lo, hi, n.elements)
+		Bug("nest: range [%d,%d) of %d elements", lo, hi, n.elements)
 	}
-	last := len(n.axes) - 1
-	c := cursor{axes: n.axes[:last], inner: n.axes[last].size, left: hi - lo, row: n.base}
-	c.step = n.axes[last].stride
+	last := len(n.Axes) - 1
+	c := cursor{axes: n.Axes[:last], inner: n.Axes[last].Size, left: hi - lo, row: n.base}
+	c.Step = n.Axes[last].Stride
 	if c.left <= 0 {
 		return c
 	}
 	c.pos = lo % c.inner
 	rest := lo / c.inner
 	for i := last - 1; i >= 0; i-- {
-		ax := &n.axes[i]
-		at := rest % ax.size
-		rest /= ax.size
+		ax := &n.Axes[i]
+		at := rest % ax.Size
+		rest /= ax.Size
 		c.index[i] = at
 		for op := range c.row {
-			c.row[op] += at * ax.stride[op]
+			c.row[op] += at * ax.Stride[op]
 		}
 	}
 	return c
 }
 
-// next moves to the next run; false at the end of the range.
-func (c *cursor) next() bool {
+// Next moves to the next run; false at the end of the range.
+func (c *cursor) Next() bool {
 	if c.left <= 0 {
 		return false
 	}
@@ -137,11 +137,11 @@ func (c *cursor) next() bool {
 		c.carry()
 	}
 	c.begun = true
-	for op := range c.off {
-		c.off[op] = c.row[op] + c.pos*c.step[op]
+	for op := range c.Off {
+		c.Off[op] = c.row[op] + c.pos*c.Step[op]
 	}
-	c.n = min(c.inner-c.pos, c.left)
-	c.left -= c.n
+	c.N = min(c.inner-c.pos, c.left)
+	c.left -= c.N
 	c.pos = 0
 	return true
 }
@@ -151,15 +151,30 @@ func (c *cursor) carry() {
 	for i := len(c.axes) - 1; i >= 0; i-- {
 		ax := &c.axes[i]
 		c.index[i]++
-		if c.index[i] < ax.size {
+		if c.index[i] < ax.Size {
 			for op := range c.row {
-				c.row[op] += ax.stride[op]
+				c.row[op] += ax.Stride[op]
 			}
 			return
 		}
 		c.index[i] = 0
 		for op := range c.row {
-			c.row[op] -= (ax.size - 1) * ax.stride[op]
+			c.row[op] -= (ax.Size - 1) * ax.Stride[op]
 		}
 	}
 }
+
+// rowMajor gives the strides of a contiguous tensor.
+func rowMajor(shape []int) []int { return RowMajorIn(nil, shape) }
+
+// RowMajorIn is rowMajor in the bytes of buf, where they suffice.
+func RowMajorIn(buf, shape []int) []int {
+	s := append(buf[:0], shape...)
+	n := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		s[i], n = n, n*shape[i]
+	}
+	return s
+}
+
+const PlainFlops = 1 << 17

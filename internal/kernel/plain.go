@@ -14,16 +14,14 @@ type PlainGemm struct {
 }
 
 // Prepare works out the tiles.
-func (g *PlainGemm) Prepare() { g.rows = max(1, plainFlops/max(1, 2*g.N*g.K)) }
-
-const plainFlops = 1 << 17
+func (g *PlainGemm) Prepare() { g.rows = max(1, PlainFlops/max(1, 2*g.N*g.K)) }
 
 // Tiles is how many parts the work has.
-func (g *PlainGemm) Tiles() int { return ceilDiv(product(g.Batch)*g.M, g.rows) }
+func (g *PlainGemm) Tiles() int { return CeilDiv(Product(g.Batch)*g.M, g.rows) }
 
 // PlainGemmTile computes part t.
 func PlainGemmTile[T Number](g *PlainGemm, t int, c, a, b, bias []T) {
-	for r := t * g.rows; r < min((t+1)*g.rows, product(g.Batch)*g.M); r++ {
+	for r := t * g.rows; r < min((t+1)*g.rows, Product(g.Batch)*g.M); r++ {
 		batch, row := r/g.M, r%g.M
 		offA, offB := batchOffsets(batch, g.Batch, g.BatchA, g.BatchB)
 		d := c[r*g.N : (r+1)*g.N]

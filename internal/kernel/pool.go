@@ -37,11 +37,11 @@ func (p *Pool) Reset(to Pool) {
 // Prepare works out the tiles.
 func (p *Pool) Prepare(v *Variant) {
 	p.v = v
-	p.prepare(v, 4*rangeElements)
+	p.prepare(v, 4*RangeElements)
 	work := max(1, p.outArea*p.taps)
-	p.rowTiles, p.perTile = p.out[0]*ceilDiv(p.out[1], p.rows), 1
+	p.rowTiles, p.perTile = p.out[0]*CeilDiv(p.out[1], p.rows), 1
 	if p.rowTiles == 1 {
-		p.perTile = min(max(1, 2*rangeElements/work), max(1, ceilDiv(p.Planes, wantedTiles)))
+		p.perTile = min(max(1, 2*RangeElements/work), max(1, CeilDiv(p.Planes, wantedTiles)))
 	}
 }
 
@@ -68,7 +68,7 @@ func (p *Pool) prepare(v *Variant, limit int) {
 func (p *Pool) ScratchBytes() int { return 4 * p.copied.floats }
 
 // Tiles is how many parts the work has.
-func (p *Pool) Tiles() int { return ceilDiv(p.Planes, p.perTile) * p.rowTiles }
+func (p *Pool) Tiles() int { return CeilDiv(p.Planes, p.perTile) * p.rowTiles }
 
 // Tile computes part t. scratch holds at least ScratchBytes()/4 floats.
 func (p *Pool) Tile(t int, scratch, dst, src []float32) {
@@ -77,7 +77,7 @@ func (p *Pool) Tile(t int, scratch, dst, src []float32) {
 	}
 	first := t / p.rowTiles * p.perTile
 	row := t % p.rowTiles
-	perPlane := ceilDiv(p.out[1], p.rows)
+	perPlane := CeilDiv(p.out[1], p.rows)
 	z, y := row/perPlane, row%perPlane*p.rows
 	for plane := first; plane < min(first+p.perTile, p.Planes); plane++ {
 		from, to := src[plane*p.inArea:][:p.inArea], dst[plane*p.outArea:][:p.outArea]
@@ -86,7 +86,7 @@ func (p *Pool) Tile(t int, scratch, dst, src []float32) {
 }
 
 // compute makes rows [y, y+rows) of plane z of the output, at most p.rows, which begin at out. src is a plane of the input from row origin,
-// over both outer axes, on.
+// Over both outer axes, on.
 func (p *Pool) compute(scratch, out, src []float32, origin, z, y, rows int) {
 	if p.inArea == 0 {
 		p.empty(out[:rows*p.out[2]])
@@ -170,7 +170,7 @@ func (p *Pool) empty(out []float32) {
 func (p *Pool) padded(axis, o int) int {
 	start := o * p.stride[axis]
 	room := p.in[axis] + p.padBegin[axis] + p.padEnd[axis] - start
-	return min(p.kernel[axis], max(0, ceilDiv(room, p.dilation[axis])))
+	return min(p.kernel[axis], max(0, CeilDiv(room, p.dilation[axis])))
 }
 
 // TileIndices is Tile for a maximum, with the number of each maximum's element among all elements of src: the first one if several are
@@ -180,7 +180,7 @@ func (p *Pool) TileIndices(t int, dst []float32, indices []int64, src []float32)
 		return
 	}
 	first := t / p.rowTiles * p.perTile
-	part, perPlane := t%p.rowTiles, ceilDiv(p.out[1], p.rows)
+	part, perPlane := t%p.rowTiles, CeilDiv(p.out[1], p.rows)
 	y := part % perPlane * p.rows
 	row := part/perPlane*p.out[1] + y
 	for plane := first; plane < min(first+p.perTile, p.Planes); plane++ {

@@ -5,16 +5,16 @@ import "math"
 // Predicate computes elements [lo, hi) of dst = op(a, b); the operands of n are dst, a, b. Bools are given as uint8, with And, Or and
 // Xor; to compare bools for equality use Xor and Not, since true has 255 values.
 func Predicate[T Number](v *Variant, op PredicateOp, n *Nest, lo, hi int, dst []uint8, a, b []T) {
-	c := n.cursor(lo, hi)
-	for c.next() {
+	c := n.Cursor(lo, hi)
+	for c.Next() {
 		left := c.rest(predicateLoop(v, op, &c.run, dst, a, b))
 		predicateStrided(op, &left, dst, a, b)
 	}
 }
 
 func predicateStrided[T Number](op PredicateOp, r *run, d []uint8, a, b []T) {
-	n, id, ia, ib := r.n, r.off[0], r.off[1], r.off[2]
-	sd, sa, sb := r.step[0], r.step[1], r.step[2]
+	n, id, ia, ib := r.N, r.Off[0], r.Off[1], r.Off[2]
+	sd, sa, sb := r.Step[0], r.Step[1], r.Step[2]
 	switch op {
 	case Equal:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
@@ -53,7 +53,7 @@ func predicateStrided[T Number](op PredicateOp, r *run, d []uint8, a, b []T) {
 			d[id] = bit(a[ia] != 0) ^ bit(b[ib] != 0)
 		}
 	default:
-		bug("predicate %d", op)
+		Bug("predicate %d", op)
 	}
 }
 
@@ -105,30 +105,30 @@ func Where(v *Variant, n *Nest, lo, hi, elemBytes int, dst []byte, cond []uint8,
 	case 1:
 		where(v, n, lo, hi, dst, cond, a, b)
 	case 2:
-		where(v, n, lo, hi, view[uint16](dst), cond, view[uint16](a), view[uint16](b))
+		where(v, n, lo, hi, View[uint16](dst), cond, View[uint16](a), View[uint16](b))
 	case 4:
-		where(v, n, lo, hi, view[uint32](dst), cond, view[uint32](a), view[uint32](b))
+		where(v, n, lo, hi, View[uint32](dst), cond, View[uint32](a), View[uint32](b))
 	case 8:
-		where(v, n, lo, hi, view[uint64](dst), cond, view[uint64](a), view[uint64](b))
+		where(v, n, lo, hi, View[uint64](dst), cond, View[uint64](a), View[uint64](b))
 	case 16:
-		where(v, n, lo, hi, view[word16](dst), cond, view[word16](a), view[word16](b))
+		where(v, n, lo, hi, View[Word16](dst), cond, View[Word16](a), View[Word16](b))
 	default:
-		badElem("where", elemBytes)
+		BadElem("where", elemBytes)
 	}
 }
 
-func where[W word](v *Variant, n *Nest, lo, hi int, dst []W, cond []uint8, a, b []W) {
-	c := n.cursor(lo, hi)
-	for c.next() {
+func where[W Word](v *Variant, n *Nest, lo, hi int, dst []W, cond []uint8, a, b []W) {
+	c := n.Cursor(lo, hi)
+	for c.Next() {
 		left := c.rest(whereLoop(v, &c.run, dst, cond, a, b))
-		id, ic, ia, ib := left.off[0], left.off[1], left.off[2], left.off[3]
-		for range left.n {
+		id, ic, ia, ib := left.Off[0], left.Off[1], left.Off[2], left.Off[3]
+		for range left.N {
 			v := b[ib]
 			if cond[ic] != 0 {
 				v = a[ia]
 			}
 			dst[id] = v
-			id, ic, ia, ib = id+c.step[0], ic+c.step[1], ia+c.step[2], ib+c.step[3]
+			id, ic, ia, ib = id+c.Step[0], ic+c.Step[1], ia+c.Step[2], ib+c.Step[3]
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (q *Quant) at(i int) (scale, run int) {
 		return a / q.Block, left*q.Inner - in
 	}
 	outer := i / q.Inner / q.Axis
-	scale = (outer*ceilDiv(q.Axis, q.Block)+a/q.Block)*q.Inner + in
+	scale = (outer*CeilDiv(q.Axis, q.Block)+a/q.Block)*q.Inner + in
 	if q.Inner == 1 {
 		return scale, left
 	}
@@ -39,7 +39,7 @@ func (n Numbers) At(i int) float64 {
 	var buf [1]uint64
 	b, dt := bytesOf(buf[:]), carrier(n.DType)
 	if dt == n.DType {
-		copy(b, part(n.Data, dt, i, i+1))
+		copy(b, Part(n.Data, dt, i, i+1))
 	} else {
 		unpack(Portable, b[:dt.Size()], n.Data, n.DType, i, 1)
 	}
@@ -101,7 +101,7 @@ func isByte(dt dtype.DType) bool { return dt == dtype.I8 || dt == dtype.U8 }
 // quantizeBytes is Quantize from float32 to bytes.
 func quantizeBytes(v *Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 	least, most := IntRange(dst.DType)
-	in := view[float32](x.Data[4*lo : 4*hi])
+	in := View[float32](x.Data[4*lo : 4*hi])
 	out := dst.Data[lo:hi]
 	for i := 0; i < len(in); {
 		at, run := q.at(lo + i)
@@ -115,7 +115,7 @@ func quantizeBytes(v *Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers
 
 // dequantizeBytes is Dequantize from bytes to float32.
 func dequantizeBytes(v *Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
-	in, out, signed := x.Data[lo:hi], view[float32](dst.Data[4*lo:4*hi]), x.DType == dtype.I8
+	in, out, signed := x.Data[lo:hi], View[float32](dst.Data[4*lo:4*hi]), x.DType == dtype.I8
 	for i := 0; i < len(in); {
 		at, run := q.at(lo + i)
 		k, z := float32(scale.At(at)), zero.zeroAt(at)
@@ -160,12 +160,12 @@ func Quantize(v *Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers, pre
 		quantizeBytes(v, q, lo, hi, dst, x, scale, zero)
 		return
 	}
-	var in, out [castChunk]float32
-	var whole [castChunk]int32
+	var in, out [CastChunk]float32
+	var whole [CastChunk]int32
 	least, most := IntRange(dst.DType)
-	for ; lo < hi; lo += castChunk {
-		n := min(hi-lo, castChunk)
-		castElements(v, bytesOf(in[:n]), dtype.F32, x.from(lo), x.DType, 0, n, CastMode{})
+	for ; lo < hi; lo += CastChunk {
+		n := min(hi-lo, CastChunk)
+		CastElements(v, bytesOf(in[:n]), dtype.F32, x.from(lo), x.DType, 0, n, CastMode{})
 		if precision != dtype.F32 {
 			roundedQuotients(q, lo, in[:n], scale, precision)
 		}
@@ -185,9 +185,9 @@ func Quantize(v *Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers, pre
 		}
 		dst.endByte(lo + n)
 		if dst.DType.IsInt() {
-			castElements(v, dst.from(lo), dst.DType, bytesOf(whole[:n]), dtype.I32, 0, n, CastMode{})
+			CastElements(v, dst.from(lo), dst.DType, bytesOf(whole[:n]), dtype.I32, 0, n, CastMode{})
 		} else {
-			castElements(v, dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{Saturate: saturates})
+			CastElements(v, dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{Saturate: saturates})
 		}
 	}
 }
@@ -198,11 +198,11 @@ func Dequantize(v *Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 		dequantizeBytes(v, q, lo, hi, dst, x, scale, zero)
 		return
 	}
-	var in [castChunk]float64
-	var out [castChunk]float32
-	for ; lo < hi; lo += castChunk {
-		n := min(hi-lo, castChunk)
-		castElements(v, bytesOf(in[:n]), dtype.F64, x.from(lo), x.DType, 0, n, CastMode{})
+	var in [CastChunk]float64
+	var out [CastChunk]float32
+	for ; lo < hi; lo += CastChunk {
+		n := min(hi-lo, CastChunk)
+		CastElements(v, bytesOf(in[:n]), dtype.F64, x.from(lo), x.DType, 0, n, CastMode{})
 		for i := 0; i < n; {
 			at, run := q.at(lo + i)
 			k, z := float32(scale.At(at)), zero.zeroAt(at)
@@ -210,7 +210,7 @@ func Dequantize(v *Variant, q *Quant, lo, hi int, dst, x, scale, zero Numbers) {
 				out[i] = float32(in[i]-z) * k
 			}
 		}
-		castElements(v, dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{})
+		CastElements(v, dst.from(lo), dst.DType, bytesOf(out[:n]), dtype.F32, 0, n, CastMode{})
 	}
 }
 
@@ -240,7 +240,7 @@ func one(n Numbers, i int) float64 {
 	return n.zeroAt(i)
 }
 
-// narrow requantises n sums of each row, of which the i-th has a factor and something to be added.
+// Narrow requantises n sums of each row, of which the i-th has a factor and something to be added.
 func (r *Requant) narrow(v *Variant, dst []byte, ldd int, sums []int32, lds, n int, f *filterWork) {
 	lo, hi := IntRange(r.Zero.DType)
 	zero := one(r.Zero, 0)

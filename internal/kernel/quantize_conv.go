@@ -20,13 +20,13 @@ type IntConv struct {
 // Prepare works out the tiles.
 func (c *IntConv) Prepare(v *Variant) {
 	c.v = v
-	c.area, c.outArea, c.taps = product(c.In), product(c.Out), product(c.Kernel)
+	c.area, c.outArea, c.taps = Product(c.In), Product(c.Out), Product(c.Kernel)
 	c.panels = v.Bytes.Width > 0 && len(c.In) <= MaxSpatial && c.Channels*c.taps > 0 && c.Filters > 0
 	if c.panels {
 		c.preparePanels()
 		return
 	}
-	c.places = max(1, plainFlops/max(1, 2*c.Filters*c.Channels*c.taps))
+	c.places = max(1, PlainFlops/max(1, 2*c.Filters*c.Channels*c.taps))
 }
 
 // Tiles is how many parts the work has: each is some places of the output in one group.
@@ -34,7 +34,7 @@ func (c *IntConv) Tiles() int {
 	if c.panels {
 		return c.Batch * c.Group * c.gemm.rowTiles * c.gemm.colTiles
 	}
-	return ceilDiv(c.Batch*c.Group*c.outArea, c.places)
+	return CeilDiv(c.Batch*c.Group*c.outArea, c.places)
 }
 
 // ScratchBytes is what a worker needs.
@@ -68,7 +68,7 @@ func IntConvTile[X, W Byte](c *IntConv, t int, dst []byte, x []X, w []W, zeroX, 
 			}
 			at := (plane*c.Filters+f-first)*c.outArea + place
 			if r == nil {
-				view[int32](dst)[at] = sum
+				View[int32](dst)[at] = sum
 			} else {
 				dst[at] = byte(int32(r.apply(sum, 0, f)))
 			}

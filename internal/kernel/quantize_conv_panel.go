@@ -24,16 +24,16 @@ func (c *IntConv) preparePanels() {
 	c.cols = min(byteCols, max(2, patchBytes/g.K/g.nr)*g.nr)
 	g.rows = min(c.Filters, max(byteRows, filterBytes/g.lda))
 	few := func() bool {
-		return c.Batch*c.Group*ceilDiv(c.Filters, g.rows)*ceilDiv(c.outArea, c.cols) < wantedTiles
+		return c.Batch*c.Group*CeilDiv(c.Filters, g.rows)*CeilDiv(c.outArea, c.cols) < wantedTiles
 	}
 	for c.cols > 2*g.nr && few() {
 		c.cols /= 2
 	}
 	for g.rows > byteRows/4 && few() {
-		g.rows = ceilDiv(g.rows, 2)
+		g.rows = CeilDiv(g.rows, 2)
 	}
 	c.cols, g.rows = evenTile(c.outArea, c.cols, g.nr), evenTile(c.Filters, g.rows, 1)
-	g.colTiles, g.rowTiles = ceilDiv(c.outArea, c.cols), ceilDiv(c.Filters, g.rows)
+	g.colTiles, g.rowTiles = CeilDiv(c.outArea, c.cols), CeilDiv(c.Filters, g.rows)
 	g.N = c.cols
 	if c.pointwise { // patches lie as they are wanted
 		g.N = c.area
@@ -65,7 +65,7 @@ func (c *IntConv) panelTile(t int, dst, x, weights []byte, zeroX, zeroW Numbers,
 	w := g.work(scratch)
 	last := scratch[:c.panelScratch()/4]
 	last = last[len(last)-2*g.rows-c.patchBytes()/4:]
-	f := filterWork{last[:rows], view[float32](bytesOf(last[g.rows:][:rows]))}
+	f := filterWork{last[:rows], View[float32](bytesOf(last[g.rows:][:rows]))}
 	patches := bytesOf(last[2*g.rows:])
 	clear(w.from)
 	uniform := len(zeroW.Data) <= 1
@@ -88,7 +88,7 @@ func (c *IntConv) panelTile(t int, dst, x, weights []byte, zeroX, zeroW Numbers,
 		g.packPanel(w.panel, from, at, n, true)
 		if uniform {
 			zw := g.zeroOfA(zeroW, 0)
-			for j, total := range view[int32](w.panel[len(w.panel)-4*g.nr:]) {
+			for j, total := range View[int32](w.panel[len(w.panel)-4*g.nr:]) {
 				w.from[j] = -zw * total
 			}
 		}
@@ -104,7 +104,7 @@ func (c *IntConv) panelTile(t int, dst, x, weights []byte, zeroX, zeroW Numbers,
 // lessZeros takes from the sums what the zeros of filters do that have one each.
 func (c *IntConv) lessZeros(w *byteWork, p *bytePart, zeroW Numbers) {
 	g := &c.gemm
-	totals := view[int32](w.panel[len(w.panel)-4*g.nr:])[:p.cols]
+	totals := View[int32](w.panel[len(w.panel)-4*g.nr:])[:p.cols]
 	for i := range p.rows {
 		zw, sums := g.zeroOfA(zeroW, p.row+i), w.sums[i*g.nr:][:p.cols]
 		for j, total := range totals {
@@ -134,7 +134,7 @@ func (c *IntConv) write(w *byteWork, p *bytePart, dst []byte, f *filterWork, r *
 		return
 	}
 	for i, add := range f.add {
-		sums, to := w.sums[i*c.gemm.nr:][:p.cols], view[int32](dst)[p.at+i*c.outArea:][:p.cols]
+		sums, to := w.sums[i*c.gemm.nr:][:p.cols], View[int32](dst)[p.at+i*c.outArea:][:p.cols]
 		for j, sum := range sums {
 			to[j] = sum + add
 		}
@@ -184,10 +184,10 @@ func patchTap(dst, row []byte, at, step int, pad byte) {
 	}
 	before := 0
 	if at < 0 {
-		before = min(ceilDiv(-at, step), len(dst))
+		before = min(CeilDiv(-at, step), len(dst))
 	}
 	at += before * step
-	inside := min(ceilDiv(max(len(row)-at, 0), step), len(dst)-before)
+	inside := min(CeilDiv(max(len(row)-at, 0), step), len(dst)-before)
 	for i := range dst[:before] {
 		dst[i] = pad
 	}

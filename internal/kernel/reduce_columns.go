@@ -22,19 +22,19 @@ func (r *Reduce) ByColumns() bool {
 
 // columnUnits returns the number of blocks, and how many make a tile.
 func (r *Reduce) columnUnits() (n, perTile int) {
-	return r.Count / r.width * ceilDiv(r.width, columnBlock), max(1, reduceGrain/(r.Len*min(columnBlock, r.width)))
+	return r.Count / r.width * CeilDiv(r.width, columnBlock), max(1, reduceGrain/(r.Len*min(columnBlock, r.width)))
 }
 
 // ColumnTiles returns the number of tiles of ReduceColumns.
 func (r *Reduce) ColumnTiles() int {
 	n, perTile := r.columnUnits()
-	return ceilDiv(n, perTile)
+	return CeilDiv(n, perTile)
 }
 
 // ReduceColumns is ReduceTile for float32, with tiles of its own.
 func ReduceColumns(v *Variant, r *Reduce, tile int, scratch []float64, dst, src []float32) {
 	n, perTile := r.columnUnits()
-	blocks := ceilDiv(r.width, columnBlock)
+	blocks := CeilDiv(r.width, columnBlock)
 	for u := tile * perTile; u < min((tile+1)*perTile, n); u++ {
 		at := u/blocks*r.width + u%blocks*columnBlock
 		w := min(columnBlock, r.width-u%blocks*columnBlock)
@@ -69,7 +69,7 @@ func (r *Reduce) extremeColumns(v *Variant, at int, dst, src []float32) {
 
 func (r *Reduce) sumColumns(v *Variant, at int, scratch []float64, dst, src []float32) {
 	w := len(dst)
-	sum, rest := scratch[:w], view[float32](bytesOf(scratch[columnBlock:ColumnScratch]))
+	sum, rest := scratch[:w], View[float32](bytesOf(scratch[columnBlock:ColumnScratch]))
 	part, temp := rest[:w], rest[columnBlock:columnBlock+w]
 	clear(sum)
 	clear(part)
@@ -102,7 +102,7 @@ func (r *Reduce) sumColumns(v *Variant, at int, scratch []float64, dst, src []fl
 // moveInto moves what part holds into sum.
 func moveInto(v *Variant, sum []float64, part []float32) {
 	part = part[:len(sum)]
-	done := v.Elements.Gather.over(len(sum), operandOf(sum, 0, 1), operandOf(part, 0, 1), operand{}, operand{})
+	done := v.Elements.Gather.Over(len(sum), OperandOf(sum, 0, 1), OperandOf(part, 0, 1), Operand{}, Operand{})
 	for i := done; i < len(sum); i++ {
 		sum[i] += float64(part[i])
 	}

@@ -62,7 +62,7 @@ func crossLoop[T Number](v *Variant, op BinaryOp, n, stride int, dst, src []T) i
 	done := 0
 	for ; done+l.Step <= len(dst); done += l.Step {
 		for k := 0; k < n; k += asmElements / l.Step {
-			l.Run(min(n-k, asmElements/l.Step), operandOf(dst, done, 1).at, operandOf(src, k*stride+done, 1).at, (*byte)(unsafe.Pointer(&cell[0])), nil)
+			l.Run(min(n-k, asmElements/l.Step), OperandOf(dst, done, 1).at, OperandOf(src, k*stride+done, 1).at, (*byte)(unsafe.Pointer(&cell[0])), nil)
 		}
 	}
 	limits.Put(cell)
@@ -82,7 +82,7 @@ func joinRow[T Number](v *Variant, op BinaryOp, first T, x []T) T {
 					each[i] = 0
 				}
 			}
-			done := l.over(len(x), operand{at: &cell[0]}, operandOf(x, 0, 1), operand{}, operand{})
+			done := l.Over(len(x), Operand{at: &cell[0]}, OperandOf(x, 0, 1), Operand{}, Operand{})
 			first, x = joinChains(op, first, each), x[done:]
 			totals.Put(cell)
 		}

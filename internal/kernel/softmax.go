@@ -18,7 +18,7 @@ func rowsPerTile(rows, length int) int {
 	const tiles = 256 // enough for threads to end together
 	grain := softmaxGrain
 	if rows*length >= 1<<20 {
-		grain = max(rangeElements, rows*length/tiles)
+		grain = max(RangeElements, rows*length/tiles)
 	}
 	return max(1, grain/max(length, 1))
 }
@@ -42,13 +42,13 @@ func (s *Softmax) units() (n, perTile int) {
 		return s.Outer, rowsPerTile(s.Outer, s.Axis)
 	}
 	w := s.width()
-	return s.Outer * ceilDiv(s.Inner, w), max(1, softmaxGrain/max(s.Axis*min(w, s.Inner), 1))
+	return s.Outer * CeilDiv(s.Inner, w), max(1, softmaxGrain/max(s.Axis*min(w, s.Inner), 1))
 }
 
 // Tiles returns the number of tiles.
 func (s *Softmax) Tiles() int {
 	n, perTile := s.units()
-	return ceilDiv(n, perTile)
+	return CeilDiv(n, perTile)
 }
 
 // ScratchBytes returns what a worker needs.
@@ -70,7 +70,7 @@ func SoftmaxTile[T Float](v *Variant, s *Softmax, tile int, scratch []float64, d
 	}
 	for u := lo; u < hi; u++ {
 		if s.Inner != 1 {
-			blocks := ceilDiv(s.Inner, s.width())
+			blocks := CeilDiv(s.Inner, s.width())
 			o, at := u/blocks, u%blocks*s.width()
 			size := s.Axis * s.Inner
 			softmaxColumns(v, s, scratch, dst[o*size+at:(o+1)*size], src[o*size+at:(o+1)*size], min(s.width(), s.Inner-at))
@@ -78,9 +78,9 @@ func SoftmaxTile[T Float](v *Variant, s *Softmax, tile int, scratch []float64, d
 		}
 		d, x := dst[u*s.Axis:(u+1)*s.Axis], src[u*s.Axis:(u+1)*s.Axis]
 		if f, ok := any(d).([]float32); ok {
-			rowSoftmax(v, f, any(x).([]float32), s.Log)
+			RowSoftmax(v, f, any(x).([]float32), s.Log)
 		} else {
-			softmaxOf(d, x, s.Log)
+			SoftmaxOf(d, x, s.Log)
 		}
 	}
 }
@@ -99,13 +99,13 @@ func SoftmaxStream(v *Variant, s *Softmax, tile int, scratch, dst, src []float32
 		return
 	}
 	for at := lo; at < hi; at += s.Axis {
-		rowSoftmax(v, row, src[at:at+s.Axis], s.Log)
+		RowSoftmax(v, row, src[at:at+s.Axis], s.Log)
 		streamRow(v, dst[at:at+s.Axis], row)
 	}
 	streamEnd(v)
 }
 
-func softmaxOf[T Float](dst, src []T, log bool) {
+func SoftmaxOf[T Float](dst, src []T, log bool) {
 	peak, sum := portableMax(src), 0.0
 	if log {
 		for _, x := range src {
@@ -133,7 +133,7 @@ const sumRows = 256
 
 // softmaxColumns computes n columns, which begin with dst and src.
 func softmaxColumns[T Float](v *Variant, s *Softmax, scratch []float64, dst, src []T, n int) {
-	sum, rest := scratch[:n], view[T](bytesOf(scratch[n:4*n]))
+	sum, rest := scratch[:n], View[T](bytesOf(scratch[n:4*n]))
 	peak, part, temp := rest[:n], rest[n:2*n], rest[2*n:3*n]
 	clear(sum)
 	clear(part)

@@ -5,11 +5,11 @@ import "math"
 // cachedRow is the length up to which a row and its result stay in a core's second cache.
 const cachedRow = 64 << 10
 
-// rowSoftmax reads and writes a row that the caches hold several times. Of a longer one it takes the largest element and the sum together,
+// RowSoftmax reads and writes a row that the caches hold several times. Of a longer one it takes the largest element and the sum together,
 // piece by piece, and computes the exponentials again when it writes them.
-func rowSoftmax(v *Variant, dst, src []float32, log bool) {
+func RowSoftmax(v *Variant, dst, src []float32, log bool) {
 	if v.Rows.SoftmaxRow == nil {
-		softmaxOf(dst, src, log)
+		SoftmaxOf(dst, src, log)
 		return
 	}
 	if len(src) == 0 {

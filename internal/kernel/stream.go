@@ -51,9 +51,9 @@ func UnaryStream(v *Variant, op UnaryOp, dst, src []float32, a, b float32, scrat
 
 // Stream copies past the caches.
 func Stream(v *Variant, dst, src []byte) {
-	if isAligned[float32](dst) && isAligned[float32](src) {
+	if IsAligned[float32](dst) && IsAligned[float32](src) {
 		n := min(len(dst), len(src)) / 4 * 4
-		streamRow(v, view[float32](dst[:n]), view[float32](src[:n]))
+		streamRow(v, View[float32](dst[:n]), View[float32](src[:n]))
 		streamEnd(v)
 		dst, src = dst[n:], src[n:]
 	}

@@ -56,7 +56,7 @@ func UnaryInt[T Integer](v *Variant, op UnaryOp, dst, src []T) {
 			}
 		}
 	default:
-		bug("%s is not defined on integers", op)
+		Bug("%s is not defined on integers", op)
 	}
 }
 

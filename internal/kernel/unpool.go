@@ -5,7 +5,7 @@ type Unpool struct{ In, Out []int }
 
 // Place is where the element of number index in In lies in Out, -1 where it lies in neither.
 func (u *Unpool) Place(index int64) int {
-	if index < 0 || index >= int64(product(u.In)) {
+	if index < 0 || index >= int64(Product(u.In)) {
 		return -1
 	}
 	rest, at, step := int(index), 0, 1

@@ -22,7 +22,7 @@ type Window struct {
 func (w *Window) resolve() {
 	rank := len(w.In)
 	if rank > MaxSpatial {
-		bug("window: %d spatial axes, at most %d", rank, MaxSpatial)
+		Bug("window: %d spatial axes, at most %d", rank, MaxSpatial)
 	}
 	orElse := func(given []int, v int) []int {
 		if given != nil {
@@ -53,7 +53,7 @@ func (w *Window) resolve() {
 	copy(w.dilation[at:], w.Dilation)
 	copy(w.padBegin[at:], w.PadBegin)
 	copy(w.padEnd[at:], w.PadEnd)
-	w.inArea, w.outArea, w.taps = product(w.in[:]), product(w.out[:]), product(w.kernel[:])
+	w.inArea, w.outArea, w.taps = Product(w.in[:]), Product(w.out[:]), Product(w.kernel[:])
 }
 
 func (w *Window) outSize(i int) int {
@@ -63,7 +63,7 @@ func (w *Window) outSize(i int) int {
 	}
 	n := room/w.Stride[i] + 1
 	if w.Ceil {
-		n = ceilDiv(room, w.Stride[i]) + 1
+		n = CeilDiv(room, w.Stride[i]) + 1
 		if (n-1)*w.Stride[i] >= w.In[i]+w.PadBegin[i] {
 			n--
 		}
@@ -75,7 +75,7 @@ func (w *Window) outSize(i int) int {
 func (w *Window) span(axis, o int) (lo, hi int) {
 	start := o*w.stride[axis] - w.padBegin[axis]
 	if start < 0 {
-		lo = ceilDiv(-start, w.dilation[axis])
+		lo = CeilDiv(-start, w.dilation[axis])
 	}
 	if last := w.in[axis] - 1 - start; last >= 0 {
 		hi = min(w.kernel[axis], last/w.dilation[axis]+1)
@@ -87,7 +87,7 @@ func (w *Window) span(axis, o int) (lo, hi int) {
 func (w *Window) inside(axis, k int) (lo, hi int) {
 	shift := k*w.dilation[axis] - w.padBegin[axis]
 	if shift < 0 {
-		lo = ceilDiv(-shift, w.stride[axis])
+		lo = CeilDiv(-shift, w.stride[axis])
 	}
 	if last := w.in[axis] - 1 - shift; last >= 0 {
 		hi = last/w.stride[axis] + 1

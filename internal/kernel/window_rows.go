@@ -54,7 +54,7 @@ func (r *copiedRows) prepare(v *Variant, w *Window, rows int, fill float32) {
 	step := w.stride[2]
 	r.partSize = w.out[2] + (w.reach(2)-1)/step
 	if step > 1 { // whole vectors of one part end before the next
-		r.partSize = ceilDiv(r.partSize, v.Conv.Lanes)*v.Conv.Lanes + v.Conv.Lanes
+		r.partSize = CeilDiv(r.partSize, v.Conv.Lanes)*v.Conv.Lanes + v.Conv.Lanes
 	}
 	r.rowSize = step * r.partSize
 	r.height = (rows-1)*w.stride[1] + w.reach(1)
@@ -161,7 +161,7 @@ func (r *copiedRows) takeApart(dst, src []float32, rows, n, left int, change row
 func (r *copiedRows) call(v *Variant, src []float32, rows int) WindowCall {
 	w := r.window
 	last := (rows-1)*w.stride[1]*r.rowSize + int(r.offsets[len(r.offsets)-1])/4
-	_ = src[last+ceilDiv(w.out[2], v.Conv.Lanes)*v.Conv.Lanes-1]
+	_ = src[last+CeilDiv(w.out[2], v.Conv.Lanes)*v.Conv.Lanes-1]
 	return WindowCall{
 		src: &src[0], rowStep: 4 * w.stride[1] * r.rowSize, offsets: &r.offsets[0], taps: len(r.offsets),
 		rows: rows, cols: w.out[2], outStep: 4 * w.out[2], low: float32(math.Inf(-1)), high: float32(math.Inf(1)),

@@ -7,22 +7,23 @@ import (
 
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
+	"github.com/tenure-go/tenure/internal/kernel/sequence"
 )
 
 func testAttention(t *testing.T, v *kernel.Variant) {
-	base := kernel.Attention{Batch: 2, Heads: 4, Groups: 2, Queries: 3, Past: 5, Keys: 4, Size: 7, ValueSize: 9, Scale: 0.3, Left: -1, Right: -1}
+	base := sequence.Attention{Batch: 2, Heads: 4, Groups: 2, Queries: 3, Past: 5, Keys: 4, Size: 7, ValueSize: 9, Scale: 0.3, Left: -1, Right: -1}
 	packed, masked, causal, window, alone := base, base, base, base, base
 	packed.Packed = true
 	masked.MaskKeys, masked.Mask, masked.Softcap = 8, [3]int{4 * 3 * 8, 3 * 8, 8}, 0.5
 	causal.Causal, causal.Packed = true, true
 	window.Left, window.Right, window.Causal = 2, 1, false
 	alone.Past, alone.Queries, alone.Keys, alone.Size = 0, 40, 37, 33
-	for _, a := range []kernel.Attention{base, packed, masked, causal, window, alone} {
+	for _, a := range []sequence.Attention{base, packed, masked, causal, window, alone} {
 		attention(t, v, a, nil)
 	}
 	behind, narrow := causal, causal
 	behind.Past, behind.Keys, narrow.Packed, narrow.Left = 0, 9, false, 2
-	for _, a := range []kernel.Attention{base, behind, narrow, masked} {
+	for _, a := range []sequence.Attention{base, behind, narrow, masked} {
 		attention(t, v, a, []int64{8, 3})
 		attention(t, v, a, []int64{0, 9})
 	}
@@ -30,14 +31,14 @@ func testAttention(t *testing.T, v *kernel.Variant) {
 }
 
 // attention compares a call with the reference. Keys behind the lengths, if there are some, are NaN: nobody may read them.
-func attention(t *testing.T, v *kernel.Variant, a kernel.Attention, lengths []int64) {
+func attention(t *testing.T, v *kernel.Variant, a sequence.Attention, lengths []int64) {
 	t.Helper()
 	r := newRand(80)
 	q, k, val := uniform(r, a.Batch*a.Heads*a.Queries*a.Size), uniform(r, a.Batch*a.Groups*a.Keys*a.Size), uniform(r, a.Batch*a.Groups*a.Keys*a.ValueSize)
 	pk, pv := uniform(r, a.Batch*a.Groups*a.Past*a.Size), uniform(r, a.Batch*a.Groups*a.Past*a.ValueSize)
 	total := a.Past + a.Keys
 	s := newSpace(t)
-	args := kernel.AttentionArgs[float32]{
+	args := sequence.AttentionArgs[float32]{
 		Q: in(s, "q", q), K: in(s, "k", spoilt(a, k, lengths, a.Past)), V: in(s, "v", spoilt(a, val, lengths, a.Past)), Lengths: lengths,
 		PastK: in(s, "past k", spoilt(a, pk, lengths, 0)), PastV: in(s, "past v", spoilt(a, pv, lengths, 0)),
 		Y: out[float32](s, "y", a.Batch*a.Heads*a.Queries*a.ValueSize),
@@ -51,7 +52,7 @@ func attention(t *testing.T, v *kernel.Variant, a kernel.Attention, lengths []in
 		args.Bias = in(s, "bias", bias)
 	}
 	scratch := out[float32](s, "scratch", a.ScratchElements())
-	backwards(a.Tiles(), func(i int) { kernel.AttentionTile(v, &a, i, &args, scratch) })
+	backwards(a.Tiles(), func(i int) { sequence.AttentionTile(v, &a, i, &args, scratch) })
 	s.check()
 	row := func(x []float32, batch, heads, head, length, at, size int) []float64 {
 		if a.Packed {
@@ -93,7 +94,7 @@ func attention(t *testing.T, v *kernel.Variant, a kernel.Attention, lengths []in
 }
 
 // spoilt is keys or values whose first place is the given one, 0 for past ones, with NaN behind the lengths.
-func spoilt(a kernel.Attention, x []float32, lengths []int64, first int) []float32 {
+func spoilt(a sequence.Attention, x []float32, lengths []int64, first int) []float32 {
 	x = slices.Clone(x)
 	rows, packed := a.Keys, a.Packed
 	if first == 0 && a.Past > 0 {
@@ -114,7 +115,7 @@ func spoilt(a kernel.Attention, x []float32, lengths []int64, first int) []float
 }
 
 func testRotary(t *testing.T) {
-	for _, r := range []kernel.Rotary{
+	for _, r := range []sequence.Rotary{
 		{Batch: 2, Length: 3, Heads: 2, Size: 8, Half: 4}, {Batch: 2, Length: 3, Heads: 2, Size: 9, Half: 3, Packed: true}, {Batch: 1, Length: 5, Heads: 3, Size: 6, Half: 3, Interleaved: true},
 	} {
 		rand := newRand(81)
@@ -128,8 +129,8 @@ func testRotary(t *testing.T) {
 		src, dst, place := in(s, "x", x), out[float32](s, "dst", n), inout(s, "in place", x)
 		c, si := in(s, "cos", cos), in(s, "sin", sin)
 		inRanges(r.Rows(), func(lo, hi int) {
-			kernel.RotaryRows(&r, lo, hi, dst, src, c, si, positions)
-			kernel.RotaryRows(&r, lo, hi, place, place, c, si, positions)
+			sequence.RotaryRows(&r, lo, hi, dst, src, c, si, positions)
+			sequence.RotaryRows(&r, lo, hi, place, place, c, si, positions)
 		})
 		s.check()
 		wantEqual(t, place, dst)

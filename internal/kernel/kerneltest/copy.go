@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
@@ -45,7 +46,7 @@ func permutations[W comparable](t *testing.T, v *kernel.Variant) {
 // permuteInPlace puts x in another order in its own bytes, where that takes little scratch.
 func permuteInPlace[W comparable](t *testing.T, v *kernel.Variant, shape, perm []int, x, want []W) {
 	t.Helper()
-	var p kernel.Permute
+	var p move.Permute
 	if !p.Prepare(sizeOf[W](), shape, perm) {
 		return
 	}
@@ -62,9 +63,9 @@ func permuteInPlace[W comparable](t *testing.T, v *kernel.Variant, shape, perm [
 }
 
 func copies[W comparable](t *testing.T, v *kernel.Variant) {
-	run := func(name string, prepare func(c *kernel.Copy), x, want []W) {
+	run := func(name string, prepare func(c *move.Copy), x, want []W) {
 		t.Helper()
-		var c kernel.Copy
+		var c move.Copy
 		prepare(&c)
 		s := newSpace(t)
 		src, dst := in(s, "src", x), out[W](s, "dst", len(want))
@@ -86,7 +87,7 @@ func copies[W comparable](t *testing.T, v *kernel.Variant) {
 	} {
 		x := words[W](ref.Size(c.shape), 1)
 		want := ref.Transpose(x, c.shape, c.perm)
-		run(fmt.Sprint("transpose ", c), func(k *kernel.Copy) { k.PrepareTranspose(size, c.shape, c.perm) }, x, want)
+		run(fmt.Sprint("transpose ", c), func(k *move.Copy) { k.PrepareTranspose(size, c.shape, c.perm) }, x, want)
 		permuteInPlace(t, v, c.shape, c.perm, x, want)
 	}
 	for rows := 1; rows <= 40; rows++ {
@@ -97,10 +98,10 @@ func copies[W comparable](t *testing.T, v *kernel.Variant) {
 			shape, perm := []int{rows, cols}, []int{1, 0}
 			x := words[W](rows*cols, 7)
 			want := ref.Transpose(x, shape, perm)
-			run(fmt.Sprint("transpose ", shape), func(k *kernel.Copy) { k.PrepareTranspose(size, shape, perm) }, x, want)
+			run(fmt.Sprint("transpose ", shape), func(k *move.Copy) { k.PrepareTranspose(size, shape, perm) }, x, want)
 			// The same from the last row to the first.
 			back := ref.Slice(want, []int{cols, rows}, []int{0, rows - 1}, []int{1, -1}, []int{cols, rows})
-			run(fmt.Sprint("transpose backwards ", shape), func(k *kernel.Copy) {
+			run(fmt.Sprint("transpose backwards ", shape), func(k *move.Copy) {
 				k.Prepare(size, []int{cols, rows}, 0, []int{rows, 1}, (rows-1)*cols, []int{1, -cols})
 			}, x, back)
 		}
@@ -111,13 +112,13 @@ func copies[W comparable](t *testing.T, v *kernel.Variant) {
 		{[]int{2, 1, 3}, []int{2, 4, 3}},
 	} {
 		x := words[W](ref.Size(c.shape), 3)
-		run(fmt.Sprint("expand ", c), func(k *kernel.Copy) { k.PrepareExpand(size, c.shape, c.to) }, x, ref.Expand(x, c.shape, c.to))
+		run(fmt.Sprint("expand ", c), func(k *move.Copy) { k.PrepareExpand(size, c.shape, c.to) }, x, ref.Expand(x, c.shape, c.to))
 	}
 	for _, c := range []struct{ shape, repeats []int }{
 		{[]int{4}, []int{3}}, {[]int{2, 3}, []int{2, 2}}, {[]int{2, 1, 3}, []int{1, 5, 2}}, {[]int{2, 3}, []int{0, 1}},
 	} {
 		x := words[W](ref.Size(c.shape), 4)
-		run(fmt.Sprint("tile ", c), func(k *kernel.Copy) { k.PrepareTile(size, c.shape, c.repeats) }, x, ref.Tile(x, c.shape, c.repeats))
+		run(fmt.Sprint("tile ", c), func(k *move.Copy) { k.PrepareTile(size, c.shape, c.repeats) }, x, ref.Tile(x, c.shape, c.repeats))
 	}
 	for axis := range 3 {
 		concatSplit[W](t, v, axis)
@@ -126,7 +127,7 @@ func copies[W comparable](t *testing.T, v *kernel.Variant) {
 }
 
 // sliced takes parts of tensors, forwards and backwards.
-func sliced[W comparable](t *testing.T, run func(name string, prepare func(c *kernel.Copy), x, want []W)) {
+func sliced[W comparable](t *testing.T, run func(name string, prepare func(c *move.Copy), x, want []W)) {
 	t.Helper()
 	size := sizeOf[W]()
 	for _, c := range []struct{ shape, start, step, count []int }{
@@ -137,14 +138,14 @@ func sliced[W comparable](t *testing.T, run func(name string, prepare func(c *ke
 		{[]int{40_007}, []int{40_006}, []int{-1}, []int{40_007}}, {[]int{40_007}, []int{0}, []int{2}, []int{20_004}},
 	} {
 		x := words[W](ref.Size(c.shape), 2)
-		run(fmt.Sprint("slice ", c), func(k *kernel.Copy) { k.PrepareSlice(size, c.shape, c.start, c.step, c.count) }, x,
+		run(fmt.Sprint("slice ", c), func(k *move.Copy) { k.PrepareSlice(size, c.shape, c.start, c.step, c.count) }, x,
 			ref.Slice(x, c.shape, c.start, c.step, c.count))
 	}
 	for n := 1; n <= 140; n++ {
 		shape := []int{2*n - 1}
 		x := words[W](2*n-1, 5)
 		for by, start := range map[int]int{-1: n - 1, 2: 0} {
-			run(fmt.Sprintf("every %d of %d", by, n), func(k *kernel.Copy) { k.PrepareSlice(size, shape, []int{start}, []int{by}, []int{n}) }, x,
+			run(fmt.Sprintf("every %d of %d", by, n), func(k *move.Copy) { k.PrepareSlice(size, shape, []int{start}, []int{by}, []int{n}) }, x,
 				ref.Slice(x, shape, []int{start}, []int{by}, []int{n}))
 		}
 	}
@@ -166,7 +167,7 @@ func concatSplit[W comparable](t *testing.T, v *kernel.Variant, axis int) {
 	joined := out[W](s, "joined", ref.Size(whole))
 	at := 0
 	for i, n := range sizes {
-		var c kernel.Copy
+		var c move.Copy
 		c.PrepareInsert(size, whole, axis, at, n)
 		backwards(c.Tiles(), func(k int) { c.Tile(v, k, asBytes(joined), asBytes(parts[i])) })
 		at += n
@@ -174,7 +175,7 @@ func concatSplit[W comparable](t *testing.T, v *kernel.Variant, axis int) {
 	wantEqual(t, joined, ref.Concat(parts, shape, axis, sizes))
 	at = 0
 	for i, n := range sizes {
-		var c kernel.Copy
+		var c move.Copy
 		c.PrepareExtract(size, whole, axis, at, n)
 		dst := out[W](s, "split", len(parts[i]))
 		backwards(c.Tiles(), func(k int) { c.Tile(v, k, asBytes(dst), asBytes(joined)) })
@@ -190,7 +191,7 @@ func transposed[W comparable](t *testing.T, v *kernel.Variant) {
 	const rows, cols, wide = 37, 45, 60
 	s := newSpace(t)
 	src, dst := in(s, "src", words[W](rows*cols, 5)), inout(s, "dst", make([]W, wide*wide))
-	var c kernel.Copy
+	var c move.Copy
 	c.Prepare(sizeOf[W](), []int{cols, rows}, 3*wide+2, []int{wide, 1}, (rows-1)*cols, []int{1, -cols})
 	backwards(c.Tiles(), func(k int) { c.Tile(v, k, asBytes(dst), asBytes(src)) })
 	s.check()

@@ -5,8 +5,8 @@ import (
 	"math/cmplx"
 	"testing"
 
-	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
+	"github.com/tenure-go/tenure/internal/kernel/signal"
 )
 
 func testFourier(t *testing.T) {
@@ -27,7 +27,7 @@ func testSignal(t *testing.T) {
 			if onesided && inverse {
 				size = n/2 + 1
 			}
-			s := kernel.Signal{Fourier: kernel.Fourier{Length: n, Inverse: inverse}, In: size, Out: n, Inner: 2, Parts: parts, OneSided: onesided && inverse}
+			s := signal.Signal{Fourier: signal.Fourier{Length: n, Inverse: inverse}, In: size, Out: n, Inner: 2, Parts: parts, OneSided: onesided && inverse}
 			if onesided && !inverse {
 				s.Out = n/2 + 1
 			}
@@ -41,7 +41,7 @@ func testSignal(t *testing.T) {
 			src, win := in(sp, "x", x), in(sp, "window", window)
 			dst, scratch := out[float32](sp, "dst", 2*s.Out*outParts), out[complex128](sp, "scratch", s.ScratchNumbers())
 			for row := range 2 {
-				kernel.SignalRow(&s, dst[row*outParts:], src[row*parts:], win, scratch)
+				signal.SignalRow(&s, dst[row*outParts:], src[row*parts:], win, scratch)
 			}
 			sp.check()
 			for row := range 2 {
@@ -51,7 +51,7 @@ func testSignal(t *testing.T) {
 	}
 }
 
-func wantSpectrum(t *testing.T, s *kernel.Signal, row int, got, x, window []float32) {
+func wantSpectrum(t *testing.T, s *signal.Signal, row int, got, x, window []float32) {
 	t.Helper()
 	full := make([]complex128, s.Length)
 	for i := range min(s.In, s.Length) {
@@ -90,7 +90,7 @@ func testMel(t *testing.T) {
 	const bins, length, rows = 8, 256, 129
 	s := newSpace(t)
 	dst := out[float64](s, "dst", rows*bins)
-	if !kernel.MelWeights(dst, bins, length, 8192, 0, 4096) {
+	if !signal.MelWeights(dst, bins, length, 8192, 0, 4096) {
 		t.Fatal("got no weights")
 	}
 	s.check()
@@ -118,7 +118,7 @@ func testMel(t *testing.T) {
 		}
 	}
 	for _, bad := range [][3]float64{{100, 0, 4096}, {8192, 0, 9000}} {
-		if kernel.MelWeights(dst, bins, length, bad[0], bad[1], bad[2]) {
+		if signal.MelWeights(dst, bins, length, bad[0], bad[1], bad[2]) {
 			t.Errorf("got weights for frequencies beyond the transform: %v", bad)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
@@ -53,14 +53,14 @@ func gather[W comparable](t *testing.T, shape []int, axis int, indexShape []int)
 	x := words[W](ref.Size(shape), 1)
 	idx := indices(newRand(8), ref.Size(indexShape), shape[axis])
 	want := ref.Gather(x, shape, idx, indexShape, axis)
-	g := kernel.GatherSpec{Outer: ref.Size(shape[:axis]), Axis: shape[axis], Count: len(idx), Inner: ref.Size(shape[axis+1:]) * sizeOf[W]()}
+	g := move.GatherSpec{Outer: ref.Size(shape[:axis]), Axis: shape[axis], Count: len(idx), Inner: ref.Size(shape[axis+1:]) * sizeOf[W]()}
 	g.Prepare()
 	s := newSpace(t)
 	src, dst, narrow := in(s, "src", x), out[W](s, "dst", len(want)), out[W](s, "dst32", len(want))
 	i64, i32 := in(s, "indices", idx), in(s, "indices32", narrowed(idx))
 	backwards(g.Tiles(), func(k int) {
-		kernel.Gather(&g, k, asBytes(dst), asBytes(src), i64)
-		kernel.Gather(&g, k, asBytes(narrow), asBytes(src), i32)
+		move.Gather(&g, k, asBytes(dst), asBytes(src), i64)
+		move.Gather(&g, k, asBytes(narrow), asBytes(src), i32)
 	})
 	s.check()
 	wantEqual(t, dst, want)
@@ -72,14 +72,14 @@ func gatherElements[W comparable](t *testing.T, shape []int, axis int, indexShap
 	x := words[W](ref.Size(shape), 1)
 	idx := indices(newRand(9), ref.Size(indexShape), shape[axis])
 	want := ref.GatherElements(x, shape, idx, indexShape, axis)
-	var g kernel.GatherElementsSpec
+	var g move.GatherElementsSpec
 	g.Prepare(sizeOf[W](), shape, indexShape, axis)
 	s := newSpace(t)
 	src, dst, narrow := in(s, "src", x), out[W](s, "dst", len(want)), out[W](s, "dst32", len(want))
 	i64, i32 := in(s, "indices", idx), in(s, "indices32", narrowed(idx))
 	backwards(g.Tiles(), func(k int) {
-		kernel.GatherElements(&g, k, asBytes(dst), asBytes(src), i64)
-		kernel.GatherElements(&g, k, asBytes(narrow), asBytes(src), i32)
+		move.GatherElements(&g, k, asBytes(dst), asBytes(src), i64)
+		move.GatherElements(&g, k, asBytes(narrow), asBytes(src), i32)
 	})
 	s.check()
 	wantEqual(t, dst, want)
@@ -103,14 +103,14 @@ func gatherND[W comparable](t *testing.T, shape, indexShape []int, batch int) {
 	x := words[W](ref.Size(shape), 1)
 	idx := tuples(newRand(10), shape, indexShape, batch)
 	want := ref.GatherND(x, shape, idx, indexShape, batch)
-	var g kernel.TuplesSpec
+	var g move.TuplesSpec
 	g.Prepare(shape, indexShape, batch)
 	s := newSpace(t)
 	src, dst, narrow := in(s, "src", x), out[W](s, "dst", len(want)), out[W](s, "dst32", len(want))
 	i64, i32 := in(s, "indices", idx), in(s, "indices32", narrowed(idx))
 	backwards(g.Tiles(), func(k int) {
-		kernel.GatherND(&g, k, sizeOf[W](), asBytes(dst), asBytes(src), i64)
-		kernel.GatherND(&g, k, sizeOf[W](), asBytes(narrow), asBytes(src), i32)
+		move.GatherND(&g, k, sizeOf[W](), asBytes(dst), asBytes(src), i64)
+		move.GatherND(&g, k, sizeOf[W](), asBytes(narrow), asBytes(src), i32)
 	})
 	s.check()
 	wantEqual(t, dst, want)
@@ -123,11 +123,11 @@ func testOutOfRange(t *testing.T) {
 		n    int
 		want int
 	}{{[]int64{0, -3, 2}, 3, -1}, {[]int64{0, 3}, 3, 1}, {[]int64{-4}, 3, 0}, {nil, 0, -1}, {[]int64{0}, 0, 0}} {
-		if got := kernel.OutOfRange(c.idx, c.n); got != c.want {
+		if got := move.OutOfRange(c.idx, c.n); got != c.want {
 			t.Errorf("OutOfRange(%v, %d): got %d, want %d", c.idx, c.n, got, c.want)
 		}
 	}
-	if got := kernel.OutOfRangeND([]int32{1, 4, -2, 5}, []int{2, 5}); got != 3 {
+	if got := move.OutOfRangeND([]int32{1, 4, -2, 5}, []int{2, 5}); got != 3 {
 		t.Errorf("OutOfRangeND: got %d, want 3", got)
 	}
 }

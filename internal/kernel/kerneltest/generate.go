@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-var padModes = []kernel.PadMode{kernel.PadConstant, kernel.PadReflect, kernel.PadEdge, kernel.PadWrap}
+var padModes = []move.PadMode{move.PadConstant, move.PadReflect, move.PadEdge, move.PadWrap}
 
 func testPad(t *testing.T) {
 	t.Run("1", pads[uint8])
@@ -26,7 +27,7 @@ func pads[W comparable](t *testing.T) {
 		for _, mode := range padModes {
 			x, constant := words[W](ref.Size(c.shape), 1), words[W](1, 200)
 			want := ref.Pad(x, c.shape, c.before, c.after, mode.String(), constant[0])
-			var p kernel.Pad
+			var p move.Pad
 			p.Prepare(sizeOf[W](), c.shape, c.before, c.after, mode)
 			s := newSpace(t)
 			src, dst, k := in(s, "src", x), out[W](s, "dst", len(want)), in(s, "constant", constant)
@@ -46,7 +47,7 @@ func testGenerate(t *testing.T) {
 		for _, n := range lengths {
 			s := newSpace(t)
 			dst := out[[3]byte](s, "dst", n)
-			kernel.Fill(asBytes(dst), []byte{1, 2, 3})
+			move.Fill(asBytes(dst), []byte{1, 2, 3})
 			s.check()
 			for _, v := range dst {
 				if v != [3]byte{1, 2, 3} {
@@ -58,9 +59,9 @@ func testGenerate(t *testing.T) {
 	t.Run("range", func(t *testing.T) {
 		s := newSpace(t)
 		i, f := out[int64](s, "i64", 7), out[float32](s, "f32", 3)
-		kernel.Range(i[:4], 10, -3, 0)
-		kernel.Range(i[4:], 10, -3, 4)
-		kernel.Range(f, 0.5, 0.25, 2)
+		move.Range(i[:4], 10, -3, 0)
+		move.Range(i[4:], 10, -3, 4)
+		move.Range(f, 0.5, 0.25, 2)
 		s.check()
 		wantEqual(t, i, []int64{10, 7, 4, 1, -2, -5, -8})
 		wantEqual(t, f, []float32{1, 1.25, 1.5})
@@ -69,7 +70,7 @@ func testGenerate(t *testing.T) {
 		idx := []int64{0, -1, 3, 2, -4, 9}
 		s := newSpace(t)
 		dst := out[uint16](s, "dst", 2*4*3)
-		kernel.OneHot(kernel.OneHotSpec{Outer: 2, Depth: 4, Inner: 3}, 2, asBytes(dst), in(s, "indices", idx), asBytes(in(s, "values", []uint16{5, 6})))
+		move.OneHot(move.OneHotSpec{Outer: 2, Depth: 4, Inner: 3}, 2, asBytes(dst), in(s, "indices", idx), asBytes(in(s, "values", []uint16{5, 6})))
 		s.check()
 		wantEqual(t, dst, ref.OneHot(idx, 2, 4, 3, uint16(5), 6))
 	})
@@ -88,12 +89,12 @@ func testTrilu(t *testing.T) {
 			for _, upper := range []bool{false, true} {
 				rows, cols := dims[0], dims[1]
 				x := words[uint32](2*rows*cols, 1)
-				spec := kernel.TriluSpec{Batch: 2, Rows: rows, Cols: cols, K: k, Upper: upper}
+				spec := move.TriluSpec{Batch: 2, Rows: rows, Cols: cols, K: k, Upper: upper}
 				s := newSpace(t)
 				src, dst, place := in(s, "src", x), out[uint32](s, "dst", len(x)), inout(s, "in place", x)
 				backwards(spec.Tiles(), func(i int) {
-					kernel.Trilu(&spec, i, 4, asBytes(dst), asBytes(src))
-					kernel.Trilu(&spec, i, 4, asBytes(place), asBytes(place))
+					move.Trilu(&spec, i, 4, asBytes(dst), asBytes(src))
+					move.Trilu(&spec, i, 4, asBytes(place), asBytes(place))
 				})
 				s.check()
 				n := rows * cols
@@ -112,12 +113,12 @@ func cumSum[T kernel.Number](t *testing.T) {
 	wide := ref.Map(x, func(v T) float64 { return float64(v) })
 	for axis := range shape {
 		for mode := range 8 {
-			spec := kernel.ScanSpec{Product: mode&4 != 0, Outer: ref.Size(shape[:axis]), Axis: shape[axis], Inner: ref.Size(shape[axis+1:]), Exclusive: mode&1 != 0, Reverse: mode&2 != 0}
+			spec := move.ScanSpec{Product: mode&4 != 0, Outer: ref.Size(shape[:axis]), Axis: shape[axis], Inner: ref.Size(shape[axis+1:]), Exclusive: mode&1 != 0, Reverse: mode&2 != 0}
 			s := newSpace(t)
 			src, dst, place := in(s, "src", x), out[T](s, "dst", 60), inout(s, "in place", x)
 			backwards(spec.Tiles(), func(i int) {
-				kernel.Scan(&spec, i, dst, src)
-				kernel.Scan(&spec, i, place, place)
+				move.Scan(&spec, i, dst, src)
+				move.Scan(&spec, i, place, place)
 			})
 			s.check()
 			want := ref.Map(ref.Scan(wide, shape, axis, spec.Product, spec.Exclusive, spec.Reverse), func(v float64) T { return T(v) })

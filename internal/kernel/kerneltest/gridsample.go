@@ -3,23 +3,23 @@ package kerneltest
 import (
 	"testing"
 
-	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
+	"github.com/tenure-go/tenure/internal/kernel/sample"
 )
 
 func testGridSample(t *testing.T) {
 	for mode := range 4 {
 		cubic, mirrored := mode&1 != 0, mode&2 != 0
-		g := kernel.GridSample{Batch: 2, Channels: 3, Places: 21, In: []int{4, 5}, Align: true, Reflect: mirrored}
+		g := sample.GridSample{Batch: 2, Channels: 3, Places: 21, In: []int{4, 5}, Align: true, Reflect: mirrored}
 		if cubic {
-			g.Mode = kernel.GridCubic
+			g.Mode = sample.GridCubic
 		}
 		r := newRand(110)
 		x := uniform(r, 2*3*20)
 		grid := ref.Map(uniform(r, 2*21*2), func(v float32) float32 { return 1.5 * v })
 		s := newSpace(t)
 		src, places, dst := in(s, "x", x), in(s, "grid", grid), out[float32](s, "dst", 2*3*21)
-		inRanges(2*21, func(lo, hi int) { kernel.GridSampleRows(&g, lo, hi, dst, src, places) })
+		inRanges(2*21, func(lo, hi int) { sample.GridSampleRows(&g, lo, hi, dst, src, places) })
 		s.check()
 		ref.Each([]int{2, 3, 21}, func(i []int) {
 			p := i[0]*21 + i[2]

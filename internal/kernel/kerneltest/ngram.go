@@ -3,8 +3,8 @@ package kerneltest
 import (
 	"testing"
 
-	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
+	"github.com/tenure-go/tenure/internal/kernel/text"
 )
 
 func testNGrams(t *testing.T) {
@@ -14,12 +14,12 @@ func testNGrams(t *testing.T) {
 	for i, gram := range pool {
 		var key []byte
 		for _, item := range gram {
-			key = kernel.NGramKey(key, item)
+			key = text.NGramKey(key, item)
 		}
 		keys[string(key)] = int32(i)
 	}
 	for i := range 60 {
-		g := kernel.NGrams{Least: 1 + i%2, Most: 2 + i/2%2, Skip: i % 4, Pool: keys}
+		g := text.NGrams{Least: 1 + i%2, Most: 2 + i/2%2, Skip: i % 4, Pool: keys}
 		row := make([]int64, r.IntN(12))
 		for k := range row {
 			row[k] = int64(1 + r.IntN(2))
@@ -27,8 +27,8 @@ func testNGrams(t *testing.T) {
 		s := newSpace(t)
 		counts, narrow := inout(s, "counts", make([]float32, len(pool))), inout(s, "narrow", make([]float32, len(pool)))
 		scratch := out[byte](s, "scratch", 8*g.Most)
-		kernel.CountNGrams(&g, counts, in(s, "row", row), scratch)
-		kernel.CountNGrams(&g, narrow, in(s, "row of i32", narrowed(row)), scratch)
+		text.CountNGrams(&g, counts, in(s, "row", row), scratch)
+		text.CountNGrams(&g, narrow, in(s, "row of i32", narrowed(row)), scratch)
 		s.check()
 		for k, gram := range pool {
 			want := 0

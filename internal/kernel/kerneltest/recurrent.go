@@ -5,12 +5,13 @@ import (
 
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
+	"github.com/tenure-go/tenure/internal/kernel/sequence"
 )
 
 func testRecurrent(t *testing.T, v *kernel.Variant) {
-	for kind, name := range map[kernel.CellKind]string{kernel.RNNCell: "rnn", kernel.GRUCell: "gru", kernel.LSTMCell: "lstm"} {
+	for kind, name := range map[sequence.CellKind]string{sequence.RNNCell: "rnn", sequence.GRUCell: "gru", sequence.LSTMCell: "lstm"} {
 		for mode := range 8 {
-			r := kernel.Recurrent{Kind: kind, Steps: 4, Batch: 3, Input: 5, Hidden: 9, Dirs: 1 + mode%2, Reverse: mode == 4, BatchFirst: mode&2 != 0}
+			r := sequence.Recurrent{Kind: kind, Steps: 4, Batch: 3, Input: 5, Hidden: 9, Dirs: 1 + mode%2, Reverse: mode == 4, BatchFirst: mode&2 != 0}
 			r.LinearBeforeReset, r.InputForget = mode&4 != 0, mode == 7
 			if mode == 6 {
 				r.Clip = 0.5
@@ -33,26 +34,26 @@ func cut(x []float32, gates, rows int) (out [][][]float64) {
 	return out
 }
 
-func recurrent(t *testing.T, v *kernel.Variant, name string, r kernel.Recurrent, full bool) {
+func recurrent(t *testing.T, v *kernel.Variant, name string, r sequence.Recurrent, full bool) {
 	t.Helper()
 	rand := newRand(90)
 	gates := map[string]int{"rnn": 1, "gru": 3, "lstm": 4}[name]
 	n, states := r.Hidden, r.Dirs*r.Batch*r.Hidden
 	s := newSpace(t)
 	list := func(name string, count int) []float32 { return in(s, name, uniform(rand, count)) }
-	g := kernel.RecurrentArgs[float32]{
+	g := sequence.RecurrentArgs[float32]{
 		X: list("x", r.Steps*r.Batch*r.Input), W: list("w", r.Dirs*gates*n*r.Input), R: list("r", r.Dirs*gates*n*n), Bias: list("bias", r.Dirs*2*gates*n),
 		Y: out[float32](s, "y", r.Steps*states), H: out[float32](s, "h", states), C: out[float32](s, "c", states),
 	}
 	if full {
 		g.H0, g.C0, g.Peepholes, g.Lengths = list("h0", states), list("c0", states), list("peepholes", r.Dirs*3*n), in(s, "lengths", []int32{4, 0, 2})
 	}
-	sigmoid, tanh := kernel.CellFunc{Op: kernel.Sigmoid}, kernel.CellFunc{Op: kernel.Tanh}
+	sigmoid, tanh := sequence.CellFunc{Op: kernel.Sigmoid}, sequence.CellFunc{Op: kernel.Tanh}
 	for range r.Dirs {
-		r.Funcs = append(r.Funcs, map[string][]kernel.CellFunc{"rnn": {tanh}, "gru": {sigmoid, tanh}, "lstm": {sigmoid, tanh, tanh}}[name]...)
+		r.Funcs = append(r.Funcs, map[string][]sequence.CellFunc{"rnn": {tanh}, "gru": {sigmoid, tanh}, "lstm": {sigmoid, tanh, tanh}}[name]...)
 	}
 	scratch := out[float32](s, "scratch", r.ScratchElements())
-	backwards(r.Tiles(), func(i int) { kernel.RecurrentTile(v, &r, i, &g, scratch) })
+	backwards(r.Tiles(), func(i int) { sequence.RecurrentTile(v, &r, i, &g, scratch) })
 	s.check()
 	ref.Each([]int{r.Dirs, r.Batch}, func(idx []int) {
 		dir, b := idx[0], idx[1]

@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
+	"github.com/tenure-go/tenure/internal/kernel/sample"
 )
 
 var (
@@ -35,12 +35,12 @@ func testResize(t *testing.T) {
 
 func resizeCase(t *testing.T, want ref.Resize) {
 	t.Helper()
-	mode := kernel.ResizeMode{
+	mode := sample.ResizeMode{
 		Linear: want.Mode == "linear", Cubic: want.Mode == "cubic", Nearest: want.Nearest, Transform: want.Transform, CubicA: want.CubicA,
 		Antialias: want.Antialias, ExcludeOutside: want.Exclude,
 	}
 	want.Extrapolation = -7
-	var taps []kernel.ResizeTaps
+	var taps []sample.ResizeTaps
 	for i, n := range want.In {
 		lo, hi := 0.1, 1.2
 		if n == want.Out[i] {
@@ -52,11 +52,11 @@ func resizeCase(t *testing.T, want ref.Resize) {
 			scale = (float64(want.Out[i]) + 0.4) / float64(n)
 		}
 		want.Scale = append(want.Scale, scale)
-		taps = append(taps, mode.Taps(kernel.ResizeSpan{In: n, Out: want.Out[i], Scale: want.Scale[i], Lo: lo, Hi: hi}))
+		taps = append(taps, mode.Taps(sample.ResizeSpan{In: n, Out: want.Out[i], Scale: want.Scale[i], Lo: lo, Hi: hi}))
 	}
 	x := uniform(newRand(60), ref.Size(want.In))
 	wanted := want.Run(f64s(x))
-	spec := kernel.Resize{Extrapolation: want.Extrapolation}
+	spec := sample.Resize{Extrapolation: want.Extrapolation}
 	spec.Prepare(want.In, want.Out, taps)
 	s := newSpace(t)
 	src, dst, wide := in(s, "src", x), out[float32](s, "dst", len(wanted)), make([]float64, len(wanted))
@@ -65,8 +65,8 @@ func resizeCase(t *testing.T, want ref.Resize) {
 		for k := range scratch {
 			scratch[k] = math.MaxUint64
 		}
-		kernel.ResizeTile(&spec, i, asBytes(scratch)[:spec.ScratchBytes()], dst, src)
-		kernel.ResizeTile(&spec, i, asBytes(scratch)[:spec.ScratchBytes()], wide, f64s(x))
+		sample.ResizeTile(&spec, i, asBytes(scratch)[:spec.ScratchBytes()], dst, src)
+		sample.ResizeTile(&spec, i, asBytes(scratch)[:spec.ScratchBytes()], wide, f64s(x))
 	})
 	s.check()
 	for i, w := range wanted {

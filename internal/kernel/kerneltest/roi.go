@@ -5,6 +5,8 @@ import (
 
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
+	"github.com/tenure-go/tenure/internal/kernel/sample"
+	"github.com/tenure-go/tenure/internal/kernel/sequence"
 )
 
 func testRegions(t *testing.T) {
@@ -21,10 +23,10 @@ func testRoiAlign(t *testing.T) {
 	for i := range 20 {
 		corners := ref.Map(uniform(r, 4), func(v float32) float32 { return 8*v + 4 })
 		corners[2], corners[3] = max(corners[2], corners[0]+1), max(corners[3], corners[1]+1)
-		a := kernel.RoiAlign{Channels: channels, Height: h, Width: w, OutHeight: gh, OutWidth: gw, Ratio: 1 + i%3, Scale: 0.75, HalfPixel: i%2 == 0}
+		a := sample.RoiAlign{Channels: channels, Height: h, Width: w, OutHeight: gh, OutWidth: gw, Ratio: 1 + i%3, Scale: 0.75, HalfPixel: i%2 == 0}
 		s := newSpace(t)
 		dst := out[float32](s, "dst", channels*gh*gw)
-		kernel.RoiAlignRegion(&a, dst, in(s, "image", image), in(s, "corners", corners))
+		sample.RoiAlignRegion(&a, dst, in(s, "image", image), in(s, "corners", corners))
 		s.check()
 		half, region := 0.0, [4]float64{}
 		if a.HalfPixel {
@@ -43,17 +45,17 @@ func testRoiAlign(t *testing.T) {
 		wantClose(t, dst, want, 1e-5)
 	}
 	// A sample lies in every element, and one in the middle of four.
-	a := kernel.RoiAlign{Channels: 1, Height: 2, Width: 2, OutHeight: 1, OutWidth: 1, Scale: 1, HalfPixel: true, Max: true}
+	a := sample.RoiAlign{Channels: 1, Height: 2, Width: 2, OutHeight: 1, OutWidth: 1, Scale: 1, HalfPixel: true, Max: true}
 	dst := make([]float32, 1)
-	kernel.RoiAlignRegion(&a, dst, []float32{1, -2, 3, 4}, []float32{0, 0, 2, 2})
+	sample.RoiAlignRegion(&a, dst, []float32{1, -2, 3, 4}, []float32{0, 0, 2, 2})
 	wantValues(t, dst, []float64{4}, 0)
 	a.Ratio = 1
-	kernel.RoiAlignRegion(&a, dst, []float32{1, -2, 3, 5}, []float32{0, 0, 2, 2})
+	sample.RoiAlignRegion(&a, dst, []float32{1, -2, 3, 5}, []float32{0, 0, 2, 2})
 	wantValues(t, dst, []float64{1.25}, 0) // a quarter of each: the largest part
 }
 
 func testMaxRoi(t *testing.T) {
-	m := kernel.MaxRoi{Channels: 1, Height: 4, Width: 4, OutHeight: 2, OutWidth: 2, Scale: 0.5}
+	m := sample.MaxRoi{Channels: 1, Height: 4, Width: 4, OutHeight: 2, OutWidth: 2, Scale: 0.5}
 	image := []float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}
 	for _, tc := range []struct {
 		corners []float32
@@ -64,7 +66,7 @@ func testMaxRoi(t *testing.T) {
 	} {
 		s := newSpace(t)
 		dst := out[float32](s, "dst", 4)
-		kernel.MaxRoiRegion(&m, dst, in(s, "image", image), in(s, "corners", tc.corners))
+		sample.MaxRoiRegion(&m, dst, in(s, "image", image), in(s, "corners", tc.corners))
 		s.check()
 		wantValues(t, dst, tc.want, 0)
 	}
@@ -121,7 +123,7 @@ func testDeform(t *testing.T) {
 func testLinearAttention(t *testing.T) {
 	r := newRand(152)
 	for mode := range 16 {
-		l := kernel.LinearAttention{Batch: 2, Length: 3, Heads: 2, Queries: 2, Keys: 4, Values: 5, Scale: 0.5, Delta: mode&1 != 0, DecayPerKey: mode&4 != 0, RatePerHead: mode&8 != 0}
+		l := sequence.LinearAttention{Batch: 2, Length: 3, Heads: 2, Queries: 2, Keys: 4, Values: 5, Scale: 0.5, Delta: mode&1 != 0, DecayPerKey: mode&4 != 0, RatePerHead: mode&8 != 0}
 		gated := mode&2 != 0
 		q, k, v := uniform(r, 2*3*4*4), uniform(r, 2*3*2*4), uniform(r, 2*3*2*5)
 		decay, rate, past := uniform(r, 2*3*2*4), uniform(r, 2*3*2), uniform(r, 2*2*4*5)
@@ -132,7 +134,7 @@ func testLinearAttention(t *testing.T) {
 			sd = nil
 		}
 		backwards(4, func(i int) {
-			kernel.LinearAttentionHead(&l, i/2, i%2, dst, state[i*20:(i+1)*20], sq, sk, sv, sd, sr)
+			sequence.LinearAttentionHead(&l, i/2, i%2, dst, state[i*20:(i+1)*20], sq, sk, sv, sd, sr)
 		})
 		s.check()
 		for i := range 8 { // batch, head, query

@@ -6,10 +6,11 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-var scatterOps = []kernel.ScatterOp{kernel.ScatterSet, kernel.ScatterAdd, kernel.ScatterMul, kernel.ScatterMin, kernel.ScatterMax}
+var scatterOps = []move.ScatterOp{move.ScatterSet, move.ScatterAdd, move.ScatterMul, move.ScatterMin, move.ScatterMax}
 
 func testScatter(t *testing.T) {
 	scatters[float32](t, dtype.F32)
@@ -24,22 +25,22 @@ func testScatter(t *testing.T) {
 	scatters[uint64](t, dtype.U64)
 	t.Run("half", testScatterHalf)
 	t.Run("c128", func(t *testing.T) {
-		scatterElements(t, kernel.ScatterSet, dtype.C128, words[[2]uint64](24, 1), words[[2]uint64](6, 90), []int{4, 6}, []int{2, 3}, 1,
+		scatterElements(t, move.ScatterSet, dtype.C128, words[[2]uint64](24, 1), words[[2]uint64](6, 90), []int{4, 6}, []int{2, 3}, 1,
 			func(_, update [2]uint64) [2]uint64 { return update })
 	})
 }
 
 // combineFunc is the definition of a scatter's reduction.
-func combineFunc[T kernel.Number](op kernel.ScatterOp) func(old, update T) T {
+func combineFunc[T kernel.Number](op move.ScatterOp) func(old, update T) T {
 	return func(old, update T) T {
 		switch op {
-		case kernel.ScatterAdd:
+		case move.ScatterAdd:
 			return old + update
-		case kernel.ScatterMul:
+		case move.ScatterMul:
 			return old * update
-		case kernel.ScatterMin:
+		case move.ScatterMin:
 			return min(old, update)
-		case kernel.ScatterMax:
+		case move.ScatterMax:
 			return max(old, update)
 		}
 		return update
@@ -87,31 +88,31 @@ func testScatterHalf(t *testing.T) {
 	}
 }
 
-func scatterElements[T comparable](t *testing.T, op kernel.ScatterOp, dt dtype.DType, data, updates []T, shape, indexShape []int, axis int, f func(old, update T) T) {
+func scatterElements[T comparable](t *testing.T, op move.ScatterOp, dt dtype.DType, data, updates []T, shape, indexShape []int, axis int, f func(old, update T) T) {
 	t.Helper()
 	idx := indices(newRand(13), ref.Size(indexShape), shape[axis])
 	want := ref.ScatterElements(data, shape, idx, indexShape, updates, axis, f)
-	var spec kernel.ScatterElementsSpec
+	var spec move.ScatterElementsSpec
 	spec.Prepare(shape, indexShape, axis)
 	s := newSpace(t)
 	dst, dst32, u := inout(s, "dst", data), inout(s, "dst32", data), in(s, "updates", updates)
-	kernel.ScatterElements(&spec, op, dt, asBytes(dst), in(s, "indices", idx), asBytes(u))
-	kernel.ScatterElements(&spec, op, dt, asBytes(dst32), in(s, "indices32", narrowed(idx)), asBytes(u))
+	move.ScatterElements(&spec, op, dt, asBytes(dst), in(s, "indices", idx), asBytes(u))
+	move.ScatterElements(&spec, op, dt, asBytes(dst32), in(s, "indices32", narrowed(idx)), asBytes(u))
 	s.check()
 	wantEqual(t, dst, want)
 	wantEqual(t, dst32, want)
 }
 
-func scatterND[T comparable](t *testing.T, op kernel.ScatterOp, dt dtype.DType, data, updates []T, shape, indexShape []int, f func(old, update T) T) {
+func scatterND[T comparable](t *testing.T, op move.ScatterOp, dt dtype.DType, data, updates []T, shape, indexShape []int, f func(old, update T) T) {
 	t.Helper()
 	idx := tuples(newRand(14), shape, indexShape, 0)
 	want := ref.ScatterND(data, shape, idx, indexShape, updates, f)
-	var spec kernel.TuplesSpec
+	var spec move.TuplesSpec
 	spec.Prepare(shape, indexShape, 0)
 	s := newSpace(t)
 	dst, dst32, u := inout(s, "dst", data), inout(s, "dst32", data), in(s, "updates", updates)
-	kernel.ScatterND(&spec, op, dt, asBytes(dst), in(s, "indices", idx), asBytes(u))
-	kernel.ScatterND(&spec, op, dt, asBytes(dst32), in(s, "indices32", narrowed(idx)), asBytes(u))
+	move.ScatterND(&spec, op, dt, asBytes(dst), in(s, "indices", idx), asBytes(u))
+	move.ScatterND(&spec, op, dt, asBytes(dst32), in(s, "indices32", narrowed(idx)), asBytes(u))
 	s.check()
 	wantEqual(t, dst, want)
 	wantEqual(t, dst32, want)

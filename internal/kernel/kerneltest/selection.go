@@ -7,11 +7,12 @@ import (
 
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
+	"github.com/tenure-go/tenure/internal/kernel/selection"
 )
 
 func testSelection(t *testing.T) {
 	t.Run("order", testOrder)
-	for _, c := range []kernel.TopK{{Axis: 9, Inner: 1, K: 4}, {Axis: 40, Inner: 3, K: 40}, {Axis: 7, Inner: 2, K: 1, Smallest: true}, {Axis: 3, Inner: 1},
+	for _, c := range []selection.TopK{{Axis: 9, Inner: 1, K: 4}, {Axis: 40, Inner: 3, K: 40}, {Axis: 7, Inner: 2, K: 1, Smallest: true}, {Axis: 3, Inner: 1},
 		{Axis: 300, Inner: 1, K: 300}, {Axis: 1000, Inner: 2, K: 500, Smallest: true}, {Axis: 500, Inner: 1, K: 32}, {Axis: 200, Inner: 3, K: 7, Smallest: true}} {
 		const outer = 5
 		rows := outer * c.Inner
@@ -20,8 +21,8 @@ func testSelection(t *testing.T) {
 		src, values, places := in(s, "x", x), out[float32](s, "values", rows*c.K), out[int64](s, "places", rows*c.K)
 		hard, scratch := out[float32](s, "hard", len(x)), out[int64](s, "scratch", c.Scratch())
 		inRanges(rows, func(lo, hi int) {
-			kernel.TopKRows(&c, lo, hi, values, places, src, scratch)
-			kernel.HardmaxRows(lo, hi, c.Axis, c.Inner, hard, src)
+			selection.TopKRows(&c, lo, hi, values, places, src, scratch)
+			selection.HardmaxRows(lo, hi, c.Axis, c.Inner, hard, src)
 		})
 		s.check()
 		for row := range rows {
@@ -76,10 +77,10 @@ func orderRows[T kernel.Number](t *testing.T, x []T) {
 			return cmp.Compare(x[b], x[a])
 		})
 		for _, k := range []int{1, 5, len(x)} {
-			spec := kernel.TopK{Axis: len(x), Inner: 1, K: k, Smallest: smallest}
+			spec := selection.TopK{Axis: len(x), Inner: 1, K: k, Smallest: smallest}
 			s := newSpace(t)
 			src, places := in(s, "x", x), out[int64](s, "places", k)
-			kernel.TopKRows(&spec, 0, 1, nil, places, src, out[int64](s, "scratch", spec.Scratch()))
+			selection.TopKRows(&spec, 0, 1, nil, places, src, out[int64](s, "scratch", spec.Scratch()))
 			s.check()
 			wantEqual(t, places, want[:k])
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
+	"github.com/tenure-go/tenure/internal/kernel/text"
 )
 
 func testText(t *testing.T) {
@@ -32,7 +33,7 @@ func randomText(r *rand.Rand, n int) []string {
 }
 
 // textIn returns a guarded copy of strings, as wide as the longest and maybe wider.
-func textIn(s *space, r *rand.Rand, name string, list []string) kernel.Text {
+func textIn(s *space, r *rand.Rand, name string, list []string) text.Text {
 	width := 1 + r.IntN(3)
 	for _, v := range list {
 		width = max(width, len(v))
@@ -41,15 +42,15 @@ func textIn(s *space, r *rand.Rand, name string, list []string) kernel.Text {
 	for i, v := range list {
 		copy(data[i*width:], v)
 	}
-	return kernel.Text{Data: in(s, name, data), Width: width}
+	return text.Text{Data: in(s, name, data), Width: width}
 }
 
-func textOut(s *space, n, width int) kernel.Text {
-	return kernel.Text{Data: out[byte](s, "dst", n*width), Width: width}
+func textOut(s *space, n, width int) text.Text {
+	return text.Text{Data: out[byte](s, "dst", n*width), Width: width}
 }
 
 // wantText compares strings, and holds the bytes behind them to be zero.
-func wantText(t *testing.T, what string, got kernel.Text, want []string) {
+func wantText(t *testing.T, what string, got text.Text, want []string) {
 	t.Helper()
 	for i, w := range want {
 		row := string(got.Data[i*got.Width:][:got.Width])
@@ -66,7 +67,7 @@ func testRecase(t *testing.T) {
 			continue
 		}
 		s := string(r)
-		for upper, change := range map[bool]func(dst, s []byte) []byte{false: kernel.AppendLower, true: kernel.AppendUpper} {
+		for upper, change := range map[bool]func(dst, s []byte) []byte{false: text.AppendLower, true: text.AppendUpper} {
 			got := string(change(nil, []byte(s)))
 			if want := ref.Recase(s, upper); got != want {
 				t.Fatalf("%q: got %q, want %q", s, got, want)
@@ -86,7 +87,7 @@ func testNormalize(t *testing.T) {
 		if len(list) > 0 {
 			stop = append(stop, ref.Recase(list[0], true))
 		}
-		z := &kernel.Normalizer{Fold: i%2 == 0, Stop: map[string]bool{}}
+		z := &text.Normalizer{Fold: i%2 == 0, Stop: map[string]bool{}}
 		for _, word := range stop {
 			if z.Fold {
 				word = ref.Recase(word, false)
@@ -95,7 +96,7 @@ func testNormalize(t *testing.T) {
 		}
 		want := ref.Normalize(list, stop, z.Fold)
 		if i%3 > 0 {
-			z.Change = []func(dst, s []byte) []byte{nil, kernel.AppendLower, kernel.AppendUpper}[i%3]
+			z.Change = []func(dst, s []byte) []byte{nil, text.AppendLower, text.AppendUpper}[i%3]
 			for k := range want {
 				want[k] = ref.Recase(want[k], i%3 == 2)
 			}
@@ -104,7 +105,7 @@ func testNormalize(t *testing.T) {
 		src := textIn(s, r, "src", list)
 		wide := src.Width + src.Width/2
 		dst := textOut(s, max(len(list), 1), wide)
-		if n := kernel.Normalize(z, dst, src, len(list), out[byte](s, "scratch", wide)); n != len(want) {
+		if n := text.Normalize(z, dst, src, len(list), out[byte](s, "scratch", wide)); n != len(want) {
 			t.Fatalf("%q without %q: got %d strings, want %q", list, stop, n, want)
 		}
 		s.check()
@@ -131,8 +132,8 @@ func testTextPairs(t *testing.T) {
 	n.Prepare([]int{5, 7}, []int{7, 1}, []int{7, 1}, []int{0, 1})
 	dst, same := textOut(s, 35, x.Width+y.Width), out[uint8](s, "equal", 35)
 	for _, span := range [][2]int{{0, 4}, {4, 17}, {17, 35}} {
-		kernel.ConcatText(n, span[0], span[1], dst, x, y)
-		kernel.EqualText(n, span[0], span[1], same, x, y)
+		text.ConcatText(n, span[0], span[1], dst, x, y)
+		text.EqualText(n, span[0], span[1], same, x, y)
 	}
 	s.check()
 	wantText(t, "concat", dst, joined)
@@ -149,8 +150,8 @@ func testTextPairs(t *testing.T) {
 	}
 	s = newSpace(t)
 	at := out[int64](s, "places", 35)
-	kernel.IndexText(at, textIn(s, r, "a", a), 0, 20, places, 99)
-	kernel.IndexText(at, textIn(s, r, "a", a), 20, 35, places, 99)
+	text.IndexText(at, textIn(s, r, "a", a), 0, 20, places, 99)
+	text.IndexText(at, textIn(s, r, "a", a), 20, 35, places, 99)
 	s.check()
 	if !slices.Equal(at, want) || !slices.Contains(want, 3) || !slices.Contains(want, 99) {
 		t.Fatalf("places: got %v, want %v", at, want)
@@ -164,7 +165,7 @@ func testSplitText(t *testing.T) {
 	r := newRand(172)
 	for i := range 300 {
 		list := randomText(r, r.IntN(5))
-		z := &kernel.TextSplit{Delimiter: []byte([]string{"", "--", "a"}[i%3]), Most: r.IntN(4) - 1}
+		z := &text.TextSplit{Delimiter: []byte([]string{"", "--", "a"}[i%3]), Most: r.IntN(4) - 1}
 		most := 0
 		var counts []int64
 		var rows [][]string
@@ -179,11 +180,11 @@ func testSplitText(t *testing.T) {
 		s := newSpace(t)
 		src := textIn(s, r, "src", list)
 		n := out[int64](s, "counts", len(list))
-		if got := kernel.CountParts(z, src, len(list), n); got != most || !slices.Equal(n, counts) {
+		if got := text.CountParts(z, src, len(list), n); got != most || !slices.Equal(n, counts) {
 			t.Fatalf("%q by %q, %d: got %d and %v, want %d and %v", list, z.Delimiter, z.Most, got, n, most, counts)
 		}
 		dst := textOut(s, len(want), src.Width)
-		kernel.SplitText(z, dst, src, len(list), most)
+		text.SplitText(z, dst, src, len(list), most)
 		s.check()
 		wantText(t, "split", dst, want)
 	}

@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
+	"github.com/tenure-go/tenure/internal/kernel/sample"
 )
 
 func testUnpool(t *testing.T) {
@@ -65,11 +67,11 @@ func testDet(t *testing.T) {
 
 func testReverse(t *testing.T) {
 	for _, batchFirst := range []bool{false, true} {
-		r := kernel.Reverse{Time: 5, Batch: 4, Inner: 3, BatchFirst: batchFirst}
+		r := move.Reverse{Time: 5, Batch: 4, Inner: 3, BatchFirst: batchFirst}
 		x, lengths := words[byte](60, 1), []int64{0, 1, 4, 5}
 		s := newSpace(t)
 		src, counts, dst := in(s, "x", x), in(s, "lengths", lengths), out[byte](s, "dst", 60)
-		inRanges(20, func(lo, hi int) { kernel.ReverseRows(&r, lo, hi, dst, src, counts) })
+		inRanges(20, func(lo, hi int) { move.ReverseRows(&r, lo, hi, dst, src, counts) })
 		s.check()
 		wantEqual(t, dst, ref.Reverse(x, 5, 4, 3, lengths, batchFirst))
 	}
@@ -79,12 +81,12 @@ func testAffineGrid(t *testing.T) {
 	for _, align := range []bool{false, true} {
 		for _, sizes := range [][]int{{3, 4}, {1, 5}, {2, 1}} {
 			t.Run(fmt.Sprint(align, sizes), func(t *testing.T) {
-				g := kernel.AffineGrid{Batch: 2, Out: sizes, Align: align}
+				g := sample.AffineGrid{Batch: 2, Out: sizes, Align: align}
 				theta := uniform(newRand(123), 12)
 				places := sizes[0] * sizes[1]
 				s := newSpace(t)
 				m, dst := in(s, "theta", theta), out[float32](s, "dst", 2*places*2)
-				inRanges(2*places, func(lo, hi int) { kernel.AffineGridRows(&g, lo, hi, dst, m) })
+				inRanges(2*places, func(lo, hi int) { sample.AffineGridRows(&g, lo, hi, dst, m) })
 				s.check()
 				var want []float64
 				ref.Each([]int{2, sizes[0], sizes[1]}, func(i []int) {

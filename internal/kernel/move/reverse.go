@@ -1,4 +1,4 @@
-package kernel
+package move
 
 // Reverse turns the first elements of each sequence round: rows of Inner bytes lie in [Time, Batch], or in [Batch, Time].
 type Reverse struct {

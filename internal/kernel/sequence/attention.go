@@ -1,6 +1,10 @@
-package kernel
+package sequence
 
-import "math"
+import (
+	"math"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
 
 // Attention is softmax(Q * K^T * Scale + mask) * V for each head. Q has Heads heads, K and V have Groups, each for Heads/Groups of Q. All
 // are [Batch, heads, length, size], or [Batch, length, heads * size] if Packed; past keys and values are never packed.
@@ -19,7 +23,7 @@ type Attention struct {
 }
 
 // AttentionArgs are the operands. Of the two masks at most one is there; Lengths, the keys per sample, may be absent, and so may Scores.
-type AttentionArgs[T Float] struct {
+type AttentionArgs[T kernel.Float] struct {
 	Y, Q, K, V, PastK, PastV, Bias, Scores []T
 	Allow                                  []uint8
 	Lengths                                []int64
@@ -28,11 +32,11 @@ type AttentionArgs[T Float] struct {
 func (a *Attention) total() int { return a.Past + a.Keys }
 
 func (a *Attention) perTile() int {
-	return max(1, plainFlops/max(1, 2*a.total()*(a.Size+a.ValueSize)))
+	return max(1, kernel.PlainFlops/max(1, 2*a.total()*(a.Size+a.ValueSize)))
 }
 
 // Tiles is how many parts the work has: each is some queries of a head.
-func (a *Attention) Tiles() int { return ceilDiv(a.Batch*a.Heads*a.Queries, a.perTile()) }
+func (a *Attention) Tiles() int { return kernel.CeilDiv(a.Batch*a.Heads*a.Queries, a.perTile()) }
 
 // ScratchElements is what a worker needs, in elements.
 func (a *Attention) ScratchElements() int { return a.total() }
@@ -67,7 +71,7 @@ func (a *Attention) seen(lengths []int64, batch, query int) (lo, hi int) {
 }
 
 // AttentionTile computes one tile. The keys that are hidden from a query are not read, unless Scores gets their products.
-func AttentionTile[T Float](v *Variant, a *Attention, tile int, g *AttentionArgs[T], scratch []T) {
+func AttentionTile[T kernel.Float](v *kernel.Variant, a *Attention, tile int, g *AttentionArgs[T], scratch []T) {
 	for r := tile * a.perTile(); r < min((tile+1)*a.perTile(), a.Batch*a.Heads*a.Queries); r++ {
 		query, head, batch := r%a.Queries, r/a.Queries%a.Heads, r/a.Queries/a.Heads
 		group := head / (a.Heads / a.Groups)
@@ -119,7 +123,7 @@ func AttentionTile[T Float](v *Variant, a *Attention, tile int, g *AttentionArgs
 
 // attentionMask adds what masks the scores of keys from on, of which [lo, hi) are seen, and tells whether a key is left. The row of the mask
 // is where it starts.
-func attentionMask[T Float](a *Attention, g *AttentionArgs[T], scores []T, from, lo, hi, row int) (open bool) {
+func attentionMask[T kernel.Float](a *Attention, g *AttentionArgs[T], scores []T, from, lo, hi, row int) (open bool) {
 	masked := T(math.Inf(-1))
 	for i := range scores {
 		key, bias := from+i, T(0)
@@ -141,7 +145,7 @@ func attentionMask[T Float](a *Attention, g *AttentionArgs[T], scores []T, from,
 }
 
 // softmaxKeys is softmax, in which a row without a key gives zeros.
-func softmaxKeys[T Float](v *Variant, scores []T) {
+func softmaxKeys[T kernel.Float](v *kernel.Variant, scores []T) {
 	peak := T(math.Inf(-1))
 	for _, s := range scores {
 		peak = max(peak, s)
@@ -151,19 +155,19 @@ func softmaxKeys[T Float](v *Variant, scores []T) {
 		return
 	}
 	if x, ok := any(scores).([]float32); ok {
-		rowSoftmax(v, x, x, false)
+		kernel.RowSoftmax(v, x, x, false)
 		return
 	}
-	softmaxOf(scores, scores, false)
+	kernel.SoftmaxOf(scores, scores, false)
 }
 
 // dots adds to dst the products of q with the rows of k from at on, ld apart.
-func dots[T Float](v *Variant, dst, q, k []T, at, ld int) {
+func dots[T kernel.Float](v *kernel.Variant, dst, q, k []T, at, ld int) {
 	if len(dst) == 0 || len(q) == 0 {
 		return
 	}
 	if d, ok := any(dst).([]float32); ok {
-		gemvDot(v, d, any(q).([]float32), any(k).([]float32)[at:], ld)
+		kernel.GemvDot(v, d, any(q).([]float32), any(k).([]float32)[at:], ld)
 		return
 	}
 	for i := range dst {
@@ -174,12 +178,12 @@ func dots[T Float](v *Variant, dst, q, k []T, at, ld int) {
 }
 
 // weighted adds to dst the rows of values from at on, ld apart, times their weights.
-func weighted[T Float](v *Variant, dst, weights, values []T, at, ld int) {
+func weighted[T kernel.Float](v *kernel.Variant, dst, weights, values []T, at, ld int) {
 	if len(weights) == 0 || len(dst) == 0 {
 		return
 	}
 	if d, ok := any(dst).([]float32); ok {
-		gemvAxpy(v, d, any(weights).([]float32), any(values).([]float32)[at:], ld)
+		kernel.GemvAxpy(v, d, any(weights).([]float32), any(values).([]float32)[at:], ld)
 		return
 	}
 	for i, w := range weights {
@@ -200,7 +204,7 @@ type Rotary struct {
 func (r *Rotary) Rows() int { return r.Batch * r.Length * r.Heads }
 
 // RotaryRows turns rows [lo, hi). The angles are one row of Half per sample and position, or the rows that the positions name.
-func RotaryRows[T Float](r *Rotary, lo, hi int, dst, src, cos, sin []T, positions []int64) {
+func RotaryRows[T kernel.Float](r *Rotary, lo, hi int, dst, src, cos, sin []T, positions []int64) {
 	for row := lo; row < hi; row++ {
 		var place int // sample and position
 		if r.Packed {

@@ -1,6 +1,10 @@
-package kernel
+package sample
 
-import "math"
+import (
+	"math"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
 
 // GridMode is how numbers between elements are made.
 type GridMode uint8
@@ -25,8 +29,8 @@ type GridSample struct {
 const gridAxes, gridTaps = 3, 4
 
 // GridSampleRows computes places [lo, hi) of all samples, for all channels.
-func GridSampleRows[T Float](g *GridSample, lo, hi int, dst, x, grid []T) {
-	axes, area, taps := len(g.In), product(g.In), g.Mode.taps()
+func GridSampleRows[T kernel.Float](g *GridSample, lo, hi int, dst, x, grid []T) {
+	axes, area, taps := len(g.In), kernel.Product(g.In), g.Mode.taps()
 	combos := 1
 	for range axes {
 		combos *= taps
@@ -130,8 +134,8 @@ type AffineGrid struct {
 }
 
 // AffineGridRows computes places [lo, hi) of all images.
-func AffineGridRows[T Float](g *AffineGrid, lo, hi int, dst, theta []T) {
-	axes, places := len(g.Out), product(g.Out)
+func AffineGridRows[T kernel.Float](g *AffineGrid, lo, hi int, dst, theta []T) {
+	axes, places := len(g.Out), kernel.Product(g.Out)
 	for p := lo; p < hi; p++ {
 		var at [gridAxes]float64 // the last axis first
 		rest := p % places

@@ -1,9 +1,11 @@
-package kernel
+package selection
 
 import (
 	"math"
 	"math/bits"
 	"unsafe"
+
+	"github.com/tenure-go/tenure/internal/kernel"
 )
 
 // Rows are put in order by keys: numbers of the order of the elements, sorted by their bytes, so that elements that are equal keep theirs.
@@ -27,7 +29,7 @@ func orderItems(scratch []int64, n int) []orderItem {
 }
 
 // orderKeys makes the items of elements that lie step apart. NaN comes first, or last of all if nanLast; flip turns the order round.
-func orderKeys[T Number](items []orderItem, src []T, base, step int, flip uint64, nanLast bool) {
+func orderKeys[T kernel.Number](items []orderItem, src []T, base, step int, flip uint64, nanLast bool) {
 	nan := uint64(0)
 	if nanLast {
 		nan = math.MaxUint64
@@ -109,7 +111,7 @@ func sortItems(items, spare []orderItem) []orderItem {
 }
 
 // pickItems keeps the first items of the order in kept, and the rest out.
-func pickItems[T Number](kept []orderItem, src []T, base, step, n int, flip uint64) {
+func pickItems[T kernel.Number](kept []orderItem, src []T, base, step, n int, flip uint64) {
 	var block [64]orderItem
 	count := 0
 	for lo := 0; lo < n; lo += len(block) {

@@ -1,6 +1,10 @@
-package kernel
+package sample
 
-import "math"
+import (
+	"math"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
 
 // ResizeTaps says which elements along one axis make each result: result i is
 // the sum of Weight[k] * x[Index[k]] for k from i*Width to (i+1)*Width. A
@@ -32,7 +36,7 @@ type ResizeSpan struct {
 // coordinate returns where result i lies between the elements. The formulas
 // are those of ONNX's Resize, in which the length of the result is the number
 // of its elements: Scale * In may have a fraction.
-func coordinate[T Float](m *ResizeMode, i int, a ResizeSpan) T {
+func coordinate[T kernel.Float](m *ResizeMode, i int, a ResizeSpan) T {
 	x, in, scale := T(i), T(a.In), T(a.Scale)
 	switch m.Transform {
 	case "align_corners":
@@ -166,7 +170,7 @@ type Resize struct {
 // Prepare sets up the resize for axes of the given sizes.
 func (r *Resize) Prepare(in, out []int, taps []ResizeTaps) {
 	r.in, r.out, r.taps = in, out, taps
-	r.strides = rowMajorIn(r.strides, in)
+	r.strides = kernel.RowMajorIn(r.strides, in)
 	r.rows = 1
 	for i := len(in) - 1; i >= 0; i-- {
 		if i < len(in)-1 {
@@ -183,7 +187,11 @@ func (r *Resize) rowLen() int {
 	return r.out[len(r.out)-1]
 }
 
-func (r *Resize) perTile() int { return max(1, softmaxGrain/max(r.rowLen(), 1)) }
+// resizeGrain is the number of elements of one tile.
+const resizeGrain = 8 << 10
+
+// perTile returns the rows of a tile.
+func (r *Resize) perTile() int { return max(1, resizeGrain/max(r.rowLen(), 1)) }
 
 // Tiles returns the number of tiles.
 func (r *Resize) Tiles() int { return (r.rows + r.perTile() - 1) / r.perTile() }
@@ -213,12 +221,12 @@ func (r *Resize) points() int {
 }
 
 // ResizeTile computes one tile.
-func ResizeTile[T Float](r *Resize, tile int, scratch []byte, dst, src []T) {
+func ResizeTile[T kernel.Float](r *Resize, tile int, scratch []byte, dst, src []T) {
 	points := r.points()
-	at, by := view[int](scratch[:8*points]), view[float64](scratch[8*points:16*points])
+	at, by := kernel.View[int](scratch[:8*points]), kernel.View[float64](scratch[8*points:16*points])
 	var line []T
 	if r.blends() {
-		line = view[T](scratch[16*points:])[:r.in[len(r.in)-1]]
+		line = kernel.View[T](scratch[16*points:])[:r.in[len(r.in)-1]]
 	}
 	n := r.rowLen()
 	lo := tile * r.perTile()
@@ -244,7 +252,7 @@ func ResizeTile[T Float](r *Resize, tile int, scratch []byte, dst, src []T) {
 	}
 }
 
-func nearestRow[T Float](r *Resize, dst, src []T) {
+func nearestRow[T kernel.Float](r *Resize, dst, src []T) {
 	for i, x := range r.taps[len(r.taps)-1].Index {
 		if x < 0 {
 			dst[i] = T(r.Extrapolation)
@@ -255,7 +263,7 @@ func nearestRow[T Float](r *Resize, dst, src []T) {
 }
 
 // blendRow adds up weighted rows of elements.
-func blendRow[T Float](line, src []T, at []int, by []float64) {
+func blendRow[T kernel.Float](line, src []T, at []int, by []float64) {
 	clear(line)
 	for p, start := range at {
 		w := T(by[p])
@@ -290,7 +298,7 @@ func (r *Resize) outer(row int, at []int, by []float64) (count int, inside bool)
 	return count, true
 }
 
-func resizeRow[T Float](r *Resize, dst, src []T, at []int, by []float64) {
+func resizeRow[T kernel.Float](r *Resize, dst, src []T, at []int, by []float64) {
 	t := &r.taps[len(r.taps)-1]
 	for i := range dst {
 		index, weight := t.Index[i*t.Width:(i+1)*t.Width], t.Weight[i*t.Width:(i+1)*t.Width]

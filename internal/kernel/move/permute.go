@@ -1,4 +1,6 @@
-package kernel
+package move
+
+import "github.com/tenure-go/tenure/internal/kernel"
 
 // MostPermuteBytes bounds the scratch of a [Permute].
 const MostPermuteBytes = 64 << 10
@@ -29,7 +31,7 @@ func (p *Permute) Prepare(elemBytes int, shape, perm []int) bool {
 	if last < 0 {
 		return true
 	}
-	var buf [2][MaxRank]int
+	var buf [2][kernel.MaxRank]int
 	order := buf[0][:0] // of the first step
 	for i, axis := range perm {
 		if axis == last {
@@ -44,7 +46,7 @@ func (p *Permute) Prepare(elemBytes int, shape, perm []int) bool {
 		inside--
 		p.unit *= shape[inside]
 	}
-	strides := rowMajorIn(buf[1][:], shape[:inside])
+	strides := kernel.RowMajorIn(buf[1][:], shape[:inside])
 	for _, axis := range order[:inside] {
 		p.sizes, p.strides = append(p.sizes, shape[axis]), append(p.strides, strides[axis])
 		p.units *= shape[axis]
@@ -70,7 +72,7 @@ func (p *Permute) ScratchBytes() int { return max(p.marks()+min(p.unit, permuteP
 func (p *Permute) marks() int { return (p.units + 7) / 8 }
 
 // Run permutes the elements of data. Scratch is aligned like them.
-func (p *Permute) Run(v *Variant, data, scratch []byte) {
+func (p *Permute) Run(v *kernel.Variant, data, scratch []byte) {
 	if len(data) == 0 {
 		return
 	}

@@ -1,6 +1,10 @@
-package kernel
+package sequence
 
-import "math"
+import (
+	"math"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
 
 // LinearAttention lets Heads states [Keys, Values] of each of Batch sequences of Length tokens be written under keys and read by
 // Queries queries each.
@@ -12,7 +16,7 @@ type LinearAttention struct {
 }
 
 // LinearAttentionHead runs one state through all tokens, and leaves it as it is then. decay, in logarithms, and rate may be nil.
-func LinearAttentionHead[T Float](l *LinearAttention, batch, head int, dst, state, q, k, v, decay, rate []T) {
+func LinearAttentionHead[T kernel.Float](l *LinearAttention, batch, head int, dst, state, q, k, v, decay, rate []T) {
 	for t := range l.Length {
 		token := batch*l.Length + t
 		key := k[(token*l.Heads+head)*l.Keys:][:l.Keys]
@@ -47,7 +51,7 @@ func LinearAttentionHead[T Float](l *LinearAttention, batch, head int, dst, stat
 }
 
 // writeState adds key * value^T, or key * (what value lacks)^T, column by column.
-func writeState[T Float](l *LinearAttention, state, key, value []T, by T) {
+func writeState[T kernel.Float](l *LinearAttention, state, key, value []T, by T) {
 	for j, v := range value {
 		if l.Delta {
 			var has T
@@ -62,7 +66,7 @@ func writeState[T Float](l *LinearAttention, state, key, value []T, by T) {
 	}
 }
 
-func readState[T Float](l *LinearAttention, dst, state, query []T) {
+func readState[T kernel.Float](l *LinearAttention, dst, state, query []T) {
 	clear(dst)
 	for i, f := range query {
 		row := state[i*l.Values:][:l.Values]

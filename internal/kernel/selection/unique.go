@@ -1,4 +1,4 @@
-package kernel
+package selection
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/kernel"
 )
 
 // CompressSpec picks rows of Inner bytes of [Outer, Rows, Inner].
@@ -37,7 +38,7 @@ type UniqueSpec struct {
 
 // Scratch is how many numbers Unique wants for elements of a type.
 func (s *UniqueSpec) Scratch(dt dtype.DType) int {
-	if s.Outer != 1 || s.Inner != 1 || kindOf(dt) < 0 {
+	if s.Outer != 1 || s.Inner != 1 || kernel.KindOf(dt) < 0 {
 		return 0
 	}
 	return 2 * orderWords * s.Rows
@@ -77,27 +78,27 @@ func uniqueElements(s *UniqueSpec, dt dtype.DType, src []byte, first, which, cou
 func keysOf(dt dtype.DType, items []orderItem, src []byte) {
 	switch dt {
 	case dtype.F32:
-		orderKeys(items, view[float32](src), 0, 1, 0, true)
+		orderKeys(items, kernel.View[float32](src), 0, 1, 0, true)
 	case dtype.F64:
-		orderKeys(items, view[float64](src), 0, 1, 0, true)
+		orderKeys(items, kernel.View[float64](src), 0, 1, 0, true)
 	case dtype.I8:
-		orderKeys(items, view[int8](src), 0, 1, 0, false)
+		orderKeys(items, kernel.View[int8](src), 0, 1, 0, false)
 	case dtype.I16:
-		orderKeys(items, view[int16](src), 0, 1, 0, false)
+		orderKeys(items, kernel.View[int16](src), 0, 1, 0, false)
 	case dtype.I32:
-		orderKeys(items, view[int32](src), 0, 1, 0, false)
+		orderKeys(items, kernel.View[int32](src), 0, 1, 0, false)
 	case dtype.I64:
-		orderKeys(items, view[int64](src), 0, 1, 0, false)
+		orderKeys(items, kernel.View[int64](src), 0, 1, 0, false)
 	case dtype.U8:
 		orderKeys(items, src, 0, 1, 0, false)
 	case dtype.U16:
-		orderKeys(items, view[uint16](src), 0, 1, 0, false)
+		orderKeys(items, kernel.View[uint16](src), 0, 1, 0, false)
 	case dtype.U32:
-		orderKeys(items, view[uint32](src), 0, 1, 0, false)
+		orderKeys(items, kernel.View[uint32](src), 0, 1, 0, false)
 	case dtype.U64:
-		orderKeys(items, view[uint64](src), 0, 1, 0, false)
+		orderKeys(items, kernel.View[uint64](src), 0, 1, 0, false)
 	default:
-		bug("unique: elements of type %s", dt)
+		kernel.Bug("unique: elements of type %s", dt)
 	}
 }
 
@@ -167,41 +168,41 @@ func Rows(s *UniqueSpec, size int, dst, src []byte, rows []int64) {
 func comparer(dt dtype.DType, src []byte) func(i, j int) int {
 	switch dt {
 	case dtype.F32:
-		return floatComparer(view[float32](src))
+		return floatComparer(kernel.View[float32](src))
 	case dtype.F64:
-		return floatComparer(view[float64](src))
+		return floatComparer(kernel.View[float64](src))
 	case dtype.F16:
-		x := view[dtype.Float16](src)
+		x := kernel.View[dtype.Float16](src)
 		return func(i, j int) int { return compareFloats(float64(x[i].Float32()), float64(x[j].Float32())) }
 	case dtype.BF16:
-		x := view[dtype.BFloat16](src)
+		x := kernel.View[dtype.BFloat16](src)
 		return func(i, j int) int { return compareFloats(float64(x[i].Float32()), float64(x[j].Float32())) }
 	case dtype.I8:
-		return intComparer(view[int8](src))
+		return intComparer(kernel.View[int8](src))
 	case dtype.I16:
-		return intComparer(view[int16](src))
+		return intComparer(kernel.View[int16](src))
 	case dtype.I32:
-		return intComparer(view[int32](src))
+		return intComparer(kernel.View[int32](src))
 	case dtype.I64:
-		return intComparer(view[int64](src))
+		return intComparer(kernel.View[int64](src))
 	case dtype.U8, dtype.Bool:
 		return intComparer(src)
 	case dtype.U16:
-		return intComparer(view[uint16](src))
+		return intComparer(kernel.View[uint16](src))
 	case dtype.U32:
-		return intComparer(view[uint32](src))
+		return intComparer(kernel.View[uint32](src))
 	case dtype.U64:
-		return intComparer(view[uint64](src))
+		return intComparer(kernel.View[uint64](src))
 	}
-	bug("unique: elements of type %s", dt)
+	kernel.Bug("unique: elements of type %s", dt)
 	return nil
 }
 
-func intComparer[T Integer](x []T) func(i, j int) int {
+func intComparer[T kernel.Integer](x []T) func(i, j int) int {
 	return func(i, j int) int { return cmp.Compare(x[i], x[j]) }
 }
 
-func floatComparer[T Float](x []T) func(i, j int) int {
+func floatComparer[T kernel.Float](x []T) func(i, j int) int {
 	return func(i, j int) int { return compareFloats(float64(x[i]), float64(x[j])) }
 }
 

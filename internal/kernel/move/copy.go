@@ -1,16 +1,18 @@
-package kernel
+package move
 
 import (
 	"math/bits"
 	"slices"
 	"unsafe"
+
+	"github.com/tenure-go/tenure/internal/kernel"
 )
 
 // Copy moves the elements of an N-d block between two strided places: transpose, slice (steps of either sign), expand, tile, and the
 // pieces of concat and split are all forms of it (copy_forms.go). dst and src do not overlap.
 type Copy struct {
 	elem  int
-	nest  Nest // operands dst, src; in the blocked form the axes outside the block
+	nest  kernel.Nest // operands dst, src; in the blocked form the axes outside the block
 	block copyBlock
 	units int // blocks, in the blocked form
 	group int // blocks per tile
@@ -35,24 +37,24 @@ const (
 // prepared again, in any form.
 func (c *Copy) Prepare(elemBytes int, size []int, dstOffset int, dstStride []int, srcOffset int, srcStride []int) {
 	*c = Copy{elem: elemBytes, nest: c.nest}
-	var buf [MaxRank]nestAxis
+	var buf [kernel.MaxRank]kernel.NestAxis
 	axes := buf[:0]
 	for i, n := range size {
 		if n != 1 {
-			axes = append(axes, nestAxis{size: n, stride: [MaxOperands]int{dstStride[i], srcStride[i]}})
+			axes = append(axes, kernel.NestAxis{Size: n, Stride: [kernel.MaxOperands]int{dstStride[i], srcStride[i]}})
 		}
 	}
 	// Elements may be copied in any order: that of dst writes whole cache lines.
-	slices.SortStableFunc(axes, func(a, b nestAxis) int { return abs(b.stride[0]) - abs(a.stride[0]) })
+	slices.SortStableFunc(axes, func(a, b kernel.NestAxis) int { return abs(b.Stride[0]) - abs(a.Stride[0]) })
 	c.setNest(axes, dstOffset, srcOffset)
 	c.findBlock(dstOffset, srcOffset)
 }
 
-func (c *Copy) setNest(axes []nestAxis, dstOffset, srcOffset int) {
-	var buf [3][MaxRank]int
+func (c *Copy) setNest(axes []kernel.NestAxis, dstOffset, srcOffset int) {
+	var buf [3][kernel.MaxRank]int
 	size, dst, src := buf[0][:0], buf[1][:0], buf[2][:0]
 	for _, ax := range axes {
-		size, dst, src = append(size, ax.size), append(dst, ax.stride[0]), append(src, ax.stride[1])
+		size, dst, src = append(size, ax.Size), append(dst, ax.Stride[0]), append(src, ax.Stride[1])
 	}
 	c.nest.Prepare(size, dst, src)
 	c.nest.SetBase(0, dstOffset)
@@ -61,54 +63,54 @@ func (c *Copy) setNest(axes []nestAxis, dstOffset, srcOffset int) {
 
 // findBlock puts the copy into its blocked form if dst and src are contiguous along different axes.
 func (c *Copy) findBlock(dstOffset, srcOffset int) {
-	var buf [MaxRank]nestAxis
-	axes := append(buf[:0], c.nest.axes...)
+	var buf [kernel.MaxRank]kernel.NestAxis
+	axes := append(buf[:0], c.nest.Axes...)
 	last := len(axes) - 1
 	q := axes[last]
-	if c.nest.elements == 0 || q.stride[0] != 1 || q.stride[1] == 0 || q.stride[1] == 1 {
+	if c.nest.Elements() == 0 || q.Stride[0] != 1 || q.Stride[1] == 0 || q.Stride[1] == 1 {
 		return
 	}
-	at := slices.IndexFunc(axes[:last], func(ax nestAxis) bool { return ax.stride[1] == 1 })
+	at := slices.IndexFunc(axes[:last], func(ax kernel.NestAxis) bool { return ax.Stride[1] == 1 })
 	if at < 0 {
 		return
 	}
 	p := axes[at]
 	c.block = copyBlock{
-		np: p.size, nq: q.size, dstP: p.stride[0], srcQ: q.stride[1],
-		pBlocks: ceilDiv(p.size, copyBlockP), qBlocks: ceilDiv(q.size, copyBlockQ),
+		np: p.Size, nq: q.Size, dstP: p.Stride[0], srcQ: q.Stride[1],
+		pBlocks: kernel.CeilDiv(p.Size, copyBlockP), qBlocks: kernel.CeilDiv(q.Size, copyBlockQ),
 	}
 	c.setNest(slices.Delete(axes[:last], at, at+1), dstOffset, srcOffset)
-	c.units = c.nest.elements * c.block.pBlocks * c.block.qBlocks
-	c.group = max(1, rangeElements/(min(p.size, copyBlockP)*min(q.size, copyBlockQ)))
+	c.units = c.nest.Elements() * c.block.pBlocks * c.block.qBlocks
+	c.group = max(1, kernel.RangeElements/(min(p.Size, copyBlockP)*min(q.Size, copyBlockQ)))
 }
 
 // Tiles is how many parts the copy has.
 func (c *Copy) Tiles() int {
 	if c.block.np > 0 {
-		return ceilDiv(c.units, c.group)
+		return kernel.CeilDiv(c.units, c.group)
 	}
 	return c.nest.Tiles()
 }
 
 // Tile copies part t.
-func (c *Copy) Tile(v *Variant, t int, dst, src []byte) {
+func (c *Copy) Tile(v *kernel.Variant, t int, dst, src []byte) {
 	switch c.elem {
 	case 1:
 		copyTile(v, c, t, dst, src)
 	case 2:
-		copyTile(v, c, t, view[uint16](dst), view[uint16](src))
+		copyTile(v, c, t, kernel.View[uint16](dst), kernel.View[uint16](src))
 	case 4:
-		copyTile(v, c, t, view[uint32](dst), view[uint32](src))
+		copyTile(v, c, t, kernel.View[uint32](dst), kernel.View[uint32](src))
 	case 8:
-		copyTile(v, c, t, view[uint64](dst), view[uint64](src))
+		copyTile(v, c, t, kernel.View[uint64](dst), kernel.View[uint64](src))
 	case 16:
-		copyTile(v, c, t, view[word16](dst), view[word16](src))
+		copyTile(v, c, t, kernel.View[kernel.Word16](dst), kernel.View[kernel.Word16](src))
 	default:
-		badElem("copy", c.elem)
+		kernel.BadElem("copy", c.elem)
 	}
 }
 
-func copyTile[W word](v *Variant, c *Copy, t int, dst, src []W) {
+func copyTile[W kernel.Word](v *kernel.Variant, c *Copy, t int, dst, src []W) {
 	if c.block.np == 0 {
 		lo, hi := c.nest.Range(t)
 		copyRows(v, &c.nest, lo, hi, dst, src)
@@ -118,16 +120,16 @@ func copyTile[W word](v *Variant, c *Copy, t int, dst, src []W) {
 		qb := u % c.block.qBlocks
 		pb := u / c.block.qBlocks % c.block.pBlocks
 		outer := u / c.block.qBlocks / c.block.pBlocks
-		cur := c.nest.cursor(outer, outer+1)
-		cur.next()
-		copySquares(v, &c.block, pb*copyBlockP, qb*copyBlockQ, dst[cur.off[0]:], src, cur.off[1])
+		cur := c.nest.Cursor(outer, outer+1)
+		cur.Next()
+		copySquares(v, &c.block, pb*copyBlockP, qb*copyBlockQ, dst[cur.Off[0]:], src, cur.Off[1])
 	}
 }
 
-func copyRows[W word](v *Variant, n *Nest, lo, hi int, dst, src []W) {
-	if last := len(n.axes) - 1; last > 0 && n.axes[last].stride[0] == 1 && n.axes[last].stride[1] == 1 {
-		inner := n.axes[last].size
-		from, to := ceilDiv(lo, inner)*inner, hi/inner*inner
+func copyRows[W kernel.Word](v *kernel.Variant, n *kernel.Nest, lo, hi int, dst, src []W) {
+	if last := len(n.Axes) - 1; last > 0 && n.Axes[last].Stride[0] == 1 && n.Axes[last].Stride[1] == 1 {
+		inner := n.Axes[last].Size
+		from, to := kernel.CeilDiv(lo, inner)*inner, hi/inner*inner
 		if from < to {
 			copyRuns(v, n, lo, from, dst, src)
 			copyWhole(n, from/inner, to/inner, dst, src)
@@ -138,52 +140,52 @@ func copyRows[W word](v *Variant, n *Nest, lo, hi int, dst, src []W) {
 }
 
 // copyWhole copies contiguous rows, of which there may be many short ones.
-func copyWhole[W word](n *Nest, row, end int, dst, src []W) {
-	last := len(n.axes) - 1
-	inner, ax := n.axes[last].size, &n.axes[last-1]
+func copyWhole[W kernel.Word](n *kernel.Nest, row, end int, dst, src []W) {
+	last := len(n.Axes) - 1
+	inner, ax := n.Axes[last].Size, &n.Axes[last-1]
 	for row < end {
-		c := n.cursor(row*inner, (row+1)*inner)
-		c.next()
-		d, s := c.off[0], c.off[1]
-		m := min(ax.size-row%ax.size, end-row)
+		c := n.Cursor(row*inner, (row+1)*inner)
+		c.Next()
+		d, s := c.Off[0], c.Off[1]
+		m := min(ax.Size-row%ax.Size, end-row)
 		for range m {
 			copy(dst[d:d+inner], src[s:s+inner])
-			d, s = d+ax.stride[0], s+ax.stride[1]
+			d, s = d+ax.Stride[0], s+ax.Stride[1]
 		}
 		row += m
 	}
 }
 
-func copyRuns[W word](v *Variant, n *Nest, lo, hi int, dst, src []W) {
-	c := n.cursor(lo, hi)
-	for c.next() {
-		d, s := c.off[0], c.off[1]
+func copyRuns[W kernel.Word](v *kernel.Variant, n *kernel.Nest, lo, hi int, dst, src []W) {
+	c := n.Cursor(lo, hi)
+	for c.Next() {
+		d, s := c.Off[0], c.Off[1]
 		switch {
-		case c.step[0] == 1 && c.step[1] == 1:
-			copy(dst[d:d+c.n], src[s:s+c.n])
-		case c.step[0] == 1 && c.step[1] == 0:
-			fill(dst[d:d+c.n], src[s])
-		case c.step[0] == 1:
-			copyStrided(v, dst[d:d+c.n], src, s, c.step[1])
+		case c.Step[0] == 1 && c.Step[1] == 1:
+			copy(dst[d:d+c.N], src[s:s+c.N])
+		case c.Step[0] == 1 && c.Step[1] == 0:
+			fill(dst[d:d+c.N], src[s])
+		case c.Step[0] == 1:
+			copyStrided(v, dst[d:d+c.N], src, s, c.Step[1])
 		default:
-			for range c.n {
+			for range c.N {
 				dst[d] = src[s]
-				d, s = d+c.step[0], s+c.step[1]
+				d, s = d+c.Step[0], s+c.Step[1]
 			}
 		}
 	}
 }
 
 // copyStrided copies elements that lie step apart.
-func copyStrided[W word](v *Variant, dst, src []W, at, step int) {
+func copyStrided[W kernel.Word](v *kernel.Variant, dst, src []W, at, step int) {
 	size, done := bits.TrailingZeros(uint(unsafe.Sizeof(src[0]))), 0
-	if size < len(SizeLoops{}) && (step == 2 || step == -1) {
+	if size < len(kernel.SizeLoops{}) && (step == 2 || step == -1) {
 		_ = src[at+(len(dst)-1)*step]
-		to, from := operandOf(dst, 0, 1), operandOf(src, at, step)
+		to, from := kernel.OperandOf(dst, 0, 1), kernel.OperandOf(src, at, step)
 		if step == 2 { // a group also reads what is behind its last element
-			done = v.Elements.Second[size].over(len(dst)-1, to, from, operand{}, operand{})
+			done = v.Elements.Second[size].Over(len(dst)-1, to, from, kernel.Operand{}, kernel.Operand{})
 		} else {
-			done = v.Elements.Backwards[size].over(len(dst), to, from, operand{}, operand{})
+			done = v.Elements.Backwards[size].Over(len(dst), to, from, kernel.Operand{}, kernel.Operand{})
 		}
 		at += done * step
 	}
@@ -194,7 +196,7 @@ func copyStrided[W word](v *Variant, dst, src []W, at, step int) {
 }
 
 // transposed transposes a block if there is a loop for its elements, and it is large enough.
-func transposed[W word](v *Variant, dst []W, dstP int, src []W, from, srcQ, np, nq int) bool {
+func transposed[W kernel.Word](v *kernel.Variant, dst []W, dstP int, src []W, from, srcQ, np, nq int) bool {
 	e := &v.Elements
 	switch d := any(dst).(type) {
 	case []uint32:
@@ -208,7 +210,7 @@ func transposed[W word](v *Variant, dst []W, dstP int, src []W, from, srcQ, np, 
 }
 
 // transposeSquares transposes what squares cover. The last ones overlap those before them, so that a block of at least a square has no edges.
-func transposeSquares[W word](f func(n int, dst, src *W, dstStep, srcStep int), side int, dst []W, dstP int, src []W, from, srcQ, np, nq int) bool {
+func transposeSquares[W kernel.Word](f func(n int, dst, src *W, dstStep, srcStep int), side int, dst []W, dstP int, src []W, from, srcQ, np, nq int) bool {
 	if np < side || nq < side {
 		return false
 	}
@@ -226,7 +228,7 @@ func transposeSquares[W word](f func(n int, dst, src *W, dstStep, srcStep int), 
 }
 
 // copySquares copies the block that starts at (p0, q0). srcQ may be negative, so src is indexed from its base.
-func copySquares[W word](v *Variant, b *copyBlock, p0, q0 int, dst, src []W, base int) {
+func copySquares[W kernel.Word](v *kernel.Variant, b *copyBlock, p0, q0 int, dst, src []W, base int) {
 	pEnd, qEnd := min(p0+copyBlockP, b.np), min(q0+copyBlockQ, b.nq)
 	if transposed(v, dst[p0*b.dstP+q0:], b.dstP, src, base+p0+q0*b.srcQ, b.srcQ, pEnd-p0, qEnd-q0) {
 		return
@@ -258,7 +260,7 @@ func copySquares[W word](v *Variant, b *copyBlock, p0, q0 int, dst, src []W, bas
 }
 
 // takeApart copies np elements that alternate, as the colours of an image do, into rows of n.
-func takeApart[W word](dst []W, dstP int, src []W, np, n int) {
+func takeApart[W kernel.Word](dst []W, dstP int, src []W, np, n int) {
 	src = src[:n*np]
 	if np == 3 {
 		a, b, c := dst[:n], dst[dstP:][:n], dst[2*dstP:][:n]
@@ -277,7 +279,7 @@ func takeApart[W word](dst []W, dstP int, src []W, np, n int) {
 }
 
 // putTogether lets nq rows of n elements alternate. The rows are srcQ apart, in either direction.
-func putTogether[W word](dst, src []W, from, srcQ, n, nq int) {
+func putTogether[W kernel.Word](dst, src []W, from, srcQ, n, nq int) {
 	dst = dst[:n*nq]
 	if nq == 3 {
 		a, b, c := src[from:][:n], src[from+srcQ:][:n], src[from+2*srcQ:][:n]
@@ -296,7 +298,7 @@ func putTogether[W word](dst, src []W, from, srcQ, n, nq int) {
 
 // transposeSquare goes through a buffer, so that every cache line of src and dst is touched once: with strides that are powers of two the
 // lines of a square compete for the same places in the cache.
-func transposeSquare[W word](dst []W, dstP int, src []W, from, srcQ, np, nq int) {
+func transposeSquare[W kernel.Word](dst []W, dstP int, src []W, from, srcQ, np, nq int) {
 	var square [copySquare * copySquare]W
 	for q := range nq {
 		for p, v := range src[from+q*srcQ:][:np] {
@@ -309,7 +311,7 @@ func transposeSquare[W word](dst []W, dstP int, src []W, from, srcQ, np, nq int)
 }
 
 // fill writes some and copies those: that is done in vectors.
-func fill[W word](dst []W, v W) {
+func fill[W kernel.Word](dst []W, v W) {
 	const some, most = 64, 4 << 10
 	n := min(len(dst), some)
 	for i := range dst[:n] {

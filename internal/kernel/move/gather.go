@@ -1,7 +1,9 @@
-package kernel
+package move
+
+import "github.com/tenure-go/tenure/internal/kernel"
 
 // OutOfRange returns the position of the first index that is outside [-n, n), or -1. Gather and scatter kernels take checked indices.
-func OutOfRange[I Index](indices []I, n int) int {
+func OutOfRange[I kernel.Index](indices []I, n int) int {
 	for i, x := range indices {
 		if uint(int(x)+n) >= 2*uint(n) {
 			return i
@@ -11,7 +13,7 @@ func OutOfRange[I Index](indices []I, n int) int {
 }
 
 // OutOfRangeND is OutOfRange for tuples of one index per axis.
-func OutOfRangeND[I Index](indices []I, dims []int) int {
+func OutOfRangeND[I kernel.Index](indices []I, dims []int) int {
 	for at := 0; at < len(indices); at += len(dims) {
 		for k, n := range dims {
 			if x := int(indices[at+k]); x < -n || x >= n {
@@ -22,7 +24,7 @@ func OutOfRangeND[I Index](indices []I, dims []int) int {
 	return -1
 }
 
-func wrap[I Index](i I, n int) int {
+func wrap[I kernel.Index](i I, n int) int {
 	return int(i) + n&(int(i)>>63)
 }
 
@@ -37,21 +39,21 @@ type GatherSpec struct {
 }
 
 // Prepare fills the rest.
-func (s *GatherSpec) Prepare() { s.rows = max(1, 4*rangeElements/max(1, s.Inner)) }
+func (s *GatherSpec) Prepare() { s.rows = max(1, 4*kernel.RangeElements/max(1, s.Inner)) }
 
 // Tiles is how many parts the lookup has.
 func (s *GatherSpec) Tiles() int {
 	if s.Inner == 0 {
 		return 0
 	}
-	return ceilDiv(s.Outer*s.Count, s.rows)
+	return kernel.CeilDiv(s.Outer*s.Count, s.rows)
 }
 
 // Gather computes part t.
-func Gather[I Index](s *GatherSpec, t int, dst, src []byte, indices []I) {
+func Gather[I kernel.Index](s *GatherSpec, t int, dst, src []byte, indices []I) {
 	lo, hi := t*s.rows, min((t+1)*s.rows, s.Outer*s.Count)
-	if s.Inner == 4 && isAligned[uint32](dst) && isAligned[uint32](src) { // slices of four bytes may lie anywhere
-		gatherWords(s, lo, hi, view[uint32](dst), view[uint32](src), indices)
+	if s.Inner == 4 && kernel.IsAligned[uint32](dst) && kernel.IsAligned[uint32](src) { // slices of four bytes may lie anywhere
+		gatherWords(s, lo, hi, kernel.View[uint32](dst), kernel.View[uint32](src), indices)
 		return
 	}
 	for r := lo; r < hi; {
@@ -66,7 +68,7 @@ func Gather[I Index](s *GatherSpec, t int, dst, src []byte, indices []I) {
 }
 
 // gatherWords is the case where a call of copy per row would be most of the work.
-func gatherWords[W word, I Index](s *GatherSpec, lo, hi int, dst, src []W, indices []I) {
+func gatherWords[W kernel.Word, I kernel.Index](s *GatherSpec, lo, hi int, dst, src []W, indices []I) {
 	for r := lo; r < hi; {
 		outer, first := r/s.Count, r%s.Count
 		n := min(s.Count-first, hi-r)
@@ -83,49 +85,49 @@ func gatherWords[W word, I Index](s *GatherSpec, lo, hi int, dst, src []W, indic
 // but for the axis, where the index says.
 type GatherElementsSpec struct {
 	elem int
-	nest Nest // operands dst and indices (contiguous), src
+	nest kernel.Nest // operands dst and indices (contiguous), src
 	axis int
 	step int
 }
 
 // Prepare takes the shapes of src and of the indices; the indices may be smaller along the other axes.
 func (s *GatherElementsSpec) Prepare(elemBytes int, shape, indexShape []int, axis int) {
-	var buf [2][MaxRank]int
-	strides := rowMajorIn(buf[0][:], shape)
+	var buf [2][kernel.MaxRank]int
+	strides := kernel.RowMajorIn(buf[0][:], shape)
 	*s = GatherElementsSpec{elem: elemBytes, nest: s.nest, axis: shape[axis], step: strides[axis]}
 	strides[axis] = 0
-	s.nest.Prepare(indexShape, rowMajorIn(buf[1][:], indexShape), strides)
+	s.nest.Prepare(indexShape, kernel.RowMajorIn(buf[1][:], indexShape), strides)
 }
 
 // Tiles is how many parts the lookup has.
 func (s *GatherElementsSpec) Tiles() int { return s.nest.Tiles() }
 
 // GatherElements computes part t.
-func GatherElements[I Index](s *GatherElementsSpec, t int, dst, src []byte, indices []I) {
+func GatherElements[I kernel.Index](s *GatherElementsSpec, t int, dst, src []byte, indices []I) {
 	switch s.elem {
 	case 1:
 		gatherElements(s, t, dst, src, indices)
 	case 2:
-		gatherElements(s, t, view[uint16](dst), view[uint16](src), indices)
+		gatherElements(s, t, kernel.View[uint16](dst), kernel.View[uint16](src), indices)
 	case 4:
-		gatherElements(s, t, view[uint32](dst), view[uint32](src), indices)
+		gatherElements(s, t, kernel.View[uint32](dst), kernel.View[uint32](src), indices)
 	case 8:
-		gatherElements(s, t, view[uint64](dst), view[uint64](src), indices)
+		gatherElements(s, t, kernel.View[uint64](dst), kernel.View[uint64](src), indices)
 	case 16:
-		gatherElements(s, t, view[word16](dst), view[word16](src), indices)
+		gatherElements(s, t, kernel.View[kernel.Word16](dst), kernel.View[kernel.Word16](src), indices)
 	default:
-		badElem("gather_elements", s.elem)
+		kernel.BadElem("gather_elements", s.elem)
 	}
 }
 
-func gatherElements[W word, I Index](s *GatherElementsSpec, t int, dst, src []W, indices []I) {
+func gatherElements[W kernel.Word, I kernel.Index](s *GatherElementsSpec, t int, dst, src []W, indices []I) {
 	lo, hi := s.nest.Range(t)
-	c := s.nest.cursor(lo, hi)
-	for c.next() {
-		d, at := c.off[0], c.off[1]
-		for range c.n {
+	c := s.nest.Cursor(lo, hi)
+	for c.Next() {
+		d, at := c.Off[0], c.Off[1]
+		for range c.N {
 			dst[d] = src[at+wrap(indices[d], s.axis)*s.step]
-			d, at = d+c.step[0], at+c.step[1]
+			d, at = d+c.Step[0], at+c.Step[1]
 		}
 	}
 }
@@ -146,15 +148,15 @@ func (s *TuplesSpec) Prepare(shape, indexShape []int, batchDims int) {
 	last := len(indexShape) - 1
 	k := indexShape[last]
 	s.dims = append(s.dims[:0], shape[batchDims:batchDims+k]...)
-	s.strides = rowMajorIn(s.strides, s.dims)
-	s.batchStride = product(s.dims)
-	s.slice = product(shape[batchDims+k:])
-	s.perBatch = product(indexShape[batchDims:last])
-	s.tuples = s.perBatch * product(indexShape[:batchDims])
+	s.strides = kernel.RowMajorIn(s.strides, s.dims)
+	s.batchStride = kernel.Product(s.dims)
+	s.slice = kernel.Product(shape[batchDims+k:])
+	s.perBatch = kernel.Product(indexShape[batchDims:last])
+	s.tuples = s.perBatch * kernel.Product(indexShape[:batchDims])
 }
 
 // place is the number of the slice that tuple i means.
-func place[I Index](s *TuplesSpec, i int, indices []I) int {
+func place[I kernel.Index](s *TuplesSpec, i int, indices []I) int {
 	at := i / s.perBatch * s.batchStride
 	k := len(s.dims)
 	for j, x := range indices[i*k : (i+1)*k] {
@@ -163,13 +165,13 @@ func place[I Index](s *TuplesSpec, i int, indices []I) int {
 	return at
 }
 
-func (s *TuplesSpec) perTile() int { return max(1, rangeElements/max(1, s.slice)) }
+func (s *TuplesSpec) perTile() int { return max(1, kernel.RangeElements/max(1, s.slice)) }
 
 // Tiles is how many parts GatherND has.
-func (s *TuplesSpec) Tiles() int { return ceilDiv(s.tuples, s.perTile()) }
+func (s *TuplesSpec) Tiles() int { return kernel.CeilDiv(s.tuples, s.perTile()) }
 
 // GatherND computes part t of dst[i] = src[tuple i].
-func GatherND[I Index](s *TuplesSpec, t, elemBytes int, dst, src []byte, indices []I) {
+func GatherND[I kernel.Index](s *TuplesSpec, t, elemBytes int, dst, src []byte, indices []I) {
 	n := s.slice * elemBytes
 	for i := t * s.perTile(); i < min((t+1)*s.perTile(), s.tuples); i++ {
 		at := place(s, i, indices)

@@ -1,6 +1,10 @@
-package kernel
+package text
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
 
 // NGrams counts the n-grams of a pool in rows of items.
 type NGrams struct {
@@ -14,7 +18,7 @@ func NGramKey(key []byte, item int64) []byte {
 }
 
 // CountNGrams adds to counts what is in a row. scratch has room for a key, 8 bytes per item.
-func CountNGrams[I Index](g *NGrams, counts []float32, row []I, scratch []byte) {
+func CountNGrams[I kernel.Index](g *NGrams, counts []float32, row []I, scratch []byte) {
 	for step := 1; step <= g.Skip+1; step++ {
 		for from := range row {
 			key := scratch[:0]

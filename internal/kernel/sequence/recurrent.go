@@ -1,4 +1,6 @@
-package kernel
+package sequence
+
+import "github.com/tenure-go/tenure/internal/kernel"
 
 // CellKind is a recurrent cell; its number of gates is that of its weight matrices.
 type CellKind uint8
@@ -13,7 +15,7 @@ func (k CellKind) gates() int { return [...]int{1, 3, 4}[k] }
 
 // CellFunc is a function of a cell with its parameters. If Scaled it is A*Op(B*x).
 type CellFunc struct {
-	Op     UnaryOp
+	Op     kernel.UnaryOp
 	A, B   float64
 	Scaled bool
 }
@@ -30,7 +32,7 @@ type Recurrent struct {
 }
 
 // RecurrentArgs are the operands; Bias, Lengths, H0, C0 and Peepholes may be absent, and so may every result.
-type RecurrentArgs[T Float] struct {
+type RecurrentArgs[T kernel.Float] struct {
 	X, W, R, Bias, H0, C0, Peepholes []T
 	Lengths                          []int32
 	Y, H, C                          []T
@@ -43,7 +45,7 @@ func (r *Recurrent) Tiles() int { return r.Dirs * r.Batch }
 func (r *Recurrent) ScratchElements() int { return (2*r.Kind.gates() + 3) * r.Hidden }
 
 // cell is the work of one sample in one direction.
-type cell[T Float] struct {
+type cell[T kernel.Float] struct {
 	*Recurrent
 	gates, rec []T // what each gate is made from: w x + bias, and r h + bias
 	h, c, tmp  []T
@@ -55,7 +57,7 @@ type cell[T Float] struct {
 }
 
 // RecurrentTile computes one tile.
-func RecurrentTile[T Float](v *Variant, r *Recurrent, tile int, g *RecurrentArgs[T], scratch []T) {
+func RecurrentTile[T kernel.Float](v *kernel.Variant, r *Recurrent, tile int, g *RecurrentArgs[T], scratch []T) {
 	dir, sample := tile/r.Batch, tile%r.Batch
 	c := newCell(r, dir, g, scratch)
 	state := (dir*r.Batch + sample) * r.Hidden
@@ -96,7 +98,7 @@ func RecurrentTile[T Float](v *Variant, r *Recurrent, tile int, g *RecurrentArgs
 	}
 }
 
-func initial[T Float](dst, src []T, at int) {
+func initial[T kernel.Float](dst, src []T, at int) {
 	if src == nil {
 		clear(dst)
 		return
@@ -104,7 +106,7 @@ func initial[T Float](dst, src []T, at int) {
 	copy(dst, src[at:])
 }
 
-func newCell[T Float](r *Recurrent, dir int, g *RecurrentArgs[T], scratch []T) cell[T] {
+func newCell[T kernel.Float](r *Recurrent, dir int, g *RecurrentArgs[T], scratch []T) cell[T] {
 	n, gates := r.Hidden, r.Kind.gates()
 	take := func(count int) []T {
 		part := scratch[:count*n]
@@ -129,48 +131,48 @@ func newCell[T Float](r *Recurrent, dir int, g *RecurrentArgs[T], scratch []T) c
 func (c *cell[T]) gate(list []T, i int) []T { return list[i*c.Hidden:][:c.Hidden] }
 
 // apply clips a row and computes a function of it in place.
-func (c *cell[T]) apply(v *Variant, f int, row []T) {
+func (c *cell[T]) apply(v *kernel.Variant, f int, row []T) {
 	if c.Clip > 0 {
-		Clamp(v, row, row, T(-c.Clip), T(c.Clip))
+		kernel.Clamp(v, row, row, T(-c.Clip), T(c.Clip))
 	}
 	c.squash(v, f, row)
 }
 
 // squash computes a function of a row in place.
-func (c *cell[T]) squash(v *Variant, f int, row []T) {
+func (c *cell[T]) squash(v *kernel.Variant, f int, row []T) {
 	k := c.funcs[f]
 	if k.Scaled {
-		inPlace(v, Affine, row, k.B, 0)
+		inPlace(v, kernel.Affine, row, k.B, 0)
 		inPlace(v, k.Op, row, 0, 0)
-		inPlace(v, Affine, row, k.A, 0)
+		inPlace(v, kernel.Affine, row, k.A, 0)
 		return
 	}
 	inPlace(v, k.Op, row, k.A, k.B)
 }
 
-func inPlace[T Float](v *Variant, op UnaryOp, row []T, a, b float64) {
+func inPlace[T kernel.Float](v *kernel.Variant, op kernel.UnaryOp, row []T, a, b float64) {
 	if x, ok := any(row).([]float32); ok {
-		UnaryF32(v, op, x, x, float32(a), float32(b))
+		kernel.UnaryF32(v, op, x, x, float32(a), float32(b))
 		return
 	}
 	x := any(row).([]float64)
-	UnaryF64(v, op, x, x, a, b)
+	kernel.UnaryF64(v, op, x, x, a, b)
 }
 
-func addTo[T Float](dst, src []T) {
+func addTo[T kernel.Float](dst, src []T) {
 	for i, v := range src {
 		dst[i] += v
 	}
 }
 
-func addProduct[T Float](dst, a, b []T) {
+func addProduct[T kernel.Float](dst, a, b []T) {
 	for i, v := range a {
 		dst[i] += v * b[i]
 	}
 }
 
 // step moves the state by one element of the sequence.
-func (c *cell[T]) step(v *Variant, x []T) {
+func (c *cell[T]) step(v *kernel.Variant, x []T) {
 	initial(c.gates, c.biasW, 0)
 	initial(c.rec, c.biasR, 0)
 	dots(v, c.gates, x, c.w, 0, c.Input)
@@ -189,7 +191,7 @@ func (c *cell[T]) step(v *Variant, x []T) {
 	}
 }
 
-func (c *cell[T]) gru(v *Variant) {
+func (c *cell[T]) gru(v *kernel.Variant) {
 	n := c.Hidden
 	z, reset, next := c.gate(c.gates, 0), c.gate(c.gates, 1), c.gate(c.gates, 2)
 	dots(v, c.rec[:2*n], c.h, c.r, 0, n)
@@ -213,7 +215,7 @@ func (c *cell[T]) gru(v *Variant) {
 	}
 }
 
-func (c *cell[T]) lstm(v *Variant) {
+func (c *cell[T]) lstm(v *kernel.Variant) {
 	input, output, forget, next := c.gate(c.gates, 0), c.gate(c.gates, 1), c.gate(c.gates, 2), c.gate(c.gates, 3)
 	if c.peepholes != nil {
 		addProduct(input, c.c, c.gate(c.peepholes, 0))

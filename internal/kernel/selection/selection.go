@@ -1,4 +1,6 @@
-package kernel
+package selection
+
+import "github.com/tenure-go/tenure/internal/kernel"
 
 // Loss is the negative log likelihood of x [Batch, Classes, Area] at targets [Batch, Area].
 type Loss struct {
@@ -9,7 +11,7 @@ type Loss struct {
 }
 
 // NLLLoss computes the loss; weights are per class, and may be absent.
-func NLLLoss[T Float, I Index](l *Loss, dst, x []T, targets []I, weights []T) {
+func NLLLoss[T kernel.Float, I kernel.Index](l *Loss, dst, x []T, targets []I, weights []T) {
 	sum, count := 0.0, 0.0
 	for i, target := range targets {
 		loss := 0.0
@@ -52,7 +54,7 @@ func (s *TopK) Scratch() int {
 }
 
 // TopKRows computes rows [lo, hi). NaN is the smallest, and of equal elements the first comes first.
-func TopKRows[T Number](s *TopK, lo, hi int, values []T, places []int64, src []T, scratch []int64) {
+func TopKRows[T kernel.Number](s *TopK, lo, hi int, values []T, places []int64, src []T, scratch []int64) {
 	if s.K == 0 {
 		return
 	}
@@ -83,7 +85,7 @@ func TopKRows[T Number](s *TopK, lo, hi int, values []T, places []int64, src []T
 }
 
 // HardmaxRows writes 1 at the first largest element of rows [lo, hi) of axis elements that lie inner apart, and 0 elsewhere.
-func HardmaxRows[T Float](lo, hi, axis, inner int, dst, src []T) {
+func HardmaxRows[T kernel.Float](lo, hi, axis, inner int, dst, src []T) {
 	for row := lo; row < hi; row++ {
 		base, best := row/inner*axis*inner+row%inner, 0
 		for i := range axis {

@@ -1,4 +1,6 @@
-package kernel
+package move
+
+import "github.com/tenure-go/tenure/internal/kernel"
 
 // Fill repeats one element over dst.
 func Fill(dst, element []byte) { fillBytes(dst, element) }
@@ -9,7 +11,7 @@ func fillBytes(dst, element []byte) {
 		return
 	}
 	if len(element) == 0 || len(dst)%len(element) != 0 {
-		bug("fill: %d bytes by an element of %d", len(dst), len(element))
+		kernel.Bug("fill: %d bytes by an element of %d", len(dst), len(element))
 	}
 	n := copy(dst, element)
 	for n < len(dst) {
@@ -18,7 +20,7 @@ func fillBytes(dst, element []byte) {
 }
 
 // Range computes dst[i] = start + (first+i)*step: first is the number of dst's first element in the whole range.
-func Range[T Number](dst []T, start, step T, first int) {
+func Range[T kernel.Number](dst []T, start, step T, first int) {
 	for i := range dst {
 		dst[i] = start + T(first+i)*step
 	}
@@ -88,7 +90,7 @@ type ScanSpec struct {
 func (s *ScanSpec) Tiles() int { return s.Outer }
 
 // Scan computes part t. dst may be src exactly.
-func Scan[T Number](s *ScanSpec, t int, dst, src []T) {
+func Scan[T kernel.Number](s *ScanSpec, t int, dst, src []T) {
 	size := s.Axis * s.Inner
 	d, x := dst[t*size:(t+1)*size], src[t*size:(t+1)*size]
 	first, step := 0, s.Inner

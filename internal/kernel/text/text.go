@@ -1,9 +1,11 @@
-package kernel
+package text
 
 import (
 	"bytes"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tenure-go/tenure/internal/kernel"
 )
 
 // Text is strings of a fixed width: each is its bytes, filled up with zeros. Zeros at the end are no part of a string.
@@ -82,28 +84,28 @@ func Normalize(z *Normalizer, dst, src Text, n int, scratch []byte) int {
 }
 
 // ConcatText puts strings of b behind those of a, as the nest pairs them.
-func ConcatText(n *Nest, lo, hi int, dst, a, b Text) {
-	c := n.cursor(lo, hi)
-	for c.next() {
-		for i := range c.n {
-			row := dst.Data[(c.off[0]+i*c.step[0])*dst.Width:][:dst.Width]
-			k := copy(row, a.At(c.off[1]+i*c.step[1]))
-			k += copy(row[k:], b.At(c.off[2]+i*c.step[2]))
+func ConcatText(n *kernel.Nest, lo, hi int, dst, a, b Text) {
+	c := n.Cursor(lo, hi)
+	for c.Next() {
+		for i := range c.N {
+			row := dst.Data[(c.Off[0]+i*c.Step[0])*dst.Width:][:dst.Width]
+			k := copy(row, a.At(c.Off[1]+i*c.Step[1]))
+			k += copy(row[k:], b.At(c.Off[2]+i*c.Step[2]))
 			clear(row[k:])
 		}
 	}
 }
 
 // EqualText compares strings of a with those of b, as the nest pairs them.
-func EqualText(n *Nest, lo, hi int, dst []uint8, a, b Text) {
-	c := n.cursor(lo, hi)
-	for c.next() {
-		for i := range c.n {
+func EqualText(n *kernel.Nest, lo, hi int, dst []uint8, a, b Text) {
+	c := n.Cursor(lo, hi)
+	for c.Next() {
+		for i := range c.N {
 			equal := uint8(0)
-			if bytes.Equal(a.At(c.off[1]+i*c.step[1]), b.At(c.off[2]+i*c.step[2])) {
+			if bytes.Equal(a.At(c.Off[1]+i*c.Step[1]), b.At(c.Off[2]+i*c.Step[2])) {
 				equal = 1
 			}
-			dst[c.off[0]+i*c.step[0]] = equal
+			dst[c.Off[0]+i*c.Step[0]] = equal
 		}
 	}
 }
@@ -165,7 +167,7 @@ func (z *TextSplit) start(s []byte) ([]byte, bool) {
 	return s, len(s) > 0
 }
 
-// part returns the part at the front of what is left of a string after so many parts, and what is left then; more says whether there
+// Part returns the part at the front of what is left of a string after so many parts, and what is left then; more says whether there
 // is another part.
 func (z *TextSplit) part(rest []byte, done int) (part, left []byte, more bool) {
 	if z.Most >= 0 && done == z.Most {

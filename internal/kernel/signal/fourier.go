@@ -1,9 +1,11 @@
-package kernel
+package signal
 
 import (
 	"math"
 	"math/bits"
 	"math/cmplx"
+
+	"github.com/tenure-go/tenure/internal/kernel"
 )
 
 // Fourier is a discrete Fourier transform of Length numbers, forward or inverse. Lengths that are no power of two are convolutions of
@@ -123,7 +125,7 @@ type Signal struct {
 }
 
 // SignalRow transforms one row: dst and src start at its first number, window may be nil, scratch has ScratchNumbers numbers.
-func SignalRow[T Float](s *Signal, dst, src, window []T, scratch []complex128) {
+func SignalRow[T kernel.Float](s *Signal, dst, src, window []T, scratch []complex128) {
 	x := scratch[:s.size]
 	clear(x)
 	for i := range min(s.In, s.Length) {

@@ -1,16 +1,19 @@
-package kernel
+package move
 
-import "github.com/tenure-go/tenure/dtype"
+import (
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/kernel"
+)
 
 // NonZeroCount is how many elements of a tensor are not zero.
-func NonZeroCount(v *Variant, dt dtype.DType, src []byte) int {
+func NonZeroCount(v *kernel.Variant, dt dtype.DType, src []byte) int {
 	count := 0
 	eachNonZero(v, dt, src, func(int) { count++ })
 	return count
 }
 
 // NonZero writes the coordinates of the elements that are not zero: dst is [len(shape), count], in row-major order of the elements.
-func NonZero(v *Variant, dt dtype.DType, dst []int64, src []byte, shape []int) {
+func NonZero(v *kernel.Variant, dt dtype.DType, dst []int64, src []byte, shape []int) {
 	if len(shape) == 0 {
 		return
 	}
@@ -24,12 +27,12 @@ func NonZero(v *Variant, dt dtype.DType, dst []int64, src []byte, shape []int) {
 	})
 }
 
-func eachNonZero(v *Variant, dt dtype.DType, src []byte, f func(i int)) {
-	var found [castChunk]uint8
+func eachNonZero(v *kernel.Variant, dt dtype.DType, src []byte, f func(i int)) {
+	var found [kernel.CastChunk]uint8
 	n := len(src) / dt.Size()
-	for lo := 0; lo < n; lo += castChunk {
-		hi := min(lo+castChunk, n)
-		castElements(v, found[:], dtype.Bool, part(src, dt, lo, hi), dt, 0, hi-lo, CastMode{})
+	for lo := 0; lo < n; lo += kernel.CastChunk {
+		hi := min(lo+kernel.CastChunk, n)
+		kernel.CastElements(v, found[:], dtype.Bool, kernel.Part(src, dt, lo, hi), dt, 0, hi-lo, kernel.CastMode{})
 		for i, x := range found[:hi-lo] {
 			if x != 0 {
 				f(lo + i)

@@ -1,6 +1,10 @@
-package kernel
+package move
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
 
 // PadMode says what stands outside the data.
 type PadMode uint8
@@ -48,7 +52,7 @@ func (p *Pad) Prepare(elemBytes int, shape, before, after []int, mode PadMode) {
 	shape = shape[:rank]
 	for i, n := range shape {
 		ax := p.nextAxis()
-		ax.from, ax.stride = padTable(ax.from[:0], n, before[i], after[i], mode), product(shape[i+1:])
+		ax.from, ax.stride = padTable(ax.from[:0], n, before[i], after[i], mode), kernel.Product(shape[i+1:])
 	}
 	if rank == 0 {
 		ax := p.nextAxis()
@@ -60,7 +64,7 @@ func (p *Pad) Prepare(elemBytes int, shape, before, after []int, mode PadMode) {
 	}
 	p.inner = padRuns(p.inner, p.axes[last].from)
 	p.rowLen = len(p.axes[last].from)
-	p.group = max(1, 4*rangeElements/max(1, p.rowLen*p.elem))
+	p.group = max(1, 4*kernel.RangeElements/max(1, p.rowLen*p.elem))
 }
 
 // nextAxis is one more axis, with the table that it had when p was prepared before.
@@ -95,7 +99,7 @@ func padSource(i, n int, mode PadMode) int {
 		return -1
 	}
 	if n == 0 {
-		bug("pad: mode %s has nothing to repeat on an axis of size 0", mode)
+		kernel.Bug("pad: mode %s has nothing to repeat on an axis of size 0", mode)
 	}
 	switch mode {
 	case PadEdge:
@@ -110,7 +114,7 @@ func padSource(i, n int, mode PadMode) int {
 		i = ((i % period) + period) % period
 		return min(i, period-i)
 	}
-	bug("pad mode %d", mode)
+	kernel.Bug("pad mode %d", mode)
 	return 0
 }
 
@@ -139,7 +143,7 @@ func (p *Pad) Tiles() int {
 	if p.rowLen*p.elem == 0 {
 		return 0
 	}
-	return ceilDiv(p.outer, p.group)
+	return kernel.CeilDiv(p.outer, p.group)
 }
 
 // Tile writes part t. constant is one element of the tensor; it is not looked at in other modes.

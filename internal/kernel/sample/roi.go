@@ -1,6 +1,10 @@
-package kernel
+package sample
 
-import "math"
+import (
+	"math"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
 
 // RoiAlign samples regions of x [N, Channels, Height, Width], which lie between two corners, into grids of OutHeight by OutWidth bins.
 type RoiAlign struct {
@@ -21,7 +25,7 @@ type roiSample struct {
 const maxRoiSamples = 1 << 10
 
 // RoiAlignRegion computes one region; image is that which it lies in.
-func RoiAlignRegion[T Float](r *RoiAlign, dst, image, corners []T) {
+func RoiAlignRegion[T kernel.Float](r *RoiAlign, dst, image, corners []T) {
 	half := 0.0
 	if r.HalfPixel {
 		half = 0.5
@@ -109,7 +113,7 @@ type MaxRoi struct {
 }
 
 // MaxRoiRegion computes one region: corners are whole elements, both inside. A bin without elements is 0.
-func MaxRoiRegion[T Float](r *MaxRoi, dst, image, corners []T) {
+func MaxRoiRegion[T kernel.Float](r *MaxRoi, dst, image, corners []T) {
 	whole := func(v T) float64 { return math.Min(math.Max(math.Round(float64(v)*r.Scale), -1<<30), 1<<30) }
 	left, top := whole(corners[0]), whole(corners[1])
 	width, height := math.Max(whole(corners[2])-left+1, 1), math.Max(whole(corners[3])-top+1, 1)
