@@ -18,8 +18,8 @@ func NewFor(p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	return alloc("new", p, dt, s)
 }
 
-// Make returns a tensor in a buffer of src, for somebody who writes every element: their values are undefined. A nil src is
-// [memory.Process] with purpose [memory.Activations].
+// Make returns a tensor in a buffer of src, for callers that write every element: their values are undefined. A nil src
+// is [memory.Process] with purpose [memory.Activations].
 func Make(src memory.Source, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	if src == nil {
 		src = memory.Process(memory.Activations)
@@ -177,10 +177,10 @@ func FromBuffer(buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout)
 	return t, nil
 }
 
-// Renew lets a tensor that has ended live again over other bytes, where they are like those that it had: the same type and layout, from the same
-// offset on in a buffer of as many bytes. It is for a tensor that [FromBuffer] made of a buffer of [memory.AdoptRenewable], which
-// see; the tensor's hold is the only one. It makes no object. Where it is not possible, because somebody still holds the bytes
-// that the tensor had or because they were others, the tensor stays as it is and Renew returns false.
+// Renew lets a tensor that has ended live again over other bytes, where they match the previous ones: the same type and
+// layout, from the same offset on in a buffer of as many bytes. It is for a tensor that [FromBuffer] made of a buffer
+// of [memory.AdoptRenewable]; the tensor's hold must be the only one. It allocates no object. Where it is not possible,
+// because the previous bytes have a holder or do not match, the tensor stays as it is and Renew returns false.
 func (t *Tensor) Renew(data []byte, label string, release func(), offset int, dt dtype.DType, l *shape.Layout) bool {
 	if t == nil || t.buf == nil || t.dt != dt || t.layout != l || t.start+t.first != offset || t.Alive() || t.buf.Holders() > 0 {
 		return false

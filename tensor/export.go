@@ -17,11 +17,12 @@ const (
 	WritableExport
 )
 
-// Export takes an export of t: a use that code outside Go ends, whenever it likes (see [memory.Foreign]), or EndExport. It
+// Export takes an export of t: a use that code outside Go ends at any time (see [memory.Foreign]), or EndExport. It
 // returns what Show keeps, nil if it keeps nothing yet.
 //
-// While a read-only export is out nobody writes the bytes, and a donation is refused with that reason. A writable export is
-// the tensor's writer: it needs an exclusive tensor, and while it is out everything else fails with ErrWriting.
+// While a read-only export is out the bytes are not written, and a donation is refused with that reason. A writable
+// export is the tensor's writer: it needs an exclusive tensor, and while it is out all other access fails with
+// [ErrWriting].
 //
 // Export is for packages that describe tensors to other languages. Programs use package dlpack.
 func (t *Tensor) Export(kind ExportKind) (shown unsafe.Pointer, err error) {

@@ -56,8 +56,8 @@ func (t *Tensor) WhyNotDonatable() error {
 	return t.whyNoPlace("donate")
 }
 
-// TakeBuffer gives the tensor up and returns its buffer, with the hold that the tensor had, and the byte at which element
-// [0,...,0] begins. It fails with ErrShared unless the tensor is exclusive; then it stays as it was.
+// TakeBuffer ends the tensor and returns its buffer, with the hold that the tensor had, and the byte at which element
+// [0,...,0] begins. It fails with [ErrShared] unless the tensor is exclusive; then the tensor stays as it was.
 func (t *Tensor) TakeBuffer() (buf *memory.Buffer, offset int, err error) {
 	if t == nil || t.buf == nil {
 		return nil, 0, errNil(takeBuffer.name, t)

@@ -205,7 +205,7 @@ func (k *Taken) Keep(i int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 }
 
 // View returns the tensor that shows the bytes of operand i from Commit on, from the byte offset on: an operand that was given
-// up and is exclusive gives its hold to it, any other shares. It is otherwise like Keep.
+// up and is exclusive passes its hold on, any other shares. It is otherwise like Keep.
 func (k *Taken) View(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	c := &k.claims[i]
 	if c.kept != nil {

@@ -95,8 +95,8 @@ func (t *Tensor) NumBytes() int {
 	return t.size
 }
 
-// Release gives the tensor up. Its hold on the bytes ends now or, if uses are out, when the last of them ends. A second call
-// is ErrReleased, a call after a donation ErrDonated.
+// Release ends the tensor. Its hold on the bytes ends now or, if uses are out, when the last of them ends. A second
+// call returns [ErrReleased], a call after a donation [ErrDonated].
 func (t *Tensor) Release() error {
 	if t == nil || t.buf == nil {
 		return errNil("release", t)
