@@ -108,7 +108,7 @@ class Arena:
             os.close(self.fd)
 
     def end(self) -> None:
-        """Gives the memory back, as far as this process is concerned. No block of it may be left; who has dug out an array's base keeps the map."""
+        """Releases the memory, as far as this process is concerned. No block of it may be left; code that has an array's base keeps the map."""
         self.view.release()
         if self.fd >= 0:
             os.close(self.fd)

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 HOST = (1, 0)
 """The device of everything here: DLPack's CPU, number 0."""
 NEW, OLD = b"dltensor_versioned", b"dltensor"
-"""Names of capsules that nobody has taken yet."""
+"""Names of capsules that no consumer has taken yet."""
 READ_ONLY, COPIED, PADDED = 1, 2, 4
 """Flags of the versioned struct: 2 is for a copy of the consumer's own, 4 for elements of less than a byte that have one each."""
 MAJOR = 1

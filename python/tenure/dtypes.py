@@ -86,7 +86,7 @@ _fill()
 
 
 def from_codes(code: int, bits: int) -> DType:
-    """The type of DLPack's code and bits. One that nobody knows has a name made of its codes, and bytes as its raw form."""
+    """The type of DLPack's code and bits. An unknown one has a name made of its codes, and bytes as its raw form."""
     known = _known.get((code, bits))
     return known if known is not None else DType(code, bits, f"dlpack:{code}:{bits}", None, np.dtype("u1"))
 

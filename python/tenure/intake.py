@@ -58,8 +58,8 @@ class Map:
         self.private_pages.pop(high, None)
 
     def close(self) -> None:
-        """Lets go of the memory. An array whose finaliser has just run is still about to, and whoever has dug out the base of an array
-        keeps it; the kernel's map goes with the last of them."""
+        """Releases the memory. An array whose finaliser has just run is still about to, and code that has the base of an array keeps it;
+        the kernel's map ends with the last of them."""
         self.view.release()
         if self.private_view is not None:
             self.private_view.release()
@@ -83,7 +83,7 @@ class Lease(weakref.ref[Array]):
 
 
 class Intake:
-    """Used by whoever reads the connection, but for what finalisers call, which takes no lock."""
+    """Used by the thread that reads the connection, except the methods that finalisers call, which take no lock."""
 
     def __init__(self, peer: Link, max_leases: int, max_bytes: int, private: bool) -> None:
         self._peer = peer

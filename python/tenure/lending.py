@@ -33,7 +33,7 @@ def inline(item: Item) -> Optional[Inline]:
 
 
 class Lending:
-    """One per connection. Messages are taken by whoever reads; `offer` is called by the program."""
+    """One per connection. The thread that reads calls it with messages; the program calls `offer`."""
 
     def __init__(self, peer: Link, books: Table, row: Row) -> None:
         self._peer = peer

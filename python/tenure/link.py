@@ -1,4 +1,4 @@
-"""One end of a connection as packets: who reads, what waits to be written, and how it ends.
+"""One end of a connection as packets: which thread reads, what waits to be written, and how it ends.
 
 Several threads may wait on a link at once. One of them reads for all (`_reading`); the others sleep until it has read something. Writing
 never blocks: what the socket does not take is kept in order, and the service writes it when there is room.
@@ -66,7 +66,7 @@ class Link:
         self._turns = threading.Condition(self._lock)
         self._reading = False
         self._brief = False
-        """Whoever reads takes only what is there, and is done in a moment."""
+        """The reading thread takes only the packets that are there, and is done in a moment."""
         self._waiting = 0
         self._turn = self._turn_seen = 0
         self._armed = False
@@ -196,7 +196,7 @@ class Link:
             self._nudge()  # the socket could not be closed while it was read
 
     def _poll(self) -> None:
-        """Takes in what has arrived, unless somebody waits for it."""
+        """Processes the packets that have arrived, unless another thread waits for them."""
         if self._forked:
             return
         with self._lock:
@@ -436,7 +436,7 @@ class Link:
                     self._turns.notify_all()
 
     def _may_read(self) -> bool:
-        """Whether reading may go on although nobody waits for what comes. If not, what has to happen first makes it go on."""
+        """Whether reading may go on although no thread waits for packets. If not, the event that has to come first resumes it."""
         self._clogged = len(self._out) > _MUCH  # until it is written
         self._parked = self._full()  # until it is fetched
         return not self._clogged and not self._parked

@@ -1,4 +1,4 @@
-"""A listener: a named socket, and the handshakes of those who connect to it."""
+"""A listener: a named socket, and the handshakes of the processes that connect to it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _Newcomer:
 
 
 class Listener:
-    """A named socket. `accept`, or iterating, gives a peer for every process that connects. The service greets newcomers and serves them,
+    """A named socket. `accept`, or iterating, returns a peer for every process that connects. The service greets newcomers and serves them,
     whether the program is in `accept` or not: what an owner publishes can be got, what it offered comes back."""
 
     def __init__(self, owner: Store, name: str, dir: Optional[str], writable: Optional[str]) -> None:
@@ -64,9 +64,9 @@ class Listener:
         self._greetings: Dict[int, _Newcomer] = {}
         """Handshakes under way, by descriptor, the oldest first."""
         self._ready: Deque[Peer] = deque()
-        """Peers that nobody has accepted yet."""
+        """Peers that the program has not accepted yet."""
         self._paused = self._starved = False
-        """Newcomers wait in the system's queue: until somebody accepts, or until there are descriptors."""
+        """Newcomers wait in the system's queue: until the program accepts, or until there are descriptors."""
         self._lock_fd = names.lock(self._lock_path, name)
         try:
             self._sock = self._bind()
@@ -96,7 +96,7 @@ class Listener:
         return sock
 
     def accept(self, timeout: Optional[float] = None) -> Peer:
-        """The next peer. Who says no HELLO within 5 seconds, or a wrong one, is turned away and holds up nobody."""
+        """The next peer. A process that sends no HELLO within 5 seconds, or a wrong one, is turned away and delays no other."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._ready or self._lock_fd < 0, timeout):
                 raise Timeout("accept: nobody connected in time")
@@ -188,7 +188,7 @@ class Listener:
             self._changed.notify()
 
     def __iter__(self) -> Iterator[Peer]:
-        """A peer for each who connects, until the listener is closed."""
+        """A peer for each process that connects, until the listener is closed."""
         while True:
             try:
                 yield self.accept()

@@ -159,7 +159,7 @@ def populate(fd: int, size: int) -> memoryview:
 
 
 def seal(fd: int) -> None:
-    """After this nobody can resize the memory, or get another writable map of it."""
+    """After this no process can resize the memory, or get another writable map of it."""
     fcntl.fcntl(fd, _F_ADD_SEALS, _SEAL_SHRINK | _SEAL_GROW | _SEAL_FUTURE_WRITE | _SEAL_SEAL)
 
 

@@ -126,12 +126,12 @@ class Peer(Link):
         return self._made_writable(answer)
 
     def cancel(self, ticket: Union[Ticket, bytes, str]) -> None:
-        """Ends a ticket that nobody will claim."""
+        """Ends a ticket that will not be claimed."""
         self._check_open("cancel")
         self._send(wire.with_bytes(wire.CANCEL, 0, Ticket(ticket)))
 
     def state(self, timeout: Optional[float] = None) -> Dict[str, Any]:
-        """What the other end's owner has and who holds it, as docs/share.md shows it."""
+        """What the other end's owner has and which processes hold it, as docs/share.md shows it."""
         answer = self._ask(wire.LIST, b"", timeout, "state")
         assert isinstance(answer, bytes), "BUG: LIST was answered otherwise"
         try:

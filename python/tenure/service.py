@@ -1,4 +1,4 @@
-"""One thread per process that reads the connections which nobody else is reading.
+"""One thread per process that reads the connections which no other thread is reading.
 
 A program that waits in `receive` reads its socket itself: handing packets from thread to thread would double the time of a hand-over.
 While it does other things the connection must be read all the same, for there are questions to answer, releases to take in, ends to
@@ -25,7 +25,7 @@ class Served(Protocol):
         """Called when something of its event mask happened, or after a nudge (0). Sets the mask anew."""
 
     def reclaim(self) -> bool:
-        """Called from time to time while the connection is lent. True: nobody reads it now, watch it again."""
+        """Called from time to time while the connection is lent. True: no thread reads it now, watch it again."""
 
 
 class Service:

@@ -1,4 +1,4 @@
-"""An owner's memory: arrays are built in it, published, prepared for offers, and their bytes come back when nobody holds them."""
+"""An owner's memory: arrays are built in it, published, and prepared for offers; their bytes are free again when they have no holder."""
 
 from __future__ import annotations
 
@@ -317,7 +317,7 @@ class Store:
     # --- what is out ---
 
     def collect(self) -> int:
-        """Takes in every release that has arrived, and gives arenas without blocks back to the system, which happens when the peers that map
+        """Processes every release that has arrived, and returns arenas without blocks to the system, which happens when the peers that map
         them have answered. Returns the bytes of these arenas."""
         self._check("collect")
         for row in self._rows():

@@ -37,7 +37,7 @@ class Prepared(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A lease, or a ticket that nobody has claimed."""
+    """A lease, or a ticket that was not claimed."""
 
     item: Item
     since: float
@@ -179,7 +179,7 @@ class Table:
             self._free(block)
 
     def settle(self, a: Arena) -> None:
-        """Ends a retired arena that nobody maps any more."""
+        """Ends a retired arena that no peer maps any more."""
         if a.retired and not a.peers and not a.blocks and self.arenas.pop(a.id, None) is not None:
             a.end()
 

@@ -48,7 +48,7 @@ _ZERO15 = bytes(15)
 
 
 class Hello(NamedTuple):
-    """What each end says first: who it is, and how many leases and bytes of them it is willing to hold."""
+    """The first message of each end: its identity, and how many leases and bytes of them it is willing to hold."""
 
     instance: bytes
     boot: bytes
