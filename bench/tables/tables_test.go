@@ -127,3 +127,23 @@ func TestFormats(t *testing.T) {
 		}
 	}
 }
+
+// TestEveryCommandWritesResults: a benchmark whose figures cannot be written to a file would be pasted by hand.
+func TestEveryCommandWritesResults(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "*", "main.go"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("got %d commands (error %v), want all", len(files), err)
+	}
+	for _, file := range files {
+		if filepath.Base(filepath.Dir(file)) == "tables" {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), "utput.Flags(") || !strings.Contains(string(text), "utput.Write(") && !strings.Contains(string(text), ", output)") {
+			t.Errorf("%s: got a command without -json and -results, want both", file)
+		}
+	}
+}
