@@ -7,7 +7,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// CastMode holds what only the 8-bit floats ask: whether numbers that are too large become the largest one (else infinity or NaN), and
+// CastMode holds what only the 8-bit floats need: whether numbers that are too large become the largest one (else infinity or NaN), and
 // how F8E8M0 rounds.
 type CastMode struct {
 	Saturate bool

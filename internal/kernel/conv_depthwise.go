@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// A depthwise convolution has too few products per patch to gather patches or to turn its sums: its vectors are neighbours of one channel.
+// A depthwise convolution has too few products per patch to gather patches or to transpose its sums: its vectors are neighbours of one channel.
 
 // prepareDepthwise makes a tile of rows of one channel, many enough that what it copies is little more than what it computes, or of
 // several whole channels.

@@ -178,7 +178,7 @@ func (c *Conv) directSums() int {
 	return min(c.rowTile, CeilDiv(c.perGroup, c.v.Conv.Lanes)*c.v.Conv.Lanes) * c.sumRows(c.direct.rows*c.direct.cols)
 }
 
-// sumRows is how many positions a panel of sums has room for.
+// sumRows is the capacity of a panel of sums, in positions.
 func (c *Conv) sumRows(positions int) int { return CeilDiv(positions, c.v.Conv.Lanes) * c.v.Conv.Lanes }
 
 // outputArea is a block of output positions of a plane: whole rows, or a part of one.
@@ -209,7 +209,7 @@ func (c *Conv) directTile(batch, group, row, part int, scratch []float32, args *
 func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32, args *ConvArgs, out planesOut) {
 	d := &c.direct
 	planes, sums := scratch[:d.planes], scratch[d.planes:]
-	room := c.sumRows(a.rows * a.cols)
+	capacity := c.sumRows(a.rows * a.cols)
 	end := min(row+c.rowTile, c.perGroup)
 	weights := args.Weights[group*c.groupFloats():][:c.groupFloats()]
 	for k := 0; k < c.depth; k += d.block * c.taps {
@@ -222,12 +222,12 @@ func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32
 			width := c.panelWidth(p)
 			panel := weights[p*c.depth+k*width:][:call.depth*width]
 			call.weights, call.sumStep = &panel[0], 4*width
-			c.directPanel(&call, width/c.v.Conv.Lanes, a, x, sums[(p-row)*room:])
+			c.directPanel(&call, width/c.v.Conv.Lanes, a, x, sums[(p-row)*capacity:])
 		}
 	}
 	for p := row; p < end; p += c.v.Conv.Lanes {
 		panel := (p - row) / (2 * c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
-		c.leave(p, min(c.v.Conv.Lanes, end-p), group, 4*c.panelWidth(row+panel), sums[panel*room+(p-row-panel):], a, args, out, p-row)
+		c.leave(p, min(c.v.Conv.Lanes, end-p), group, 4*c.panelWidth(row+panel), sums[panel*capacity+(p-row-panel):], a, args, out, p-row)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Where there are few products per output, or few output channels, turning sums into planes costs more than it saves. Then neighbouring
+// Where there are few products per output, or few output channels, transposing sums into planes costs more than it saves. Then neighbouring
 // positions of a row are the vectors, and packed weights are what is broadcast. The input lies as for a depthwise convolution, a copy per
 // channel of a block, or is read in place if every output reads the element of its own place.
 

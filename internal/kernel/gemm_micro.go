@@ -1,7 +1,7 @@
 package kernel
 
-// ahead are rows of B that will be needed after those in hand, as wide as a panel and ld apart. Their time comes so late that the
-// processor does not guess them.
+// ahead are rows of B that will be needed after those in hand, as wide as a panel and ld apart. They are needed so long after them that
+// the processor does not prefetch them by itself.
 type ahead struct {
 	from     []float32 // the first one and what follows
 	ld, rows int

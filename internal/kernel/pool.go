@@ -169,8 +169,8 @@ func (p *Pool) empty(out []float32) {
 // padded counts the taps of one axis that lie inside the padded input.
 func (p *Pool) padded(axis, o int) int {
 	start := o * p.stride[axis]
-	room := p.in[axis] + p.padBegin[axis] + p.padEnd[axis] - start
-	return min(p.kernel[axis], max(0, CeilDiv(room, p.dilation[axis])))
+	span := p.in[axis] + p.padBegin[axis] + p.padEnd[axis] - start
+	return min(p.kernel[axis], max(0, CeilDiv(span, p.dilation[axis])))
 }
 
 // TileIndices is Tile for a maximum, with the number of each maximum's element among all elements of src: the first one if several are

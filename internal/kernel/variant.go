@@ -164,7 +164,7 @@ type ConvLoops struct {
 	// Patches packs one tap of neighbouring patches: for some rows of some planes, a piece of the row that may lie beyond its ends.
 	Patches func(planes, rows int, dst *float32, step int, src *float32, at, rowStep, planeStep, lo, hi, n int)
 
-	// Tiles computes n positions, at most Positions, and a vector or two of channels. Leave turns the sums into planes.
+	// Tiles computes n positions, at most Positions, and a vector or two of channels. Leave transposes the sums into planes.
 	Tiles     func(call ConvTile, vectors, n int)
 	Leave     func(call ConvLeave)
 	Positions int

@@ -57,13 +57,13 @@ func (w *Window) resolve() {
 }
 
 func (w *Window) outSize(i int) int {
-	room := w.In[i] + w.PadBegin[i] + w.PadEnd[i] - ((w.Kernel[i]-1)*w.Dilation[i] + 1)
-	if room < 0 {
+	span := w.In[i] + w.PadBegin[i] + w.PadEnd[i] - ((w.Kernel[i]-1)*w.Dilation[i] + 1)
+	if span < 0 {
 		return 0
 	}
-	n := room/w.Stride[i] + 1
+	n := span/w.Stride[i] + 1
 	if w.Ceil {
-		n = CeilDiv(room, w.Stride[i]) + 1
+		n = CeilDiv(span, w.Stride[i]) + 1
 		if (n-1)*w.Stride[i] >= w.In[i]+w.PadBegin[i] {
 			n--
 		}

@@ -48,7 +48,7 @@ func (w *Window) copyable() bool {
 	return row*float64(w.kernel[0])*float64(w.reach(1)) <= float64(copiedFloats+8*min(w.inArea, 16*copiedFloats))
 }
 
-// prepare makes room for areas of up to rows rows of outputs in one plane.
+// prepare lays out copies for areas of up to rows rows of outputs in one plane.
 func (r *copiedRows) prepare(v *Variant, w *Window, rows int, fill float32) {
 	*r = copiedRows{window: w, fill: fill, offsets: r.offsets[:0]}
 	step := w.stride[2]

@@ -6,7 +6,7 @@ import (
 )
 
 // The tiles of a direct convolution: vectors are channels of the output, whose weights are packed, and the input is broadcast from where
-// it lies, position by position. The sums leave as rows of channels; leave turns them into planes.
+// it lies, position by position. The sums leave as rows of channels; leave transposes them into planes.
 //
 // Arguments come in a struct, whose fields are read at these offsets.
 const (
@@ -129,7 +129,7 @@ func stepped(base string, i int) string {
 	return "(" + base + ")" + [...]string{"", "(CX*1)", "(CX*2)", "(DX*1)", "(CX*4)", "(SI*1)", "(DX*2)"}[i]
 }
 
-// leave turns sums, a row of channels for each position, into a row of positions for each channel, and adds what belongs to a channel and
+// leave transposes sums, a row of channels for each position, into a row of positions for each channel, and adds what belongs to a channel and
 // to an output on the way. It takes up to a vector of channels. Sums are read for whole vectors of positions.
 func (a *assembler) leave() {
 	call := param{"call", "*kernel.ConvLeave"}
@@ -220,7 +220,7 @@ func (a *assembler) leaveChannels(sum func(int) string, low, high, free, mask, n
 	a.label(name + "_done")
 }
 
-// transpose turns a square of vectors, in place on machines with masks, else into the upper half of the registers.
+// transpose transposes a square of vectors, in place on machines with masks, else into the upper half of the registers.
 func (a *assembler) transpose() {
 	n := a.lanes
 	for i := 0; i < n; i += 2 { // pairs

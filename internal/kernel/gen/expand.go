@@ -61,7 +61,7 @@ func (a *assembler) word(w uint64) string { return a.constant(w<<32 | w) }
 // belong, and the fourth in place of the three exponents.
 func (a *assembler) expandVector(j int) {
 	const exponents, bits, spare, line = 10, 11, 12, 64
-	ahead := 1 << 14 // the first-level cache has room for this and what is made of a block
+	ahead := 1 << 14 // the first-level cache holds this and what is made of a block
 	if a.masks {
 		ahead = 1 << 12
 	}

@@ -63,7 +63,7 @@ func (a *assembler) sideBySide(n int, body func(side int)) {
 	a.shift = 0
 	a.text.Reset()
 	a.text.WriteString(before)
-	for line := range sides[0] { // the first may have more than the others: what it asks for ahead
+	for line := range sides[0] { // the first may have more than the others: what it prefetches
 		for _, s := range sides {
 			if line < len(s) {
 				a.text.WriteString(s[line])
@@ -72,14 +72,14 @@ func (a *assembler) sideBySide(n int, body func(side int)) {
 	}
 }
 
-// twoPages is how far ahead loops over long rows ask memory: what the processor asks for itself ends with a page. It sets a register for
+// twoPages is how far ahead loops over long rows prefetch: what the processor prefetches itself ends with a page. It sets a register for
 // fetchAhead.
 func (a *assembler) twoPages() (ahead string) {
 	a.op("MOVQ $8192, R11")
 	return "R11"
 }
 
-// fetchAhead asks memory for what lies as many bytes ahead as a register says, if one is named.
+// fetchAhead prefetches what lies as many bytes ahead as a register says, if one is named.
 func (a *assembler) fetchAhead(at, ahead string, turn int, tail bool) {
 	a.fetch("PREFETCHT0", at, ahead, turn, tail)
 }

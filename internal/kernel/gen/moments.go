@@ -9,7 +9,7 @@ func (a *assembler) momentKernels() {
 	if a.masks {
 		far = a.deviationsByHalves
 	}
-	far("deviationsAhead", doc+"; it asks memory for what comes after the next row.", true)
+	far("deviationsAhead", doc+"; it prefetches what comes after the next row.", true)
 }
 
 // Vectors of the sums: those of squares lie behind those of distances.

@@ -96,7 +96,7 @@ var partTable = func() (t lookup) {
 	return t
 }()
 
-// expSumLoop leaves the sum in the first lane of smSum. It asks memory for what lies as far ahead as the register ahead says.
+// expSumLoop leaves the sum in the first lane of smSum. It prefetches what lies as far ahead as the register ahead says.
 func (a *assembler) expSumLoop(keep bool, ahead string) {
 	pointers := []string{"SI", "DI"}
 	if !keep {
@@ -182,8 +182,8 @@ func (a *assembler) softmaxRow() {
 }
 
 // softmaxNext works on three rows at once, so that the memory and all parts of the processor are busy all the time: it writes the quotients
-// of one, takes the exponentials of the next, and looks for the largest element of the one two behind that. It asks memory for what lies
-// two pages behind that one: at less it has not arrived when short rows come to it. Before that it asks for what lies much further, as for
+// of one, takes the exponentials of the next, and looks for the largest element of the one two behind that. It prefetches what lies
+// two pages behind that one: at less it has not arrived when short rows come to it. Before that it prefetches what lies much further, as for
 // something of no use to the last cache, which two threads fill with what they have written.
 func (a *assembler) softmaxNext(name string, stream bool) {
 	top, sum := param{"top", "float32"}, param{"sum", "float32"}

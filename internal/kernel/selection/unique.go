@@ -45,7 +45,7 @@ func (s *UniqueSpec) Scratch(dt dtype.DType) int {
 }
 
 // Unique returns how many different rows there are. It sets where each is first, which one each row is, and how often each is there;
-// the three lists have room for Rows numbers. NaN equals NaN and comes last.
+// the three lists have a capacity of Rows numbers. NaN equals NaN and comes last.
 func Unique(s *UniqueSpec, dt dtype.DType, src []byte, first, which, counts, scratch []int64) int {
 	n := 0
 	if s.Scratch(dt) > 0 {

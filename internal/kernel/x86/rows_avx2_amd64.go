@@ -327,7 +327,7 @@ func expSumColumns256(n int, dst *float32, x *float32, peak *float32, sum *float
 //go:noescape
 func deviations256(n int, x *float32, s float32) (sum float32, squares float32)
 
-// deviationsAhead256 are the sums of x[i]-s and of its square; it asks memory for what comes after the next row.
+// deviationsAhead256 are the sums of x[i]-s and of its square; it prefetches what comes after the next row.
 //
 //go:noescape
 func deviationsAhead256(n int, x *float32, s float32) (sum float32, squares float32)
