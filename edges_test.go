@@ -148,11 +148,11 @@ func TestIntoOthers(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
 	x, state, y := modeltest.Of(t, modeltest.Ramp(64*64), 64, 64), modeltest.Of(t, modeltest.Ramp(64*64), 64, 64), modeltest.Of(t, modeltest.Ramp(64*64), 64, 64)
-	turned, err := y.Reuse().Transpose()
+	transposed, err := y.Reuse().Transpose()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer turned.Release()
+	defer transposed.Release()
 	for name, c := range map[string]struct {
 		in   tenure.Inputs
 		into []tenure.RunOption
@@ -161,7 +161,7 @@ func TestIntoOthers(t *testing.T) {
 		"a donated input":             {tenure.Inputs{"state": state.Donate(), "x": x}, []tenure.RunOption{tenure.Into("next", state)}, tenure.ErrNotReusable},
 		"an input that is reused":     {tenure.Inputs{"state": x, "x": state.Reuse()}, []tenure.RunOption{tenure.Into("next", state)}, nil},
 		"twice":                       {tenure.Inputs{"state": x, "x": x}, []tenure.RunOption{tenure.Into("next", state), tenure.Into("next", state)}, tenure.ErrInput},
-		"a tensor that is transposed": {tenure.Inputs{"state": x, "x": x}, []tenure.RunOption{tenure.Into("next", turned)}, tenure.ErrLayout},
+		"a tensor that is transposed": {tenure.Inputs{"state": x, "x": x}, []tenure.RunOption{tenure.Into("next", transposed)}, tenure.ErrLayout},
 	} {
 		out, err := s.Run(context.Background(), c.in, c.into...)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {

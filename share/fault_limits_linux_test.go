@@ -241,10 +241,10 @@ func TestNoMemoryForASmallCopy(t *testing.T) {
 	if !errors.Is(err, tensor.ErrLimit) {
 		t.Errorf("got %v, want ErrLimit", err)
 	}
-	if err := h.side.Offer(within(t), transposed, share.Label("turned")); err != nil {
+	if err := h.side.Offer(within(t), transposed, share.Label("transposed")); err != nil {
 		t.Errorf("with memory: got %v", err)
 	}
-	receiveOne(t, h.good, "turned")
+	receiveOne(t, h.good, "transposed")
 	h.serves()
 	mustRelease(t, x, m, transposed)
 }

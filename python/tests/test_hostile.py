@@ -13,7 +13,7 @@ from typing import Any, Callable, List, Tuple
 
 import pytest
 from conftest import Connect, Raw, eventually, maps
-from test_lifetime import offering
+from test_lifetime import offer_maker
 
 import tenure
 from tenure import dtypes, memfd, wire
@@ -102,7 +102,7 @@ def test_offers_that_break_rules(raw: Callable[..., Raw]) -> None:
         (lambda make: wire.arena(wire.Arena(make.arena.id, 4096)), "again"),
     ]:
         other = raw()
-        make = offering(other)
+        make = offer_maker(other)
         other.send(make(1))
         got = other.peer.receive(5)
         if match == "again":
@@ -118,7 +118,7 @@ def test_offers_that_break_rules(raw: Callable[..., Raw]) -> None:
 def test_more_offers_than_credits(raw: Callable[..., Raw]) -> None:
     own = tenure.Owner(leases=2)
     other = raw(own)
-    make = offering(other)
+    make = offer_maker(other)
     for serial in (1, 2, 3):
         other.send(make(serial))
     assert other.peer.receive(5).serial == 1

@@ -137,7 +137,7 @@ def test_dropped_in_other_threads(connect: Connect, owner: tenure.Owner) -> None
 def test_a_full_socket_loses_no_release(raw: Callable[..., Raw]) -> None:
     """An owner that reads nothing for a while gets every release in the end."""
     other = raw(leases=20_000)
-    block = offering(other)
+    block = offer_maker(other)
     held = []
     for serial in range(1, 5001):
         other.send(block(serial))
@@ -152,7 +152,7 @@ def test_a_full_socket_loses_no_release(raw: Callable[..., Raw]) -> None:
     assert sorted(got) == list(range(1, 5001))
 
 
-def offering(other: Raw, size: int = 1 << 20) -> Callable[..., bytes]:
+def offer_maker(other: Raw, size: int = 1 << 20) -> Callable[..., bytes]:
     """Announces an arena; returns what makes an OFFER of its first bytes."""
     a = arenas.Arena(bytes(16), 1, size)
     other.send(wire.arena(wire.Arena(a.id, size)), a.fd)
@@ -169,7 +169,7 @@ def offering(other: Raw, size: int = 1 << 20) -> Callable[..., bytes]:
 
 def test_retire_waits_for_the_last_view(raw: Callable[..., Raw]) -> None:
     other = raw()
-    offer = offering(other)
+    offer = offer_maker(other)
     before = len(maps())
     other.send(offer(1))
     view = other.peer.receive(5).array[3:]
@@ -248,7 +248,7 @@ def test_closed_owner(connect: Connect) -> None:
 def test_who_has_ended_may_still_hold(raw: Callable[..., Raw]) -> None:
     """END, the end of file of an owner that holds nothing, then the release of what was still held, and only then ours."""
     other = raw()
-    offer = offering(other)
+    offer = offer_maker(other)
     other.send(offer(1))
     view = other.peer.receive(5).array[3:]
     other.send(wire.with_bytes(wire.END, 0, b""))

@@ -20,7 +20,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 import numpy as np
 import pytest
 from conftest import Connect, Raw, eventually, joined
-from test_lifetime import offering
+from test_lifetime import offer_maker
 from test_names import env
 
 import tenure
@@ -348,7 +348,7 @@ def test_multiprocessing_children_may_exit_as_they_like(connect: Connect, owner:
 def test_a_forked_child_unmaps_nothing(raw: Callable[..., Raw]) -> None:
     """Not even arrays that outlived their connection: where they lay may be the child's own memory by now."""
     other = raw()
-    other.send(offering(other)(1))
+    other.send(offer_maker(other)(1))
     array = other.peer.receive(5).array
     other.sock.close()
     eventually(lambda: other.peer._gone)

@@ -8,7 +8,7 @@ from typing import Any, Callable, List
 
 import pytest
 from conftest import Connect, Raw, eventually
-from test_hostile import lend, offering
+from test_hostile import lend, offer_maker
 
 import tenure
 from tenure import wire
@@ -123,7 +123,7 @@ def test_releases_while_the_owner_is_stopped_go_in_batches(raw: Callable[..., Ra
     n = 4000
     own = tenure.Owner(leases=n)
     stopped = raw(own)
-    make = offering(stopped)
+    make = offer_maker(stopped)
     held = []
     for serial in range(1, n + 1):
         stopped.send(make(serial))
@@ -155,7 +155,7 @@ def test_the_end_of_an_arena_comes_behind_its_releases(raw: Callable[..., Raw]) 
     n = 1500
     own = tenure.Owner(leases=n)
     stopped = raw(own)
-    make = offering(stopped)
+    make = offer_maker(stopped)
     held = []
     for serial in range(1, n + 1):
         stopped.send(make(serial))
