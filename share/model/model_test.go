@@ -32,7 +32,7 @@ var good = []struct {
 	{name: "tickets", defs: "TICKET SERIALS=1"},
 	{name: "arenas", defs: "RETIRE SERIALS=1", small: true},
 	{name: "poison", defs: "POISON", small: true},
-	{name: "releases twice", defs: "TWICE"},
+	{name: "releases twice", defs: "TWICE", small: true},
 	{name: "devices", defs: "DEVICE", small: true},
 	{name: "one consumer", defs: "CONSUMERS=1 CLOSE POISON RETIRE"},
 	{name: "nobody dies", defs: "PEACE CLOSE SERIALS=1 QUEUE=1", small: true},
