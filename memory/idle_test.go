@@ -2,6 +2,7 @@ package memory
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -61,6 +62,7 @@ func TestTrimGivesEverySmallBufferBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	runtime.KeepAlive(bs) // a handle does not keep its buffer reachable
 	spares := int64(0)
 	for i := range bins {
 		chunk, err := osmem.RoundUp(chunkBytes(slotSize(i)))
