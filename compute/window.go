@@ -347,6 +347,9 @@ func (k *plainConvTranspose[T]) Refill(t *Task) (err error) {
 	if k.Axes, err = transposeAxes(c, k.Axes); err != nil || elements(&c.Out[0]) == 0 {
 		return err
 	}
+	if c.In[0].DType == dtype.F32 && len(k.Axes) <= kernel.MaxSpatial {
+		return ErrRebind // there is a fast kernel
+	}
 	k.Batch, k.Channels = c.In[0].Shape.Size(0), c.In[0].Shape.Size(1)
 	k.Out, k.Groups = c.Out[0].Shape.Size(1), int(c.Int("group"))
 	t.Tiles = k.Tiles()
