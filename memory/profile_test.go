@@ -2,6 +2,9 @@ package memory
 
 import (
 	"bytes"
+	"compress/gzip"
+	"flag"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,11 +15,10 @@ import (
 //go:noinline
 func profiledAllocation(t *testing.T) *Buffer { return mustAlloc(t, 3_000_000, Scratch) }
 
-// The profile is read by the tool that it is for.
+var pprof = flag.Bool("pprof", false, "read profiles by go tool pprof, which the go command compiles for it")
+
+// The profile has the allocations, and is read by the tool that it is for.
 func TestProfile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: starts go tool pprof")
-	}
 	old := SetProfiling(true)
 	defer SetProfiling(old)
 	a, b := profiledAllocation(t), profiledAllocation(t)
@@ -28,6 +30,20 @@ func TestProfile(t *testing.T) {
 	}
 	for _, b := range []*Buffer{a, b, c} {
 		wantErr(t, "release", b.Release(), nil)
+	}
+	whole := out.Bytes()
+	if z, err := gzip.NewReader(bytes.NewReader(whole)); err == nil {
+		if whole, err = io.ReadAll(z); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"memory.profiledAllocation", "memory.TestProfile", "allocated while profiling was off", "scratch"} {
+		if !bytes.Contains(whole, []byte(want)) {
+			t.Errorf("got a profile without %q", want)
+		}
+	}
+	if !*pprof {
+		t.Skip("its sums are read by go tool pprof: go test ./memory -run TestProfile -pprof, as .ci/run does")
 	}
 	file := filepath.Join(t.TempDir(), "tenure.pb")
 	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
