@@ -12,6 +12,10 @@ func Error(ctx context.Context) error { return bothErrors{context.Cause(ctx), ct
 
 // Closed reports whether a channel to which nothing is ever sent has been closed.
 func Closed(done <-chan struct{}) bool {
+	return done != nil && closed(done) // the comparison is inlined: small eager calls have no channel
+}
+
+func closed(done <-chan struct{}) bool {
 	if runtime.GOARCH == "wasm" {
 		runtime.Gosched() // nothing preempts there: the goroutine that closes it would never run
 	}
