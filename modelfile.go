@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/tenure-go/tenure/internal/onnx"
 	"github.com/tenure-go/tenure/memory"
-	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )

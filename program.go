@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/tenure-go/tenure/internal/onnx"
+	"github.com/tenure-go/tenure/internal/pass"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
-	"github.com/tenure-go/tenure/onnx"
-	"github.com/tenure-go/tenure/pass"
 )
 
 // LoadProgram makes a model of a program that was built with [ir.NewBuilder] or

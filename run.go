@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tenure-go/tenure/compute"
-	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/ended"
+	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tenure-go/tenure/compute"
-	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/ended"
+	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/shape"
 )

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"

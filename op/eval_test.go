@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure"
-	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/internal/onnxtest"
 	"github.com/tenure-go/tenure/memory"

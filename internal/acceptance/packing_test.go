@@ -11,13 +11,13 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure"
-	"github.com/tenure-go/tenure/compute"
+	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/internal/onnx"
 	"github.com/tenure-go/tenure/internal/onnxtest"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
-	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/tensor"
 )

@@ -13,15 +13,15 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure"
-	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/internal/pass"
+	"github.com/tenure-go/tenure/internal/plan/check"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/pass"
 	"github.com/tenure-go/tenure/plan"
-	"github.com/tenure-go/tenure/plan/check"
 )
 
 // notProved are the fields that a proof leaves out, and how much of them it

@@ -18,8 +18,8 @@ import (
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/internal/conformance"
 	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/internal/onnx"
 	"github.com/tenure-go/tenure/memory/memorytest"
-	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/tensor"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/internal/onnx"
 	"github.com/tenure-go/tenure/op"
 )
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/internal/onnx"
 	"github.com/tenure-go/tenure/tensor"
 )
 

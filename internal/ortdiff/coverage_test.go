@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tenure-go/tenure/onnx"
+	"github.com/tenure-go/tenure/internal/onnx"
 )
 
 // schema is what an operator may have: how many operands, and which attributes.

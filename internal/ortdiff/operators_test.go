@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenure-go/tenure/internal/onnx"
 	"github.com/tenure-go/tenure/memory/memorytest"
-	"github.com/tenure-go/tenure/onnx"
 )
 
 var (

@@ -10,8 +10,8 @@ import (
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/eager"
+	"github.com/tenure-go/tenure/internal/onnx"
 	"github.com/tenure-go/tenure/ir"
-	"github.com/tenure-go/tenure/onnx"
 	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )

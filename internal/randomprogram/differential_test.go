@@ -15,16 +15,16 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/internal/pass"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/pass"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/shape"
 )

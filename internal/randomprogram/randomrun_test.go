@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tenure-go/tenure/compute"
-	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"

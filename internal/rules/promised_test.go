@@ -175,7 +175,7 @@ func TestUnpromisedTypesAreFound(t *testing.T) {
 	file, err := parser.ParseFile(fset, "x.go", `package x
 
 import (
-	"github.com/tenure-go/tenure/exec"
+	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/plan"
 )
 

@@ -229,7 +229,7 @@ func (l *lattice) fault(s source) string {
 		ok := may[imp]
 		if s.isTest {
 			ok = ok || imp == s.pkg || slices.Contains([]string{"memory/memorytest", "internal/kernel/ref", "internal/kernel/kerneltest", "op/optest", "internal/weights", "python/pythontest",
-				"internal/modeltest", "internal/onnxtest", "onnx/internal/wire/wiretest"}, imp)
+				"internal/modeltest", "internal/onnxtest", "internal/onnx/wire/wiretest"}, imp)
 			// A test in a package of its own may look up at whatever builds on what it tests.
 			ok = ok || strings.HasSuffix(s.file.Name.Name, "_test") && l.reach(imp)[s.pkg]
 		}
@@ -246,14 +246,14 @@ func TestImportRuleRejects(t *testing.T) {
 	file := &ast.File{Name: ast.NewIdent("x")}
 	for _, s := range []source{
 		{pkg: "plan", imports: []string{"ir"}, file: file},
-		{pkg: "plan/check", imports: []string{"plan/solve"}, file: file},
+		{pkg: "internal/plan/check", imports: []string{"internal/plan/solve"}, file: file},
 		{pkg: "tensor", imports: []string{"op"}, file: file, isTest: true},
-		{pkg: "exec", imports: []string{"onnx"}, file: file},
+		{pkg: "internal/exec", imports: []string{"internal/onnx"}, file: file},
 		{pkg: "nowhere", file: file},
 		{pkg: "examples/first", imports: []string{"internal/cpu"}, file: file},
 		{pkg: "examples/first", imports: []string{"bench/internal/suite"}, file: file},
 		{pkg: "bench/models", imports: []string{"examples/first"}, file: file},
-		{pkg: "exec", imports: []string{"bench/internal/suite"}, file: file, isTest: true},
+		{pkg: "internal/exec", imports: []string{"bench/internal/suite"}, file: file, isTest: true},
 	} {
 		if l.fault(s) == "" {
 			t.Errorf("package %s importing %v: got no fault, want one", s.pkg, s.imports)

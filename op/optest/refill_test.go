@@ -11,8 +11,8 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/tenure-go/tenure/compute"
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/op/optest"
 	"github.com/tenure-go/tenure/shape"

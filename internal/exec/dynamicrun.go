@@ -1,0 +1,241 @@
+package exec
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// one returns the bytes of the only element of a condition or a count. placed
+// are those of a value of known size; a dynamic value may turn out to have
+// another number of elements, which is an error.
+func (r *Runner) one(what string, at ref, placed []byte) ([]byte, error) {
+	if at.dynamic < 0 {
+		return placed, nil
+	}
+	d := &r.dynamic[at.dynamic]
+	if d.typ().Shape.NumElements() != 1 {
+		return nil, fmt.Errorf("%s: got %s when it runs, want one element: %w", what, d.typ(), shape.ErrShape)
+	}
+	return d.bytes(), nil
+}
+
+// assign makes dynamic value number to the one that lies at from: bytes of a
+// value of known size, placed, are copied, a buffer is shared.
+func (r *Runner) assign(to int, from ref, placed []byte, typ op.Type) error {
+	if from.dynamic >= 0 {
+		return r.dynamic[to].share(&r.dynamic[from.dynamic])
+	}
+	return r.dynamic[to].copy(typ, placed)
+}
+
+// yield makes what a region returns the results of the call around it.
+func (r *Runner) yield(k, region int) error {
+	for i, y := range r.exe.steps[k].yields[region] {
+		placed := r.steps[k].yields[region][i]
+		to := &r.dynamic[y.to]
+		switch {
+		case y.in && y.dynamic >= 0:
+			from := &r.dynamic[y.dynamic]
+			to.place(from.typ(), from.bytes())
+		case y.in:
+			to.place(y.typ, placed)
+		default:
+			if err := r.assign(y.to, y.ref, placed, y.typ); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// drop drops the values of the given numbers.
+func (r *Runner) drop(list []int) {
+	for _, n := range list {
+		r.dynamic[n].drop()
+	}
+}
+
+// dynamicCall makes the call of a step that is bound when it runs, with the
+// types of what has a known size.
+func (e *Executable) dynamicCall(k int) *op.Call {
+	c, refs := e.steps[k].call, e.steps[k].refs
+	call := &op.Call{Sig: e.steps[k].sig, Node: c.Node, In: make([]op.Arg, len(c.Args)), Out: make([]op.Arg, len(c.Results))}
+	for i, a := range c.Args {
+		if a.Value == nil || refs[i].dynamic >= 0 {
+			continue
+		}
+		call.In[i] = op.Arg{Type: a.Value.Type, Layout: shape.RowMajor(a.Value.Type.Shape)}
+	}
+	for i, v := range c.Results {
+		if v != nil && refs[len(c.Args)+i].dynamic < 0 {
+			call.Out[i] = op.Arg{Type: v.Type, Layout: shape.RowMajor(v.Type.Shape)}
+		}
+	}
+	return call
+}
+
+// runDynamic binds call k to the types that its operands have now and runs it.
+func (r *Runner) runDynamic(pool *compute.Pool, done <-chan struct{}, k int) error {
+	call, types, err := r.dynamicTypes(k)
+	if err != nil {
+		return err
+	}
+	shared, err := r.dynamicResults(k, call, types)
+	if err != nil || shared {
+		return err
+	}
+	task, err := compute.Bind(call)
+	if err != nil {
+		return err
+	}
+	scratch := r.scratch
+	if n := task.Scratch * pool.Threads(); n > len(scratch) {
+		own, err := memory.Alloc(n, memory.Scratch)
+		if err != nil {
+			return err
+		}
+		defer own.Release()
+		scratch = own.Bytes()
+	}
+	if err := pool.Run(done, task, scratch); err != nil {
+		return err
+	}
+	if call.Def.Bound == nil {
+		return nil
+	}
+	for i, at := range r.exe.steps[k].refs[len(call.In):] {
+		if at.dynamic < 0 {
+			continue
+		}
+		if err := r.dynamic[at.dynamic].cut(call.Out[i].Type); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dynamicTypes runs the shape rule again, now that every operand is known.
+func (r *Runner) dynamicTypes(k int) (*op.Call, []op.Type, error) {
+	kept, step := r.steps[k].call, &r.exe.steps[k]
+	sig := *kept.Sig
+	call := &op.Call{Sig: &sig, Node: kept.Node, In: make([]op.Arg, len(kept.In)), Out: make([]op.Arg, len(kept.Out))}
+	sig.Args, sig.Results = make([]op.Type, len(kept.In)), make([]op.Type, len(kept.Out))
+	copy(call.In, kept.In)
+	copy(call.Out, kept.Out)
+	for i := range call.In {
+		if at := step.refs[i]; at.dynamic >= 0 {
+			d := &r.dynamic[at.dynamic]
+			call.In[i] = op.Arg{Type: d.typ(), Layout: shape.RowMajor(d.typ().Shape), Data: d.bytes()}
+		}
+		sig.Args[i] = call.In[i].Type
+	}
+	sig.Known = func(arg int) ([]byte, bool) { return call.In[arg].Data, sig.Has(arg) }
+	if err := op.InferTypes(&sig); err != nil {
+		return nil, nil, err
+	}
+	for i, v := range step.call.Results {
+		if v == nil {
+			sig.Results[i] = op.Type{}
+		}
+	}
+	types, ok, err := sig.Largest()
+	if err == nil && !ok {
+		err = fmt.Errorf("%s: got no size for a result although every operand is known: %w", sig.Def.Name, op.ErrUnsupported)
+	}
+	return call, types, err
+}
+
+// dynamicResults finds the bytes of the results. It reports whether all of them
+// are views, so that nothing is left to compute.
+func (r *Runner) dynamicResults(k int, call *op.Call, types []op.Type) (viewed bool, err error) {
+	wanted, views := 0, 0
+	for i, at := range r.exe.steps[k].refs[len(call.In):] {
+		out := &call.Out[i]
+		if types[i].IsZero() {
+			continue
+		}
+		wanted++
+		if at.dynamic < 0 {
+			if out.Type != types[i] {
+				return false, fmt.Errorf("%s: result %d: got %s when it runs, want %s: %w", call.Def.Name, i, types[i], out.Type, shape.ErrShape)
+			}
+			continue
+		}
+		kind, err := r.dynamicResult(k, call, i, types[i])
+		if err != nil {
+			return false, err
+		}
+		if kind == op.View {
+			views++
+		}
+		*out = op.Arg{Type: types[i], Layout: shape.RowMajor(types[i].Shape), Data: r.dynamic[at.dynamic].bytes()}
+	}
+	return views == wanted, nil
+}
+
+// dynamicResult finds the bytes of a result without a known size: those that the
+// plan has for it, those of an operand, in the way that it returns, or those of
+// a new buffer.
+func (r *Runner) dynamicResult(k int, call *op.Call, i int, t op.Type) (op.AliasKind, error) {
+	at := r.exe.steps[k].refs[len(call.In)+i]
+	d := &r.dynamic[at.dynamic]
+	if at.space == plan.SpaceArena {
+		n, err := t.Bytes()
+		if err != nil || int64(n) > at.size {
+			panic(fmt.Sprintf("BUG: exec: %s: result %d: got %s, want at most %d bytes", call.Def.Name, i, t, at.size))
+		}
+		d.place(t, r.steps[k].call.Out[i].Data[:n:n])
+		return 0, nil
+	}
+	arg, kind, offset := r.operandFor(k, call, i)
+	if kind == 0 {
+		return 0, d.set(t)
+	}
+	return kind, d.view(&r.dynamic[r.exe.steps[k].refs[arg].dynamic], t, offset)
+}
+
+// operandFor finds an operand with a buffer in which result i may lie, as a
+// view of it or in its place: kind is 0 when there is none. Other values may
+// share the buffer: only its last holder's last use may overwrite it, and an
+// output takes only what it need not share.
+func (r *Runner) operandFor(k int, call *op.Call, i int) (arg int, kind op.AliasKind, offset int) {
+	if !call.IsStatic() {
+		return -1, 0, 0
+	}
+	refs := r.exe.steps[k].refs
+	isOutput := refs[len(call.In)+i].space == plan.SpaceOutput
+	for arg, at := range refs[:len(call.In)] {
+		kind, offset := call.AliasOf(arg, i)
+		if kind == 0 || at.dynamic < 0 || !r.dynamic[at.dynamic].hasBuffer() {
+			continue
+		}
+		from := &r.dynamic[at.dynamic]
+		n, err := call.Results[i].Bytes()
+		if err != nil || offset+n > len(from.bytes()) {
+			continue
+		}
+		if kind == op.View && !isOutput || r.isLastUse(k, arg) && from.mayOverwrite() && n == len(from.bytes()) {
+			return arg, kind, offset
+		}
+	}
+	return -1, 0, 0
+}
+
+// isLastUse reports whether operand arg of call k is dropped after the call and
+// is no other operand of it.
+func (r *Runner) isLastUse(k, arg int) bool {
+	step := &r.exe.steps[k]
+	n := step.refs[arg].dynamic
+	for i, at := range step.refs[:len(step.call.Args)] {
+		if i != arg && at.dynamic == n {
+			return false
+		}
+	}
+	return slices.Contains(step.freed, n)
+}

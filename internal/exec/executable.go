@@ -1,0 +1,208 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/internal/plan/check"
+	"github.com/tenure-go/tenure/internal/plan/solve"
+	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
+)
+
+// Options say how a program is compiled.
+type Options struct {
+	Threads       int // workers that run a step; at least 1
+	MaxConcurrent int // runs at a time that the plan's total counts; at least 1
+
+	// Declined and Copies come from the passes and are part of the plan's
+	// report.
+	Declined []plan.Declined
+	Copies   []plan.Copy
+
+	// Store packs constants into the forms that tasks read; nil to read all
+	// constants as they are. The table of weights has those of the store, and
+	// maybe constants of this program alone.
+	Store *weights.Store
+
+	// Compressed makes tasks read large constants compressed, without loss,
+	// where they can.
+	Compressed bool
+
+	// Effort bounds the search for a placement, see package plan/solve.
+	Effort int64
+}
+
+// Executable is a compiled program: its plan, proved, and where each operand
+// and result of each call lies. It is immutable.
+type Executable struct {
+	Program *ir.Program // final; must not be changed
+	Plan    *plan.Plan
+
+	weights  ir.Weights
+	store    *weights.Store // nil: nothing is packed
+	compress bool           // large constants are packed compressed
+	packing  packing
+	packed   atomic.Bool // everything that packing lists
+
+	steps   []step // by number of the call
+	code    []instr
+	dynamic []dynamicInfo // per value whose size depends on data, then one per spare
+	taken   []bool        // per parameter: the program writes into it or returns it
+	results []resultInfo
+}
+
+// step is a call with what a runner has to know of it.
+type step struct {
+	call    *ir.Call
+	sig     *op.Sig
+	refs    []ref     // operands, then results
+	writes  bool      // into a parameter
+	dynamic bool      // it is bound when it runs: the size of an operand or result depends on data
+	freed   []int     // dynamic values whose own buffers are freed after it
+	left    [][]int   // per region: those that are freed when the region has ended
+	yields  [][]yield // per region of a branch: what it returns
+	loop    *loop     // of a loop
+}
+
+// ref is where one operand or result of a call lies.
+type ref struct {
+	space        plan.Space
+	arg          int
+	offset, size int64
+	weight       *ir.Value
+	dynamic      int // number of the value whose size depends on data, -1 for others
+}
+
+// yield is what a region returns as a dynamic result of the call around it.
+type yield struct {
+	ref
+	typ op.Type
+	to  int  // number of the result among the dynamic values
+	in  bool // the result's place in the arena, where the region has computed it
+}
+
+// dynamicInfo is what a runner has to know of a value whose size depends on
+// data.
+type dynamicInfo struct {
+	isResult bool           // of the program
+	purpose  memory.Purpose // of its buffers: IO where one may become a result
+}
+
+// resultInfo is where a result of the program comes from.
+type resultInfo struct {
+	input   int       // the parameter whose bytes it comes back in, or -1
+	dynamic int       // its number among the values whose size depends on data, or -1
+	types   []op.Type // one of which a dynamic result has, if they are known
+}
+
+// Compile verifies and compiles a final program: the sizes of its inputs are
+// known, every result has bytes of its own, what may be overwritten is marked.
+// The error of a program that is not well-formed is that of [ir.VerifyKnown].
+// table may be nil where the program has no weights.
+func Compile(ctx context.Context, p *ir.Program, table ir.Weights, o Options) (*Executable, error) {
+	if table == nil {
+		table = ir.WeightMap{}
+	}
+	known := ir.Known(table)
+	if err := ir.VerifyKnown(p, known); err != nil {
+		return nil, fmt.Errorf("compile: %w", err)
+	}
+	l, err := lower(p, known)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.checkTotal(); err != nil {
+		return nil, err
+	}
+	e := &Executable{Program: p, weights: table, store: o.Store, compress: o.Compressed}
+	problem := l.problem()
+	placed, err := solve.Solve(ctx, problem, solve.Options{Effort: o.Effort})
+	if err != nil {
+		return nil, err
+	}
+	l.settle(placed.Offsets)
+	e.resolve(l)
+	e.emit(l, p.Body, 0)
+	e.emitOwn(l)
+	scratch, err := e.findPanels()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.dynamicScratch(l, scratch); err != nil {
+		return nil, err
+	}
+	e.Plan = l.document(problem, placed.Size, scratch, o)
+	e.packing.document(e.Plan, e.store)
+	if err := check.Check(p, e.Plan, table); err != nil {
+		return nil, fmt.Errorf("BUG: the plan does not hold: %w", err)
+	}
+	return e, nil
+}
+
+// CheckKernels reports, all at once, the operators of a program that no
+// kernel runs.
+func CheckKernels(p *ir.Program) error {
+	missing := map[string][]string{}
+	p.Walk(func(_ *ir.Block, c *ir.Call) {
+		if len(c.Regions) == 0 && !compute.Supported(c.Op) {
+			missing[c.Op.Name] = append(missing[c.Op.Name], c.Where())
+		}
+	})
+	if len(missing) == 0 {
+		return nil
+	}
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		faults = append(faults, fmt.Errorf("operator %s has no kernel, wanted by %s: %w", name, some(missing[name]), op.ErrUnsupported))
+	}
+	return errors.Join(faults...)
+}
+
+// some lists names, the first few of many.
+func some(names []string) string {
+	const few = 5
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+// TakesInput reports whether the program overwrites parameter i, or returns it.
+func (e *Executable) TakesInput(i int) bool { return e.taken[i] }
+
+// WhyNotTaken says why nothing lies in the bytes of parameter i.
+func (e *Executable) WhyNotTaken(i int) string {
+	name := e.Program.Body.Params[i].Name
+	for _, d := range e.Plan.Declined {
+		if d.Value == name {
+			return fmt.Sprintf("%s cannot write into it: %s", stepName(d), d.Reason)
+		}
+	}
+	return "no operator that reads it can write its result into its bytes"
+}
+
+func stepName(d plan.Declined) string {
+	if d.Node == "" {
+		return d.Op
+	}
+	return fmt.Sprintf("node %q (%s)", d.Node, d.Op)
+}
+
+// OutputInInput returns the donated parameter in whose bytes result i comes
+// back, -1 for none.
+func (e *Executable) OutputInInput(i int) int { return e.results[i].input }
+
+// PossibleTypes returns the static types one of which result i has when the
+// program runs, if its size depends on data. It is nil for a result of static
+// type, and where the types are not known. The caller must not change it.
+func (e *Executable) PossibleTypes(i int) []op.Type { return e.results[i].types }

@@ -1,0 +1,147 @@
+package contrib
+
+import (
+	"bytes"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/onnx/lift"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// nbits are the weights of a MatMulNBits: rows of k elements, cut into blocks
+// of which the last one is filled up. The lower bits of a byte come first, as
+// in our types.
+type nbits struct {
+	dt            dtype.DType
+	bits          int64
+	rows, k       int64
+	block, blocks int64
+	scale, out    *ir.Value
+}
+
+// liftMatMulNBits multiplies by weights of 2, 4 or 8 bits in blocks:
+// [N, blocks, bytes of a block] are [N, K] elements.
+func liftMatMulNBits(n *lift.Node) {
+	w := &nbits{k: lift.TakeOr(n, "K", int64(0)), rows: lift.TakeOr(n, "N", int64(0)), bits: lift.TakeOr(n, "bits", int64(4)), block: lift.TakeOr(n, "block_size", int64(0))}
+	n.Ignore("accuracy_level")
+	if lift.TakeOr(n, "weight_prepacked", int64(0)) != 0 {
+		n.Unsupported("weights packed for a device")
+	}
+	n.NoMoreAttrs()
+	if !n.Operands(3, 6) {
+		return
+	}
+	w.dt = map[int64]dtype.DType{2: dtype.U2, 4: dtype.U4, 8: dtype.U8}[w.bits]
+	if w.dt == dtype.Invalid || n.Arg(4) != nil {
+		n.Unsupported("bits %d, or groups by index", w.bits)
+		return
+	}
+	const most = 1 << 40
+	if w.k < 1 || w.rows < 1 || w.block < 1 || w.k > most || w.rows > most || w.block > most || w.block*w.bits%8 != 0 {
+		n.Fail("got K %d, N %d and block_size %d, want 1 or more, and blocks of whole bytes", w.k, w.rows, w.block)
+		return
+	}
+	w.blocks = (w.k + w.block - 1) / w.block
+	w.scale = n.Call("reshape", []*ir.Value{n.Args[2], n.Ints([]int64{w.rows, w.blocks})})
+	zero := n.Arg(3)
+	if zero == nil || zero.Type.DType == dtype.U8 {
+		dequantizeBlocks(n, w, zero)
+	} else {
+		scaleBlocks(n, w, zero)
+	}
+	b := n.Call("transpose", []*ir.Value{w.out})
+	if bias := n.Arg(5); bias != nil {
+		n.Finish("add", []*ir.Value{n.Call("matmul", []*ir.Value{n.Args[0], b}), bias})
+		return
+	}
+	n.Finish("matmul", []*ir.Value{n.Args[0], b})
+}
+
+// dequantizeBlocks makes the numbers of the weights, whose zeros are of as many
+// bits: in bytes too, where each row begins a byte, or the middle.
+func dequantizeBlocks(n *lift.Node, w *nbits, zero *ir.Value) {
+	weights := bitRows(n, w, 1, w.blocks*w.block, w.k)
+	if zero != nil {
+		perByte := 8 / w.bits
+		zero = bitRows(n, w, 3, (w.blocks+perByte-1)/perByte*perByte, w.blocks)
+	} else if n.Err == nil { // so that there are no more zeros than bytes of weights
+		count := w.rows * w.blocks * w.bits
+		middle := bytes.Repeat([]byte{map[int64]byte{2: 0xaa, 4: 0x88, 8: 0x80}[w.bits]}, int((count+7)/8))
+		if rest := count % 8; rest != 0 {
+			middle[len(middle)-1] &= 1<<rest - 1
+		}
+		zero = n.Weight(n.Fresh(n.Name+".zeros"), op.Type{DType: w.dt, Shape: shape.MustOf(int(w.rows), int(w.blocks))}, middle)
+	}
+	w.out = n.Call("dequantize_linear", []*ir.Value{weights, w.scale, zero}, lift.IntAttr("axis", 1), lift.IntAttr("block_size", w.block))
+}
+
+// scaleBlocks makes the numbers of the weights, whose zeros are floats.
+func scaleBlocks(n *lift.Node, w *nbits, zero *ir.Value) {
+	dt := n.Args[2].Type.DType
+	if zero.Type.DType != dt {
+		n.Unsupported("zeros of %s for scales of %s", zero.Type, n.Args[2].Type)
+		return
+	}
+	weights := bitRows(n, w, 1, w.blocks*w.block, w.blocks*w.block)
+	each := n.Ints([]int64{w.rows, w.blocks, 1})
+	x := n.Call("cast", []*ir.Value{weights}, op.Attr{Name: "to", Value: dt})
+	x = n.Call("reshape", []*ir.Value{x, n.Ints([]int64{w.rows, w.blocks, w.block})})
+	x = n.Call("sub", []*ir.Value{x, n.Call("reshape", []*ir.Value{zero, each})})
+	x = n.Call("mul", []*ir.Value{x, n.Call("reshape", []*ir.Value{w.scale, each})})
+	w.out = n.Call("reshape", []*ir.Value{x, n.Ints([]int64{w.rows, w.blocks * w.block})})
+	if w.k != w.blocks*w.block {
+		one := n.Ints([]int64{1})
+		w.out = n.Call("slice", []*ir.Value{w.out, n.Ints([]int64{0}), n.Ints([]int64{w.k}), one, one})
+	}
+}
+
+// bitRows is the weight of operand i, whose bytes hold rows of elements, as
+// [rows, kept] of them: the same bytes where all are kept.
+func bitRows(n *lift.Node, w *nbits, i int, all, kept int64) *ir.Value {
+	v := n.Args[i]
+	if n.Err != nil {
+		return nil
+	}
+	data, known := n.Store.Bytes(v)
+	if !known {
+		n.Unsupported("operand %d that is not known at load", i)
+		return nil
+	}
+	if v.Type.DType != dtype.U8 || int64(len(data))%w.rows != 0 || int64(len(data))/w.rows != all*w.bits/8 {
+		n.Fail("operand %d: got %s, want %d by %d elements of %d bits in bytes: %w", i, v.Type, w.rows, all, w.bits, shape.ErrShape)
+		return nil
+	}
+	typ := op.Type{DType: w.dt, Shape: shape.MustOf(int(w.rows), int(kept))}
+	name := n.Fresh(v.Name + "." + w.dt.String())
+	if all != kept {
+		return n.Weight(name, typ, cutRows(data, int(w.bits), int(w.rows), int(all), int(kept)))
+	}
+	out := n.Program.NewValue(ir.Weight, name, typ)
+	if err := n.Store.Derive(out, v, 0, nil); err != nil {
+		n.Fail("%w", err)
+		return nil
+	}
+	n.Program.Weights = append(n.Program.Weights, out)
+	return out
+}
+
+// cutRows keeps the first elements of each row, whose bits are packed.
+func cutRows(data []byte, bits, rows, all, kept int) []byte {
+	out := make([]byte, 0, (rows*kept*bits+7)/8)
+	if kept*bits%8 == 0 {
+		for ; len(data) > 0; data = data[all*bits/8:] {
+			out = append(out, data[:kept*bits/8]...)
+		}
+		return out
+	}
+	out = out[:cap(out)]
+	clear(out)
+	for to := range rows * kept {
+		from := to/kept*all + to%kept
+		element := data[from*bits/8] >> (from * bits % 8) & (1<<bits - 1)
+		out[to*bits/8] |= element << (to * bits % 8)
+	}
+	return out
+}

@@ -1,0 +1,103 @@
+package lift
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/onnx/wire"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// compare holds the types that the file declares for values and outputs
+// against those that were inferred. Element types and ranks must agree;
+// exporters get sizes wrong often enough that a difference is only a note.
+func (s *Scope) compare(g *wire.Graph) error {
+	for _, list := range [][]wire.Value{g.Values, g.Outputs} {
+		for i := range list {
+			b := s.Values[list[i].Name]
+			if b == nil || b.Value == nil || b.Value.Type.IsZero() || list[i].Type.Kind == "" {
+				continue
+			}
+			if err := s.compareType(&list[i], b.Value); err != nil {
+				return fmt.Errorf("value %q: %w", list[i].Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Scope) compareType(v *wire.Value, value *ir.Value) error {
+	got := value.Type
+	want, text, err := TypeOf(v, shape.Unknown)
+	if err != nil {
+		return err
+	}
+	if text != s.IsText[value] {
+		return fmt.Errorf("the nodes give %s, want %s as the file declares: %w", TypeText(got, !text), TypeText(want, text), tensor.ErrDType)
+	}
+	if want.DType != got.DType {
+		return fmt.Errorf("the nodes give %s, want %s as the file declares: %w", got, want, tensor.ErrDType)
+	}
+	if want.Shape == nil || got.Shape == nil {
+		return nil
+	}
+	if want.Shape.Rank() != got.Shape.Rank() {
+		return fmt.Errorf("the nodes give %s, want %s as the file declares: %w", got, want, tensor.ErrShape)
+	}
+	for i := range got.Shape.Rank() {
+		n, ok := got.Shape.Dim(i).Size()
+		m, declared := want.Shape.Dim(i).Size()
+		if ok && declared && n != m {
+			s.result.Notes = append(s.result.Notes, fmt.Sprintf("value %q: the file declares %s, the nodes give %s", v.Name, want, got))
+			break
+		}
+	}
+	return nil
+}
+
+// TypeText returns a type as text, that of strings without the bytes that they take.
+func TypeText(t op.Type, text bool) string {
+	if text {
+		return t.AsText()
+	}
+	return t.String()
+}
+
+// TypeOf returns the declared type of a value, for strings that of their
+// bytes, and whether it is of strings.
+func TypeOf(v *wire.Value, width shape.Dim) (typ op.Type, text bool, err error) {
+	t := &v.Type
+	if t.Kind == "" {
+		return op.Type{}, false, wire.Corruptf("got no type")
+	}
+	dt, err := dtype.FromONNX(t.ElemType)
+	if t.Kind != "tensor" {
+		return op.Type{}, false, fmt.Errorf("%s: %w", t, op.ErrUnsupported)
+	}
+	if text = dt == dtype.String; text {
+		dt = dtype.U8
+	}
+	if err != nil || !t.HasShape {
+		return op.Type{DType: dt}, text, err
+	}
+	dims := make([]shape.Dim, len(t.Dims), len(t.Dims)+1)
+	for i, d := range t.Dims {
+		switch {
+		case !d.Sized:
+			dims[i] = shape.Sym(d.Symbol)
+		case d.Size < -1 || d.Size > math.MaxInt64>>5:
+			return op.Type{}, text, fmt.Errorf("dim %d: got %d, want a size: %w", i, d.Size, tensor.ErrShape)
+		case d.Size >= 0: // some exporters write -1 for a size that they do not know
+			dims[i] = shape.N(int(d.Size))
+		}
+	}
+	if text {
+		dims = append(dims, width)
+	}
+	sh, err := shape.FromDims(dims...)
+	return op.Type{DType: dt, Shape: sh}, text, err
+}

@@ -1,0 +1,405 @@
+package lift
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/tenure-go/tenure/internal/onnx/wire"
+	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// Options say how a graph is imported.
+type Options struct {
+	Registry  *op.Registry
+	Operators Tables
+	Weights   *weights.Store // takes the weights
+	FileSize  int            // bytes of the file, which bound what its functions may expand to
+}
+
+// Result is what a graph was imported into.
+type Result struct {
+	Program *ir.Program
+	Opsets  map[string]int64 // by domain; "" is that of ONNX
+
+	// Inputs and Outputs are what the file declares, in its order, without
+	// inputs that have an initializer.
+	Inputs, Outputs []Value
+
+	Notes   []string      // remarks on what the file says and what was done about it
+	Missing []Unsupported // what is not supported, by operator: the program is of use only if there is nothing
+}
+
+// Value is an input or output as the file declares it. If Text is set
+// it holds strings, and its type is that of their bytes.
+type Value struct {
+	Name string
+	Type op.Type
+	Text bool
+}
+
+// Import makes a program of the graph of a model.
+func Import(m *wire.Model, o Options) (*Result, error) {
+	im := &importer{
+		result:     &Result{},
+		Registry:   o.Registry,
+		tables:     o.Operators,
+		Store:      o.Weights,
+		maxInlined: wire.ExpansionLimit(o.FileSize),
+		weights:    &sources{store: o.Weights, loaded: map[*wire.Tensor]string{}},
+		irVersion:  m.IRVersion,
+	}
+	if err := im.run(m); err != nil {
+		return nil, err
+	}
+	im.result.Missing = im.missing.sorted()
+	return im.result, nil
+}
+
+// importer makes a program of the messages of one file.
+type importer struct {
+	result     *Result
+	tables     Tables
+	Store      *weights.Store
+	irVersion  int64
+	Registry   *op.Registry
+	weights    *sources
+	Program    *ir.Program
+	functions  map[functionKey]*wire.Function
+	missing    collector
+	taken      map[string]bool      // names of values of the program
+	IsText     map[*ir.Value]bool   // values that hold strings
+	small      map[string]*ir.Value // constants made by lifting, by their text
+	inlined    int                  // bytes that functions have expanded to
+	maxInlined int
+}
+
+// run imports the graph of the file into im.result.
+func (im *importer) run(m *wire.Model) (err error) {
+	if im.result.Opsets, err = opsetsOf(m.Opsets); err != nil {
+		return err
+	}
+	if im.functions, err = functionsOf(m.Functions); err != nil {
+		return err
+	}
+	name := m.Graph.Name
+	if name == "" {
+		name = "main"
+	}
+	im.Program = &ir.Program{Name: name, Body: &ir.Block{}}
+	im.result.Program = im.Program
+	im.taken, im.small, im.IsText = map[string]bool{}, map[string]*ir.Value{}, map[*ir.Value]bool{}
+	s := &Scope{importer: im, opsets: im.result.Opsets, Block: im.Program.Body, Values: map[string]*Binding{}, used: usedNames(m.Graph)}
+	// Names of the main graph are kept as they are: a name of a nested graph
+	// that is met first must not take them.
+	s.reserve(m.Graph)
+	return s.graph(m.Graph)
+}
+
+// opsetsOf returns the imported versions by domain.
+func opsetsOf(list []wire.Opset) (map[string]int64, error) {
+	opsets := map[string]int64{}
+	for _, o := range list {
+		domain := DomainOf(o.Domain)
+		if old, ok := opsets[domain]; ok && old != o.Version {
+			return nil, wire.Corruptf("opset_import: got versions %d and %d of domain %q, want one", old, o.Version, o.Domain)
+		}
+		opsets[domain] = o.Version
+	}
+	if v, ok := opsets[""]; ok && (v < MinOpset || v > MaxOpset) {
+		return nil, fmt.Errorf("opset_import: got opset %d, want %d to %d: %w", v, MinOpset, MaxOpset, op.ErrUnsupported)
+	}
+	return opsets, nil
+}
+
+// DomainOf returns the one name of a domain: that of ONNX has two.
+func DomainOf(domain string) string {
+	if domain == "ai.onnx" {
+		return ""
+	}
+	return domain
+}
+
+// Scope is a graph or a function body that is being imported: the names that
+// its nodes may use, and the block that takes the calls.
+type Scope struct {
+	*importer
+	parent *Scope // the graph around a nested one
+	opsets map[string]int64
+	Block  *ir.Block
+	Values map[string]*Binding
+	used   map[string]bool // names that are read
+	Path   string          // before names of nodes without a name
+	nodes  []wire.Node
+	at     int       // the node that is being imported
+	fn     *inlining // in a function body
+}
+
+// Binding is what a name stands for.
+type Binding struct {
+	Value *ir.Value    // nil: an initializer that is not used yet, an absent operand of a function, or an output that is not read
+	init  *initializer // nil for everything else
+	List  *List        // a sequence, or an optional that holds nothing: then Value is nil
+}
+
+// initializer is a tensor that becomes a weight when it is first used.
+type initializer struct {
+	proto *wire.Tensor
+	data  wire.TensorData
+	err   error // why it cannot be used, of kind ErrUnsupported
+}
+
+// newInitializer checks a tensor.
+func newInitializer(t *wire.Tensor) (*initializer, error) {
+	d, err := t.Check()
+	if err != nil && !errors.Is(err, op.ErrUnsupported) {
+		return nil, err
+	}
+	return &initializer{t, d, err}, nil
+}
+
+// reserve marks the names of a graph as taken.
+func (s *Scope) reserve(g *wire.Graph) {
+	for i := range g.Inputs {
+		s.taken[g.Inputs[i].Name] = true
+	}
+	for i := range g.Initializers {
+		s.taken[g.Initializers[i].Name] = true
+	}
+	for _, name := range g.Sparse {
+		s.taken[name] = true
+	}
+	for i := range g.Nodes {
+		for _, name := range g.Nodes[i].Outputs {
+			s.taken[name] = true
+		}
+	}
+}
+
+// graph imports the main graph.
+func (s *Scope) graph(g *wire.Graph) error {
+	if err := s.initializers(g); err != nil {
+		return err
+	}
+	if err := s.inputs(g); err != nil {
+		return err
+	}
+	if err := s.body(g.Nodes); err != nil {
+		return err
+	}
+	if err := s.compare(g); err != nil {
+		return err
+	}
+	return s.outputs(g)
+}
+
+func (s *Scope) initializers(g *wire.Graph) error {
+	for i, name := range g.Sparse {
+		if name == "" {
+			return wire.Corruptf("sparse initializer %d has no name", i)
+		}
+		s.Values[name] = &Binding{init: &initializer{err: fmt.Errorf("sparse initializer: %w", op.ErrUnsupported)}}
+	}
+	for i := range g.Initializers {
+		t := &g.Initializers[i]
+		if t.Name == "" {
+			return wire.Corruptf("initializer %d has no name", i)
+		}
+		if s.Values[t.Name] != nil {
+			return wire.Corruptf("initializer %q: got a second one of that name", t.Name)
+		}
+		init, err := newInitializer(t)
+		if err != nil {
+			return err
+		}
+		s.Values[t.Name] = &Binding{init: init}
+	}
+	return nil
+}
+
+// inputs makes parameters of the inputs that have no initializer: those that
+// have one are weights, as all were before IR version 4.
+func (s *Scope) inputs(g *wire.Graph) error {
+	seen := map[string]bool{}
+	var fixed []string
+	for i := range g.Inputs {
+		in := &g.Inputs[i]
+		if in.Name == "" {
+			return wire.Corruptf("input %d has no name", i)
+		}
+		if seen[in.Name] {
+			return wire.Corruptf("input %q: got a second one of that name", in.Name)
+		}
+		seen[in.Name] = true
+		if s.Values[in.Name] != nil {
+			fixed = append(fixed, in.Name)
+			continue
+		}
+		typ, text, err := TypeOf(in, textWidthOf(in.Name, g.Inputs))
+		switch {
+		case errors.Is(err, op.ErrUnsupported):
+			s.missing.add("", 0, "input of "+in.Type.String(), in.Name)
+		case err != nil:
+			return fmt.Errorf("input %q: %w", in.Name, err)
+		}
+		v := s.Program.NewValue(ir.Param, in.Name, typ)
+		v.Index = len(s.Block.Params)
+		s.Block.Params = append(s.Block.Params, v)
+		s.Values[in.Name] = &Binding{Value: v}
+		if text {
+			s.IsText[v] = true
+		}
+		s.result.Inputs = append(s.result.Inputs, Value{in.Name, typ, text})
+	}
+	if len(fixed) > 0 && s.irVersion >= 4 {
+		s.result.Notes = append(s.result.Notes, fmt.Sprintf("values of inputs in the file are weights, which no run replaces: %s",
+			Named(fixed)))
+	}
+	return nil
+}
+
+// outputs returns the results of the main graph. A result has the name of the
+// output, also when a function gave the value another.
+func (s *Scope) outputs(g *wire.Graph) error {
+	if len(g.Outputs) == 0 {
+		return wire.Corruptf("the graph has no outputs")
+	}
+	seen := map[string]bool{}
+	for i := range g.Outputs {
+		out := &g.Outputs[i]
+		if seen[out.Name] {
+			return wire.Corruptf("output %q: got a second one of that name", out.Name)
+		}
+		seen[out.Name] = true
+		v, err := s.lookup(out.Name)
+		if errors.Is(err, op.ErrUnsupported) {
+			s.missing.add("", 0, reason(err), out.Name)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("output %d is %q: %w", i, out.Name, err)
+		}
+		if v.Name != out.Name {
+			n := &Node{Scope: s, Name: out.Name, Proto: &wire.Node{OpType: "Identity"}}
+			same := n.Emit("identity", []*ir.Value{v}, nil, []string{out.Name})[0]
+			if n.Err != nil {
+				return n.Err
+			}
+			s.IsText[same] = s.IsText[v]
+			v = same
+		}
+		s.Block.Results = append(s.Block.Results, v)
+		typ, _, err := TypeOf(out, shape.Unknown)
+		if err != nil {
+			typ = v.Type // said nothing, or nothing that can be: compare has looked
+		}
+		s.result.Outputs = append(s.result.Outputs, Value{out.Name, typ, s.IsText[v]})
+	}
+	return nil
+}
+
+// body imports nodes in their order.
+func (s *Scope) body(nodes []wire.Node) error {
+	s.nodes = nodes
+	for s.at = range nodes {
+		if err := s.node(s.at); err != nil {
+			return err
+		}
+	}
+	s.at = len(nodes)
+	return nil
+}
+
+// lookup returns the value that a name stands for, nil for an absent operand
+// of a function.
+func (s *Scope) lookup(name string) (*ir.Value, error) {
+	b, err := s.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if b.List != nil {
+		return nil, fmt.Errorf("a sequence or optional as an output: %w", op.ErrUnsupported)
+	}
+	return b.Value, nil
+}
+
+// find returns what a name stands for.
+func (s *Scope) find(name string) (*Binding, error) {
+	for in := s; in != nil; in = in.parent {
+		b := in.Values[name]
+		switch {
+		case b == nil:
+		case b.Value == nil && b.init != nil:
+			return b, in.load(name, b)
+		default:
+			return b, nil
+		}
+	}
+	for in := s; in != nil; in = in.parent {
+		for i := in.at; i < len(in.nodes); i++ {
+			if slices.Contains(in.nodes[i].Outputs, name) {
+				return nil, wire.Corruptf("only node %q, which is not before it, gives that: the graph is cyclic or unsorted", in.nodeName(i))
+			}
+		}
+	}
+	return nil, wire.Corruptf("no input, initializer or node gives that")
+}
+
+// load makes a weight of an initializer at its first use: what no node reads
+// takes no memory.
+func (s *Scope) load(name string, b *Binding) error {
+	b.Value = s.Program.NewValue(ir.Weight, s.ValueName(name), op.Type{})
+	if b.init.err != nil {
+		s.missing.add("", 0, reason(b.init.err), name)
+		return nil
+	}
+	b.Value.Type = b.init.data.Type
+	if b.init.data.Text {
+		s.IsText[b.Value] = true
+		if s.inlined += b.init.data.Bytes; s.inlined > s.maxInlined {
+			return wire.Corruptf("the strings and functions of the model expand to more than %d bytes", s.maxInlined)
+		}
+	}
+	s.Program.Weights = append(s.Program.Weights, b.Value)
+	return s.weights.add(b.Value, b.init.proto, b.init.data)
+}
+
+// ValueName returns the name in the program of a value of this scope. Names of
+// the main graph are their own.
+func (s *Scope) ValueName(name string) string {
+	if s.fn == nil && s.parent == nil {
+		return name
+	}
+	if s.fn == nil {
+		return s.Fresh(name)
+	}
+	if outside, ok := s.fn.outputs[name]; ok && s.parent == nil {
+		return outside
+	}
+	return s.Fresh(s.Path + name)
+}
+
+// Fresh returns the name or, if it is taken, the name with a number.
+func (im *importer) Fresh(name string) string {
+	for n, base := 2, name; im.taken[name]; n++ {
+		name = base + "#" + strconv.Itoa(n)
+	}
+	im.taken[name] = true
+	return name
+}
+
+// nodeName returns what errors and calls name node i.
+func (s *Scope) nodeName(i int) string {
+	n := &s.nodes[i]
+	switch {
+	case n.Name == "":
+		return s.Path + n.OpType + "#" + strconv.Itoa(i)
+	case s.fn != nil:
+		return s.Path + n.Name
+	}
+	return n.Name
+}

@@ -1,0 +1,93 @@
+package lift
+
+import (
+	"maps"
+
+	"github.com/tenure-go/tenure/internal/onnx/wire"
+)
+
+// The operator sets of ONNX that are read.
+const (
+	MinOpset = 6
+	MaxOpset = 28
+)
+
+// Operator says how nodes of one operator of ONNX are lifted: which calls of
+// operators of package op say the same.
+type Operator struct {
+	From int64 // the first opset that has it, 0 for all that are read
+	Till int64 // the last one, 0 for no end
+
+	// Lift lifts a node that reads numbers, Text one that reads strings: nil
+	// where these are refused. TextOnly says that Lift refuses everything else.
+	Lift, Text func(*Node)
+	TextOnly   bool
+
+	Lists bool // operands may be sequences and optionals
+}
+
+// Tables are the operators that are read, by domain and name. One of another
+// domain, which users bring in their registry, needs no entry.
+type Tables map[string]map[string]Operator
+
+// Merge returns the rows of several tables, of which no two have one name.
+func Merge(list ...map[string]Operator) map[string]Operator {
+	all := map[string]Operator{}
+	for _, t := range list {
+		for name := range t {
+			if _, ok := all[name]; ok {
+				panic("BUG: onnx: operator " + name + " is in two tables")
+			}
+		}
+		maps.Copy(all, t)
+	}
+	return all
+}
+
+// Since returns an operator that is the same in all opsets from the given one
+// on.
+func Since(from int64) Operator { return Operator{From: from, Lift: Plain} }
+
+// Lifted returns an operator that lift lifts, from the given opset on.
+func Lifted(from int64, lift func(*Node)) Operator { return Operator{From: from, Lift: lift} }
+
+// lift finds the operator of the node and lifts it: an operator that
+// the user brought goes before a function of the model, and that before an
+// operator of ONNX.
+func (n *Node) lift() {
+	if n.Err != nil {
+		return
+	}
+	domain := DomainOf(n.Proto.Domain)
+	opset, imported := n.opsets[domain]
+	n.Opset = opset
+	known := n.Registry.LookupONNX(n.OpName) != nil
+	key := functionKey{domain, n.Proto.OpType, n.Proto.Overload}
+	if f := n.functions[key]; f != nil && (domain == "" || !known) {
+		n.inline(key, f)
+		return
+	}
+	entry, ok := n.tables[domain][n.Proto.OpType]
+	if known && domain != "" || !ok && (domain == "" || n.tables[domain] == nil) {
+		entry, ok = Since(0), known
+	}
+	n.Entry = entry
+	switch {
+	case domain == "" && !imported:
+		n.Err = wire.Corruptf("the model imports no opset of ONNX's own domain, want one from %d to %d", MinOpset, MaxOpset)
+	case !ok:
+		n.Unsupported("no such operator")
+	case !imported:
+		n.Err = wire.Corruptf("the model imports no opset of domain %q", domain)
+	case opset < entry.From:
+		n.Unsupported("the operator exists from opset %d on", entry.From)
+	case entry.Till != 0 && opset > entry.Till:
+		n.Unsupported("the operator exists up to opset %d", entry.Till)
+	case n.Lists != nil && !entry.Lists:
+		n.Unsupported("a sequence or optional as an operand")
+	case n.readsText():
+		n.liftText(entry.Text)
+	default:
+		entry.Lift(n)
+	}
+}

@@ -1,0 +1,173 @@
+package onnx
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+
+	"github.com/tenure-go/tenure/internal/onnx/lift"
+	"github.com/tenure-go/tenure/internal/onnx/wire"
+	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+)
+
+// The operator sets of ONNX that are read.
+const (
+	MinOpset = lift.MinOpset
+	MaxOpset = lift.MaxOpset
+)
+
+// Options says how a model is read. The zero Options are the defaults.
+type Options struct {
+	Registry *op.Registry // operators; nil for op.Builtin()
+	FS       fs.FS        // where external data are read from, instead of the model's folder
+	Read     bool         // files are read into memory instead of being mapped
+
+	// Share is where weights lie that would have to be made in memory, and
+	// files that are read; nil for memory of the process alone.
+	Share weights.Share
+
+	// Progress is called while files are read and weights are packed: done of
+	// total bytes of a stage. It may be nil.
+	Progress func(stage string, done, total int64)
+}
+
+// store makes the store of the weights of a model in a folder.
+func (o *Options) store(dir string) *weights.Store {
+	return weights.New(weights.Options{Dir: dir, FS: o.FS, Read: o.Read, Share: o.Share, Progress: o.Progress})
+}
+
+// Model is a model as read. The caller owns it and closes it.
+type Model struct {
+	Program *ir.Program
+	Weights *weights.Store
+
+	// Inputs and Outputs are what the file declares, in its order, without
+	// inputs that have an initializer. They may name dimensions that
+	// Program knows under another symbol or not at all.
+	Inputs, Outputs []Value
+
+	// Notes are remarks on what the file says and what was done about it.
+	Notes []string
+
+	IRVersion       int64
+	Opsets          map[string]int64 // by domain; "" is that of ONNX
+	Producer        string
+	ProducerVersion string
+	Domain          string // whose model it is, such as com.example
+	Version         int64  // of the model, in its domain
+	Doc             string
+	Graph           string // the name of its graph
+	GraphDoc        string
+	Metadata        map[string]string
+}
+
+// Value is an input or output as the file declares it.
+type Value struct {
+	Name string
+	Type op.Type
+
+	// Text says that the value holds strings. Then Type is that of their bytes:
+	// its last dimension, which the file does not have, is how many bytes each
+	// string takes, filled up with zeros.
+	Text bool
+}
+
+// String returns "name: f32[batch,3]" or "name: string[batch]".
+func (v Value) String() string { return v.Name + ": " + lift.TypeText(v.Type, v.Text) }
+
+// Load reads the model in the file at path. Unless opts say otherwise the file
+// is mapped, not read: then it must not be truncated while the model is in use.
+// The error of a file that is no model, such as a Git LFS pointer, a page of
+// HTML or an archive, says what it is; it wraps [tensor.ErrCorrupt].
+func Load(path string, opts Options) (*Model, error) {
+	w := opts.store(filepath.Dir(path))
+	data, err := w.MapFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("onnx: load: %w", err)
+	}
+	m, err := parse(data, w, opts)
+	if err != nil {
+		return nil, fmt.Errorf("onnx: %s: %w", path, err)
+	}
+	return m, nil
+}
+
+// LoadFS reads the model in a file of a file system, with its external data
+// beside it. opts.FS has no part in it.
+func LoadFS(fsys fs.FS, name string, opts Options) (*Model, error) {
+	folder, err := fs.Sub(fsys, path.Dir(name))
+	if err != nil {
+		return nil, fmt.Errorf("onnx: load: %w", err)
+	}
+	opts.FS = folder
+	w := opts.store("")
+	data, err := w.ReadFS(fsys, name)
+	if err != nil {
+		return nil, fmt.Errorf("onnx: load: %w", err)
+	}
+	m, err := parse(data, w, opts)
+	if err != nil {
+		return nil, fmt.Errorf("onnx: %s: %w", name, err)
+	}
+	return m, nil
+}
+
+// Parse reads the model in data, which it borrows until the model is closed:
+// nobody may write it. dir is the folder of external data, "" for none.
+func Parse(data []byte, dir string, opts Options) (*Model, error) {
+	m, err := parse(data, opts.store(dir), opts)
+	if err != nil {
+		return nil, fmt.Errorf("onnx: %w", err)
+	}
+	return m, nil
+}
+
+// parse takes over w: it closes it unless the model gets it.
+func parse(data []byte, w *weights.Store, opts Options) (*Model, error) {
+	proto, err := wire.Decode(data)
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	if opts.Registry == nil {
+		opts.Registry = op.Builtin()
+	}
+	m := &Model{
+		Weights:         w,
+		IRVersion:       proto.IRVersion,
+		Producer:        proto.Producer,
+		ProducerVersion: proto.ProducerVersion,
+		Domain:          proto.Domain,
+		Version:         proto.Version,
+		Doc:             proto.Doc,
+		Metadata:        map[string]string{},
+	}
+	m.Graph, m.GraphDoc = proto.Graph.Name, proto.Graph.Doc
+	for _, e := range proto.Metadata {
+		m.Metadata[e.Key] = e.Value
+	}
+	r, err := lift.Import(proto, lift.Options{Registry: opts.Registry, Operators: known(), Weights: w, FileSize: len(data)})
+	if err == nil && len(r.Missing) > 0 {
+		err = unsupported(r.Missing)
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	m.Program, m.Opsets, m.Notes = r.Program, r.Opsets, r.Notes
+	m.Inputs, m.Outputs = valuesOf(r.Inputs), valuesOf(r.Outputs)
+	return m, nil
+}
+
+func valuesOf(list []lift.Value) []Value {
+	var values []Value
+	for _, v := range list {
+		values = append(values, Value(v))
+	}
+	return values
+}
+
+// Close gives back the weights and unmaps the file.
+func (m *Model) Close() error { return m.Weights.Close() }

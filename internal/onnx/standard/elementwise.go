@@ -1,0 +1,171 @@
+package standard
+
+import (
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/onnx/lift"
+	"github.com/tenure-go/tenure/internal/onnx/wire"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+var elementwiseTable = map[string]lift.Operator{
+	"Add": lift.Lifted(0, liftBinary), "Sub": lift.Lifted(0, liftBinary), "Mul": lift.Lifted(0, liftBinary), "Div": lift.Lifted(0, liftBinary), "Pow": lift.Lifted(0, liftBinary), "Mod": lift.Since(10),
+	"Max": lift.Since(0), "Min": lift.Since(0), "Sum": lift.Since(0), "Mean": lift.Since(0),
+	"Equal": lift.Lifted(0, liftBinary), "Greater": lift.Lifted(0, liftBinary), "Less": lift.Lifted(0, liftBinary), "GreaterOrEqual": lift.Since(12), "LessOrEqual": lift.Since(12),
+	"And": lift.Lifted(0, liftBinary), "Or": lift.Lifted(0, liftBinary), "Xor": lift.Lifted(0, liftBinary), "Not": lift.Since(0), "Where": lift.Since(9),
+
+	"Abs": lift.Since(0), "Neg": lift.Since(0), "Sign": lift.Since(9), "Floor": lift.Since(0), "Ceil": lift.Since(0), "Round": lift.Since(11),
+	"Exp": lift.Since(0), "Log": lift.Since(0), "Sqrt": lift.Since(0), "Reciprocal": lift.Since(0), "Erf": lift.Since(9),
+	"Sin": lift.Since(0), "Cos": lift.Since(0), "Tanh": lift.Since(0), "Tan": lift.Since(7),
+	"Asin": lift.Since(7), "Acos": lift.Since(7), "Atan": lift.Since(7), "Sinh": lift.Since(9), "Cosh": lift.Since(9), "Asinh": lift.Since(9), "Acosh": lift.Since(9), "Atanh": lift.Since(9),
+	"BitwiseAnd": lift.Since(18), "BitwiseOr": lift.Since(18), "BitwiseXor": lift.Since(18), "BitwiseNot": lift.Since(18), "BitShift": lift.Since(11),
+	"IsNaN": lift.Since(9), "IsInf": lift.Since(10),
+
+	"Relu": lift.Since(0), "LeakyRelu": lift.Since(0), "Elu": lift.Since(0), "Selu": lift.Since(0),
+	"Sigmoid": lift.Since(0), "HardSigmoid": lift.Since(0), "HardSwish": lift.Since(14), "Swish": lift.Since(24), "Gelu": lift.Since(20),
+	"Softplus": lift.Since(0), "Softsign": lift.Since(0),
+	"Celu": lift.Since(12), "Mish": lift.Since(18), "Shrink": lift.Since(9), "ThresholdedRelu": lift.Since(10), "PRelu": lift.Lifted(0, liftPRelu),
+
+	"Clip":     lift.Lifted(0, liftClip),
+	"Cast":     lift.Since(0),
+	"CastLike": lift.Lifted(15, liftCastLike),
+	"Dropout":  lift.Lifted(0, liftDropout),
+}
+
+// liftClip makes operands of the bounds that are attributes before opset 11.
+func liftClip(n *lift.Node) {
+	if n.Opset >= 11 {
+		lift.Plain(n)
+		return
+	}
+	low, hasLow := lift.Take[float32](n, "min")
+	high, hasHigh := lift.Take[float32](n, "max")
+	x := n.Arg(0)
+	args := []*ir.Value{x, nil, nil}
+	if x != nil && !x.Type.IsZero() {
+		if hasLow {
+			args[1] = n.Scalar(x.Type.DType, float64(low))
+		}
+		if hasHigh {
+			args[2] = n.Scalar(x.Type.DType, float64(high))
+		}
+	}
+	n.FinishNewest(args)
+}
+
+// liftCastLike casts to the element type of an operand, which is known.
+func liftCastLike(n *lift.Node) {
+	like := n.Arg(1)
+	if like == nil {
+		n.Err = wire.Corruptf("operand 1 is absent, want a value")
+		return
+	}
+	if like.Type.IsZero() {
+		n.GiveUp()
+		return
+	}
+	n.FinishAs("Cast", n.Args[:1], op.Attr{Name: "to", Value: like.Type.DType})
+}
+
+// liftDropout drops the dropping: outside of training it is the identity.
+func liftDropout(n *lift.Node) {
+	n.Ignore("ratio", "seed")
+	if n.Opset < 7 && lift.TakeOr(n, "is_test", int64(0)) == 0 {
+		n.Unsupported("is_test 0")
+	}
+	n.NoMoreAttrs()
+	if training := n.Arg(2); training != nil {
+		on, known := n.Store.Bytes(training)
+		if !known || len(on) != 1 || on[0] != 0 {
+			n.Unsupported("training_mode that is not the constant false")
+			return
+		}
+	}
+	if n.Wanted(1) {
+		keepAll(n)
+		return
+	}
+	n.Finish("identity", n.Args[:min(1, len(n.Args))])
+}
+
+// keepAll binds the outputs to x and to a mask that drops nothing.
+func keepAll(n *lift.Node) {
+	if n.Opset < 10 {
+		n.Unsupported("output 1, the mask")
+		return
+	}
+	x := n.Arg(0)
+	if x == nil || len(n.Proto.Outputs) > 2 {
+		n.Fail("got %d operands and %d outputs, want an operand and 1 or 2", len(n.Args), len(n.Proto.Outputs))
+		return
+	}
+	if n.Proto.Outputs[0] != "" {
+		n.Bind(n.Proto.Outputs[:1], func(names []string) []*ir.Value { return n.Emit("identity", n.Args[:1], nil, names) })
+	}
+	n.Bind(n.Proto.Outputs[1:], func(names []string) []*ir.Value {
+		yes := n.Call("cast", []*ir.Value{n.Scalar(dtype.I64, 1)}, op.Attr{Name: "to", Value: dtype.Bool})
+		return n.Emit("expand", []*ir.Value{yes, n.ShapeOf(x)}, nil, names)
+	})
+}
+
+// liftBinary lifts an operator of two operands. Before opset 7 these did not
+// broadcast by numpy's rule: a node says with an attribute that the second one
+// is to be repeated, and from which axis of the first one it starts. It gets
+// the axes of size 1 that make numpy's rule say the same.
+func liftBinary(n *lift.Node) {
+	if n.Opset < 7 {
+		rank, known := n.Rank(0)
+		axis := lift.TakeOr(n, "axis", int64(-1))
+		if broadcast := lift.TakeOr(n, "broadcast", int64(0)); broadcast != 0 && axis >= 0 {
+			if !known {
+				n.Unsupported("broadcast from an axis of an operand of unknown rank")
+				return
+			}
+			alignFrom(n, axis, rank)
+		}
+	}
+	lift.Plain(n)
+}
+
+// liftPRelu lifts slopes per channel, and adds to x the axes of a slope that has
+// more of them: a slope [1] of a scalar makes [1] of it, as ONNX Runtime does.
+func liftPRelu(n *lift.Node) {
+	rank, known := n.Rank(0)
+	if n.Opset < 7 && known && rank > 1 {
+		alignFrom(n, 1, rank)
+	}
+	if own, sloped := n.Rank(1); n.Opset >= 7 && known && sloped && own > rank {
+		axes := make([]int64, own-rank)
+		for i := range axes {
+			axes[i] = int64(i)
+		}
+		n.Args = []*ir.Value{n.Call("unsqueeze", []*ir.Value{n.Args[0], n.Ints(axes)}), n.Args[1]}
+	}
+	lift.Plain(n)
+}
+
+// alignFrom appends axes of size 1 to operand 1, so that its first axis meets
+// the given one of operand 0. One element fits everywhere.
+func alignFrom(n *lift.Node, axis int64, rank int) {
+	own, known := n.Rank(1)
+	if !known || n.Err != nil {
+		return
+	}
+	if t := n.Args[1].Type; t.IsStatic() && t.Shape.NumElements() == 1 {
+		return
+	}
+	trailing := int64(rank) - axis - int64(own)
+	if trailing < 0 || axis > int64(rank) {
+		n.Fail("got operand 1 of %s from axis %d of %s, want its axes inside: %w", n.Args[1].Type, axis, n.Args[0].Type, shape.ErrShape)
+		return
+	}
+	if trailing == 0 {
+		return
+	}
+	axes := make([]int64, trailing)
+	for i := range axes {
+		axes[i] = int64(own + i)
+	}
+	n.Args = []*ir.Value{n.Args[0], n.Call("unsqueeze", []*ir.Value{n.Args[1], n.Ints(axes)})}
+}

@@ -1,0 +1,307 @@
+package standard
+
+import (
+	"math"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/onnx/lift"
+	"github.com/tenure-go/tenure/internal/onnx/wire"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+var loopTable = map[string]lift.Operator{
+	"Loop": lift.Lifted(0, liftLoop),
+	"Scan": lift.Lifted(9, liftScan),
+}
+
+// round is the region of a loop, while it is made.
+type round struct {
+	*lift.Node // in the region
+	block      *ir.Block
+	body       *wire.Graph
+	again      *ir.Value
+}
+
+// newRound makes the region of a loop around a body. What is carried has the
+// rank of what it starts with; which sizes hold in every round is found when
+// the program is.
+func newRound(n *lift.Node, body *wire.Graph, carried []*ir.Value) *round {
+	block := &ir.Block{}
+	s := n.NestedScope(body, "body", block)
+	r := &round{Node: &lift.Node{Scope: s, Name: n.Name, Proto: n.Proto}, block: block, body: body}
+	add := func(name string, t op.Type) *ir.Value {
+		v := n.Program.NewValue(ir.Param, n.Fresh(n.CallPath()+"body/"+name), t)
+		v.Index = len(block.Params)
+		block.Params = append(block.Params, v)
+		return v
+	}
+	add("round", op.Type{DType: dtype.I64, Shape: shape.Scalar()})
+	r.again = add("again", op.Type{DType: dtype.Bool, Shape: shape.Scalar()})
+	for i, v := range carried {
+		name := "carried"
+		if at := len(body.Inputs) - len(carried) + i; at >= 0 {
+			name = body.Inputs[at].Name
+		}
+		add(name, v.Type.Open())
+	}
+	return r
+}
+
+// bindInput binds an input of the body to a value.
+func (r *round) bindInput(i int, v *ir.Value) {
+	r.Values[r.body.Inputs[i].Name] = &lift.Binding{Value: v}
+}
+
+// yield imports the body and returns the values of its outputs.
+func (r *round) yield(outputs int) []*ir.Value {
+	if r.Err != nil {
+		return nil
+	}
+	values, err := r.Nested(r.body, outputs)
+	if err != nil {
+		r.Fail("body: %w", err)
+	}
+	return values
+}
+
+// missingOperand fails on an operand that has to be a tensor and is none.
+func missingOperand(n *lift.Node, from int) bool {
+	for i := from; i < len(n.Args); i++ {
+		if n.Args[i] == nil {
+			n.Unsupported("operand %d: got no tensor to carry, want one", i)
+		}
+	}
+	return n.Err != nil
+}
+
+func liftLoop(n *lift.Node) {
+	body, _ := lift.Take[*wire.Graph](n, "body")
+	n.NoMoreAttrs()
+	carried := n.Args[min(2, len(n.Args)):]
+	switch {
+	case n.Err != nil || missingOperand(n, 2):
+		return
+	case body == nil:
+		n.Err = wire.Corruptf("got no body, want one")
+	case len(body.Inputs) != 2+len(carried):
+		n.Err = wire.Corruptf("body: got %d inputs, want the round, the condition and %d values", len(body.Inputs), len(carried))
+	case len(body.Outputs) != 1+len(n.Proto.Outputs) && len(body.Outputs) < 1+len(carried):
+		n.Err = wire.Corruptf("body: got %d outputs, want the condition, %d values, and what is stacked", len(body.Outputs), len(carried))
+	case len(n.Proto.Outputs) > len(body.Outputs)-1:
+		n.Err = wire.Corruptf("got %d outputs, want at most the body's %d without its condition", len(n.Proto.Outputs), len(body.Outputs)-1)
+	}
+	if n.Err != nil {
+		return
+	}
+	r := newRound(n, body, carried)
+	for i, v := range r.block.Params {
+		r.bindInput(i, v)
+	}
+	r.block.Results = r.yield(len(body.Outputs))
+	finishLoop(n, r, n.Args, len(body.Outputs)-1)
+}
+
+// finishLoop emits the loop, with as many results as its region yields.
+func finishLoop(n *lift.Node, r *round, args []*ir.Value, results int) []*ir.Value {
+	if n.Err = r.Err; n.Err != nil {
+		return nil
+	}
+	outputs := make([]string, results)
+	copy(outputs, n.Proto.Outputs)
+	parts := r.parts(results - max(0, len(args)-ir.LoopArgs))
+	var values []*ir.Value
+	n.Bind(outputs, func(names []string) []*ir.Value {
+		values = n.Emit("loop", args, parts, names, r.block)
+		return values
+	})
+	return values
+}
+
+// parts says what the body declares of its last outputs, which are stacked: it
+// decides the shape of a stack of no rounds where nothing else does.
+func (r *round) parts(stacks int) op.Attrs {
+	var list []int64
+	wanted, first := false, len(r.body.Outputs)-max(stacks, 0)
+	for i := range r.body.Outputs[first:] {
+		t, _, err := lift.TypeOf(&r.body.Outputs[first+i], shape.Unknown)
+		if err != nil || t.Shape == nil {
+			list = append(list, -1) // nothing, or what is compared elsewhere
+			continue
+		}
+		given := r.block.Results[len(r.block.Results)-stacks+i]
+		wanted = wanted || !given.Type.IsStatic()
+		list = append(list, int64(t.Shape.Rank()))
+		for axis := range t.Shape.Rank() {
+			size, ok := t.Shape.Dim(axis).Size()
+			if !ok {
+				size = -1
+			}
+			list = append(list, int64(size))
+		}
+	}
+	if !wanted {
+		return nil
+	}
+	return op.Attrs{{Name: "parts", Value: list}}
+}
+
+// scan is what the attributes of a Scan say.
+type scan struct {
+	body           *wire.Graph
+	states         int
+	inAxes, inDirs []int64
+	outAxes        []int64
+	outDirs        []int64
+}
+
+func readScan(n *lift.Node) *scan {
+	s := &scan{}
+	s.body, _ = lift.Take[*wire.Graph](n, "body")
+	count, _ := lift.Take[int64](n, "num_scan_inputs")
+	lists := map[string]*[]int64{"scan_input_axes": &s.inAxes, "scan_input_directions": &s.inDirs,
+		"scan_output_axes": &s.outAxes, "scan_output_directions": &s.outDirs}
+	for name, list := range lists {
+		*list, _ = lift.Take[[]int64](n, name)
+	}
+	n.NoMoreAttrs()
+	switch {
+	case n.Err != nil || missingOperand(n, 0):
+		return nil
+	case s.body == nil:
+		n.Err = wire.Corruptf("got no body, want one")
+	case count < 1 || count > int64(len(n.Args)):
+		n.Err = wire.Corruptf("num_scan_inputs: got %d, want 1 to the number of operands, %d", count, len(n.Args))
+	case len(s.body.Inputs) != len(n.Args):
+		n.Err = wire.Corruptf("body: got %d inputs, want one per operand, %d", len(s.body.Inputs), len(n.Args))
+	case len(s.body.Outputs) < len(n.Args)-int(count):
+		n.Err = wire.Corruptf("body: got %d outputs, want %d states or more", len(s.body.Outputs), len(n.Args)-int(count))
+	case len(n.Proto.Outputs) > len(s.body.Outputs):
+		n.Err = wire.Corruptf("got %d outputs, want at most the body's %d", len(n.Proto.Outputs), len(s.body.Outputs))
+	}
+	if n.Err != nil {
+		return nil
+	}
+	s.states = len(n.Args) - int(count)
+	for name, list := range lists {
+		want := int(count)
+		if list == &s.outAxes || list == &s.outDirs {
+			want = len(s.body.Outputs) - s.states
+		}
+		if *list == nil {
+			*list = make([]int64, want)
+		}
+		if len(*list) != want {
+			n.Err = wire.Corruptf("%s: got %d numbers, want %d", name, len(*list), want)
+			return nil
+		}
+	}
+	return s
+}
+
+// liftScan makes a loop with one round per slice: the slices are gathered in
+// it, and what it stacks is transposed and reversed after it.
+func liftScan(n *lift.Node) {
+	s := readScan(n)
+	if s == nil {
+		return
+	}
+	r := newRound(n, s.body, n.Args[:s.states])
+	for i := range s.states {
+		r.bindInput(i, r.block.Params[ir.LoopArgs+i])
+	}
+	var limit *ir.Value
+	for i, axis := range s.inAxes {
+		x := n.Args[s.states+i]
+		size := n.Call("gather", []*ir.Value{n.Call("shape", []*ir.Value{x}), integer(n, axis)})
+		if limit == nil {
+			limit = size
+		}
+		at := r.block.Params[ir.LoopRound]
+		if s.inDirs[i] != 0 {
+			last := n.Call("sub", []*ir.Value{size, integer(n, 1)})
+			at = r.Call("sub", []*ir.Value{last, at})
+		}
+		if n.Err != nil {
+			return
+		}
+		r.bindInput(s.states+i, r.Call("gather", []*ir.Value{x, at}, op.Attr{Name: "axis", Value: axis}))
+	}
+	outputs := r.yield(len(s.body.Outputs))
+	if r.Err == nil {
+		r.block.Results = append([]*ir.Value{r.again}, outputs...)
+	}
+	finishScan(n, s, r, append([]*ir.Value{limit, nil}, n.Args[:s.states]...))
+}
+
+// integer is a constant scalar.
+func integer(n *lift.Node, v int64) *ir.Value { return n.Scalar(dtype.I64, float64(v)) }
+
+// finishScan emits the loop and brings its stacks into the order that the attributes say.
+func finishScan(n *lift.Node, s *scan, r *round, args []*ir.Value) {
+	if n.Err = r.Err; n.Err != nil {
+		return
+	}
+	names := make([]string, len(s.body.Outputs))
+	changed := make([]bool, len(names))
+	for i := range min(len(names), len(n.Proto.Outputs)) {
+		k := i - s.states
+		changed[i] = k >= 0 && (s.outAxes[k] != 0 || s.outDirs[k] != 0)
+		switch out := n.Proto.Outputs[i]; {
+		case out == "":
+		case changed[i]:
+			names[i] = n.Fresh(n.Path + out + ".stack")
+		default:
+			names[i] = n.ValueName(out)
+		}
+	}
+	values := n.Emit("loop", args, r.parts(len(names)-s.states), names, r.block)
+	for i, v := range values {
+		if v == nil || n.Err != nil {
+			continue
+		}
+		if changed[i] {
+			v = unstack(n, v, s.outAxes[i-s.states], s.outDirs[i-s.states] != 0, n.ValueName(n.Proto.Outputs[i]))
+		}
+		n.Values[n.Proto.Outputs[i]] = &lift.Binding{Value: v}
+	}
+}
+
+// unstack reverses a stack along its first axis and moves that to its place.
+func unstack(n *lift.Node, v *ir.Value, axis int64, reverse bool, name string) *ir.Value {
+	var result []*ir.Value
+	emit := func(last bool, opName string, args []*ir.Value, attrs ...op.Attr) {
+		if last {
+			result = n.Emit(opName, args, attrs, []string{name})
+		} else {
+			result = []*ir.Value{n.Call(opName, args, attrs...)}
+		}
+		v = result[0]
+	}
+	if reverse {
+		emit(axis == 0, "slice", []*ir.Value{v, n.Ints([]int64{-1}), n.Ints([]int64{math.MinInt64}), n.Ints([]int64{0}), n.Ints([]int64{-1})})
+	}
+	if axis == 0 || n.Err != nil {
+		return v
+	}
+	if v.Type.Shape == nil {
+		n.Unsupported("scan_output_axes: got axis %d of a value of unknown rank", axis)
+		return v
+	}
+	rank := int64(v.Type.Shape.Rank())
+	if axis < 0 {
+		axis += rank
+	}
+	if axis < 0 || axis >= rank {
+		n.Err = wire.Corruptf("scan_output_axes: got an axis outside of %s", v.Type)
+		return v
+	}
+	perm := make([]int64, 0, rank)
+	for i := int64(1); i < rank; i++ {
+		perm = append(perm, i)
+	}
+	perm = append(perm[:axis], append([]int64{0}, perm[axis:]...)...)
+	emit(true, "transpose", []*ir.Value{v}, op.Attr{Name: "perm", Value: perm})
+	return v
+}

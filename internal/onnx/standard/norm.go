@@ -1,0 +1,186 @@
+package standard
+
+import (
+	"math"
+
+	"github.com/tenure-go/tenure/internal/onnx/lift"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+var normTable = map[string]lift.Operator{
+	"Softmax":    lift.Lifted(0, liftSoftmax),
+	"LogSoftmax": lift.Lifted(0, liftSoftmax),
+	"Hardmax":    lift.Lifted(0, liftSoftmax),
+
+	"BatchNormalization":    lift.Lifted(0, liftBatchNorm),
+	"InstanceNormalization": lift.Since(0),
+	"LayerNormalization":    lift.Since(0),  // ONNX has it from opset 17 on, ONNX Runtime writes it into older models too
+	"GroupNormalization":    lift.Since(21), // that of opset 18 is deprecated: its scale and bias are per group
+
+	"LRN":                       lift.Lifted(0, lift.InSingle(liftLRN)),
+	"MeanVarianceNormalization": lift.Lifted(9, lift.InSingle(liftMeanVariance)),
+	"LpNormalization":           lift.Lifted(0, lift.InSingle(liftLpNorm)),
+}
+
+// liftSoftmax lifts the form of before opset 13, which is over all axes from
+// the given one on, 1 by default, as if they were one.
+func liftSoftmax(n *lift.Node) {
+	if n.Opset >= 13 {
+		lift.Plain(n)
+		return
+	}
+	axis := lift.TakeOr(n, "axis", int64(1))
+	n.NoMoreAttrs()
+	def := n.Registry.LookupONNX(n.OpName)
+	if def == nil {
+		n.Unsupported("no such operator")
+		return
+	}
+	if len(n.Args) != 1 {
+		n.Fail("got %d operands, want 1", len(n.Args))
+		return
+	}
+	rank, known := n.Rank(0)
+	if known && (axis < int64(-rank) || axis >= int64(max(rank, 1))) {
+		n.Fail("axis: got %d, want %d to %d: %w", axis, -rank, rank-1, shape.ErrShape)
+		return
+	}
+	last := op.Attr{Name: "axis", Value: int64(-1)}
+	if axis == -1 || known && axis == int64(rank-1) {
+		n.Finish(def.Name, n.Args, last)
+		return
+	}
+	flat := n.Call("flatten", n.Args, op.Attr{Name: "axis", Value: axis})
+	y := n.Call(def.Name, []*ir.Value{flat}, last)
+	n.Finish("reshape", []*ir.Value{y, n.ShapeOf(n.Args[0])}, op.Attr{Name: "allowzero", Value: int64(1)})
+}
+
+// liftBatchNorm refuses the training of before opset 14, of which further
+// outputs are the only sign.
+func liftBatchNorm(n *lift.Node) {
+	if n.Opset >= 14 {
+		batchNorm14(n)
+		return
+	}
+	if n.Opset < 7 && lift.TakeOr(n, "is_test", int64(0)) == 0 {
+		n.Unsupported("is_test 0")
+	}
+	if n.Opset < 9 && lift.TakeOr(n, "spatial", int64(1)) != 1 {
+		n.Unsupported("spatial 0")
+	}
+	for i := 1; i < len(n.Proto.Outputs); i++ {
+		if n.Wanted(i) {
+			n.Unsupported("output %d, of training", i)
+		}
+	}
+	n.Ignore("momentum")
+	lift.Plain(n)
+}
+
+// batchNorm14 lifts the form that says when it trains. The momentum counts
+// then only, and the statistics are those of the batch.
+func batchNorm14(n *lift.Node) {
+	if i := n.AttrIndex("training_mode"); i < 0 || n.Attrs[i].Value == int64(0) {
+		for i := 1; i < len(n.Proto.Outputs); i++ {
+			if n.Wanted(i) {
+				n.Unsupported("output %d without training_mode 1", i)
+			}
+		}
+		n.Ignore("momentum")
+	}
+	lift.Plain(n)
+}
+
+// liftLRN divides by a power of the mean square of neighbouring channels: an
+// average pooling over channels as a spatial axis.
+func liftLRN(n *lift.Node) {
+	size, ok := lift.Take[int64](n, "size")
+	alpha, beta, bias := lift.TakeOr(n, "alpha", float32(1e-4)), lift.TakeOr(n, "beta", float32(0.75)), lift.TakeOr(n, "bias", float32(1))
+	n.NoMoreAttrs()
+	x := n.Operand(1)
+	if x == nil {
+		return
+	}
+	rank, known := n.Rank(0)
+	if !known {
+		n.Unsupported("an operand of unknown rank")
+		return
+	}
+	if !ok || size < 1 || size > math.MaxInt32 || rank < 3 {
+		n.Fail("got size %d for %s, want 1 or more for 3 dimensions or more: %w", size, x.Type, shape.ErrShape)
+		return
+	}
+	kernel, pads := make([]int64, rank-1), make([]int64, 2*(rank-1))
+	for i := range kernel {
+		kernel[i] = 1
+	}
+	kernel[0], pads[0], pads[rank-1] = size, (size-1)/2, size/2
+	dt := x.Type.DType
+	squares := n.Call("unsqueeze", []*ir.Value{n.Call("mul", []*ir.Value{x, x}), n.Ints([]int64{1})})
+	mean := n.Call("average_pool", []*ir.Value{squares}, lift.IntsAttr("kernel_shape", kernel), lift.IntsAttr("pads", pads), lift.IntAttr("count_include_pad", 1))
+	mean = n.Call("squeeze", []*ir.Value{mean, n.Ints([]int64{1})})
+	power := n.WithNumber("pow", n.WithNumber("add", n.WithNumber("mul", mean, float64(alpha), dt), float64(bias), dt), float64(beta), dt)
+	n.Finish("div", []*ir.Value{x, power})
+}
+
+// liftMeanVariance makes mean 0 and deviation 1 along axes.
+func liftMeanVariance(n *lift.Node) {
+	axes := lift.TakeOr(n, "axes", []int64{0, 2, 3})
+	n.NoMoreAttrs()
+	x := n.Operand(1)
+	if x == nil {
+		return
+	}
+	along := n.Ints(axes)
+	centred := n.Call("sub", []*ir.Value{x, n.Call("reduce_mean", []*ir.Value{x, along})})
+	variance := n.Call("reduce_mean", []*ir.Value{n.Call("mul", []*ir.Value{centred, centred}), along})
+	n.Finish("div", []*ir.Value{centred, n.WithNumber("add", n.Call("sqrt", []*ir.Value{variance}), 1e-9, x.Type.DType)})
+}
+
+// liftLpNorm divides by the norm along an axis; zeros stay.
+func liftLpNorm(n *lift.Node) {
+	axis, p := lift.TakeOr(n, "axis", int64(-1)), lift.TakeOr(n, "p", int64(2))
+	n.NoMoreAttrs()
+	x := n.Operand(1)
+	if x == nil {
+		return
+	}
+	name, ok := map[int64]string{1: "reduce_l1", 2: "reduce_l2"}[p]
+	if !ok {
+		n.Unsupported("p %d", p)
+		return
+	}
+	norm := n.Call(name, []*ir.Value{x, n.Ints([]int64{axis})})
+	none := n.WithNumber("equal", norm, 0, x.Type.DType)
+	n.Finish("where", []*ir.Value{none, x, n.Call("div", []*ir.Value{x, norm})})
+}
+
+// power is |x| to the power of p.
+func power(n *lift.Node, x *ir.Value, p float64) *ir.Value {
+	if p == 2 {
+		return n.Call("mul", []*ir.Value{x, x})
+	}
+	return n.WithNumber("pow", n.Call("abs", []*ir.Value{x}), p, x.Type.DType)
+}
+
+// root ends the node with the p-th root of x.
+func root(n *lift.Node, x *ir.Value, p float64) {
+	if x == nil || p == 2 {
+		n.Finish("sqrt", []*ir.Value{x})
+		return
+	}
+	n.Finish("pow", []*ir.Value{x, n.Scalar(n.Args[0].Type.DType, 1/p)})
+}
+
+// LiftSimplifiedNorm is a normalisation by the mean square.
+func LiftSimplifiedNorm(n *lift.Node) {
+	n.Ignore("stash_type")
+	attrs := []op.Attr{lift.IntAttr("axis", lift.TakeOr(n, "axis", int64(-1))), {Name: "epsilon", Value: float64(lift.TakeOr(n, "epsilon", float32(1e-5)))}}
+	n.NoMoreAttrs()
+	n.NoOutputs(1)
+	if n.Operands(2, 2) {
+		n.Output(0, "rms_normalization", n.Args, attrs...)
+	}
+}

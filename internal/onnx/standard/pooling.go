@@ -1,0 +1,126 @@
+package standard
+
+import (
+	"github.com/tenure-go/tenure/internal/onnx/lift"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+var poolingTable = map[string]lift.Operator{
+	"MaxPool":           lift.Since(0),
+	"AveragePool":       lift.Since(0),
+	"GlobalMaxPool":     lift.Since(0),
+	"GlobalAveragePool": lift.Since(0),
+	"MaxRoiPool":        lift.Since(0),
+	"RoiAlign":          lift.Lifted(10, liftRoiAlign),
+	"MaxUnpool":         lift.Since(9),
+	"Col2Im":            lift.Since(18),
+
+	"LpPool":       lift.Lifted(0, lift.InSingle(liftLpPool)),
+	"GlobalLpPool": lift.Lifted(0, lift.InSingle(liftGlobalLpPool)),
+}
+
+// liftRoiAlign says what holds before opset 16: elements lie at whole numbers.
+func liftRoiAlign(n *lift.Node) {
+	if n.Opset < 16 {
+		n.FinishNewest(n.Args, op.Attr{Name: "coordinate_transformation_mode", Value: "output_half_pixel"})
+		return
+	}
+	lift.Plain(n)
+}
+
+// liftLpPool is the root of the sum of powers, which an average pooling makes
+// where pads count.
+func liftLpPool(n *lift.Node) {
+	p := float64(lift.TakeOr(n, "p", int64(2)))
+	kernel, sized := lift.Take[[]int64](n, "kernel_shape")
+	attrs := []op.Attr{lift.IntsAttr("kernel_shape", kernel), lift.IntAttr("count_include_pad", 1)}
+	for _, name := range []string{"strides", "dilations", "pads"} {
+		if v, ok := lift.Take[[]int64](n, name); ok {
+			attrs = append(attrs, lift.IntsAttr(name, v))
+		}
+	}
+	auto, ok := lift.Take[string](n, "auto_pad")
+	if ok {
+		attrs = append(attrs, op.Attr{Name: "auto_pad", Value: auto})
+	}
+	ceil := lift.TakeOr(n, "ceil_mode", int64(0)) != 0 && (auto == "" || auto == "NOTSET") // the others say the size themselves
+	n.NoMoreAttrs()
+	x := n.Operand(1)
+	if x == nil {
+		return
+	}
+	if !sized || p < 1 {
+		n.Fail("got kernel_shape %v and p %v, want a kernel and 1 or more", kernel, p)
+		return
+	}
+	taps := 1.0
+	for _, k := range kernel {
+		taps *= float64(k)
+	}
+	powers := power(n, x, p)
+	if ceil {
+		powers = padLast(n, powers, attrs)
+	}
+	mean := n.Call("average_pool", []*ir.Value{powers}, attrs...)
+	root(n, n.WithNumber("mul", mean, taps, x.Type.DType), p)
+}
+
+// padLast adds the zeros that windows reach into which begin inside and end
+// outside: rounded down, the sizes are then what they are rounded up without.
+func padLast(n *lift.Node, x *ir.Value, attrs []op.Attr) *ir.Value {
+	if n.Err != nil {
+		return x
+	}
+	if !x.Type.IsStatic() {
+		n.Unsupported("ceil_mode 1 for %s, whose sizes are not known at load", x.Type)
+		return x
+	}
+	at := func(name string, i int, absent int64) int64 {
+		for _, a := range attrs {
+			if list, ok := a.Value.([]int64); ok && a.Name == name && i < len(list) {
+				return list[i]
+			}
+		}
+		return absent
+	}
+	rank := x.Type.Shape.Rank()
+	pads, any := make([]int64, 2*rank), false
+	for i := range rank - 2 {
+		size, stride := int64(x.Type.Shape.Size(i+2)), max(at("strides", i, 1), 1)
+		begin, end := at("pads", i, 0), at("pads", rank-2+i, 0)
+		past := size + begin + end - (at("kernel_shape", i, 1)-1)*at("dilations", i, 1) - 1 // where the last window may start
+		if extra := (stride - past%stride) % stride; past >= 0 && extra > 0 && past+extra < size+begin {
+			pads[rank+2+i], any = extra, true
+		}
+	}
+	if !any {
+		return x
+	}
+	return n.Call("pad", []*ir.Value{x, n.Ints(pads)})
+}
+
+// liftGlobalLpPool is liftLpPool over all spatial axes.
+func liftGlobalLpPool(n *lift.Node) {
+	p := float64(lift.TakeOr(n, "p", int64(2)))
+	n.NoMoreAttrs()
+	x := n.Operand(1)
+	if x == nil {
+		return
+	}
+	rank, known := n.Rank(0)
+	if !known {
+		n.Unsupported("an operand of unknown rank")
+		return
+	}
+	if rank < 3 || p < 1 {
+		n.Fail("got %s and p %v, want 3 dimensions or more and 1 or more: %w", x.Type, p, shape.ErrShape)
+		return
+	}
+	var axes []int64
+	for i := 2; i < rank; i++ {
+		axes = append(axes, int64(i))
+	}
+	root(n, n.Call("reduce_sum", []*ir.Value{power(n, x, p), n.Ints(axes)}), p)
+}

@@ -1,0 +1,264 @@
+package pass
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// Fold re-infers every type with what is known, and computes what does not
+// depend on the inputs' data.
+//
+// Requires: nothing. Guarantees: every call's result types follow from its
+// operand types and constants; a call whose operands are constants is a
+// constant itself unless its result would be much larger than they are; an
+// `if` whose condition is a constant is replaced by its branch; `shape` and
+// `size` of a value of static type are constants.
+//
+// What it leaves: dead weights and calls (dce).
+var Fold = Pass{Name: "fold", Doc: "infer types and compute what is constant", Run: fold}
+
+func fold(ctx *Context) error {
+	if ctx.budget == nil {
+		ctx.budget = budgetOf(ctx)
+	}
+	f := folder{ctx: ctx, replaced: replacer{}}
+	ctx.Suspended = nil
+	if err := f.block(ctx.Program.Body); err != nil {
+		return err
+	}
+	f.replaced.apply(ctx.Program.Body)
+	return nil
+}
+
+type folder struct {
+	ctx      *Context
+	replaced replacer
+}
+
+// block folds the calls of a block. On an error the block is whole: the calls
+// before the fault are folded, that one and those after it are as they were.
+func (f *folder) block(b *ir.Block) error {
+	kept := make([]*ir.Call, 0, len(b.Calls))
+	for i, c := range b.Calls {
+		var err error
+		if kept, err = f.fold(c, kept); err != nil {
+			b.Calls = append(kept, b.Calls[i:]...)
+			return err
+		}
+	}
+	b.Calls = kept
+	return nil
+}
+
+// fold appends to kept what remains of a call.
+func (f *folder) fold(c *ir.Call, kept []*ir.Call) ([]*ir.Call, error) {
+	for i := range c.Args {
+		c.Args[i].Value = f.replaced.of(c.Args[i].Value)
+	}
+	if branch := f.chosenBranch(c); branch != nil {
+		if err := f.block(branch); err != nil {
+			return kept, err
+		}
+		for i, r := range c.Results {
+			if r != nil {
+				f.replaced[r] = f.replaced.of(branch.Results[i])
+			}
+		}
+		return append(kept, branch.Calls...), nil
+	}
+	fits := true
+	if c.Op.Loop {
+		// The types that hold in every round, before anything is computed from them.
+		for _, region := range c.Regions {
+			f.replaced.apply(region)
+		}
+		if err := ir.InferLoop(c, f.ctx.known); err != nil {
+			return kept, err
+		}
+	}
+	for _, region := range c.Regions {
+		if err := f.block(region); err != nil {
+			if c.Op.Loop {
+				return kept, err
+			}
+			// Not a fault yet: the condition may become known, and choose the other branch.
+			f.ctx.Suspended = append(f.ctx.Suspended, err)
+			fits = false
+		}
+		for i, v := range region.Results {
+			region.Results[i] = f.replaced.of(v)
+		}
+	}
+	if !fits {
+		return append(kept, c), nil
+	}
+	sig, err := f.infer(c)
+	if err != nil {
+		return kept, err
+	}
+	folded, err := f.constant(c, sig)
+	if err != nil || folded {
+		return kept, err
+	}
+	return append(kept, c), nil
+}
+
+// chosenBranch returns the region of an `if` whose condition is known.
+func (f *folder) chosenBranch(c *ir.Call) *ir.Block {
+	if c.Op.Name != "if" {
+		return nil
+	}
+	cond, ok := f.ctx.known(c.Args[0].Value)
+	if !ok || len(cond) != 1 {
+		return nil
+	}
+	if cond[0] != 0 {
+		return c.Regions[0]
+	}
+	return c.Regions[1]
+}
+
+func (f *folder) infer(c *ir.Call) (*op.Sig, error) {
+	sig := c.Sig(f.ctx.known)
+	if err := op.InferTypes(sig); err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Where(), err)
+	}
+	for i, r := range c.Results {
+		if r != nil {
+			r.Type = sig.Results[i]
+		}
+	}
+	return sig, nil
+}
+
+// constant replaces the results of c by constants, if it can and should.
+func (f *folder) constant(c *ir.Call, sig *op.Sig) (bool, error) {
+	if c.Op.Impure || len(c.Regions) > 0 || !f.allKnown(c, sig) {
+		return false, nil
+	}
+	call, worth, err := f.call(c, sig)
+	if err != nil || !worth {
+		return false, err
+	}
+	if f.viewOfConstant(c, call) {
+		return true, nil
+	}
+	if !f.ctx.budget.take(call) {
+		return false, nil
+	}
+	if _, err := compute.Bind(call); errors.Is(err, op.ErrUnsupported) {
+		return false, nil // named with everything else that has no kernel when the program is compiled
+	}
+	made := make([]*ir.Value, len(call.Out))
+	for i, r := range c.Results {
+		if r == nil {
+			continue
+		}
+		if made[i], call.Out[i].Data, err = f.ctx.newWeight(r.Name, r.Type); err != nil {
+			return false, fmt.Errorf("%s: %w", c.Where(), err)
+		}
+	}
+	if err := compute.Eval(call); err != nil {
+		return false, fmt.Errorf("%s: %w", c.Where(), err)
+	}
+	for i, r := range c.Results {
+		if r != nil {
+			f.replaced[r] = made[i]
+		}
+	}
+	return true, nil
+}
+
+// allKnown reports whether the results of c follow from constants alone.
+func (f *folder) allKnown(c *ir.Call, sig *op.Sig) bool {
+	if c.Op.Name == "shape" || c.Op.Name == "size" {
+		return sig.Args[0].IsStatic()
+	}
+	for _, a := range c.Args {
+		if a.Value == nil {
+			continue
+		}
+		if !f.ctx.isKnown(a.Value) {
+			return false
+		}
+	}
+	return true
+}
+
+// call prepares the evaluation of c, without bytes for the results. It is
+// not worth it when they are much larger than the operands.
+func (f *folder) call(c *ir.Call, sig *op.Sig) (call *op.Call, worth bool, err error) {
+	call = &op.Call{Sig: sig, Node: c.Node, In: make([]op.Arg, len(c.Args)), Out: make([]op.Arg, len(c.Results))}
+	var in, out int64
+	for i, a := range c.Args {
+		if a.Value == nil {
+			continue
+		}
+		if !a.Value.Type.IsStatic() {
+			return nil, false, nil
+		}
+		data, _ := f.ctx.known(a.Value)
+		call.In[i] = op.Arg{Type: a.Value.Type, Layout: shape.RowMajor(a.Value.Type.Shape), Data: data}
+		in += int64(len(data))
+	}
+	for i, t := range sig.Results {
+		if c.Results[i] == nil {
+			continue
+		}
+		if !t.IsStatic() {
+			return nil, false, nil
+		}
+		n, err := t.Bytes()
+		if err != nil {
+			return nil, false, fmt.Errorf("%s: %w", c.Where(), err)
+		}
+		out += int64(n)
+		call.Out[i] = op.Arg{Type: t, Layout: shape.RowMajor(t.Shape)}
+	}
+	return call, f.worth(c, in, out), nil
+}
+
+// worth reports whether a constant of out bytes, computed from in bytes, is
+// worth keeping.
+func (f *folder) worth(c *ir.Call, in, out int64) bool {
+	if out <= max(in, f.ctx.MaxFold) {
+		return true
+	}
+	if c.Op.Name != "constant_of_shape" || out > f.ctx.MaxFill {
+		return false
+	}
+	f.ctx.MaxFill -= out
+	f.ctx.budget.bytes += (1 + budgetPerByte) * out
+	return true
+}
+
+// viewOfConstant makes the result of a view of a constant share its bytes.
+func (f *folder) viewOfConstant(c *ir.Call, call *op.Call) bool {
+	for i, r := range c.Results {
+		if r == nil {
+			continue
+		}
+		arg, offset := call.Sig.ViewOf(i)
+		if arg < 0 || c.Args[arg].Value == nil {
+			return false
+		}
+		n, err := r.Type.Bytes()
+		if err != nil || offset+n > len(call.In[arg].Data) {
+			return false
+		}
+		w, err := f.ctx.deriveWeight(r.Name, r.Type, c.Args[arg].Value, offset, nil)
+		if err != nil {
+			return false
+		}
+		f.replaced[r] = w
+	}
+	return true
+}
+
+func le64(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }

@@ -1,9 +1,0 @@
-package standard
-
-import "github.com/tenure-go/tenure/onnx/internal/lift"
-
-var convTable = map[string]lift.Operator{
-	"Conv":          lift.Since(0),
-	"DeformConv":    lift.Since(19),
-	"ConvTranspose": lift.Since(0),
-}
