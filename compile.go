@@ -1,0 +1,132 @@
+package tenure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/internal/pass"
+	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+)
+
+// Specialise returns the final program for inputs of the given shapes: what a
+// run executes and a plan is proved against. After each pass, check sees the
+// program; it may be nil.
+func (m *Model) Specialise(shapes Shapes, check func(passName string, p *ir.Program) error) (*ir.Program, error) {
+	types, err := m.types(shapes)
+	if err != nil {
+		return nil, err
+	}
+	var c *specialised
+	err = m.withWeights("specialise", func() (err error) {
+		c, err = m.verified(target{types: types}, check)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.Program, nil
+}
+
+// target is what a program is specialised for.
+type target struct {
+	types   []op.Type
+	donated []bool           // nil: no input is
+	value   func(int) []byte // the bytes of an input; nil where no run is under way
+}
+
+// specialised is a program for one target.
+type specialised struct {
+	*pass.Context
+	frozen []int // inputs whose values decide a shape and are constants of the program
+}
+
+func (m *Model) specialise(t target, check func(string, *ir.Program) error) (*specialised, error) {
+	p := m.program.Clone()
+	if err := p.Bind(t.types...); err != nil {
+		return nil, inputError{err}
+	}
+	for i, d := range t.donated {
+		p.Body.Params[i].Donated = d
+	}
+	c := &specialised{Context: &pass.Context{Program: p, Constants: &weights.Overlay{Base: m.file.Weights}, MaxFold: maxFold}}
+	if err := c.freeze(t); err != nil {
+		return nil, err
+	}
+	var after func(pass.Pass, *ir.Program) error
+	if check != nil {
+		after = func(ps pass.Pass, p *ir.Program) error { return check(ps.Name, p) }
+	}
+	if err := pass.Run(c.Context, pass.Specialise, after); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// verified returns the program for a target, verified, for who does not
+// compile it.
+func (m *Model) verified(t target, check func(string, *ir.Program) error) (*specialised, error) {
+	c, err := m.specialise(t, check)
+	if err != nil {
+		return nil, err
+	}
+	return c, broken(ir.VerifyKnown(c.Program, ir.Known(c.Constants)))
+}
+
+// broken makes a fault of Tenure of the verifier's error about a program that
+// passes made.
+func broken(err error) error {
+	var v *ir.Violation
+	if errors.As(err, &v) {
+		return fmt.Errorf("BUG: the compiled program breaks a rule: %w", err)
+	}
+	return err
+}
+
+// freeze makes constants of the inputs whose values decide a shape, until all
+// shapes are known or nothing more can be done.
+func (c *specialised) freeze(t target) error {
+	for {
+		if err := pass.Run(c.Context, []pass.Pass{pass.Fold}, nil); err != nil {
+			return err
+		}
+		deciders := pass.Deciders(c.Context)
+		if len(deciders) == 0 {
+			return errors.Join(c.Suspended...)
+		}
+		if t.value == nil {
+			return fmt.Errorf("the values of input %q decide the size of values of the program: it can be planned only when they are given to a run: %w", deciders[0].Name, ErrUnsupported)
+		}
+		for _, v := range deciders {
+			if err := pass.Freeze(c.Context, v, t.value(v.Index)); err != nil {
+				return err
+			}
+			c.frozen = append(c.frozen, v.Index)
+		}
+	}
+}
+
+// compileAndPack makes the executable for a target and packs the weights.
+func (m *Model) compileAndPack(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
+	m.compiling.Lock()
+	defer m.compiling.Unlock()
+	exe, frozen, err = m.compile(ctx, t, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return exe, frozen, exe.Pack(ctx)
+}
+
+// compile makes the executable for a target, and says which inputs' values it
+// is made for.
+func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
+	c, err := m.specialise(t, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	exe, err = exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: c.Declined, Copies: c.Copies, Store: m.file.Weights, Compressed: m.compressed})
+	return exe, c.frozen, broken(err)
+}

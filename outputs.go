@@ -1,0 +1,188 @@
+package tenure
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenure-go/tenure/memory"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// Outputs are the results of a run by name. They are the caller's to release.
+type Outputs map[string]*tensor.Tensor
+
+// Get returns the output of that name, which stays among the outputs. For a
+// name that is not there the error is [ErrInput], with the names that are.
+func (o Outputs) Get(name string) (*tensor.Tensor, error) {
+	if t := o[name]; t != nil {
+		return t, nil
+	}
+	got := slices.Sorted(maps.Keys(o))
+	for i, n := range got {
+		got[i] = strconv.Quote(n)
+	}
+	if len(got) == 0 {
+		return nil, fmt.Errorf("outputs: got no %q: there are no outputs: %w", name, ErrInput)
+	}
+	return nil, fmt.Errorf("outputs: got no %q, want one of %s: %w", name, strings.Join(got, ", "), ErrInput)
+}
+
+// Release releases every output.
+func (o Outputs) Release() error {
+	var errs []error
+	for _, t := range o {
+		errs = append(errs, t.Release())
+	}
+	return errors.Join(errs...)
+}
+
+// output is one result under way.
+type output struct {
+	t     *tensor.Tensor
+	bytes tensor.Bytes
+	lent  bool // given with Into
+	input int  // the donated input whose bytes it comes back in, -1 for none
+}
+
+// takeOutputs takes the buffers of the outputs: those given with Into, new
+// ones for the rest.
+func (r *running) takeOutputs() error {
+	results := r.exe.Program.Body.Results
+	r.outputs = make([]output, len(results))
+	for i := range r.outputs {
+		r.outputs[i].input = r.exe.OutputInInput(i)
+	}
+	for _, into := range r.opts.into {
+		i := r.session.model.output(into.name)
+		if i < 0 {
+			return fmt.Errorf("run: Into(%q): want one of the model's outputs %s: %w", into.name, names(r.session.model.outputs), ErrInput)
+		}
+		if err := r.lend(i, into, results[i].Type); err != nil {
+			return fmt.Errorf("run: Into(%q): %w", into.name, err)
+		}
+	}
+	for i, v := range results {
+		o := &r.outputs[i]
+		if o.t != nil || o.input >= 0 || !v.Type.IsStatic() {
+			continue
+		}
+		var err error
+		if o.t, err = r.session.newOutput(v.Type); err == nil {
+			o.bytes, err = o.t.Lock()
+		}
+		if err != nil {
+			return fmt.Errorf("run: output %q: %w", r.session.model.outputs[i].Name, err)
+		}
+	}
+	return nil
+}
+
+// newOutput makes a tensor for an output that has no bytes yet.
+func (s *Session) newOutput(t op.Type) (*tensor.Tensor, error) {
+	return tensor.Make(s.opts.outputs, t.DType, t.Shape)
+}
+
+// lend takes a tensor of the caller for output i.
+func (r *running) lend(i int, into intoOption, want op.Type) error {
+	o, possible := &r.outputs[i], r.exe.PossibleTypes(i)
+	if want.IsStatic() {
+		possible = []op.Type{want}
+	}
+	switch {
+	case into.t.Layout() == nil:
+		return fmt.Errorf("got %w: %w", ErrNoTensor, ErrInput)
+	case o.t != nil:
+		return fmt.Errorf("the output is given twice: %w", ErrInput)
+	case possible == nil:
+		return fmt.Errorf("the size of the output, %s, depends on data and is known when it is computed: %w", want, ErrUnsupported)
+	case o.input >= 0:
+		return fmt.Errorf("the output comes back in the bytes of the donated input %q, want that borrowed or reused: %w", r.session.model.inputs[o.input].Name, ErrNotReusable)
+	}
+	if got := typeOf(into.t); !slices.Contains(possible, got) {
+		kind := ErrShape
+		if got.DType != want.DType {
+			kind = ErrDType
+		}
+		return fmt.Errorf("got %s, want %s: %w", got, oneOf(possible), kind)
+	}
+	if l := into.t.Layout(); !l.IsContiguous() {
+		return fmt.Errorf("got %s, want a contiguous tensor: %w", l, ErrLayout)
+	}
+	var err error
+	if o.bytes, err = into.t.Lock(); err != nil {
+		return r.refusedInto(into.t, err)
+	}
+	o.t, o.lent = into.t, true
+	return nil
+}
+
+func oneOf(types []op.Type) string {
+	list := make([]string, len(types))
+	for i, t := range types {
+		list[i] = t.String()
+	}
+	return strings.Join(list, " or ")
+}
+
+// refusedInto says where else in the same run a tensor is that cannot take an
+// output.
+func (r *running) refusedInto(t *tensor.Tensor, err error) error {
+	for i := range r.operands {
+		if r.taken.Tensor(i) == t {
+			return fmt.Errorf("it is input %q of the same run: %w", r.session.model.inputs[i].Name, err)
+		}
+	}
+	for i := range r.outputs {
+		if r.outputs[i].t == t {
+			return fmt.Errorf("it takes output %q of the same run: %w", r.session.model.outputs[i].Name, err)
+		}
+	}
+	return err
+}
+
+// complete makes the tensor of output i, if it has none yet: its bytes are
+// those of a donated input, or its size depended on data. One given with Into
+// has none of the bytes of such a size yet.
+func (r *running) complete(i int) (err error) {
+	o, typ := &r.outputs[i], r.exe.Program.Body.Results[i].Type
+	if o.input >= 0 {
+		o.t, err = r.taken.Keep(o.input, typ.DType, shape.RowMajor(typ.Shape))
+		return err
+	}
+	if typ.IsStatic() {
+		return nil
+	}
+	buf, typ := r.runner.TakeDynamic(i)
+	if o.lent {
+		return o.fill(buf, typ)
+	}
+	if buf == nil {
+		o.t, err = r.session.newOutput(typ)
+		return err
+	}
+	o.t, err = tensor.FromBuffer(buf, 0, typ.DType, shape.RowMajor(typ.Shape))
+	return errors.Join(err, buf.Release()) // the tensor holds it
+}
+
+// fill copies a value whose size depended on data into the caller's tensor, and
+// gives up its buffer, which is nil for no bytes.
+func (o *output) fill(buf *memory.Buffer, typ op.Type) (err error) {
+	if got := typeOf(o.t); got != typ {
+		err = fmt.Errorf("Into: got %s, want %s, of which the output is in this run: %w", got, typ, ErrShape)
+	}
+	if buf == nil {
+		return err
+	}
+	if err == nil {
+		copy(o.bytes.Data, buf.Bytes())
+	}
+	return errors.Join(err, buf.Release())
+}
+
+func typeOf(t *tensor.Tensor) op.Type { return op.Type{DType: t.DType(), Shape: t.Shape()} }

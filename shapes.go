@@ -1,0 +1,128 @@
+package tenure
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenure-go/tenure/internal/ended"
+	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/internal/plan/check"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// Shapes are the sizes of inputs by name, of bytes where they are text: {2, 8} for two
+// strings of up to 8 bytes.
+type Shapes map[string][]int
+
+// Plan says what a run with inputs of these shapes will take, before any run:
+// every byte, and where each value lies and when. Inputs whose declared shape
+// has a size for every dimension may be left out.
+func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) (*plan.Plan, error) {
+	if err := ended.Missing(ctx); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	types, err := m.types(shapes)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	o, err := configure(opts)
+	if err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	}
+	var exe *exec.Executable
+	err = m.withWeights("plan", func() (err error) {
+		if exe, _, err = m.compile(ctx, target{types: types}, o); err != nil {
+			return fmt.Errorf("plan: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return exe.Plan, nil
+}
+
+// types completes the shapes with the declared ones.
+func (m *Model) types(shapes Shapes) ([]op.Type, error) {
+	if m.none() {
+		return nil, fmt.Errorf("got no model: %w", ErrClosed)
+	}
+	types := make([]op.Type, len(m.inputs))
+	var open []string
+	for i, in := range m.inputs {
+		types[i] = op.Type{DType: in.DType, Shape: in.Shape}
+		if dims, ok := shapes[in.Name]; ok {
+			s, err := shape.Of(dims...)
+			if err != nil {
+				return nil, fmt.Errorf("input %q: %w", in.Name, err)
+			}
+			types[i].Shape = s
+			continue
+		}
+		if !types[i].IsStatic() {
+			open = append(open, in.String())
+		}
+	}
+	if unknown := m.unknown(maps.Keys(shapes)); unknown != "" {
+		return nil, fmt.Errorf("got a shape for %s, want inputs of the model: %s: %w", unknown, names(m.inputs), ErrInput)
+	}
+	if len(open) > 0 {
+		return nil, fmt.Errorf("got no shape for %s, want one for every input with open dimensions: %w", strings.Join(open, ", "), ErrInput)
+	}
+	return types, nil
+}
+
+// unknown lists, in order, the given names that no input has.
+func (m *Model) unknown(given iter.Seq[string]) string {
+	var list []string
+	for name := range given {
+		if !slices.ContainsFunc(m.inputs, func(in Info) bool { return in.Name == name }) {
+			list = append(list, strconv.Quote(name))
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+// Check proves a plan, which may come from a file, against the model: it
+// compiles the program for the plan's shapes and simulates the plan over
+// bytes. The error is the first rule that does not hold. The doc of package
+// plan/check lists the rules, and the few fields that are not proved.
+func (m *Model) Check(p *plan.Plan) error {
+	if p == nil {
+		return fmt.Errorf("check: got no plan, want one: %w", ErrInput)
+	}
+	shapes := Shapes{}
+	for _, s := range p.Shapes {
+		at := strings.IndexByte(s.Type, '[')
+		if at < 0 {
+			return fmt.Errorf("plan: input %q: got type %q, want an element type and sizes: %w", s.Name, s.Type, ErrCorrupt)
+		}
+		dims, err := shape.Parse(s.Type[at:])
+		if err != nil {
+			return fmt.Errorf("plan: input %q: %w", s.Name, err)
+		}
+		if !dims.IsStatic() {
+			return fmt.Errorf("plan: input %q: got type %q, want a size for every dimension: %w", s.Name, s.Type, ErrCorrupt)
+		}
+		shapes[s.Name] = dims.Sizes()
+	}
+	types, err := m.types(shapes)
+	if err != nil {
+		return err
+	}
+	return m.withWeights("check", func() error {
+		c, err := m.verified(target{types: types}, nil)
+		if err != nil {
+			return err
+		}
+		return check.Check(c.Program, p, c.Constants)
+	})
+}
