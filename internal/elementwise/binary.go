@@ -1,0 +1,54 @@
+package elementwise
+
+// binaries are the functions of two operands whose operators follow from their
+// rows. Others are declared by hand: max, min, sum and mean take any number of
+// operands, mod and bit_shift choose a function by an attribute, pow takes
+// operands of two types, prelu broadcasts in one direction.
+var binaries = []*Binary{
+	{Name: "add", ONNX: "Add", Doc: "adds x and y element by element, with broadcasting", Types: Numbers, Chained: true},
+	{Name: "sub", ONNX: "Sub", Doc: "subtracts y from x element by element, with broadcasting", Types: Numbers, Chained: true},
+	{Name: "mul", ONNX: "Mul", Doc: "multiplies x and y element by element, with broadcasting", Types: Numbers, Chained: true},
+	{
+		Name: "div", ONNX: "Div", Doc: "divides x by y element by element, with broadcasting; integer quotients are truncated towards zero",
+		Types: Numbers, Nonzero: true, Chained: true,
+	},
+	{Name: "min", Doc: "returns the smaller element of x and y", Types: Numbers, Chained: true},
+	{Name: "max", Doc: "returns the larger element of x and y", Types: Numbers, Chained: true},
+	{Name: "pow", Doc: "raises x to the power y element by element, with broadcasting", Types: Numbers, Chained: true},
+	{
+		Name: "bitwise_and", ONNX: "BitwiseAnd", Since: 18, Doc: "returns the bitwise AND of x and y, with broadcasting",
+		Types: Integers, Kernel: "bit_and",
+	},
+	{
+		Name: "bitwise_or", ONNX: "BitwiseOr", Since: 18, Doc: "returns the bitwise OR of x and y, with broadcasting",
+		Types: Integers, Kernel: "bit_or",
+	},
+	{
+		Name: "bitwise_xor", ONNX: "BitwiseXor", Since: 18, Doc: "returns the bitwise exclusive OR of x and y, with broadcasting",
+		Types: Integers, Kernel: "bit_xor",
+	},
+
+	{
+		Name: "equal", ONNX: "Equal", Doc: "reports for each pair of elements whether x == y, with broadcasting",
+		Types: Numbers | Bools, Predicate: true,
+	},
+	{
+		Name: "greater", ONNX: "Greater", Doc: "reports for each pair of elements whether x > y, with broadcasting",
+		Types: Numbers, Predicate: true,
+	},
+	{
+		Name: "less", ONNX: "Less", Doc: "reports for each pair of elements whether x < y, with broadcasting",
+		Types: Numbers, Predicate: true,
+	},
+	{
+		Name: "greater_or_equal", ONNX: "GreaterOrEqual", Since: 12, Doc: "reports for each pair of elements whether x >= y, with broadcasting",
+		Types: Numbers, Predicate: true, Kernel: "greater_equal",
+	},
+	{
+		Name: "less_or_equal", ONNX: "LessOrEqual", Since: 12, Doc: "reports for each pair of elements whether x <= y, with broadcasting",
+		Types: Numbers, Predicate: true, Kernel: "less_equal",
+	},
+	{Name: "and", ONNX: "And", Doc: "returns the logical AND of x and y, with broadcasting", Types: Bools, Predicate: true},
+	{Name: "or", ONNX: "Or", Doc: "returns the logical OR of x and y, with broadcasting", Types: Bools, Predicate: true},
+	{Name: "xor", ONNX: "Xor", Doc: "returns the logical exclusive OR of x and y, with broadcasting", Types: Bools, Predicate: true},
+}
