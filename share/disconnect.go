@@ -3,10 +3,8 @@ package share
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,10 +29,10 @@ const (
 	StallDisconnect
 )
 
-// WithStall says what happens to a peer that for so long has neither read, nor released anything, nor answered, while
-// an offer waited for it, or an allocation waited for an arena that it has mapped. Offers that fail because they do not
-// wait count like one that waits, if no more than that time is between them. Nothing happens to a peer while nothing
-// waits for it, however long it holds its leases.
+// WithStall sets what the owner does with a stalled peer: one that has read no packet, released no tensor and answered
+// nothing for the given time while an offer waited for it, or an allocation waited until it unmaps an arena. A peer that
+// reads a long queue slowly is not stalled. Offers that fail because they do not wait count as one that waits if no more
+// than that time is between them. A peer for which nothing waits is never stalled, however long it holds its leases.
 func WithStall(after time.Duration, do Stall) OwnerOption {
 	return func(o *Owner) error {
 		if after <= 0 || do > StallDisconnect {
@@ -170,14 +168,38 @@ func (o *Owner) pin(a *arena) bool {
 	return true
 }
 
-// stalling notes that something waits for the peer, and returns how long it may stay like that, and whether that is over. The caller has o.mu.
+// unread says how far the peer has read what was sent to it.
+type unread struct {
+	flushed uint64    // packets that have left the queue
+	bytes   int       // in the socket, as the kernel counts them
+	read    time.Time // when a look found that the peer had read since the look before
+}
+
+// lastRead returns when the peer was last found to have read. It compares what is unread now with what was unread at the
+// last call: packets leave the queue, and bytes leave the socket, only because the peer reads. The caller has o.mu.
+func (p *Peer) lastRead(now time.Time) time.Time {
+	p.outMu.Lock()
+	is := unread{flushed: p.flushed, bytes: p.s.unread(), read: p.row.seen.read}
+	p.outMu.Unlock()
+	if is.flushed != p.row.seen.flushed || is.bytes < p.row.seen.bytes {
+		is.read = now
+	}
+	p.row.seen = is
+	return is.read
+}
+
+// stalling notes that something waits for the peer. It returns how long the peer may still take before it counts as stalled, and
+// whether that time is over. The caller has o.mu.
 func (p *Peer) stalling() (left time.Duration, over bool) {
 	if p.o.stall == StallWait {
 		return 0, false
 	}
 	now := time.Now()
+	read := p.lastRead(now)
 	if p.row.stuck.IsZero() || now.Sub(p.row.tried) > p.o.stallAfter { // nothing has waited in between
 		p.row.stuck = now
+	} else if read.After(p.row.stuck) {
+		p.row.stuck = read
 	}
 	p.row.tried = now
 	left = p.o.stallAfter - now.Sub(p.row.stuck)
@@ -208,6 +230,18 @@ func (p *Peer) awaitFor(ctx context.Context, ready <-chan struct{}, most time.Du
 	return nil
 }
 
+// overdue reports whether the peer has neither answered about a retired arena nor read anything for as long as the rule says. The
+// caller has o.mu.
+func (p *Peer) overdue(now time.Time) bool {
+	read := p.lastRead(now)
+	for _, m := range p.maps {
+		if m.retired && now.Sub(m.asked) >= p.o.stallAfter && now.Sub(read) >= p.o.stallAfter {
+			return true
+		}
+	}
+	return false
+}
+
 // disconnectStalled disconnects the peers that have owed an answer about a retired arena for too long, if that is the rule.
 func (o *Owner) disconnectStalled() {
 	if o.stall != StallDisconnect {
@@ -215,12 +249,10 @@ func (o *Owner) disconnectStalled() {
 	}
 	o.mu.Lock()
 	var overdue []*Peer
-	for _, p := range slices.Collect(maps.Keys(o.peers)) {
-		for _, m := range p.maps {
-			if m.retired && !p.lost && time.Since(m.asked) >= o.stallAfter {
-				overdue = append(overdue, p)
-				break
-			}
+	now := time.Now()
+	for p := range o.peers {
+		if !p.lost && p.overdue(now) {
+			overdue = append(overdue, p)
 		}
 	}
 	o.mu.Unlock()

@@ -43,6 +43,7 @@ type row struct {
 	gone    bool            // the peer's side is over: no lease may be recorded
 	stuck   time.Time       // since when something waits for the peer, which has not moved since; only where the owner has a rule for that
 	tried   time.Time       // when something waited for it last, or would have had to
+	seen    unread          // at the last look, and when the peer was then known to have read
 	waiting []chan struct{} // of offers that wait for a change, each with room for a token
 	spare   []chan struct{} // of offers that do not wait any more, without a token
 }

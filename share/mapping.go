@@ -144,6 +144,9 @@ func (p *Peer) tellRetired(m *mapping) {
 		return
 	}
 	m.asked = time.Now()
+	if p.o.stall != StallWait {
+		p.lastRead(m.asked)
+	}
 	p.reply(header{kind: kindRetire}, func(b []byte) []byte { return le.AppendUint64(b, m.id) })
 	crashAt(13)
 }

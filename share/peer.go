@@ -43,7 +43,8 @@ type Peer struct {
 	outMu   sync.Mutex
 	scratch []byte
 	queue   []queued
-	queued  int // bytes, but for releases: those are as many as this end's credits at most
+	flushed uint64 // packets that have left the queue
+	queued  int    // bytes, but for releases: those are as many as this end's credits at most
 	outRoom reserve
 	unsaid  atomic.Int32 // releases in the queue that the other end cannot have heard of
 	revoke  revocation   // of offers in the queue, which whoever sends it is to take out

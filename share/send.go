@@ -125,6 +125,7 @@ func (p *Peer) flush() {
 		p.outMu.Lock()
 		switch {
 		case err == nil:
+			p.flushed++
 			p.unqueue(1)
 		case errors.Is(err, os.ErrDeadlineExceeded): // interrupted, and the packet is still here
 		default: // the reader learns it too, and ends the connection

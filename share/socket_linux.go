@@ -409,6 +409,12 @@ func (s *socket) process(pid int) (handle *os.File) {
 	return os.NewFile(uintptr(fd), "process")
 }
 
+// unread returns how many bytes of what was sent the other end has not read, as the kernel counts them; 0 of a closed socket.
+func (s *socket) unread() (bytes int) {
+	_ = s.raw.Control(func(fd uintptr) { bytes, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	return bytes
+}
+
 // awaitDeath returns when the process of the handle is dead.
 func awaitDeath(handle *os.File) {
 	raw, err := handle.SyscallConn()

@@ -46,6 +46,7 @@ func takeLock(string) (*fileLock, error)   { return nil, errUnsupported }
 func userFolder() string                   { return "" }
 func privateFolder(string) (string, error) { return "", errUnsupported }
 func (*socket) readable() bool             { return false }
+func (*socket) unread() int                { return 0 }
 func (*socket) interruptSend()             {}
 func (*socket) resumeSend()                {}
 func (*socket) process(int) *os.File       { return nil }
