@@ -3,8 +3,6 @@ package lift
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 
 	"github.com/tenure-go/tenure/internal/onnx/wire"
 	"github.com/tenure-go/tenure/internal/weights"
@@ -312,94 +310,4 @@ func (s *Scope) body(nodes []wire.Node) error {
 	}
 	s.at = len(nodes)
 	return nil
-}
-
-// lookup returns the value that a name stands for, nil for an absent operand
-// of a function.
-func (s *Scope) lookup(name string) (*ir.Value, error) {
-	b, err := s.find(name)
-	if err != nil {
-		return nil, err
-	}
-	if b.List != nil {
-		return nil, fmt.Errorf("a sequence or optional as an output: %w", op.ErrUnsupported)
-	}
-	return b.Value, nil
-}
-
-// find returns what a name stands for.
-func (s *Scope) find(name string) (*Binding, error) {
-	for in := s; in != nil; in = in.parent {
-		b := in.Values[name]
-		switch {
-		case b == nil:
-		case b.Value == nil && b.init != nil:
-			return b, in.load(name, b)
-		default:
-			return b, nil
-		}
-	}
-	for in := s; in != nil; in = in.parent {
-		for i := in.at; i < len(in.nodes); i++ {
-			if slices.Contains(in.nodes[i].Outputs, name) {
-				return nil, wire.Corruptf("only node %q, which is not before it, gives that: the graph is cyclic or unsorted", in.nodeName(i))
-			}
-		}
-	}
-	return nil, wire.Corruptf("no input, initializer or node gives that")
-}
-
-// load makes a weight of an initializer at its first use: what no node reads
-// takes no memory.
-func (s *Scope) load(name string, b *Binding) error {
-	b.Value = s.Program.NewValue(ir.Weight, s.ValueName(name), op.Type{})
-	if b.init.err != nil {
-		s.missing.add("", 0, reason(b.init.err), name)
-		return nil
-	}
-	b.Value.Type = b.init.data.Type
-	if b.init.data.Text {
-		s.IsText[b.Value] = true
-		if s.inlined += b.init.data.Bytes; s.inlined > s.maxInlined {
-			return wire.Corruptf("the strings and functions of the model expand to more than %d bytes", s.maxInlined)
-		}
-	}
-	s.Program.Weights = append(s.Program.Weights, b.Value)
-	return s.weights.add(b.Value, b.init.proto, b.init.data)
-}
-
-// ValueName returns the name in the program of a value of this scope. Names of
-// the main graph are their own.
-func (s *Scope) ValueName(name string) string {
-	if s.fn == nil && s.parent == nil {
-		return name
-	}
-	if s.fn == nil {
-		return s.Fresh(name)
-	}
-	if outside, ok := s.fn.outputs[name]; ok && s.parent == nil {
-		return outside
-	}
-	return s.Fresh(s.Path + name)
-}
-
-// Fresh returns the name or, if it is taken, the name with a number.
-func (im *importer) Fresh(name string) string {
-	for n, base := 2, name; im.taken[name]; n++ {
-		name = base + "#" + strconv.Itoa(n)
-	}
-	im.taken[name] = true
-	return name
-}
-
-// nodeName returns what errors and calls name node i.
-func (s *Scope) nodeName(i int) string {
-	n := &s.nodes[i]
-	switch {
-	case n.Name == "":
-		return s.Path + n.OpType + "#" + strconv.Itoa(i)
-	case s.fn != nil:
-		return s.Path + n.Name
-	}
-	return n.Name
 }
