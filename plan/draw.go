@@ -262,7 +262,7 @@ func (c *canvas) hover(v *Value) string {
 		text += "\nin the bytes of " + of
 	}
 	if k := int(v.Start / 2); k < len(c.Steps) && v.Start%2 == 1 {
-		text += "\nwritten by " + c.Steps[k].name()
+		text += "\nwritten by " + c.Steps[k].Where()
 	}
 	return text
 }
@@ -303,7 +303,7 @@ func (c *canvas) drawScratch(top int) {
 		if s.Scratch > 0 {
 			x, height := c.x(Time(2*i)), scale(s.Scratch, c.ScratchPerThread, scratchSize)
 			c.rect(x, int64(100*(top+scratchSize))-height, c.x(Time(2*i+2))-x, height, "v scratch",
-				fmt.Sprintf("step %d: %s\nscratch %s per thread", i, s.name(), FormatBytes(s.Scratch)))
+				fmt.Sprintf("step %d: %s\nscratch %s per thread", i, s.Where(), FormatBytes(s.Scratch)))
 		}
 	}
 	c.text(marginLeft-8, top+9, "right", FormatBytes(c.ScratchPerThread))
@@ -316,7 +316,7 @@ func (c *canvas) drawPeak(top, bottom int) {
 	}
 	left, right := c.x(Time(2*c.Peak.Step)), c.x(Time(2*c.Peak.Step+2))
 	width := max(right-left, 200)
-	label := fmt.Sprintf("peak: %s at step %d, %s", FormatBytes(c.Peak.Bytes), c.Peak.Step, c.Steps[c.Peak.Step].name())
+	label := fmt.Sprintf("peak: %s at step %d, %s", FormatBytes(c.Peak.Bytes), c.Peak.Step, c.Steps[c.Peak.Step].Where())
 	c.printf("<g pointer-events=\"none\">")
 	c.rect(left, int64(100*top), width, int64(100*(bottom-top)), "peak", "")
 	c.printf("</g>\n")

@@ -67,7 +67,7 @@ func ExamplePlan_Report() {
 	//
 	//   arena / lower bound = 1.000: optimal for this order and aliasing
 	//
-	// peak: 512 B live in 1 value, at step 0 of 3, gemm (fc1)
+	// peak: 512 B live in 1 value, at step 0 of 3, node "fc1" (gemm)
 	//         bytes  value  type        place
 	//         512 B  h      f32[1,128]  at 0, steps 0 to 1
 	//

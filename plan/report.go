@@ -130,7 +130,7 @@ func (p *Plan) peakTable() table {
 	if len(p.Steps) > 0 {
 		s := p.Steps[p.Peak.Step]
 		t.title = fmt.Sprintf("peak: %s live in %s, at step %d of %d, %s", FormatBytes(p.Peak.Bytes), plural(len(live), "value"),
-			p.Peak.Step, len(p.Steps), s.name())
+			p.Peak.Step, len(p.Steps), s.Where())
 	}
 	return t
 }
@@ -206,7 +206,7 @@ func (p *Plan) declinedTable() table {
 	var total int64
 	for _, d := range list {
 		total += d.Bytes
-		t.rows = append(t.rows, []string{FormatBytes(d.Bytes), d.Value, Step{Op: d.Op, Node: d.Node}.name(), d.Reason})
+		t.rows = append(t.rows, []string{FormatBytes(d.Bytes), d.Value, d.Where(), d.Reason})
 	}
 	t.title = fmt.Sprintf("not in place: %s, %s", plural(len(list), "operand"), FormatBytes(total))
 	t.shorten()
@@ -267,13 +267,17 @@ func (t *table) write(out *bytes.Buffer) {
 	}
 }
 
-// name is how people find the step in the model.
-func (s Step) name() string {
+// Where names the step in errors and reports: by its node in the model file and its operator, or by its operator where it comes from
+// no node.
+func (s Step) Where() string {
 	if s.Node == "" {
 		return s.Op
 	}
-	return s.Op + " (" + s.Node + ")"
+	return fmt.Sprintf("node %q (%s)", s.Node, s.Op)
 }
+
+// Where names the step that reads the operand, as [Step.Where].
+func (d Declined) Where() string { return Step{Op: d.Op, Node: d.Node}.Where() }
 
 // life says where and during which steps v lives.
 func (v *Value) life() string {

@@ -1,6 +1,10 @@
 package exec
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/plan"
+)
 
 // PartError is the error of a run that had begun.
 type PartError struct {
@@ -13,10 +17,7 @@ type PartError struct {
 
 // Step names the step that failed.
 func (e *PartError) Step() string {
-	if e.Node == "" {
-		return fmt.Sprintf("step %d (%s)", e.Call, e.Op)
-	}
-	return fmt.Sprintf("step %d, node %q (%s)", e.Call, e.Node, e.Op)
+	return fmt.Sprintf("step %d, %s", e.Call, plan.Step{Op: e.Op, Node: e.Node}.Where())
 }
 
 // Error names the step and what went wrong.

@@ -185,17 +185,10 @@ func (e *Executable) WhyNotTaken(i int) string {
 	name := e.Program.Body.Params[i].Name
 	for _, d := range e.Plan.Declined {
 		if d.Value == name {
-			return fmt.Sprintf("%s cannot write into it: %s", stepName(d), d.Reason)
+			return fmt.Sprintf("%s cannot write into it: %s", d.Where(), d.Reason)
 		}
 	}
 	return "no operator that reads it can write its result into its bytes"
-}
-
-func stepName(d plan.Declined) string {
-	if d.Node == "" {
-		return d.Op
-	}
-	return fmt.Sprintf("node %q (%s)", d.Node, d.Op)
 }
 
 // OutputInInput returns the donated parameter in whose bytes result i comes
