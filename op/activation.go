@@ -2,13 +2,9 @@ package op
 
 import "github.com/tenure-go/tenure/dtype"
 
-// activationOps are the rarer activations and what asks for the class of a
-// float; elementwiseOps has the others.
+// activationOps are prelu, whose slope broadcasts in one direction, and the
+// operators that report the class of a float.
 var activationOps = []*Def{
-	unaryDef("celu", "Celu", "computes max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)) of each element of x", floats, floatAttr("alpha", 1)),
-	unaryDef("mish", "Mish", "computes x * tanh(log(1 + exp(x))) of each element of x", floats),
-	unaryDef("thresholded_relu", "ThresholdedRelu", "keeps the elements of x above alpha and replaces the others by 0", floats, floatAttr("alpha", 1)),
-	unaryDef("shrink", "Shrink", "computes x + bias of the elements of x below -lambd and x - bias of those above lambd, and replaces the others by 0", numeric, floatAttr("lambd", 0.5), floatAttr("bias", 0)),
 	{
 		Name: "prelu", ONNX: "PRelu", Doc: "multiplies the negative elements of x by slope, which broadcasts to x, and keeps the others",
 		MinArgs: 2, MaxArgs: 2, Infer: inferPRelu, Alias: SameAs(0, 1),

@@ -4,9 +4,6 @@ import "github.com/tenure-go/tenure/dtype"
 
 // bitwiseOps work on the bits of integers, element by element.
 var bitwiseOps = []*Def{
-	binaryDef("bitwise_and", "BitwiseAnd", "returns the bitwise AND of x and y, with broadcasting", integers, dtype.Invalid),
-	binaryDef("bitwise_or", "BitwiseOr", "returns the bitwise OR of x and y, with broadcasting", integers, dtype.Invalid),
-	binaryDef("bitwise_xor", "BitwiseXor", "returns the bitwise exclusive OR of x and y, with broadcasting", integers, dtype.Invalid),
 	unaryDef("bitwise_not", "BitwiseNot", "inverts the bits of each element of x", integers),
 	{
 		Name: "bit_shift", ONNX: "BitShift", Doc: "shifts the bits of x by y places to the LEFT or the RIGHT, with broadcasting; a shift to the RIGHT copies the sign",

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/elementwise"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -30,21 +31,20 @@ type ChainStep struct {
 // takes.
 type ChainFunc struct{ Args, Params int }
 
-// ChainFuncs are the functions of chains by name: those of operators, but for
-// silu (swish with alpha 1) and gelu_tanh.
+// ChainFuncs are the functions of chains by name: those of operators, and silu
+// (swish with alpha 1) and gelu_tanh.
 func ChainFuncs() map[string]ChainFunc { return chainFuncs }
 
 var chainFuncs = func() map[string]ChainFunc {
 	funcs := map[string]ChainFunc{}
-	for names, f := range map[string]ChainFunc{
-		"abs neg sign floor ceil round exp log sqrt reciprocal erf sin cos tan asin acos atan sinh cosh asinh acosh atanh tanh": {1, 0},
-		"sigmoid relu softplus softsign hard_swish gelu gelu_tanh mish silu":                                                    {1, 0},
-		"leaky_relu elu swish celu thresholded_relu":                                                                            {1, 1},
-		"selu hard_sigmoid clip":      {1, 2},
-		"add sub mul div min max pow": {2, 0},
-	} {
-		for _, name := range strings.Fields(names) {
-			funcs[name] = f
+	for _, f := range elementwise.Functions() {
+		if f.Chained {
+			funcs[f.Name] = ChainFunc{Args: 1, Params: len(f.Params)}
+		}
+	}
+	for _, f := range elementwise.Binaries() {
+		if f.Chained {
+			funcs[f.Name] = ChainFunc{Args: 2}
 		}
 	}
 	return funcs

@@ -2,6 +2,7 @@ package op
 
 // families are the built-in operators, one list per file of this package.
 var families = [][]*Def{
+	functionOps,
 	elementwiseOps,
 	activationOps,
 	bitwiseOps,

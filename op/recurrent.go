@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/elementwise"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -140,18 +141,34 @@ func (s *Sig) giveRecurrent(gates int, dirs shape.Dim, layout bool) error {
 	return nil
 }
 
-// Activation is a function of a recurrent cell: an operator of the table, or
-// scaled_tanh for Alpha*tanh(Beta*x), and its parameters.
+// Activation is a function of a recurrent cell with its parameters: one of
+// package elementwise by its name, or scaled_tanh for Alpha*tanh(Beta*x).
 type Activation struct {
 	Op          string
 	Alpha, Beta float64
 }
 
-var activationNames = map[string]Activation{
-	"Relu": {Op: "relu"}, "Tanh": {Op: "tanh"}, "Sigmoid": {Op: "sigmoid"}, "Softsign": {Op: "softsign"}, "Softplus": {Op: "softplus"},
-	"LeakyRelu": {"leaky_relu", 0.01, 0}, "ThresholdedRelu": {"thresholded_relu", 1, 0}, "Elu": {"elu", 1, 0},
-	"HardSigmoid": {"hard_sigmoid", 0.2, 0.5}, "Affine": {"affine", 1, 0}, "ScaledTanh": {"scaled_tanh", 1, 1},
+// cellFunction is an activation with the defaults of its parameters.
+type cellFunction struct {
+	Activation
+	params int
 }
+
+// cellFunctions are the functions of recurrent cells by their names in models.
+var cellFunctions = func() map[string]cellFunction {
+	funcs := map[string]cellFunction{"ScaledTanh": {Activation{"scaled_tanh", 1, 1}, 2}}
+	for _, f := range elementwise.Functions() {
+		if f.Cell == "" {
+			continue
+		}
+		c := cellFunction{Activation{Op: f.Name}, len(f.Params)}
+		for i, p := range f.Params {
+			*[]*float64{&c.Alpha, &c.Beta}[i] = p.Default
+		}
+		funcs[f.Cell] = c
+	}
+	return funcs
+}()
 
 // Activations returns the functions of a recurrent cell, those of the second
 // direction after those of the first. Parameters in the lists belong, in
@@ -175,17 +192,17 @@ func (s *Sig) Activations() ([]Activation, error) {
 	betas, _ := s.attr("activation_beta").([]float64)
 	out := make([]Activation, len(names))
 	for i, name := range names {
-		a, ok := activationNames[name]
+		f, ok := cellFunctions[name]
 		if !ok {
 			return nil, fmt.Errorf("activations: got %q, want names of supported functions: %w", name, ErrUnsupported)
 		}
-		if a.Alpha != 0 && len(alphas) > 0 {
-			a.Alpha, alphas = alphas[0], alphas[1:]
+		if f.params > 0 && len(alphas) > 0 {
+			f.Alpha, alphas = alphas[0], alphas[1:]
 		}
-		if (a.Beta != 0 || a.Op == "affine") && len(betas) > 0 {
-			a.Beta, betas = betas[0], betas[1:]
+		if f.params > 1 && len(betas) > 0 {
+			f.Beta, betas = betas[0], betas[1:]
 		}
-		out[i] = a
+		out[i] = f.Activation
 	}
 	if clip := s.Float("clip"); clip < 0 || math.IsNaN(clip) {
 		return nil, badShape("clip: got %v, want 0 or more", clip)

@@ -54,7 +54,8 @@ type Function struct {
 
 // Param is a scalar parameter of a function.
 type Param struct {
-	Name    string
+	Name string
+	// Default is the attribute's value, rounded to float32, if a call has none.
 	Default float64
 	// Min and Max bound the values that tests draw.
 	Min, Max float64

@@ -2,6 +2,7 @@ package standard
 
 import (
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/elementwise"
 	"github.com/tenure-go/tenure/internal/onnx/lift"
 	"github.com/tenure-go/tenure/internal/onnx/wire"
 	"github.com/tenure-go/tenure/ir"
@@ -9,28 +10,29 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
+// elementwiseTable has the elementwise operators that do not follow from a row
+// of package elementwise.
 var elementwiseTable = map[string]lift.Operator{
-	"Add": lift.Lifted(0, liftBinary), "Sub": lift.Lifted(0, liftBinary), "Mul": lift.Lifted(0, liftBinary), "Div": lift.Lifted(0, liftBinary), "Pow": lift.Lifted(0, liftBinary), "Mod": lift.Since(10),
-	"Max": lift.Since(0), "Min": lift.Since(0), "Sum": lift.Since(0), "Mean": lift.Since(0),
-	"Equal": lift.Lifted(0, liftBinary), "Greater": lift.Lifted(0, liftBinary), "Less": lift.Lifted(0, liftBinary), "GreaterOrEqual": lift.Since(12), "LessOrEqual": lift.Since(12),
-	"And": lift.Lifted(0, liftBinary), "Or": lift.Lifted(0, liftBinary), "Xor": lift.Lifted(0, liftBinary), "Not": lift.Since(0), "Where": lift.Since(9),
+	"Pow": lift.Lifted(0, liftBinary), "Mod": lift.Since(10), "Max": lift.Since(0), "Min": lift.Since(0), "Sum": lift.Since(0), "Mean": lift.Since(0),
+	"Not": lift.Since(0), "Where": lift.Since(9), "BitwiseNot": lift.Since(18), "BitShift": lift.Since(11), "IsNaN": lift.Since(9), "IsInf": lift.Since(10),
+	"Gelu": lift.Since(20), "PRelu": lift.Lifted(0, liftPRelu), "Clip": lift.Lifted(0, liftClip),
+	"Cast": lift.Since(0), "CastLike": lift.Lifted(15, liftCastLike), "Dropout": lift.Lifted(0, liftDropout),
+}
 
-	"Abs": lift.Since(0), "Neg": lift.Since(0), "Sign": lift.Since(9), "Floor": lift.Since(0), "Ceil": lift.Since(0), "Round": lift.Since(11),
-	"Exp": lift.Since(0), "Log": lift.Since(0), "Sqrt": lift.Since(0), "Reciprocal": lift.Since(0), "Erf": lift.Since(9),
-	"Sin": lift.Since(0), "Cos": lift.Since(0), "Tanh": lift.Since(0), "Tan": lift.Since(7),
-	"Asin": lift.Since(7), "Acos": lift.Since(7), "Atan": lift.Since(7), "Sinh": lift.Since(9), "Cosh": lift.Since(9), "Asinh": lift.Since(9), "Acosh": lift.Since(9), "Atanh": lift.Since(9),
-	"BitwiseAnd": lift.Since(18), "BitwiseOr": lift.Since(18), "BitwiseXor": lift.Since(18), "BitwiseNot": lift.Since(18), "BitShift": lift.Since(11),
-	"IsNaN": lift.Since(9), "IsInf": lift.Since(10),
-
-	"Relu": lift.Since(0), "LeakyRelu": lift.Since(0), "Elu": lift.Since(0), "Selu": lift.Since(0),
-	"Sigmoid": lift.Since(0), "HardSigmoid": lift.Since(0), "HardSwish": lift.Since(14), "Swish": lift.Since(24), "Gelu": lift.Since(20),
-	"Softplus": lift.Since(0), "Softsign": lift.Since(0),
-	"Celu": lift.Since(12), "Mish": lift.Since(18), "Shrink": lift.Since(9), "ThresholdedRelu": lift.Since(10), "PRelu": lift.Lifted(0, liftPRelu),
-
-	"Clip":     lift.Lifted(0, liftClip),
-	"Cast":     lift.Since(0),
-	"CastLike": lift.Lifted(15, liftCastLike),
-	"Dropout":  lift.Lifted(0, liftDropout),
+// functionTable returns the operators of functions, by their names in models.
+func functionTable(functions []*elementwise.Function, binaries []*elementwise.Binary) map[string]lift.Operator {
+	table := map[string]lift.Operator{}
+	for _, f := range functions {
+		if f.ONNX != "" {
+			table[f.ONNX] = lift.Since(int64(f.Since))
+		}
+	}
+	for _, f := range binaries {
+		if f.ONNX != "" {
+			table[f.ONNX] = lift.Lifted(int64(f.Since), liftBinary)
+		}
+	}
+	return table
 }
 
 // liftClip makes operands of the bounds that are attributes before opset 11.

@@ -1,11 +1,14 @@
 package standard
 
-import "github.com/tenure-go/tenure/internal/onnx/lift"
+import (
+	"github.com/tenure-go/tenure/internal/elementwise"
+	"github.com/tenure-go/tenure/internal/onnx/lift"
+)
 
 // Table returns the operators of ONNX's own domain, by name.
 func Table() map[string]lift.Operator {
 	all := lift.Merge(
-		elementwiseTable, reduceTable, normTable, convTable, poolingTable, linearTable, quantizeTable, attentionTable, recurrentTable, selectionTable,
+		functionTable(elementwise.Functions(), elementwise.Binaries()), elementwiseTable, reduceTable, normTable, convTable, poolingTable, linearTable, quantizeTable, attentionTable, recurrentTable, selectionTable,
 		shapeTable, indexingTable, resizeTable, constantTable, controlTable, filterTable, loopTable, sequenceTable, einsumTable, signalTable, gatedTable, stringTable,
 	)
 	edit := func(name string, change func(o *lift.Operator)) {
