@@ -253,7 +253,8 @@ func stack(c *Call, i int, parts []op.Arg) (op.Arg, error) {
 		t = parts[0].Type
 	} else {
 		var err error
-		if t, err = c.EmptyPart(i); err != nil {
+		carried := max(0, len(c.Args)-LoopArgs)
+		if t, err = c.EmptyPart(i, c.Regions[0].Results[1+carried+i].Type); err != nil {
 			return op.Arg{}, err
 		}
 	}

@@ -73,24 +73,32 @@ type Call struct {
 
 // Sig returns the call as the operator table sees it. known returns the bytes
 // of weights; it may be nil.
-func (c *Call) Sig(known func(*Value) ([]byte, bool)) *op.Sig {
+func (c *Call) Sig(known func(*Value) ([]byte, bool)) *op.Sig { return c.sigFor(nil, known) }
+
+// sigFor is Sig for values of the given types, nil for those that they have.
+func (c *Call) sigFor(types Types, known func(*Value) ([]byte, bool)) *op.Sig {
+	typeOf := func(v *Value) op.Type {
+		switch {
+		case v == nil:
+			return op.Type{}
+		case types != nil:
+			return types.Of(v)
+		}
+		return v.Type
+	}
 	s := &op.Sig{Def: c.Op, Attrs: c.Attrs, Args: make([]op.Type, len(c.Args)), Results: make([]op.Type, len(c.Results))}
 	for i, a := range c.Args {
-		if a.Value != nil {
-			s.Args[i] = a.Value.Type
-		}
+		s.Args[i] = typeOf(a.Value)
 	}
 	for i, r := range c.Results {
-		if r != nil {
-			s.Results[i] = r.Type
-		}
+		s.Results[i] = typeOf(r)
 	}
 	for _, b := range c.Regions {
-		types := make([]op.Type, len(b.Results))
+		list := make([]op.Type, len(b.Results))
 		for i, r := range b.Results {
-			types[i] = r.Type
+			list[i] = typeOf(r)
 		}
-		s.Regions = append(s.Regions, types)
+		s.Regions = append(s.Regions, list)
 	}
 	if c.Op.Loop && len(c.Regions) == 1 {
 		s.Endless = c.isEndless(known)

@@ -61,12 +61,11 @@ func (c *Call) loopArity() error {
 }
 
 // EmptyPart returns the type of the parts of a loop's stack i when no round
-// returned one: what is known of the region's result and, where that is nothing,
-// what the loop declares. Sizes that are not known either way are 0; a rank
+// returned one: what is known of the region's result, its type t, and, where
+// that is nothing, what the loop declares. Sizes that are not known either way are 0; a rank
 // that is not known is an error.
-func (c *Call) EmptyPart(i int) (op.Type, error) {
+func (c *Call) EmptyPart(i int, t op.Type) (op.Type, error) {
 	carried := max(0, len(c.Args)-LoopArgs)
-	t := c.Regions[0].Results[1+carried+i].Type
 	parts, err := op.LoopParts(c.Attrs.Ints("parts"), len(c.Results)-carried)
 	if err != nil {
 		return op.Type{}, err

@@ -30,33 +30,42 @@ const (
 // operator with a bound takes at most that. Types must hold (V8 of [Verify]);
 // known returns the bytes of weights, it may be nil.
 func PossibleOf(p *Program, known func(*Value) ([]byte, bool)) Possibles {
-	f := finder{known: known, ids: p.NumIDs()}
-	f.block(p.Body)
-	return f.found
+	return PossibleFor(p, TypesOf(p), known)
+}
+
+// PossibleFor is [PossibleOf] for values of the given types.
+func PossibleFor(p *Program, types Types, known func(*Value) ([]byte, bool)) Possibles {
+	f := finder{Possibles{types: types}, known}
+	if slices.ContainsFunc(types, func(t op.Type) bool { return !t.IsZero() && !t.IsStatic() }) {
+		f.block(p.Body)
+	}
+	return f.Possibles
 }
 
 // Possibles has what is known of the values of a program whose size depends on
 // data.
-type Possibles []Possible // by ID; nil where nothing is known of any
+type Possibles struct {
+	types Types
+	found []Possible // by ID; nil where nothing is known of any
+}
 
 // Of returns what is known of a value: no types and -1 bytes if that is nothing,
 // or if the value has a static type.
 func (p Possibles) Of(v *Value) Possible {
-	if p == nil {
+	if p.found == nil {
 		return Possible{Bytes: -1}
 	}
-	return p[v.ID]
+	return p.found[v.ID]
 }
 
 type finder struct {
+	Possibles
 	known func(*Value) ([]byte, bool)
-	ids   int
-	found Possibles
 }
 
 func (f *finder) set(v *Value, p Possible) {
 	if f.found == nil {
-		f.found = slices.Repeat(Possibles{{Bytes: -1}}, f.ids)
+		f.found = slices.Repeat([]Possible{{Bytes: -1}}, len(f.types))
 	}
 	f.found[v.ID] = p
 }
@@ -66,7 +75,7 @@ func (f *finder) block(b *Block) {
 		for _, r := range c.Regions {
 			f.block(r)
 		}
-		open := slices.ContainsFunc(c.Results, func(v *Value) bool { return v != nil && !v.Type.IsStatic() })
+		open := slices.ContainsFunc(c.Results, func(v *Value) bool { return v != nil && !f.types.Of(v).IsStatic() })
 		switch {
 		case !open:
 		case c.Op.Branch:
@@ -79,10 +88,10 @@ func (f *finder) block(b *Block) {
 
 // of returns what is known of any value.
 func (f *finder) of(v *Value) Possible {
-	if v.Type.IsStatic() {
-		return Possible{Types: []op.Type{v.Type}, Bytes: bytesOf(v.Type)}
+	if t := f.types.Of(v); t.IsStatic() {
+		return Possible{Types: []op.Type{t}, Bytes: bytesOf(t)}
 	}
-	return f.found.Of(v)
+	return f.Of(v)
 }
 
 func bytesOf(t op.Type) int64 {
@@ -96,7 +105,7 @@ func bytesOf(t op.Type) int64 {
 // branch joins what the regions return.
 func (f *finder) branch(c *Call) {
 	for i, v := range c.Results {
-		if v == nil || v.Type.IsStatic() {
+		if v == nil || f.types.Of(v).IsStatic() {
 			continue
 		}
 		a, b := f.of(c.Regions[0].Results[i]), f.of(c.Regions[1].Results[i])
@@ -128,7 +137,7 @@ func union(list []op.Type, more ...op.Type) []op.Type {
 // call finds the types of the results for each that the operands can have.
 func (f *finder) call(c *Call) {
 	var results [][]op.Type
-	for _, sig := range f.found.Sigs(c, f.known) {
+	for _, sig := range f.Sigs(c, f.known) {
 		largest, ok, err := sig.Largest()
 		if err != nil || !ok {
 			return
@@ -136,7 +145,7 @@ func (f *finder) call(c *Call) {
 		results = append(results, largest)
 	}
 	for i, v := range c.Results {
-		if v == nil || v.Type.IsStatic() || len(results) == 0 {
+		if v == nil || f.types.Of(v).IsStatic() || len(results) == 0 {
 			continue
 		}
 		p := Possible{Bytes: -1}
@@ -161,7 +170,7 @@ func (p Possibles) Sigs(c *Call, known func(*Value) ([]byte, bool)) []*op.Sig {
 	var open []*Value
 	tries := 1
 	for _, a := range c.Args {
-		if a.Value == nil || a.Value.Type.IsStatic() || slices.Contains(open, a.Value) {
+		if a.Value == nil || p.types.Of(a.Value).IsStatic() || slices.Contains(open, a.Value) {
 			continue
 		}
 		if tries *= len(p.Of(a.Value).Types); tries == 0 || tries > mostTried {
@@ -176,7 +185,7 @@ func (p Possibles) Sigs(c *Call, known func(*Value) ([]byte, bool)) []*op.Sig {
 			types := p.Of(v).Types
 			chosen[v], rest = types[rest%len(types)], rest/len(types)
 		}
-		sig := c.Sig(known)
+		sig := c.sigFor(p.types, known)
 		for i, a := range c.Args {
 			if t, ok := chosen[a.Value]; ok {
 				sig.Args[i] = t

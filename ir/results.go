@@ -17,10 +17,9 @@ func RootOf(v *Value, sig func(*Value) *op.Sig) (root *Value, whole bool) {
 		if arg < 0 {
 			break
 		}
-		of := v.Def.Args[arg].Value
-		n, _ := v.Type.Bytes()
-		m, _ := of.Type.Bytes()
-		v, whole = of, whole && offset == 0 && n == m
+		n, _ := s.Results[v.Index].Bytes()
+		m, _ := s.Args[arg].Bytes()
+		v, whole = v.Def.Args[arg].Value, whole && offset == 0 && n == m
 	}
 	return v, whole
 }

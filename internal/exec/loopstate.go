@@ -241,7 +241,7 @@ func (r *Runner) endStack(s *loopState, i int) error {
 	typ := s.parts[i]
 	if s.count == 0 {
 		var err error
-		if typ, err = s.call.EmptyPart(i); err != nil {
+		if typ, err = s.call.EmptyPart(i, s.stacks[i].typ); err != nil {
 			return err
 		}
 	}

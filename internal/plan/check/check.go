@@ -14,8 +14,10 @@ import (
 // values of operands: weights gives those of weights, and may be nil. The
 // error is a [Violation] of the first rule that does not hold.
 func Check(p *ir.Program, d *plan.Plan, weights ir.Weights) error {
-	c := &checker{program: p, plan: d, values: make([]value, p.NumIDs()), index: ir.NewIndex(p), step: -1}
-	if v := c.check(weights); v != nil {
+	c := newChecker(p)
+	c.set(ir.TypesOf(p), weights)
+	c.plan = d
+	if v := c.first(c.document, c.places, c.run, c.outputs, c.figures, c.claims); v != nil {
 		return v
 	}
 	return nil
@@ -23,15 +25,17 @@ func Check(p *ir.Program, d *plan.Plan, weights ir.Weights) error {
 
 type checker struct {
 	program *ir.Program
-	plan    *plan.Plan
-	values  []value  // by ID
-	ordered []*value // parameters, weights, what calls define in preorder
+	plan    *plan.Plan // nil for a bare layout
+	layout  *Layout    // nil for a document
+	index   *ir.Index
+	listed  []*ir.Value // parameters, weights, what calls define in preorder
 
-	known    func(*ir.Value) ([]byte, bool)
+	types    ir.Types
+	values   []value      // by ID
+	ordered  []*value     // those of listed
 	possible ir.Possibles // of values whose size depends on data
-	index    *ir.Index
-	sigs     []*op.Sig // per call
-	stepOf   []int     // per call, once it has run
+	sigs     *ir.Signatures
+	stepOf   []int // per call, once it has run
 
 	memory contents
 	step   int // that runs; -1 before and after
@@ -39,6 +43,44 @@ type checker struct {
 	impure int // the impure call that ran last
 
 	loops []span // those that the step is in, the outermost first
+}
+
+func newChecker(p *ir.Program) *checker {
+	c := &checker{program: p, index: ir.NewIndex(p), values: make([]value, p.NumIDs())}
+	c.sigs, c.stepOf = ir.NewSignatures(c.index), make([]int, len(c.index.Calls))
+	c.listed = append(append(c.listed, p.Body.Params...), p.Weights...)
+	for _, call := range c.index.Calls {
+		for v := range call.Defs() {
+			c.listed = append(c.listed, v)
+		}
+	}
+	c.memory = newContents(p)
+	return c
+}
+
+// set begins a proof for values of the given types.
+func (c *checker) set(types ir.Types, weights ir.Weights) {
+	known := ir.Known(weights)
+	c.types, c.possible = types, ir.PossibleFor(c.program, types, known)
+	c.sigs.Set(types, known)
+	clear(c.values)
+	c.ordered = c.ordered[:0]
+	for _, v := range c.listed {
+		x := c.of(v)
+		x.Value, x.typ = v, types.Of(v)
+	}
+	c.memory.clear()
+	c.step, c.next, c.loops = -1, 0, c.loops[:0]
+}
+
+// first returns the first violation of the rules.
+func (c *checker) first(rules ...func() *Violation) *Violation {
+	for _, rule := range rules {
+		if v := rule(); v != nil {
+			return v
+		}
+	}
+	return nil
 }
 
 // span is the step of a loop's call, and when its last step ends.
@@ -50,6 +92,7 @@ type span struct {
 // value is a value of the program, its place, and what was found out about it.
 type value struct {
 	*ir.Value
+	typ   op.Type
 	place Bytes
 	size  int64
 
@@ -65,30 +108,18 @@ type value struct {
 	freed   plan.Time
 }
 
-func (c *checker) check(weights ir.Weights) *Violation {
-	known := ir.Known(weights)
-	c.known, c.possible = known, ir.PossibleOf(c.program, known)
-	for _, call := range c.index.Calls {
-		c.sigs = append(c.sigs, call.Sig(known))
-	}
-	c.stepOf = make([]int, len(c.index.Calls))
-	for _, rule := range []func() *Violation{c.document, c.places, c.run, c.outputs, c.figures, c.claims} {
-		if v := rule(); v != nil {
-			return v
-		}
-	}
-	return nil
-}
-
 // of returns what is known of a value.
 func (c *checker) of(v *ir.Value) *value { return &c.values[v.ID] }
 
 // fault makes a violation of the step that runs.
 func (c *checker) fault(rule Rule, v *value, got, want string) *Violation {
 	f := &Violation{Rule: rule, Step: c.step, Got: got, Want: want}
-	if c.step >= 0 {
+	if c.step >= 0 && c.plan != nil {
 		s := &c.plan.Steps[c.step]
 		f.Op, f.Node = s.Op, s.Node
+	} else if c.step >= 0 {
+		call := c.index.Calls[c.step]
+		f.Op, f.Node = call.Op.Name, call.Node
 	}
 	if v != nil {
 		f.Value = v.String()
@@ -117,7 +148,7 @@ func (c *checker) document() *Violation {
 		return c.fault(Document, nil, fmt.Sprintf("%d shapes", len(d.Shapes)), fmt.Sprintf("one per input, %d", len(params)))
 	}
 	for i, v := range params {
-		if want := (plan.Shape{Name: v.Name, Type: v.Type.String()}); d.Shapes[i] != want {
+		if want := (plan.Shape{Name: v.Name, Type: c.types.Of(v).String()}); d.Shapes[i] != want {
 			return c.fault(Document, nil, fmt.Sprintf("input %d as %q of type %q", i, d.Shapes[i].Name, d.Shapes[i].Type),
 				fmt.Sprintf("%q of type %q", want.Name, want.Type))
 		}
@@ -125,15 +156,14 @@ func (c *checker) document() *Violation {
 	if len(d.Steps) != len(c.index.Calls) {
 		return c.fault(Order, nil, fmt.Sprintf("%d steps", len(d.Steps)), fmt.Sprintf("one per call, %d", len(c.index.Calls)))
 	}
-	return c.listed()
+	return c.entries()
 }
 
-// listed proves that the document lists the values of the program, and takes
+// entries proves that the document lists the values of the program, and takes
 // their places from it.
-func (c *checker) listed() *Violation {
-	fault := c.eachValue(func(v *ir.Value) *Violation {
-		x, n := c.of(v), len(c.ordered)
-		x.Value = v
+func (c *checker) entries() *Violation {
+	for n, v := range c.listed {
+		x := c.of(v)
 		if n == len(c.plan.Values) {
 			return c.fault(Document, x, "no entry for it among the values", "one")
 		}
@@ -141,59 +171,45 @@ func (c *checker) listed() *Violation {
 		if entry.ID != v.ID {
 			return c.fault(Document, x, fmt.Sprintf("id %d as value %d of the list", entry.ID, n), fmt.Sprintf("id %d: inputs, weights, and what each call defines, in the program's order", v.ID))
 		}
-		if err := c.measure(x, entry.Space); err != nil {
-			return &Violation{Rule: Document, Step: -1, Value: v.String(), err: err}
+		if entry.Name != v.Name || entry.Type != x.typ.String() {
+			return c.fault(Document, x, fmt.Sprintf("%q of type %q as id %d", entry.Name, entry.Type, v.ID), fmt.Sprintf("%q of type %q", v.Name, x.typ))
 		}
-		if entry.Name != v.Name || entry.Type != v.Type.String() || entry.Size != x.size {
-			return c.fault(Document, x, fmt.Sprintf("%q of type %q and %d bytes as id %d", entry.Name, entry.Type, entry.Size, v.ID),
-				fmt.Sprintf("%q of type %q and %d bytes", v.Name, v.Type, x.size))
+		if fault := c.place(x, Position{entry.Space, entry.Arg, entry.Offset, entry.Size, entry.End}); fault != nil {
+			return fault
 		}
-		x.place = Bytes{Space: entry.Space, Lo: entry.Offset, Hi: entry.Offset + entry.Size}
-		switch {
-		case x.place.Space == plan.SpaceInput || x.place.Space == plan.SpaceOutput:
-			x.place.Arg = entry.Arg
-		case entry.Arg != 0:
-			return c.fault(Document, x, fmt.Sprintf("arg %d in space %q", entry.Arg, entry.Space), "0: only inputs and outputs have numbers")
-		}
-		if x.unsized {
-			x.freed = entry.End
-			c.placeUnsized(x)
-		}
-		c.ordered = append(c.ordered, x)
-		return nil
-	})
-	if fault == nil && len(c.plan.Values) != len(c.ordered) {
-		fault = c.fault(Document, nil, fmt.Sprintf("%d values", len(c.plan.Values)), fmt.Sprintf("those of the program, %d", len(c.ordered)))
 	}
-	if fault == nil {
-		fault = c.unpromised()
+	if len(c.plan.Values) != len(c.ordered) {
+		return c.fault(Document, nil, fmt.Sprintf("%d values", len(c.plan.Values)), fmt.Sprintf("those of the program, %d", len(c.ordered)))
 	}
-	return fault
+	return c.unpromised()
 }
 
-// eachValue calls f for every value of the program.
-func (c *checker) eachValue(f func(*ir.Value) *Violation) *Violation {
-	for _, list := range [][]*ir.Value{c.program.Body.Params, c.program.Weights} {
-		for _, v := range list {
-			if fault := f(v); fault != nil {
-				return fault
-			}
-		}
+// place puts a value where the plan has it.
+func (c *checker) place(x *value, at Position) *Violation {
+	if err := c.measure(x, at.Space); err != nil {
+		return &Violation{Rule: Document, Step: -1, Value: x.String(), err: err}
 	}
-	for _, call := range c.index.Calls {
-		for v := range call.Defs() {
-			if fault := f(v); fault != nil {
-				return fault
-			}
-		}
+	if at.Size != x.size {
+		return c.fault(Document, x, fmt.Sprintf("%q of type %q and %d bytes", x.Name, x.typ, at.Size), fmt.Sprintf("%d bytes", x.size))
 	}
+	x.place = Bytes{Space: at.Space, Lo: at.Offset, Hi: at.Offset + at.Size}
+	switch {
+	case at.Space == plan.SpaceInput || at.Space == plan.SpaceOutput:
+		x.place.Arg = at.Arg
+	case at.Arg != 0:
+		return c.fault(Document, x, fmt.Sprintf("arg %d in space %q", at.Arg, at.Space), "0: only inputs and outputs have numbers")
+	}
+	if x.unsized {
+		x.freed = at.End
+		c.placeUnsized(x)
+	}
+	c.ordered = append(c.ordered, x)
 	return nil
 }
 
 // places proves rule 3 for everything but results in weights, and puts inputs
 // and weights into their bytes.
 func (c *checker) places() *Violation {
-	c.memory = contents{}
 	for i, v := range c.program.Body.Params {
 		x := c.of(v)
 		if want := (Bytes{Space: plan.SpaceInput, Arg: i, Hi: x.size}); x.place != want {
@@ -230,7 +246,7 @@ func (c *checker) fits(x *value) *Violation {
 	case plan.SpaceConstant:
 		return c.fault(Place, x, "a place among constants", "another space: programs have none")
 	}
-	align := alignment(x.Type.DType)
+	align := alignment(x.typ.DType)
 	if x.place.Lo%align != 0 {
 		return c.fault(Place, x, fmt.Sprintf("offset %d", x.place.Lo), fmt.Sprintf("a multiple of %d", align)).in(x.place)
 	}
@@ -241,7 +257,7 @@ func (c *checker) fits(x *value) *Violation {
 		return c.fault(Place, x, fmt.Sprintf("%s %d", x.place.Space, x.place.Arg), fmt.Sprintf("one of %d", len(owners)))
 	}
 	owner := c.of(owners[x.place.Arg])
-	if owner.unsized || x.unsized || !owner.Type.IsStatic() {
+	if owner.unsized || x.unsized || !owner.typ.IsStatic() {
 		if owner != x {
 			return c.fault(Place, x, x.place.String(), "another place: a buffer whose size depends on data holds one value")
 		}
@@ -250,9 +266,9 @@ func (c *checker) fits(x *value) *Violation {
 	if x.place.Hi > owner.size {
 		return c.fault(Place, x, x.place.String(), fmt.Sprintf("bytes within its %d", owner.size))
 	}
-	if align > alignment(owner.Type.DType) {
-		return c.fault(Place, x, fmt.Sprintf("elements of %s", x.Type.DType),
-			fmt.Sprintf("elements that need no more alignment than the buffer's, of %s", owner.Type.DType)).in(x.place)
+	if align > alignment(owner.typ.DType) {
+		return c.fault(Place, x, fmt.Sprintf("elements of %s", x.typ.DType),
+			fmt.Sprintf("elements that need no more alignment than the buffer's, of %s", owner.typ.DType)).in(x.place)
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (c *checker) inPlace() *Violation {
 // operand, in a way that the operator allows. One without bytes does where it
 // is a view.
 func (c *checker) liesInOperand(k, r int) bool {
-	sig, call := c.sigs[k], c.index.Calls[k]
+	sig, call := c.sigs.Of(k), c.index.Calls[k]
 	if !sig.IsStatic() || len(call.Regions) > 0 {
 		return false
 	}
@@ -108,7 +108,7 @@ func (c *checker) couldTake(k, operand int) bool {
 		if v == nil {
 			continue
 		}
-		if kind, _ := c.sigs[k].AliasOf(operand, r); kind != 0 && kind != op.View && !overlap(c.of(v).place, y.place) {
+		if kind, _ := c.sigs.Of(k).AliasOf(operand, r); kind != 0 && kind != op.View && !overlap(c.of(v).place, y.place) {
 			return true
 		}
 	}
@@ -126,7 +126,7 @@ func (c *checker) copies() *Violation {
 		}
 		x, p := c.of(call.Results[0]), &list[0]
 		size := x.size
-		if !x.Type.IsStatic() {
+		if !x.typ.IsStatic() {
 			size = 0 // it is known when the call has run
 		}
 		if p.Node != call.Node || p.Bytes != size {
@@ -155,7 +155,7 @@ func (c *checker) claim(p *plan.InPlace) *Violation {
 	if p.Value != x.Name || p.Of != y.Name || p.Bytes != x.size {
 		return c.fault(Claim, x, fmt.Sprintf("%q in %q, %d bytes", p.Value, p.Of, p.Bytes), fmt.Sprintf("%q in %q, %d bytes", x.Name, y.Name, x.size))
 	}
-	kind, offset := c.sigs[p.Call].AliasOf(p.Operand, p.Result)
+	kind, offset := c.sigs.Of(p.Call).AliasOf(p.Operand, p.Result)
 	if plan.AliasKind(kind.String()) != p.Kind {
 		return c.fault(Claim, x, fmt.Sprintf("%s of operand %d (%s)", p.Kind, p.Operand, y), fmt.Sprintf("%s, as the operator has it", kind))
 	}

@@ -9,6 +9,11 @@
 // holds the bytes of the value that it is a view of, so that bytes are told
 // apart by contents and not by names. Steps run in the order of the document.
 //
+// A [Prover] proves the numbers alone that a run is executed from, a [Layout],
+// by the same simulation: for one program and the types of its values, as often
+// as their sizes change. It prints and hashes nothing. The rest of a document,
+// its hash, names, figures and lists, is proved when there is a document.
+//
 // # Rules
 //
 // What is rejected is a [Violation] of one of these rules:
@@ -134,6 +139,6 @@
 // # Memory and concurrency
 //
 // Check reads the program, the plan and the weights' table, changes none and
-// keeps none. It may run in many goroutines at once. Each step costs a search
+// keeps none. It may run in many goroutines at once, a prover in one. Each step costs a search
 // in what its spaces hold, each branch one pass over all of it.
 package check

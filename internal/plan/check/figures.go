@@ -33,7 +33,7 @@ func (c *checker) figure(name string, got, want int64) *Violation {
 
 // sums proves the bytes of arena, inputs, outputs and weights.
 func (c *checker) sums() *Violation {
-	var arena, io, weights int64
+	var io, weights int64
 	add := func(sum *int64, x *value) *Violation {
 		if x.size > plan.MaxBytes-*sum {
 			return c.fault(Figure, x, "a sum of sizes above the largest possible", fmt.Sprintf("at most %d", int64(plan.MaxBytes)))
@@ -41,13 +41,7 @@ func (c *checker) sums() *Violation {
 		*sum += x.size
 		return nil
 	}
-	for _, x := range c.ordered {
-		if x.place.Space == plan.SpaceArena && x.size > 0 {
-			_, hi := blocks(x.place)
-			arena = max(arena, hi)
-		}
-	}
-	if fault := c.figure("arena_bytes", c.plan.ArenaBytes, arena); fault != nil {
+	if fault := c.figure("arena_bytes", c.plan.ArenaBytes, c.arena()); fault != nil {
 		return fault
 	}
 	for _, v := range c.program.Body.Params {
@@ -78,6 +72,18 @@ func (c *checker) sums() *Violation {
 	return c.figure("weight_bytes", c.plan.WeightBytes, weights)
 }
 
+// arena returns the bytes of the arena, up to the end of the last block that a
+// value touches.
+func (c *checker) arena() (end int64) {
+	for _, x := range c.ordered {
+		if x.place.Space == plan.SpaceArena && x.size > 0 {
+			_, hi := blocks(x.place)
+			end = max(end, hi)
+		}
+	}
+	return end
+}
+
 // packed returns what packing adds to the bytes of the weights, of which there are so many.
 func (c *checker) packed(weights int64) (int64, *Violation) {
 	var sum int64
@@ -105,22 +111,34 @@ func (c *checker) packed(weights int64) (int64, *Violation) {
 // the number of threads is a matter of the document.
 func (c *checker) scratch() *Violation {
 	var most int64
-	for k, sig := range c.sigs {
-		step := &c.plan.Steps[c.stepOf[k]]
-		most = max(most, step.Scratch)
+	for k := range c.index.Calls {
+		scratch := c.scratchOf(k)
+		most = max(most, scratch)
+		sig := c.sigs.Of(k)
 		if sig.Def.Scratch == nil || !sig.IsStatic() {
 			continue
 		}
 		n, err := sig.Def.Scratch(sig)
-		if err != nil || step.Scratch < int64(n) {
+		if err != nil || scratch < int64(n) {
 			c.step = c.stepOf[k]
 			if err != nil {
 				return c.fault(Figure, nil, "no scratch size: "+err.Error(), "one")
 			}
-			return c.fault(Figure, nil, fmt.Sprintf("%d bytes of scratch", step.Scratch), fmt.Sprintf("at least the %d that the operator declares", n))
+			return c.fault(Figure, nil, fmt.Sprintf("%d bytes of scratch", scratch), fmt.Sprintf("at least the %d that the operator declares", n))
 		}
 	}
+	if c.layout != nil {
+		return c.figure("scratch_per_thread", c.layout.ScratchPerThread, most)
+	}
 	return c.figure("scratch_per_thread", c.plan.ScratchPerThread, most)
+}
+
+// scratchOf returns the scratch that the plan has for call k.
+func (c *checker) scratchOf(k int) int64 {
+	if c.layout != nil {
+		return c.layout.Scratch[k]
+	}
+	return c.plan.Steps[c.stepOf[k]].Scratch
 }
 
 // blocks returns the range of the blocks that the bytes touch.

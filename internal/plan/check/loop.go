@@ -33,7 +33,7 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 			x.content = content{root: p}
 			c.memory.set(x.place, x.content)
 		}
-		if after == nil {
+		if round == 0 {
 			after = c.memory.clone()
 		} else {
 			after.join(c.memory)

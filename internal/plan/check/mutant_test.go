@@ -131,15 +131,17 @@ func TestMutants(t *testing.T) {
 				m.choose = saveMost
 			}
 			p := parse(t, m.in)
-			d := &draft{planOf(p, nil, m.choose), t}
+			d, prover := &draft{planOf(p, nil, m.choose), t}, check.NewProver(p)
 			if err := check.Check(p, d.Plan, nil); (err != nil) != m.broken {
 				t.Fatalf("before the change: got %v, broken %v\n%s", err, m.broken, describe(d.Plan))
 			}
+			proved(t, prover, p, d.Plan, nil, check.Check(p, d.Plan, nil))
 			m.change(d)
 			if !m.keep {
 				honest(p, d.Plan, nil)
 			}
 			err := check.Check(p, d.Plan, nil)
+			proved(t, prover, p, d.Plan, nil, err)
 			if m.rule == "" {
 				if err != nil {
 					t.Fatalf("got %v, want no violation", err)

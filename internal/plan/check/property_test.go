@@ -231,13 +231,17 @@ func mutate(t *rapid.T, p *ir.Program, d *plan.Plan) {
 // byteRules are the rules that the simulator knows of.
 var byteRules = []check.Rule{check.Order, check.Place, check.Read, check.Alias, check.Write, check.Branch, check.Output}
 
-// agree: Check accepts exactly the plans in which the simulator finds nothing.
-func agree(t interface {
+// fataler is a test of any kind.
+type fataler interface {
 	Helper()
 	Fatalf(string, ...any)
-}, p *ir.Program, d *plan.Plan) {
+}
+
+// agree: Check accepts exactly the plans in which the simulator finds nothing.
+func agree(t fataler, p *ir.Program, d *plan.Plan) {
 	t.Helper()
 	got, harm := check.Check(p, d, nil), simulate(p, d, nil)
+	proved(t, check.NewProver(p), p, d, nil, got)
 	if (got == nil) != (harm == nil) {
 		t.Fatalf("check: %v\nsimulator: %v\n%s%s", got, harm, p, describe(d))
 	}
@@ -299,7 +303,9 @@ func anyField(t *rapid.T) {
 	for range rapid.IntRange(1, 2).Draw(t, "fields") {
 		setAnyField(t, reflect.ValueOf(d).Elem())
 	}
-	if check.Check(p, d, nil) != nil {
+	err := check.Check(p, d, nil)
+	proved(t, check.NewProver(p), p, d, nil, err)
+	if err != nil {
 		return
 	}
 	if err := simulate(p, d, nil); err != nil {

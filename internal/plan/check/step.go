@@ -29,21 +29,15 @@ func (c *checker) block(b *ir.Block) *Violation {
 
 // call runs the call of the current step, which has to be one of block b.
 func (c *checker) call(b *ir.Block) *Violation {
-	s := &c.plan.Steps[c.step]
-	if s.Call >= len(c.index.Calls) {
-		return c.fault(Order, nil, fmt.Sprintf("call %d", s.Call), fmt.Sprintf("one of %d", len(c.index.Calls)))
+	k := c.step // a layout runs the calls in the program's order
+	if c.plan != nil {
+		if v := c.documented(b); v != nil {
+			return v
+		}
+		k = c.plan.Steps[c.step].Call
 	}
-	k, call := s.Call, c.index.Calls[s.Call].Call
+	call := c.index.Calls[k].Call
 	c.stepOf[k] = c.step
-	if s.Op != call.Op.Name || s.Node != call.Node {
-		return c.fault(Document, nil, fmt.Sprintf("call %d as %q, node %q", k, s.Op, s.Node), fmt.Sprintf("%q, node %q", call.Op.Name, call.Node))
-	}
-	if c.index.Calls[k].Block != b {
-		return c.fault(Order, nil, fmt.Sprintf("call %d, which is in another block", k), "a call of the block that is being run")
-	}
-	if want := call.OperandIDs(); !slices.Equal(s.Reads, want) {
-		return c.fault(Document, nil, fmt.Sprintf("call %d as reading values %v", k, s.Reads), fmt.Sprint(want))
-	}
 	if call.Op.Impure {
 		if k < c.impure {
 			return c.fault(Order, nil, fmt.Sprintf("impure call %d after impure call %d", k, c.impure), "the order of the program")
@@ -60,6 +54,26 @@ func (c *checker) call(b *ir.Block) *Violation {
 		return c.branch(call)
 	}
 	return c.compute(k, call)
+}
+
+// documented proves what the document says of the current step: a call of
+// block b.
+func (c *checker) documented(b *ir.Block) *Violation {
+	s := &c.plan.Steps[c.step]
+	if s.Call >= len(c.index.Calls) {
+		return c.fault(Order, nil, fmt.Sprintf("call %d", s.Call), fmt.Sprintf("one of %d", len(c.index.Calls)))
+	}
+	k, call := s.Call, c.index.Calls[s.Call].Call
+	if s.Op != call.Op.Name || s.Node != call.Node {
+		return c.fault(Document, nil, fmt.Sprintf("call %d as %q, node %q", k, s.Op, s.Node), fmt.Sprintf("%q, node %q", call.Op.Name, call.Node))
+	}
+	if c.index.Calls[k].Block != b {
+		return c.fault(Order, nil, fmt.Sprintf("call %d, which is in another block", k), "a call of the block that is being run")
+	}
+	if want := call.OperandIDs(); !slices.Equal(s.Reads, want) {
+		return c.fault(Document, nil, fmt.Sprintf("call %d as reading values %v", k, s.Reads), fmt.Sprint(want))
+	}
+	return nil
 }
 
 // read proves rule 4 for the operands of a call.
@@ -128,14 +142,14 @@ func (c *checker) compute(k int, call *ir.Call) *Violation {
 // viewed returns the operand that result r is a view of, nil for none, and
 // where the result starts in it.
 func (c *checker) viewed(k int, call *ir.Call, r int) (of *value, offset int64, fault *Violation) {
-	if !c.sigs[k].IsStatic() {
+	if !c.sigs.Of(k).IsStatic() {
 		return nil, 0, nil // the run decides, over buffers that no other value is planned in
 	}
 	for i, a := range call.Args {
 		if a.Value == nil {
 			continue
 		}
-		kind, offset := c.sigs[k].AliasOf(i, r)
+		kind, offset := c.sigs.Of(k).AliasOf(i, r)
 		if kind != op.View {
 			continue
 		}
@@ -192,8 +206,8 @@ func (c *checker) alias(k int, call *ir.Call, r int) *Violation {
 			continue
 		}
 		y := c.of(a.Value)
-		kind, offset := c.sigs[k].AliasOf(i, r)
-		if kind == 0 || !c.sigs[k].IsStatic() {
+		kind, offset := c.sigs.Of(k).AliasOf(i, r)
+		if kind == 0 || !c.sigs.Of(k).IsStatic() {
 			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s)", i, y, y.place), "none: the operator may not overwrite that operand").in(x.place)
 		}
 		if want := y.place.Lo + int64(offset); x.place.Lo != want {
@@ -216,7 +230,7 @@ func (c *checker) branch(call *ir.Call) *Violation {
 	}
 	at, entry := c.step, c.memory
 	var joined contents
-	for _, region := range call.Regions {
+	for i, region := range call.Regions {
 		c.memory = entry.clone()
 		if v := c.block(region); v != nil {
 			return v
@@ -225,7 +239,7 @@ func (c *checker) branch(call *ir.Call) *Violation {
 		if v := c.branchResults(call, region); v != nil {
 			return v
 		}
-		if joined == nil {
+		if i == 0 {
 			joined = c.memory
 		} else {
 			joined.join(c.memory)
@@ -260,7 +274,7 @@ func (c *checker) branchResults(call *ir.Call, region *ir.Block) *Violation {
 		if fault := c.writable(x); fault != nil {
 			return fault
 		}
-		if x.unsized || x.place.Space == plan.SpaceOutput && !x.Type.IsStatic() {
+		if x.unsized || x.place.Space == plan.SpaceOutput && !x.typ.IsStatic() {
 			// The run moves or copies it there.
 			if bad, actual, found := c.memory.differ(y.place, y.content); found {
 				return c.holds(Branch, y, bad, actual)

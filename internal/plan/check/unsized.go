@@ -11,8 +11,8 @@ import (
 // take where it lies in the arena or is an output of one of several known types.
 func (c *checker) measure(x *value, space plan.Space) error {
 	_, carried := c.index.LoopOf(x.Value)
-	if x.Type.IsStatic() || x.Kind != ir.Result && !carried {
-		n, err := x.Type.Bytes()
+	if x.typ.IsStatic() || x.Kind != ir.Result && !carried {
+		n, err := x.typ.Bytes()
 		x.size = int64(n)
 		return err
 	}
@@ -27,7 +27,7 @@ func (c *checker) measure(x *value, space plan.Space) error {
 		return nil
 	}
 	if !known {
-		return fmt.Errorf("type %s in the %s: got no bound of its size, want one", x.Type, space)
+		return fmt.Errorf("type %s in the %s: got no bound of its size, want one", x.typ, space)
 	}
 	x.size = p.Bytes
 	return nil

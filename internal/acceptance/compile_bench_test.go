@@ -1,0 +1,106 @@
+package acceptance
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/internal/onnx"
+	"github.com/tenure-go/tenure/internal/pass"
+	"github.com/tenure-go/tenure/internal/plan/check"
+	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// final is a final program of a model with all that compiles it.
+type final struct {
+	program *ir.Program
+	table   *weights.Overlay
+	options exec.Options
+}
+
+// finalOf loads a model and specialises it for inputs of the given sizes.
+func finalOf(b *testing.B, path string, sizes [][]int) final {
+	b.Helper()
+	m, err := onnx.Load(path, onnx.Options{Registry: op.Builtin()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	p := m.Program
+	if err := pass.Run(&pass.Context{Program: p, Constants: m.Weights, MaxFold: 64 << 10, MaxFill: 1 << 30}, pass.Load, nil); err != nil {
+		b.Fatal(err)
+	}
+	if err := m.Weights.Prune(p); err != nil {
+		b.Fatal(err)
+	}
+	types := make([]op.Type, len(sizes))
+	for i, v := range p.Body.Params {
+		types[i] = op.Type{DType: v.Type.DType, Shape: shape.MustOf(sizes[i]...)}
+	}
+	if err := p.Bind(types...); err != nil {
+		b.Fatal(err)
+	}
+	table := &weights.Overlay{Base: m.Weights}
+	c := &pass.Context{Program: p, Constants: table, MaxFold: 64 << 10}
+	if err := pass.Run(c, pass.Specialise, nil); err != nil {
+		b.Fatal(err)
+	}
+	return final{p, table, exec.Options{Threads: 2, Declined: c.Declined, Copies: c.Copies, Store: m.Weights}}
+}
+
+// BenchmarkCompile is what a final program costs until it can run, and the
+// parts of it that have functions of their own: the rules of the program
+// (verify), the whole of exec.Compile, the proof alone (check), and the tasks
+// of a runner.
+func BenchmarkCompile(b *testing.B) {
+	for _, model := range []struct {
+		name  string
+		sizes [][]int
+	}{
+		{"bert_tiny", [][]int{{2, 13}, {2, 13}, {2, 13}}},
+		{"gpt2_tiny", [][]int{{1, 1}, {1, 12}, {1, 4, 11, 24}, {1, 4, 11, 24}, {1, 4, 11, 24}, {1, 4, 11, 24}, {1, 4, 11, 24}, {1, 4, 11, 24}}},
+		{"resnet18_thin", [][]int{{2, 3, 96, 96}}},
+		{"unet_tiny", [][]int{{1, 3, 48, 64}}},
+	} {
+		b.Run(model.name, func(b *testing.B) {
+			f := finalOf(b, filepath.Join(modeltest.SharedDir(b, filepath.Join("models", model.name)), "model.onnx"), model.sizes)
+			benchmarkCompile(b, f)
+		})
+	}
+}
+
+func benchmarkCompile(b *testing.B, f final) {
+	exe, err := exec.Compile(b.Context(), f.program, f.table, f.options)
+	if err != nil {
+		b.Fatal(err)
+	}
+	phase := func(name string, run func() error) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(exe.Plan.Steps)), "ns/step")
+		})
+	}
+	phase("verify", func() error { return ir.VerifyKnown(f.program, ir.Known(f.table)) })
+	phase("compile", func() error {
+		_, err := exec.Compile(b.Context(), f.program, f.table, f.options)
+		return err
+	})
+	phase("check", func() error { return check.Check(f.program, exe.Plan, f.table) })
+	phase("runner", func() error {
+		_, err := exe.NewRunner()
+		return err
+	})
+}

@@ -1,0 +1,114 @@
+package ir
+
+import "github.com/tenure-go/tenure/op"
+
+// Types are types of the values of a program, by ID: those that the values
+// have, or those that they take for inputs of other sizes. The entries of IDs
+// without a value are zero.
+type Types []op.Type
+
+// TypesOf returns the types that the values of the program have.
+func TypesOf(p *Program) Types {
+	t := make(Types, p.NumIDs())
+	add := func(list []*Value) {
+		for _, v := range list {
+			if v != nil {
+				t[v.ID] = v.Type
+			}
+		}
+	}
+	add(p.Body.Params)
+	add(p.Weights)
+	p.Walk(func(_ *Block, c *Call) {
+		add(c.Results)
+		for _, r := range c.Regions {
+			add(r.Params)
+		}
+	})
+	return t
+}
+
+// Of returns the type of a value.
+func (t Types) Of(v *Value) op.Type { return t[v.ID] }
+
+// Signatures are the signatures of the calls of a program, by their number, for
+// types that [Signatures.Set] exchanges without making new ones. They may be
+// read from many goroutines, but not while Set runs.
+type Signatures struct {
+	index *Index
+	known func(*Value) ([]byte, bool)
+	sigs  []op.Sig
+	ids   []int     // of operands, results and what regions return, call by call; 0 for what is absent
+	types []op.Type // of those; the signatures hold parts of it
+}
+
+// NewSignatures makes the signatures of the calls of an index. They have no
+// types before Set.
+func NewSignatures(x *Index) *Signatures {
+	s := &Signatures{index: x, sigs: make([]op.Sig, len(x.Calls))}
+	for _, c := range x.Calls {
+		for _, a := range c.Args {
+			s.ids = append(s.ids, idOf(a.Value))
+		}
+		for _, list := range c.returned() {
+			for _, v := range list {
+				s.ids = append(s.ids, idOf(v))
+			}
+		}
+	}
+	s.types = make([]op.Type, len(s.ids))
+	rest := s.types
+	take := func(n int) []op.Type {
+		part := rest[:n:n]
+		rest = rest[n:]
+		return part
+	}
+	for k, c := range x.Calls {
+		sig := &s.sigs[k]
+		*sig = op.Sig{Def: c.Op, Attrs: c.Attrs, Args: take(len(c.Args)), Results: take(len(c.Results))}
+		for _, r := range c.Regions {
+			sig.Regions = append(sig.Regions, take(len(r.Results)))
+		}
+		call := c.Call
+		sig.Known = func(arg int) ([]byte, bool) {
+			if s.known == nil || arg >= len(call.Args) || call.Args[arg].Value == nil {
+				return nil, false
+			}
+			return s.known(call.Args[arg].Value)
+		}
+	}
+	return s
+}
+
+// returned lists the results of the call and of its regions.
+func (c *Call) returned() [][]*Value {
+	lists := [][]*Value{c.Results}
+	for _, r := range c.Regions {
+		lists = append(lists, r.Results)
+	}
+	return lists
+}
+
+func idOf(v *Value) int {
+	if v == nil {
+		return 0
+	}
+	return v.ID
+}
+
+// Set makes the signatures those of the given types. known returns the bytes of
+// weights; it may be nil.
+func (s *Signatures) Set(types Types, known func(*Value) ([]byte, bool)) {
+	s.known = known
+	for i, id := range s.ids {
+		s.types[i] = types[id]
+	}
+	for k := range s.sigs {
+		if c := &s.index.Calls[k]; c.Op.Loop && len(c.Regions) == 1 {
+			s.sigs[k].Endless = c.isEndless(known)
+		}
+	}
+}
+
+// Of returns the signature of call k, which the next Set changes.
+func (s *Signatures) Of(k int) *op.Sig { return &s.sigs[k] }
