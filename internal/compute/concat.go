@@ -8,6 +8,8 @@ import (
 
 var _ = register(map[string]binder{"concat": bindConcat, "split": bindSplit})
 
+var _ = needValues(map[string][]int{"split": {1}})
+
 // batch is a stretch of a task's tiles: those of one large copy, several at a
 // time, or one tile that does several small copies.
 type batch struct {

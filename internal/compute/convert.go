@@ -136,7 +136,7 @@ func converted(c *op.Call, args, results []dtype.DType) (Kernel, error) {
 	if err := k.retype(c, inner); err != nil {
 		return nil, err
 	}
-	of, err := binders[c.Def.Name](inner)
+	of, err := binders[c.Def](inner)
 	if err != nil {
 		return nil, err
 	}

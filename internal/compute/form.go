@@ -40,14 +40,15 @@ type packer func(c *op.Call, constants Constants) (Kernel, error)
 
 // packers are the binders of operators that read constants in a form of their
 // own.
-var packers = map[string]packer{}
+var packers = map[*op.Def]packer{}
 
 func registerPackers(family map[string]packer) bool {
 	for name, pack := range family {
-		if packers[name] != nil {
+		def := builtin(name)
+		if packers[def] != nil {
 			panic("BUG: compute: operator " + name + " is bound to two packers")
 		}
-		packers[name] = pack
+		packers[def] = pack
 	}
 	return true
 }
@@ -56,7 +57,7 @@ func registerPackers(family map[string]packer) bool {
 // are constants packed: it says so in Task.Forms.
 func BindConstants(c *op.Call, constants Constants) (*Task, error) {
 	return bindWith(c, func(bind binder) (Kernel, error) {
-		if pack := packers[c.Def.Name]; pack != nil && op.Builtin().Lookup(c.Def.Name) == c.Def {
+		if pack := packers[c.Def]; pack != nil {
 			return pack(c, constants)
 		}
 		return bind(c)

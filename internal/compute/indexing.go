@@ -17,6 +17,8 @@ var _ = register(map[string]binder{
 	"gather_nd":       byIndex(bindGatherND[int32], bindGatherND[int64]),
 })
 
+var _ = needValues(map[string][]int{"slice": {1, 2, 3, 4}})
+
 // byIndex picks the instance for the element type of the indices, operand 1.
 func byIndex(i32, i64 binder) binder {
 	return func(c *op.Call) (Kernel, error) {

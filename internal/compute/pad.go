@@ -7,6 +7,8 @@ import (
 
 var _ = register(map[string]binder{"pad": unpacked(bindPad)})
 
+var _ = needValues(map[string][]int{"pad": {1, 3}})
+
 var padModes = map[string]move.PadMode{
 	"constant": move.PadConstant, "reflect": move.PadReflect, "edge": move.PadEdge, "wrap": move.PadWrap,
 }

@@ -22,6 +22,11 @@ var _ = register(map[string]binder{
 	"arg_min": argExtreme(true),
 })
 
+var _ = needValues(map[string][]int{
+	"reduce_sum": {1}, "reduce_mean": {1}, "reduce_prod": {1}, "reduce_max": {1}, "reduce_min": {1}, "reduce_l1": {1}, "reduce_l2": {1},
+	"reduce_sum_square": {1}, "reduce_log_sum": {1}, "reduce_log_sum_exp": {1},
+})
+
 func reduction(kind kernel.ReduceKind) binder {
 	return func(c *op.Call) (Kernel, error) {
 		dt := c.In[0].DType

@@ -11,6 +11,8 @@ import (
 
 var _ = register(map[string]binder{"resize": bindResize})
 
+var _ = needValues(map[string][]int{"resize": {1, 2, 3}})
+
 func bindResize(c *op.Call) (Kernel, error) {
 	switch dt := c.In[0].DType; {
 	case isHalf(dt):

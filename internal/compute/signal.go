@@ -15,6 +15,8 @@ var _ = register(map[string]binder{
 	"mel_weight_matrix": bindMel,
 })
 
+var _ = needValues(map[string][]int{"dft": {1, 2}, "stft": {1, 3}})
+
 func bindDFT(c *op.Call) (Kernel, error) {
 	bind, ok := floatOf(c.In[0].DType, newDFT[float32], newDFT[float64])
 	if !ok {

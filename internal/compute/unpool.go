@@ -17,6 +17,8 @@ var _ = register(map[string]binder{
 	"affine_grid":      oneFloatType(bindAffineGrid),
 })
 
+var _ = needValues(map[string][]int{"col2im": {1, 2}})
+
 func bindMaxUnpool(c *op.Call) (Kernel, error) {
 	bind, ok := floatOf(c.In[0].DType, newMaxUnpool[float32], newMaxUnpool[float64])
 	if !ok {

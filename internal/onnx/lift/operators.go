@@ -18,10 +18,14 @@ type Operator struct {
 	From int64 // the first opset that has it, 0 for all that are read
 	Till int64 // the last one, 0 for no end
 
-	// Lift lifts a node that reads numbers, Text one that reads strings: nil
-	// where these are refused. TextOnly says that Lift refuses everything else.
-	Lift, Text func(*Node)
-	TextOnly   bool
+	// Lift lifts a node that reads numbers. If it is nil, the operator of the
+	// node's own name has the node's form: the node is [Plain].
+	Lift func(*Node)
+
+	// Text lifts a node that reads strings; nil where these are refused.
+	// TextOnly says that Lift refuses everything else.
+	Text     func(*Node)
+	TextOnly bool
 
 	Lists bool // operands may be sequences and optionals
 }
@@ -46,7 +50,7 @@ func Merge(list ...map[string]Operator) map[string]Operator {
 
 // Since returns an operator that is the same in all opsets from the given one
 // on.
-func Since(from int64) Operator { return Operator{From: from, Lift: Plain} }
+func Since(from int64) Operator { return Operator{From: from} }
 
 // Lifted returns an operator that lift lifts, from the given opset on.
 func Lifted(from int64, lift func(*Node)) Operator { return Operator{From: from, Lift: lift} }
@@ -88,6 +92,15 @@ func (n *Node) lift() {
 	case n.readsText():
 		n.liftText(entry.Text)
 	default:
-		entry.Lift(n)
+		n.LiftNumbers()
 	}
+}
+
+// LiftNumbers lifts a node that reads numbers.
+func (n *Node) LiftNumbers() {
+	if n.Entry.Lift == nil {
+		Plain(n)
+		return
+	}
+	n.Entry.Lift(n)
 }

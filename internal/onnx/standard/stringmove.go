@@ -36,7 +36,7 @@ var textMoves = map[string]func(*lift.Node){
 
 // liftSameText lifts what is the same for text as for any other bytes.
 func liftSameText(n *lift.Node) {
-	n.Entry.Lift(n)
+	n.LiftNumbers()
 	n.MarkText()
 }
 
