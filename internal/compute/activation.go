@@ -1,33 +1,17 @@
 package compute
 
 import (
-	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/op"
 )
 
 var _ = register(map[string]binder{
-	"celu":             unaryOp(kernel.Celu, "alpha"),
-	"mish":             unaryOp(kernel.Mish),
-	"thresholded_relu": unaryOp(kernel.ThresholdedRelu, "alpha"),
-	"shrink":           bindShrink,
-	"prelu":            binaryOp(kernel.PRelu),
-	"is_nan":           classOp(newIsNaN[float32], newIsNaN[float64]),
-	"is_inf":           classOp(newIsInf[float32], newIsInf[float64]),
-	"bitwise_and":      binaryOp(kernel.BitAnd),
-	"bitwise_or":       binaryOp(kernel.BitOr),
-	"bitwise_xor":      binaryOp(kernel.BitXor),
-	"bitwise_not":      bindBitNot,
-	"bit_shift":        bindBitShift,
+	"prelu":       binaryOp(kernel.PRelu),
+	"is_nan":      classOp(newIsNaN[float32], newIsNaN[float64]),
+	"is_inf":      classOp(newIsInf[float32], newIsInf[float64]),
+	"bitwise_not": bindBitNot,
+	"bit_shift":   bindBitShift,
 })
-
-// bindShrink computes on integers as floats do.
-func bindShrink(c *op.Call) (Kernel, error) {
-	if c.In[0].DType.IsInt() {
-		return converted(c, []dtype.DType{dtype.F64}, []dtype.DType{dtype.F64})
-	}
-	return unaryOp(kernel.Shrink, "lambd", "bias")(c)
-}
 
 // classOp binds a question about the class of a float.
 func classOp(f32, f64 binder) binder {

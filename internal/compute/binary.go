@@ -207,6 +207,9 @@ type predicate struct {
 func predicateOf(c *op.Call, f kernel.PredicateOp) (Kernel, error) {
 	p, dt := predicate{f: f}, c.In[0].DType
 	if dt == dtype.Bool {
+		if f == kernel.Equal {
+			return &equalBools{}, nil
+		}
 		return newPredicate[uint8](p), nil
 	}
 	if isHalf(dt) {
@@ -244,13 +247,6 @@ func (k *predicateOn[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.nest.Range(tile)
 	kernel.Predicate(t.variant, k.f, &k.nest, lo, hi, c.Out[0].Data, in[T](c, 0), in[T](c, 1))
-}
-
-func bindEqual(c *op.Call) (Kernel, error) {
-	if c.In[0].DType != dtype.Bool {
-		return predicateOf(c, kernel.Equal)
-	}
-	return &equalBools{}, nil
 }
 
 // equalBools compares bools, of which true has many values, by exclusive or.

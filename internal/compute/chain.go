@@ -13,21 +13,6 @@ var _ = register(map[string]binder{"fused_chain": bindChain})
 // and a line that is written whole need not be read first.
 const streamBytes = 32 << 20
 
-// Functions of chains by the names that both sides give them.
-var (
-	chainUnary  = map[string]kernel.UnaryOp{}
-	chainBinary = map[string]kernel.BinaryOp{}
-)
-
-func init() {
-	for _, f := range kernel.UnaryOps() {
-		chainUnary[f.String()] = f
-	}
-	for _, f := range kernel.BinaryOps() {
-		chainBinary[f.String()] = f
-	}
-}
-
 func bindChain(c *op.Call) (Kernel, error) {
 	steps, err := c.ChainSteps()
 	if err != nil {
@@ -39,10 +24,10 @@ func bindChain(c *op.Call) (Kernel, error) {
 		to := &k.Steps[i]
 		to.A = s.Args[0]
 		if len(s.Args) == 2 {
-			to.IsBinary, to.Binary, to.B = true, chainBinary[s.Func], s.Args[1]
+			to.IsBinary, to.Binary, to.B = true, binaryNamed[s.Func], s.Args[1]
 			continue
 		}
-		to.Unary = chainUnary[s.Func]
+		to.Unary = unaryNamed[s.Func]
 		for k, p := range s.Params {
 			*[]*float32{&to.P, &to.Q}[k] = float32(p)
 		}

@@ -8,78 +8,19 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
+// What follows from no row of package elementwise.
 var _ = register(map[string]binder{
-	"add": binaryOp(kernel.Add),
-	"sub": binaryOp(kernel.Sub),
-	"mul": binaryOp(kernel.Mul),
-	"div": binaryOp(kernel.Div),
-	"pow": bindPow,
-	"mod": bindMod,
-
-	"max":  variadicOp(kernel.Max, false),
-	"min":  variadicOp(kernel.Min, false),
-	"sum":  variadicOp(kernel.Add, false),
-	"mean": variadicOp(kernel.Add, true),
-
-	"equal":            bindEqual,
-	"greater":          predicateOp(kernel.Greater),
-	"less":             predicateOp(kernel.Less),
-	"greater_or_equal": predicateOp(kernel.GreaterEqual),
-	"less_or_equal":    predicateOp(kernel.LessEqual),
-	"and":              predicateOp(kernel.And),
-	"or":               predicateOp(kernel.Or),
-	"xor":              predicateOp(kernel.Xor),
-	"where":            bindWhere,
-	"not":              bindNot,
-
-	"abs":          unaryOp(kernel.Abs),
-	"neg":          unaryOp(kernel.Neg),
-	"sign":         unaryOp(kernel.Sign),
-	"floor":        unaryOp(kernel.Floor),
-	"ceil":         unaryOp(kernel.Ceil),
-	"round":        unaryOp(kernel.Round),
-	"exp":          unaryOp(kernel.Exp),
-	"log":          unaryOp(kernel.Log),
-	"sqrt":         unaryOp(kernel.Sqrt),
-	"reciprocal":   unaryOp(kernel.Reciprocal),
-	"erf":          unaryOp(kernel.Erf),
-	"sin":          unaryOp(kernel.Sin),
-	"cos":          unaryOp(kernel.Cos),
-	"tan":          unaryOp(kernel.Tan),
-	"asin":         unaryOp(kernel.Asin),
-	"acos":         unaryOp(kernel.Acos),
-	"atan":         unaryOp(kernel.Atan),
-	"sinh":         unaryOp(kernel.Sinh),
-	"cosh":         unaryOp(kernel.Cosh),
-	"asinh":        unaryOp(kernel.Asinh),
-	"acosh":        unaryOp(kernel.Acosh),
-	"atanh":        unaryOp(kernel.Atanh),
-	"tanh":         unaryOp(kernel.Tanh),
-	"sigmoid":      unaryOp(kernel.Sigmoid),
-	"relu":         unaryOp(kernel.Relu),
-	"leaky_relu":   unaryOp(kernel.LeakyRelu, "alpha"),
-	"elu":          unaryOp(kernel.Elu, "alpha"),
-	"selu":         unaryOp(kernel.Selu, "alpha", "gamma"),
-	"softplus":     unaryOp(kernel.Softplus),
-	"softsign":     unaryOp(kernel.Softsign),
-	"hard_sigmoid": unaryOp(kernel.HardSigmoid, "alpha", "beta"),
-	"hard_swish":   unaryOp(kernel.HardSwish),
-	"swish":        bindSwish,
-	"gelu":         bindGelu,
-	"clip":         bindClip,
+	"pow":   bindPow,
+	"mod":   bindMod,
+	"max":   variadicOp(kernel.Max, false),
+	"min":   variadicOp(kernel.Min, false),
+	"sum":   variadicOp(kernel.Add, false),
+	"mean":  variadicOp(kernel.Add, true),
+	"where": bindWhere,
+	"not":   bindNot,
+	"gelu":  bindGelu,
+	"clip":  bindClip,
 })
-
-// unaryOp binds a function of one operand whose parameters are the named float
-// attributes.
-func unaryOp(f kernel.UnaryOp, params ...string) binder {
-	return func(c *op.Call) (Kernel, error) {
-		u := unary{f: f}
-		for i, name := range params {
-			u.p[i] = c.Float(name)
-		}
-		return unaryOn(c, u)
-	}
-}
 
 // unary is a function of operand 0 with two parameters.
 type unary struct {
@@ -114,10 +55,15 @@ func unaryOn(c *op.Call, u unary) (Kernel, error) {
 	}
 	bind, ok := intOf(c.In[0].DType, newUnaryInt[int8], newUnaryInt[int16], newUnaryInt[int32], newUnaryInt[int64],
 		newUnaryInt[uint8], newUnaryInt[uint16], newUnaryInt[uint32], newUnaryInt[uint64])
-	if f := u.f; !ok || f != kernel.Relu && f != kernel.Abs && f != kernel.Neg && f != kernel.Sign {
+	if !ok || !onIntegers(u.f) {
 		return nil, unsupported(c)
 	}
 	return bind(u), nil
+}
+
+// onIntegers reports whether kernel.UnaryInt has the function.
+func onIntegers(f kernel.UnaryOp) bool {
+	return f == kernel.Relu || f == kernel.Abs || f == kernel.Neg || f == kernel.Sign
 }
 
 type unaryF32 struct {
@@ -181,13 +127,6 @@ func bindGelu(c *op.Call) (Kernel, error) {
 		return unaryOn(c, unary{f: kernel.GeluTanh})
 	}
 	return unaryOn(c, unary{f: kernel.Gelu})
-}
-
-func bindSwish(c *op.Call) (Kernel, error) {
-	if alpha := c.Float("alpha"); alpha != 1 {
-		return unaryOn(c, unary{f: kernel.Swish, p: [2]float64{alpha}})
-	}
-	return unaryOn(c, unary{f: kernel.Silu})
 }
 
 // flat is what kernels know that treat the elements of result 0 alike.

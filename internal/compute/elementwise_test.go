@@ -1,13 +1,18 @@
 package compute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/elementwise"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -40,105 +45,112 @@ func admits(name string, dt dtype.DType) bool {
 	return op.InferTypes(sig) == nil
 }
 
+// TestUnary compares the operators of all functions with their references, on
+// every type that they take, with the default parameters and with others.
 func TestUnary(t *testing.T) {
-	sigmoid := func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
-	for name, f := range map[string]func(x float64) float64{
-		"abs":   math.Abs,
-		"neg":   func(x float64) float64 { return -x },
-		"sign":  func(x float64) float64 { return float64(cmp(x, 0)) },
-		"floor": math.Floor, "ceil": math.Ceil, "round": math.RoundToEven,
-		"exp": math.Exp, "erf": math.Erf, "sin": math.Sin, "cos": math.Cos, "tanh": math.Tanh,
-		"atan": math.Atan, "sinh": math.Sinh, "cosh": math.Cosh, "asinh": math.Asinh,
-		"tan": math.Tan, "asin": math.Asin, "acos": math.Acos, "atanh": math.Atanh, "acosh": math.Acosh,
-		"celu": func(x float64) float64 { return max(x, 0) + min(0, math.Expm1(x)) },
-		"mish": func(x float64) float64 { return x * math.Tanh(math.Log1p(math.Exp(x))) },
-		"thresholded_relu": func(x float64) float64 {
-			if x > 1 {
-				return x
-			}
-			return 0
-		},
-		"shrink": func(x float64) float64 {
-			if x < -0.5 || x > 0.5 {
-				return x
-			}
-			return 0
-		},
-		"bitwise_not": func(x float64) float64 { return -x - 1 },
-		"log":         func(x float64) float64 { return math.Log(x) },
-		"sqrt":        func(x float64) float64 { return math.Sqrt(x) },
-		"reciprocal":  func(x float64) float64 { return 1 / x },
-		"sigmoid":     sigmoid,
-		"relu":        func(x float64) float64 { return max(x, 0) },
-		"leaky_relu":  func(x float64) float64 { return max(x, float64(float32(0.01))*x) },
-		"elu":         func(x float64) float64 { return max(x, 0) + min(0, math.Expm1(x)) },
-		"selu": func(x float64) float64 {
-			return float64(float32(1.0507009873554805)) * (max(x, 0) + float64(float32(1.6732632423543772))*min(0, math.Expm1(x)))
-		},
-		"softplus":     func(x float64) float64 { return math.Log1p(math.Exp(x)) },
-		"softsign":     func(x float64) float64 { return x / (1 + math.Abs(x)) },
-		"hard_sigmoid": func(x float64) float64 { return min(1, max(0, float64(float32(0.2))*x+0.5)) },
-		"hard_swish":   func(x float64) float64 { return x * min(1, max(0, x/6+0.5)) },
-		"swish":        func(x float64) float64 { return x * sigmoid(x) },
-		"gelu":         func(x float64) float64 { return x / 2 * (1 + math.Erf(x/math.Sqrt2)) },
-	} {
+	for _, f := range elementwise.Functions() {
+		if f.ONNX == "" {
+			continue
+		}
 		for _, dt := range append(floatTypes, intTypes...) {
-			if !admits(name, dt) || name == "bitwise_not" && !dt.IsSigned() {
+			if !admits(f.Name, dt) {
 				continue
 			}
-			n := 33
-			if dt == dtype.F32 && (name == "relu" || name == "exp") {
-				n = spanElements + 5
-			}
-			x := random(dt, 1, -4, 4, 1, n)
-			if !dt.IsSigned() {
-				x = random(dt, 1, 0, 4, 1, n)
-			}
-			if name == "log" || name == "sqrt" || name == "reciprocal" {
-				x = random(dt, 1, 0.25, 4, 1, n)
-			}
-			switch name { // where the function is defined, and not too steep for a 16-bit operand
-			case "asin", "acos", "atanh", "tan":
-				x = random(dt, 1, -0.75, 0.75, 1, n)
-			case "acosh":
-				x = random(dt, 1, 1.25, 4, 1, n)
-			}
-			want := floats(x)
-			for i, v := range want {
-				want[i] = f(v)
-			}
-			t.Run(fmt.Sprintf("%s/%v", name, dt), func(t *testing.T) {
-				expect(t, name, eval(t, name, nil, x), []int{1, n}, want, tolerance(dt))
+			t.Run(fmt.Sprintf("%s/%v", f.Name, dt), func(t *testing.T) {
+				n := 33
+				if dt == dtype.F32 && (f.Name == "relu" || f.Name == "exp") {
+					n = spanElements + 5
+				}
+				for _, params := range paramsOf(f, dt) {
+					checkFunction(t, f.Name, f.Name, attributesOf(f, params), drawFor(f, dt, n), params)
+				}
 			})
 		}
 	}
-}
-
-func cmp(x, y float64) int {
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
+	for _, dt := range floatTypes {
+		x := random(dt, 1, -4, 4, 1, 33)
+		checkFunction(t, "gelu", "gelu", nil, x, [2]float64{})
+		checkFunction(t, "gelu", "gelu_tanh", attrs("approximate", "tanh"), x, [2]float64{})
 	}
-	return 0
 }
 
-func TestUnaryAttributes(t *testing.T) {
-	x := arg([]float32{-2, -0.5, 0, 0.5, 2}, 5)
-	for _, c := range []struct {
-		name  string
-		attrs op.Attrs
-		want  []float64
-	}{
-		{"leaky_relu", attrs("alpha", 0.5), []float64{-1, -0.25, 0, 0.5, 2}},
-		{"elu", attrs("alpha", 2.0), []float64{2 * math.Expm1(-2), 2 * math.Expm1(-0.5), 0, 0.5, 2}},
-		{"selu", attrs("alpha", 2.0, "gamma", 3.0), []float64{6 * math.Expm1(-2), 6 * math.Expm1(-0.5), 0, 1.5, 6}},
-		{"hard_sigmoid", attrs("alpha", 0.5, "beta", 0.25), []float64{0, 0, 0.25, 0.5, 1}},
-		{"swish", attrs("alpha", 2.0), []float64{-2 / (1 + math.Exp(4)), -0.5 / (1 + math.Exp(1)), 0, 0.5 / (1 + math.Exp(-1)), 2 / (1 + math.Exp(-4))}},
-		{"gelu", attrs("approximate", "tanh"), []float64{-0.045402, -0.154286, 0, 0.345714, 1.954598}},
-	} {
-		expect(t, c.name, eval(t, c.name, c.attrs, x), []int{5}, c.want, 2e-6)
+// paramsOf returns the values of parameters to try: first the defaults.
+func paramsOf(f *elementwise.Function, dt dtype.DType) (list [][2]float64) {
+	for _, at := range []float64{-1, 0, 0.4, 1} {
+		var params [2]float64
+		for i, p := range f.Params {
+			v := p.Default
+			if at >= 0 {
+				v = p.Min + at*(p.Max-p.Min)
+			}
+			params[i] = float64(float32(v))
+		}
+		list = append(list, params)
+		if len(f.Params) == 0 || !dt.IsSigned() { // a number below 0 has no unsigned result
+			break
+		}
+	}
+	return list
+}
+
+// attributesOf returns the parameters as attributes, none for the defaults.
+func attributesOf(f *elementwise.Function, params [2]float64) op.Attrs {
+	if params == paramsOf(f, dtype.F32)[0] {
+		return nil
+	}
+	var list []any
+	for i, p := range f.Params {
+		list = append(list, p.Name, params[i])
+	}
+	return attrs(list...)
+}
+
+// drawFor draws operands of a function from its domain, the first of them where
+// functions may break.
+func drawFor(f *elementwise.Function, dt dtype.DType, n int) op.Arg {
+	lo, hi := f.Domain.Within(-4, 4)
+	if !dt.IsSigned() {
+		lo = max(lo, 0)
+	}
+	list := values[float64](1, n, lo, hi)
+	for i, v := range []float64{-2, -0.5, 0, 0.5, 2} {
+		if lo <= v && v <= hi {
+			list[i] = v
+		}
+	}
+	if dt.IsInt() {
+		for i := range list {
+			list[i] = math.Round(list[i])
+		}
+	}
+	return fromFloats(dt, list, 1, n)
+}
+
+// checkFunction runs an operator and compares it with the reference of a
+// function.
+func checkFunction(t *testing.T, name, function string, a op.Attrs, x op.Arg, params [2]float64) {
+	t.Helper()
+	want := floats(x)
+	for i, v := range want {
+		want[i] = ref.Unary(function, v, params[0], params[1])
+		if x.DType.IsInt() {
+			want[i] = math.Trunc(want[i])
+		}
+	}
+	expect(t, fmt.Sprintf("%s %v", function, params), eval(t, name, a, x), x.Shape.Sizes(), want, tolerance(x.DType))
+}
+
+func TestBitwiseNot(t *testing.T) {
+	for _, dt := range intTypes {
+		if !dt.IsSigned() {
+			continue
+		}
+		x := random(dt, 1, -4, 4, 1, 33)
+		want := floats(x)
+		for i, v := range want {
+			want[i] = -v - 1
+		}
+		expect(t, "bitwise_not", eval(t, "bitwise_not", nil, x), []int{1, 33}, want, 0)
 	}
 }
 
@@ -167,19 +179,20 @@ func TestClip(t *testing.T) {
 }
 
 func TestBinary(t *testing.T) {
-	mod := func(x, y float64) float64 { return x - y*math.Floor(x/y) }
-	shapes := [][2][]int{{{3, 5}, {3, 5}}, {{3, 5}, {}}, {{}, {3, 5}}, {{3, 1}, {1, 5}}, {{2, 1, 3, 1}, {4, 1, 6}}, {{0, 3}, {1, 3}}, {{}, {}}}
-	for name, f := range map[string]func(x, y float64) float64{
-		"add": func(x, y float64) float64 { return x + y },
-		"sub": func(x, y float64) float64 { return x - y },
-		"mul": func(x, y float64) float64 { return x * y },
-		"div": func(x, y float64) float64 { return x / y },
+	functions := map[string]func(x, y float64) float64{
 		"pow": math.Pow,
-		"mod": mod,
+		"mod": func(x, y float64) float64 { return x - y*math.Floor(x/y) },
 		"max": math.Max, "min": math.Min,
-	} {
-		for _, dt := range append(floatTypes, intTypes...) {
-			if !admits(name, dt) || name == "bitwise_not" && !dt.IsSigned() {
+	}
+	for _, f := range elementwise.Binaries() {
+		if f.ONNX != "" {
+			functions[f.Name] = referenceOf(f)
+		}
+	}
+	shapes := [][2][]int{{{3, 5}, {3, 5}}, {{3, 5}, {}}, {{}, {3, 5}}, {{3, 1}, {1, 5}}, {{2, 1, 3, 1}, {4, 1, 6}}, {{0, 3}, {1, 3}}, {{}, {}}}
+	for name, f := range functions {
+		for _, dt := range slices.Concat(floatTypes, intTypes, []dtype.DType{dtype.Bool}) {
+			if !admits(name, dt) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%v", name, dt), func(t *testing.T) {
@@ -189,6 +202,10 @@ func TestBinary(t *testing.T) {
 						lo = -4
 					}
 					x, y := random(dt, uint64(k), lo, 6, s[0]...), random(dt, 99, 1, 4, s[1]...)
+					if dt == dtype.Bool {
+						x, y = random(dtype.I8, uint64(k), 0, 1, s[0]...), random(dtype.I8, 99, 0, 1, s[1]...)
+						x.DType, y.DType = dt, dt
+					}
 					checkBinary(t, name, f, x, y)
 				}
 			})
@@ -196,6 +213,29 @@ func TestBinary(t *testing.T) {
 	}
 	x, y := random(dtype.F32, 1, -1, 1, 3, 40_000), random(dtype.F32, 2, -1, 1, 40_000)
 	checkBinary(t, "add", func(x, y float64) float64 { return x + y }, x, y)
+}
+
+// referenceOf returns the reference of a function of two operands.
+func referenceOf(f *elementwise.Binary) func(x, y float64) float64 {
+	name := f.Name
+	if f.Kernel != "" {
+		name = f.Kernel
+	}
+	switch {
+	case f.Predicate:
+		return func(x, y float64) float64 {
+			if ref.Predicate(name, cmp.Compare(x, y), x != 0, y != 0) {
+				return 1
+			}
+			return 0
+		}
+	case f.Types&elementwise.Floats != 0:
+		return func(x, y float64) float64 { return ref.Binary(name, x, y) }
+	}
+	return func(x, y float64) float64 {
+		v, _ := ref.BinaryInt(name, big.NewInt(int64(x)), big.NewInt(int64(y)), 64).Float64()
+		return v
+	}
 }
 
 // checkBinary runs the operator and compares with f on the broadcast operands.
@@ -279,7 +319,7 @@ func TestVariadic(t *testing.T) {
 			"sum":  {{11, 17, 14, 15, 14, 18}, {9, 12, 12, 21, 12, 15}, {1, 9, 3, 4, 5, 6}},
 			"mean": {{11. / 3, 17. / 3, 14. / 3, 5, 14. / 3, 6}, {3, 4, 4, 7, 4, 5}, {1, 9, 3, 4, 5, 6}},
 		} {
-			if !admits(name, dt) || name == "bitwise_not" && !dt.IsSigned() {
+			if !admits(name, dt) {
 				continue
 			}
 			expect(t, name, eval(t, name, nil, x, y, z), []int{2, 3}, want[0], tolerance(dt))

@@ -14,10 +14,12 @@ var _ = register(map[string]binder{
 	"lstm": oneFloatType(recurrentOp(sequence.LSTMCell)),
 })
 
-var cellFuncs = map[string]kernel.UnaryOp{
-	"relu": kernel.Relu, "tanh": kernel.Tanh, "sigmoid": kernel.Sigmoid, "softsign": kernel.Softsign, "softplus": kernel.Softplus,
-	"leaky_relu": kernel.LeakyRelu, "thresholded_relu": kernel.ThresholdedRelu, "elu": kernel.Elu,
-	"hard_sigmoid": kernel.HardSigmoid, "affine": kernel.Affine, "scaled_tanh": kernel.Tanh,
+// cellFunc returns the function of a cell. The cell itself scales a tanh.
+func cellFunc(f op.Activation) sequence.CellFunc {
+	if f.Op == "scaled_tanh" {
+		return sequence.CellFunc{Op: kernel.Tanh, A: f.Alpha, B: f.Beta, Scaled: true}
+	}
+	return sequence.CellFunc{Op: unaryNamed[f.Op], A: f.Alpha, B: f.Beta}
 }
 
 func recurrentOp(kind sequence.CellKind) binder {
@@ -36,7 +38,7 @@ func recurrentOp(kind sequence.CellKind) binder {
 			spec.InputForget = c.Int("input_forget") != 0
 		}
 		for _, f := range functions {
-			spec.Funcs = append(spec.Funcs, sequence.CellFunc{Op: cellFuncs[f.Op], A: f.Alpha, B: f.Beta, Scaled: f.Op == "scaled_tanh"})
+			spec.Funcs = append(spec.Funcs, cellFunc(f))
 		}
 		bind, ok := floatOf(c.In[0].DType, newRecurrent[float32], newRecurrent[float64])
 		if !ok {

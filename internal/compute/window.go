@@ -267,28 +267,9 @@ func (k *conv) Tile(t *Task, tile int, scratch []byte) {
 	k.Conv.Tile(tile, view[float32](scratch), &args)
 }
 
-// activationOf reads the activation of a fused operator.
+// activationOf reads the activation of a fused operator, which may have none.
 func activationOf(c *op.Call) kernel.Activation {
-	a := kernel.Activation{A: float32(c.Float("alpha")), B: float32(c.Float("beta"))}
-	switch c.Str("activation") {
-	case "relu":
-		a.Op = kernel.Relu
-	case "leaky_relu":
-		a.Op = kernel.LeakyRelu
-	case "sigmoid":
-		a.Op = kernel.Sigmoid
-	case "tanh":
-		a.Op = kernel.Tanh
-	case "clip":
-		a.Op = kernel.Clip
-	case "gelu":
-		a.Op = kernel.Gelu
-	case "gelu_tanh":
-		a.Op = kernel.GeluTanh
-	case "silu":
-		a.Op = kernel.Silu
-	}
-	return a
+	return kernel.Activation{Op: unaryNamed[c.Str("activation")], A: float32(c.Float("alpha")), B: float32(c.Float("beta"))}
 }
 
 // convTranspose is a transposed convolution of f32.

@@ -52,6 +52,22 @@ type Function struct {
 	Cell string
 }
 
+// Resolve returns the function that a call of the operator computes, and its
+// parameters, if attr returns the call's attributes: f, or the function that is
+// the same at the defaults.
+func (f *Function) Resolve(attr func(name string) float64) (*Function, []float64) {
+	params := make([]float64, len(f.Params))
+	defaults := true
+	for i, p := range f.Params {
+		params[i] = attr(p.Name)
+		defaults = defaults && params[i] == float64(float32(p.Default))
+	}
+	if defaults && f.AtDefaults != "" {
+		return Lookup(f.AtDefaults), nil
+	}
+	return f, params
+}
+
 // Param is a scalar parameter of a function.
 type Param struct {
 	Name string

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/elementwise"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 )
@@ -206,22 +207,10 @@ func (f *chainFinder) step(c *ir.Call, result []*ir.Value) (name string, args []
 	return name, args, params, len(args) == op.ChainFuncs()[name].Args
 }
 
-// function is the function of a chain that a call computes.
+// function returns the function of a chain that a call computes.
 func (f *chainFinder) function(c *ir.Call) (name string, params []float64, ok bool) {
 	sig := c.Sig(f.ctx.known)
-	name = c.Op.Name
-	switch name {
-	case "leaky_relu", "elu", "celu", "thresholded_relu":
-		params = []float64{sig.Float("alpha")}
-	case "selu":
-		params = []float64{sig.Float("alpha"), sig.Float("gamma")}
-	case "hard_sigmoid":
-		params = []float64{sig.Float("alpha"), sig.Float("beta")}
-	case "swish":
-		params = []float64{sig.Float("alpha")}
-		if params[0] == 1 {
-			name, params = "silu", nil
-		}
+	switch name = c.Op.Name; name {
 	case "gelu":
 		if sig.Str("approximate") == "tanh" {
 			name = "gelu_tanh"
@@ -231,6 +220,11 @@ func (f *chainFinder) function(c *ir.Call) (name string, params []float64, ok bo
 	case "clip":
 		params, ok = f.limits(c)
 		return name, params, ok
+	default:
+		if row := elementwise.Lookup(name); row != nil && row.ONNX != "" {
+			row, params = row.Resolve(sig.Float)
+			name = row.Name
+		}
 	}
 	_, ok = op.ChainFuncs()[name]
 	return name, params, ok

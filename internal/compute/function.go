@@ -1,0 +1,80 @@
+package compute
+
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/elementwise"
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/op"
+)
+
+// The functions of the kernels by their names.
+var (
+	unaryNamed     = named(kernel.UnaryOps())
+	binaryNamed    = named(kernel.BinaryOps())
+	predicateNamed = named(kernel.PredicateOps())
+)
+
+func named[F fmt.Stringer](list []F) map[string]F {
+	functions := make(map[string]F, len(list))
+	for _, f := range list {
+		functions[f.String()] = f
+	}
+	return functions
+}
+
+var _ = register(functionBinders(elementwise.Functions(), elementwise.Binaries()))
+
+// functionBinders returns the binders of the operators that follow from rows.
+func functionBinders(functions []*elementwise.Function, binaries []*elementwise.Binary) map[string]binder {
+	binders := map[string]binder{}
+	for _, f := range functions {
+		if f.ONNX != "" {
+			binders[f.Name] = functionBinder(f)
+		}
+	}
+	for _, f := range binaries {
+		if f.ONNX != "" {
+			binders[f.Name] = binaryFunctionBinder(f)
+		}
+	}
+	return binders
+}
+
+// functionBinder binds a function of one operand to the kernel of its name. On
+// integers that the kernel does not take it is computed in f64.
+func functionBinder(f *elementwise.Function) binder {
+	wantKernel(unaryNamed, f.Name)
+	inFloats := f.Types&elementwise.Integers != 0 && !onIntegers(unaryNamed[f.Name])
+	return func(c *op.Call) (Kernel, error) {
+		if inFloats && c.In[0].DType.IsInt() {
+			return converted(c, []dtype.DType{dtype.F64}, []dtype.DType{dtype.F64})
+		}
+		g, params := f.Resolve(c.Float)
+		u := unary{f: unaryNamed[g.Name]}
+		copy(u.p[:], params)
+		return unaryOn(c, u)
+	}
+}
+
+// binaryFunctionBinder binds a function of two operands of one type that
+// broadcast.
+func binaryFunctionBinder(f *elementwise.Binary) binder {
+	name := f.Name
+	if f.Kernel != "" {
+		name = f.Kernel
+	}
+	if f.Predicate {
+		wantKernel(predicateNamed, name)
+		return predicateOp(predicateNamed[name])
+	}
+	wantKernel(binaryNamed, name)
+	return binaryOp(binaryNamed[name])
+}
+
+func wantKernel[F any](functions map[string]F, name string) {
+	if _, ok := functions[name]; !ok {
+		panic("BUG: compute: function " + name + " has no kernel: go generate ./internal/kernel/gen")
+	}
+}
