@@ -2,7 +2,7 @@ package kernel
 
 import "math"
 
-// unaryRow computes a float32 function over a row.
+// unaryRow computes a float32 function over a row. Loops over vectors are for parameters that are numbers.
 func unaryRow(v *Variant, op UnaryOp, dst, src []float32, a, b float32) {
 	r := &v.Rows
 	if r.Bytes == 0 {
@@ -13,33 +13,15 @@ func unaryRow(v *Variant, op UnaryOp, dst, src []float32, a, b float32) {
 		l.run(dst, src)
 		return
 	}
-	switch op {
-	case LeakyRelu, Swish:
-		if l := &r.UnaryS[op]; l.Short != nil {
-			l.run(dst, src, a)
-			return
-		}
-	case Affine, HardSigmoid, Clip:
-		if l := &r.UnaryST[op]; l.Short != nil && (op != Clip || a == a && b == b) {
-			l.run(dst, src, a, b)
-			return
-		}
-	case Elu:
-		if l := &r.UnaryST[Elu]; l.Short != nil {
-			l.run(dst, src, a, 1)
-			return
-		}
-	case Selu:
-		if l := &r.UnaryST[Elu]; l.Short != nil {
-			l.run(dst, src, a*b, b)
-			return
-		}
-	case Reciprocal:
-		if l := &r.BinarySV[Div]; l.Short != nil {
-			l.Short.run(dst, src, 1)
-			return
-		}
-	case PowScalar:
+	if l := &r.UnaryS[op]; l.Short != nil && a == a {
+		l.run(dst, src, a)
+		return
+	}
+	if l := &r.UnaryST[op]; l.Short != nil && a == a && b == b {
+		l.run(dst, src, a, b)
+		return
+	}
+	if op == PowScalar {
 		powRow(v, dst, src, a)
 		return
 	}

@@ -36,6 +36,7 @@ type assembler struct {
 	pinned      map[lookup]int // pairs of vectors that hold tables
 	shift       int            // added to the numbers of a function's own vectors, of which it has sideStep
 	sides       int            // turns of a loop whose instructions alternate
+	compares    bool           // the function has made a comparison, whose result has one place
 }
 
 // lookup is a table of numbers, from which an index takes one by its last five bits.
@@ -109,6 +110,7 @@ func (a *assembler) function(name, doc string, in, out []param) {
 	a.pins, a.pinned = nil, nil
 	a.loops = 0
 	a.sides = 1
+	a.compares = false
 }
 
 // arg gives the place of the next argument in order.
@@ -136,11 +138,8 @@ func (a *assembler) pin(body func()) {
 	if !a.masks {
 		return
 	}
-	outer := *a
-	a.text, a.stubs, a.table, a.lookups = strings.Builder{}, strings.Builder{}, nil, nil
-	body()
-	words, tables := a.table, a.lookups
-	*a = outer
+	used := a.dry(body)
+	words, tables := used.table, used.lookups
 	a.pinned = map[lookup]int{}
 	for i, t := range tables {
 		to := 32 - 2*(i+1)
@@ -155,6 +154,16 @@ func (a *assembler) pin(body func()) {
 		pins[w] = 16 + i
 	}
 	a.pins = pins
+}
+
+// dry runs body without a trace, and returns what the assembler was afterwards: with the constants and tables that body uses.
+func (a *assembler) dry(body func()) (used *assembler) {
+	outer := *a
+	a.text, a.stubs, a.table, a.lookups = strings.Builder{}, strings.Builder{}, nil, nil
+	body()
+	inner := *a
+	*a = outer
+	return &inner
 }
 
 // lookupAt returns the place of a table among those of the file.
@@ -305,17 +314,23 @@ func (a *assembler) storeTo(stream bool, from int, to string, tail bool) {
 	a.store(from, to, false, tail)
 }
 
-// Predicates of comparisons; the last two are true on NaN.
+// Predicates of comparisons; the last four are true on NaN.
 const (
-	less      = 0x11
-	greater   = 0x1e
-	equal     = 0x00
-	unordered = 0x03
-	notLess   = 0x15
+	less       = 0x11
+	greater    = 0x1e
+	equal      = 0x00
+	unordered  = 0x03
+	notLess    = 0x15
+	notGreater = 0x1a
+	notEqual   = 0x04
 )
+
+// opposites are the relations that hold where others do not, of NaN too.
+var opposites = map[int]int{less: notLess, greater: notGreater, equal: notEqual}
 
 // choose sets dst to src in the lanes where x has the relation to y, a register or a constant. typ is PS or PD.
 func (a *assembler) choose(typ string, relation int, x, y, src, dst string) {
+	a.compares = true
 	if a.masks {
 		a.op("VCMP%s $%d, %s, %s, %s", typ, relation, y, x, testMask)
 		a.op("VMOVUP%s %s, %s, %s", typ[1:], src, testMask, dst)
@@ -323,4 +338,16 @@ func (a *assembler) choose(typ string, relation int, x, y, src, dst string) {
 	}
 	a.op("VCMP%s $%d, %s, %s, %s", typ, relation, y, x, a.v(testVector))
 	a.op("VBLENDV%s %s, %s, %s, %s", typ, a.v(testVector), src, dst, dst)
+}
+
+// chooseOrZero sets dst to src in the lanes where x has the relation to y, and to 0 in the others.
+func (a *assembler) chooseOrZero(relation int, x, y, src, dst string) {
+	a.compares = true
+	if a.masks {
+		a.op("VCMPPS $%d, %s, %s, %s", relation, y, x, testMask)
+		a.op("VMOVAPS.Z %s, %s, %s", src, testMask, dst)
+		return
+	}
+	a.op("VCMPPS $%d, %s, %s, %s", relation, y, x, a.v(testVector))
+	a.op("VANDPS %s, %s, %s", a.v(testVector), src, dst)
 }

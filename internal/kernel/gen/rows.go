@@ -56,11 +56,11 @@ func (a *assembler) elementwise(name, doc string, in []param, f func(x, y, s, t,
 
 func (a *assembler) rowKernels() {
 	a.binaryKernels()
-	a.unaryKernels()
+	a.powerKernels()
 	a.normKernels()
 	a.rowSums()
 	a.rowMax()
-	a.functionKernels()
+	a.rowFunctions()
 	a.softmaxKernels()
 	a.momentKernels()
 	a.stream()
@@ -80,20 +80,6 @@ func (a *assembler) rowTable() {
 	for op, text := range map[string]string{"Add": "addScalar", "Sub": "subFrom", "Mul": "mulScalar", "Div": "divInto"} {
 		a.put("BinarySV", "BinaryRowsS", a.shortAndLong(text), "kernel."+op)
 	}
-	unary := func(field, typ string, value func(name string) string, names ...string) {
-		for _, name := range names {
-			a.put(field, typ, value(name), "kernel."+capital(name))
-		}
-	}
-	functions := []string{"exp", "log", "sigmoid", "silu", "tanh", "erf", "gelu", "geluTanh", "softplus", "mish"}
-	unary("Unary", "UnaryRows", a.shortAndLong, "relu", "hardSwish", "abs", "neg")
-	unary("Unary", "UnaryRows", a.short, "sqrt", "round", "floor", "ceil", "softsign")
-	unary("Unary", "UnaryRows", a.short, functions...)
-	unary("UnaryS", "UnaryRowsS", a.shortAndLong, "leakyRelu")
-	unary("UnaryS", "UnaryRowsS", a.short, "swish")
-	unary("UnaryST", "UnaryRowsST", a.shortAndLong, "clip", "affine", "hardSigmoid")
-	unary("UnaryST", "UnaryRowsST", a.short, "elu")
-	unary("UnaryStream", "UnaryStreams", func(name string) string { return name + "Stream" + a.suffix }, functions...)
 	for _, name := range []string{
 		"cube", "threeQuarters", "sum", "squares", "max", "min", "softmaxRow", "softmaxNext", "softmaxNextStream", "expSum", "expOnlySum",
 		"expScale", "expSumColumns", "deviations", "deviationsAhead", "normScale", "normBias", "normBiasStream", "normNext",
@@ -140,59 +126,8 @@ func (a *assembler) binaryKernels() {
 	a.elementwise("divInto", "is s / x[i].", []param{argX, argS}, func(x, _, s, _, _ string) { a.op("VDIVPS %s, %s, %s", x, s, x) })
 }
 
-// unaryKernels has the functions of a few instructions. VMAXPS and VMINPS give their last source, the first as written here, where one is
-// NaN or both are zeros.
-func (a *assembler) unaryKernels() {
-	a.elementwise("relu", "is max(x[i], 0).", []param{argX}, func(x, _, _, _, free string) {
-		a.op("VXORPS %s, %s, %s", free, free, free)
-		a.op("VMAXPS %s, %s, %s", x, free, x)
-		a.op("VADDPS %s, %s, %s", free, x, x) // -0 becomes 0
-	})
-	a.elementwise("leakyRelu", "is x[i], times s if it is negative.", []param{argX, argS}, func(x, _, s, _, free string) {
-		a.op("VMULPS %s, %s, %s", s, x, free)
-		a.op("VXORPS %s, %s, %s", a.v(vecFree+1), a.v(vecFree+1), a.v(vecFree+1))
-		a.choose("PS", less, x, a.v(vecFree+1), free, x)
-	})
-	a.elementwise("clip", "is min(max(x[i], s), t); neither is NaN.", []param{argX, argS, argT}, func(x, _, s, t, _ string) {
-		a.op("VMAXPS %s, %s, %s", x, s, x)
-		a.op("VMINPS %s, %s, %s", x, t, x)
-	})
-	a.elementwise("affine", "is s*x[i] + t.", []param{argX, argS, argT}, func(x, _, s, t, _ string) {
-		a.op("VFMADD213PS %s, %s, %s", t, s, x)
-	})
-	unit := func(x, free string) {
-		a.op("VXORPS %s, %s, %s", free, free, free)
-		a.op("VMAXPS %s, %s, %s", x, free, x)
-		a.op("VMOVUPS %s, %s", a.f32(1), free)
-		a.op("VMINPS %s, %s, %s", x, free, x)
-	}
-	a.elementwise("hardSigmoid", "is min(max(s*x[i] + t, 0), 1).", []param{argX, argS, argT}, func(x, _, s, t, free string) {
-		a.op("VFMADD213PS %s, %s, %s", t, s, x)
-		unit(x, free)
-	})
-	a.elementwise("hardSwish", "is x[i] * min(max(x[i]/6 + 1/2, 0), 1).", []param{argX}, func(x, y, s, _, free string) {
-		a.op("VMOVUPS %s, %s", a.f32(1.0/6), y)
-		a.op("VMOVAPS %s, %s", x, s)
-		a.op("VFMADD213PS %s, %s, %s", a.f32(0.5), y, x)
-		unit(x, free)
-		a.op("VMULPS %s, %s, %s", s, x, x)
-	})
-	a.elementwise("abs", "is |x[i]|.", []param{argX}, func(_, _, _, _, _ string) { a.magnitude(vecX, vecX) })
-	a.elementwise("neg", "is -x[i].", []param{argX}, func(_, _, _, _, _ string) { a.negated(vecX, vecX) })
-	for mode, name := range []string{"round", "floor", "ceil"} {
-		a.elementwise(name, "is x[i] as an integer.", []param{argX}, func(x, _, _, _, _ string) {
-			if a.masks {
-				a.op("VRNDSCALEPS $%d, %s, %s", 8+mode, x, x)
-			} else {
-				a.op("VROUNDPS $%d, %s, %s", 8+mode, x, x)
-			}
-		})
-	}
-	a.elementwise("softsign", "is x[i] / (1+|x[i]|).", []param{argX}, func(x, _, _, _, free string) {
-		a.magnitude(vecX, vecFree)
-		a.op("VADDPS %s, %s, %s", a.f32(1), free, free)
-		a.op("VDIVPS %s, %s, %s", free, x, x)
-	})
+// powerKernels has the powers that models use.
+func (a *assembler) powerKernels() {
 	a.elementwise("cube", "is x[i]^3.", []param{argX}, func(x, _, _, _, free string) {
 		a.op("VMULPS %s, %s, %s", x, x, free)
 		a.op("VMULPS %s, %s, %s", free, x, x)
@@ -202,7 +137,6 @@ func (a *assembler) unaryKernels() {
 		a.op("VSQRTPS %s, %s", x, free)
 		a.op("VMULPS %s, %s, %s", free, x, x)
 	})
-	a.elementwise("sqrt", "is the square root of x[i].", []param{argX}, func(x, _, _, _, _ string) { a.op("VSQRTPS %s, %s", x, x) })
 }
 
 func (a *assembler) normKernels() {

@@ -64,7 +64,7 @@ func (a *assembler) expFromPeak() {
 	a.ps("VSUBPS", smPeak, fnX, fnX)
 	if !a.masks {
 		a.bound("VMAXPS", expLeast, fnX, fnX)
-		a.exp(fnX)
+		a.exp(fnX, fnR, fnN, fnE)
 		return
 	}
 	const (

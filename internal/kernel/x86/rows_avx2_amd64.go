@@ -62,66 +62,6 @@ func subFrom256(n int, dst *float32, x *float32, s float32)
 //go:noescape
 func divInto256(n int, dst *float32, x *float32, s float32)
 
-// relu256 is max(x[i], 0).
-//
-//go:noescape
-func relu256(n int, dst *float32, x *float32)
-
-// leakyRelu256 is x[i], times s if it is negative.
-//
-//go:noescape
-func leakyRelu256(n int, dst *float32, x *float32, s float32)
-
-// clip256 is min(max(x[i], s), t); neither is NaN.
-//
-//go:noescape
-func clip256(n int, dst *float32, x *float32, s float32, t float32)
-
-// affine256 is s*x[i] + t.
-//
-//go:noescape
-func affine256(n int, dst *float32, x *float32, s float32, t float32)
-
-// hardSigmoid256 is min(max(s*x[i] + t, 0), 1).
-//
-//go:noescape
-func hardSigmoid256(n int, dst *float32, x *float32, s float32, t float32)
-
-// hardSwish256 is x[i] * min(max(x[i]/6 + 1/2, 0), 1).
-//
-//go:noescape
-func hardSwish256(n int, dst *float32, x *float32)
-
-// abs256 is |x[i]|.
-//
-//go:noescape
-func abs256(n int, dst *float32, x *float32)
-
-// neg256 is -x[i].
-//
-//go:noescape
-func neg256(n int, dst *float32, x *float32)
-
-// round256 is x[i] as an integer.
-//
-//go:noescape
-func round256(n int, dst *float32, x *float32)
-
-// floor256 is x[i] as an integer.
-//
-//go:noescape
-func floor256(n int, dst *float32, x *float32)
-
-// ceil256 is x[i] as an integer.
-//
-//go:noescape
-func ceil256(n int, dst *float32, x *float32)
-
-// softsign256 is x[i] / (1+|x[i]|).
-//
-//go:noescape
-func softsign256(n int, dst *float32, x *float32)
-
 // cube256 is x[i]^3.
 //
 //go:noescape
@@ -131,11 +71,6 @@ func cube256(n int, dst *float32, x *float32)
 //
 //go:noescape
 func threeQuarters256(n int, dst *float32, x *float32)
-
-// sqrt256 is the square root of x[i].
-//
-//go:noescape
-func sqrt256(n int, dst *float32, x *float32)
 
 // normScale256 is (x[i] - s) * t * y[i].
 //
@@ -177,115 +112,210 @@ func max256(n int, x *float32, s float32) (peak float32)
 //go:noescape
 func min256(n int, x *float32, s float32) (peak float32)
 
-// exp256 is exp(x[i]).
+// relu256 computes relu of x[i].
 //
 //go:noescape
-func exp256(n int, dst *float32, x *float32)
+func relu256(n int, dst *float32, x *float32)
 
-// expStream256 is exp(x[i]).
+// leakyRelu256 computes leaky_relu of x[i].
 //
 //go:noescape
-func expStream256(n int, dst *float32, x *float32)
+func leakyRelu256(n int, dst *float32, x *float32, s float32)
 
-// log256 is log(x[i]).
+// thresholdedRelu256 computes thresholded_relu of x[i].
 //
 //go:noescape
-func log256(n int, dst *float32, x *float32)
+func thresholdedRelu256(n int, dst *float32, x *float32, s float32)
 
-// logStream256 is log(x[i]).
+// clip256 computes clip of x[i].
 //
 //go:noescape
-func logStream256(n int, dst *float32, x *float32)
+func clip256(n int, dst *float32, x *float32, s float32, t float32)
 
-// sigmoid256 is 1/(1+exp(-x[i])).
+// sigmoid256 computes sigmoid of x[i].
 //
 //go:noescape
 func sigmoid256(n int, dst *float32, x *float32)
 
-// sigmoidStream256 is 1/(1+exp(-x[i])).
+// sigmoidStream256 computes sigmoid of x[i].
 //
 //go:noescape
 func sigmoidStream256(n int, dst *float32, x *float32)
 
-// silu256 is x[i]/(1+exp(-x[i])).
+// hardSigmoid256 computes hard_sigmoid of x[i].
+//
+//go:noescape
+func hardSigmoid256(n int, dst *float32, x *float32, s float32, t float32)
+
+// hardSwish256 computes hard_swish of x[i].
+//
+//go:noescape
+func hardSwish256(n int, dst *float32, x *float32)
+
+// silu256 computes silu of x[i].
 //
 //go:noescape
 func silu256(n int, dst *float32, x *float32)
 
-// siluStream256 is x[i]/(1+exp(-x[i])).
+// siluStream256 computes silu of x[i].
 //
 //go:noescape
 func siluStream256(n int, dst *float32, x *float32)
 
-// swish256 is x[i]/(1+exp(-s*x[i])).
+// swish256 computes swish of x[i].
 //
 //go:noescape
 func swish256(n int, dst *float32, x *float32, s float32)
 
-// geluTanh256 is x[i]/2 * (1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3))).
-//
-//go:noescape
-func geluTanh256(n int, dst *float32, x *float32)
-
-// geluTanhStream256 is x[i]/2 * (1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3))).
-//
-//go:noescape
-func geluTanhStream256(n int, dst *float32, x *float32)
-
-// tanh256 is tanh(x[i]).
-//
-//go:noescape
-func tanh256(n int, dst *float32, x *float32)
-
-// tanhStream256 is tanh(x[i]).
-//
-//go:noescape
-func tanhStream256(n int, dst *float32, x *float32)
-
-// erf256 is erf(x[i]).
-//
-//go:noescape
-func erf256(n int, dst *float32, x *float32)
-
-// erfStream256 is erf(x[i]).
-//
-//go:noescape
-func erfStream256(n int, dst *float32, x *float32)
-
-// gelu256 is x[i]/2 * (1+erf(x[i]/sqrt(2))).
+// gelu256 computes gelu of x[i].
 //
 //go:noescape
 func gelu256(n int, dst *float32, x *float32)
 
-// geluStream256 is x[i]/2 * (1+erf(x[i]/sqrt(2))).
+// geluStream256 computes gelu of x[i].
 //
 //go:noescape
 func geluStream256(n int, dst *float32, x *float32)
 
-// softplus256 is log(1+exp(x[i])).
+// geluTanh256 computes gelu_tanh of x[i].
+//
+//go:noescape
+func geluTanh256(n int, dst *float32, x *float32)
+
+// geluTanhStream256 computes gelu_tanh of x[i].
+//
+//go:noescape
+func geluTanhStream256(n int, dst *float32, x *float32)
+
+// elu256 computes elu of x[i].
+//
+//go:noescape
+func elu256(n int, dst *float32, x *float32, s float32)
+
+// selu256 computes selu of x[i].
+//
+//go:noescape
+func selu256(n int, dst *float32, x *float32, s float32, t float32)
+
+// celu256 computes celu of x[i].
+//
+//go:noescape
+func celu256(n int, dst *float32, x *float32, s float32)
+
+// softplus256 computes softplus of x[i].
 //
 //go:noescape
 func softplus256(n int, dst *float32, x *float32)
 
-// softplusStream256 is log(1+exp(x[i])).
+// softplusStream256 computes softplus of x[i].
 //
 //go:noescape
 func softplusStream256(n int, dst *float32, x *float32)
 
-// mish256 is x[i] * tanh(log(1+exp(x[i]))).
+// softsign256 computes softsign of x[i].
+//
+//go:noescape
+func softsign256(n int, dst *float32, x *float32)
+
+// mish256 computes mish of x[i].
 //
 //go:noescape
 func mish256(n int, dst *float32, x *float32)
 
-// mishStream256 is x[i] * tanh(log(1+exp(x[i]))).
+// mishStream256 computes mish of x[i].
 //
 //go:noescape
 func mishStream256(n int, dst *float32, x *float32)
 
-// elu256 is s*(exp(x[i])-1) for negative x[i], else t*x[i].
+// shrink256 computes shrink of x[i].
 //
 //go:noescape
-func elu256(n int, dst *float32, x *float32, s float32, t float32)
+func shrink256(n int, dst *float32, x *float32, s float32, t float32)
+
+// abs256 computes abs of x[i].
+//
+//go:noescape
+func abs256(n int, dst *float32, x *float32)
+
+// neg256 computes neg of x[i].
+//
+//go:noescape
+func neg256(n int, dst *float32, x *float32)
+
+// sign256 computes sign of x[i].
+//
+//go:noescape
+func sign256(n int, dst *float32, x *float32)
+
+// floor256 computes floor of x[i].
+//
+//go:noescape
+func floor256(n int, dst *float32, x *float32)
+
+// ceil256 computes ceil of x[i].
+//
+//go:noescape
+func ceil256(n int, dst *float32, x *float32)
+
+// round256 computes round of x[i].
+//
+//go:noescape
+func round256(n int, dst *float32, x *float32)
+
+// sqrt256 computes sqrt of x[i].
+//
+//go:noescape
+func sqrt256(n int, dst *float32, x *float32)
+
+// reciprocal256 computes reciprocal of x[i].
+//
+//go:noescape
+func reciprocal256(n int, dst *float32, x *float32)
+
+// affine256 computes affine of x[i].
+//
+//go:noescape
+func affine256(n int, dst *float32, x *float32, s float32, t float32)
+
+// exp256 computes exp of x[i].
+//
+//go:noescape
+func exp256(n int, dst *float32, x *float32)
+
+// expStream256 computes exp of x[i].
+//
+//go:noescape
+func expStream256(n int, dst *float32, x *float32)
+
+// log256 computes log of x[i].
+//
+//go:noescape
+func log256(n int, dst *float32, x *float32)
+
+// logStream256 computes log of x[i].
+//
+//go:noescape
+func logStream256(n int, dst *float32, x *float32)
+
+// erf256 computes erf of x[i].
+//
+//go:noescape
+func erf256(n int, dst *float32, x *float32)
+
+// erfStream256 computes erf of x[i].
+//
+//go:noescape
+func erfStream256(n int, dst *float32, x *float32)
+
+// tanh256 computes tanh of x[i].
+//
+//go:noescape
+func tanh256(n int, dst *float32, x *float32)
+
+// tanhStream256 computes tanh of x[i].
+//
+//go:noescape
+func tanhStream256(n int, dst *float32, x *float32)
 
 // softmaxRow256 is exp(x[i]) / sum(exp(x[j])); n is not 0.
 //

@@ -62,66 +62,6 @@ func subFrom512(n int, dst *float32, x *float32, s float32)
 //go:noescape
 func divInto512(n int, dst *float32, x *float32, s float32)
 
-// relu512 is max(x[i], 0).
-//
-//go:noescape
-func relu512(n int, dst *float32, x *float32)
-
-// leakyRelu512 is x[i], times s if it is negative.
-//
-//go:noescape
-func leakyRelu512(n int, dst *float32, x *float32, s float32)
-
-// clip512 is min(max(x[i], s), t); neither is NaN.
-//
-//go:noescape
-func clip512(n int, dst *float32, x *float32, s float32, t float32)
-
-// affine512 is s*x[i] + t.
-//
-//go:noescape
-func affine512(n int, dst *float32, x *float32, s float32, t float32)
-
-// hardSigmoid512 is min(max(s*x[i] + t, 0), 1).
-//
-//go:noescape
-func hardSigmoid512(n int, dst *float32, x *float32, s float32, t float32)
-
-// hardSwish512 is x[i] * min(max(x[i]/6 + 1/2, 0), 1).
-//
-//go:noescape
-func hardSwish512(n int, dst *float32, x *float32)
-
-// abs512 is |x[i]|.
-//
-//go:noescape
-func abs512(n int, dst *float32, x *float32)
-
-// neg512 is -x[i].
-//
-//go:noescape
-func neg512(n int, dst *float32, x *float32)
-
-// round512 is x[i] as an integer.
-//
-//go:noescape
-func round512(n int, dst *float32, x *float32)
-
-// floor512 is x[i] as an integer.
-//
-//go:noescape
-func floor512(n int, dst *float32, x *float32)
-
-// ceil512 is x[i] as an integer.
-//
-//go:noescape
-func ceil512(n int, dst *float32, x *float32)
-
-// softsign512 is x[i] / (1+|x[i]|).
-//
-//go:noescape
-func softsign512(n int, dst *float32, x *float32)
-
 // cube512 is x[i]^3.
 //
 //go:noescape
@@ -131,11 +71,6 @@ func cube512(n int, dst *float32, x *float32)
 //
 //go:noescape
 func threeQuarters512(n int, dst *float32, x *float32)
-
-// sqrt512 is the square root of x[i].
-//
-//go:noescape
-func sqrt512(n int, dst *float32, x *float32)
 
 // normScale512 is (x[i] - s) * t * y[i].
 //
@@ -177,115 +112,210 @@ func max512(n int, x *float32, s float32) (peak float32)
 //go:noescape
 func min512(n int, x *float32, s float32) (peak float32)
 
-// exp512 is exp(x[i]).
+// relu512 computes relu of x[i].
 //
 //go:noescape
-func exp512(n int, dst *float32, x *float32)
+func relu512(n int, dst *float32, x *float32)
 
-// expStream512 is exp(x[i]).
+// leakyRelu512 computes leaky_relu of x[i].
 //
 //go:noescape
-func expStream512(n int, dst *float32, x *float32)
+func leakyRelu512(n int, dst *float32, x *float32, s float32)
 
-// log512 is log(x[i]).
+// thresholdedRelu512 computes thresholded_relu of x[i].
 //
 //go:noescape
-func log512(n int, dst *float32, x *float32)
+func thresholdedRelu512(n int, dst *float32, x *float32, s float32)
 
-// logStream512 is log(x[i]).
+// clip512 computes clip of x[i].
 //
 //go:noescape
-func logStream512(n int, dst *float32, x *float32)
+func clip512(n int, dst *float32, x *float32, s float32, t float32)
 
-// sigmoid512 is 1/(1+exp(-x[i])).
+// sigmoid512 computes sigmoid of x[i].
 //
 //go:noescape
 func sigmoid512(n int, dst *float32, x *float32)
 
-// sigmoidStream512 is 1/(1+exp(-x[i])).
+// sigmoidStream512 computes sigmoid of x[i].
 //
 //go:noescape
 func sigmoidStream512(n int, dst *float32, x *float32)
 
-// silu512 is x[i]/(1+exp(-x[i])).
+// hardSigmoid512 computes hard_sigmoid of x[i].
+//
+//go:noescape
+func hardSigmoid512(n int, dst *float32, x *float32, s float32, t float32)
+
+// hardSwish512 computes hard_swish of x[i].
+//
+//go:noescape
+func hardSwish512(n int, dst *float32, x *float32)
+
+// silu512 computes silu of x[i].
 //
 //go:noescape
 func silu512(n int, dst *float32, x *float32)
 
-// siluStream512 is x[i]/(1+exp(-x[i])).
+// siluStream512 computes silu of x[i].
 //
 //go:noescape
 func siluStream512(n int, dst *float32, x *float32)
 
-// swish512 is x[i]/(1+exp(-s*x[i])).
+// swish512 computes swish of x[i].
 //
 //go:noescape
 func swish512(n int, dst *float32, x *float32, s float32)
 
-// geluTanh512 is x[i]/2 * (1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3))).
-//
-//go:noescape
-func geluTanh512(n int, dst *float32, x *float32)
-
-// geluTanhStream512 is x[i]/2 * (1+tanh(sqrt(2/pi)*(x[i]+0.044715*x[i]^3))).
-//
-//go:noescape
-func geluTanhStream512(n int, dst *float32, x *float32)
-
-// tanh512 is tanh(x[i]).
-//
-//go:noescape
-func tanh512(n int, dst *float32, x *float32)
-
-// tanhStream512 is tanh(x[i]).
-//
-//go:noescape
-func tanhStream512(n int, dst *float32, x *float32)
-
-// erf512 is erf(x[i]).
-//
-//go:noescape
-func erf512(n int, dst *float32, x *float32)
-
-// erfStream512 is erf(x[i]).
-//
-//go:noescape
-func erfStream512(n int, dst *float32, x *float32)
-
-// gelu512 is x[i]/2 * (1+erf(x[i]/sqrt(2))).
+// gelu512 computes gelu of x[i].
 //
 //go:noescape
 func gelu512(n int, dst *float32, x *float32)
 
-// geluStream512 is x[i]/2 * (1+erf(x[i]/sqrt(2))).
+// geluStream512 computes gelu of x[i].
 //
 //go:noescape
 func geluStream512(n int, dst *float32, x *float32)
 
-// softplus512 is log(1+exp(x[i])).
+// geluTanh512 computes gelu_tanh of x[i].
+//
+//go:noescape
+func geluTanh512(n int, dst *float32, x *float32)
+
+// geluTanhStream512 computes gelu_tanh of x[i].
+//
+//go:noescape
+func geluTanhStream512(n int, dst *float32, x *float32)
+
+// elu512 computes elu of x[i].
+//
+//go:noescape
+func elu512(n int, dst *float32, x *float32, s float32)
+
+// selu512 computes selu of x[i].
+//
+//go:noescape
+func selu512(n int, dst *float32, x *float32, s float32, t float32)
+
+// celu512 computes celu of x[i].
+//
+//go:noescape
+func celu512(n int, dst *float32, x *float32, s float32)
+
+// softplus512 computes softplus of x[i].
 //
 //go:noescape
 func softplus512(n int, dst *float32, x *float32)
 
-// softplusStream512 is log(1+exp(x[i])).
+// softplusStream512 computes softplus of x[i].
 //
 //go:noescape
 func softplusStream512(n int, dst *float32, x *float32)
 
-// mish512 is x[i] * tanh(log(1+exp(x[i]))).
+// softsign512 computes softsign of x[i].
+//
+//go:noescape
+func softsign512(n int, dst *float32, x *float32)
+
+// mish512 computes mish of x[i].
 //
 //go:noescape
 func mish512(n int, dst *float32, x *float32)
 
-// mishStream512 is x[i] * tanh(log(1+exp(x[i]))).
+// mishStream512 computes mish of x[i].
 //
 //go:noescape
 func mishStream512(n int, dst *float32, x *float32)
 
-// elu512 is s*(exp(x[i])-1) for negative x[i], else t*x[i].
+// shrink512 computes shrink of x[i].
 //
 //go:noescape
-func elu512(n int, dst *float32, x *float32, s float32, t float32)
+func shrink512(n int, dst *float32, x *float32, s float32, t float32)
+
+// abs512 computes abs of x[i].
+//
+//go:noescape
+func abs512(n int, dst *float32, x *float32)
+
+// neg512 computes neg of x[i].
+//
+//go:noescape
+func neg512(n int, dst *float32, x *float32)
+
+// sign512 computes sign of x[i].
+//
+//go:noescape
+func sign512(n int, dst *float32, x *float32)
+
+// floor512 computes floor of x[i].
+//
+//go:noescape
+func floor512(n int, dst *float32, x *float32)
+
+// ceil512 computes ceil of x[i].
+//
+//go:noescape
+func ceil512(n int, dst *float32, x *float32)
+
+// round512 computes round of x[i].
+//
+//go:noescape
+func round512(n int, dst *float32, x *float32)
+
+// sqrt512 computes sqrt of x[i].
+//
+//go:noescape
+func sqrt512(n int, dst *float32, x *float32)
+
+// reciprocal512 computes reciprocal of x[i].
+//
+//go:noescape
+func reciprocal512(n int, dst *float32, x *float32)
+
+// affine512 computes affine of x[i].
+//
+//go:noescape
+func affine512(n int, dst *float32, x *float32, s float32, t float32)
+
+// exp512 computes exp of x[i].
+//
+//go:noescape
+func exp512(n int, dst *float32, x *float32)
+
+// expStream512 computes exp of x[i].
+//
+//go:noescape
+func expStream512(n int, dst *float32, x *float32)
+
+// log512 computes log of x[i].
+//
+//go:noescape
+func log512(n int, dst *float32, x *float32)
+
+// logStream512 computes log of x[i].
+//
+//go:noescape
+func logStream512(n int, dst *float32, x *float32)
+
+// erf512 computes erf of x[i].
+//
+//go:noescape
+func erf512(n int, dst *float32, x *float32)
+
+// erfStream512 computes erf of x[i].
+//
+//go:noescape
+func erfStream512(n int, dst *float32, x *float32)
+
+// tanh512 computes tanh of x[i].
+//
+//go:noescape
+func tanh512(n int, dst *float32, x *float32)
+
+// tanhStream512 computes tanh of x[i].
+//
+//go:noescape
+func tanhStream512(n int, dst *float32, x *float32)
 
 // softmaxRow512 is exp(x[i]) / sum(exp(x[j])); n is not 0.
 //
