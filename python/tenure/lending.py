@@ -9,6 +9,7 @@ import numpy as np
 
 from . import crash, table, wire
 from .arena import Arena
+from .death import Watch
 from .errors import CreditError, Error, ProtocolError, Timeout
 from .link import Link, left
 from .table import Inline, Item, Prepared, Row, Table
@@ -114,11 +115,11 @@ class Lending:
             if not a.retired or any(e.item.block.arena is a for e in self.row.leases.values()):
                 raise ProtocolError(f"unmapped: got arena {arena_id:x}, want one that was retired and has no leases")
             del a.peers[self.row.number]
-            self._table.settle(a)
+            self._table.settle_all()  # the account may have room for another arena now
             self._table.wake()
 
     def _told(self, arena_id: int, what: str) -> Arena:
-        a = self._table.arenas.get(arena_id)
+        a = self._table.arenas.get(arena_id) or self._table.pinned.get(arena_id)
         if a is None or self.row.number not in a.peers:
             raise ProtocolError(f"{what}: got arena {arena_id:x}, want one that was announced")
         return a
@@ -160,6 +161,8 @@ class Lending:
         """Answers a GET of a name or a CLAIM of a ticket, now or when it is known whether the other end maps the arena."""
         peer, books, row = self._peer, self._table, self.row
         with peer._out_lock, books.lock:
+            if peer._said_end:
+                return  # nothing is offered behind END, which is the answer
             what = self._find(kind, key)
             if what is None:
                 code, text = (wire.NO_NAME, f"no tensor is published as {key!r}") if kind == wire.GET else (wire.NO_TICKET, "the ticket is not known")
@@ -214,10 +217,48 @@ class Lending:
 
     # --- the end ---
 
+    def lose(self, death: Watch) -> None:
+        """Puts what the other end holds into quarantine; death is the watch on its process."""
+        with self._table.lock:
+            lost = self._table.lose(self.row, death)
+        if not lost:
+            death.close()
+
+    def withdraw(self) -> None:
+        """Takes back the offers that were not sent, and the arenas that the other end was not told of."""
+        peer, books, row = self._peer, self._table, self.row
+        with peer._out_lock, books.lock:
+            for serial in peer._unsend_locked(wire.OFFER):
+                books.release(row, serial)
+            untold = set(peer._unsend_locked(wire.ARENA))
+            peer._unsend_locked(wire.RETIRE, untold)
+            for a in [a for a in books.arenas.values() if a.id in untold]:
+                a.peers.pop(row.number, None)
+                books.settle(a)
+            self._pending.clear()
+            books.wake()
+
     def over(self) -> None:
+        """The other end's end of file. It holds nothing any more, unless it was disconnected: then only its death ends what it holds."""
+        row = self.row
+        with self._table.lock:
+            self._pending.clear()
+            death = row.death if row.lost and row.death and row.death.fileno() >= 0 and self._table.holds(row) else None
+            if death is None:
+                self._table.drop(row)
+        if death is not None:
+            death.start(self._dead)
+        elif row.death is not None:
+            row.death.close()
+
+    def forget(self) -> None:
+        """In a forked child."""
+        if self.row.death is not None:
+            self.row.death.forget()
+
+    def _dead(self) -> None:
         with self._table.lock:
             self._table.drop(self.row)
-            self._pending.clear()
 
 
 class _Delivery:
@@ -234,8 +275,9 @@ class _Delivery:
         l, what = self.lending, self._what
         if isinstance(what, Item):
             size, a = what.block.bytes, what.block.arena
-            if size > l.row.max_bytes:
-                raise CreditError(f"offer: got {size} bytes, want at most {l.row.max_bytes}: the other end never holds more")
+            most = min(l.row.max_bytes, l._table.peer_bytes)
+            if size > most:
+                raise CreditError(f"offer: got {size} bytes, want at most {most}: the other end never holds more")
             if not a.peers.get(l.row.number):
                 refused = l._refused.get(a.id) if self._told else None
                 if refused is None:

@@ -15,7 +15,7 @@ import struct
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, List, Optional, Sequence, Tuple, Type, TypeVar
+from typing import Any, Callable, Deque, List, Optional, Sequence, Set, Tuple, Type, TypeVar
 
 from . import crash, service, wire
 from .errors import ClosedError, EndedError, Error, GoneError, ProtocolError, Timeout
@@ -346,6 +346,20 @@ class Link:
             self._sock.send(packet, _SEND)
         else:
             self._sock.sendmsg((packet,), ((socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("i", fd)),), _SEND)
+
+    def _unsend_locked(self, kind: int, only: Optional[Set[int]] = None) -> List[int]:
+        """Removes the packets of a kind that were not sent, all or those about the given numbers. Returns the number that each begins with: a
+        serial or an arena's id, 0 for an inline tensor."""
+        keep: Deque[Tuple[bytes, int]] = deque()
+        numbers: List[int] = []
+        for packet, fd in self._out:
+            number = wire.leading(packet)
+            if packet[0] == kind and (only is None or number in only):
+                numbers.append(number)
+            else:
+                keep.append((packet, fd))
+        self._out = keep
+        return numbers
 
     def _send_release(self, serial: int) -> bool:
         """From a finaliser: without a lock, without waiting. False if it must be sent later."""

@@ -20,12 +20,24 @@ from .store import Store
 class Owner(Store):
     """Arenas, blocks, leases and published names of one audience: a consumer can read every byte of an arena that it maps.
 
-    limit is the most bytes of arenas; leases and bytes bound what this end holds of each of its peers' tensors at once; allow_drop lets
-    peers withdraw published names. All methods may be called by any thread.
+    limit is the most bytes of arenas. leases and bytes bound what this end holds of each of its peers' tensors at once. peer_leases and
+    peer_bytes bound what all connections of one peer process hold of this owner together, whatever the peer announces: leases and tickets
+    and their bytes, those of disconnected connections until the process is dead (see Peer.disconnect), and the arenas that it may still have
+    mapped then; at most peer_bytes of these arenas, else limit, leave the owner's own limit. allow_drop lets peers withdraw published names.
+    All methods may be called by any thread.
     """
 
-    def __init__(self, limit: int = 1 << 30, *, leases: int = 1024, bytes: int = 1 << 40, allow_drop: bool = False) -> None:
-        super().__init__(limit, leases, bytes, allow_drop)
+    def __init__(
+        self,
+        limit: int = 1 << 30,
+        *,
+        leases: int = 1024,
+        bytes: int = 1 << 40,
+        allow_drop: bool = False,
+        peer_leases: Optional[int] = None,
+        peer_bytes: Optional[int] = None,
+    ) -> None:
+        super().__init__(limit, leases, bytes, allow_drop, peer_leases, peer_bytes)
         self._listeners: List[Listener] = []
 
     def offer(self, array: Any, peers: Sequence[Peer], label: str = "", *, wait: bool = True, timeout: Optional[float] = None, copy: bool = True) -> None:

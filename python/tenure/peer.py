@@ -9,7 +9,7 @@ import time
 from types import TracebackType
 from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Sequence, Type, Union, cast
 
-from . import crash, process, wire
+from . import crash, death, process, wire
 from .errors import CreditError, EndedError, Error, ProtocolError, RefusedError, UnknownError
 from .intake import Intake
 from .lending import Lending
@@ -51,7 +51,7 @@ class Peer(Link):
         self.instance = hello.instance
         self._intake = Intake(self, owner.max_leases, owner.max_bytes, writable == "cow")
         with owner._table.lock:
-            row = owner._table.add(self, hello.leases, hello.bytes)
+            row = owner._table.add(self, hello.instance, hello.leases, hello.bytes)
         self._lending = Lending(self, owner._table, row)
         self.connection = row.number
         self._asked: Dict[int, _Question] = {}
@@ -288,8 +288,26 @@ class Peer(Link):
     def close(self) -> None:
         """Says that nothing more will be offered or taken. The connection itself lives on for the tensors that are out, in both
         directions; arrays that are held stay valid. Twice is once."""
-        if self._forked or self._over:
+        if not self._forked and not self._over:
+            self._finish()
+
+    def disconnect(self) -> None:
+        """Ends the connection at once, for a peer that is stopped, does not read or is not to be trusted. Offers that were not sent are taken
+        back. Tensors that were sent are in quarantine: their bytes are not written until the peer has released them or its process is dead,
+        and until then they count against what connections of that process may hold. Arenas in which nothing is held leave the owner's limit,
+        although their pages exist until that process has unmapped them (see `peer_bytes` of Owner). Received arrays stay valid.
+
+        If the kernel does not tell which process the peer is (the other end of a socketpair, or a process of another PID namespace), the end
+        of the connection counts as its death."""
+        if self._forked:
             return
+        self._over = True
+        self._say_end()  # from here on no offer is made, and no arena announced
+        self._lending.withdraw()
+        self._lending.lose(death.Watch(death.handle(self._sock, self.pid)))
+        self._finish()
+
+    def _finish(self) -> None:
         self._over = True
         self._say_end()
         with self._lock:
@@ -316,6 +334,7 @@ class Peer(Link):
 
     def _forget(self) -> None:
         self._intake.forget()
+        self._lending.forget()
         self._forget_link()
 
 

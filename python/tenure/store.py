@@ -59,14 +59,16 @@ class Hold(weakref.ref[Array]):
 class Store:
     """Arenas, blocks, leases and published names of one audience. What an Owner is without its connections."""
 
-    def __init__(self, limit: int, leases: int, bytes: int, allow_drop: bool) -> None:
+    def __init__(self, limit: int, leases: int, bytes: int, allow_drop: bool, peer_leases: Optional[int], peer_bytes: Optional[int]) -> None:
         memfd.require("Owner")
         if limit < 0 or not 1 <= leases <= wire.MAX_LEASES or not 1 <= bytes <= wire.MAX_U64:
             raise ValueError(f"Owner: got limit {limit}, leases {leases}, bytes {bytes}, want sizes from 0, 1 to {wire.MAX_LEASES}, 1 on")
+        if any(most is not None and most < 1 for most in (peer_leases, peer_bytes)):
+            raise ValueError(f"Owner: got peer_leases {peer_leases}, peer_bytes {peer_bytes}, want at least 1 of each, or None")
         self.limit = limit
         self.max_leases = leases
         self.max_bytes = bytes
-        self._table = Table(allow_drop)
+        self._table = Table(allow_drop, limit, peer_leases, peer_bytes)
         self._holds: Dict[int, Hold] = {}
         self._dropped: Deque[Hold] = deque()
         self._copied = 0
@@ -373,6 +375,7 @@ class Store:
                     "used": sum(b.bytes for a in books.arenas.values() for b in a.blocks.values()),
                     "limbo": sum(b.bytes for a in books.arenas.values() for b in a.blocks.values() if b.state == arena.LIMBO),
                     "copied": self._copied,
+                    "pinned": sum(a.size for a in books.pinned.values()),
                 },
             }
 

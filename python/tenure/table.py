@@ -3,13 +3,15 @@ sees it."""
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 from . import arena, crash, wire
 from .arena import Arena, Block
+from .death import Watch
 from .link import Link
 
 
@@ -43,11 +45,37 @@ class Entry(NamedTuple):
     since: float
 
 
+class Account:
+    """What all connections of one peer process hold of this owner together: leases and tickets, their bytes, and those of disconnected
+    connections among them, which are in quarantine."""
+
+    __slots__ = ("bytes", "lost", "lost_bytes", "refs", "rows")
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.refs = 0
+        self.bytes = 0
+        self.lost = 0
+        self.lost_bytes = 0
+
+    def add(self, refs: int, size: int, lost: bool) -> None:
+        self.refs += refs
+        self.bytes += size
+        if lost:
+            self.lost += refs
+            self.lost_bytes += size
+
+
 class Row:
     """What one connection holds of this owner."""
 
-    def __init__(self, peer: Link, number: int, max_leases: int, max_bytes: int) -> None:
+    def __init__(self, peer: Link, account: Account, number: int, max_leases: int, max_bytes: int) -> None:
         self.peer = peer
+        self.account = account
+        self.lost = False
+        """The connection was disconnected: what it holds is in quarantine."""
+        self.death: Optional[Watch] = None
+        """Of the process of a lost connection, where the kernel tells which one it is."""
         self.number = number
         self.max_leases = max_leases
         self.max_bytes = max_bytes
@@ -57,14 +85,18 @@ class Row:
         self.leases: Dict[int, Entry] = {}
         self.tickets: Dict[bytes, Entry] = {}
 
-    def has_credit(self, size: int) -> bool:
-        return len(self.leases) + len(self.tickets) < self.max_leases and self.bytes + size <= self.max_bytes
-
 
 class Table:
     """Every method but await_change and withdraw is called with `lock` held."""
 
-    def __init__(self, allow_drop: bool = False) -> None:
+    def __init__(self, allow_drop: bool = False, limit: int = wire.MAX_U64, peer_leases: Optional[int] = None, peer_bytes: Optional[int] = None) -> None:
+        self.peer_leases = wire.MAX_U64 if peer_leases is None else peer_leases
+        self.peer_bytes = wire.MAX_U64 if peer_bytes is None else peer_bytes
+        """The most that all connections of one peer process hold together."""
+        self._most_pinned = limit if peer_bytes is None else peer_bytes
+        self.accounts: Dict[Tuple[int, bytes], Account] = {}
+        self.pinned: Dict[int, Arena] = {}
+        """Arenas that have ended here and that disconnected peers may still have mapped."""
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
         self.version = 0
@@ -76,7 +108,7 @@ class Table:
         self.names: Dict[str, Prepared] = {}
         """The published tensors."""
         self.allow_drop = allow_drop
-        """Peers may withdraw names."""
+        """Whether peers may withdraw names."""
 
     def wake(self) -> None:
         self.version += 1
@@ -92,15 +124,33 @@ class Table:
         with self.lock:
             return self.names.pop(name, None) is not None
 
-    def add(self, peer: Link, max_leases: int, max_bytes: int) -> Row:
+    def add(self, peer: Link, instance: bytes, max_leases: int, max_bytes: int) -> Row:
+        """The row of a new connection. A peer process is known by its number, or by what it says it is if it has none of its own."""
         self.connections += 1
-        row = self.rows[self.connections] = Row(peer, self.connections, max_leases, max_bytes)
+        account = self.accounts.setdefault((peer.pid, instance if peer.pid in (0, os.getpid()) else b""), Account())
+        account.rows += 1
+        row = self.rows[self.connections] = Row(peer, account, self.connections, max_leases, max_bytes)
         return row
+
+    def has_credit(self, row: Row, size: int) -> bool:
+        """Whether a connection may hold one lease or ticket more."""
+        account = row.account
+        pinned = self._pinned_by(account) if self.pinned else 0
+        return (
+            len(row.leases) + len(row.tickets) + account.lost < row.max_leases
+            and row.bytes + account.lost_bytes + pinned + size <= row.max_bytes
+            and account.refs < self.peer_leases
+            and account.bytes + pinned + size <= self.peer_bytes
+        )
+
+    def _pinned_by(self, account: Account) -> int:
+        """Bytes of the pinned arenas that a process may have mapped."""
+        return sum(a.size for a in self.pinned.values() if any(self.rows[n].account is account for n in a.peers))
 
     def lease(self, row: Row, item: Item) -> Optional[int]:
         """The serial of a new lease, or None without credit."""
         size = item.block.bytes
-        if not row.has_credit(size) or row.number not in self.rows:
+        if row.number not in self.rows or row.lost or not self.has_credit(row, size):
             return None
         return self._record(row, item)
 
@@ -121,7 +171,7 @@ class Table:
     def mint(self, row: Row, serial: int) -> Optional[bytes]:
         """A ticket on a leased tensor, or None without credit. The lease must be there."""
         item = row.leases[serial].item
-        if not row.has_credit(item.block.bytes):
+        if not self.has_credit(row, item.block.bytes):
             return None
         ticket = secrets.token_bytes(16)
         row.tickets[ticket] = Entry(item, time.monotonic())
@@ -155,18 +205,41 @@ class Table:
             del self.tickets[ticket]
             self._unrefer(of, of.tickets.pop(ticket).item.block)
 
+    def lose(self, row: Row, death: Watch) -> bool:
+        """Puts what a connection holds into quarantine. False if it is over, or lost already."""
+        if row.number not in self.rows or row.lost:
+            return False
+        row.lost = True
+        row.death = death
+        row.account.lost += len(row.leases) + len(row.tickets)
+        row.account.lost_bytes += row.bytes
+        self.settle_all()
+        self.wake()
+        return True
+
+    def holds(self, row: Row) -> bool:
+        """Whether a connection holds a lease or a ticket, or may have an arena mapped."""
+        return bool(row.leases or row.tickets) or any(row.number in a.peers for a in self._all_arenas())
+
+    def _all_arenas(self) -> List[Arena]:
+        return [*self.arenas.values(), *self.pinned.values()]
+
     def drop(self, row: Row) -> None:
-        """The connection is over: so are its leases and tickets, and it maps no arena any more."""
-        if self.rows.pop(row.number, None) is None:
+        """Ends a connection's leases and tickets; it maps no arena any more."""
+        if row.number not in self.rows:
             return
         for entry in row.leases.values():
             self._unrefer(row, entry.item.block)
         row.leases.clear()
         for ticket in list(row.tickets):
             self.cancel(ticket)
-        for a in list(self.arenas.values()):
+        for a in self._all_arenas():
             a.peers.pop(row.number, None)
-            self.settle(a)
+        del self.rows[row.number]
+        row.account.rows -= 1
+        if row.account.rows == 0:
+            self.accounts = {key: account for key, account in self.accounts.items() if account is not row.account}
+        self.settle_all()
         self.wake()
 
     def let_go(self, block: Block) -> None:
@@ -179,18 +252,36 @@ class Table:
             self._free(block)
 
     def settle(self, a: Arena) -> None:
-        """Ends a retired arena that no peer maps any more."""
-        if a.retired and not a.peers and not a.blocks and self.arenas.pop(a.id, None) is not None:
-            a.end()
+        """Ends a retired arena in which nothing is held and that no peer has mapped, or only disconnected ones whose accounts have room for it."""
+        if a.id in self.pinned:
+            if not a.peers:
+                del self.pinned[a.id]
+            return
+        if not a.retired or a.blocks or a.id not in self.arenas:
+            return
+        by = {n: self.rows[n] for n in a.peers}
+        if any(not row.lost or self._pinned_by(row.account) + a.size > self._most_pinned for row in by.values()):
+            return
+        del self.arenas[a.id]
+        a.end()
+        if by:
+            self.pinned[a.id] = a
+
+    def settle_all(self) -> None:
+        """Does so with every arena."""
+        for a in self._all_arenas():
+            self.settle(a)
 
     def _refer(self, row: Row, block: Block) -> None:
         block.refs += 1
         block.state = arena.SHARED if block.held else arena.LIMBO
         row.bytes += block.bytes
+        row.account.add(1, block.bytes, row.lost)
 
     def _unrefer(self, row: Row, block: Block) -> None:
         block.refs -= 1
         row.bytes -= block.bytes
+        row.account.add(-1, -block.bytes, row.lost)
         if not block.refs and not block.held:
             self._free(block)
         self.wake()
@@ -202,14 +293,24 @@ class Table:
     def check(self) -> None:
         """Holds the counts to what they count."""
         refs: Dict[int, int] = {}
+        found: Dict[int, Account] = {}
         for row in self.rows.values():
             entries = [*row.leases.values(), *row.tickets.values()]
             size = sum(e.item.block.bytes for e in entries)
             assert row.bytes == size, f"BUG: row {row.number} says {row.bytes} bytes, has {size}"
+            of = found.setdefault(id(row.account), Account())
+            of.rows += 1
+            of.add(len(entries), size, row.lost)
             for e in entries:
                 refs[id(e.item.block)] = refs.get(id(e.item.block), 0) + 1
             for ticket in row.tickets:
                 assert self.tickets[ticket] is row, f"BUG: a ticket of row {row.number} is not its"
+        for account in self.accounts.values():
+            of = found.pop(id(account))
+            for field in Account.__slots__:
+                have, says = getattr(of, field), getattr(account, field)
+                assert have == says, f"BUG: an account says {field} {says}, has {have}"
+        assert not found, "BUG: rows without an account"
         assert len(self.tickets) == sum(len(r.tickets) for r in self.rows.values()), "BUG: tickets of no row"
         for a in self.arenas.values():
             assert a.used == sum(b.capacity for b in a.blocks.values()), f"BUG: arena {a.id:x} says {a.used} bytes are used"
@@ -233,8 +334,8 @@ class Table:
                 "offset": block.offset, "bytes": block.bytes, "label": entry.item.label.decode(), "age_ms": int((now - entry.since) * 1000), "state": state,
             }  # fmt: skip
 
-        lines = [line(r, s, e, "held") for r in self.rows.values() for s, e in r.leases.items()]
-        lines += [line(r, 0, e, "ticket") for r in self.rows.values() for e in r.tickets.values()]
+        lines = [line(r, s, e, "quarantined" if r.lost else "held") for r in self.rows.values() for s, e in r.leases.items()]
+        lines += [line(r, 0, e, "quarantined" if r.lost else "ticket") for r in self.rows.values() for e in r.tickets.values()]
         return sorted(lines, key=lambda x: (-x["age_ms"], x["connection"], x["serial"]))
 
     def blocks(self) -> List[Dict[str, Any]]:

@@ -132,6 +132,11 @@ def rows(shape: Sequence[int]) -> Tuple[int, ...]:
 # --- values to bytes ---
 
 
+def leading(packet: bytes) -> int:
+    """The number that a packet's body begins with: the serial of OFFER, the id of ARENA and RETIRE."""
+    return int.from_bytes(packet[_HEADER.size : _HEADER.size + 8], "little")
+
+
 def _clip(text: str, limit: int) -> bytes:
     """UTF-8 of at most limit bytes, cut between characters."""
     return text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore").encode()
