@@ -18,6 +18,10 @@
 // proved before it is used. [Session.Plan] returns it before the run; the run
 // takes the memory that the plan says, the first time and the thousandth.
 //
+// [Session.Run] takes inputs and returns outputs by name, in maps. [Session.RunInto]
+// and [Binding.Run] do so by position, and write into the tensors of earlier runs:
+// they allocate nothing.
+//
 // # Models
 //
 // [Load] reads a file, [LoadBytes] and [LoadFS] read from memory or a file
@@ -54,5 +58,6 @@
 // # Concurrency
 //
 // Models and sessions are safe for concurrent use. A session runs
-// [WithMaxConcurrent] calls at a time, one by default; others wait.
+// [WithMaxConcurrent] calls at a time, one by default; others wait. A [Binding]
+// serves one call at a time.
 package tenure

@@ -158,7 +158,8 @@ func TestIntoOthers(t *testing.T) {
 		into []tenure.RunOption
 		want error
 	}{
-		"a donated input":             {tenure.Inputs{"state": state.Donate(), "x": x}, []tenure.RunOption{tenure.Into("next", state)}, tenure.ErrNotReusable},
+		"a donated input":             {tenure.Inputs{"state": state.Donate(), "x": x}, []tenure.RunOption{tenure.Into("next", y)}, tenure.ErrNotReusable},
+		"a donated input, y":          {tenure.Inputs{"state": state.Donate(), "x": x}, []tenure.RunOption{tenure.Into("y", state)}, nil},
 		"an input that is reused":     {tenure.Inputs{"state": x, "x": state.Reuse()}, []tenure.RunOption{tenure.Into("next", state)}, nil},
 		"twice":                       {tenure.Inputs{"state": x, "x": x}, []tenure.RunOption{tenure.Into("next", state), tenure.Into("next", state)}, tenure.ErrInput},
 		"a tensor that is transposed": {tenure.Inputs{"state": x, "x": x}, []tenure.RunOption{tenure.Into("next", transposed)}, tenure.ErrLayout},

@@ -10,20 +10,21 @@ import (
 // The kinds of errors, for errors.Is. They are the values of the packages
 // that make them.
 var (
-	ErrShape         = tensor.ErrShape         // a shape or size that does not fit
-	ErrDType         = tensor.ErrDType         // an element type that does not fit
-	ErrNoTensor      = tensor.ErrNoTensor      // a nil or zero Tensor
-	ErrLayout        = tensor.ErrLayout        // elements that do not lie as needed: a copy does
-	ErrNotReusable   = tensor.ErrNotReusable   // a donated tensor whose bytes cannot take a result
-	ErrUnsupported   = op.ErrUnsupported       // an operator, form or use that is not supported
-	ErrDonated       = tensor.ErrDonated       // a tensor that was given up
-	ErrReleased      = tensor.ErrReleased      // a tensor whose bytes went back
-	ErrShared        = tensor.ErrShared        // bytes that are not exclusive
-	ErrWriting       = tensor.ErrWriting       // a tensor that somebody is writing
-	ErrLimit         = tensor.ErrLimit         // more bytes than allowed
-	ErrPartlyWritten = tensor.ErrPartlyWritten // a call that failed after it had consumed an operand
-	ErrCorrupt       = tensor.ErrCorrupt       // a file that is not what it should be
-	ErrClosed        = errors.New("closed")    // a model or session that was closed, or is nil
+	ErrShape         = tensor.ErrShape                      // a shape or size that does not fit
+	ErrDType         = tensor.ErrDType                      // an element type that does not fit
+	ErrNoTensor      = tensor.ErrNoTensor                   // a nil or zero Tensor
+	ErrLayout        = tensor.ErrLayout                     // elements that do not lie as needed: a copy does
+	ErrNotReusable   = tensor.ErrNotReusable                // a donated tensor whose bytes cannot take a result
+	ErrUnsupported   = op.ErrUnsupported                    // an operator, form or use that is not supported
+	ErrDonated       = tensor.ErrDonated                    // a tensor that was given up
+	ErrReleased      = tensor.ErrReleased                   // a tensor whose bytes went back
+	ErrShared        = tensor.ErrShared                     // bytes that are not exclusive
+	ErrWriting       = tensor.ErrWriting                    // a tensor that somebody is writing
+	ErrLimit         = tensor.ErrLimit                      // more bytes than allowed
+	ErrPartlyWritten = tensor.ErrPartlyWritten              // a call that failed after it had consumed an operand
+	ErrCorrupt       = tensor.ErrCorrupt                    // a file that is not what it should be
+	ErrClosed        = errors.New("closed")                 // a model, session or binding that was closed, or is nil
+	ErrBusy          = errors.New("in use by another call") // a binding that a run uses
 
 	// ErrInput is every fault of what a run or a plan was given: a name that
 	// the model does not have, an input that is missing, and, beside ErrShape

@@ -67,6 +67,46 @@ func ExampleSession_Run_donate() {
 	// Output: [1,64] true
 }
 
+// A binding writes the results of every run into the same tensors, and a state
+// that is donated stays its tensor.
+func ExampleSession_Bind() {
+	m := must(tenure.Load("testdata/state.onnx")) // next, y = state + x, sum(next * x)
+	defer m.Close()
+	s := must(m.NewSession())
+	defer s.Close()
+	x := must(tensor.Full[float32](1, 1, 64))
+	defer x.Release()
+	zero := must(tensor.Zeros[float32](1, 64))
+
+	b := must(s.Bind())
+	defer b.Close()
+	out := must(b.Run(context.Background(), zero.Donate(), x))
+	for range 2 {
+		out = must(b.Run(context.Background(), out[0].Donate(), x))
+	}
+	fmt.Println(must(tensor.At[float32](out[0], 0, 0)), must(tensor.At[float32](out[1])))
+	// Output: 3 192
+}
+
+// The tensors that one run makes are those that the next one writes into.
+func ExampleSession_RunInto() {
+	m := must(tenure.Load("examples/digits/digits.onnx"))
+	defer m.Close()
+	s := must(m.NewSession())
+	defer s.Close()
+	x := must(tensor.Zeros[float32](1, 1, 8, 8))
+	defer x.Release()
+	out := make([]*tensor.Tensor, len(m.Outputs()))
+	for range 3 {
+		if err := s.RunInto(context.Background(), []tensor.Operand{x}, out); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(out[0].Shape())
+	out[0].Release()
+	// Output: [1,10]
+}
+
 // Text goes in and comes out as bytes of one width.
 func ExampleSession_Run_text() {
 	m := must(tenure.Load("testdata/text.onnx"))

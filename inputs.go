@@ -15,16 +15,62 @@ import (
 // t.Donate() and t.Reuse() are given up.
 type Inputs map[string]tensor.Operand
 
+// byName puts the inputs into the model's order.
+func (r *running) byName(in Inputs) error {
+	m := r.session.model
+	found := 0
+	for i := range m.inputs {
+		if o := in[m.inputs[i].Name]; o != nil && o.Tensor() != nil {
+			r.operands[i] = o
+			found++
+		}
+	}
+	if found == len(m.inputs) && found == len(in) {
+		return nil
+	}
+	return m.unlike(in)
+}
+
+// unlike is the error for inputs that are not those of the model.
+func (m *Model) unlike(in Inputs) error {
+	var missing []string
+	for _, info := range m.inputs {
+		if o := in[info.Name]; o == nil || o.Tensor() == nil {
+			missing = append(missing, info.String())
+		}
+	}
+	unknown := m.unknown(maps.Keys(in))
+	switch {
+	case len(missing) > 0 && unknown != "":
+		return fmt.Errorf("run: got no value for %s, but one for %s, which is no input of the model: %w", strings.Join(missing, ", "), unknown, ErrInput)
+	case len(missing) > 0:
+		return fmt.Errorf("run: got no value for %s: %w", strings.Join(missing, ", "), ErrInput)
+	}
+	return fmt.Errorf("run: got a value for %s, want inputs of the model: %s: %w", unknown, names(m.inputs), ErrInput)
+}
+
+// byPosition takes inputs in the model's order.
+func (r *running) byPosition(in []tensor.Operand) error {
+	infos := r.session.model.inputs
+	if len(in) != len(infos) {
+		return fmt.Errorf("run: got %d inputs, want %d (%s): %w", len(in), len(infos), names(infos), ErrInput)
+	}
+	for i, o := range in {
+		if o == nil {
+			return fmt.Errorf("run: input %q: got %w: %w", infos[i].Name, ErrNoTensor, ErrInput)
+		}
+		r.operands[i] = o
+	}
+	return nil
+}
+
 // takeInputs takes the operands and finds the plan for them.
-func (r *running) takeInputs(ctx context.Context, in Inputs) (err error) {
+func (r *running) takeInputs(ctx context.Context) error {
 	if err := ended.Missing(ctx); err != nil {
 		return fmt.Errorf("run: %w", err)
 	}
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("run: %w", ended.Error(ctx))
-	}
-	if r.operands, err = r.session.model.operands(in); err != nil {
-		return err
 	}
 	if err := r.taken.Begin(r.session.model.run, r.operands...); err != nil {
 		return err
@@ -32,40 +78,14 @@ func (r *running) takeInputs(ctx context.Context, in Inputs) (err error) {
 	return r.findPlan(ctx)
 }
 
-// operands puts the inputs into the model's order.
-func (m *Model) operands(in Inputs) ([]tensor.Operand, error) {
-	operands := make([]tensor.Operand, len(m.inputs))
-	var missing []string
-	for i, info := range m.inputs {
-		if o := in[info.Name]; o != nil && o.Tensor() != nil {
-			operands[i] = o
-			continue
-		}
-		missing = append(missing, info.String())
-	}
-	unknown := m.unknown(maps.Keys(in))
-	switch {
-	case len(missing) > 0 && unknown != "":
-		return nil, fmt.Errorf("run: got no value for %s, but one for %s, which is no input of the model: %w", strings.Join(missing, ", "), unknown, ErrInput)
-	case len(missing) > 0:
-		return nil, fmt.Errorf("run: got no value for %s: %w", strings.Join(missing, ", "), ErrInput)
-	case unknown != "":
-		return nil, fmt.Errorf("run: got a value for %s, want inputs of the model: %s: %w", unknown, names(m.inputs), ErrInput)
-	}
-	return operands, nil
-}
-
 // findPlan finds the plan for the inputs.
 func (r *running) findPlan(ctx context.Context) error {
 	m := r.session.model
-	types := make([]op.Type, len(r.operands))
-	r.donated = make([]bool, len(r.operands))
-	r.inputs = make([][]byte, len(r.operands))
 	for i := range r.operands {
 		t := r.taken.Tensor(i)
-		types[i] = op.Type{DType: t.DType(), Shape: t.Shape()}
+		r.types[i] = typeOf(t)
 		// A plan is found by shapes alone: element types are compared with the model's here.
-		if err := m.inputs[i].takes(types[i]); err != nil {
+		if err := m.inputs[i].takes(r.types[i]); err != nil {
 			return inputError{fmt.Errorf("run: %w", err)}
 		}
 		if !t.Layout().IsContiguous() {
@@ -76,7 +96,7 @@ func (r *running) findPlan(ctx context.Context) error {
 	}
 	var err error
 	for {
-		r.exe, err = r.session.executable(ctx, target{types: types, donated: r.donated, value: func(i int) []byte { return r.inputs[i] }})
+		r.exe, err = r.session.executable(ctx, target{types: r.types, donated: r.donated, value: r.input})
 		if err != nil {
 			return fmt.Errorf("run: %w", err)
 		}
@@ -96,12 +116,12 @@ func (r *running) findPlan(ctx context.Context) error {
 // forgoReuse keeps the bytes of an input to reuse from an output that the
 // caller has other bytes for, which takes another plan.
 func (r *running) forgoReuse() (any bool) {
-	for _, into := range r.opts.into { // most runs have none
-		o := r.session.model.output(into.name)
-		if o < 0 {
-			continue // takeOutputs says so
+	for i := range r.outputs {
+		o := &r.outputs[i]
+		if o.into == nil || o.again {
+			continue
 		}
-		if i := r.exe.OutputInInput(o); i >= 0 && r.operands[i].Semantics() == tensor.ReuseInput {
+		if i := r.exe.OutputInInput(i); i >= 0 && r.operands[i].Semantics() == tensor.ReuseInput && r.taken.Tensor(i) != o.into {
 			r.donated[i], any = false, true
 		}
 	}

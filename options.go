@@ -155,8 +155,8 @@ type intoOption struct {
 // Into makes the run write the named output into t, which must be exclusive
 // and have the output's type and shape; t is locked during the run. Run does
 // not return this output, since the caller has it already. An input whose bytes
-// the output would come back in cannot be donated (ErrNotReusable); one to reuse
-// is only given up.
+// the output would come back in cannot be donated (ErrNotReusable), unless t is
+// that input: then t stays alive, with the output. One to reuse is only given up.
 //
 // The size of an output can depend on data. If its possible types are known, as
 // those of a branch whose regions return two shapes, t has one of them: the run

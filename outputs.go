@@ -37,7 +37,9 @@ func (o Outputs) Get(name string) (*tensor.Tensor, error) {
 func (o Outputs) Release() error {
 	var errs []error
 	for _, t := range o {
-		errs = append(errs, t.Release())
+		if err := t.Release(); err != nil {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -46,25 +48,61 @@ func (o Outputs) Release() error {
 type output struct {
 	t     *tensor.Tensor
 	bytes tensor.Bytes
-	lent  bool // given with Into
-	input int  // the donated input whose bytes it comes back in, -1 for none
+	lent  bool // t was there before the run
+	input int  // the input that was given up and whose bytes it comes back in, -1 for none
+
+	into  *tensor.Tensor // that is to take it, nil for a new one
+	again bool           // into is of an earlier run: where it does not fit a new one takes its place
 }
 
-// takeOutputs takes the buffers of the outputs: those given with Into, new
+// newOutputs returns the outputs that the caller does not have yet.
+func (r *running) newOutputs() Outputs {
+	out := make(Outputs, len(r.outputs))
+	for i := range r.outputs {
+		if o := &r.outputs[i]; !o.lent {
+			out[r.session.model.outputs[i].Name] = o.t
+		}
+	}
+	return out
+}
+
+// into notes the tensors of the caller for the outputs, by position.
+func (r *running) into(out []*tensor.Tensor) error {
+	infos := r.session.model.outputs
+	if len(out) != len(infos) {
+		return fmt.Errorf("run: got %d outputs, want %d (%s; nil for one that the run makes): %w", len(out), len(infos), names(infos), ErrInput)
+	}
+	for i, t := range out {
+		if t == nil {
+			continue
+		}
+		if t.Layout() == nil {
+			return fmt.Errorf("run: output %q: got %w: %w", infos[i].Name, ErrNoTensor, ErrInput)
+		}
+		if r.outputs[i].into != nil {
+			return fmt.Errorf("run: Into(%q): the output is given twice: %w", infos[i].Name, ErrInput)
+		}
+		r.outputs[i].into = t
+	}
+	return nil
+}
+
+// takeOutputs takes the buffers of the outputs: those that are there already, new
 // ones for the rest.
 func (r *running) takeOutputs() error {
 	results := r.exe.Program.Body.Results
-	r.outputs = make([]output, len(results))
 	for i := range r.outputs {
 		r.outputs[i].input = r.exe.OutputInInput(i)
 	}
-	for _, into := range r.opts.into {
-		i := r.session.model.output(into.name)
-		if i < 0 {
-			return fmt.Errorf("run: Into(%q): want one of the model's outputs %s: %w", into.name, names(r.session.model.outputs), ErrInput)
+	for i := range r.outputs {
+		o := &r.outputs[i]
+		if o.into == nil {
+			continue
 		}
-		if err := r.lend(i, into, results[i].Type); err != nil {
-			return fmt.Errorf("run: Into(%q): %w", into.name, err)
+		if o.again {
+			r.lendAgain(o, results[i].Type)
+		} else if err := r.lend(i, results[i].Type); err != nil {
+			return fmt.Errorf("run: Into(%q): %w", r.session.model.outputs[i].Name, err)
 		}
 	}
 	for i, v := range results {
@@ -88,39 +126,57 @@ func (s *Session) newOutput(t op.Type) (*tensor.Tensor, error) {
 	return tensor.Make(s.opts.outputs, t.DType, t.Shape)
 }
 
-// lend takes a tensor of the caller for output i.
-func (r *running) lend(i int, into intoOption, want op.Type) error {
+// lend takes the caller's tensor for output i.
+func (r *running) lend(i int, want op.Type) error {
 	o, possible := &r.outputs[i], r.exe.PossibleTypes(i)
 	if want.IsStatic() {
 		possible = []op.Type{want}
 	}
+	stays := r.stays(o)
 	switch {
-	case into.t.Layout() == nil:
-		return fmt.Errorf("got %w: %w", ErrNoTensor, ErrInput)
-	case o.t != nil:
-		return fmt.Errorf("the output is given twice: %w", ErrInput)
 	case possible == nil:
 		return fmt.Errorf("the size of the output, %s, depends on data and is known when it is computed: %w", want, ErrUnsupported)
-	case o.input >= 0:
-		return fmt.Errorf("the output comes back in the bytes of the donated input %q, want that borrowed or reused: %w", r.session.model.inputs[o.input].Name, ErrNotReusable)
+	case o.input >= 0 && !stays:
+		return fmt.Errorf("the output comes back in the bytes of the donated input %q, want that borrowed or reused, or its tensor for the output: %w", r.session.model.inputs[o.input].Name, ErrNotReusable)
 	}
-	if got := typeOf(into.t); !slices.Contains(possible, got) {
+	if got := typeOf(o.into); !slices.Contains(possible, got) {
 		kind := ErrShape
 		if got.DType != want.DType {
 			kind = ErrDType
 		}
 		return fmt.Errorf("got %s, want %s: %w", got, oneOf(possible), kind)
 	}
-	if l := into.t.Layout(); !l.IsContiguous() {
+	if l := o.into.Layout(); !l.IsContiguous() {
 		return fmt.Errorf("got %s, want a contiguous tensor: %w", l, ErrLayout)
 	}
-	var err error
-	if o.bytes, err = into.t.Lock(); err != nil {
-		return r.refusedInto(into.t, err)
+	if !stays {
+		var err error
+		if o.bytes, err = o.into.Lock(); err != nil {
+			return r.refusedInto(o.into, err)
+		}
 	}
-	o.t, o.lent = into.t, true
+	o.t, o.lent = o.into, true
 	return nil
 }
+
+// lendAgain takes the tensor of an earlier run for an output, if the output fits
+// into it and nobody else uses it.
+func (r *running) lendAgain(o *output, want op.Type) {
+	if !want.IsStatic() || typeOf(o.into) != want || o.input >= 0 && !r.stays(o) {
+		return
+	}
+	if o.input < 0 {
+		var err error
+		if o.bytes, err = o.into.Lock(); err != nil {
+			return
+		}
+	}
+	o.t, o.lent = o.into, true
+}
+
+// stays reports whether the output comes back in the bytes of the very tensor
+// that is to take it: then that tensor lives on.
+func (r *running) stays(o *output) bool { return o.input >= 0 && r.taken.Tensor(o.input) == o.into }
 
 func oneOf(types []op.Type) string {
 	list := make([]string, len(types))
@@ -135,7 +191,7 @@ func oneOf(types []op.Type) string {
 func (r *running) refusedInto(t *tensor.Tensor, err error) error {
 	for i := range r.operands {
 		if r.taken.Tensor(i) == t {
-			return fmt.Errorf("it is input %q of the same run: %w", r.session.model.inputs[i].Name, err)
+			return fmt.Errorf("it is input %q of the same run, in whose bytes the output does not come back: %w", r.session.model.inputs[i].Name, err)
 		}
 	}
 	for i := range r.outputs {
@@ -151,6 +207,9 @@ func (r *running) refusedInto(t *tensor.Tensor, err error) error {
 // has none of the bytes of such a size yet.
 func (r *running) complete(i int) (err error) {
 	o, typ := &r.outputs[i], r.exe.Program.Body.Results[i].Type
+	if o.input >= 0 && o.lent {
+		return r.taken.Stay(o.input)
+	}
 	if o.input >= 0 {
 		o.t, err = r.taken.Keep(o.input, typ.DType, shape.RowMajor(typ.Shape))
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/ended"
 	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/tensor"
 )
@@ -29,23 +30,56 @@ import (
 // code panics, such as a function given with [Watch], the run ends in the same
 // way and the panic goes on. A tensor given with [Into] is the caller's again
 // after every run; after one that failed its contents are undefined.
-func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (out Outputs, err error) {
-	if err := s.admit("run"); err != nil {
+func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (Outputs, error) {
+	r, err := s.begin("run")
+	if err != nil {
 		return nil, err
 	}
-	defer s.running.Done()
-	r := &running{session: s}
-	defer func() { out, err = r.end(err) }()
-	for i, f := range opts {
-		if f == nil {
-			return nil, nilOption("run", i)
+	defer s.leave(r)
+	if err := r.configure(opts); err != nil {
+		return nil, err
+	}
+	if err := r.byName(in); err != nil {
+		return nil, err
+	}
+	if err := r.run(ctx); err != nil {
+		return nil, err
+	}
+	return r.newOutputs(), nil
+}
+
+// RunInto is [Session.Run] with inputs and outputs by position, in the order of
+// [Model.Inputs] and [Model.Outputs]. An output whose tensor is in out is
+// written into it, as [Into] says; where out has nil the run makes a tensor, and
+// sets it there. A run that fails leaves out as it was.
+//
+// So the tensors that one run has made are those that the next one writes into:
+// then the run allocates nothing. A session makes a tensor for outputs of
+// another shape only where out has nil; [Session.Bind] does so by itself.
+func (s *Session) RunInto(ctx context.Context, in []tensor.Operand, out []*tensor.Tensor, opts ...RunOption) error {
+	r, err := s.begin("run")
+	if err != nil {
+		return err
+	}
+	defer s.leave(r)
+	if err := r.configure(opts); err != nil {
+		return err
+	}
+	if err := r.byPosition(in); err != nil {
+		return err
+	}
+	if err := r.into(out); err != nil {
+		return err
+	}
+	if err := r.run(ctx); err != nil {
+		return err
+	}
+	for i := range out {
+		if !r.outputs[i].lent {
+			out[i] = r.outputs[i].t
 		}
-		f(&r.opts)
 	}
-	if err := r.takeInputs(ctx, in); err != nil {
-		return nil, err
-	}
-	return nil, r.execute(ctx)
+	return nil
 }
 
 // PlanFor says what a run with these inputs will take and keeps the plan for
@@ -53,28 +87,35 @@ func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (out Ou
 // value of an input decides a size, and inputs that are to be donated. It
 // consumes nothing.
 func (s *Session) PlanFor(ctx context.Context, in Inputs) (*plan.Plan, error) {
-	if err := s.admit("plan"); err != nil {
+	r, err := s.begin("plan")
+	if err != nil {
 		return nil, err
 	}
-	defer s.running.Done()
-	r := &running{session: s}
+	defer s.leave(r)
+	if err := r.byName(in); err != nil {
+		return nil, err
+	}
 	defer r.taken.Rollback()
-	if err := r.takeInputs(ctx, in); err != nil {
+	if err := r.takeInputs(ctx); err != nil {
 		return nil, err
 	}
 	return r.exe.Plan, nil
 }
 
-// running is one call of Run, with all that it has taken until now.
+// running is one run, with all that it has taken until now. A session keeps
+// those that have ended for its next runs.
 type running struct {
 	session  *Session
+	operands []tensor.Operand // in the order of the model's inputs, as the rest
 	taken    tensor.Taken
-	operands []tensor.Operand
+	types    []op.Type
 	donated  []bool
+	inputs   [][]byte
+	input    func(i int) []byte // reads inputs
 	opts     runOptions
 	exe      *exec.Executable
-	inputs   [][]byte
 	outputs  []output
+	results  [][]byte // the bytes of the outputs
 	slot     *exec.Slot
 	runner   *exec.Runner
 	step     string // that failed
@@ -82,11 +123,65 @@ type running struct {
 	done     bool   // nothing can fail any more
 }
 
+func newRunning(s *Session) *running {
+	in, out := len(s.model.inputs), len(s.model.outputs)
+	r := &running{session: s, operands: make([]tensor.Operand, in), types: make([]op.Type, in), donated: make([]bool, in),
+		inputs: make([][]byte, in), outputs: make([]output, out), results: make([][]byte, out)}
+	r.input = func(i int) []byte { return r.inputs[i] }
+	return r
+}
+
+// forget makes a run that has ended one that has not begun: it keeps nothing of
+// the caller's.
+func (r *running) forget() {
+	r.taken.Clear()
+	clear(r.operands)
+	clear(r.inputs)
+	clear(r.outputs)
+	clear(r.results)
+	r.opts, r.exe, r.slot, r.runner = runOptions{}, nil, nil, nil
+	r.step, r.cause, r.done = "", nil, false
+}
+
+// configure applies the options of the run, and finds the outputs that they
+// name.
+func (r *running) configure(opts []RunOption) error {
+	for i, f := range opts {
+		if f == nil {
+			return nilOption("run", i)
+		}
+		f(&r.opts)
+	}
+	for _, into := range r.opts.into {
+		i := r.session.model.output(into.name)
+		if i < 0 {
+			return fmt.Errorf("run: Into(%q): want one of the model's outputs %s: %w", into.name, names(r.session.model.outputs), ErrInput)
+		}
+		if into.t.Layout() == nil {
+			return fmt.Errorf("run: Into(%q): got %w: %w", into.name, ErrNoTensor, ErrInput)
+		}
+		if r.outputs[i].into != nil {
+			return fmt.Errorf("run: Into(%q): the output is given twice: %w", into.name, ErrInput)
+		}
+		r.outputs[i].into = into.t
+	}
+	return nil
+}
+
+// run runs the model, from the inputs to the outputs.
+func (r *running) run(ctx context.Context) (err error) {
+	defer func() { err = r.end(err) }()
+	if err := r.takeInputs(ctx); err != nil {
+		return err
+	}
+	return r.execute(ctx)
+}
+
 // end is the way out of every run: one that is done, one that was refused or
 // failed, and one that panics or whose goroutine ends, which then goes on. It
 // gives back the slot and what the run holds, and decides what becomes of the
 // outputs and of the inputs that were given up.
-func (r *running) end(err error) (Outputs, error) {
+func (r *running) end(err error) error {
 	wrote := false
 	if r.runner != nil {
 		wrote = r.runner.End()
@@ -98,7 +193,8 @@ func (r *running) end(err error) (Outputs, error) {
 		r.outputs[i].bytes.Release()
 	}
 	if r.done {
-		return r.results(), nil
+		r.taken.Commit() // ends the inputs that were given up
+		return nil
 	}
 	for i := range r.outputs {
 		if o := &r.outputs[i]; o.t != nil && !o.lent && o.input < 0 {
@@ -107,9 +203,9 @@ func (r *running) end(err error) (Outputs, error) {
 	}
 	if !wrote {
 		r.taken.Rollback()
-		return nil, err
+		return err
 	}
-	return nil, r.taken.Fail(r.step, r.cause)
+	return r.taken.Fail(r.step, r.cause)
 }
 
 // execute waits for a slot, runs, and makes the results ready to be handed over.
@@ -141,28 +237,15 @@ func (r *running) runProgram(ctx context.Context) (err error) {
 	if r.runner, err = r.slot.Runner(r.exe); err != nil {
 		return err
 	}
-	outputs := make([][]byte, len(r.outputs))
 	for i := range r.outputs {
-		outputs[i] = r.outputs[i].bytes.Data
+		r.results[i] = r.outputs[i].bytes.Data
 	}
 	r.runner.Watch = r.opts.watch
-	if err := r.runner.Run(r.session.pool, ctx.Done(), r.inputs, outputs); err != nil {
+	if err := r.runner.Run(r.session.pool, ctx.Done(), r.inputs, r.results); err != nil {
 		if errors.Is(err, compute.ErrStopped) {
 			return fmt.Errorf("%w: %w", err, ended.Error(ctx))
 		}
 		return err
 	}
 	return nil
-}
-
-// results ends the inputs that were given up and hands the outputs over.
-func (r *running) results() Outputs {
-	out := make(Outputs, len(r.outputs))
-	for i := range r.outputs {
-		if o := &r.outputs[i]; !o.lent {
-			out[r.session.model.outputs[i].Name] = o.t
-		}
-	}
-	r.taken.Commit()
-	return out
 }

@@ -25,6 +25,7 @@ type Session struct {
 	plans   []*cached // the one used last first
 	epoch   int       // counts plans that left the cache
 	running sync.WaitGroup
+	ended   []*running // runs that have ended, for the next ones: at most as many as may be under way
 	closed  bool
 
 	closing   sync.Once
@@ -93,6 +94,33 @@ func (s *Session) admit(what string) error {
 	}
 	s.running.Add(1)
 	return nil
+}
+
+// begin counts a run, unless the session is closed, and returns one that leave
+// ends.
+func (s *Session) begin(what string) (*running, error) {
+	if err := s.admit(what); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.ended); n > 0 {
+		r := s.ended[n-1]
+		s.ended[n-1], s.ended = nil, s.ended[:n-1]
+		return r, nil
+	}
+	return newRunning(s), nil
+}
+
+// leave ends what begin began.
+func (s *Session) leave(r *running) {
+	r.forget()
+	s.mu.Lock()
+	if len(s.ended) < s.opts.maxConcurrent {
+		s.ended = append(s.ended, r)
+	}
+	s.mu.Unlock()
+	s.running.Done()
 }
 
 // Close refuses new runs, waits for those that have begun, and gives the arenas

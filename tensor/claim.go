@@ -16,7 +16,7 @@ type claim struct {
 	sem    CopySemantics
 	held   bool
 	locked bool
-	kept   *Tensor // the result that takes over the bytes
+	kept   *Tensor // the result that takes over the bytes: t itself, if it stays
 }
 
 // acquire takes the lock for a tensor that is given up, if it is exclusive, and a use otherwise. Only a strict donation
@@ -76,7 +76,7 @@ func (c *claim) moves() bool { return c.locked && !c.t.h.Spent() }
 
 // commit ends the claim and the tensor, if it was given up.
 func (c *claim) commit(op *Operation) {
-	if c.sem == Borrow {
+	if c.sem == Borrow || c.kept == c.t {
 		c.end()
 		return
 	}
@@ -107,10 +107,10 @@ func (c *claim) rollback() {
 
 // drop gives up the result, which nobody else knows and which may not have a handle yet.
 func (c *claim) drop() {
-	if c.kept != nil {
+	if c.kept != nil && c.kept != c.t {
 		_ = c.kept.h.Release()
-		c.kept = nil
 	}
+	c.kept = nil
 }
 
 func (c *claim) end() {

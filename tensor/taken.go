@@ -78,7 +78,10 @@ func (k *Taken) Begin(op *Operation, operands ...Operand) error {
 	if k.taken {
 		invariant.Failf("tensor: %s begins before %s has ended", op.name, k.op.name)
 	}
-	k.op, k.claims, k.twice = op, k.few[:0], false
+	if k.claims == nil {
+		k.claims = k.few[:0]
+	}
+	k.op, k.claims, k.twice = op, k.claims[:0], false
 	for i, o := range operands {
 		t, sem := read(o)
 		if t == nil || t.buf == nil {
@@ -204,6 +207,18 @@ func (k *Taken) Keep(i int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	return c.kept, nil
 }
 
+// Stay makes operand i, which was given up, live on after Commit as the tensor of the result in its bytes: for a caller that wants
+// the result in the tensor that it passed. It fails as Keep does for a result of the operand's own type and layout; Rollback and
+// Fail end the operand as if Stay had not been called.
+func (k *Taken) Stay(i int) error {
+	c := &k.claims[i]
+	if !k.InPlace(i) || c.kept != nil {
+		return fmt.Errorf("%s: %s is no place for a result: %w", k.operand(i), c.t.describe(), ErrShared)
+	}
+	c.kept = c.t
+	return nil
+}
+
 // View returns the tensor that shows the bytes of operand i from Commit on, from the byte offset on: an operand that was given
 // up and is exclusive passes its hold on, any other shares. It is otherwise like Keep.
 func (k *Taken) View(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
@@ -278,10 +293,14 @@ func (k *Taken) Fail(step string, cause error) error {
 	return fmt.Errorf("%s: %s %w: %w", k.op.name, step, ErrPartlyWritten, cause)
 }
 
-// Clear forgets the operands of a Taken that has ended, so that one that is kept for another call keeps no tensor.
+// Clear forgets the operands of a Taken that has ended, so that one that is kept for another call keeps no tensor. It keeps the
+// room for as many operands.
 func (k *Taken) Clear() {
 	k.few = [3]claim{}
-	k.claims = nil
+	if cap(k.claims) > len(k.few) {
+		clear(k.claims[:cap(k.claims)])
+	}
+	k.claims = k.claims[:0]
 }
 
 var reuse struct{ inPlace, fresh atomic.Int64 }

@@ -444,3 +444,77 @@ func TestOperationNamesItsOperands(t *testing.T) {
 	}
 	release(t, x, w)
 }
+
+// A donated operand that stays is alive after the commit, in the same bytes, with what was written; after a failure it is dead, and
+// a rollback leaves it as it was.
+func TestStay(t *testing.T) {
+	memorytest.Check(t)
+	op := NewOperation("negate")
+	for _, give := range []func(*Tensor) Operand{func(x *Tensor) Operand { return x.Donate() }, func(x *Tensor) Operand { return x.Reuse() }} {
+		x := vector(t, 1, 2)
+		at := address(x)
+		var k Taken
+		begin := func() {
+			t.Helper()
+			if err := k.Begin(op, give(x)); err != nil {
+				t.Fatal(err)
+			}
+			if err := k.Stay(0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin()
+		wantErr(t, "stay twice", k.Stay(0), ErrShared)
+		k.Rollback()
+		wantValues[int32](t, x, 1, 2)
+		begin()
+		data, _ := k.Bytes(0)
+		copy(data, asBytes([]int32{-1, -2}))
+		if _, err := x.Use(); !errors.Is(err, ErrWriting) {
+			t.Errorf("use before the commit: got %v, want ErrWriting", err)
+		}
+		k.Commit()
+		wantValues[int32](t, x, -1, -2)
+		if !x.IsExclusive() || address(x) != at {
+			t.Errorf("after the commit: got %v, want it exclusive in its bytes", x.WhyNotWritable())
+		}
+		begin()
+		if err := k.Fail("element 0", errors.New("no")); !errors.Is(err, ErrPartlyWritten) || x.Alive() {
+			t.Errorf("after a failure: got %v, alive %v, want it dead", err, x.Alive())
+		}
+	}
+	x := vector(t, 1, 2)
+	var k Taken
+	if err := k.Begin(op, x); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, "stay of a borrowed operand", k.Stay(0), ErrShared)
+	k.Rollback()
+	release(t, x)
+}
+
+// A Taken that is cleared keeps the room for many operands, and none of them.
+func TestClearedTakenKeepsNothing(t *testing.T) {
+	memorytest.Check(t)
+	x := vector(t, 1)
+	op := NewOperation("sum")
+	operands := []Operand{x, x, x, x, x}
+	var k Taken
+	run := func() {
+		if err := k.Begin(op, operands...); err != nil {
+			t.Fatal(err)
+		}
+		k.Commit()
+		k.Clear()
+	}
+	run()
+	for _, c := range k.claims[:cap(k.claims)] {
+		if c.t != nil {
+			t.Error("a claim is left")
+		}
+	}
+	if n := testing.AllocsPerRun(100, run); n != 0 && !invariant.Race {
+		t.Errorf("got %v allocations, want none", n)
+	}
+	release(t, x)
+}

@@ -62,6 +62,29 @@ func Example_fixedBuffers() {
 	// 2
 }
 
+// One set of results that each run overwrites.
+func Example_binding() {
+	m := must(tenure.Load(model))
+	defer m.Close()
+	s := must(m.NewSession())
+	defer s.Close()
+	ctx := context.Background()
+	x := must(tensor.Full[float32](2, 1, 64))
+	defer x.Release()
+	state := must(tensor.Full[float32](1, 1, 64))
+	defer state.Release()
+
+	b := must(s.Bind())
+	defer b.Close()
+	var out []*tensor.Tensor // the results of the last run, by position: the binding's own
+	for range 3 {
+		out = must(b.Run(ctx, state, x))
+	}
+	fmt.Println(must(tensor.Values[float32](out[0]))[0])
+
+	// Output: 3
+}
+
 // A state that goes round without a copy.
 func Example_state() {
 	m := must(tenure.Load(model))
