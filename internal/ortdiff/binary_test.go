@@ -1,9 +1,11 @@
 package ortdiff_test
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
 var (
@@ -11,21 +13,27 @@ var (
 	integers = slices.Concat(ints, uints)
 )
 
-var binaries = map[string][]dtype.DType{
-	"Add": numbers, "Sub": numbers, "Mul": numbers, "Div": numbers, "And": bools, "Or": bools, "Xor": bools,
-	"Equal": append([]dtype.DType{dtype.Bool}, numbers...), "Greater": numbers, "Less": numbers, "GreaterOrEqual": numbers,
-	"LessOrEqual": numbers, "BitwiseAnd": integers, "BitwiseOr": integers, "BitwiseXor": integers,
+// binaries draw models of the operators of functions of two operands.
+var binaries = func() map[string]func(*drawer) {
+	table := map[string]func(*drawer){}
+	for _, f := range elementwise.Binaries() {
+		if f.ONNX != "" {
+			table[f.ONNX] = binaryFunction(f)
+		}
+	}
+	return table
+}()
+
+func binaryFunction(f *elementwise.Binary) func(*drawer) {
+	return func(d *drawer) {
+		d.node(f.ONNX)
+		d.pair(pick(d, typesOf(f.Types)...), f.Nonzero)
+		d.outs(1)
+	}
 }
 
 func init() {
-	for name, types := range binaries {
-
-		generators[name] = func(d *drawer) {
-			d.node(name)
-			d.pair(pick(d, types...), name == "Div")
-			d.outs(1)
-		}
-	}
+	maps.Copy(generators, binaries)
 	for _, name := range []string{"Max", "Min", "Sum", "Mean"} {
 		types := numbers
 		if name == "Sum" || name == "Mean" {
