@@ -228,7 +228,7 @@ func (l *lattice) fault(s source) string {
 	for _, imp := range s.imports {
 		ok := may[imp]
 		if s.isTest {
-			ok = ok || imp == s.pkg || slices.Contains([]string{"memory/memorytest", "internal/kernel/ref", "internal/kernel/kerneltest", "op/optest", "internal/weights", "python/pythontest",
+			ok = ok || imp == s.pkg || slices.Contains([]string{"memory/memorytest", "internal/kernel/ref", "internal/kernel/kerneltest", "op/optest", "internal/opcases", "internal/weights", "python/pythontest",
 				"internal/modeltest", "internal/onnxtest", "internal/onnx/wire/wiretest"}, imp)
 			// A test in a package of its own may look up at whatever builds on what it tests.
 			ok = ok || strings.HasSuffix(s.file.Name.Name, "_test") && l.reach(imp)[s.pkg]

@@ -3,146 +3,22 @@ package optest_test
 import (
 	"testing"
 
-	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/opcases"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/op/optest"
 )
 
-type (
-	args  = []optest.Operand
-	attrs = []op.Attr
-)
-
-var (
-	num    = optest.Random
-	absent optest.Operand
-	floats = []dtype.DType{dtype.F32, dtype.F64, dtype.F16, dtype.BF16}
-)
-
-const (
-	f32 = dtype.F32
-	f64 = dtype.F64
-	f16 = dtype.F16
-	i8  = dtype.I8
-	u8  = dtype.U8
-	i32 = dtype.I32
-	i64 = dtype.I64
-	boo = dtype.Bool
-)
-
-func list(v ...int64) optest.Operand     { return optest.Of(v, len(v)) }
-func one(v int64) optest.Operand         { return optest.Of([]int64{v}) }
-func scales(v ...float32) optest.Operand { return optest.Of(v, len(v)) }
-
-func attr(pairs ...any) attrs {
-	var out attrs
-	for i := 0; i < len(pairs); i += 2 {
-		v := pairs[i+1]
-		if n, ok := v.(int); ok {
-			v = int64(n)
-		}
-		out = append(out, op.Attr{Name: pairs[i].(string), Value: v})
-	}
-	return out
-}
-
-func ints(v ...int64) []int64 { return v }
-
-// large has several tiles in every elementwise kernel, and a tail.
-const large = 70_001
-
-// builtinSamples returns the cases of all built-in operators.
-func builtinSamples(t *testing.T) map[string][]optest.Case {
-	samples := map[string][]optest.Case{}
-	for _, family := range []map[string][]optest.Case{
-		elementwiseSamples(), shapeSamples(), movementSamples(), indexingSamples(),
-		reductionSamples(), normalizationSamples(), productSamples(), windowSamples(), otherSamples(),
-		activationSamples(), quantizeSamples(), attentionSamples(), recurrentSamples(), selectionSamples(), gridSamples(), unpoolSamples(), signalSamples(), roiSamples(), textSamples(),
-	} {
-		for name, cases := range family {
-			if op.Builtin().Lookup(name) == nil {
-				t.Errorf("got samples for %q, want operators of the table", name)
-			}
-			samples[name] = append(samples[name], cases...)
-		}
-	}
-	return samples
-}
-
 // Every built-in operator that a kernel computes keeps its declarations. An
-// operator without samples here fails.
+// operator without cases in package opcases fails.
 func TestBuiltinOperators(t *testing.T) {
-	samples := builtinSamples(t)
 	for _, def := range op.Builtin().Defs() {
 		if def.Regions > 0 {
 			continue // package exec runs them
 		}
 		t.Run(def.Name, func(t *testing.T) {
-			if err := optest.Check(def, samples[def.Name]...); err != nil {
+			if err := optest.Check(def, opcases.All()[def.Name]...); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-}
-
-func elementwiseSamples() map[string][]optest.Case {
-	out := map[string][]optest.Case{
-		"pow":   {{Args: args{num(f32, 3, 4), optest.Of([]float32{2}, 1)}}, {Args: args{num(f32, 3, 4), num(i32, 3, 4)}}, {Args: args{num(f32, 2, 1), num(f32, 3)}}},
-		"mod":   {{Args: args{num(i32, 7), optest.Of([]int32{3}, 1)}}, {Attrs: attr("fmod", 1), Args: args{num(f32, 5), num(f32, 5)}}, {Args: args{num(f64, 5), num(f64, 5)}}},
-		"where": {{Args: args{num(boo, 3, 4), num(f32, 3, 4), num(f32, 3, 4)}}, {Args: args{num(boo, 3, 1), num(i64, 4), num(i64, 3, 4)}}, {Args: args{num(boo, large), num(f16, large), num(f16, large)}}},
-		"cast": {
-			{Attrs: attr("to", i32), Args: args{num(f32, 3, 5)}}, {Attrs: attr("to", f32), Args: args{num(i32, 3, 5)}},
-			{Attrs: attr("to", f16), Args: args{num(dtype.BF16, large)}}, {Attrs: attr("to", f64), Args: args{num(f32, large)}},
-			{Attrs: attr("to", boo), Args: args{num(i8, 9)}}, {Attrs: attr("to", f32), Args: args{num(f32, 9)}}, {Attrs: attr("to", u8), Args: args{num(boo, 9)}},
-		},
-		"clip": {{Args: args{num(f32, 3, 4), optest.Of([]float32{-1}), optest.Of([]float32{2})}}, {Args: args{num(i8, 9), absent, optest.Of([]int8{1})}}, {Args: args{num(f32, large)}}},
-		"not":  {{Args: args{num(boo, 3, 5)}}},
-		"mean": {{Args: args{num(f32, 5)}}},
-	}
-	for _, name := range []string{"add", "sub", "mul", "div", "greater", "less", "greater_or_equal", "less_or_equal", "equal"} {
-		out[name] = append(out[name], binarySamples(f32, f64, f16, i8, i32, i64, u8)...)
-	}
-	for _, name := range []string{"and", "or", "xor", "equal"} {
-		out[name] = append(out[name], binarySamples(boo)...)
-	}
-	for _, name := range []string{"max", "min", "sum", "mean"} {
-		for _, dt := range floats {
-			out[name] = append(out[name], optest.Case{Args: args{num(dt, 3, 4), num(dt, 3, 4), num(dt, 3, 4)}}, optest.Case{Args: args{num(dt, 4), num(dt, 3, 1), num(dt, 3, 4), num(dt)}})
-		}
-		out[name] = append(out[name], optest.Case{Args: args{num(f32, large), num(f32, large), num(f32, large)}})
-	}
-	for _, d := range op.Builtin().Defs() {
-		unary := d.MinArgs == 1 && d.MaxArgs == 1 && len(d.Alias.Rules()) == 1 && d.Alias.Rules()[0].Kind == op.Same && d.Alias.Rules()[0].When == nil
-		if !unary || out[d.Name] != nil || d.Name == "bitwise_not" {
-			continue
-		}
-		for _, dt := range floats {
-			out[d.Name] = append(out[d.Name], optest.Case{Args: args{num(dt, 2, 3, 5)}})
-		}
-		out[d.Name] = append(out[d.Name], optest.Case{Args: args{num(f32, large)}}, optest.Case{Args: args{num(f32, 0, 3)}})
-	}
-	for _, name := range []string{"abs", "neg", "sign", "relu"} {
-		out[name] = append(out[name], optest.Case{Args: args{num(i32, 33)}}, optest.Case{Args: args{num(i8, 33)}})
-	}
-	out["gelu"] = append(out["gelu"], optest.Case{Attrs: attr("approximate", "tanh"), Args: args{num(f32, 33)}})
-	return out
-}
-
-func binarySamples(types ...dtype.DType) []optest.Case {
-	var out []optest.Case
-	for _, dt := range types {
-		positive := num(dt, 3, 4) // a divisor without zeros
-		for i := range positive.Data {
-			if dt.IsInt() && i%dt.Size() == 0 {
-				positive.Data[i] |= 1
-			}
-		}
-		out = append(out,
-			optest.Case{Args: args{num(dt, 3, 4), positive}},
-			optest.Case{Args: args{num(dt, 5, 3, 4), positive}},
-			optest.Case{Args: args{num(dt, 3, 1), positive}},
-			optest.Case{Args: args{num(dt), positive}},
-		)
-	}
-	return append(out, optest.Case{Args: args{num(types[0], large), num(types[0], large)}}, optest.Case{Args: args{num(types[0], 0, 4), num(types[0], 4)}})
 }

@@ -17,6 +17,17 @@ type Case struct {
 	Attrs   []op.Attr
 	Args    []Operand
 	Results int // 0 stands for 1
+
+	// Want are the results, as a reference computes them; those past its end
+	// are not compared. A number of a floating-point type may differ from the
+	// wanted one w by Within * max(1, |w|). Other elements, and all if Within is
+	// 0, must be equal bit by bit.
+	Want   []Operand
+	Within float64
+
+	// Fails is a part of the error of a call that the shape rule or the kernel
+	// refuses, "" for a call that has results.
+	Fails string
 }
 
 // Operand is one operand of a case: a static type and its bytes. The zero

@@ -36,6 +36,9 @@ func Check(def *op.Def, cases ...Case) error {
 
 // checkCase runs all checks of one case; those of kernels need types.
 func checkCase(def *op.Def, c Case) error {
+	if c.Fails != "" {
+		return checkFails(def, c)
+	}
 	s, err := signature(def, c)
 	if err != nil {
 		return err
@@ -46,6 +49,7 @@ func checkCase(def *op.Def, c Case) error {
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}
+	errs = append(errs, checkWant(s, c, want))
 	for _, again := range []run{
 		{name: "with other bytes in results and scratch", poison: 0x5a},
 		{name: "with the tiles in another order", poison: 0xa5, backwards: true},

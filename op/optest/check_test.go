@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"unsafe"
@@ -169,6 +170,50 @@ func TestCheckSeesFaults(t *testing.T) {
 		err := optest.Check(d, optest.Case{Name: "bytes", Args: []optest.Operand{optest.Of([]uint8{1, 2, 3, 5, 8, 13}, 2, 3)}})
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "acme.increment: bytes: ") {
 			t.Errorf("got error %v\nwant %q", err, want)
+		}
+	}
+}
+
+// Check holds results to those of a reference, and a refusal to its text.
+func TestCheckComparesWithWant(t *testing.T) {
+	half := &op.Def{
+		Name: "acme.half", MinArgs: 1, MaxArgs: 1, Alias: op.SameAs(0),
+		Infer: func(s *op.Sig) error {
+			if s.Results[0] = s.Args[0]; s.Args[0].Shape != nil && s.Args[0].Shape.Rank() != 1 {
+				return fmt.Errorf("got %s, want a vector", s.Args[0])
+			}
+			return nil
+		},
+		Kernel: func(c *op.Call) error {
+			for i := 0; i < len(c.In[0].Data); i += 4 {
+				v := math.Float32frombits(binary.LittleEndian.Uint32(c.In[0].Data[i:]))
+				binary.LittleEndian.PutUint32(c.Out[0].Data[i:], math.Float32bits(v/2))
+			}
+			return nil
+		},
+	}
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	x := []optest.Operand{optest.Of([]float32{3, -4000, nan, inf}, 4)}
+	of := func(v ...float32) []optest.Operand { return []optest.Operand{optest.Of(v, len(v))} }
+	for want, c := range map[string]optest.Case{
+		"":                       {Args: x, Want: of(1.5, -2000, nan, inf)},
+		" ":                      {Args: x, Want: of(1.5009, -2001.9, nan, inf), Within: 1e-3},
+		"  ":                     {Args: []optest.Operand{optest.Random(dtype.F32, 2, 2)}, Fails: "got f32[2,2], want a vector"},
+		"got byte 0x0 at 0":      {Args: x, Want: of(1.5001, -2000, nan, inf)},
+		"element 1: got -2000":   {Args: x, Want: of(1.5, -2002.1, nan, inf), Within: 1e-3},
+		"element 0: got 1.5":     {Args: x, Want: of(1.5016, -2000, nan, inf), Within: 1e-3},
+		"element 2: got NaN":     {Args: x, Want: of(1.5, -2000, 0, inf), Within: 1e-3},
+		"element 3: got +Inf":    {Args: x, Want: of(1.5, -2000, nan, -inf), Within: 1e-3},
+		"want f32[3]":            {Args: x, Want: of(1.5, -2000, nan)},
+		"got 1 results, want 2":  {Args: x, Want: append(of(1.5, -2000, nan, inf), of(1)...)},
+		"got error <nil>":        {Args: x, Fails: "vector"},
+		"want one with \"matrix": {Args: []optest.Operand{optest.Random(dtype.F32, 2, 2)}, Fails: "matrix"},
+	} {
+		switch err := optest.Check(half, c); {
+		case strings.TrimSpace(want) == "" && err != nil:
+			t.Errorf("got error %v, want none", err)
+		case strings.TrimSpace(want) != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("got error %v, want %q", err, want)
 		}
 	}
 }

@@ -18,7 +18,9 @@
 //   - a kernel whose results depend on the order of its tiles or on where
 //     operands lie;
 //   - a result in place that differs by one bit from the fresh one, and a view
-//     that is not the operand's bytes.
+//     that is not the operand's bytes;
+//   - a result that is not the one that the case wants, and a call without the
+//     error that the case wants.
 //
 // # Memory
 //

@@ -1,8 +1,12 @@
-package optest_test
+package opcases
 
-import "github.com/tenure-go/tenure/op/optest"
+import (
+	"github.com/tenure-go/tenure/op/optest"
+)
 
-func signalSamples() map[string][]optest.Case {
+var _ = family(signalCases)
+
+func signalCases() map[string][]optest.Case {
 	hertz := func(v float32) optest.Operand { return optest.Of([]float32{v}) }
 	return map[string][]optest.Case{
 		"tf_idf": {{Args: args{optest.Of([]int64{1, 2, 1, 2, 3, 1}, 2, 3)}, Attrs: attr("mode", "TFIDF", "min_gram_length", 1, "max_gram_length", 2, "max_skip_count", 1,

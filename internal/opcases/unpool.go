@@ -1,8 +1,12 @@
-package optest_test
+package opcases
 
-import "github.com/tenure-go/tenure/op/optest"
+import (
+	"github.com/tenure-go/tenure/op/optest"
+)
 
-func unpoolSamples() map[string][]optest.Case {
+var _ = family(unpoolCases)
+
+func unpoolCases() map[string][]optest.Case {
 	window := attr("kernel_shape", ints(2, 2), "strides", ints(2, 2))
 	places := optest.Of([]int64{5, 7, 13, 15}, 1, 1, 2, 2)
 	return map[string][]optest.Case{
@@ -16,7 +20,9 @@ func unpoolSamples() map[string][]optest.Case {
 		},
 		"det":              {{Args: args{num(f32, 2, 3, 3)}}, {Args: args{num(f64, 4, 4)}}, {Args: args{num(f16, 3, 1, 2, 2)}}, {Args: args{num(f32, 2000, 5, 5)}}},
 		"reverse_sequence": {{Args: args{num(i32, 4, 3, 2), list(0, 2, 4)}}, {Args: args{num(boo, 2, 5), list(5, 3)}, Attrs: attr("batch_axis", 0, "time_axis", 1)}, {Args: args{num(f16, 3, 2, large), list(3, 2)}}},
-		"cum_prod":         {{Args: args{num(f32, 3, 4), one(1)}}, {Args: args{num(i32, 3, 4), one(-2)}, Attrs: attr("exclusive", 1, "reverse", 1)}, {Args: args{num(f16, 3, 4), one(0)}}},
+		"cum_prod": {
+			cumCase[float32](true, num(f32, 3, 4), 1), cumCase[int32](true, num(i32, 3, 4), -2, "exclusive", 1, "reverse", 1), {Args: args{num(f16, 3, 4), one(0)}},
+		},
 		"compress": {
 			{Args: args{num(f32, 3, 2), optest.Of([]bool{false, true, true}, 3)}, Attrs: attr("axis", 0)}, {Args: args{num(f16, 3, 2), optest.Of([]bool{true, false}, 2)}, Attrs: attr("axis", -1)},
 			{Args: args{num(i64, 3, 2), optest.Of([]bool{true, false, true, true}, 4)}}, {Args: args{num(boo, 3), optest.Of([]bool{}, 0)}},

@@ -1,10 +1,12 @@
-package optest_test
+package opcases
 
 import (
 	"strings"
 
 	"github.com/tenure-go/tenure/op/optest"
 )
+
+var _ = family(textCases)
 
 // text holds words of up to width bytes.
 func text(width int, words string, sizes ...int) optest.Operand {
@@ -15,7 +17,7 @@ func text(width int, words string, sizes ...int) optest.Operand {
 	return optest.Of(data, append(sizes, width)...)
 }
 
-func textSamples() map[string][]optest.Case {
+func textCases() map[string][]optest.Case {
 	days := text(9, "Monday,tuesday,,wednesday", 4)
 	many := text(9, strings.TrimSuffix(strings.Repeat("Monday,tuesday,,wednesday,", 500), ","), 4, 500)
 	return map[string][]optest.Case{

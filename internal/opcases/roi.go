@@ -1,8 +1,12 @@
-package optest_test
+package opcases
 
-import "github.com/tenure-go/tenure/op/optest"
+import (
+	"github.com/tenure-go/tenure/op/optest"
+)
 
-func roiSamples() map[string][]optest.Case {
+var _ = family(roiCases)
+
+func roiCases() map[string][]optest.Case {
 	boxes := optest.Of([]float32{0, 0, 5, 5, 1, 2, 3, 8}, 2, 4)
 	heads := []any{"q_num_heads", 4, "kv_num_heads", 2}
 	rule := func(name string) attrs { return attr(append([]any{"update_rule", name}, heads...)...) }

@@ -1,0 +1,25 @@
+package opcases
+
+import (
+	"github.com/tenure-go/tenure/op/optest"
+)
+
+var _ = family(attentionCases)
+
+func attentionCases() map[string][]optest.Case {
+	q, k, v := num(f32, 2, 4, 3, 8), num(f32, 2, 2, 5, 8), num(f32, 2, 2, 5, 6)
+	past := args{q, k, v, num(f32, 3, 9), num(f32, 2, 2, 4, 8), num(f32, 2, 2, 4, 6)}
+	packed := attr("q_num_heads", 4, "kv_num_heads", 2)
+	return map[string][]optest.Case{
+		"attention": {
+			{Args: args{q, k, v}}, {Args: past, Results: 4, Attrs: attr("qk_matmul_output_mode", 3)}, {Args: args{q, k, v, num(boo, 2, 1, 3, 5)}, Attrs: attr("is_causal", 1, "softcap", 2.0)},
+			{Args: args{num(f32, 2, 3, 32), num(f32, 2, 5, 16), num(f32, 2, 5, 12)}, Attrs: packed, Results: 3}, {Args: args{q, k, v, absent, absent, absent, list(5, 2)}, Attrs: attr("is_causal", 1, "left_window_size", 2)},
+			{Args: args{num(f16, 1, 2, 3, 8), num(f16, 1, 2, 5, 8), num(f16, 1, 2, 5, 8)}}, {Args: args{num(f32, 1, 4, 60, 32), num(f32, 1, 4, 61, 32), num(f32, 1, 4, 61, 32)}}, {Args: args{num(f64, 1, 1, 2, 3), num(f64, 1, 1, 0, 3), num(f64, 1, 1, 0, 3)}},
+		},
+		"rotary_embedding": {
+			{Args: args{num(f32, 2, 4, 3, 8), num(f32, 9, 4), num(f32, 9, 4), optest.Of([]int64{0, 8, 3, 1, 1, 2}, 2, 3)}}, {Args: args{num(f32, 2, 3, 32), num(f32, 2, 3, 2), num(f32, 2, 3, 2)}, Attrs: attr("num_heads", 4, "rotary_embedding_dim", 4)},
+			{Args: args{num(f16, 2, 4, 3, 8), num(f16, 2, 3, 4), num(f16, 2, 3, 4)}, Attrs: attr("interleaved", 1)}, {Args: args{num(f32, 2, 8, 70, 64), num(f32, 2, 70, 32), num(f32, 2, 70, 32)}},
+		},
+		"rms_normalization": {{Args: args{num(f32, 3, 4, 5), num(f32, 5)}}, {Args: args{num(f16, 3, 4, 5), num(f16, 4, 1)}, Attrs: attr("axis", 1)}, {Args: args{num(f32, 90, 801), num(f32, 801)}}},
+	}
+}

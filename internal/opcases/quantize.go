@@ -1,0 +1,35 @@
+package opcases
+
+import (
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/op/optest"
+)
+
+var _ = family(quantizeCases)
+
+func quantizeCases() map[string][]optest.Case {
+	k := func(v float32) optest.Operand { return optest.Of([]float32{v}) }
+	conv := args{num(u8, 1, 4, 6, 5), k(0.5), optest.Of([]uint8{3}), num(i8, 6, 2, 3, 3), num(f32, 6), num(i8, 6), k(2), optest.Of([]int8{-1}), num(i32, 6)}
+	grouped := attr("group", 2, "pads", ints(1, 0, 1, 1), "strides", ints(2, 1))
+	return map[string][]optest.Case{
+		"quantize_linear": {
+			{Args: args{num(f32, 3, 5), k(0.25), optest.Of([]uint8{7})}}, {Args: args{num(f32, large), k(0.5)}}, {Args: args{num(f16, 3, 5), num(f16, 5), num(i8, 5)}},
+			{Args: args{num(f32, 3, 5), scales(1, 2, 3)}, Attrs: attr("axis", 0, "output_dtype", dtype.I4)}, {Args: args{num(f32, 2, 5), num(f32, 2, 3)}, Attrs: attr("block_size", 2, "output_dtype", i8)},
+			{Args: args{num(i32, 9), k(3)}}, {Args: args{num(f32, 4, 0), k(3)}}, {Args: args{num(f32, 300), k(3)}, Attrs: attr("output_dtype", dtype.F8E4M3FN)},
+		},
+		"dequantize_linear": {
+			{Args: args{num(u8, 3, 5), k(0.25), optest.Of([]uint8{7})}}, {Args: args{num(i8, large), k(0.5)}}, {Args: args{num(i32, 3, 5), num(f16, 5)}},
+			{Args: args{num(i8, 2, 5), num(f32, 2, 3)}, Attrs: attr("block_size", 2, "output_dtype", dtype.BF16)}, {Args: args{num(u8, 0), k(3)}},
+		},
+		"dynamic_quantize_linear": {{Args: args{num(f32, 3, 5)}, Results: 3}, {Args: args{num(f32, large)}, Results: 3}, {Args: args{num(f32, 0)}, Results: 3}},
+		"matmul_integer": {
+			{Args: args{num(u8, 3, 4), num(i8, 4, 5), optest.Of([]uint8{3}), num(i8, 5)}}, {Args: args{num(i8, 2, 3, 4), num(i8, 4, 5), num(i8, 3)}}, {Args: args{num(u8, 4), num(u8, 4)}}, {Args: args{num(u8, 130, 65), num(u8, 65, 140)}},
+		},
+		"qlinear_matmul": {
+			{Args: args{num(u8, 3, 4), num(f32, 3), num(u8, 3), num(i8, 4, 5), k(0.1), optest.Of([]int8{1}), k(0.5), optest.Of([]uint8{9})}},
+			{Args: args{num(i8, 70, 64), k(0.1), optest.Of([]int8{0}), num(u8, 2, 64, 50), k(0.1), optest.Of([]uint8{4}), k(0.5), optest.Of([]int8{9})}},
+		},
+		"conv_integer": {{Args: args{num(u8, 2, 3, 9), num(i8, 4, 3, 2)}}, {Args: args{conv[0], conv[3], conv[2], conv[5]}, Attrs: grouped}, {Args: args{num(u8, 1, 8, 30, 30), num(u8, 8, 8, 3, 3)}}},
+		"qlinear_conv": {{Args: conv, Attrs: grouped}, {Args: conv[:8], Attrs: grouped}},
+	}
+}
