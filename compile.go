@@ -10,6 +10,7 @@ import (
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/plan"
 )
 
 // Specialise returns the final program for inputs of the given shapes: what a
@@ -118,6 +119,21 @@ func (m *Model) compileAndPack(ctx context.Context, t target, o sessionOptions) 
 		return nil, nil, err
 	}
 	return exe, frozen, exe.Pack(ctx)
+}
+
+// planOf returns the plan of an executable. No program is packed while it is
+// written down.
+func (m *Model) planOf(exe *exec.Executable) (*plan.Plan, error) {
+	m.compiling.Lock()
+	defer m.compiling.Unlock()
+	return exe.Plan()
+}
+
+// whyNotTaken says why nothing lies in the bytes of input i.
+func (m *Model) whyNotTaken(exe *exec.Executable, i int) string {
+	m.compiling.Lock()
+	defer m.compiling.Unlock()
+	return exe.WhyNotTaken(i)
 }
 
 // compile makes the executable for a target, and says which inputs' values it

@@ -107,7 +107,7 @@ func (r *running) findPlan(ctx context.Context) error {
 	exe := r.exe
 	for i, o := range r.operands {
 		if o.Semantics() == tensor.DonateInput && !exe.TakesInput(i) {
-			return fmt.Errorf("run: input %q is donated, but %s: %w", m.inputs[i].Name, exe.WhyNotTaken(i), ErrNotReusable)
+			return fmt.Errorf("run: input %q is donated, but %s: %w", m.inputs[i].Name, m.whyNotTaken(exe, i), ErrNotReusable)
 		}
 	}
 	return nil

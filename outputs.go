@@ -90,7 +90,6 @@ func (r *running) into(out []*tensor.Tensor) error {
 // takeOutputs takes the buffers of the outputs: those that are there already, new
 // ones for the rest.
 func (r *running) takeOutputs() error {
-	results := r.exe.Program.Body.Results
 	for i := range r.outputs {
 		r.outputs[i].input = r.exe.OutputInInput(i)
 	}
@@ -100,18 +99,18 @@ func (r *running) takeOutputs() error {
 			continue
 		}
 		if o.again {
-			r.lendAgain(o, results[i].Type)
-		} else if err := r.lend(i, results[i].Type); err != nil {
+			r.lendAgain(o, r.exe.ResultType(i))
+		} else if err := r.lend(i, r.exe.ResultType(i)); err != nil {
 			return fmt.Errorf("run: Into(%q): %w", r.session.model.outputs[i].Name, err)
 		}
 	}
-	for i, v := range results {
-		o := &r.outputs[i]
-		if o.t != nil || o.input >= 0 || !v.Type.IsStatic() {
+	for i := range r.outputs {
+		o, typ := &r.outputs[i], r.exe.ResultType(i)
+		if o.t != nil || o.input >= 0 || !typ.IsStatic() {
 			continue
 		}
 		var err error
-		if o.t, err = r.session.newOutput(v.Type); err == nil {
+		if o.t, err = r.session.newOutput(typ); err == nil {
 			o.bytes, err = o.t.Lock()
 		}
 		if err != nil {
@@ -206,7 +205,7 @@ func (r *running) refusedInto(t *tensor.Tensor, err error) error {
 // those of a donated input, or its size depended on data. One given with Into
 // has none of the bytes of such a size yet.
 func (r *running) complete(i int) (err error) {
-	o, typ := &r.outputs[i], r.exe.Program.Body.Results[i].Type
+	o, typ := &r.outputs[i], r.exe.ResultType(i)
 	if o.input >= 0 && o.lent {
 		return r.taken.Stay(o.input)
 	}

@@ -99,7 +99,7 @@ func (s *Session) PlanFor(ctx context.Context, in Inputs) (*plan.Plan, error) {
 	if err := r.takeInputs(ctx); err != nil {
 		return nil, err
 	}
-	return r.exe.Plan, nil
+	return s.model.planOf(r.exe)
 }
 
 // running is one run, with all that it has taken until now. A session keeps

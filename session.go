@@ -76,7 +76,7 @@ func (s *Session) Plan(ctx context.Context, shapes Shapes) (*plan.Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	return exe.Plan, nil
+	return s.model.planOf(exe)
 }
 
 // none reports whether the session is nil or zero, which is treated as closed.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/tenure-go/tenure/internal/ended"
-	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/internal/plan/check"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
@@ -36,17 +35,18 @@ func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) 
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
-	var exe *exec.Executable
-	err = m.withWeights("plan", func() (err error) {
-		if exe, _, err = m.compile(ctx, target{types: types}, o); err != nil {
+	var planned *plan.Plan
+	err = m.withWeights("plan", func() error {
+		exe, _, err := m.compile(ctx, target{types: types}, o)
+		if err == nil {
+			planned, err = exe.Plan()
+		}
+		if err != nil {
 			return fmt.Errorf("plan: %w", err)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return exe.Plan, nil
+	return planned, err
 }
 
 // types completes the shapes with the declared ones.

@@ -112,3 +112,24 @@ func (s *Signatures) Set(types Types, known func(*Value) ([]byte, bool)) {
 
 // Of returns the signature of call k, which the next Set changes.
 func (s *Signatures) Of(k int) *op.Sig { return &s.sigs[k] }
+
+// With returns a copy of the program whose values have the given types.
+func (p *Program) With(types Types) *Program {
+	c := p.Clone()
+	set := func(list []*Value) {
+		for _, v := range list {
+			if v != nil {
+				v.Type = types.Of(v)
+			}
+		}
+	}
+	set(c.Body.Params)
+	set(c.Weights)
+	c.Walk(func(_ *Block, call *Call) {
+		set(call.Results)
+		for _, r := range call.Regions {
+			set(r.Params)
+		}
+	})
+	return c
+}

@@ -112,7 +112,7 @@ func planOfText(t *testing.T, text string) (*plan.Plan, func(*plan.Plan) error) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return exe.Plan, func(d *plan.Plan) error { return check.Check(p, d, given) }
+	return modeltest.Must(exe.Plan()), func(d *plan.Plan) error { return check.Check(p, d, given) }
 }
 
 // TestEveryFieldIsProved changes every field of plans, one at a time and in

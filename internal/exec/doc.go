@@ -1,9 +1,10 @@
 // Package exec compiles a final program into a plan and runs it.
 //
 // [Compile] binds every call to its kernel, lowers the program's values to a
-// placement problem, places them, writes the plan down and has it proved by
+// placement problem, places them and has the numbers of the plan proved by
 // package plan/check before anything runs. The result, an [Executable], is
-// immutable and shared. A [Runner] is one executable with tasks of its own,
+// immutable and shared. The plan is written down as a document, and proved as
+// one, when [Executable.Plan] is called first. A [Runner] is one executable with tasks of its own,
 // bound to one arena at a time: [Runner.Attach] points the tasks into the
 // arena, [Runner.Run] executes the steps. In a run the plan is the ownership:
 // values in the arena have no handles and no counts, and the step loop

@@ -2,28 +2,69 @@ package exec
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"sync"
 
+	"github.com/tenure-go/tenure/internal/plan/check"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/plan"
 )
 
+// document is the plan of an executable, written when it is read first.
+type document struct {
+	once sync.Once
+	plan *plan.Plan
+	err  error
+}
+
+// Plan returns the plan, which must not be changed. It is written down, and
+// proved as a document, when it is read first: the weights' bytes may be read
+// then, so that nobody may be packing the same weights. An error is a fault of
+// Tenure.
+func (e *Executable) Plan() (*plan.Plan, error) {
+	e.document.once.Do(func() { e.document.plan, e.document.err = e.structure.document(e) })
+	return e.document.plan, e.document.err
+}
+
+// document lowers the program once more, now for a reader.
+func (s *structure) document(e *Executable) (*plan.Plan, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l, p := s.lowering, s.program
+	if err := l.lower(e.types, ir.Known(e.weights)); err != nil {
+		return nil, err
+	}
+	problem := l.problem()
+	l.settle(e.offsets)
+	d := l.document(problem, e, s.options)
+	if !slices.Equal(e.types, s.types) {
+		p = p.With(e.types)
+		d.Model = p.Hash()
+	}
+	if err := check.Check(p, d, e.weights); err != nil {
+		return nil, fmt.Errorf("BUG: the plan does not hold: %w", err)
+	}
+	return d, nil
+}
+
 // document writes the plan down.
-func (l *lowering) document(problem *plan.Problem, arena int64, scratch []int64, o Options) *plan.Plan {
+func (l *lowering) document(problem *plan.Problem, e *Executable, o Options) *plan.Plan {
 	d := &plan.Plan{
 		Format:          plan.Format,
 		Model:           l.program.Hash(),
-		ArenaBytes:      arena,
+		ArenaBytes:      e.ArenaBytes,
 		Threads:         max(o.Threads, 1),
 		MaxConcurrent:   max(o.MaxConcurrent, 1),
 		Unpromised:      l.unpromised(),
 		LowerBoundBytes: problem.LowerBound().Bytes,
-		InPlace:         l.inPlace,
+		InPlace:         slices.Clone(l.inPlace),
 		Declined:        l.allDeclined(o.Declined),
 		Copies:          l.ordered(o.Copies),
+		Packed:          e.packing.report,
 	}
 	for _, v := range l.program.Body.Params {
-		d.Shapes = append(d.Shapes, plan.Shape{Name: v.Name, Type: v.Type.String()})
+		d.Shapes = append(d.Shapes, plan.Shape{Name: v.Name, Type: l.types.Of(v).String()})
 		d.IOBytes += l.of(v).size
 	}
 	for _, v := range l.program.Body.Results {
@@ -32,10 +73,13 @@ func (l *lowering) document(problem *plan.Problem, arena int64, scratch []int64,
 		}
 	}
 	for k, c := range l.calls {
-		d.Steps = append(d.Steps, plan.Step{Call: k, Op: c.Op.Name, Node: c.Node, Reads: c.OperandIDs(), Scratch: scratch[k]})
-		d.ScratchPerThread = max(d.ScratchPerThread, scratch[k])
+		d.Steps = append(d.Steps, plan.Step{Call: k, Op: c.Op.Name, Node: c.Node, Reads: c.OperandIDs(), Scratch: e.scratch[k]})
+		d.ScratchPerThread = max(d.ScratchPerThread, e.scratch[k])
 	}
 	d.ScratchBytes = d.ScratchPerThread * int64(d.Threads)
+	for _, w := range d.Packed {
+		d.WeightBytes += w.Bytes - w.Unloaded
+	}
 	l.documentValues(d)
 	d.Peak = peakOf(d)
 	return d
@@ -69,7 +113,7 @@ func (l *lowering) documentValues(d *plan.Plan) {
 	add := func(v *ir.Value) {
 		at := l.of(v).place
 		start, end := l.life(v)
-		e := plan.Value{ID: v.ID, Name: v.Name, Type: v.Type.String(), Space: at.storage.space, Arg: at.storage.arg,
+		e := plan.Value{ID: v.ID, Name: v.Name, Type: l.types.Of(v).String(), Space: at.storage.space, Arg: at.storage.arg,
 			Offset: at.offset, Size: at.size, Start: start, End: end}
 		if e.Space == plan.SpaceArena {
 			e.Offset += at.storage.start

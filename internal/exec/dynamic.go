@@ -25,9 +25,9 @@ func (l *lowering) placeDynamic(v *ir.Value) {
 	p, x := l.possible.Of(v), l.of(v)
 	switch {
 	case p.Bytes < 0 || x.isOutput && p.Types == nil || v.Def.Op.Branch && !x.isOutput && !l.isComputedInRegions(v):
-		x.place = place{&storage{name: v.Name, space: plan.SpaceOwn, id: -1}, 0, 0}
+		x.place = place{l.make(storage{name: v.Name, space: plan.SpaceOwn, id: -1}), 0, 0}
 	case x.isOutput:
-		x.place = place{&storage{name: v.Name, space: plan.SpaceOwn, id: -1, size: p.Bytes}, 0, p.Bytes}
+		x.place = place{l.make(storage{name: v.Name, space: plan.SpaceOwn, id: -1, size: p.Bytes}), 0, p.Bytes}
 	case x.yielded != nil:
 		x.place = place{x.yielded, 0, p.Bytes}
 	default:
@@ -40,7 +40,7 @@ func (l *lowering) placeDynamic(v *ir.Value) {
 func (l *lowering) isComputedInRegions(v *ir.Value) bool {
 	for _, region := range v.Def.Regions {
 		y := region.Results[v.Index]
-		if ir.RegionFaults(region, l.sigOf)[v.Index] != "" || !y.Type.IsStatic() && y.Def.Op.Branch && !l.isComputedInRegions(y) {
+		if ir.RegionFaults(region, l.sigOf)[v.Index] != "" || !l.isStatic(y) && y.Def.Op.Branch && !l.isComputedInRegions(y) {
 			return false
 		}
 	}
@@ -49,7 +49,7 @@ func (l *lowering) isComputedInRegions(v *ir.Value) bool {
 
 // dynamicScratch finds the scratch of the calls that are bound when they run,
 // where the types are known that their operands can have.
-func (e *Executable) dynamicScratch(l *lowering, scratch []int64) error {
+func (e *Executable) dynamicScratch(l *lowering) error {
 	for _, in := range e.code {
 		if in.kind != run || !e.steps[in.call].dynamic {
 			continue
@@ -71,7 +71,7 @@ func (e *Executable) dynamicScratch(l *lowering, scratch []int64) error {
 				call.Out[i].Type = t
 			}
 			if t, err := compute.Bind(call); err == nil { // a run that comes to it returns the error
-				scratch[in.call] = max(scratch[in.call], int64(t.Scratch))
+				e.scratch[in.call] = max(e.scratch[in.call], int64(t.Scratch))
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func (e *Executable) dynamicScratch(l *lowering, scratch []int64) error {
 // isUnsized reports whether nothing but a run says how many bytes v takes.
 func (l *lowering) isUnsized(v *ir.Value) bool {
 	switch space := l.of(v).storage.space; {
-	case v.Type.IsStatic() || space == plan.SpaceArena:
+	case l.isStatic(v) || space == plan.SpaceArena:
 		return false
 	case space == plan.SpaceOutput:
 		return l.possible.Of(v).Types == nil
@@ -95,16 +95,16 @@ func (l *lowering) unpromised() []plan.Unpromised {
 	for _, c := range l.calls {
 		for v := range c.Defs() {
 			if l.isUnsized(v) {
-				list = append(list, plan.Unpromised{Value: v.Name, Node: c.Node, Reason: reasonOf(c.Call)})
+				list = append(list, plan.Unpromised{Value: v.Name, Node: c.Node, Reason: l.reasonOf(c.Call)})
 			}
 		}
 	}
 	return list
 }
 
-func reasonOf(c *ir.Call) string {
+func (l *lowering) reasonOf(c *ir.Call) string {
 	for _, a := range c.Args {
-		if a.Value != nil && !a.Value.Type.IsStatic() {
+		if a.Value != nil && !l.isStatic(a.Value) {
 			return "the size of " + a.Value.Name + " depends on data"
 		}
 	}

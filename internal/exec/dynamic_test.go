@@ -182,7 +182,7 @@ func TestBranchPlanIsProved(t *testing.T) {
 				t.Fatal(err)
 			}
 			exe, _, _ := start(t, p, ir.WeightMap{})
-			d := exe.Plan
+			d := planOf(t, exe)
 			w, a, b := entry(d, "w"), entry(d, "a"), entry(d, "b")
 			if d.ArenaBytes != 512 || len(d.Unpromised) != 0 || w.Size != 256 || a.Offset != w.Offset || b.Offset != w.Offset {
 				t.Errorf("got an arena of %d bytes, %d unpromised, %+v, %+v, %+v, want 512 bytes, with what the regions give where the result is",

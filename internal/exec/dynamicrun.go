@@ -63,21 +63,18 @@ func (r *Runner) drop(list []int) {
 
 // dynamicCall makes the call of a step that is bound when it runs, with the
 // types of what has a known size.
-func (e *Executable) dynamicCall(k int) *op.Call {
-	c, refs := e.steps[k].call, e.steps[k].refs
-	call := &op.Call{Sig: e.steps[k].sig, Node: c.Node, In: make([]op.Arg, len(c.Args)), Out: make([]op.Arg, len(c.Results))}
-	for i, a := range c.Args {
-		if a.Value == nil || refs[i].dynamic >= 0 {
-			continue
-		}
-		call.In[i] = op.Arg{Type: a.Value.Type, Layout: shape.RowMajor(a.Value.Type.Shape)}
-	}
-	for i, v := range c.Results {
-		if v != nil && refs[len(c.Args)+i].dynamic < 0 {
-			call.Out[i] = op.Arg{Type: v.Type, Layout: shape.RowMajor(v.Type.Shape)}
+func (e *Executable) dynamicCall(ts *tasks, k int) *op.Call {
+	c := e.newCall(ts, k)
+	for i, at := range e.steps[k].refs {
+		switch {
+		case at.dynamic < 0:
+		case i < len(c.In):
+			c.In[i] = op.Arg{}
+		default:
+			c.Out[i-len(c.In)] = op.Arg{}
 		}
 	}
-	return call
+	return c
 }
 
 // runDynamic binds call k to the types that its operands have now and runs it.

@@ -39,6 +39,6 @@ func Example() {
 	if err := r.Run(pool, nil, [][]byte{input}, [][]byte{output}); err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println(e.Plan.ArenaBytes, "bytes of arena,", output[7], output[11]) // the sign bits of -1 and -2
+	fmt.Println(e.ArenaBytes, "bytes of arena,", output[7], output[11]) // the sign bits of -1 and -2
 	// Output: 0 bytes of arena, 191 192
 }

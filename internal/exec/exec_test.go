@@ -147,7 +147,7 @@ func runBoth(t *testing.T, p *ir.Program, seed uint64) *plan.Plan {
 			}
 		}
 	}
-	return exe.Plan
+	return planOf(t, exe)
 }
 
 // takeResults takes the results whose size depends on data, checks that they

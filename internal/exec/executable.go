@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/internal/compute"
-	"github.com/tenure-go/tenure/internal/plan/check"
-	"github.com/tenure-go/tenure/internal/plan/solve"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
@@ -42,30 +40,36 @@ type Options struct {
 	Effort int64
 }
 
-// Executable is a compiled program: its plan, proved, and where each operand
-// and result of each call lies. It is immutable.
+// Executable is a compiled program: the numbers of its plan, proved, and where
+// each operand and result of each call lies. It is immutable.
 type Executable struct {
-	Program *ir.Program // final; must not be changed
-	Plan    *plan.Plan
+	Program      *ir.Program // final; must not be changed. Its values may have other types in the executable.
+	ArenaBytes   int64
+	ScratchBytes int64 // of all threads
 
-	weights  ir.Weights
-	store    *weights.Store // nil: nothing is packed
-	compress bool           // large constants are packed compressed
-	packing  packing
-	packed   atomic.Bool // everything that packing lists
+	structure *structure
+	types     ir.Types
+	weights   ir.Weights
+	packing   *packing
+	offsets   []int64 // of the storages in the arena
+	scratch   []int64 // of each call, in bytes per worker
 
 	steps   []step // by number of the call
+	refs    int    // how many they have
 	code    []instr
 	dynamic []dynamicInfo // per value whose size depends on data, then one per spare
 	taken   []bool        // per parameter: the program writes into it or returns it
 	results []resultInfo
+
+	tasks    atomic.Pointer[tasks] // bound when it was compiled, until a runner takes them
+	document document
 }
 
 // step is a call with what a runner has to know of it.
 type step struct {
 	call    *ir.Call
-	sig     *op.Sig
 	refs    []ref     // operands, then results
+	first   int       // the number of the first of them among all
 	writes  bool      // into a parameter
 	dynamic bool      // it is bound when it runs: the size of an operand or result depends on data
 	freed   []int     // dynamic values whose own buffers are freed after it
@@ -113,40 +117,14 @@ func Compile(ctx context.Context, p *ir.Program, table ir.Weights, o Options) (*
 	if table == nil {
 		table = ir.WeightMap{}
 	}
-	known := ir.Known(table)
-	if err := ir.VerifyKnown(p, known); err != nil {
+	if err := ir.VerifyKnown(p, ir.Known(table)); err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
-	l, err := lower(p, known)
+	e, err := newStructure(p, o).compile(ctx, ir.TypesOf(p), table)
 	if err != nil {
 		return nil, err
 	}
-	if err := l.checkTotal(); err != nil {
-		return nil, err
-	}
-	e := &Executable{Program: p, weights: table, store: o.Store, compress: o.Compressed}
-	problem := l.problem()
-	placed, err := solve.Solve(ctx, problem, solve.Options{Effort: o.Effort})
-	if err != nil {
-		return nil, err
-	}
-	l.settle(placed.Offsets)
-	e.resolve(l)
-	e.emit(l, p.Body, 0)
-	e.emitOwn(l)
-	scratch, err := e.findPanels()
-	if err != nil {
-		return nil, err
-	}
-	if err := e.dynamicScratch(l, scratch); err != nil {
-		return nil, err
-	}
-	e.Plan = l.document(problem, placed.Size, scratch, o)
-	e.packing.document(e.Plan, e.store)
-	if err := check.Check(p, e.Plan, table); err != nil {
-		return nil, fmt.Errorf("BUG: the plan does not hold: %w", err)
-	}
-	return e, nil
+	return e, e.proved()
 }
 
 // CheckKernels reports, all at once, the operators of a program that no
@@ -183,9 +161,11 @@ func (e *Executable) TakesInput(i int) bool { return e.taken[i] }
 // WhyNotTaken says why nothing lies in the bytes of parameter i.
 func (e *Executable) WhyNotTaken(i int) string {
 	name := e.Program.Body.Params[i].Name
-	for _, d := range e.Plan.Declined {
-		if d.Value == name {
-			return fmt.Sprintf("%s cannot write into it: %s", d.Where(), d.Reason)
+	if d, err := e.Plan(); err == nil {
+		for _, d := range d.Declined {
+			if d.Value == name {
+				return fmt.Sprintf("%s cannot write into it: %s", d.Where(), d.Reason)
+			}
 		}
 	}
 	return "no operator that reads it can write its result into its bytes"
@@ -194,6 +174,9 @@ func (e *Executable) WhyNotTaken(i int) string {
 // OutputInInput returns the donated parameter in whose bytes result i comes
 // back, -1 for none.
 func (e *Executable) OutputInInput(i int) int { return e.results[i].input }
+
+// ResultType returns the type of result i.
+func (e *Executable) ResultType(i int) op.Type { return e.types.Of(e.Program.Body.Results[i]) }
 
 // PossibleTypes returns the static types one of which result i has when the
 // program runs, if its size depends on data. It is nil for a result of static

@@ -16,8 +16,9 @@ func (l *lowering) rootOf(v *ir.Value) (root *ir.Value, whole bool) { return ir.
 // checkFinal refuses a program in which a result has no bytes of its own: the
 // pass Outputs makes a copy of it.
 func (l *lowering) checkFinal() error {
-	for _, c := range l.calls {
-		if err := checkSizes(c.Call); err != nil {
+	for k := range l.calls {
+		c := &l.calls[k]
+		if err := l.checkSizes(c.Call); err != nil {
 			return fmt.Errorf("compile: %s: %w", c.Where(), err)
 		}
 		if !c.Op.Branch {
@@ -42,7 +43,7 @@ func (l *lowering) checkFinal() error {
 // copied when the region ends if not.
 func (l *lowering) checkRegion(c *ir.Call, region *ir.Block) error {
 	for i, fault := range ir.RegionFaults(region, l.sigOf) {
-		if r := c.Results[i]; fault != "" && r != nil && r.Type.IsStatic() {
+		if r := c.Results[i]; fault != "" && r != nil && l.isStatic(r) {
 			return notFinal("result %d of a region of %s, %s: %s", i, c.Where(), region.Results[i], fault)
 		}
 	}
@@ -56,7 +57,7 @@ func (l *lowering) checkCarried(c *ir.Call) error {
 	region := c.Regions[0]
 	params := region.Params[ir.LoopArgs:]
 	for i, own := range params {
-		if !own.Type.IsStatic() {
+		if !l.isStatic(own) {
 			continue // its buffer is shared, not copied
 		}
 		y := region.Results[1+i]
@@ -72,10 +73,10 @@ func (l *lowering) checkCarried(c *ir.Call) error {
 
 // checkSizes checks that what a call's regions return, and what a loop takes,
 // has a size where the program says one: only steps compare sizes when they run.
-func checkSizes(c *ir.Call) error {
+func (l *lowering) checkSizes(c *ir.Call) error {
 	check := func(got, want *ir.Value) error {
-		if want != nil && want.Type.IsStatic() && !got.Type.IsStatic() {
-			return fmt.Errorf("got %s of %s, whose size depends on data, for %s of %s: %w", got.Type, got, want.Type, want, op.ErrUnsupported)
+		if want != nil && l.isStatic(want) && !l.isStatic(got) {
+			return fmt.Errorf("got %s of %s, whose size depends on data, for %s of %s: %w", l.types.Of(got), got, l.types.Of(want), want, op.ErrUnsupported)
 		}
 		return nil
 	}

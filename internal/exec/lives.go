@@ -17,7 +17,8 @@ func (l *lowering) endAt(v *ir.Value, end plan.Time) {
 // become the result's ends when the call reads it; any other lives until the
 // results are written.
 func (l *lowering) collectEnds() {
-	for k, c := range l.calls {
+	for k := range l.calls {
+		c := &l.calls[k]
 		for _, a := range c.Args {
 			if a.Value == nil {
 				continue
@@ -103,7 +104,7 @@ func (l *lowering) endDynamic(b *ir.Block, k int) (left []int, next int) {
 			}
 		}
 		for _, v := range c.Results {
-			if v != nil && !v.Type.IsStatic() {
+			if v != nil && !l.isStatic(v) {
 				l.of(v).last = k
 				own = append(own, v)
 			}
@@ -147,14 +148,23 @@ func (l *lowering) life(v *ir.Value) (start, end plan.Time) {
 
 // collectPieces collects the pieces of the arena's storages.
 func (l *lowering) collectPieces() {
-	for _, c := range l.calls {
-		for v := range c.Defs() {
-			at := l.of(v).place
-			if at.storage.space != plan.SpaceArena {
-				continue
-			}
-			start, end := l.life(v)
-			at.storage.pieces = append(at.storage.pieces, plan.Piece{Offset: at.offset, Size: at.size, Start: start, End: end})
+	for _, v := range l.defs {
+		l.of(v).storage.count++
+	}
+	for _, s := range l.storages {
+		if s.space == plan.SpaceArena {
+			n := len(l.pieces)
+			l.pieces = slices.Grow(l.pieces, s.count)[:n+s.count]
+			s.first, s.count = n, 0
 		}
+	}
+	for _, v := range l.defs {
+		at := l.of(v).place
+		if at.storage.space != plan.SpaceArena {
+			continue
+		}
+		start, end := l.life(v)
+		l.pieces[at.storage.first+at.storage.count] = plan.Piece{Offset: at.offset, Size: at.size, Start: start, End: end}
+		at.storage.count++
 	}
 }

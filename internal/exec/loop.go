@@ -21,7 +21,7 @@ func (l *lowering) placeLoop(c *ir.Call) error {
 		if err := l.placeParam(p, result); err != nil {
 			return err
 		}
-		if i >= ir.LoopArgs && p.Type.IsStatic() {
+		if i >= ir.LoopArgs && l.isStatic(p) {
 			to := l.of(p).storage
 			to.loop = c
 			l.of(region.Results[i-ir.LoopArgs+1]).carried = to
@@ -30,16 +30,16 @@ func (l *lowering) placeLoop(c *ir.Call) error {
 	for i, v := range c.Results {
 		switch {
 		case v == nil:
-		case !v.Type.IsStatic():
+		case !l.isStatic(v):
 			l.placeDynamic(v)
-		case i < carried && region.Params[ir.LoopArgs+i].Type.IsStatic():
+		case i < carried && l.isStatic(region.Params[ir.LoopArgs+i]):
 			p := region.Params[ir.LoopArgs+i]
-			if p.Type != v.Type {
-				return fmt.Errorf("BUG: exec: %s is carried as %s", v, p.Type)
+			if l.types.Of(p) != l.types.Of(v) {
+				return fmt.Errorf("BUG: exec: %s is carried as %s", v, l.types.Of(p))
 			}
 			l.of(v).place = l.of(p).place
 		default:
-			n, err := bytesOf(v)
+			n, err := l.bytesOf(v)
 			if err != nil {
 				return err
 			}
@@ -52,12 +52,12 @@ func (l *lowering) placeLoop(c *ir.Call) error {
 // placeParam places a parameter of a loop's region, which the loop carries for
 // the result, if that is not nil.
 func (l *lowering) placeParam(p, result *ir.Value) error {
-	if !p.Type.IsStatic() {
+	if !l.isStatic(p) {
 		l.numberDynamic(p)
-		l.of(p).place = place{&storage{name: p.Name, space: plan.SpaceOwn, id: -1}, 0, 0}
+		l.of(p).place = place{l.make(storage{name: p.Name, space: plan.SpaceOwn, id: -1}), 0, 0}
 		return nil
 	}
-	n, err := bytesOf(p)
+	n, err := l.bytesOf(p)
 	if err != nil {
 		return err
 	}
@@ -120,13 +120,13 @@ func (l *lowering) loop(c *ir.Call) *loop {
 	carried, spare := len(region.Params)-ir.LoopArgs, l.dynamic
 	for i, y := range region.Results[1:] {
 		if i >= carried {
-			p.stacks = append(p.stacks, stack{l.ref(y), l.ref(c.Results[i]), y.Type, c.Results[i] != nil})
+			p.stacks = append(p.stacks, stack{l.ref(y), l.ref(c.Results[i]), l.types.Of(y), c.Results[i] != nil})
 			continue
 		}
 		from := arg(ir.LoopArgs + i)
-		v := carry{from: l.ref(from), at: l.ref(region.Params[ir.LoopArgs+i]), next: l.ref(y), result: l.ref(c.Results[i]), first: from.Type, then: y.Type}
+		v := carry{from: l.ref(from), at: l.ref(region.Params[ir.LoopArgs+i]), next: l.ref(y), result: l.ref(c.Results[i]), first: l.types.Of(from), then: l.types.Of(y)}
 		if c.Results[i] != nil {
-			v.last = c.Results[i].Type
+			v.last = l.types.Of(c.Results[i])
 		}
 		if v.at.dynamic >= 0 {
 			v.spare, p.dynamic = spare, true

@@ -22,25 +22,32 @@ type storage struct {
 	space  plan.Space
 	arg    int // input or output number for those spaces
 	size   int64
-	pieces []plan.Piece // arena only
-	id     int          // index in the problem, arena only
-	start  int64        // where it begins in the arena, once it is placed
-	weight *ir.Value    // weight only
-	loop   *ir.Call     // that carries a value in it
+	first  int       // of its pieces, arena only
+	count  int       // of its pieces
+	id     int       // index in the problem, arena only
+	start  int64     // where it begins in the arena, once it is placed
+	weight *ir.Value // weight only
+	loop   *ir.Call  // that carries a value in it
 }
 
 // lowering turns a final program into a placement problem and its answer into
-// places. Time is in half-steps: call k, in preorder, reads at 2k and writes
-// at 2k+1.
+// places, for values of given types, as often as these change. Time is in
+// half-steps: call k, in preorder, reads at 2k and writes at 2k+1.
 type lowering struct {
-	program  *ir.Program
+	program *ir.Program
+	index   *ir.Index
+	sigs    *ir.Signatures
+	defs    []*ir.Value // what calls define, in their order
+
+	types    ir.Types
 	known    func(*ir.Value) ([]byte, bool)
 	possible ir.Possibles // of values whose size depends on data
-	index    *ir.Index
-	calls    []call  // by number
-	values   []value // by ID
-	dynamic  int     // number of values whose size depends on data
-	storages []*storage
+	calls    []call       // by number
+	values   []value      // by ID
+	dynamic  int          // number of values whose size depends on data
+	made     []storage    // all storages: never more than there is room for, because pointers lead to them
+	storages []*storage   // those that results are placed in
+	pieces   []plan.Piece // of the storages in the arena
 	inPlace  []plan.InPlace
 	declined []plan.Declined
 }
@@ -48,10 +55,11 @@ type lowering struct {
 // call is what lowering finds out about a call.
 type call struct {
 	*ir.Call
-	sig   *op.Sig
-	end   int     // the number after those of the calls in its regions
-	freed []int   // dynamic values whose own buffers are freed after the call
-	left  [][]int // per region: those that are freed when it ends
+	sig    *op.Sig
+	static bool    // all types have a size
+	end    int     // the number after those of the calls in its regions
+	freed  []int   // dynamic values whose own buffers are freed after the call
+	left   [][]int // per region: those that are freed when it ends
 }
 
 // value is what lowering finds out about a value.
@@ -65,73 +73,103 @@ type value struct {
 	isOutput bool      // a result of the program is it, or is a view of it
 }
 
-func lower(p *ir.Program, known func(*ir.Value) ([]byte, bool)) (*lowering, error) {
-	l := &lowering{program: p, known: known, possible: ir.PossibleOf(p, known), index: ir.NewIndex(p), values: make([]value, p.NumIDs())}
-	for id := range l.values {
-		l.values[id].last, l.values[id].dynamic = -1, -1
-	}
+func newLowering(p *ir.Program) *lowering {
+	l := &lowering{program: p, index: ir.NewIndex(p), values: make([]value, p.NumIDs()), made: make([]storage, 0, p.NumIDs())}
+	l.sigs = ir.NewSignatures(l.index)
 	l.calls = make([]call, len(l.index.Calls))
 	for k, c := range l.index.Calls {
-		l.calls[k] = call{Call: c.Call, sig: c.Sig(known), end: c.End, left: make([][]int, len(c.Regions))}
+		l.calls[k] = call{Call: c.Call, sig: l.sigs.Of(k), end: c.End}
+		for v := range c.Defs() {
+			l.defs = append(l.defs, v)
+		}
 	}
+	return l
+}
+
+// lower places the values, all but where storages lie in the arena, for the
+// given types. What it returned before is over.
+func (l *lowering) lower(types ir.Types, known func(*ir.Value) ([]byte, bool)) error {
+	l.reset(types, known)
 	if err := l.placeInterface(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := l.checkFinal(); err != nil {
-		return nil, err
+		return err
 	}
 	l.findOutputs()
 	for k := range l.calls {
 		if err := l.placeResults(k); err != nil {
-			return nil, fmt.Errorf("%s: %w", l.calls[k].Where(), err)
+			return fmt.Errorf("%s: %w", l.calls[k].Where(), err)
 		}
 	}
-	for _, c := range l.calls {
-		if c.Op.Loop {
+	for k := range l.calls {
+		if c := &l.calls[k]; c.Op.Loop {
 			if err := l.checkCarried(c.Call); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
 	l.placeOutputs()
 	l.collectEnds()
 	if l.dynamic > 0 {
-		l.endDynamic(p.Body, 0)
+		l.endDynamic(l.program.Body, 0)
 	}
 	l.collectPieces()
-	return l, nil
+	return l.checkTotal()
+}
+
+// reset forgets what the last types led to.
+func (l *lowering) reset(types ir.Types, known func(*ir.Value) ([]byte, bool)) {
+	l.types, l.known, l.possible = types, known, ir.PossibleFor(l.program, types, known)
+	l.sigs.Set(types, known)
+	for id := range l.values {
+		l.values[id] = value{last: -1, dynamic: -1}
+	}
+	for k := range l.calls {
+		c := &l.calls[k]
+		c.static, c.freed, c.left = c.sig.IsStatic(), nil, nil
+		if len(c.Regions) > 0 {
+			c.left = make([][]int, len(c.Regions))
+		}
+	}
+	l.dynamic, l.made, l.storages, l.pieces = 0, l.made[:0], l.storages[:0], l.pieces[:0]
+	l.inPlace, l.declined = l.inPlace[:0], l.declined[:0]
 }
 
 // of returns what is known of a value.
 func (l *lowering) of(v *ir.Value) *value { return &l.values[v.ID] }
 
-func bytesOf(v *ir.Value) (int64, error) {
-	if !v.Type.IsStatic() {
-		return 0, fmt.Errorf("value %q has type %s, want a size: %w", v.Name, v.Type, op.ErrUnsupported)
+// isStatic reports whether the value has a known size.
+func (l *lowering) isStatic(v *ir.Value) bool { return l.types[v.ID].IsStatic() }
+
+func (l *lowering) bytesOf(v *ir.Value) (int64, error) {
+	t := l.types.Of(v)
+	if !t.IsStatic() {
+		return 0, fmt.Errorf("value %q has type %s, want a size: %w", v.Name, t, op.ErrUnsupported)
 	}
-	n, err := v.Type.Bytes()
+	n, err := t.Bytes()
 	return int64(n), err
 }
 
 // isDynamic reports whether the call is bound when it runs: the size of an
 // operand or a result depends on data.
-func (c *call) isDynamic() bool { return len(c.Regions) == 0 && !c.sig.IsStatic() }
+func (c *call) isDynamic() bool { return len(c.Regions) == 0 && !c.static }
 
 // placeInterface places parameters and weights.
 func (l *lowering) placeInterface() error {
 	for i, v := range l.program.Body.Params {
-		n, err := bytesOf(v)
+		n, err := l.bytesOf(v)
 		if err != nil {
 			return fmt.Errorf("input: %w", err)
 		}
-		l.of(v).place = place{&storage{name: v.Name, space: plan.SpaceInput, arg: i, size: n}, 0, n}
+		l.of(v).place = place{l.make(storage{name: v.Name, space: plan.SpaceInput, arg: i, size: n}), 0, n}
 	}
 	for _, v := range l.program.Weights {
-		n, err := bytesOf(v)
+		n, err := l.bytesOf(v)
 		if err != nil {
 			return fmt.Errorf("weight: %w", err)
 		}
-		l.of(v).place = place{&storage{name: v.Name, space: plan.SpaceWeight, size: n, weight: v}, 0, n}
+		l.of(v).place = place{l.make(storage{name: v.Name, space: plan.SpaceWeight, size: n, weight: v}), 0, n}
 	}
 	return nil
 }
@@ -148,7 +186,7 @@ func (l *lowering) placeResults(k int) error {
 		if v == nil {
 			continue
 		}
-		if !v.Type.IsStatic() {
+		if !l.isStatic(v) {
 			l.placeDynamic(v)
 			continue
 		}
@@ -161,7 +199,7 @@ func (l *lowering) placeResults(k int) error {
 			if i >= len(c.Results) || c.Results[i] == nil {
 				continue
 			}
-			if to := l.of(c.Results[i]).storage; c.Results[i].Type.IsStatic() || to.space == plan.SpaceArena {
+			if to := l.of(c.Results[i]).storage; l.isStatic(c.Results[i]) || to.space == plan.SpaceArena {
 				l.of(y).yielded = to
 			}
 		}
@@ -171,7 +209,7 @@ func (l *lowering) placeResults(k int) error {
 
 // placeResult places result r of call k, v, whose size is known.
 func (l *lowering) placeResult(k, r int, v *ir.Value) error {
-	n, err := bytesOf(v)
+	n, err := l.bytesOf(v)
 	if err != nil {
 		return err
 	}
@@ -230,7 +268,7 @@ func (p place) overlaps(q place) bool {
 // none.
 func (l *lowering) bytesFor(k, r int) (arg int, kind op.AliasKind, offset int) {
 	c := &l.calls[k]
-	if !c.sig.IsStatic() {
+	if !c.static {
 		return -1, 0, 0 // what lies where is decided when the call runs
 	}
 	for i, a := range c.Args {
@@ -253,9 +291,18 @@ func (l *lowering) decline(k, arg int, reason string) {
 		Value: v.Name, Reason: reason, Bytes: l.of(v).size})
 }
 
+// make makes a storage. Each is made for one value.
+func (l *lowering) make(s storage) *storage {
+	if len(l.made) == cap(l.made) {
+		panic("BUG: exec: more storages than values")
+	}
+	l.made = append(l.made, s)
+	return &l.made[len(l.made)-1]
+}
+
 // newStorage returns all of a new storage of the arena.
 func (l *lowering) newStorage(name string, size int64) place {
-	s := &storage{name: name, space: plan.SpaceArena, size: size, id: -1}
+	s := l.make(storage{name: name, space: plan.SpaceArena, size: size, id: -1})
 	l.storages = append(l.storages, s)
 	return place{s, 0, size}
 }
@@ -276,7 +323,7 @@ func (l *lowering) placeOutputs() {
 	}
 }
 
-// problem returns the arena's placement problem.
+// problem returns the arena's placement problem. The next lowering changes it.
 func (l *lowering) problem() *plan.Problem {
 	p := &plan.Problem{Align: plan.DefaultAlign}
 	for _, s := range l.storages {
@@ -284,7 +331,7 @@ func (l *lowering) problem() *plan.Problem {
 			continue
 		}
 		s.id = len(p.Storages)
-		p.Storages = append(p.Storages, plan.Storage{Name: s.name, Size: s.size, Pieces: s.pieces})
+		p.Storages = append(p.Storages, plan.Storage{Name: s.name, Size: s.size, Pieces: l.pieces[s.first : s.first+s.count]})
 	}
 	return p
 }

@@ -5,139 +5,199 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/cpu"
 	"github.com/tenure-go/tenure/internal/weights"
-	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/plan"
 )
 
 // packing says which operands of an executable are read in panels: what is
-// packed, for which kernel, and when. Package weights has the bytes.
+// packed, for which kernel, and when. Package weights has the bytes. The
+// executables of a structure share one where their calls read the same.
 type packing struct {
-	operands map[operand]*weights.Panel
-	panels   map[*ir.Value][]*weights.Panel // of each weight, in the order of the calls
-	raw      map[*ir.Value]bool             // weights that some call reads as they are
-	uses     []weights.Use                  // of the weights that calls read, in the program's order
+	operands []*weights.Panel   // by number of the ref; nil for what is read as it is
+	panels   [][]*weights.Panel // of each weight, by ID, in the order of the calls
+	raw      []bool             // by ID: some call reads the weight as it is
+	uses     []weights.Use      // of the weights that calls read, in the program's order
+	report   []plan.Packed      // of those that are read in panels
+	packed   atomic.Bool        // everything that uses lists
 }
 
-type operand struct{ call, arg int }
-
-// findPanels binds every call once and settles which operands are read in
-// panels. A weight that some call reads as it is is not packed for another:
-// it would be there twice. It returns the scratch of each call, in bytes per
-// worker; calls without a kernel are reported together.
-func (e *Executable) findPanels() (scratch []int64, err error) {
-	e.packing = packing{panels: map[*ir.Value][]*weights.Panel{}, raw: map[*ir.Value]bool{}}
-	scratch = make([]int64, len(e.steps))
-	var operands map[operand]*weights.Panel
+// findPanels binds every call and settles which operands are read in panels. A
+// weight that some call reads as it is is not packed for another: it would be
+// there twice. Calls without a kernel are reported together.
+func (e *Executable) findPanels(ts *tasks) error {
+	ids := e.structure.program.NumIDs()
+	e.packing = &packing{operands: make([]*weights.Panel, e.refs), panels: make([][]*weights.Panel, ids), raw: make([]bool, ids)}
+	e.readRaw()
+	packed := make([]bool, e.refs) // operands that calls were bound for as constants
+	bind := func(k int) error {
+		step := &e.steps[k]
+		err := e.bind(ts, k, func(i int) bool {
+			packed[step.first+i] = e.mayPack(k, i)
+			return packed[step.first+i]
+		})
+		if err != nil {
+			return err
+		}
+		for i := range step.call.Args {
+			if _, ok := ts.list[k].Forms[i]; !ok {
+				e.reads(step.refs[i])
+			}
+		}
+		return nil
+	}
+	var faults []error
+	for _, k := range e.bound() {
+		if err := bind(k); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("compile: %w", errors.Join(faults...))
+	}
 	for settled := false; !settled; {
 		settled = true
-		operands = map[operand]*weights.Panel{}
-		var faults []error
-		for _, in := range e.code {
-			switch in.kind {
-			case branch:
-				settled = !e.readRaw(e.steps[in.call].refs[0]) && settled
-			case enter:
-				for i := range e.steps[in.call].call.Args {
-					settled = !e.readRaw(e.steps[in.call].refs[i]) && settled
-				}
-				for _, c := range e.steps[in.call].loop.carry {
-					settled = !e.readRaw(c.next) && settled
-				}
-			case yieldResults:
-				for _, y := range e.steps[in.call].yields[in.target] {
-					settled = !e.readRaw(y.ref) && settled
-				}
-			case run:
-				if e.steps[in.call].dynamic {
-					for i := range e.steps[in.call].call.Args {
-						settled = !e.readRaw(e.steps[in.call].refs[i]) && settled
-					}
-					continue
-				}
-				t, err := e.bind(in.call)
-				if err != nil {
-					faults = append(faults, err)
-					continue
-				}
-				scratch[in.call] = int64(t.Scratch)
-				for i := range t.Call.In {
-					if f, ok := t.Forms[i]; ok {
-						operands[operand{in.call, i}] = e.packing.add(e.steps[in.call].refs[i], f)
-					} else {
-						settled = !e.readRaw(e.steps[in.call].refs[i]) && settled
+		for _, k := range e.bound() {
+			step := &e.steps[k]
+			for i := range step.call.Args {
+				if packed[step.first+i] && e.packing.raw[step.refs[i].weight.ID] {
+					packed[step.first+i], settled = false, false
+					if err := bind(k); err != nil {
+						return fmt.Errorf("compile: %w", err)
 					}
 				}
 			}
 		}
-		if len(faults) > 0 {
-			return nil, fmt.Errorf("compile: %w", errors.Join(faults...))
+	}
+	for _, k := range e.bound() {
+		step := &e.steps[k]
+		for i := range step.call.Args {
+			if f, ok := ts.list[k].Forms[i]; ok {
+				e.packing.operands[step.first+i] = e.packing.add(step.refs[i], f)
+			}
 		}
 	}
-	e.packing.operands = operands
-	e.packing.collect(e.Program)
-	return scratch, e.packing.measure(e.store)
+	return e.collectUses()
 }
 
-// readRaw notes that a weight is read as it is, and reports whether that is
-// news.
-func (e *Executable) readRaw(r ref) bool {
-	if r.space != plan.SpaceWeight || e.packing.raw[r.weight] {
-		return false
+// bound lists the calls that have tasks.
+func (e *Executable) bound() []int {
+	list := make([]int, 0, len(e.code))
+	for _, in := range e.code {
+		if in.kind == run && !e.steps[in.call].dynamic {
+			list = append(list, in.call)
+		}
 	}
-	e.packing.raw[r.weight] = true
-	return true
+	return list
+}
+
+// readRaw notes the weights that are read as they are, whatever the kernels are.
+func (e *Executable) readRaw() {
+	for _, in := range e.code {
+		step := &e.steps[in.call]
+		switch in.kind {
+		case branch:
+			e.reads(step.refs[0])
+		case enter:
+			for i := range step.call.Args {
+				e.reads(step.refs[i])
+			}
+			for _, c := range step.loop.carry {
+				e.reads(c.next)
+			}
+		case yieldResults:
+			for _, y := range step.yields[in.target] {
+				e.reads(y.ref)
+			}
+		case run:
+			if step.dynamic {
+				for i := range step.call.Args {
+					e.reads(step.refs[i])
+				}
+			}
+		}
+	}
+}
+
+// reads notes that a weight is read as it is.
+func (e *Executable) reads(r ref) {
+	if r.space == plan.SpaceWeight {
+		e.packing.raw[r.weight.ID] = true
+	}
 }
 
 // add notes that an operand is read in a form, and returns its panel.
 func (p *packing) add(r ref, f compute.Form) *weights.Panel {
-	list := p.panels[r.weight]
+	list := p.panels[r.weight.ID]
 	at := slices.IndexFunc(list, func(x *weights.Panel) bool { return x.Form == f.Name && x.Offset == r.offset && x.Size == r.size })
 	if at >= 0 {
 		return list[at]
 	}
 	x := &weights.Panel{Weight: r.weight, Offset: r.offset, Size: r.size, Form: f.Name, Bytes: f.Bytes, Measure: f.Measure, Pack: f.Pack, Unpack: f.Unpack}
-	p.panels[r.weight] = append(list, x)
+	p.panels[r.weight.ID] = append(list, x)
 	return x
 }
 
-// collect lists how the program reads its weights. Panels that the last round
-// did not settle on are dropped.
-func (p *packing) collect(program *ir.Program) {
-	for v := range p.raw {
-		delete(p.panels, v)
-	}
-	for _, v := range program.Weights {
-		if list := p.panels[v]; len(list) > 0 || p.raw[v] {
-			p.uses = append(p.uses, weights.Use{Weight: v, Panels: list})
+// agrees reports whether a task reads the operands of call k in the forms that
+// were settled on.
+func (p *packing) agrees(e *Executable, k int, t *compute.Task) bool {
+	step := &e.steps[k]
+	wanted := 0
+	for i := range step.call.Args {
+		x := p.operands[step.first+i]
+		if x == nil {
+			continue
 		}
+		r := &step.refs[i]
+		if f, ok := t.Forms[i]; !ok || f.Name != x.Form || r.weight != x.Weight || r.offset != x.Offset || r.size != x.Size {
+			return false
+		}
+		wanted++
 	}
+	return wanted == len(t.Forms)
 }
 
-// measure sets the sizes of the panels.
-func (p *packing) measure(store *weights.Store) error {
-	for _, u := range p.uses {
-		for _, x := range u.Panels {
+// collectUses lists how the program reads its weights, and sets the sizes of the
+// panels.
+func (e *Executable) collectUses() error {
+	p, store := e.packing, e.structure.options.Store
+	for _, v := range e.structure.program.Weights {
+		if p.raw[v.ID] {
+			p.panels[v.ID] = nil
+		}
+		list := p.panels[v.ID]
+		if len(list) > 0 || p.raw[v.ID] {
+			p.uses = append(p.uses, weights.Use{Weight: v, Panels: list})
+		}
+		if len(list) == 0 {
+			continue
+		}
+		entry := plan.Packed{Weight: v.Name, ID: v.ID}
+		for _, x := range list {
 			if err := store.Measure(x); err != nil {
 				return err
 			}
+			entry.Bytes += int64(x.Bytes)
 		}
+		if u := p.uses[len(p.uses)-1]; store.Unloads(u) {
+			size, _ := e.types.Of(v).Bytes()
+			entry.Unloaded = int64(size)
+		}
+		p.report = append(p.report, entry)
 	}
 	return nil
 }
 
-// constants are the operands of call k that may be read in a form.
-func (e *Executable) constants(k int) compute.Constants {
-	return compute.Constants{Compressed: e.compress, Is: func(i int) bool {
-		r := e.steps[k].refs[i]
-		if e.store == nil || r.space != plan.SpaceWeight || e.packing.raw[r.weight] {
-			return false
-		}
-		return e.store.Has(r.weight) // and not a constant of this program alone
-	}}
+// mayPack reports whether operand i of call k may be read in a form.
+func (e *Executable) mayPack(k, i int) bool {
+	r, store := &e.steps[k].refs[i], e.structure.options.Store
+	if store == nil || r.space != plan.SpaceWeight || e.packing.raw[r.weight.ID] {
+		return false
+	}
+	return store.Has(r.weight) // and not a constant of this program alone
 }
 
 // Pack makes the panels of the constant operands that tasks read packed, unless
@@ -147,32 +207,14 @@ func (e *Executable) constants(k int) compute.Constants {
 // that packs the same. Nobody may compile a program with the same weights
 // meanwhile.
 func (e *Executable) Pack(ctx context.Context) error {
-	if e.store == nil || e.packed.Load() {
+	store := e.structure.options.Store
+	if store == nil || e.packing.packed.Load() {
 		return nil
 	}
 	forms := fmt.Sprintf("forms %d, %s", compute.FormsVersion, cpu.Level())
-	if err := e.store.Pack(ctx, e.packing.uses, e.weights, forms); err != nil {
+	if err := store.Pack(ctx, e.packing.uses, e.weights, forms); err != nil {
 		return err
 	}
-	e.packed.Store(true)
+	e.packing.packed.Store(true)
 	return nil
-}
-
-// document lists the packed weights in the plan.
-func (p *packing) document(d *plan.Plan, store *weights.Store) {
-	for _, u := range p.uses {
-		if len(u.Panels) == 0 {
-			continue
-		}
-		size, _ := u.Weight.Type.Bytes()
-		entry := plan.Packed{Weight: u.Weight.Name, ID: u.Weight.ID}
-		for _, x := range u.Panels {
-			entry.Bytes += int64(x.Bytes)
-		}
-		if store.Unloads(u) {
-			entry.Unloaded = int64(size)
-		}
-		d.WeightBytes += entry.Bytes - entry.Unloaded
-		d.Packed = append(d.Packed, entry)
-	}
 }

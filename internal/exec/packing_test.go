@@ -114,19 +114,19 @@ func TestPacking(t *testing.T) {
 	mustPack(t, e)
 	taken := memory.Stats().Of(memory.Weights).Current - before
 	var packed, unloaded int64
-	for _, w := range e.Plan.Packed {
+	for _, w := range planOf(t, e).Packed {
 		packed, unloaded = packed+w.Bytes, unloaded+w.Unloaded
 		size := int64(len(plain[w.Weight]))
 		if w.Unloaded != size || w.Bytes < size {
 			t.Errorf("weight %s: got %+v, want all %d bytes unloaded, and as many packed or more", w.Weight, w, size)
 		}
 	}
-	if len(e.Plan.Packed) != 2 || packed-unloaded != taken {
-		t.Errorf("got %d weights packed in %d bytes, %d unloaded, and %d bytes taken, want 2 in as many as are taken", len(e.Plan.Packed), packed, unloaded, taken)
+	if len(planOf(t, e).Packed) != 2 || packed-unloaded != taken {
+		t.Errorf("got %d weights packed in %d bytes, %d unloaded, and %d bytes taken, want 2 in as many as are taken", len(planOf(t, e).Packed), packed, unloaded, taken)
 	}
 	bias := int64(len(plain["b"]))
-	if want := packed + bias; e.Plan.WeightBytes != want {
-		t.Errorf("got %d bytes of weights, want the panels and the bias, %d", e.Plan.WeightBytes, want)
+	if want := packed + bias; planOf(t, e).WeightBytes != want {
+		t.Errorf("got %d bytes of weights, want the panels and the bias, %d", planOf(t, e).WeightBytes, want)
 	}
 	wantPlain(t, e, p, plain)
 	// A run that read an unloaded weight by mistake would have loaded it.
@@ -165,8 +165,8 @@ func TestPackingLeavesUnpackedReaders(t *testing.T) {
 	s, plain := storeOf(t, p, weights.Options{})
 	e := compileWith(t, text, s)
 	wantPlain(t, e, p, plain)
-	if got := s.Figures(); len(e.Plan.Packed) != 0 || got.Derived != 64*64*4 || e.Plan.WeightBytes != 64*64*4 {
-		t.Errorf("got %v packed, %+v loaded, %d bytes of weights, want the weight as it is", e.Plan.Packed, got, e.Plan.WeightBytes)
+	if got := s.Figures(); len(planOf(t, e).Packed) != 0 || got.Derived != 64*64*4 || planOf(t, e).WeightBytes != 64*64*4 {
+		t.Errorf("got %v packed, %+v loaded, %d bytes of weights, want the weight as it is", planOf(t, e).Packed, got, planOf(t, e).WeightBytes)
 	}
 }
 
@@ -184,14 +184,14 @@ func TestPanelsBesideTheWeight(t *testing.T) {
 	}
 	e := compileWith(t, twoProducts, s)
 	own := int64(len(plain["w"]) + len(plain["v"]) + len(plain["b"]))
-	for _, w := range e.Plan.Packed {
+	for _, w := range planOf(t, e).Packed {
 		if w.Unloaded != 0 {
 			t.Errorf("got %+v, want nothing unloaded", w)
 		}
 		own += w.Bytes
 	}
-	if len(e.Plan.Packed) != 2 || e.Plan.WeightBytes != own {
-		t.Errorf("got %d weights packed and %d bytes of weights, want 2 and %d: the weights and the panels", len(e.Plan.Packed), e.Plan.WeightBytes, own)
+	if len(planOf(t, e).Packed) != 2 || planOf(t, e).WeightBytes != own {
+		t.Errorf("got %d weights packed and %d bytes of weights, want 2 and %d: the weights and the panels", len(planOf(t, e).Packed), planOf(t, e).WeightBytes, own)
 	}
 	mustPack(t, e)
 	if got, _ := s.InMemory(); got != own {

@@ -11,6 +11,16 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
+// planOf returns the plan of an executable.
+func planOf(t *testing.T, e *exec.Executable) *plan.Plan {
+	t.Helper()
+	d, err := e.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // entry returns where a plan puts the value of that name.
 func entry(d *plan.Plan, name string) *plan.Value {
 	return &d.Values[slices.IndexFunc(d.Values, func(v plan.Value) bool { return v.Name == name })]
@@ -20,7 +30,7 @@ func entry(d *plan.Plan, name string) *plan.Value {
 // of the checker's error, "" for a plan that still holds.
 func wantFault(t *testing.T, exe *exec.Executable, weights ir.Weights, want string, harm func(*plan.Plan)) {
 	t.Helper()
-	d := *exe.Plan
+	d := *planOf(t, exe)
 	d.Values, d.Unpromised = slices.Clone(d.Values), slices.Clone(d.Unpromised)
 	harm(&d)
 	err := check.Check(exe.Program, &d, weights)

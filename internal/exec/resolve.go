@@ -3,11 +3,9 @@ package exec
 import (
 	"fmt"
 
-	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
-	"github.com/tenure-go/tenure/shape"
 	"github.com/tenure-go/tenure/tensor"
 )
 
@@ -15,15 +13,22 @@ import (
 func (e *Executable) resolve(l *lowering) {
 	e.collectDynamic(l)
 	e.steps = make([]step, len(l.calls))
-	for k, c := range l.calls {
-		s := step{call: c.Call, sig: c.sig, refs: make([]ref, 0, len(c.Args)+len(c.Results)), writes: len(l.inputsWritten(k)) > 0,
-			dynamic: c.isDynamic(), freed: c.freed, left: c.left}
+	n := 0
+	for k := range l.calls {
+		n += len(l.calls[k].Args) + len(l.calls[k].Results)
+	}
+	refs := make([]ref, 0, n)
+	e.refs = n
+	for k := range l.calls {
+		c, first := &l.calls[k], len(refs)
 		for _, a := range c.Args {
-			s.refs = append(s.refs, l.ref(a.Value))
+			refs = append(refs, l.ref(a.Value))
 		}
 		for _, v := range c.Results {
-			s.refs = append(s.refs, l.ref(v))
+			refs = append(refs, l.ref(v))
 		}
+		s := &e.steps[k]
+		*s = step{call: c.Call, refs: refs[first:len(refs):len(refs)], first: first, writes: l.writesInput(k), dynamic: c.isDynamic(), freed: c.freed, left: c.left}
 		if c.Op.Loop {
 			s.loop = l.loop(c.Call)
 		} else {
@@ -31,7 +36,6 @@ func (e *Executable) resolve(l *lowering) {
 				s.yields = append(s.yields, l.yieldsOf(c.Call, region))
 			}
 		}
-		e.steps[k] = s
 	}
 	e.findTaken(l)
 }
@@ -59,36 +63,48 @@ func (l *lowering) yieldsOf(c *ir.Call, region *ir.Block) (list []yield) {
 			continue
 		}
 		y := region.Results[i]
-		list = append(list, yield{l.ref(y), y.Type, l.of(v).dynamic, l.of(v).storage.space == plan.SpaceArena})
+		list = append(list, yield{l.ref(y), l.types.Of(y), l.of(v).dynamic, l.of(v).storage.space == plan.SpaceArena})
 	}
 	return list
 }
 
-// inputsWritten lists the parameters that call k writes into.
-func (l *lowering) inputsWritten(k int) (list []int) {
-	for r, v := range l.calls[k].Results {
-		if v == nil || l.of(v).storage.space != plan.SpaceInput {
-			continue
-		}
-		if _, kind, _ := l.bytesFor(k, r); kind != op.View {
-			list = append(list, l.of(v).storage.arg)
+// writesInput reports whether call k writes into a parameter.
+func (l *lowering) writesInput(k int) bool {
+	for r := range l.calls[k].Results {
+		if l.inputWritten(k, r) >= 0 {
+			return true
 		}
 	}
-	return list
+	return false
+}
+
+// inputWritten returns the parameter into which call k writes result r, -1 for
+// none.
+func (l *lowering) inputWritten(k, r int) int {
+	v := l.calls[k].Results[r]
+	if v == nil || l.of(v).storage.space != plan.SpaceInput {
+		return -1
+	}
+	if _, kind, _ := l.bytesFor(k, r); kind == op.View {
+		return -1
+	}
+	return l.of(v).storage.arg
 }
 
 // findTaken fills in which parameters are overwritten or returned.
 func (e *Executable) findTaken(l *lowering) {
-	e.taken = make([]bool, len(e.Program.Body.Params))
-	for i, v := range e.Program.Body.Params {
+	e.taken = make([]bool, len(l.program.Body.Params))
+	for i, v := range l.program.Body.Params {
 		e.taken[i] = v.Donated && l.of(v).size == 0 // no byte is left that could serve
 	}
 	for k := range l.calls {
-		for _, i := range l.inputsWritten(k) {
-			e.taken[i] = true
+		for r := range l.calls[k].Results {
+			if i := l.inputWritten(k, r); i >= 0 {
+				e.taken[i] = true
+			}
 		}
 	}
-	for i, v := range e.Program.Body.Results {
+	for i, v := range l.program.Body.Results {
 		e.results[i].input = -1
 		if to := l.of(v).storage; to.space == plan.SpaceInput {
 			e.results[i].input = to.arg
@@ -97,31 +113,14 @@ func (e *Executable) findTaken(l *lowering) {
 	}
 }
 
-// bind makes the task of call k; operands and results have no bytes yet.
-func (e *Executable) bind(k int) (*compute.Task, error) {
-	c := e.steps[k].call
-	call := &op.Call{Sig: e.steps[k].sig, Node: c.Node, In: make([]op.Arg, len(c.Args)), Out: make([]op.Arg, len(c.Results))}
-	for i, a := range c.Args {
-		if a.Value == nil {
-			continue
-		}
-		call.In[i] = op.Arg{Type: a.Value.Type, Layout: shape.RowMajor(a.Value.Type.Shape)}
-	}
-	for i, v := range c.Results {
-		if v != nil {
-			call.Out[i] = op.Arg{Type: v.Type, Layout: shape.RowMajor(v.Type.Shape)}
-		}
-	}
-	return compute.BindConstants(call, e.constants(k))
-}
-
 // constant returns the bytes of operand i of call k, if it is a constant: its
 // panel, or the weight as it is.
 func (e *Executable) constant(k, i int) ([]byte, error) {
-	if x, ok := e.packing.operands[operand{k, i}]; ok {
-		return e.store.Panel(x), nil
+	step := &e.steps[k]
+	if x := e.packing.operands[step.first+i]; x != nil {
+		return e.structure.options.Store.Panel(x), nil
 	}
-	r := e.steps[k].refs[i]
+	r := &step.refs[i]
 	if r.space != plan.SpaceWeight {
 		return nil, nil
 	}

@@ -13,6 +13,7 @@ import (
 // Runner runs one executable, for one caller at a time, with tasks of its own.
 type Runner struct {
 	exe   *Executable
+	tasks *tasks
 	steps []boundStep // by number of the call
 
 	// Operands and results outside the arena and the weights are pointed to
@@ -51,12 +52,17 @@ type inArena struct {
 	ref  ref
 }
 
-// NewRunner binds the executable's calls once more, for one concurrent run.
+// NewRunner returns a runner for one concurrent run. The first one takes the
+// tasks that the executable was compiled with, others are bound.
 func (e *Executable) NewRunner() (*Runner, error) {
 	if err := e.Pack(context.Background()); err != nil {
 		return nil, err
 	}
-	r := &Runner{exe: e, steps: make([]boundStep, len(e.steps)), dynamic: make([]dynamicValue, len(e.dynamic))}
+	ts, err := e.takeTasks()
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{exe: e, tasks: ts, steps: make([]boundStep, len(e.steps)), dynamic: make([]dynamicValue, len(e.dynamic))}
 	for n := range r.dynamic {
 		r.dynamic[n].init(&r.buffers, e.dynamic[n].purpose)
 	}
@@ -82,12 +88,12 @@ func (e *Executable) NewRunner() (*Runner, error) {
 	return r, nil
 }
 
-// bind makes what call k runs and points it to its bytes.
+// bind points what call k runs to its bytes.
 func (r *Runner) bind(k int) error {
 	e, to := r.exe, &r.steps[k]
 	refs := e.steps[k].refs
 	if e.steps[k].dynamic {
-		c := e.dynamicCall(k)
+		c := e.dynamicCall(r.tasks, k)
 		to.call = c
 		for i := range c.In {
 			r.pointRaw(&c.In[i].Data, refs[i])
@@ -97,12 +103,10 @@ func (r *Runner) bind(k int) error {
 		}
 		return nil
 	}
-	t, err := e.bind(k)
-	if err != nil {
-		return err
-	}
+	t := r.tasks.list[k]
 	c := t.Call
 	for i := range c.In {
+		var err error
 		if c.In[i].Data, err = e.constant(k, i); err != nil {
 			return err
 		}
@@ -141,8 +145,8 @@ func (r *Runner) pointRaw(data *[]byte, at ref) {
 	}
 }
 
-// Attach points the runner into an arena of Plan.ArenaBytes and scratch of
-// Plan.ScratchBytes. Both stay the caller's and must outlive the runs.
+// Attach points the runner into an arena of ArenaBytes and scratch of
+// ScratchBytes of the executable. Both stay the caller's and must outlive the runs.
 func (r *Runner) Attach(arena, scratch []byte) {
 	for _, a := range r.arena {
 		*a.data = arena[a.ref.offset : a.ref.offset+a.ref.size : a.ref.offset+a.ref.size]

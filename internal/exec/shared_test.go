@@ -67,8 +67,8 @@ func TestPackShared(t *testing.T) {
 		}
 		// What could not be unloaded was moved: only the weights' own bytes are in private memory, none.
 		private, size := s.InMemory()
-		if private != 0 || size < e.Plan.WeightBytes || size > e.Plan.WeightBytes+3*memory.Alignment {
-			t.Errorf("store %d: got %d private and %d shared bytes, want the %d promised, shared", i, private, size, e.Plan.WeightBytes)
+		if private != 0 || size < planOf(t, e).WeightBytes || size > planOf(t, e).WeightBytes+3*memory.Alignment {
+			t.Errorf("store %d: got %d private and %d shared bytes, want the %d promised, shared", i, private, size, planOf(t, e).WeightBytes)
 		}
 		bias := int64(len(plain["b"]))
 		if after := memory.Stats().Of(memory.Weights); after.Current != before.Current || s.Figures() != (weights.Figures{Shared: bias}) {

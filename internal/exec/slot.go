@@ -30,10 +30,10 @@ func (s *Slot) Runner(e *Executable) (*Runner, error) {
 		}
 	}
 	s.attached = nil
-	if err := resize(&s.arena, e.Plan.ArenaBytes, memory.Activations); err != nil {
+	if err := resize(&s.arena, e.ArenaBytes, memory.Activations); err != nil {
 		return nil, err
 	}
-	if err := resize(&s.scratch, e.Plan.ScratchBytes, memory.Scratch); err != nil {
+	if err := resize(&s.scratch, e.ScratchBytes, memory.Scratch); err != nil {
 		return nil, err
 	}
 	if s.runners == nil {

@@ -116,8 +116,8 @@ func TestArenaIsThePromise(t *testing.T) {
 		if run != 2 && run != 100 {
 			continue
 		}
-		if got := int64(slot.arena.Len()); got != e.Plan.ArenaBytes {
-			t.Errorf("run %d: got an arena of %d bytes, want %d", run, got, e.Plan.ArenaBytes)
+		if got := int64(slot.arena.Len()); got != e.ArenaBytes {
+			t.Errorf("run %d: got an arena of %d bytes, want %d", run, got, e.ArenaBytes)
 		}
 		got, err := slot.arena.Resident()
 		if errors.Is(err, errors.ErrUnsupported) {
@@ -127,7 +127,7 @@ func TestArenaIsThePromise(t *testing.T) {
 			t.Fatal(err)
 		}
 		page := os.Getpagesize()
-		if limit := (int(e.Plan.ArenaBytes) + page - 1) / page * page; got > limit {
+		if limit := (int(e.ArenaBytes) + page - 1) / page * page; got > limit {
 			t.Errorf("run %d: got %d bytes resident, want at most %d", run, got, limit)
 		}
 		if run == 100 && got != resident {
@@ -155,8 +155,8 @@ func TestSlotFollowsThePlan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := int64(slot.arena.Len()); got != e.Plan.ArenaBytes {
-			t.Errorf("got an arena of %d bytes, want %d", got, e.Plan.ArenaBytes)
+		if got := int64(slot.arena.Len()); got != e.ArenaBytes {
+			t.Errorf("got an arena of %d bytes, want %d", got, e.ArenaBytes)
 		}
 		if again, _ := slot.Runner(e); again != r {
 			t.Error("the same executable got another runner")

@@ -19,6 +19,7 @@ import (
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/internal/pass"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
@@ -162,7 +163,11 @@ func (d *randomProgram) prepare(t *rapid.T, seen map[string]int) *exec.Executabl
 	if err != nil {
 		t.Fatalf("compile: %v\n%s\nwas\n%s", err, ctx.Program, d.program)
 	}
-	d.count(ctx, e, seen)
+	document, err := e.Plan()
+	if err != nil {
+		t.Fatalf("plan: %v\n%s\nwas\n%s", err, ctx.Program, d.program)
+	}
+	d.count(ctx, e, document, seen)
 	return e
 }
 
@@ -190,7 +195,7 @@ func opened(s *shape.Shape, axes int) *shape.Shape {
 }
 
 // count notes what a program made of the passes and the planner.
-func (d *randomProgram) count(ctx *pass.Context, e *exec.Executable, seen map[string]int) {
+func (d *randomProgram) count(ctx *pass.Context, e *exec.Executable, document *plan.Plan, seen map[string]int) {
 	calls := func(p *ir.Program) (n int) {
 		p.Walk(func(*ir.Block, *ir.Call) { n++ })
 		return n
@@ -199,7 +204,7 @@ func (d *randomProgram) count(ctx *pass.Context, e *exec.Executable, seen map[st
 		seen["folded"]++
 	}
 	inArena := map[string]bool{}
-	for _, v := range e.Plan.Values {
+	for _, v := range document.Values {
 		inArena[v.Name] = v.Space == plan.SpaceArena
 		if v.Space == plan.SpaceOutput && v.Size > 0 && strings.Contains(v.Type, "?") {
 			seen["output of several shapes"]++
@@ -239,8 +244,8 @@ func (d *randomProgram) count(ctx *pass.Context, e *exec.Executable, seen map[st
 			seen["state in place"]++
 		}
 	}
-	seen["in place"] += len(e.Plan.InPlace)
-	seen["unpromised"] += len(e.Plan.Unpromised)
+	seen["in place"] += len(document.InPlace)
+	seen["unpromised"] += len(document.Unpromised)
 	seen["copies"] += len(ctx.Copies)
 }
 
@@ -264,7 +269,7 @@ func (d *randomProgram) compare(t *rapid.T, pool *compute.Pool, seen map[string]
 		r.attach(rubbish)
 		r.compare(t, pool, seen)
 	}
-	if len(exe.Plan.Unpromised) > 0 {
+	if len(modeltest.Must(exe.Plan()).Unpromised) > 0 {
 		r := &randomRun{randomProgram: d, exe: exe, runner: runner}
 		r.attach(0xCC)
 		r.spoil(t, pool, seen)

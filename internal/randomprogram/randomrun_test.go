@@ -32,7 +32,7 @@ type randomRun struct {
 // attach gives the run an arena and scratch of rubbish, inputs and outputs.
 func (r *randomRun) attach(rubbish byte) {
 	r.rubbish, r.given, r.outputs, r.types = rubbish, nil, nil, nil
-	r.runner.Attach(words(int(r.exe.Plan.ArenaBytes), rubbish), words(int(r.exe.Plan.ScratchBytes), rubbish))
+	r.runner.Attach(words(int(r.exe.ArenaBytes), rubbish), words(int(r.exe.ScratchBytes), rubbish))
 	for _, data := range r.inputs[r.round] {
 		in := words(len(data), 0)
 		copy(in, data)

@@ -1,0 +1,142 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tenure-go/tenure/internal/invariant"
+	"github.com/tenure-go/tenure/internal/plan/check"
+	"github.com/tenure-go/tenure/internal/plan/solve"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/plan"
+)
+
+// structure is a final program with everything that does not depend on the
+// sizes of its values: the executables that are made of it share it.
+type structure struct {
+	program *ir.Program
+	types   ir.Types // that the program has
+	options Options
+
+	rebound atomic.Int64 // tasks that were bound anew because their sizes wanted it
+
+	mu       sync.Mutex // of what follows, whose contents are for one executable at a time
+	lowering *lowering
+	prover   *check.Prover
+	layout   check.Layout
+	code     []instr
+}
+
+func newStructure(p *ir.Program, o Options) *structure {
+	s := &structure{program: p, types: ir.TypesOf(p), options: o, lowering: newLowering(p), prover: check.NewProver(p)}
+	s.layout.Values = make([]check.Position, p.NumIDs())
+	return s
+}
+
+// compile makes the executable for the program's own types.
+func (s *structure) compile(ctx context.Context, types ir.Types, table ir.Weights) (*Executable, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.lower(types, table)
+	if err != nil {
+		return nil, err
+	}
+	placed, err := solve.Solve(ctx, s.lowering.problem(), solve.Options{Effort: s.options.Effort})
+	if err != nil {
+		return nil, err
+	}
+	s.settle(e, placed)
+	ts := s.newTasks()
+	ts.sigs.Set(types, ir.Known(table))
+	if err := e.findPanels(ts); err != nil {
+		return nil, err
+	}
+	return e, s.finish(e, ts)
+}
+
+// proved has the document of a new executable proved as well, in builds that
+// check invariants.
+func (e *Executable) proved() error {
+	if !invariant.Enabled {
+		return nil
+	}
+	_, err := e.Plan()
+	return err
+}
+
+// lower begins an executable: its values have places, but not yet in the arena.
+func (s *structure) lower(types ir.Types, table ir.Weights) (*Executable, error) {
+	e := &Executable{Program: s.program, structure: s, types: types, weights: table}
+	return e, s.lowering.lower(types, ir.Known(table))
+}
+
+// settle places the storages of the arena, and makes what a runner follows.
+func (s *structure) settle(e *Executable, placed plan.Placement) {
+	l := s.lowering
+	l.settle(placed.Offsets)
+	e.offsets, e.ArenaBytes = placed.Offsets, placed.Size
+	e.resolve(l)
+	e.code = s.code[:0]
+	e.emit(l, s.program.Body, 0)
+	e.emitOwn(l)
+	s.code, e.code = e.code, slices.Clone(e.code)
+}
+
+// finish proves the executable, whose tasks are given.
+func (s *structure) finish(e *Executable, ts *tasks) error {
+	e.scratch = make([]int64, len(e.steps))
+	for k, t := range ts.list {
+		if t != nil {
+			e.scratch[k] = int64(t.Scratch)
+		}
+	}
+	if err := e.dynamicScratch(s.lowering); err != nil {
+		return err
+	}
+	s.lay(e)
+	e.ScratchBytes = s.layout.ScratchPerThread * int64(max(s.options.Threads, 1))
+	if err := s.prover.Prove(e.types, &s.layout, e.weights); err != nil {
+		return fmt.Errorf("BUG: the plan does not hold: %w", err)
+	}
+	e.tasks.Store(ts)
+	return nil
+}
+
+// lay writes down the numbers of the executable's plan.
+func (s *structure) lay(e *Executable) {
+	l := s.lowering
+	s.layout.Scratch, s.layout.ArenaBytes = e.scratch, e.ArenaBytes
+	s.layout.ScratchPerThread = 0
+	for _, n := range e.scratch {
+		s.layout.ScratchPerThread = max(s.layout.ScratchPerThread, n)
+	}
+	add := func(v *ir.Value) {
+		at := &l.of(v).place
+		to := &s.layout.Values[v.ID]
+		*to = check.Position{Space: at.storage.space, Arg: at.storage.arg, Offset: at.offset + at.storage.start, Size: at.size}
+		if to.Space == plan.SpaceOwn {
+			_, to.End = l.life(v)
+		}
+	}
+	for _, v := range l.program.Body.Params {
+		add(v)
+	}
+	for _, v := range l.program.Weights {
+		add(v)
+	}
+	for _, v := range l.defs {
+		add(v)
+	}
+}
+
+// takeTasks returns tasks for a runner of the executable.
+func (e *Executable) takeTasks() (*tasks, error) {
+	if ts := e.tasks.Swap(nil); ts != nil {
+		return ts, nil
+	}
+	ts := e.structure.newTasks()
+	return ts, e.bindAll(ts)
+}

@@ -1,0 +1,96 @@
+package exec
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// tasks are the calls of a structure bound to their kernels, for the sizes of
+// one of its executables at a time. One runner uses them.
+type tasks struct {
+	sigs *ir.Signatures
+	list []*compute.Task // by number of the call; nil for what is not bound
+}
+
+func (s *structure) newTasks() *tasks {
+	return &tasks{sigs: ir.NewSignatures(s.lowering.index), list: make([]*compute.Task, len(s.lowering.calls))}
+}
+
+// setTypes gives a call the types of the executable's values.
+func (e *Executable) setTypes(c *op.Call, k int) {
+	from := e.steps[k].call
+	for i, a := range from.Args {
+		if a.Value != nil {
+			c.In[i] = argOf(e.types.Of(a.Value))
+		}
+	}
+	for i, v := range from.Results {
+		if v != nil {
+			c.Out[i] = argOf(e.types.Of(v))
+		}
+	}
+}
+
+func argOf(t op.Type) op.Arg { return op.Arg{Type: t, Layout: shape.RowMajor(t.Shape)} }
+
+// newCall makes call k as kernels see it; operands and results have no bytes
+// yet.
+func (e *Executable) newCall(ts *tasks, k int) *op.Call {
+	from := e.steps[k].call
+	c := &op.Call{Sig: ts.sigs.Of(k), Node: from.Node, In: make([]op.Arg, len(from.Args)), Out: make([]op.Arg, len(from.Results))}
+	e.setTypes(c, k)
+	return c
+}
+
+// bind binds call k. Is says which operands may be read in a form of their own.
+func (e *Executable) bind(ts *tasks, k int, is func(i int) bool) error {
+	t, err := compute.BindConstants(e.newCall(ts, k), compute.Constants{Compressed: e.structure.options.Compressed, Is: is})
+	ts.list[k] = t
+	return err
+}
+
+// bindAll makes the tasks those of the executable: what is bound is refilled,
+// the rest, and what the sizes need another kernel for, is bound.
+func (e *Executable) bindAll(ts *tasks) error {
+	ts.sigs.Set(e.types, ir.Known(e.weights))
+	for _, in := range e.code {
+		if in.kind != run || e.steps[in.call].dynamic {
+			continue
+		}
+		if err := e.refill(ts, in.call); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refill makes the task of call k one of the executable's sizes, and of the
+// forms that it has settled on.
+func (e *Executable) refill(ts *tasks, k int) error {
+	if t := ts.list[k]; t != nil {
+		t.Begun = nil
+		e.setTypes(t.Call, k)
+		if err := t.Refill(); err == nil && e.packing.agrees(e, k, t) {
+			return nil
+		} else if err != nil && !errors.Is(err, compute.ErrRebind) {
+			return err
+		}
+		e.structure.rebound.Add(1)
+	}
+	if err := e.bind(ts, k, func(i int) bool { return e.mayPack(k, i) }); err != nil {
+		return err
+	}
+	if t := ts.list[k]; !e.packing.agrees(e, k, t) {
+		return fmt.Errorf("%s: %w", e.steps[k].call.Where(), errForms)
+	}
+	return nil
+}
+
+// errForms is the error of a task that wants constants in other forms than
+// those that the executable has settled on.
+var errForms = errors.New("the sizes want constants in other forms")
