@@ -122,7 +122,7 @@ func productOn(c *op.Call, sizes sizing) (Kernel, error) {
 	case isHalf(dt):
 		return halfAsF32(c)
 	case dt == dtype.F32:
-		return &gemm{sizes: sizes}, nil
+		return &floatGemm{sizes: sizes}, nil
 	case dt == dtype.F64:
 		return newPlainGemm[float64](sizes), nil
 	default:
@@ -135,8 +135,8 @@ func productOn(c *op.Call, sizes sizing) (Kernel, error) {
 	}
 }
 
-// gemm is a product of f32 matrices.
-type gemm struct {
+// floatGemm is a product of f32 matrices.
+type floatGemm struct {
 	kernel.Gemm
 	sizes   sizing
 	problem product2
@@ -145,18 +145,18 @@ type gemm struct {
 	compressed bool
 }
 
-func (p *product2) gemm() kernel.Gemm {
+func (p *product2) floatGemm() kernel.Gemm {
 	return kernel.Gemm{
 		M: p.m, N: p.n, K: p.k, TransA: p.transA, TransB: p.transB, Alpha: float32(p.alpha), Beta: float32(p.beta),
 		Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB, Epilogue: kernel.Epilogue{Bias: p.bias, Residual: p.residual, Act: p.act},
 	}
 }
 
-func (k *gemm) Refill(t *Task) error {
+func (k *floatGemm) Refill(t *Task) error {
 	if err := k.sizes(t.Call, &k.problem); err != nil {
 		return err
 	}
-	k.Gemm = k.problem.gemm()
+	k.Gemm = k.problem.floatGemm()
 	if k.weights != nil {
 		if t.Call.In[1].Shape != k.weights {
 			return ErrRebind
@@ -170,7 +170,7 @@ func (k *gemm) Refill(t *Task) error {
 	return nil
 }
 
-func (k *gemm) Tile(t *Task, tile int, scratch []byte) {
+func (k *floatGemm) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	args := kernel.GemmArgs{C: out[float32](c, 0), A: in[float32](c, 0), B: in[float32](c, 1), Bias: in[float32](c, 2), Residual: in[float32](c, 3)}
 	k.Gemm.Tile(tile, view[float32](scratch), &args)
@@ -183,7 +183,7 @@ func packedProductOp(sizes sizing) packer {
 // packedProduct reads a constant right matrix in panels.
 func packedProduct(c *op.Call, sizes sizing, constants Constants) (Kernel, error) {
 	k, err := productOn(c, sizes)
-	g, ok := k.(*gemm)
+	g, ok := k.(*floatGemm)
 	if err != nil || !ok || !constants.Is(1) {
 		return k, err
 	}
@@ -198,7 +198,7 @@ func packedProduct(c *op.Call, sizes sizing, constants Constants) (Kernel, error
 }
 
 // setForms decides the form of the right matrix when the task is bound.
-func (k *gemm) setForms(t *Task) {
+func (k *floatGemm) setForms(t *Task) {
 	if t.Forms != nil {
 		return
 	}

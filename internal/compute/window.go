@@ -106,8 +106,8 @@ func (k *plainConv) Tile(t *Task, tile int, _ []byte) {
 	kernel.PlainConvTile(&k.PlainConv, tile, out[float64](c, 0), in[float64](c, 0), in[float64](c, 1), in[float64](c, 2))
 }
 
-// conv is a convolution of f32, and what is fused into it.
-type conv struct {
+// floatConv is a convolution of f32, and what is fused into it.
+type floatConv struct {
 	kernel.Conv
 	slide     slide
 	act       kernel.Activation
@@ -121,8 +121,8 @@ type conv struct {
 	bound    bool // layout is decided
 }
 
-func newConv(c *op.Call) *conv {
-	k := &conv{}
+func newConv(c *op.Call) *floatConv {
+	k := &floatConv{}
 	if c.Def.Name == "fused_conv" {
 		k.act = activationOf(c)
 	}
@@ -134,7 +134,7 @@ func newConv(c *op.Call) *conv {
 func packedConv(plain binder) packer {
 	return func(c *op.Call, constants Constants) (Kernel, error) {
 		of, err := plain(c)
-		if k, ok := of.(*conv); ok {
+		if k, ok := of.(*floatConv); ok {
 			k.constant = constants.Is(1)
 		}
 		return of, err
@@ -143,7 +143,7 @@ func packedConv(plain binder) packer {
 
 // fill sets the problem of a call, with nothing fused into it for a plain
 // convolution, which is not prepared.
-func (k *conv) fill(c *op.Call) error {
+func (k *floatConv) fill(c *op.Call) error {
 	axes, err := k.slide.over(c, (*op.Sig).ConvSlide, c.In[0].Shape.Sizes(), c.In[1].Shape)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (k *conv) fill(c *op.Call) error {
 }
 
 // fuse adds what is fused into a convolution.
-func (k *conv) fuse(c *op.Call, to *kernel.Conv) error {
+func (k *floatConv) fuse(c *op.Call, to *kernel.Conv) error {
 	to.Residual, to.Act = has(c, 3), k.act
 	to.ScaleShift, to.PrologueRelu = has(c, 4) || has(c, 5), c.Int("pre_relu") != 0
 	if to.ScaleShift && !(has(c, 4) && has(c, 5)) && len(k.pre) != to.InChannels {
@@ -197,7 +197,7 @@ func (k *conv) fuse(c *op.Call, to *kernel.Conv) error {
 	return nil
 }
 
-func (k *conv) Refill(t *Task) error {
+func (k *floatConv) Refill(t *Task) error {
 	c := t.Call
 	if err := k.fill(c); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (k *conv) Refill(t *Task) error {
 
 // pack prepares the convolution once more, for constant weights in panels where
 // it wants them so. The first time decides the form.
-func (k *conv) pack(t *Task) error {
+func (k *floatConv) pack(t *Task) error {
 	layout := kernel.RawWeights
 	if k.constant && k.PackedFloats() > 0 {
 		k.PackedWeights = true
@@ -252,7 +252,7 @@ func weightsForm(k *kernel.Conv) Form {
 	}
 }
 
-func (k *conv) Tile(t *Task, tile int, scratch []byte) {
+func (k *floatConv) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	args := kernel.ConvArgs{
 		Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2),

@@ -33,18 +33,18 @@ func tilesAllocateNothing(t *testing.T, v *kernel.Variant) {
 	gather.Prepare()
 	var pad move.Pad
 	pad.Prepare(4, []int{32, 32}, []int{1, 2}, []int{1, 2}, move.PadReflect)
-	gemm := kernel.Gemm{M: 30, N: 40, K: 50, TransA: true, Alpha: 2, Beta: 1, Epilogue: kernel.Epilogue{Bias: kernel.BiasCol, Act: kernel.Activation{Op: kernel.Gelu}}}
-	gemm.Prepare(v)
+	product := kernel.Gemm{M: 30, N: 40, K: 50, TransA: true, Alpha: 2, Beta: 1, Epilogue: kernel.Epilogue{Bias: kernel.BiasCol, Act: kernel.Activation{Op: kernel.Gelu}}}
+	product.Prepare(v)
 	two := func(v int) []int { return []int{v, v} }
 	window := kernel.Window{In: two(16), Kernel: two(3), PadBegin: two(1), PadEnd: two(1)}
-	conv := kernel.Conv{Batch: 1, Group: 1, InChannels: 4, OutChannels: 5, Window: window, ScaleShift: true, Epilogue: kernel.Epilogue{Residual: true}}
+	spread := kernel.Conv{Batch: 1, Group: 1, InChannels: 4, OutChannels: 5, Window: window, ScaleShift: true, Epilogue: kernel.Epilogue{Residual: true}}
 	depthwise := kernel.Conv{Batch: 1, Group: 4, InChannels: 4, OutChannels: 4, Window: window}
-	pooled := conv
+	pooled := spread
 	pooled.Pool = &kernel.Pool{Window: kernel.Window{Kernel: two(2), Stride: two(2)}}
-	direct := conv
+	direct := spread
 	direct.PackedWeights = true
 	byRows := kernel.Conv{Batch: 1, Group: 1, InChannels: 2, OutChannels: 4, Window: window, PackedWeights: true}
-	for _, c := range []*kernel.Conv{&conv, &depthwise, &pooled, &direct, &byRows} {
+	for _, c := range []*kernel.Conv{&spread, &depthwise, &pooled, &direct, &byRows} {
 		c.Prepare(v)
 	}
 	convArgs := kernel.ConvArgs{Out: z, In: x, Weights: y, Residual: y, Scale: y, Shift: y}
@@ -88,9 +88,9 @@ func tilesAllocateNothing(t *testing.T, v *kernel.Variant) {
 		},
 		"pad": func() { tiles(pad.Tiles(), func(t int) { pad.Tile(t, bytes, bytes[8*n:], nil) }) },
 		"gemm": func() {
-			tiles(gemm.Tiles(), func(t int) { gemm.Tile(t, scratch, &kernel.GemmArgs{C: z, A: x, B: y, Bias: y}) })
+			tiles(product.Tiles(), func(t int) { product.Tile(t, scratch, &kernel.GemmArgs{C: z, A: x, B: y, Bias: y}) })
 		},
-		"conv":       func() { tiles(conv.Tiles(), func(t int) { conv.Tile(t, scratch, &convArgs) }) },
+		"conv":       func() { tiles(spread.Tiles(), func(t int) { spread.Tile(t, scratch, &convArgs) }) },
 		"depthwise":  func() { tiles(depthwise.Tiles(), func(t int) { depthwise.Tile(t, scratch, &convArgs) }) },
 		"direct":     func() { tiles(direct.Tiles(), func(t int) { direct.Tile(t, scratch, &convArgs) }) },
 		"by rows":    func() { tiles(byRows.Tiles(), func(t int) { byRows.Tile(t, scratch, &convArgs) }) },

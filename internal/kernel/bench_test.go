@@ -75,25 +75,25 @@ func benchmarkGemm(b *testing.B, v *kernel.Variant, g kernel.Gemm) {
 
 func BenchmarkConv(b *testing.B) {
 	pad := func(n int) []int { return []int{n, n} }
-	conv := func(in, size, out, k, stride int) kernel.Conv {
+	square := func(in, size, out, k, stride int) kernel.Conv {
 		w := kernel.Window{In: pad(size), Kernel: pad(k), Stride: pad(stride), PadBegin: pad(k / 2), PadEnd: pad(k / 2)}
 		return kernel.Conv{InChannels: in, OutChannels: out, Group: 1, Window: w}
 	}
-	pooled, depthwise := conv(64, 56, 64, 3, 1), conv(64, 56, 64, 3, 1)
+	pooled, depthwise := square(64, 56, 64, 3, 1), square(64, 56, 64, 3, 1)
 	pooled.Pool = &kernel.Pool{Window: kernel.Window{Kernel: pad(2), Stride: pad(2)}}
 	depthwise.Group = 64
 	for _, c := range []struct {
 		name string
 		conv kernel.Conv
 	}{
-		{"3x3/64x56x56x64", conv(64, 56, 64, 3, 1)},
-		{"3x3/256x14x14x256", conv(256, 14, 256, 3, 1)},
-		{"3x3/512x7x7x512", conv(512, 7, 512, 3, 1)},
-		{"3x3s2/256x28x28x256", conv(256, 28, 256, 3, 2)},
-		{"1x1/64x56x56x256", conv(64, 56, 256, 1, 1)},
-		{"1x1/256x28x28x128", conv(256, 28, 128, 1, 1)},
-		{"1x1s2/1024x14x14x2048", conv(1024, 14, 2048, 1, 2)},
-		{"7x7s2/3x224x224x64", conv(3, 224, 64, 7, 2)},
+		{"3x3/64x56x56x64", square(64, 56, 64, 3, 1)},
+		{"3x3/256x14x14x256", square(256, 14, 256, 3, 1)},
+		{"3x3/512x7x7x512", square(512, 7, 512, 3, 1)},
+		{"3x3s2/256x28x28x256", square(256, 28, 256, 3, 2)},
+		{"1x1/64x56x56x256", square(64, 56, 256, 1, 1)},
+		{"1x1/256x28x28x128", square(256, 28, 128, 1, 1)},
+		{"1x1s2/1024x14x14x2048", square(1024, 14, 2048, 1, 2)},
+		{"7x7s2/3x224x224x64", square(3, 224, 64, 7, 2)},
 		{"dw3x3/64x56x56", depthwise},
 		{"3x3pool2/64x56x56x64", pooled},
 	} {
@@ -105,32 +105,32 @@ func BenchmarkConv(b *testing.B) {
 	}
 }
 
-func benchConv(b *testing.B, v *kernel.Variant, name string, conv kernel.Conv, packed bool) {
+func benchConv(b *testing.B, v *kernel.Variant, name string, c kernel.Conv, packed bool) {
 	b.Run(name, func(b *testing.B) {
-		conv.Batch, conv.Bias, conv.Act = 1, kernel.BiasRow, kernel.Activation{Op: kernel.Relu}
-		conv.Prepare(v)
-		perOutput := conv.InChannels / conv.Group * conv.Kernel[0] * conv.Kernel[1]
-		weights := make([]float32, conv.OutChannels*perOutput)
+		c.Batch, c.Bias, c.Act = 1, kernel.BiasRow, kernel.Activation{Op: kernel.Relu}
+		c.Prepare(v)
+		perOutput := c.InChannels / c.Group * c.Kernel[0] * c.Kernel[1]
+		weights := make([]float32, c.OutChannels*perOutput)
 		if packed {
-			if conv.PackedFloats() == 0 {
+			if c.PackedFloats() == 0 {
 				b.Skip("wants its weights as they are")
 			}
-			weights = make([]float32, conv.PackedFloats())
-			conv.PackedWeights = true
-			conv.Prepare(v)
+			weights = make([]float32, c.PackedFloats())
+			c.PackedWeights = true
+			c.Prepare(v)
 		}
-		area := conv.Window.Out[0] * conv.Window.Out[1]
+		area := c.Window.Out[0] * c.Window.Out[1]
 		args := kernel.ConvArgs{
-			In: make([]float32, conv.InChannels*conv.Window.In[0]*conv.Window.In[1]), Weights: weights,
-			Bias: make([]float32, conv.OutChannels), Out: make([]float32, conv.OutChannels*area),
+			In: make([]float32, c.InChannels*c.Window.In[0]*c.Window.In[1]), Weights: weights,
+			Bias: make([]float32, c.OutChannels), Out: make([]float32, c.OutChannels*area),
 		}
-		scratch := make([]float32, conv.ScratchBytes()/4)
+		scratch := make([]float32, c.ScratchBytes()/4)
 		for b.Loop() {
-			for t := range conv.Tiles() {
-				conv.Tile(t, scratch, &args)
+			for t := range c.Tiles() {
+				c.Tile(t, scratch, &args)
 			}
 		}
-		reportFlops(b, 2*conv.OutChannels*area*perOutput)
+		reportFlops(b, 2*c.OutChannels*area*perOutput)
 	})
 }
 

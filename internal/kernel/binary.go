@@ -4,7 +4,7 @@ import "math"
 
 // BinaryF32 computes elements [lo, hi) of dst = op(a, b); the operands of n are dst, a, b.
 func BinaryF32(v *Variant, op BinaryOp, n *Nest, lo, hi int, dst, a, b []float32) {
-	if ax := &n.Axes[0]; len(n.Axes) == 1 && n.base == [len(n.base)]int{} && [3]int(ax.Stride[:3]) == [3]int{1, 1, 1} {
+	if n.IsRow() {
 		binaryRowVV(v, op, dst[lo:hi], a[lo:hi], b[lo:hi]) // small calls have no time for a cursor
 		return
 	}

@@ -1,7 +1,5 @@
 package kernel
 
-import "math"
-
 // A depthwise convolution has too few products per patch to gather patches or to transpose its sums: its vectors are neighbours of one channel.
 
 // prepareDepthwise makes a tile of rows of one channel, many enough that what it copies is little more than what it computes, or of
@@ -55,19 +53,4 @@ func (c *Conv) depthwiseRows(batch, group, row, z, y, rows int, scratch []float3
 	if !clamped {
 		c.Act.apply(c.v, out)
 	}
-}
-
-// clamp gives the bounds that an activation comes to; false and no bounds if it does not.
-func (a Activation) clamp() (low, high float32, ok bool) {
-	low, high = float32(math.Inf(-1)), float32(math.Inf(1))
-	switch a.Op {
-	case Identity:
-	case Relu:
-		low = 0
-	case Clip:
-		low, high = a.A, a.B
-	default:
-		return low, high, false
-	}
-	return low, high, true
 }

@@ -90,3 +90,26 @@ func Product(dims []int) int {
 	}
 	return n
 }
+
+// largest returns the largest number of an integer type.
+func largest[T Number]() T {
+	n := T(1)
+	for n+n+1 > n {
+		n = n + n + 1
+	}
+	return n
+}
+
+// smallest returns the smallest number of an integer type.
+func smallest[T Number]() T {
+	if zero := T(0); zero-1 > zero {
+		return 0
+	}
+	return -largest[T]() - 1
+}
+
+func repeat[T Number](d []T, v T) {
+	for i := range d {
+		d[i] = v
+	}
+}

@@ -40,7 +40,7 @@ func castLoop(v *Variant, dst []byte, to dtype.DType, src []byte, from dtype.DTy
 }
 
 // swappable tells whether operands may be changed round.
-func (op BinaryOp) swappable() bool {
+func swappable(op BinaryOp) bool {
 	switch op {
 	case Add, Mul, Min, Max, BitAnd, BitOr, BitXor:
 		return true
@@ -55,7 +55,7 @@ func binaryLoop[T Number](v *Variant, op BinaryOp, r *run, d, a, b []T) int {
 		return 0
 	}
 	x, y := OperandOf(a, r.Off[1], r.Step[1]), OperandOf(b, r.Off[2], r.Step[2])
-	if form == SecondRow && op.swappable() {
+	if form == SecondRow && swappable(op) {
 		form, x, y = FirstRow, y, x
 	}
 	dst := OperandOf(d, r.Off[0], 1)
@@ -68,7 +68,7 @@ func binaryLoop[T Number](v *Variant, op BinaryOp, r *run, d, a, b []T) int {
 }
 
 // mirrored is the test with its operands changed round.
-func (op PredicateOp) mirrored() PredicateOp {
+func mirrored(op PredicateOp) PredicateOp {
 	switch op {
 	case Less:
 		return Greater
@@ -97,7 +97,7 @@ func predicateLoop[T Number](v *Variant, op PredicateOp, r *run, d []uint8, a, b
 		return v.Elements.Logic[op].Over(r.N, dst, x, y, Operand{})
 	}
 	if form == SecondRow {
-		op, form, x, y = op.mirrored(), FirstRow, y, x
+		op, form, x, y = mirrored(op), FirstRow, y, x
 	}
 	return v.Elements.Predicate[op][kind[T]()][form].Over(r.N, dst, x, y, Operand{})
 }

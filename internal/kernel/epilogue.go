@@ -1,6 +1,9 @@
 package kernel
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // Activation is an elementwise function applied to a result before it is stored; the zero value is none.
 type Activation struct {
@@ -132,4 +135,19 @@ func addScaled(v *Variant, dst, src []float32, factor float32) {
 	for i := range dst {
 		dst[i] += factor * src[i]
 	}
+}
+
+// clamp gives the bounds that an activation comes to; false and no bounds if it does not.
+func (a Activation) clamp() (low, high float32, ok bool) {
+	low, high = float32(math.Inf(-1)), float32(math.Inf(1))
+	switch a.Op {
+	case Identity:
+	case Relu:
+		low = 0
+	case Clip:
+		low, high = a.A, a.B
+	default:
+		return low, high, false
+	}
+	return low, high, true
 }

@@ -38,16 +38,15 @@ type GemmArgs struct {
 }
 
 const (
-	gemmDepth   = 256 // K is summed in blocks of this: a panel and a few rows of A share the first-level cache
-	gemmRows    = 128
-	gemmCols    = 256
-	leastRows   = 32 // tiles are not cut below this for the sake of their number
-	leastCols   = 64
-	gemvCols    = 1024
-	thinRows    = 4
-	groupFlops  = 1 << 20 // a tile of the worker pool holds parts up to this much work
-	memoryRows  = 8       // fewer rows than these take as long: so much arithmetic goes with reading B
-	wantedTiles = 8       // small problems are cut finer until they have this many
+	gemmDepth  = 256 // K is summed in blocks of this: a panel and a few rows of A share the first-level cache
+	gemmRows   = 128
+	gemmCols   = 256
+	leastRows  = 32 // tiles are not cut below this for the sake of their number
+	leastCols  = 64
+	gemvCols   = 1024
+	thinRows   = 4
+	groupFlops = 1 << 20 // a tile of the worker pool holds parts up to this much work
+	memoryRows = 8       // fewer rows than these take as long: so much arithmetic goes with reading B
 )
 
 // Prepare works out the tiles.
@@ -80,15 +79,6 @@ func (g *Gemm) Prepare(v *Variant) {
 	g.rowTiles, g.colTiles = CeilDiv(g.M, g.rowTile), CeilDiv(g.N, g.colTile)
 	g.group = max(1, groupFlops/max(1, 2*max(g.rowTile, memoryRows)*g.colTile*g.K))
 	g.scratch()
-}
-
-// evenTile cuts n into parts of nearly equal size, at most limit, which is a multiple of unit.
-func evenTile(n, limit, unit int) int {
-	if n == 0 {
-		return unit
-	}
-	size := CeilDiv(n, CeilDiv(n, limit))
-	return CeilDiv(size, unit) * unit
 }
 
 func (g *Gemm) defaults() {
@@ -231,17 +221,6 @@ func (g *Gemm) part(batch, row, col int, scratch []float32, args *GemmArgs) {
 	default:
 		g.panelPart(&r, scratch, args, a, b)
 	}
-}
-
-// batchOffsets are the places of A and B of a product, whose batch axes have these sizes and strides.
-func batchOffsets(batch int, sizes, stridesA, stridesB []int) (a, b int) {
-	for i := len(sizes) - 1; i >= 0; i-- {
-		at := batch % sizes[i]
-		batch /= sizes[i]
-		a += at * stridesA[i]
-		b += at * stridesB[i]
-	}
-	return a, b
 }
 
 func zeroRect(r *rect, c []float32) {

@@ -9,10 +9,6 @@ const (
 	MaxOperands = 4
 )
 
-// RangeElements is the work that one tile of a light kernel should carry: enough to hide what claiming a tile costs, little enough to
-// keep a goroutine from running long without a chance to be stopped.
-const RangeElements = 32 << 10
-
 // Nest is the loop nest over the elements of up to MaxOperands strided operands: the one place that knows broadcasting (stride 0) and
 // strides. By convention operand 0 is the output. Elements are numbered in row-major order of the iteration space, and a kernel works on
 // a range [lo, hi) of those numbers, so any cut of 0..Elements() into ranges is a valid split over workers.
@@ -69,6 +65,11 @@ func (outer NestAxis) continues(inner NestAxis) bool {
 
 // SetBase sets where in its slice an operand's first element lies; 0 unless strides are negative or the operand is a part.
 func (n *Nest) SetBase(operand, offset int) { n.base[operand] = offset }
+
+// IsRow tells whether the first three operands are rows without gaps that begin at the first elements of their slices.
+func (n *Nest) IsRow() bool {
+	return len(n.Axes) == 1 && n.base == [MaxOperands]int{} && [3]int(n.Axes[0].Stride[:3]) == [3]int{1, 1, 1}
+}
 
 // Elements is the size of the iteration space.
 func (n *Nest) Elements() int { return n.elements }
@@ -176,5 +177,3 @@ func RowMajorIn(buf, shape []int) []int {
 	}
 	return s
 }
-
-const PlainFlops = 1 << 17

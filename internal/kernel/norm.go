@@ -153,3 +153,22 @@ func BatchNormTile[T Float](v *Variant, lo, hi, area int, epsilon float64, dst, 
 		affineRow(v, dst[p*area:(p+1)*area], src[p*area:(p+1)*area], T(a), T(b))
 	}
 }
+
+// ChannelMoments computes mean and variance of each channel of src [batch, channels, area], over batch and area; of no elements both are
+// not a number.
+func ChannelMoments[T Float](v *Variant, batch, channels, area int, mean, variance, src []T) {
+	count := float64(batch * area)
+	for c := range channels {
+		sum, squares := 0.0, 0.0
+		for n := range batch {
+			sum += sumRun(v, src[(n*channels+c)*area:][:area])
+		}
+		m := sum / count
+		for n := range batch {
+			for _, x := range src[(n*channels+c)*area:][:area] {
+				squares += (float64(x) - m) * (float64(x) - m)
+			}
+		}
+		mean[c], variance[c] = T(m), T(squares/count)
+	}
+}

@@ -49,12 +49,6 @@ func plainBias[T Number](g *PlainGemm, row int, d, bias []T) {
 	}
 }
 
-func repeat[T Number](d []T, v T) {
-	for i := range d {
-		d[i] = v
-	}
-}
-
 // plainRow adds a row of A times B.
 func plainRow[T Number](g *PlainGemm, row int, d, a, b []T) {
 	alpha := T(g.Alpha)
@@ -77,24 +71,5 @@ func plainRow[T Number](g *PlainGemm, row int, d, a, b []T) {
 		for j, v := range b[k*g.N : (k+1)*g.N] {
 			d[j] += f * v
 		}
-	}
-}
-
-// ChannelMoments computes mean and variance of each channel of src [batch, channels, area], over batch and area; of no elements both are
-// not a number.
-func ChannelMoments[T Float](v *Variant, batch, channels, area int, mean, variance, src []T) {
-	count := float64(batch * area)
-	for c := range channels {
-		sum, squares := 0.0, 0.0
-		for n := range batch {
-			sum += sumRun(v, src[(n*channels+c)*area:][:area])
-		}
-		m := sum / count
-		for n := range batch {
-			for _, x := range src[(n*channels+c)*area:][:area] {
-				squares += (float64(x) - m) * (float64(x) - m)
-			}
-		}
-		mean[c], variance[c] = T(m), T(squares/count)
 	}
 }

@@ -350,23 +350,6 @@ func lastInt[T Number](r *Reduce, acc T, logs float64, none bool) T {
 	return acc
 }
 
-// largest returns the largest number of an integer type.
-func largest[T Number]() T {
-	n := T(1)
-	for n+n+1 > n {
-		n = n + n + 1
-	}
-	return n
-}
-
-// smallest returns the smallest number of an integer type.
-func smallest[T Number]() T {
-	if zero := T(0); zero-1 > zero {
-		return 0
-	}
-	return -largest[T]() - 1
-}
-
 // ArgExtreme writes, for every outer and inner index, where along the axis
 // the largest (or smallest) element is. Of equal ones it is the first, or the
 // last if last is true. A NaN is larger than any number, and smaller.
