@@ -2,6 +2,7 @@ package compute
 
 import (
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -33,7 +34,7 @@ func newIsNaN[T kernel.Float](*op.Call) (Kernel, error) { return &isNaN[T]{}, ni
 
 func (k *isNaN[T]) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := span(tile, k.n)
-	kernel.IsNaN(t.variant, t.Call.Out[0].Data[lo:hi], in[T](t.Call, 0)[lo:hi])
+	elementwise.IsNaN(t.variant, t.Call.Out[0].Data[lo:hi], in[T](t.Call, 0)[lo:hi])
 }
 
 type isInf[T kernel.Float] struct {
@@ -47,7 +48,7 @@ func newIsInf[T kernel.Float](c *op.Call) (Kernel, error) {
 
 func (k *isInf[T]) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := span(tile, k.n)
-	kernel.IsInf(t.Call.Out[0].Data[lo:hi], in[T](t.Call, 0)[lo:hi], k.negative, k.positive)
+	elementwise.IsInf(t.Call.Out[0].Data[lo:hi], in[T](t.Call, 0)[lo:hi], k.negative, k.positive)
 }
 
 func bindBitNot(c *op.Call) (Kernel, error) {
@@ -65,7 +66,7 @@ func newBitNot[T kernel.Integer]() Kernel { return &bitNot[T]{} }
 
 func (k *bitNot[T]) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := span(tile, k.n)
-	kernel.BitNot(out[T](t.Call, 0)[lo:hi], in[T](t.Call, 0)[lo:hi])
+	elementwise.BitNot(out[T](t.Call, 0)[lo:hi], in[T](t.Call, 0)[lo:hi])
 }
 
 func bindBitShift(c *op.Call) (Kernel, error) {

@@ -3,6 +3,7 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -72,7 +73,7 @@ func (k *binaryF32) Refill(t *Task) error {
 	}
 	if k.chain == nil {
 		k.chain = &chain{}
-		k.chain.Steps = []kernel.ChainStep{{IsBinary: true, Binary: k.f, A: 0, B: 1}}
+		k.chain.Steps = []elementwise.ChainStep{{IsBinary: true, Binary: k.f, A: 0, B: 1}}
 	}
 	if k.streams = k.chain.fill(t.Call); k.streams {
 		t.Scratch = 4 * k.chain.ScratchFloats()
@@ -87,7 +88,7 @@ func (k *binaryF32) Tile(t *Task, tile int, scratch []byte) {
 		return
 	}
 	lo, hi := k.nest.Range(tile)
-	kernel.BinaryF32(t.variant, k.f, &k.nest, lo, hi, out[float32](c, 0), in[float32](c, 0), in[float32](c, 1))
+	elementwise.BinaryF32(t.variant, k.f, &k.nest, lo, hi, out[float32](c, 0), in[float32](c, 0), in[float32](c, 1))
 }
 
 type binaryF64 struct{ binaryNest }
@@ -95,7 +96,7 @@ type binaryF64 struct{ binaryNest }
 func (k *binaryF64) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.nest.Range(tile)
-	kernel.BinaryF64(t.variant, k.f, &k.nest, lo, hi, out[float64](c, 0), in[float64](c, 0), in[float64](c, 1))
+	elementwise.BinaryF64(t.variant, k.f, &k.nest, lo, hi, out[float64](c, 0), in[float64](c, 0), in[float64](c, 1))
 }
 
 type binaryHalf struct{ binaryNest }
@@ -108,7 +109,7 @@ func (k *binaryHalf) Refill(t *Task) error {
 func (k *binaryHalf) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	lo, hi := k.nest.Range(tile)
-	kernel.BinaryHalf(t.variant, k.f, &k.nest, lo, hi, c.In[0].DType, out[uint16](c, 0), in[uint16](c, 0), in[uint16](c, 1), view[float32](scratch[:halfScratch]))
+	elementwise.BinaryHalf(t.variant, k.f, &k.nest, lo, hi, c.In[0].DType, out[uint16](c, 0), in[uint16](c, 0), in[uint16](c, 1), view[float32](scratch[:halfScratch]))
 }
 
 type binaryInt[T kernel.Integer] struct{ binaryNest }
@@ -118,7 +119,7 @@ func newBinaryInt[T kernel.Integer](b binaryNest) Kernel { return &binaryInt[T]{
 func (k *binaryInt[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.nest.Range(tile)
-	kernel.BinaryInt(t.variant, k.f, &k.nest, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1))
+	elementwise.BinaryInt(t.variant, k.f, &k.nest, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1))
 }
 
 func bindMod(c *op.Call) (Kernel, error) {
@@ -236,7 +237,7 @@ func (k *predicateHalf) Refill(t *Task) error {
 func (k *predicateHalf) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	lo, hi := k.nest.Range(tile)
-	kernel.PredicateHalf(t.variant, k.f, &k.nest, lo, hi, c.In[0].DType, c.Out[0].Data, in[uint16](c, 0), in[uint16](c, 1), view[float32](scratch[:halfScratch]))
+	elementwise.PredicateHalf(t.variant, k.f, &k.nest, lo, hi, c.In[0].DType, c.Out[0].Data, in[uint16](c, 0), in[uint16](c, 1), view[float32](scratch[:halfScratch]))
 }
 
 type predicateOn[T kernel.Number] struct{ predicate }
@@ -246,7 +247,7 @@ func newPredicate[T kernel.Number](p predicate) Kernel { return &predicateOn[T]{
 func (k *predicateOn[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.nest.Range(tile)
-	kernel.Predicate(t.variant, k.f, &k.nest, lo, hi, c.Out[0].Data, in[T](c, 0), in[T](c, 1))
+	elementwise.Predicate(t.variant, k.f, &k.nest, lo, hi, c.Out[0].Data, in[T](c, 0), in[T](c, 1))
 }
 
 // equalBools compares bools, of which true has many values, by exclusive or.
@@ -255,8 +256,8 @@ type equalBools struct{ broadcasted }
 func (k *equalBools) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.nest.Range(tile)
-	kernel.Predicate(t.variant, kernel.Xor, &k.nest, lo, hi, c.Out[0].Data, c.In[0].Data, c.In[1].Data)
-	kernel.Not(t.variant, c.Out[0].Data[lo:hi], c.Out[0].Data[lo:hi])
+	elementwise.Predicate(t.variant, kernel.Xor, &k.nest, lo, hi, c.Out[0].Data, c.In[0].Data, c.In[1].Data)
+	elementwise.Not(t.variant, c.Out[0].Data[lo:hi], c.Out[0].Data[lo:hi])
 }
 
 type whereKernel struct{ broadcasted }
@@ -271,5 +272,5 @@ func bindWhere(c *op.Call) (Kernel, error) {
 func (k *whereKernel) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.nest.Range(tile)
-	kernel.Where(t.variant, &k.nest, lo, hi, c.Out[0].DType.Size(), c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data)
+	elementwise.Where(t.variant, &k.nest, lo, hi, c.Out[0].DType.Size(), c.Out[0].Data, c.In[0].Data, c.In[1].Data, c.In[2].Data)
 }

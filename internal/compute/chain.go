@@ -2,7 +2,7 @@ package compute
 
 import (
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -19,7 +19,7 @@ func bindChain(c *op.Call) (Kernel, error) {
 		return nil, err
 	}
 	k := &chain{}
-	k.Steps = make([]kernel.ChainStep, len(steps))
+	k.Steps = make([]elementwise.ChainStep, len(steps))
 	for i, s := range steps {
 		to := &k.Steps[i]
 		to.A = s.Args[0]
@@ -38,13 +38,13 @@ func bindChain(c *op.Call) (Kernel, error) {
 // chain computes functions of f32 operands that are the whole result's shape,
 // one number, or a block of its axes.
 type chain struct {
-	kernel.Chain
+	elementwise.Chain
 	large bool
 }
 
 // fill sets the sizes; false where an operand is none of those.
 func (k *chain) fill(c *op.Call) bool {
-	if len(c.In) > kernel.MaxChainOperands {
+	if len(c.In) > elementwise.MaxChainOperands {
 		return false
 	}
 	k.Elements, k.Operands = elements(&c.Out[0]), k.Operands[:0]
@@ -53,7 +53,7 @@ func (k *chain) fill(c *op.Call) bool {
 		if !ok || c.In[i].DType != dtype.F32 {
 			return false
 		}
-		k.Operands = append(k.Operands, kernel.ChainOperand{Inner: inner, Count: count})
+		k.Operands = append(k.Operands, elementwise.ChainOperand{Inner: inner, Count: count})
 	}
 	k.Prepare()
 	k.large = 4*k.Elements >= streamBytes
@@ -70,7 +70,7 @@ func (k *chain) Refill(t *Task) error {
 
 func (k *chain) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
-	var operands [kernel.MaxChainOperands][]float32
+	var operands [elementwise.MaxChainOperands][]float32
 	for i := range c.In {
 		operands[i] = in[float32](c, i)
 	}

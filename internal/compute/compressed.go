@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
 // leastCompressed is from how many bytes of panels on they are compressed.
@@ -15,8 +16,8 @@ const leastCompressed = 64 << 10
 
 // compressedForm is what the panels of a product's right matrix are when they
 // are compressed. The sizes of the rest have no part in it.
-func compressedForm(v *kernel.Variant, g kernel.Gemm) Form {
-	z := &kernel.CompressedB{N: g.N, K: g.K, TransB: g.TransB, Alpha: g.Alpha}
+func compressedForm(v *kernel.Variant, g gemm.Gemm) Form {
+	z := &gemm.CompressedB{N: g.N, K: g.K, TransB: g.TransB, Alpha: g.Alpha}
 	z.Prepare(v)
 	measure := func(index, src []byte) int {
 		b := view[float32](src)
@@ -45,7 +46,7 @@ func compressedForm(v *kernel.Variant, g kernel.Gemm) Form {
 
 // inParts runs f for all parts of a matrix, on every processor: whoever
 // compresses waits for it, and no run is under way that it would disturb.
-func inParts(z *kernel.CompressedB, f func(part int, scratch []float32)) {
+func inParts(z *gemm.CompressedB, f func(part int, scratch []float32)) {
 	var next atomic.Int64
 	work := func() {
 		scratch := make([]float32, z.ScratchFloats())

@@ -2,7 +2,7 @@ package compute
 
 import (
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -12,24 +12,24 @@ var roundModes = map[string]dtype.RoundMode{"up": dtype.RoundUp, "down": dtype.R
 
 func bindCast(c *op.Call) (Kernel, error) {
 	from, to := c.In[0].DType, c.Out[0].DType
-	if !kernel.Castable(from) || !kernel.Castable(to) {
+	if !elementwise.Castable(from) || !elementwise.Castable(to) {
 		return nil, unsupported(c)
 	}
 	if from == to {
 		return &copyFirst{}, nil
 	}
-	return &castKernel{mode: kernel.CastMode{Saturate: c.Int("saturate") != 0, Round: roundModes[c.Str("round_mode")]}}, nil
+	return &castKernel{mode: elementwise.CastMode{Saturate: c.Int("saturate") != 0, Round: roundModes[c.Str("round_mode")]}}, nil
 }
 
 type castKernel struct {
 	flat
-	mode kernel.CastMode
+	mode elementwise.CastMode
 }
 
 func (k *castKernel) Tile(t *Task, tile int, _ []byte) {
 	to, from := &t.Call.Out[0], &t.Call.In[0]
 	lo, hi := span(tile, k.n)
-	kernel.Cast(t.variant, to.Data, to.DType, from.Data, from.DType, lo, hi, k.mode)
+	elementwise.Cast(t.variant, to.Data, to.DType, from.Data, from.DType, lo, hi, k.mode)
 }
 
 // halfAsF32 binds a call on 16-bit floats to the float32 kernels of its
@@ -92,7 +92,7 @@ func (k *throughScratch) Tile(t *Task, _ int, scratch []byte) {
 	for _, m := range k.ins {
 		to := &inner.In[m.index]
 		to.Data = scratch[m.offset : m.offset+m.bytes]
-		kernel.Cast(t.variant, to.Data, to.DType, c.In[m.index].Data, c.In[m.index].DType, 0, elements(to), kernel.CastMode{})
+		elementwise.Cast(t.variant, to.Data, to.DType, c.In[m.index].Data, c.In[m.index].DType, 0, elements(to), elementwise.CastMode{})
 	}
 	for _, m := range k.outs {
 		inner.Out[m.index].Data = scratch[m.offset : m.offset+m.bytes]
@@ -105,7 +105,7 @@ func (k *throughScratch) Tile(t *Task, _ int, scratch []byte) {
 		if !wanted(c, m.index) {
 			continue
 		}
-		kernel.Cast(t.variant, c.Out[m.index].Data, c.Out[m.index].DType, from.Data, from.DType, 0, elements(from), kernel.CastMode{})
+		elementwise.Cast(t.variant, c.Out[m.index].Data, c.Out[m.index].DType, from.Data, from.DType, 0, elements(from), elementwise.CastMode{})
 	}
 }
 

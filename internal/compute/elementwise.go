@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -76,7 +77,7 @@ func (k *unaryF32) Refill(t *Task) error {
 		return err
 	}
 	if k.large = 4*k.n >= streamBytes; k.large {
-		t.Scratch = 4 * kernel.StreamScratchFloats
+		t.Scratch = 4 * elementwise.StreamScratchFloats
 	}
 	return nil
 }
@@ -86,17 +87,17 @@ func (k *unaryF32) Tile(t *Task, tile int, scratch []byte) {
 	lo, hi := span(tile, k.n)
 	dst, src := out[float32](c, 0)[lo:hi], in[float32](c, 0)[lo:hi]
 	if k.large && !sameBytes(c.Out[0].Data, c.In[0].Data) {
-		kernel.UnaryStream(t.variant, k.f, dst, src, float32(k.p[0]), float32(k.p[1]), view[float32](scratch[:4*kernel.StreamScratchFloats]))
+		elementwise.UnaryStream(t.variant, k.f, dst, src, float32(k.p[0]), float32(k.p[1]), view[float32](scratch[:4*elementwise.StreamScratchFloats]))
 		return
 	}
-	kernel.UnaryF32(t.variant, k.f, dst, src, float32(k.p[0]), float32(k.p[1]))
+	elementwise.UnaryF32(t.variant, k.f, dst, src, float32(k.p[0]), float32(k.p[1]))
 }
 
 type unaryF64 struct{ unary }
 
 func (k *unaryF64) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := span(tile, k.n)
-	kernel.UnaryF64(t.variant, k.f, out[float64](t.Call, 0)[lo:hi], in[float64](t.Call, 0)[lo:hi], k.p[0], k.p[1])
+	elementwise.UnaryF64(t.variant, k.f, out[float64](t.Call, 0)[lo:hi], in[float64](t.Call, 0)[lo:hi], k.p[0], k.p[1])
 }
 
 type unaryHalf struct{ unary }
@@ -109,7 +110,7 @@ func (k *unaryHalf) Refill(t *Task) error {
 func (k *unaryHalf) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	lo, hi := span(tile, k.n)
-	kernel.UnaryHalf(t.variant, k.f, c.In[0].DType, out[uint16](c, 0)[lo:hi], in[uint16](c, 0)[lo:hi],
+	elementwise.UnaryHalf(t.variant, k.f, c.In[0].DType, out[uint16](c, 0)[lo:hi], in[uint16](c, 0)[lo:hi],
 		float32(k.p[0]), float32(k.p[1]), view[float32](scratch[:halfScratch]))
 }
 
@@ -119,7 +120,7 @@ func newUnaryInt[T kernel.Integer](u unary) Kernel { return &unaryInt[T]{u} }
 
 func (k *unaryInt[T]) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := span(tile, k.n)
-	kernel.UnaryInt(t.variant, k.f, out[T](t.Call, 0)[lo:hi], in[T](t.Call, 0)[lo:hi])
+	elementwise.UnaryInt(t.variant, k.f, out[T](t.Call, 0)[lo:hi], in[T](t.Call, 0)[lo:hi])
 }
 
 func bindGelu(c *op.Call) (Kernel, error) {
@@ -144,7 +145,7 @@ func bindNot(*op.Call) (Kernel, error) { return &notKernel{}, nil }
 
 func (k *notKernel) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := span(tile, k.n)
-	kernel.Not(t.variant, t.Call.Out[0].Data[lo:hi], t.Call.In[0].Data[lo:hi])
+	elementwise.Not(t.variant, t.Call.Out[0].Data[lo:hi], t.Call.In[0].Data[lo:hi])
 }
 
 // bindClip reads the limits, which are operands, once per run.
@@ -185,7 +186,7 @@ func (k *clipInt[T]) Start(t *Task) error {
 
 func (k *clipInt[T]) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := span(tile, k.n)
-	kernel.Clamp(t.variant, out[T](t.Call, 0)[lo:hi], in[T](t.Call, 0)[lo:hi], k.lower, k.upper)
+	elementwise.Clamp(t.variant, out[T](t.Call, 0)[lo:hi], in[T](t.Call, 0)[lo:hi], k.lower, k.upper)
 }
 
 // limits returns the smallest and the largest number of T.

@@ -3,6 +3,7 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
@@ -29,7 +30,7 @@ func encode(dt dtype.DType, floats []float64, ints []int64) ([]byte, error) {
 		return nil, err
 	}
 	dst := aligned(size)
-	kernel.Cast(machine.Best(), dst, dt, src, from, 0, n, kernel.CastMode{Saturate: true})
+	elementwise.Cast(machine.Best(), dst, dt, src, from, 0, n, elementwise.CastMode{Saturate: true})
 	return dst, nil
 }
 
@@ -182,7 +183,7 @@ func (k *oneHot) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	size := c.Out[0].DType.Size()
 	if c.In[0].DType != dtype.I64 {
-		kernel.Cast(t.variant, scratch[:k.n*8], dtype.I64, c.In[0].Data, c.In[0].DType, 0, k.n, kernel.CastMode{})
+		elementwise.Cast(t.variant, scratch[:k.n*8], dtype.I64, c.In[0].Data, c.In[0].DType, 0, k.n, elementwise.CastMode{})
 		move.OneHot(k.spec, size, c.Out[0].Data, view[int64](scratch[:k.n*8]), c.In[2].Data)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
@@ -29,12 +30,12 @@ type product2 struct {
 	m, n, k        int
 	transA, transB bool
 	alpha, beta    float64
-	bias           kernel.BiasKind
+	bias           gemm.BiasKind
 	batch          []int
 	batchA, batchB []int // strides along the batch axes, in elements
 
 	residual bool // operand 3
-	act      kernel.Activation
+	act      gemm.Activation
 }
 
 // A sizing sets the problem of a call, in slices that it reuses.
@@ -86,13 +87,13 @@ func gemmSizes(c *op.Call, p *product2) error {
 		sizes := c.In[2].Shape.Sizes()
 		switch rows := len(sizes) == 2 && sizes[0] > 1; {
 		case c.In[2].Shape == y: // before all others: the result may lie in these bytes
-			p.bias = kernel.BiasFull
+			p.bias = gemm.BiasFull
 		case elements(&c.In[2]) == 1:
-			p.bias = kernel.BiasScalar
+			p.bias = gemm.BiasScalar
 		case rows:
-			p.bias = kernel.BiasRow
+			p.bias = gemm.BiasRow
 		default:
-			p.bias = kernel.BiasCol
+			p.bias = gemm.BiasCol
 		}
 	}
 	return nil
@@ -107,7 +108,7 @@ func fusedSizes(c *op.Call, p *product2) error {
 	p.fill(c, 0, 1, c.Int("transB") != 0)
 	p.residual, p.act = has(c, 3), activationOf(c)
 	if has(c, 2) {
-		p.bias = kernel.BiasCol
+		p.bias = gemm.BiasCol
 	}
 	return nil
 }
@@ -137,7 +138,7 @@ func productOn(c *op.Call, sizes sizing) (Kernel, error) {
 
 // floatGemm is a product of f32 matrices.
 type floatGemm struct {
-	kernel.Gemm
+	gemm.Gemm
 	sizes   sizing
 	problem product2
 
@@ -145,10 +146,10 @@ type floatGemm struct {
 	compressed bool
 }
 
-func (p *product2) floatGemm() kernel.Gemm {
-	return kernel.Gemm{
+func (p *product2) floatGemm() gemm.Gemm {
+	return gemm.Gemm{
 		M: p.m, N: p.n, K: p.k, TransA: p.transA, TransB: p.transB, Alpha: float32(p.alpha), Beta: float32(p.beta),
-		Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB, Epilogue: kernel.Epilogue{Bias: p.bias, Residual: p.residual, Act: p.act},
+		Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB, Epilogue: gemm.Epilogue{Bias: p.bias, Residual: p.residual, Act: p.act},
 	}
 }
 
@@ -172,7 +173,7 @@ func (k *floatGemm) Refill(t *Task) error {
 
 func (k *floatGemm) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
-	args := kernel.GemmArgs{C: out[float32](c, 0), A: in[float32](c, 0), B: in[float32](c, 1), Bias: in[float32](c, 2), Residual: in[float32](c, 3)}
+	args := gemm.Args{C: out[float32](c, 0), A: in[float32](c, 0), B: in[float32](c, 1), Bias: in[float32](c, 2), Residual: in[float32](c, 3)}
 	k.Gemm.Tile(tile, view[float32](scratch), &args)
 }
 
@@ -191,7 +192,7 @@ func packedProduct(c *op.Call, sizes sizing, constants Constants) (Kernel, error
 		return nil, err
 	}
 	// Panels of a few columns are mostly zeros, and take more memory than they save time.
-	if p := &g.problem; elements(&c.In[1]) == p.k*p.n && p.k > 0 && 2*p.n >= kernel.PanelWidth(machine.Best()) {
+	if p := &g.problem; elements(&c.In[1]) == p.k*p.n && p.k > 0 && 2*p.n >= gemm.PanelWidth(machine.Best()) {
 		g.weights, g.compressed = c.In[1].Shape, constants.Compressed
 	}
 	return g, nil
@@ -211,8 +212,8 @@ func (k *floatGemm) setForms(t *Task) {
 
 // panelsForm is what the panels of a product's right matrix are. The sizes of
 // the rest have no part in it.
-func panelsForm(v *kernel.Variant, g kernel.Gemm) Form {
-	g = kernel.Gemm{N: g.N, K: g.K, TransB: g.TransB, Alpha: g.Alpha, PackedB: true}
+func panelsForm(v *kernel.Variant, g gemm.Gemm) Form {
+	g = gemm.Gemm{N: g.N, K: g.K, TransB: g.TransB, Alpha: g.Alpha, PackedB: true}
 	f := Form{
 		Name:  fmt.Sprintf("panels of %dx%d", g.K, g.N),
 		Bytes: 4 * g.PackedBFloats(v),
@@ -229,7 +230,7 @@ func panelsForm(v *kernel.Variant, g kernel.Gemm) Form {
 }
 
 // sourceOf says of a form how it is made of a product's right matrix.
-func sourceOf(g kernel.Gemm) (name string) {
+func sourceOf(g gemm.Gemm) (name string) {
 	if g.TransB {
 		name = ", transposed"
 	}
@@ -241,7 +242,7 @@ func sourceOf(g kernel.Gemm) (name string) {
 
 // plainGemm serves the element types that have no fast kernels.
 type plainGemm[T kernel.Number] struct {
-	kernel.PlainGemm
+	gemm.Plain
 	sizes   sizing
 	problem product2
 }
@@ -256,7 +257,7 @@ func (k *plainGemm[T]) Refill(t *Task) error {
 	if dt := t.Call.In[0].DType; dt.IsInt() && (p.alpha != math.Trunc(p.alpha) || p.beta != math.Trunc(p.beta)) {
 		return fmt.Errorf("got alpha %v and beta %v for %s, want whole numbers: %w", p.alpha, p.beta, dt, op.ErrUnsupported)
 	}
-	k.PlainGemm = kernel.PlainGemm{
+	k.Plain = gemm.Plain{
 		M: p.m, N: p.n, K: p.k, TransA: p.transA, TransB: p.transB, Alpha: p.alpha, Beta: p.beta, Bias: p.bias,
 		Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB,
 	}
@@ -267,5 +268,5 @@ func (k *plainGemm[T]) Refill(t *Task) error {
 
 func (k *plainGemm[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
-	kernel.PlainGemmTile(&k.PlainGemm, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2))
+	gemm.PlainTile(&k.Plain, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2))
 }

@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
 )
@@ -51,7 +51,7 @@ func (k *copyFirst) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := tile*copySpan, min((tile+1)*copySpan, k.bytes)
 	dst, src := t.Call.Out[0].Data[lo:hi], t.Call.In[0].Data[lo:hi]
 	if k.bytes >= streamBytes {
-		kernel.Stream(t.variant, dst, src)
+		elementwise.Stream(t.variant, dst, src)
 		return
 	}
 	copy(dst, src)
@@ -85,7 +85,7 @@ func unpacked(bind binder) binder {
 	}
 }
 
-// mover is one kernel.Copy from an operand to a result.
+// mover is one move.Copy from an operand to a result.
 type mover struct {
 	copy    move.Copy
 	in, out int

@@ -4,6 +4,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/move"
+	"github.com/tenure-go/tenure/internal/kernel/reduce"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -54,7 +55,7 @@ func softmaxOf(log bool) binder {
 
 type softmax[T kernel.Float] struct {
 	log     bool
-	spec    kernel.Softmax
+	spec    reduce.Softmax
 	streams bool // rows of a large result are written past the caches
 }
 
@@ -64,7 +65,7 @@ func (k *softmax[T]) Refill(t *Task) error {
 	c := t.Call
 	sizes := c.In[0].Shape.Sizes()
 	axis := axisOf(c, len(sizes))
-	k.spec = kernel.Softmax{Outer: product(sizes[:axis]), Axis: sizes[axis], Inner: product(sizes[axis+1:]), Log: k.log}
+	k.spec = reduce.Softmax{Outer: product(sizes[:axis]), Axis: sizes[axis], Inner: product(sizes[axis+1:]), Log: k.log}
 	if elements(&c.In[0]) == 0 {
 		return nil
 	}
@@ -79,17 +80,17 @@ func (k *softmax[T]) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	switch {
 	case !k.streams:
-		kernel.SoftmaxTile(t.variant, &k.spec, tile, view[float64](scratch[:k.spec.ScratchBytes()]), out[T](c, 0), in[T](c, 0))
+		reduce.SoftmaxTile(t.variant, &k.spec, tile, view[float64](scratch[:k.spec.ScratchBytes()]), out[T](c, 0), in[T](c, 0))
 	case sameBytes(c.Out[0].Data, c.In[0].Data):
-		kernel.SoftmaxTile(t.variant, &k.spec, tile, nil, out[float32](c, 0), in[float32](c, 0))
+		reduce.SoftmaxTile(t.variant, &k.spec, tile, nil, out[float32](c, 0), in[float32](c, 0))
 	default:
-		kernel.SoftmaxStream(t.variant, &k.spec, tile, view[float32](scratch[:4*k.spec.Axis]), out[float32](c, 0), in[float32](c, 0))
+		reduce.SoftmaxStream(t.variant, &k.spec, tile, view[float32](scratch[:4*k.spec.Axis]), out[float32](c, 0), in[float32](c, 0))
 	}
 }
 
 // streamed tells whether a result by rows is worth writing past the caches.
 func streamed(c *op.Call, row int) bool {
-	return c.Out[0].DType == dtype.F32 && 4*elements(&c.Out[0]) >= streamBytes && row <= kernel.StreamRows
+	return c.Out[0].DType == dtype.F32 && 4*elements(&c.Out[0]) >= streamBytes && row <= reduce.StreamRows
 }
 
 func bindLayerNorm(c *op.Call) (Kernel, error) {
@@ -104,7 +105,7 @@ func bindLayerNorm(c *op.Call) (Kernel, error) {
 // than a row are spread out in scratch.
 type layerNorm[T kernel.Float] struct {
 	rms     bool
-	spec    kernel.Norm
+	spec    reduce.Norm
 	spread  [3]bool // per operand
 	copies  [3]move.Copy
 	streams bool // rows of a large result are written past the caches
@@ -119,7 +120,7 @@ func (k *layerNorm[T]) Refill(t *Task) error {
 	sizes, size := c.In[0].Shape.Sizes(), c.In[0].DType.Size()
 	axis := axisOf(c, len(sizes))
 	row := sizes[axis:]
-	k.spec = kernel.Norm{Rows: product(sizes[:axis]), Len: product(row), Epsilon: c.Float("epsilon")}
+	k.spec = reduce.Norm{Rows: product(sizes[:axis]), Len: product(row), Epsilon: c.Float("epsilon")}
 	t.Tiles = k.spec.Tiles()
 	for i := 1; i < len(c.In); i++ {
 		k.spread[i] = has(c, i) && elements(&c.In[i]) != k.spec.Len
@@ -156,12 +157,12 @@ func (k *layerNorm[T]) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	switch {
 	case k.rms:
-		kernel.RMSNormTile(t.variant, &k.spec, tile, out[T](c, 0), in[T](c, 0), k.along(t, 1, scratch))
+		reduce.RMSNormTile(t.variant, &k.spec, tile, out[T](c, 0), in[T](c, 0), k.along(t, 1, scratch))
 	case k.streams && !sameBytes(c.Out[0].Data, c.In[0].Data):
-		kernel.NormStream(t.variant, &k.spec, tile, view[float32](scratch[:4*k.spec.Len]), out[float32](c, 0), in[float32](c, 0), in[float32](c, 1), in[float32](c, 2))
+		reduce.NormStream(t.variant, &k.spec, tile, view[float32](scratch[:4*k.spec.Len]), out[float32](c, 0), in[float32](c, 0), in[float32](c, 1), in[float32](c, 2))
 	default:
 		scale, bias := k.along(t, 1, scratch), k.along(t, 2, scratch)
-		kernel.NormTile(t.variant, &k.spec, tile, out[T](c, 0), in[T](c, 0), scale, bias, out[T](c, 1), out[T](c, 2))
+		reduce.NormTile(t.variant, &k.spec, tile, out[T](c, 0), in[T](c, 0), scale, bias, out[T](c, 1), out[T](c, 2))
 	}
 }
 
@@ -180,7 +181,7 @@ func channelNormOn(c *op.Call, groups int) (Kernel, error) {
 // channelNorm normalises groups of channels, 0 for as many as channels.
 type channelNorm[T kernel.Float] struct {
 	groups int
-	spec   kernel.Norm
+	spec   reduce.Norm
 }
 
 func newChannelNorm[T kernel.Float](groups int) Kernel { return &channelNorm[T]{groups: groups} }
@@ -196,14 +197,14 @@ func (k *channelNorm[T]) Refill(t *Task) error {
 	if elements(&c.In[0]) == 0 {
 		return nil
 	}
-	k.spec = kernel.Norm{Rows: sizes[0] * groups, Len: channels / groups * area, Channels: channels, Area: area, Epsilon: c.Float("epsilon")}
+	k.spec = reduce.Norm{Rows: sizes[0] * groups, Len: channels / groups * area, Channels: channels, Area: area, Epsilon: c.Float("epsilon")}
 	t.Tiles = k.spec.Tiles()
 	return nil
 }
 
 func (k *channelNorm[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
-	kernel.NormTile(t.variant, &k.spec, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), nil, nil)
+	reduce.NormTile(t.variant, &k.spec, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), nil, nil)
 }
 
 func bindBatchNorm(c *op.Call) (Kernel, error) {
@@ -249,7 +250,7 @@ func (k *batchNorm[T]) Refill(t *Task) error {
 func (k *batchNorm[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.each.of(tile)
-	kernel.BatchNormTile(t.variant, lo, hi, k.area, k.epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[T](c, 3), in[T](c, 4))
+	reduce.BatchNormTile(t.variant, lo, hi, k.area, k.epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[T](c, 3), in[T](c, 4))
 }
 
 // batchTraining normalises by the statistics of x itself, and returns the
@@ -273,9 +274,9 @@ func (k *batchTraining[T]) Tile(t *Task, _ int, scratch []byte) {
 	c := t.Call
 	size := k.channels * c.In[0].DType.Size()
 	mean, variance := view[T](scratch[:size]), view[T](scratch[size:2*size])
-	kernel.ChannelMoments(t.variant, k.batch, k.channels, k.area, mean, variance, in[T](c, 0))
+	reduce.ChannelMoments(t.variant, k.batch, k.channels, k.area, mean, variance, in[T](c, 0))
 	if elements(&c.In[0]) > 0 {
-		kernel.BatchNormTile(t.variant, 0, k.batch*k.channels, k.area, k.epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), mean, variance)
+		reduce.BatchNormTile(t.variant, 0, k.batch*k.channels, k.area, k.epsilon, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), mean, variance)
 	}
 	for i, own := range [2][]T{mean, variance} {
 		running := out[T](c, i+1)

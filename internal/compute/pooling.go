@@ -3,24 +3,26 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/conv"
+	"github.com/tenure-go/tenure/internal/kernel/reduce"
 	"github.com/tenure-go/tenure/op"
 )
 
 var _ = register(map[string]binder{
 	"max_pool":            needsFirst(bindMaxPool),
 	"average_pool":        oneFloatType(bindAveragePool),
-	"global_max_pool":     oneFloatType(globalPool(kernel.ReduceMax)),
-	"global_average_pool": oneFloatType(globalPool(kernel.ReduceMean)),
+	"global_max_pool":     oneFloatType(globalPool(reduce.Max)),
+	"global_average_pool": oneFloatType(globalPool(reduce.Mean)),
 })
 
-func poolKind(c *op.Call, largest bool) kernel.PoolKind {
+func poolKind(c *op.Call, largest bool) conv.PoolKind {
 	switch {
 	case largest:
-		return kernel.PoolMax
+		return conv.PoolMax
 	case c.Int("count_include_pad") != 0:
-		return kernel.PoolAveragePadded
+		return conv.PoolAveragePadded
 	}
-	return kernel.PoolAverage
+	return conv.PoolAverage
 }
 
 func bindMaxPool(c *op.Call) (Kernel, error) {
@@ -29,15 +31,15 @@ func bindMaxPool(c *op.Call) (Kernel, error) {
 		return halfAsF32(c)
 	case dtype.F32:
 		if wanted(c, 1) {
-			return &pooledIndices{newPooling(c, kernel.PoolMax)}, nil
+			return &pooledIndices{newPooling(c, conv.PoolMax)}, nil
 		}
-		return &pooled{pooling: newPooling(c, kernel.PoolMax)}, nil
+		return &pooled{pooling: newPooling(c, conv.PoolMax)}, nil
 	case dtype.F64:
-		return newPlainPool[float64](c, kernel.PoolMax), nil
+		return newPlainPool[float64](c, conv.PoolMax), nil
 	case dtype.I8:
-		return newPlainPool[int8](c, kernel.PoolMax), nil
+		return newPlainPool[int8](c, conv.PoolMax), nil
 	case dtype.U8:
-		return newPlainPool[uint8](c, kernel.PoolMax), nil
+		return newPlainPool[uint8](c, conv.PoolMax), nil
 	}
 	return nil, unsupported(c)
 }
@@ -52,13 +54,13 @@ func bindAveragePool(c *op.Call) (Kernel, error) {
 
 // pooling is a pool of f32.
 type pooling struct {
-	kernel.Pool
+	conv.Pool
 	slide       slide
 	columnMajor bool
 }
 
-func newPooling(c *op.Call, kind kernel.PoolKind) pooling {
-	return pooling{Pool: kernel.Pool{Kind: kind}, columnMajor: kind == kernel.PoolMax && c.Int("storage_order") != 0}
+func newPooling(c *op.Call, kind conv.PoolKind) pooling {
+	return pooling{Pool: conv.Pool{Kind: kind}, columnMajor: kind == conv.PoolMax && c.Int("storage_order") != 0}
 }
 
 // fill sets the problem of a call, which is not prepared. It returns false if
@@ -68,7 +70,7 @@ func (k *pooling) fill(c *op.Call) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	to := kernel.Pool{
+	to := conv.Pool{
 		Kind: k.Kind, Planes: c.In[0].Shape.Size(0) * c.In[0].Shape.Size(1), ColumnMajor: k.columnMajor, Window: k.Window,
 	}
 	if err := fillWindow(&to.Window, axes); err != nil {
@@ -92,9 +94,9 @@ func (k *pooled) Refill(t *Task) error {
 		return err
 	}
 	if k.whole = coversAll(&k.Window); k.whole {
-		k.global.kind = kernel.ReduceMean
-		if k.Kind == kernel.PoolMax {
-			k.global.kind = kernel.ReduceMax
+		k.global.kind = reduce.Mean
+		if k.Kind == conv.PoolMax {
+			k.global.kind = reduce.Max
 		}
 		k.global.spatial(t)
 		return nil
@@ -113,7 +115,7 @@ func (k *pooled) Tile(t *Task, tile int, scratch []byte) {
 }
 
 // coversAll tells whether the only window of each axis is the whole input.
-func coversAll(w *kernel.Window) bool {
+func coversAll(w *conv.Window) bool {
 	for i, n := range w.In {
 		if n == 0 || w.Out[i] != 1 || w.Kernel[i] != n || w.Dilation[i] != 1 || w.PadBegin[i] != 0 || w.PadEnd[i] != 0 {
 			return false
@@ -143,10 +145,10 @@ func (k *pooledIndices) Tile(t *Task, tile int, _ []byte) {
 // plainPool serves the element types that have no fast kernels.
 type plainPool[T kernel.Number] struct {
 	pooling
-	plain kernel.PlainPool
+	plain conv.PlainPool
 }
 
-func newPlainPool[T kernel.Number](c *op.Call, kind kernel.PoolKind) Kernel {
+func newPlainPool[T kernel.Number](c *op.Call, kind conv.PoolKind) Kernel {
 	return &plainPool[T]{pooling: newPooling(c, kind)}
 }
 
@@ -155,7 +157,7 @@ func (k *plainPool[T]) Refill(t *Task) error {
 	if err != nil || !ok {
 		return err
 	}
-	k.plain = kernel.PlainPool{Kind: k.Kind, Planes: k.Planes, Window: k.Window, ColumnMajor: k.ColumnMajor}
+	k.plain = conv.PlainPool{Kind: k.Kind, Planes: k.Planes, Window: k.Window, ColumnMajor: k.ColumnMajor}
 	k.plain.Prepare()
 	t.Tiles = k.plain.Tiles()
 	return nil
@@ -163,11 +165,11 @@ func (k *plainPool[T]) Refill(t *Task) error {
 
 func (k *plainPool[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
-	kernel.PlainPoolTile(&k.plain, tile, out[T](c, 0), out[int64](c, 1), in[T](c, 0))
+	conv.PlainPoolTile(&k.plain, tile, out[T](c, 0), out[int64](c, 1), in[T](c, 0))
 }
 
 // globalPool binds a reduction of all spatial axes.
-func globalPool(kind kernel.ReduceKind) binder {
+func globalPool(kind reduce.Kind) binder {
 	return func(c *op.Call) (Kernel, error) {
 		bind, ok := floatOf(c.In[0].DType, newGlobalPool[float32], newGlobalPool[float64])
 		if !ok {
@@ -179,7 +181,7 @@ func globalPool(kind kernel.ReduceKind) binder {
 
 type pooledGlobally[T kernel.Float] struct{ reduced[T] }
 
-func newGlobalPool[T kernel.Float](kind kernel.ReduceKind) Kernel {
+func newGlobalPool[T kernel.Float](kind reduce.Kind) Kernel {
 	return &pooledGlobally[T]{reduced[T]{kind: kind}}
 }
 

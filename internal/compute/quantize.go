@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/machine"
+	"github.com/tenure-go/tenure/internal/kernel/quantised"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -26,21 +26,21 @@ var _ = registerPackers(map[string]packer{
 })
 
 // numbers returns an operand as it stands now; an absent one has no bytes.
-func numbers(c *op.Call, i int) kernel.Numbers {
+func numbers(c *op.Call, i int) quantised.Numbers {
 	if !has(c, i) {
-		return kernel.Numbers{}
+		return quantised.Numbers{}
 	}
-	return kernel.Numbers{DType: c.In[i].DType, Data: c.In[i].Data}
+	return quantised.Numbers{DType: c.In[i].DType, Data: c.In[i].Data}
 }
 
-func result(c *op.Call) kernel.Numbers {
-	return kernel.Numbers{DType: c.Out[0].DType, Data: c.Out[0].Data}
+func result(c *op.Call) quantised.Numbers {
+	return quantised.Numbers{DType: c.Out[0].DType, Data: c.Out[0].Data}
 }
 
 // quantized is what kernels know whose elements share scales.
 type quantized struct {
 	flat
-	scales kernel.Quant
+	scales quantised.Quant
 }
 
 func (k *quantized) Refill(t *Task) error {
@@ -50,9 +50,9 @@ func (k *quantized) Refill(t *Task) error {
 		return err
 	}
 	sizes := c.In[0].Shape.Sizes()
-	k.scales = kernel.Quant{Axis: 1, Inner: max(1, product(sizes)), Block: 1}
+	k.scales = quantised.Quant{Axis: 1, Inner: max(1, product(sizes)), Block: 1}
 	if s.Groups != 0 && (s.Groups != 1 || s.Blocked) {
-		k.scales = kernel.Quant{Axis: sizes[s.Axis], Inner: product(sizes[s.Axis+1:]), Block: s.Block, Blocked: s.Blocked}
+		k.scales = quantised.Quant{Axis: sizes[s.Axis], Inner: product(sizes[s.Axis+1:]), Block: s.Block, Blocked: s.Blocked}
 	}
 	return k.flat.Refill(t)
 }
@@ -74,7 +74,7 @@ func bindQuantize(c *op.Call) (Kernel, error) {
 func (k *quantize) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := span(tile, k.n)
-	kernel.Quantize(t.variant, &k.scales, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2), k.precision, k.saturate)
+	quantised.Quantize(t.variant, &k.scales, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2), k.precision, k.saturate)
 }
 
 type dequantize struct{ quantized }
@@ -84,13 +84,13 @@ func bindDequantize(*op.Call) (Kernel, error) { return &dequantize{}, nil }
 func (k *dequantize) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := span(tile, k.n)
-	kernel.Dequantize(t.variant, &k.scales, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2))
+	quantised.Dequantize(t.variant, &k.scales, lo, hi, result(c), numbers(c, 0), numbers(c, 1), numbers(c, 2))
 }
 
 // dynamicQuantize works out the scale before the tiles, which all need it.
 type dynamicQuantize struct {
 	n           int
-	quant       kernel.Quant
+	quant       quantised.Quant
 	scale, zero []byte
 }
 
@@ -100,13 +100,13 @@ func bindDynamicQuantize(*op.Call) (Kernel, error) {
 
 func (k *dynamicQuantize) Refill(t *Task) error {
 	k.n = elements(&t.Call.In[0])
-	k.quant = kernel.Quant{Axis: 1, Inner: max(1, k.n), Block: 1}
+	k.quant = quantised.Quant{Axis: 1, Inner: max(1, k.n), Block: 1}
 	t.Tiles = spans(k.n)
 	return nil
 }
 
 func (k *dynamicQuantize) Start(t *Task) error {
-	view[float32](k.scale)[0], k.zero[0] = kernel.DynamicScale(t.variant, in[float32](t.Call, 0))
+	view[float32](k.scale)[0], k.zero[0] = quantised.DynamicScale(t.variant, in[float32](t.Call, 0))
 	return nil
 }
 
@@ -116,8 +116,8 @@ func (k *dynamicQuantize) Tile(t *Task, tile int, _ []byte) {
 		return
 	}
 	lo, hi := span(tile, k.n)
-	scales, zeros := kernel.Numbers{DType: dtype.F32, Data: k.scale}, kernel.Numbers{DType: dtype.U8, Data: k.zero}
-	kernel.Quantize(t.variant, &k.quant, lo, hi, result(c), numbers(c, 0), scales, zeros, dtype.F32, true)
+	scales, zeros := quantised.Numbers{DType: dtype.F32, Data: k.scale}, quantised.Numbers{DType: dtype.U8, Data: k.zero}
+	quantised.Quantize(t.variant, &k.quant, lo, hi, result(c), numbers(c, 0), scales, zeros, dtype.F32, true)
 }
 
 func (k *dynamicQuantize) Finish(t *Task) error {
@@ -156,11 +156,11 @@ var (
 )
 
 // requant fills r with the operands as they stand now.
-func (q *quantArgs) requant(c *op.Call, r *kernel.Requant) *kernel.Requant {
+func (q *quantArgs) requant(c *op.Call, r *quantised.Requant) *quantised.Requant {
 	if q.zeroY < 0 {
 		return nil
 	}
-	*r = kernel.Requant{A: numbers(c, q.scaleA), B: numbers(c, q.scaleB), Y: numbers(c, q.scaleY), Zero: numbers(c, q.zeroY)}
+	*r = quantised.Requant{A: numbers(c, q.scaleA), B: numbers(c, q.scaleB), Y: numbers(c, q.scaleY), Zero: numbers(c, q.zeroY)}
 	return r
 }
 
@@ -169,14 +169,14 @@ func bindQLinearMatMul(c *op.Call) (Kernel, error) { return newIntGemm(c, qlinea
 
 // intGemm is a product of matrices of bytes.
 type intGemm struct {
-	kernel.IntGemm
+	quantised.IntGemm
 	args    quantArgs
 	problem product2
 	scratch int
 	weights *shape.Shape // of the right matrix where it is read in panels
 }
 
-type intGemmOf[A, B kernel.Byte] struct{ intGemm }
+type intGemmOf[A, B quantised.Byte] struct{ intGemm }
 
 func newIntGemm(c *op.Call, q quantArgs) Kernel { return intGemmFor(c, intGemm{args: q}) }
 
@@ -186,7 +186,7 @@ func intGemmFor(c *op.Call, k intGemm) Kernel {
 	return bind(k)
 }
 
-func newIntGemmOf[A, B kernel.Byte](k intGemm) Kernel { return &intGemmOf[A, B]{k} }
+func newIntGemmOf[A, B quantised.Byte](k intGemm) Kernel { return &intGemmOf[A, B]{k} }
 
 // packedBytes reads a constant right matrix in panels, where there are kernels
 // for them.
@@ -195,7 +195,7 @@ func packedBytes(q quantArgs) packer {
 		k := intGemm{args: q}
 		p := &k.problem
 		p.fill(c, q.a, q.b, false)
-		if kernel.BytePanels(machine.Best()) && constants.Is(q.b) && elements(&c.In[q.b]) == p.k*p.n && p.k*p.n > 0 {
+		if quantised.BytePanels(machine.Best()) && constants.Is(q.b) && elements(&c.In[q.b]) == p.k*p.n && p.k*p.n > 0 {
 			k.weights = c.In[q.b].Shape
 		}
 		return intGemmFor(c, k), nil
@@ -205,13 +205,13 @@ func packedBytes(q quantArgs) packer {
 func (k *intGemm) Refill(t *Task) error {
 	c, p := t.Call, &k.problem
 	p.fill(c, k.args.a, k.args.b, false)
-	k.IntGemm = kernel.IntGemm{M: p.m, N: p.n, K: p.k, Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB,
+	k.IntGemm = quantised.IntGemm{M: p.m, N: p.n, K: p.k, Batch: p.batch, BatchA: p.batchA, BatchB: p.batchB,
 		SignedA: c.In[k.args.a].DType == dtype.I8, SignedB: c.In[k.args.b].DType == dtype.I8, PackedB: k.weights != nil}
 	if k.weights != nil && c.In[k.args.b].Shape != k.weights {
 		return ErrRebind
 	}
 	if k.weights != nil && t.Forms == nil {
-		v, pack := t.variant, &kernel.IntGemm{N: k.N, K: k.K, SignedB: k.SignedB}
+		v, pack := t.variant, &quantised.IntGemm{N: k.N, K: k.K, SignedB: k.SignedB}
 		t.setForm(k.args.b, Form{
 			Name:   fmt.Sprintf("panels of %s of %s", c.In[k.args.b].DType, pack.PackedLayout(v)),
 			Bytes:  pack.PackedBBytes(v),
@@ -227,8 +227,8 @@ func (k *intGemm) Refill(t *Task) error {
 
 func (k *intGemmOf[A, B]) Tile(t *Task, tile int, scratch []byte) {
 	c, q := t.Call, &k.args
-	var r kernel.Requant
-	kernel.IntGemmTile(&k.IntGemm, tile, c.Out[0].Data, in[A](c, q.a), in[B](c, q.b), numbers(c, q.zeroA), numbers(c, q.zeroB),
+	var r quantised.Requant
+	quantised.IntGemmTile(&k.IntGemm, tile, c.Out[0].Data, in[A](c, q.a), in[B](c, q.b), numbers(c, q.zeroA), numbers(c, q.zeroB),
 		q.requant(c, &r), view[int32](scratch[:k.scratch]))
 }
 
@@ -237,13 +237,13 @@ func bindQLinearConv(c *op.Call) (Kernel, error) { return newIntConv(c, qlinearA
 
 // intConv is a convolution of bytes.
 type intConv struct {
-	kernel.IntConv
+	quantised.IntConv
 	slide   slide
 	args    quantArgs
 	scratch int
 }
 
-type intConvOf[X, W kernel.Byte] struct{ intConv }
+type intConvOf[X, W quantised.Byte] struct{ intConv }
 
 func newIntConv(c *op.Call, q quantArgs) Kernel {
 	bind := bytesOp(c.In[q.a].DType, c.In[q.b].DType,
@@ -251,7 +251,7 @@ func newIntConv(c *op.Call, q quantArgs) Kernel {
 	return bind(intConv{args: q})
 }
 
-func newIntConvOf[X, W kernel.Byte](k intConv) Kernel { return &intConvOf[X, W]{k} }
+func newIntConvOf[X, W quantised.Byte](k intConv) Kernel { return &intConvOf[X, W]{k} }
 
 func (k *intConv) Refill(t *Task) error {
 	c, q := t.Call, &k.args
@@ -260,7 +260,7 @@ func (k *intConv) Refill(t *Task) error {
 		return err
 	}
 	x, w, group := c.In[q.a].Shape.Sizes(), c.In[q.b].Shape.Sizes(), int(c.Int("group"))
-	k.IntConv = kernel.IntConv{Batch: x[0], Group: group, Channels: w[1], Filters: w[0] / group, In: x[2:],
+	k.IntConv = quantised.IntConv{Batch: x[0], Group: group, Channels: w[1], Filters: w[0] / group, In: x[2:],
 		SignedX: c.In[q.a].DType == dtype.I8, SignedW: c.In[q.b].DType == dtype.I8,
 		Out: k.Out[:0], Kernel: k.IntConv.Kernel[:0], Stride: k.Stride[:0], Dilation: k.Dilation[:0], Pad: k.Pad[:0]}
 	for _, a := range axes {
@@ -275,11 +275,11 @@ func (k *intConv) Refill(t *Task) error {
 
 func (k *intConvOf[X, W]) Tile(t *Task, tile int, scratch []byte) {
 	c, q := t.Call, &k.args
-	var r kernel.Requant
+	var r quantised.Requant
 	var bias []int32
 	if q.bias >= 0 && has(c, q.bias) {
 		bias = in[int32](c, q.bias)
 	}
-	kernel.IntConvTile(&k.IntConv, tile, c.Out[0].Data, in[X](c, q.a), in[W](c, q.b), numbers(c, q.zeroA), numbers(c, q.zeroB),
+	quantised.IntConvTile(&k.IntConv, tile, c.Out[0].Data, in[X](c, q.a), in[W](c, q.b), numbers(c, q.zeroA), numbers(c, q.zeroB),
 		bias, q.requant(c, &r), view[int32](scratch[:k.scratch]))
 }

@@ -3,20 +3,21 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/reduce"
 	"github.com/tenure-go/tenure/op"
 )
 
 var _ = register(map[string]binder{
-	"reduce_sum":         reduction(kernel.ReduceSum),
-	"reduce_mean":        reduction(kernel.ReduceMean),
-	"reduce_prod":        reduction(kernel.ReduceProd),
-	"reduce_max":         reduction(kernel.ReduceMax),
-	"reduce_min":         reduction(kernel.ReduceMin),
-	"reduce_l1":          reduction(kernel.ReduceL1),
-	"reduce_l2":          reduction(kernel.ReduceL2),
-	"reduce_sum_square":  reduction(kernel.ReduceSumSquare),
-	"reduce_log_sum":     reduction(kernel.ReduceLogSum),
-	"reduce_log_sum_exp": reduction(kernel.ReduceLogSumExp),
+	"reduce_sum":         reduction(reduce.Sum),
+	"reduce_mean":        reduction(reduce.Mean),
+	"reduce_prod":        reduction(reduce.Prod),
+	"reduce_max":         reduction(reduce.Max),
+	"reduce_min":         reduction(reduce.Min),
+	"reduce_l1":          reduction(reduce.L1),
+	"reduce_l2":          reduction(reduce.L2),
+	"reduce_sum_square":  reduction(reduce.SumSquare),
+	"reduce_log_sum":     reduction(reduce.LogSum),
+	"reduce_log_sum_exp": reduction(reduce.LogSumExp),
 
 	"arg_max": argExtreme(false),
 	"arg_min": argExtreme(true),
@@ -27,7 +28,7 @@ var _ = needValues(map[string][]int{
 	"reduce_sum_square": {1}, "reduce_log_sum": {1}, "reduce_log_sum_exp": {1},
 })
 
-func reduction(kind kernel.ReduceKind) binder {
+func reduction(kind reduce.Kind) binder {
 	return func(c *op.Call) (Kernel, error) {
 		dt := c.In[0].DType
 		switch {
@@ -50,8 +51,8 @@ func reduction(kind kernel.ReduceKind) binder {
 
 // reduced is a reduction of operand 0 along some axes.
 type reduced[T kernel.Number] struct {
-	kind    kernel.ReduceKind
-	spec    kernel.Reduce
+	kind    reduce.Kind
+	spec    reduce.Reduction
 	columns bool
 	along   []bool // per axis
 	axes    []int  // those that are reduced
@@ -61,7 +62,7 @@ type reduced[T kernel.Number] struct {
 func (k *reduced[T]) size(t *Task) {
 	k.spec.Prepare(k.kind, t.Call.In[0].Shape.Sizes(), k.along)
 	if k.columns = t.Call.In[0].DType == dtype.F32 && k.spec.ByColumns(); k.columns {
-		t.Tiles, t.Scratch = k.spec.ColumnTiles(), 8*kernel.ColumnScratch
+		t.Tiles, t.Scratch = k.spec.ColumnTiles(), 8*reduce.ColumnScratch
 		return
 	}
 	t.Tiles = k.spec.Tiles()
@@ -79,16 +80,16 @@ func (k *reduced[T]) spatial(t *Task) {
 func (k *reduced[T]) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	if k.columns {
-		kernel.ReduceColumns(t.variant, &k.spec, tile, view[float64](scratch[:8*kernel.ColumnScratch]), out[float32](c, 0), in[float32](c, 0))
+		reduce.Columns(t.variant, &k.spec, tile, view[float64](scratch[:8*reduce.ColumnScratch]), out[float32](c, 0), in[float32](c, 0))
 		return
 	}
-	kernel.ReduceTile(t.variant, &k.spec, tile, out[T](c, 0), in[T](c, 0))
+	reduce.Tile(t.variant, &k.spec, tile, out[T](c, 0), in[T](c, 0))
 }
 
 // reducedAxes reads the axes from the call.
 type reducedAxes[T kernel.Number] struct{ reduced[T] }
 
-func newReduced[T kernel.Number](kind kernel.ReduceKind) Kernel {
+func newReduced[T kernel.Number](kind reduce.Kind) Kernel {
 	return &reducedAxes[T]{reduced[T]{kind: kind}}
 }
 
@@ -168,5 +169,5 @@ func (k *extreme[T]) Refill(t *Task) error {
 func (k *extreme[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
 	lo, hi := k.outer.of(tile)
-	kernel.ArgExtreme(t.variant, out[int64](c, 0)[lo*k.inner:hi*k.inner], in[T](c, 0)[lo*k.n*k.inner:hi*k.n*k.inner], hi-lo, k.n, k.inner, k.smallest, k.last)
+	reduce.ArgExtreme(t.variant, out[int64](c, 0)[lo*k.inner:hi*k.inner], in[T](c, 0)[lo*k.n*k.inner:hi*k.n*k.inner], hi-lo, k.n, k.inner, k.smallest, k.last)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/conv"
 	"github.com/tenure-go/tenure/internal/kernel/sample"
 	"github.com/tenure-go/tenure/internal/kernel/sequence"
 	"github.com/tenure-go/tenure/op"
@@ -142,7 +143,7 @@ func bindDeformConv(c *op.Call) (Kernel, error) {
 }
 
 type deform[T kernel.Float] struct {
-	spec   kernel.Deform
+	spec   conv.Deform
 	places groups
 }
 
@@ -168,7 +169,7 @@ func (k *deform[T]) Refill(t *Task) error {
 func (k *deform[T]) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
 	lo, hi := k.places.of(tile)
-	kernel.DeformPlaces(&k.spec, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[T](c, 3), in[T](c, 4), view[float64](scratch[:8*k.spec.ScratchNumbers()]))
+	conv.DeformPlaces(&k.spec, lo, hi, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2), in[T](c, 3), in[T](c, 4), view[float64](scratch[:8*k.spec.ScratchNumbers()]))
 }
 
 func bindLinearAttention(c *op.Call) (Kernel, error) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/signal"
 	"github.com/tenure-go/tenure/op"
 )
@@ -150,7 +151,7 @@ func (k *melWeights) Tile(t *Task, _ int, scratch []byte) {
 		k.failed = fmt.Errorf("got frequencies from %v to %v at %d samples per second, want frequencies of a transform of length %d", low, high, rate, length)
 		return
 	}
-	kernel.Cast(t.variant, c.Out[0].Data, c.Out[0].DType, scratch[:8*k.n], dtype.F64, 0, k.n, kernel.CastMode{})
+	elementwise.Cast(t.variant, c.Out[0].Data, c.Out[0].DType, scratch[:8*k.n], dtype.F64, 0, k.n, elementwise.CastMode{})
 }
 
 func (k *melWeights) Finish(*Task) error { return k.failed }

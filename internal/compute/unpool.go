@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/conv"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/internal/kernel/sample"
 	"github.com/tenure-go/tenure/op"
@@ -27,13 +29,13 @@ func bindMaxUnpool(c *op.Call) (Kernel, error) {
 	return bind(), nil
 }
 
-type maxUnpool[T kernel.Float] struct{ spec kernel.Unpool }
+type maxUnpool[T kernel.Float] struct{ spec conv.Unpool }
 
 func newMaxUnpool[T kernel.Float]() Kernel { return &maxUnpool[T]{} }
 
 func (k *maxUnpool[T]) Refill(t *Task) error {
 	sizes, err := t.Call.UnpoolSizes()
-	k.spec = kernel.Unpool{In: sizes, Out: t.Call.Out[0].Shape.Sizes()}
+	k.spec = conv.Unpool{In: sizes, Out: t.Call.Out[0].Shape.Sizes()}
 	t.Tiles = 1
 	return err
 }
@@ -49,7 +51,7 @@ func (k *maxUnpool[T]) Start(t *Task) error {
 
 func (k *maxUnpool[T]) Tile(t *Task, _ int, _ []byte) {
 	c := t.Call
-	kernel.MaxUnpool(&k.spec, out[T](c, 0), in[T](c, 0), in[int64](c, 1))
+	conv.MaxUnpool(&k.spec, out[T](c, 0), in[T](c, 0), in[int64](c, 1))
 }
 
 func bindCol2Im(c *op.Call) (Kernel, error) {
@@ -69,7 +71,7 @@ func bindCol2Im(c *op.Call) (Kernel, error) {
 
 // col2Im adds up blocks at their places, a plane at a time.
 type col2Im[T kernel.Number] struct {
-	spec   kernel.Fold
+	spec   conv.Fold
 	planes groups
 }
 
@@ -102,7 +104,7 @@ func (k *col2Im[T]) Refill(t *Task) error {
 func (k *col2Im[T]) Tile(t *Task, tile int, _ []byte) {
 	lo, hi := k.planes.of(tile)
 	for p := lo; p < hi; p++ {
-		kernel.FoldTile(&k.spec, p, out[T](t.Call, 0), in[T](t.Call, 0))
+		conv.FoldTile(&k.spec, p, out[T](t.Call, 0), in[T](t.Call, 0))
 	}
 }
 
@@ -136,7 +138,7 @@ func (k *det[T]) Refill(t *Task) error {
 func (k *det[T]) Tile(t *Task, tile int, scratch []byte) {
 	lo, hi := k.matrices.of(tile)
 	for i := lo; i < hi; i++ {
-		out[T](t.Call, 0)[i] = kernel.Det(k.n, in[T](t.Call, 0)[i*k.n*k.n:], view[float64](scratch[:k.n*k.n*8]))
+		out[T](t.Call, 0)[i] = gemm.Det(k.n, in[T](t.Call, 0)[i*k.n*k.n:], view[float64](scratch[:k.n*k.n*8]))
 	}
 }
 

@@ -3,6 +3,7 @@ package compute
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -18,9 +19,9 @@ func variadicOp(f kernel.BinaryOp, mean bool) binder {
 		case isHalf(c.In[0].DType):
 			return halfAsF32(c)
 		case c.In[0].DType == dtype.F32:
-			return newVariadic(c, f, mean, kernel.BinaryF32), nil
+			return newVariadic(c, f, mean, elementwise.BinaryF32), nil
 		case c.In[0].DType == dtype.F64:
-			return newVariadic(c, f, mean, kernel.BinaryF64), nil
+			return newVariadic(c, f, mean, elementwise.BinaryF64), nil
 		}
 		bind, ok := intOf(c.In[0].DType, variadicInt[int8], variadicInt[int16], variadicInt[int32], variadicInt[int64],
 			variadicInt[uint8], variadicInt[uint16], variadicInt[uint32], variadicInt[uint64])
@@ -32,7 +33,7 @@ func variadicOp(f kernel.BinaryOp, mean bool) binder {
 }
 
 func variadicInt[T kernel.Integer](c *op.Call, f kernel.BinaryOp) Kernel {
-	return newVariadic(c, f, false, kernel.BinaryInt[T])
+	return newVariadic(c, f, false, elementwise.BinaryInt[T])
 }
 
 // foldChunk elements are folded in scratch at a time, because the result may

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -96,7 +97,7 @@ func intOf[F any](dt dtype.DType, i8, i16, i32, i64, u8, u16, u32, u64 F) (f F, 
 func isHalf(dt dtype.DType) bool { return dt == dtype.F16 || dt == dtype.BF16 }
 
 // halfScratch is the scratch that the kernels on 16-bit floats take.
-const halfScratch = kernel.HalfScratchFloats * 4
+const halfScratch = elementwise.HalfScratchFloats * 4
 
 // broadcastStrides appends to dst the strides under which an operand of the
 // given sizes is walked over the sizes of out, by numpy's rule.

@@ -5,6 +5,8 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/conv"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -46,11 +48,11 @@ func (k *slide) over(c *op.Call, read func(*op.Sig) (op.Slide, error), sizes []i
 
 // fillWindow sets a window to spatial axes that the table worked out. It
 // reuses the window's lists.
-func fillWindow(w *kernel.Window, axes []op.WindowAxis) error {
-	if len(axes) > kernel.MaxSpatial {
-		return fmt.Errorf("got %d spatial axes, want at most %d: %w", len(axes), kernel.MaxSpatial, op.ErrUnsupported)
+func fillWindow(w *conv.Window, axes []op.WindowAxis) error {
+	if len(axes) > conv.MaxSpatial {
+		return fmt.Errorf("got %d spatial axes, want at most %d: %w", len(axes), conv.MaxSpatial, op.ErrUnsupported)
 	}
-	*w = kernel.Window{
+	*w = conv.Window{
 		In: w.In[:0], Out: w.Out[:0], Kernel: w.Kernel[:0],
 		Stride: w.Stride[:0], Dilation: w.Dilation[:0], PadBegin: w.PadBegin[:0], PadEnd: w.PadEnd[:0],
 	}
@@ -81,7 +83,7 @@ func bindFusedConv(c *op.Call) (Kernel, error) {
 
 // plainConv is a convolution of f64.
 type plainConv struct {
-	kernel.PlainConv
+	conv.Plain
 	slide slide
 }
 
@@ -103,21 +105,21 @@ func (k *plainConv) Refill(t *Task) error {
 
 func (k *plainConv) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
-	kernel.PlainConvTile(&k.PlainConv, tile, out[float64](c, 0), in[float64](c, 0), in[float64](c, 1), in[float64](c, 2))
+	conv.PlainTile(&k.Plain, tile, out[float64](c, 0), in[float64](c, 0), in[float64](c, 1), in[float64](c, 2))
 }
 
 // floatConv is a convolution of f32, and what is fused into it.
 type floatConv struct {
-	kernel.Conv
+	conv.Conv
 	slide     slide
-	act       kernel.Activation
-	pool      kernel.Pool
+	act       gemm.Activation
+	pool      conv.Pool
 	poolSlide slide
 	between   []int     // sizes of what is pooled
 	pre       []float32 // scale or shift of the prologue where the call lacks one of the two
 
 	constant bool // the weights are read in panels where the convolution wants them so
-	layout   kernel.WeightsLayout
+	layout   conv.WeightsLayout
 	bound    bool // layout is decided
 }
 
@@ -148,7 +150,7 @@ func (k *floatConv) fill(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	to := kernel.Conv{
+	to := conv.Conv{
 		Batch: c.In[0].Shape.Size(0), Group: int(c.Int("group")), InChannels: c.In[0].Shape.Size(1), OutChannels: c.In[1].Shape.Size(0),
 		Window: k.Window,
 	}
@@ -156,7 +158,7 @@ func (k *floatConv) fill(c *op.Call) error {
 		return err
 	}
 	if has(c, 2) {
-		to.Bias = kernel.BiasRow
+		to.Bias = gemm.BiasRow
 	}
 	if c.Def.Name == "fused_conv" {
 		if err := k.fuse(c, &to); err != nil {
@@ -168,7 +170,7 @@ func (k *floatConv) fill(c *op.Call) error {
 }
 
 // fuse adds what is fused into a convolution.
-func (k *floatConv) fuse(c *op.Call, to *kernel.Conv) error {
+func (k *floatConv) fuse(c *op.Call, to *conv.Conv) error {
 	to.Residual, to.Act = has(c, 3), k.act
 	to.ScaleShift, to.PrologueRelu = has(c, 4) || has(c, 5), c.Int("pre_relu") != 0
 	if to.ScaleShift && !(has(c, 4) && has(c, 5)) && len(k.pre) != to.InChannels {
@@ -188,7 +190,7 @@ func (k *floatConv) fuse(c *op.Call, to *kernel.Conv) error {
 	if err != nil {
 		return err
 	}
-	pool := kernel.Pool{Kind: poolKind(c, c.Str("pool") == "max"), Window: k.pool.Window}
+	pool := conv.Pool{Kind: poolKind(c, c.Str("pool") == "max"), Window: k.pool.Window}
 	if err := fillWindow(&pool.Window, axes); err != nil {
 		return err
 	}
@@ -217,7 +219,7 @@ func (k *floatConv) Refill(t *Task) error {
 // pack prepares the convolution once more, for constant weights in panels where
 // it wants them so. The first time decides the form.
 func (k *floatConv) pack(t *Task) error {
-	layout := kernel.RawWeights
+	layout := conv.RawWeights
 	if k.constant && k.PackedFloats() > 0 {
 		k.PackedWeights = true
 		k.Prepare(t.variant)
@@ -243,7 +245,7 @@ func (k *floatConv) pack(t *Task) error {
 
 // weightsForm is what the panels of a convolution's weights are. It keeps the
 // convolution.
-func weightsForm(k *kernel.Conv) Form {
+func weightsForm(k *conv.Conv) Form {
 	return Form{
 		Name:   fmt.Sprintf("convolution panels of %s", k.PackedLayout()),
 		Bytes:  4 * k.PackedFloats(),
@@ -254,7 +256,7 @@ func weightsForm(k *kernel.Conv) Form {
 
 func (k *floatConv) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
-	args := kernel.ConvArgs{
+	args := conv.Args{
 		Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2),
 		Residual: in[float32](c, 3), Scale: in[float32](c, 4), Shift: in[float32](c, 5),
 	}
@@ -268,15 +270,15 @@ func (k *floatConv) Tile(t *Task, tile int, scratch []byte) {
 }
 
 // activationOf reads the activation of a fused operator, which may have none.
-func activationOf(c *op.Call) kernel.Activation {
-	return kernel.Activation{Op: unaryNamed[c.Str("activation")], A: float32(c.Float("alpha")), B: float32(c.Float("beta"))}
+func activationOf(c *op.Call) gemm.Activation {
+	return gemm.Activation{Op: unaryNamed[c.Str("activation")], A: float32(c.Float("alpha")), B: float32(c.Float("beta"))}
 }
 
 // convTranspose is a transposed convolution of f32.
-type convTranspose struct{ kernel.ConvTranspose }
+type convTranspose struct{ conv.Transpose }
 
 func bindConvTranspose(c *op.Call) (Kernel, error) {
-	if c.In[0].DType == dtype.F32 && c.In[0].Shape.Rank()-2 <= kernel.MaxSpatial {
+	if c.In[0].DType == dtype.F32 && c.In[0].Shape.Rank()-2 <= conv.MaxSpatial {
 		return &convTranspose{}, nil
 	}
 	bind, ok := floatOf(c.In[0].DType, newPlainConvTranspose[float32], newPlainConvTranspose[float64])
@@ -288,11 +290,11 @@ func bindConvTranspose(c *op.Call) (Kernel, error) {
 
 // transposeAxes sets the spatial axes of a transposed convolution, in the
 // elements of to where they suffice.
-func transposeAxes(c *op.Call, to []kernel.ConvTransposeAxis) ([]kernel.ConvTransposeAxis, error) {
+func transposeAxes(c *op.Call, to []conv.TransposeAxis) ([]conv.TransposeAxis, error) {
 	axes, err := c.ConvTransposeAxes()
 	to = to[:0]
 	for _, a := range axes {
-		to = append(to, kernel.ConvTransposeAxis{In: a.In, Out: a.Out, Kernel: a.Kernel, Stride: a.Stride, Dilation: a.Dilation, PadBefore: a.Begin})
+		to = append(to, conv.TransposeAxis{In: a.In, Out: a.Out, Kernel: a.Kernel, Stride: a.Stride, Dilation: a.Dilation, PadBefore: a.Begin})
 	}
 	return to, err
 }
@@ -302,7 +304,7 @@ func (k *convTranspose) Refill(t *Task) (err error) {
 	if k.Axes, err = transposeAxes(c, k.Axes); err != nil || elements(&c.Out[0]) == 0 {
 		return err
 	}
-	if len(k.Axes) > kernel.MaxSpatial {
+	if len(k.Axes) > conv.MaxSpatial {
 		return ErrRebind
 	}
 	k.Batch, k.Group = c.In[0].Shape.Size(0), int(c.Int("group"))
@@ -314,12 +316,12 @@ func (k *convTranspose) Refill(t *Task) (err error) {
 
 func (k *convTranspose) Tile(t *Task, tile int, scratch []byte) {
 	c := t.Call
-	args := kernel.ConvTransposeArgs{Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2)}
-	k.ConvTranspose.Tile(tile, view[float32](scratch), &args)
+	args := conv.TransposeArgs{Out: out[float32](c, 0), In: in[float32](c, 0), Weights: in[float32](c, 1), Bias: in[float32](c, 2)}
+	k.Transpose.Tile(tile, view[float32](scratch), &args)
 }
 
 // plainConvTranspose serves what has no fast kernel.
-type plainConvTranspose[T kernel.Float] struct{ kernel.PlainConvTranspose }
+type plainConvTranspose[T kernel.Float] struct{ conv.PlainTranspose }
 
 func newPlainConvTranspose[T kernel.Float]() Kernel { return &plainConvTranspose[T]{} }
 
@@ -328,7 +330,7 @@ func (k *plainConvTranspose[T]) Refill(t *Task) (err error) {
 	if k.Axes, err = transposeAxes(c, k.Axes); err != nil || elements(&c.Out[0]) == 0 {
 		return err
 	}
-	if c.In[0].DType == dtype.F32 && len(k.Axes) <= kernel.MaxSpatial {
+	if c.In[0].DType == dtype.F32 && len(k.Axes) <= conv.MaxSpatial {
 		return ErrRebind // there is a fast kernel
 	}
 	k.Batch, k.Channels = c.In[0].Shape.Size(0), c.In[0].Shape.Size(1)
@@ -339,5 +341,5 @@ func (k *plainConvTranspose[T]) Refill(t *Task) (err error) {
 
 func (k *plainConvTranspose[T]) Tile(t *Task, tile int, _ []byte) {
 	c := t.Call
-	kernel.PlainConvTransposeTile(&k.PlainConvTranspose, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2))
+	conv.PlainTransposeTile(&k.PlainTranspose, tile, out[T](c, 0), in[T](c, 0), in[T](c, 1), in[T](c, 2))
 }

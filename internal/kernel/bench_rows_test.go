@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/conv"
+	"github.com/tenure-go/tenure/internal/kernel/reduce"
 	"github.com/tenure-go/tenure/internal/kernel/sample"
 )
 
@@ -19,7 +21,7 @@ func ramp(n int) []float32 {
 }
 
 func BenchmarkSoftmax(b *testing.B) {
-	for _, s := range []kernel.Softmax{{Outer: 64, Axis: 1024, Inner: 1}, {Outer: 1, Axis: 1024, Inner: 64}} {
+	for _, s := range []reduce.Softmax{{Outer: 64, Axis: 1024, Inner: 1}, {Outer: 1, Axis: 1024, Inner: 64}} {
 		perVariant(b, func(b *testing.B, v *kernel.Variant) {
 			b.Run(fmt.Sprintf("f32/%s/%dx%dx%d", v.Name, s.Outer, s.Axis, s.Inner), func(b *testing.B) {
 				src := ramp(s.Outer * s.Axis * s.Inner)
@@ -27,7 +29,7 @@ func BenchmarkSoftmax(b *testing.B) {
 				b.SetBytes(int64(8 * len(src)))
 				for b.Loop() {
 					for t := range s.Tiles() {
-						kernel.SoftmaxTile(v, &s, t, scratch, dst, src)
+						reduce.SoftmaxTile(v, &s, t, scratch, dst, src)
 					}
 				}
 			})
@@ -38,13 +40,13 @@ func BenchmarkSoftmax(b *testing.B) {
 func BenchmarkLayerNorm(b *testing.B) {
 	perVariant(b, func(b *testing.B, v *kernel.Variant) {
 		b.Run(fmt.Sprintf("f32/%s/128x768", v.Name), func(b *testing.B) {
-			n := kernel.Norm{Rows: 128, Len: 768, Epsilon: 1e-5}
+			n := reduce.Norm{Rows: 128, Len: 768, Epsilon: 1e-5}
 			src, scale, bias := ramp(n.Rows*n.Len), ramp(n.Len), ramp(n.Len)
 			dst := make([]float32, len(src))
 			b.SetBytes(int64(8 * len(src)))
 			for b.Loop() {
 				for t := range n.Tiles() {
-					kernel.NormTile(v, &n, t, dst, src, scale, bias, nil, nil)
+					reduce.NormTile(v, &n, t, dst, src, scale, bias, nil, nil)
 				}
 			}
 		})
@@ -53,19 +55,19 @@ func BenchmarkLayerNorm(b *testing.B) {
 
 func BenchmarkReduce(b *testing.B) {
 	for _, c := range []struct {
-		kind    kernel.ReduceKind
+		kind    reduce.Kind
 		name    string
 		reduced []bool
-	}{{kernel.ReduceMean, "mean rows", []bool{false, true}}, {kernel.ReduceMean, "mean columns", []bool{true, false}}, {kernel.ReduceMax, "max rows", []bool{false, true}}} {
+	}{{reduce.Mean, "mean rows", []bool{false, true}}, {reduce.Mean, "mean columns", []bool{true, false}}, {reduce.Max, "max rows", []bool{false, true}}} {
 		perVariant(b, func(b *testing.B, v *kernel.Variant) {
 			b.Run(fmt.Sprintf("f32/%s/%s/256x256", v.Name, c.name), func(b *testing.B) {
-				var r kernel.Reduce
+				var r reduce.Reduction
 				r.Prepare(c.kind, []int{256, 256}, c.reduced)
 				src, dst := ramp(256*256), make([]float32, 256)
 				b.SetBytes(4 * 256 * 256)
 				for b.Loop() {
 					for t := range r.Tiles() {
-						kernel.ReduceTile(v, &r, t, dst, src)
+						reduce.Tile(v, &r, t, dst, src)
 					}
 				}
 			})
@@ -108,10 +110,10 @@ func BenchmarkResize(b *testing.B) {
 func BenchmarkConvTranspose(b *testing.B) {
 	perVariant(b, func(b *testing.B, v *kernel.Variant) {
 		b.Run(fmt.Sprintf("f32/%s/2x2s2/64x28x28x32", v.Name), func(b *testing.B) {
-			axis := kernel.ConvTransposeAxis{In: 28, Out: 56, Kernel: 2, Stride: 2, Dilation: 1}
-			c := kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 64, OutChannels: 32, Axes: []kernel.ConvTransposeAxis{axis, axis}}
+			axis := conv.TransposeAxis{In: 28, Out: 56, Kernel: 2, Stride: 2, Dilation: 1}
+			c := conv.Transpose{Batch: 1, Group: 1, InChannels: 64, OutChannels: 32, Axes: []conv.TransposeAxis{axis, axis}}
 			c.Prepare(v)
-			args := kernel.ConvTransposeArgs{In: ramp(64 * 28 * 28), Weights: ramp(64 * 32 * 4), Out: make([]float32, 32*56*56)}
+			args := conv.TransposeArgs{In: ramp(64 * 28 * 28), Weights: ramp(64 * 32 * 4), Out: make([]float32, 32*56*56)}
 			scratch := make([]float32, c.ScratchBytes()/4)
 			for b.Loop() {
 				for t := range c.Tiles() {

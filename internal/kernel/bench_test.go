@@ -10,8 +10,12 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/conv"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/internal/kernel/move"
+	"github.com/tenure-go/tenure/internal/kernel/quantised"
 )
 
 // perVariant runs a benchmark once for each variant of the kernels.
@@ -30,7 +34,7 @@ func BenchmarkGemm(b *testing.B) {
 	perVariant(b, func(b *testing.B, v *kernel.Variant) {
 		for _, c := range [][3]int{{256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {128, 768, 768}, {128, 3072, 768}, {1, 3072, 768}, {4, 3072, 768}, {10, 3072, 768}, {64, 3136, 576}} {
 			for _, packed := range []bool{false, true} {
-				g := kernel.Gemm{M: c[0], N: c[1], K: c[2], Alpha: 1, Beta: 1, PackedB: packed}
+				g := gemm.Gemm{M: c[0], N: c[1], K: c[2], Alpha: 1, Beta: 1, PackedB: packed}
 				name := fmt.Sprintf("f32/%s/%dx%dx%d", v.Name, g.M, g.N, g.K)
 				if packed {
 					name += "/packed"
@@ -45,18 +49,18 @@ func BenchmarkGemm(b *testing.B) {
 func BenchmarkGemmBatch(b *testing.B) {
 	perVariant(b, func(b *testing.B, v *kernel.Variant) {
 		for _, c := range [][3]int{{128, 128, 32}, {128, 32, 128}, {128, 128, 64}, {8, 8, 64}, {1, 64, 64}} {
-			g := kernel.Gemm{M: c[0], N: c[1], K: c[2], Alpha: 1, Beta: 1, Batch: []int{12}}
+			g := gemm.Gemm{M: c[0], N: c[1], K: c[2], Alpha: 1, Beta: 1, Batch: []int{12}}
 			b.Run(fmt.Sprintf("f32/%s/12x%dx%dx%d", v.Name, g.M, g.N, g.K), func(b *testing.B) { benchmarkGemm(b, v, g) })
 		}
 	})
 }
 
-func benchmarkGemm(b *testing.B, v *kernel.Variant, g kernel.Gemm) {
+func benchmarkGemm(b *testing.B, v *kernel.Variant, g gemm.Gemm) {
 	batch := 1
 	for _, n := range g.Batch {
 		batch *= n
 	}
-	args := kernel.GemmArgs{A: make([]float32, batch*g.M*g.K), B: make([]float32, batch*g.K*g.N), C: make([]float32, batch*g.M*g.N)}
+	args := gemm.Args{A: make([]float32, batch*g.M*g.K), B: make([]float32, batch*g.K*g.N), C: make([]float32, batch*g.M*g.N)}
 	if g.PackedB {
 		panels := make([]float32, g.PackedBFloats(v))
 		pack := g
@@ -75,16 +79,16 @@ func benchmarkGemm(b *testing.B, v *kernel.Variant, g kernel.Gemm) {
 
 func BenchmarkConv(b *testing.B) {
 	pad := func(n int) []int { return []int{n, n} }
-	square := func(in, size, out, k, stride int) kernel.Conv {
-		w := kernel.Window{In: pad(size), Kernel: pad(k), Stride: pad(stride), PadBegin: pad(k / 2), PadEnd: pad(k / 2)}
-		return kernel.Conv{InChannels: in, OutChannels: out, Group: 1, Window: w}
+	square := func(in, size, out, k, stride int) conv.Conv {
+		w := conv.Window{In: pad(size), Kernel: pad(k), Stride: pad(stride), PadBegin: pad(k / 2), PadEnd: pad(k / 2)}
+		return conv.Conv{InChannels: in, OutChannels: out, Group: 1, Window: w}
 	}
 	pooled, depthwise := square(64, 56, 64, 3, 1), square(64, 56, 64, 3, 1)
-	pooled.Pool = &kernel.Pool{Window: kernel.Window{Kernel: pad(2), Stride: pad(2)}}
+	pooled.Pool = &conv.Pool{Window: conv.Window{Kernel: pad(2), Stride: pad(2)}}
 	depthwise.Group = 64
 	for _, c := range []struct {
 		name string
-		conv kernel.Conv
+		conv conv.Conv
 	}{
 		{"3x3/64x56x56x64", square(64, 56, 64, 3, 1)},
 		{"3x3/256x14x14x256", square(256, 14, 256, 3, 1)},
@@ -105,9 +109,9 @@ func BenchmarkConv(b *testing.B) {
 	}
 }
 
-func benchConv(b *testing.B, v *kernel.Variant, name string, c kernel.Conv, packed bool) {
+func benchConv(b *testing.B, v *kernel.Variant, name string, c conv.Conv, packed bool) {
 	b.Run(name, func(b *testing.B) {
-		c.Batch, c.Bias, c.Act = 1, kernel.BiasRow, kernel.Activation{Op: kernel.Relu}
+		c.Batch, c.Bias, c.Act = 1, gemm.BiasRow, gemm.Activation{Op: kernel.Relu}
 		c.Prepare(v)
 		perOutput := c.InChannels / c.Group * c.Kernel[0] * c.Kernel[1]
 		weights := make([]float32, c.OutChannels*perOutput)
@@ -120,7 +124,7 @@ func benchConv(b *testing.B, v *kernel.Variant, name string, c kernel.Conv, pack
 			c.Prepare(v)
 		}
 		area := c.Window.Out[0] * c.Window.Out[1]
-		args := kernel.ConvArgs{
+		args := conv.Args{
 			In: make([]float32, c.InChannels*c.Window.In[0]*c.Window.In[1]), Weights: weights,
 			Bias: make([]float32, c.OutChannels), Out: make([]float32, c.OutChannels*area),
 		}
@@ -137,13 +141,13 @@ func benchConv(b *testing.B, v *kernel.Variant, name string, c kernel.Conv, pack
 func BenchmarkPool(b *testing.B) {
 	for _, c := range []struct {
 		name      string
-		kind      kernel.PoolKind
+		kind      conv.PoolKind
 		k, s, pad int
-	}{{"max2s2", kernel.PoolMax, 2, 2, 0}, {"max3s2", kernel.PoolMax, 3, 2, 1}, {"average3s1", kernel.PoolAverage, 3, 1, 1}} {
+	}{{"max2s2", conv.PoolMax, 2, 2, 0}, {"max3s2", conv.PoolMax, 3, 2, 1}, {"average3s1", conv.PoolAverage, 3, 1, 1}} {
 		perVariant(b, func(b *testing.B, v *kernel.Variant) {
 			b.Run(fmt.Sprintf("f32/%s/%s/64x112x112", v.Name, c.name), func(b *testing.B) {
 				two := func(n int) []int { return []int{n, n} }
-				p := kernel.Pool{Kind: c.kind, Planes: 64, Window: kernel.Window{In: two(112), Kernel: two(c.k), Stride: two(c.s), PadBegin: two(c.pad), PadEnd: two(c.pad)}}
+				p := conv.Pool{Kind: c.kind, Planes: 64, Window: conv.Window{In: two(112), Kernel: two(c.k), Stride: two(c.s), PadBegin: two(c.pad), PadEnd: two(c.pad)}}
 				p.Prepare(v)
 				src, dst := make([]float32, 64*112*112), make([]float32, 64*p.Out[0]*p.Out[1])
 				scratch := make([]float32, p.ScratchBytes()/4)
@@ -169,7 +173,7 @@ func BenchmarkUnary(b *testing.B) {
 			b.Run(fmt.Sprintf("f32/%s/%s/64Ki", v.Name, op), func(b *testing.B) {
 				b.SetBytes(8 * n)
 				for b.Loop() {
-					kernel.UnaryF32(v, op, dst, src, 0.1, 0)
+					elementwise.UnaryF32(v, op, dst, src, 0.1, 0)
 				}
 			})
 		})
@@ -188,7 +192,7 @@ func BenchmarkBinary(b *testing.B) {
 				b.Run(fmt.Sprintf("f32/%s/%s/%s/64Ki", v.Name, op, name), func(b *testing.B) {
 					b.SetBytes(12 * n)
 					for b.Loop() {
-						kernel.BinaryF32(v, op, nest, 0, n, dst, x, y)
+						elementwise.BinaryF32(v, op, nest, 0, n, dst, x, y)
 					}
 				})
 			}
@@ -226,7 +230,7 @@ func BenchmarkIntGemm(b *testing.B) {
 	perVariant(b, func(b *testing.B, v *kernel.Variant) {
 		for _, c := range [][3]int{{128, 768, 768}, {512, 512, 512}, {1, 3072, 768}} {
 			for _, packed := range []bool{false, true} {
-				g := kernel.IntGemm{M: c[0], N: c[1], K: c[2], SignedB: true, PackedB: packed && kernel.BytePanels(v)}
+				g := quantised.IntGemm{M: c[0], N: c[1], K: c[2], SignedB: true, PackedB: packed && quantised.BytePanels(v)}
 				if packed && !g.PackedB {
 					continue
 				}
@@ -242,7 +246,7 @@ func BenchmarkIntGemm(b *testing.B) {
 					dst, scratch := make([]byte, 4*g.M*g.N), make([]int32, g.ScratchBytes()/4)
 					for b.Loop() {
 						for t := range g.Tiles() {
-							kernel.IntGemmTile(&g, t, dst, left, right, kernel.Numbers{}, kernel.Numbers{}, nil, scratch)
+							quantised.IntGemmTile(&g, t, dst, left, right, quantised.Numbers{}, quantised.Numbers{}, nil, scratch)
 						}
 					}
 					reportFlops(b, 2*g.M*g.N*g.K)
@@ -261,7 +265,7 @@ func BenchmarkIntConv(b *testing.B) {
 		perVariant(b, func(b *testing.B, v *kernel.Variant) {
 			b.Run(fmt.Sprintf("%s/%s", v.Name, l.name), func(b *testing.B) {
 				two := func(v int) []int { return []int{v, v} }
-				c := kernel.IntConv{Batch: 1, Group: l.group, Channels: l.in, Filters: l.out, In: two(l.size), Out: two(l.size), Kernel: two(l.kernel),
+				c := quantised.IntConv{Batch: 1, Group: l.group, Channels: l.in, Filters: l.out, In: two(l.size), Out: two(l.size), Kernel: two(l.kernel),
 					Stride: two(1), Dilation: two(1), Pad: two(l.kernel / 2), SignedW: true}
 				c.Prepare(v)
 				area := l.size * l.size
@@ -272,14 +276,16 @@ func BenchmarkIntConv(b *testing.B) {
 				for i := range w {
 					w[i] = int8(i)
 				}
-				one := func(v float32) kernel.Numbers { return kernel.Numbers{DType: dtype.F32, Data: wide([]float32{v})} }
-				byteOf := func(dt dtype.DType, v byte) kernel.Numbers { return kernel.Numbers{DType: dt, Data: []byte{v}} }
-				r := kernel.Requant{A: one(0.5), B: one(0.25), Y: one(300), Zero: byteOf(dtype.U8, 7)}
+				one := func(v float32) quantised.Numbers {
+					return quantised.Numbers{DType: dtype.F32, Data: wide([]float32{v})}
+				}
+				byteOf := func(dt dtype.DType, v byte) quantised.Numbers { return quantised.Numbers{DType: dt, Data: []byte{v}} }
+				r := quantised.Requant{A: one(0.5), B: one(0.25), Y: one(300), Zero: byteOf(dtype.U8, 7)}
 				scratch := make([]int32, c.ScratchBytes()/4)
 				zeroX, zeroW := byteOf(dtype.U8, 120), byteOf(dtype.I8, 0)
 				for b.Loop() {
 					for t := range c.Tiles() {
-						kernel.IntConvTile(&c, t, dst, x, w, zeroX, zeroW, nil, &r, scratch)
+						quantised.IntConvTile(&c, t, dst, x, w, zeroX, zeroW, nil, &r, scratch)
 					}
 				}
 				reportFlops(b, 2*len(dst)*l.in*l.kernel*l.kernel)
@@ -290,21 +296,21 @@ func BenchmarkIntConv(b *testing.B) {
 
 func BenchmarkQuantize(b *testing.B) {
 	const n = 1 << 18
-	q := kernel.Quant{Axis: 1, Inner: n, Block: 1}
-	of := func(x []float32) kernel.Numbers { return kernel.Numbers{DType: dtype.F32, Data: wide(x)} }
-	x, back, narrow := of(ramp(n)), of(make([]float32, n)), kernel.Numbers{DType: dtype.U8, Data: make([]byte, n)}
-	scale, zero := of([]float32{0.1}), kernel.Numbers{DType: dtype.U8, Data: []byte{100}}
+	q := quantised.Quant{Axis: 1, Inner: n, Block: 1}
+	of := func(x []float32) quantised.Numbers { return quantised.Numbers{DType: dtype.F32, Data: wide(x)} }
+	x, back, narrow := of(ramp(n)), of(make([]float32, n)), quantised.Numbers{DType: dtype.U8, Data: make([]byte, n)}
+	scale, zero := of([]float32{0.1}), quantised.Numbers{DType: dtype.U8, Data: []byte{100}}
 	perVariant(b, func(b *testing.B, v *kernel.Variant) {
 		b.Run(v.Name+"/quantize", func(b *testing.B) {
 			b.SetBytes(4 * n)
 			for b.Loop() {
-				kernel.Quantize(v, &q, 0, n, narrow, x, scale, zero, dtype.F32, true)
+				quantised.Quantize(v, &q, 0, n, narrow, x, scale, zero, dtype.F32, true)
 			}
 		})
 		b.Run(v.Name+"/dequantize", func(b *testing.B) {
 			b.SetBytes(4 * n)
 			for b.Loop() {
-				kernel.Dequantize(v, &q, 0, n, back, narrow, scale, zero)
+				quantised.Dequantize(v, &q, 0, n, back, narrow, scale, zero)
 			}
 		})
 	})
@@ -319,7 +325,7 @@ func BenchmarkCompressed(b *testing.B) {
 	for i := range weights {
 		weights[i] = float32(r.NormFloat64())
 	}
-	z := kernel.CompressedB{N: n, K: k, TransB: true, Alpha: 1}
+	z := gemm.CompressedB{N: n, K: k, TransB: true, Alpha: 1}
 	z.Prepare(v)
 	scratch, index := make([]float32, z.ScratchFloats()), make([]byte, z.IndexBytes())
 	measure := func() {
@@ -347,7 +353,7 @@ func BenchmarkCompressed(b *testing.B) {
 	}
 	timed("measure", measure)
 	timed("pack", pack)
-	exponents := kernel.Exponents{127, 126, 125, 124, 123, 122, 128, 121}
+	exponents := gemm.Exponents{127, 126, 125, 124, 123, 122, 128, 121}
 	panel := weights[:z.ScratchFloats()]
 	aside := 0
 	for _, v := range panel {
@@ -355,7 +361,7 @@ func BenchmarkCompressed(b *testing.B) {
 			aside++
 		}
 	}
-	block := make([]byte, kernel.CompressedBytes(v, len(panel), aside))
+	block := make([]byte, gemm.CompressedBytes(v, len(panel), aside))
 	one := func(name string, f func()) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(4 * len(panel)))
@@ -364,9 +370,9 @@ func BenchmarkCompressed(b *testing.B) {
 			}
 		})
 	}
-	one("compress", func() { kernel.CompressFloats(v, block, exponents, aside, panel) })
-	one("expand", func() { kernel.ExpandFloats(v, panel, block, exponents, aside) })
-	g := kernel.Gemm{N: n, K: k, TransB: true, Alpha: 1, PackedB: true}
+	one("compress", func() { gemm.CompressFloats(v, block, exponents, aside, panel) })
+	one("expand", func() { gemm.ExpandFloats(v, panel, block, exponents, aside) })
+	g := gemm.Gemm{N: n, K: k, TransB: true, Alpha: 1, PackedB: true}
 	panels := make([]float32, g.PackedBFloats(v))
 	pack = func() { p := g; p.PackB(v, panels, weights) }
 	timed("pack panels", pack)
@@ -377,7 +383,7 @@ func BenchmarkCompressed(b *testing.B) {
 			p.M, p.CompressedB = m, compressed
 			p.Prepare(v)
 			scratch := make([]float32, p.ScratchBytes()/4)
-			args := kernel.GemmArgs{A: a, B: panels, C: c}
+			args := gemm.Args{A: a, B: panels, C: c}
 			if compressed {
 				args.B = packed
 			}

@@ -1,21 +1,26 @@
-// Package kernel computes on raw slices: every loop of Tenure that touches the elements of a tensor is here.
+// Package kernel has what all kernels share: the table of loops of a set of instructions (Variant), the functions of one and two operands
+// (UnaryOp, BinaryOp, PredicateOp), the loop nest over strided operands (Nest), views of bytes as elements (View), and the sizes of tiles.
 //
-// Kernels take slices and return nothing. They allocate nothing, keep nothing, and check nothing that a caller can check: dtypes, shapes,
-// indices and the sizes of slices are the caller's affair, and a call that breaks them panics with a text that starts with "BUG:". The
-// caller owns all memory, scratch included.
+// The kernels compute on raw slices. Every loop of Tenure that touches the elements of a tensor is in one of the packages below this one:
 //
-// Here are the variants and what all kernels share (the loop nest, views of bytes), and the kernels that other kernels are made of: unary,
-// binary, predicate and cast work element by element; gemm, conv, convtranspose and pool are the heavy ones, for float32; reduce, softmax
-// and norm work along axes; bytegemm and the quantize files are for 8-bit integers. What the heavy ones do not serve (float64, integers, more
-// axes) goes through the plain_ files. The families that nothing else is made of are packages: move, sample, selection, sequence, signal and
-// text.
+//   - elementwise: functions of one and two operands, predicates, casts and chains
+//   - reduce: reductions, softmax and normalisations
+//   - gemm: products of float32 matrices, and how they end (bias, residual, activation)
+//   - conv: convolutions and pools
+//   - quantised: products and convolutions of bytes, and conversions to and from them
+//   - move, sample, selection, sequence, signal, text: the families that no other family is made of
+//
+// Package x86 has the loops in assembly, package machine the variants that the machine runs.
+//
+// Kernels take slices and return nothing. They allocate nothing, keep nothing, and check nothing that a caller can check: a call with wrong
+// types, shapes, indices or sizes of slices panics with a text that starts with "BUG:". The caller owns all memory, scratch included.
 //
 // # Specs and tiles
 //
 // A kernel with something to work out beforehand is a spec: a plain struct of numbers. Its Prepare runs once, when the plan is made, and may
 // allocate. From then on the spec is read only, and any number of goroutines may run its tiles:
 //
-//	var g kernel.Gemm
+//	g := gemm.Gemm{M: m, N: n, K: k, Alpha: 1}
 //	g.Prepare(v)
 //	for t := range g.Tiles() { // in any order, on any worker
 //		g.Tile(t, scratch, &args) // scratch: one slice of g.ScratchBytes() per worker
@@ -33,8 +38,8 @@
 //
 // A kernel whose innermost loops may be assembly takes a Variant, the table of the loops of one set of instructions, as its first argument;
 // one that is prepared takes it there. Package machine has the best one for the process (TENURE_CPU lowers the choice: see internal/cpu) and
-// lists all, package x86 has the assembly. Portable, which has no assembly, works everywhere. kerneltest holds every variant to the same
-// results as kernel/ref.
+// lists all, package x86 has the assembly. Portable, which has no assembly, works everywhere. kerneltest compares every variant with
+// kernel/ref.
 //
 // A call of assembly takes a bounded piece of a row or a matrix, since the garbage collector cannot interrupt it.
 package kernel

@@ -54,13 +54,13 @@ func View[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
 }
 
-// bytesOf is view's inverse.
-func bytesOf[T any](s []T) []byte {
+// BytesOf returns the bytes of s, the inverse of View.
+func BytesOf[T any](s []T) []byte {
 	var zero T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
 }
 
-// IsAligned tells whether view takes b as elements of T.
+// IsAligned tells whether View takes b as elements of T.
 func IsAligned[T any](b []byte) bool {
 	var zero T
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%unsafe.Alignof(zero) == 0
@@ -71,18 +71,22 @@ func Bug(format string, args ...any) {
 	panic("BUG: kernel: " + fmt.Sprintf(format, args...))
 }
 
-func sameLen(what string, dst, src int) {
+// SameLen panics if a result and its operand differ in length.
+func SameLen(what string, dst, src int) {
 	if dst != src {
 		Bug("%s: dst has %d elements, src %d", what, dst, src)
 	}
 }
 
+// BadElem panics: no element has that many bytes.
 func BadElem(what string, bytes int) {
 	Bug("%s: no element has %d bytes", what, bytes)
 }
 
+// CeilDiv returns a/b, rounded up.
 func CeilDiv(a, b int) int { return (a + b - 1) / b }
 
+// Product returns the product of dims, 1 of none.
 func Product(dims []int) int {
 	n := 1
 	for _, d := range dims {
@@ -91,8 +95,8 @@ func Product(dims []int) int {
 	return n
 }
 
-// largest returns the largest number of an integer type.
-func largest[T Number]() T {
+// Largest returns the largest number of an integer type.
+func Largest[T Number]() T {
 	n := T(1)
 	for n+n+1 > n {
 		n = n + n + 1
@@ -100,15 +104,16 @@ func largest[T Number]() T {
 	return n
 }
 
-// smallest returns the smallest number of an integer type.
-func smallest[T Number]() T {
+// Smallest returns the smallest number of an integer type.
+func Smallest[T Number]() T {
 	if zero := T(0); zero-1 > zero {
 		return 0
 	}
-	return -largest[T]() - 1
+	return -Largest[T]() - 1
 }
 
-func repeat[T Number](d []T, v T) {
+// Repeat sets all elements of d to v.
+func Repeat[T Number](d []T, v T) {
 	for i := range d {
 		d[i] = v
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 	"github.com/tenure-go/tenure/internal/kernel/kerneltest"
 	"github.com/tenure-go/tenure/internal/kernel/machine"
 )
@@ -19,9 +19,9 @@ func FuzzCompressFloats(f *testing.F) {
 	f.Add([]byte("weights of all kinds, none of which may change"), uint64(0))
 	v := machine.Best()
 	f.Fuzz(func(t *testing.T, data []byte, codes uint64) {
-		exponents := kernel.Exponents(binary.LittleEndian.AppendUint64(nil, codes))
-		unit := kernel.PanelWidth(v)
-		x := make([]float32, min((len(data)/4+unit-1)/unit*unit, kernel.MostCompressed))
+		exponents := gemm.Exponents(binary.LittleEndian.AppendUint64(nil, codes))
+		unit := gemm.PanelWidth(v)
+		x := make([]float32, min((len(data)/4+unit-1)/unit*unit, gemm.MostCompressed))
 		aside := 0
 		for i := range x {
 			if 4*i+4 <= len(data) {
@@ -31,10 +31,10 @@ func FuzzCompressFloats(f *testing.F) {
 				aside++
 			}
 		}
-		packed := make([]byte, kernel.CompressedBytes(v, len(x), aside))
-		kernel.CompressFloats(v, packed, exponents, aside, x)
+		packed := make([]byte, gemm.CompressedBytes(v, len(x), aside))
+		gemm.CompressFloats(v, packed, exponents, aside, x)
 		back := make([]float32, len(x))
-		kernel.ExpandFloats(v, back, packed, exponents, aside)
+		gemm.ExpandFloats(v, back, packed, exponents, aside)
 		for i := range x {
 			if got, want := math.Float32bits(back[i]), math.Float32bits(x[i]); got != want {
 				t.Fatalf("element %d: got bits %#08x, want %#08x", i, got, want)

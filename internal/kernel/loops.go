@@ -71,7 +71,7 @@ type (
 	BitLoops       [numBinary]Loop
 	PredicateLoops [numPredicate][kinds][forms - 1]Loop
 	LogicLoops     [numPredicate]Loop
-	UnaryLoops     [numUnary][kinds]Loop
+	UnaryLoops     [NumUnary][kinds]Loop
 	KindLoops      [kinds]Loop
 	JoinLoops      [kinds][numBinary]Loop
 	WhereLoops     [4][2][2]Loop // by the logarithm of the size; whether a and b are one element
@@ -105,12 +105,12 @@ func KindOf(dt dtype.DType) int {
 	return -1
 }
 
-func kind[T Number]() int { return KindOf(dtype.Of[T]()) }
+func Kind[T Number]() int { return KindOf(dtype.Of[T]()) }
 
 // Operand is an operand of a loop: where it begins and how far elements are apart, 0 if it is one.
 type Operand struct {
-	at   *byte
-	size int
+	At   *byte
+	Size int
 }
 
 // OperandOf is the elements of x from number at on, or that one if step is 0.
@@ -119,7 +119,7 @@ func OperandOf[T any](x []T, at, step int) Operand {
 }
 
 func (r *Operand) skip(elements int) {
-	r.at = (*byte)(unsafe.Add(unsafe.Pointer(r.at), elements*r.size))
+	r.At = (*byte)(unsafe.Add(unsafe.Pointer(r.At), elements*r.Size))
 }
 
 // Over computes as many of n elements as whole groups hold, and returns their number.
@@ -130,21 +130,21 @@ func (l *Loop) Over(n int, dst, x, y, z Operand) int {
 	if l.Long != nil && n >= longRow {
 		l = l.Long
 	}
-	groups, most := n/l.Step, asmElements/l.Step
+	groups, most := n/l.Step, AsmElements/l.Step
 	for groups > most {
-		l.Run(most, dst.at, x.at, y.at, z.at)
+		l.Run(most, dst.At, x.At, y.At, z.At)
 		groups -= most
 		dst.skip(most * l.Step)
 		x.skip(most * l.Step)
 		y.skip(most * l.Step)
 		z.skip(most * l.Step)
 	}
-	l.Run(groups, dst.at, x.at, y.at, z.at)
+	l.Run(groups, dst.At, x.At, y.At, z.At)
 	return n / l.Step * l.Step
 }
 
 // rest is what is left of a run after n elements.
-func (r *run) rest(n int) run {
+func (r *Run) Rest(n int) Run {
 	left := *r
 	left.N -= n
 	for op := range left.Off {
@@ -154,7 +154,7 @@ func (r *run) rest(n int) run {
 }
 
 // form tells whether operands are rows or one element, and which: the results are a row.
-func (r *run) form() (form int, ok bool) {
+func (r *Run) Form() (form int, ok bool) {
 	switch [3]int(r.Step[:3]) {
 	case [3]int{1, 1, 1}:
 		return BothRows, true
@@ -166,8 +166,8 @@ func (r *run) form() (form int, ok bool) {
 	return 0, false
 }
 
-// limits are places for what assembly takes by address: through a function variable an address on the stack would cost an allocation.
-var limits = sync.Pool{New: func() any { return new([2]uint64) }}
+// Limits are places for what assembly takes by address: through a function variable an address on the stack would cost an allocation.
+var Limits = sync.Pool{New: func() any { return new([2]uint64) }}
 
-// totals are places for those of loops: see limits.
-var totals = sync.Pool{New: func() any { return new([256]byte) }}
+// Totals are places for those of loops: see Limits.
+var Totals = sync.Pool{New: func() any { return new([256]byte) }}

@@ -82,19 +82,19 @@ func (n *Nest) Range(t int) (lo, hi int) {
 	return t * RangeElements, min((t+1)*RangeElements, n.elements)
 }
 
-// run is one pass of the inner loop.
-type run struct {
+// Run is one pass of the inner loop.
+type Run struct {
 	N    int              // elements
 	Off  [MaxOperands]int // where each operand starts
 	Step [MaxOperands]int // strides; they may be negative, so operands are indexed from off and not cut there
 }
 
-// evenRun is a run over contiguous operands.
-func evenRun(n int) run { return run{N: n, Step: [MaxOperands]int{1, 1, 1, 1}} }
+// EvenRun is a run over contiguous operands.
+func EvenRun(n int) Run { return Run{N: n, Step: [MaxOperands]int{1, 1, 1, 1}} }
 
 // Cursor walks a range of a nest run by run. It lives on the stack of the kernel that uses it.
 type cursor struct {
-	run
+	Run
 
 	axes  []NestAxis // all but the inner one
 	inner int        // size of the inner loop
@@ -165,10 +165,10 @@ func (c *cursor) carry() {
 	}
 }
 
-// rowMajor gives the strides of a contiguous tensor.
-func rowMajor(shape []int) []int { return RowMajorIn(nil, shape) }
+// RowMajor gives the strides of a contiguous tensor.
+func RowMajor(shape []int) []int { return RowMajorIn(nil, shape) }
 
-// RowMajorIn is rowMajor in the bytes of buf, where they suffice.
+// RowMajorIn is RowMajor in the bytes of buf, where they suffice.
 func RowMajorIn(buf, shape []int) []int {
 	s := append(buf[:0], shape...)
 	n := 1

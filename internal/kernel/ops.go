@@ -48,10 +48,10 @@ const (
 	Asinh
 	Acosh
 	Atanh
-	numUnary
+	NumUnary
 )
 
-var unaryNames = [numUnary]string{
+var unaryNames = [NumUnary]string{
 	"identity", "relu", "leaky_relu", "thresholded_relu", "clip", "sigmoid", "hard_sigmoid", "hard_swish", "silu", "swish", "gelu",
 	"gelu_tanh", "elu", "selu", "celu", "softplus", "softsign", "mish", "shrink", "abs", "neg", "sign", "floor", "ceil", "round", "sqrt",
 	"reciprocal", "exp", "log", "erf", "pow_scalar", "affine", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
@@ -62,7 +62,7 @@ func (op UnaryOp) String() string { return unaryNames[op] }
 
 // UnaryOps lists all functions.
 func UnaryOps() []UnaryOp {
-	all := make([]UnaryOp, numUnary)
+	all := make([]UnaryOp, NumUnary)
 	for i := range all {
 		all[i] = UnaryOp(i)
 	}

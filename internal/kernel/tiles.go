@@ -5,11 +5,11 @@ package kernel
 const (
 	RangeElements = 32 << 10 // elements of a kernel that computes little with each
 	PlainFlops    = 1 << 17  // operations of a product without assembly
-	wantedTiles   = 8        // smaller problems are cut finer until they have as many tiles
+	WantedTiles   = 8        // smaller problems are cut finer until they have as many tiles
 )
 
-// evenTile cuts n into parts of nearly equal size, at most limit, which is a multiple of unit.
-func evenTile(n, limit, unit int) int {
+// EvenTile cuts n into parts of nearly equal size, at most limit, which is a multiple of unit.
+func EvenTile(n, limit, unit int) int {
 	if n == 0 {
 		return unit
 	}
@@ -17,8 +17,8 @@ func evenTile(n, limit, unit int) int {
 	return CeilDiv(size, unit) * unit
 }
 
-// batchOffsets are the places of A and B of a product, whose batch axes have these sizes and strides.
-func batchOffsets(batch int, sizes, stridesA, stridesB []int) (a, b int) {
+// BatchOffsets are the places of A and B of a product, whose batch axes have these sizes and strides.
+func BatchOffsets(batch int, sizes, stridesA, stridesB []int) (a, b int) {
 	for i := len(sizes) - 1; i >= 0; i-- {
 		at := batch % sizes[i]
 		batch /= sizes[i]

@@ -22,14 +22,14 @@ type Variant struct {
 // Portable is the variant without assembly, which every machine runs.
 var Portable = &Variant{
 	Name:       "portable",
-	Gemm:       GemmLoops{Width: portableNR},
+	Gemm:       GemmLoops{Width: PortableNR},
 	Conv:       ConvLoops{Lanes: 1},
-	Compressed: CompressedLoops{Lanes: portableExpandLanes},
+	Compressed: CompressedLoops{Lanes: PortableExpandLanes},
 }
 
-// asmElements is how much of a row one call of assembly takes. Assembly cannot be preempted, and a collection waits for it: a call must not
+// AsmElements is how much of a row one call of assembly takes. Assembly cannot be preempted, and a collection waits for it: a call must not
 // last longer than some ten microseconds.
-const asmElements = 16 << 10
+const AsmElements = 16 << 10
 
 // RowLoops are loops over rows of float32.
 type RowLoops struct {
@@ -62,7 +62,7 @@ type RowLoops struct {
 	ExpScale      RowFuncST                                       // exp(x[i]-s) * t
 	ExpSumColumns func(n int, dst, x, peak, sum *float32)         // exp(x[i]-peak[i]), which is added to sum[i]
 
-	// SoftmaxNext sets dst[i] = from[i]*t and to[i] = exp(x[i]-s), whose sum is sum; top is the largest of later[i].
+	// SoftmaxNext sets dst[i] = from[i]*t and to[i] = exp(x[i]-s), whose sum is sum; top is the Largest of later[i].
 	SoftmaxNext, SoftmaxNextStream func(n int, dst, from, to, x, later *float32, s, t float32) (top, sum float32)
 
 	// Normalisations are there together or not at all. Deviations adds up x[i]-s and its square; the one that looks ahead prefetches what comes after the next row.
@@ -104,10 +104,10 @@ type (
 
 // Loops by what they compute.
 type (
-	UnaryRows    [numUnary]Row
-	UnaryRowsS   [numUnary]RowS
-	UnaryRowsST  [numUnary]RowST
-	UnaryStreams [numUnary]RowFunc
+	UnaryRows    [NumUnary]Row
+	UnaryRowsS   [NumUnary]RowS
+	UnaryRowsST  [NumUnary]RowST
+	UnaryStreams [NumUnary]RowFunc
 	BinaryRows   [numBinary]Row2
 	BinaryRowsS  [numBinary]RowS
 )
@@ -191,6 +191,6 @@ const ExponentCodes = 8
 
 // Sizes of the portable variant: columns of a panel, and floats of a vector of compressed ones.
 const (
-	portableNR          = 8
-	portableExpandLanes = 8
+	PortableNR          = 8
+	PortableExpandLanes = 8
 )

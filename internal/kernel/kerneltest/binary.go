@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
@@ -71,23 +72,23 @@ func binaryF32(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, aShape, bSha
 
 	s := newSpace(t)
 	a, b, dst := in(s, "a", av), in(s, "b", bv), out[float32](s, "dst", len(want))
-	inRanges(n.Elements(), func(lo, hi int) { kernel.BinaryF32(v, op, n, lo, hi, dst, a, b) })
+	inRanges(n.Elements(), func(lo, hi int) { elementwise.BinaryF32(v, op, n, lo, hi, dst, a, b) })
 	s.check()
 	wantValues(t, dst, want, 2)
 
 	wide := make([]float64, len(want))
-	inRanges(n.Elements(), func(lo, hi int) { kernel.BinaryF64(v, op, n, lo, hi, wide, f64s(av), f64s(bv)) })
+	inRanges(n.Elements(), func(lo, hi int) { elementwise.BinaryF64(v, op, n, lo, hi, wide, f64s(av), f64s(bv)) })
 	wantEqual(t, wide, want)
 
 	// In place on whichever operand has the output's shape.
 	if slices.Equal(aShape, to) {
 		place := inout(s, "a in place", av)
-		kernel.BinaryF32(v, op, n, 0, n.Elements(), place, place, b)
+		elementwise.BinaryF32(v, op, n, 0, n.Elements(), place, place, b)
 		wantEqual(t, place, dst)
 	}
 	if slices.Equal(bShape, to) {
 		place := inout(s, "b in place", bv)
-		kernel.BinaryF32(v, op, n, 0, n.Elements(), place, a, place)
+		elementwise.BinaryF32(v, op, n, 0, n.Elements(), place, a, place)
 		wantEqual(t, place, dst)
 	}
 	s.check()
@@ -105,7 +106,7 @@ func binarySpecials(t *testing.T, v *kernel.Variant, op kernel.BinaryOp) {
 		n := broadcastNest([]int{k, k}, shapes[0], shapes[1])
 		s := newSpace(t)
 		dst := out[float32](s, "dst", k*k)
-		kernel.BinaryF32(v, op, n, 0, k*k, dst, in(s, "a", a), in(s, "b", b))
+		elementwise.BinaryF32(v, op, n, 0, k*k, dst, in(s, "a", a), in(s, "b", b))
 		s.check()
 		i := 0
 		ref.Zip(a, shapes[0], b, shapes[1], func(x, y float32) bool {
@@ -135,7 +136,7 @@ func binaryHalf(t *testing.T, v *kernel.Variant, op kernel.BinaryOp) {
 		s := newSpace(t)
 		a, b, dst := in(s, "a", av), in(s, "b", bv), out[uint16](s, "dst", len(av))
 		scratch := out[float32](s, "scratch", 21)
-		inRanges(n.Elements(), func(lo, hi int) { kernel.BinaryHalf(v, op, n, lo, hi, dt, dst, a, b, scratch) })
+		inRanges(n.Elements(), func(lo, hi int) { elementwise.BinaryHalf(v, op, n, lo, hi, dt, dst, a, b, scratch) })
 		s.check()
 		want := ref.Zip(av, aShape, bv, bShape, func(x, y uint16) float32 {
 			return fromHalf(dt, toHalf(dt, float32(ref.Binary(op.String(), float64(fromHalf(dt, x)), float64(fromHalf(dt, y))))))
@@ -185,7 +186,7 @@ func binaryInt[T kernel.Integer](t *testing.T, v *kernel.Variant, op kernel.Bina
 	n := broadcastNest([]int{k, k}, []int{k, 1}, []int{k})
 	s := newSpace(t)
 	a, b, dst := in(s, "a", av), in(s, "b", bv), out[T](s, "dst", k*k)
-	inRanges(k*k, func(lo, hi int) { kernel.BinaryInt(v, op, n, lo, hi, dst, a, b) })
+	inRanges(k*k, func(lo, hi int) { elementwise.BinaryInt(v, op, n, lo, hi, dst, a, b) })
 	s.check()
 	var zero T
 	width := uint(8 * unsafe.Sizeof(zero))
@@ -210,7 +211,7 @@ func testBinaryStrides(t *testing.T, v *kernel.Variant) {
 	n.SetBase(0, 1)
 	n.SetBase(1, 4)
 	n.SetBase(2, 10)
-	inRanges(15, func(lo, hi int) { kernel.BinaryF32(v, kernel.Sub, &n, lo, hi, dst, a, b) })
+	inRanges(15, func(lo, hi int) { elementwise.BinaryF32(v, kernel.Sub, &n, lo, hi, dst, a, b) })
 	s.check()
 	want := make([]float32, len(dst))
 	for i := range 3 {

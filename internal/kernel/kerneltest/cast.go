@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
@@ -15,7 +16,7 @@ import (
 func castTypes() []dtype.DType {
 	var all []dtype.DType
 	for d := dtype.DType(0); d < 64; d++ {
-		if kernel.Castable(d) {
+		if elementwise.Castable(d) {
 			all = append(all, d)
 		}
 	}
@@ -27,9 +28,9 @@ func testCast(t *testing.T, v *kernel.Variant) {
 	for _, from := range castTypes() {
 		for _, to := range castTypes() {
 			t.Run(fmt.Sprintf("%s_to_%s", from, to), func(t *testing.T) {
-				cast(t, v, from, to, kernel.CastMode{Saturate: true})
+				cast(t, v, from, to, elementwise.CastMode{Saturate: true})
 				if to.Size() == 1 && to.IsFloat() { // the only ones that ask for more
-					cast(t, v, from, to, kernel.CastMode{Round: dtype.RoundNearest})
+					cast(t, v, from, to, elementwise.CastMode{Round: dtype.RoundNearest})
 				}
 			})
 		}
@@ -88,7 +89,7 @@ func castEdges() []float64 {
 	return e
 }
 
-func cast(t *testing.T, v *kernel.Variant, from, to dtype.DType, mode kernel.CastMode) {
+func cast(t *testing.T, v *kernel.Variant, from, to dtype.DType, mode elementwise.CastMode) {
 	t.Helper()
 	const n = 400 // a whole number of bytes in every type, and several chunks with a rest
 	src := castSource(t, from, n)
@@ -100,7 +101,7 @@ func cast(t *testing.T, v *kernel.Variant, from, to dtype.DType, mode kernel.Cas
 	x := castSlice(s, "src", from, src, true)
 	dst := castSlice(s, "dst", to, make([]byte, size), false)
 	for _, r := range [][2]int{{0, 8}, {8, 200}, {200, n}} { // ranges that start a byte
-		kernel.Cast(v, dst, to, x, from, r[0], r[1], mode)
+		elementwise.Cast(v, dst, to, x, from, r[0], r[1], mode)
 	}
 	s.check()
 	for i := range n {
@@ -138,7 +139,7 @@ func castSlice(s *space, name string, dt dtype.DType, b []byte, input bool) []by
 func testCastInPlace(t *testing.T, v *kernel.Variant) {
 	src := []float32{1.5, -2.5, 3e9, float32(math.NaN()), 0}
 	place := inout(newSpace(t), "x", src)
-	kernel.Cast(v, asBytes(place), dtype.I32, asBytes(place), dtype.F32, 0, len(src), kernel.CastMode{})
+	elementwise.Cast(v, asBytes(place), dtype.I32, asBytes(place), dtype.F32, 0, len(src), elementwise.CastMode{})
 	for i, v := range src {
 		want := ref.Cast(ref.Value{Float: new(big.Float).SetFloat64(0)}, dtype.I32, false, 0)
 		if v == v {
@@ -163,8 +164,8 @@ func testCastHalves(t *testing.T, v *kernel.Variant) {
 	for _, dt := range []dtype.DType{dtype.F16, dtype.BF16} {
 		s := newSpace(t)
 		wide, narrow := out[float32](s, "wide", len(halves)), out[uint16](s, "narrow", len(numbers))
-		kernel.Cast(v, asBytes(wide), dtype.F32, asBytes(in(s, "halves", halves)), dt, 0, len(halves), kernel.CastMode{})
-		kernel.Cast(v, asBytes(narrow), dt, asBytes(in(s, "numbers", numbers)), dtype.F32, 0, len(numbers), kernel.CastMode{})
+		elementwise.Cast(v, asBytes(wide), dtype.F32, asBytes(in(s, "halves", halves)), dt, 0, len(halves), elementwise.CastMode{})
+		elementwise.Cast(v, asBytes(narrow), dt, asBytes(in(s, "numbers", numbers)), dtype.F32, 0, len(numbers), elementwise.CastMode{})
 		s.check()
 		for i, h := range halves {
 			if got, want := math.Float32bits(wide[i]), math.Float32bits(fromHalf(dt, h)); got != want {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
 // testChain draws chains and holds each to what its functions give one by one, to the bit.
@@ -22,11 +23,11 @@ func testChain(t *testing.T, v *kernel.Variant) {
 
 func chainCase(t *testing.T, v *kernel.Variant, r *rand.Rand, n int) {
 	t.Helper()
-	c := kernel.Chain{Elements: n}
+	c := elementwise.Chain{Elements: n}
 	s := newSpace(t)
 	var operands, whole [][]float32 // as they are given, and laid out
 	for i := range 1 + r.IntN(4) {
-		o := kernel.ChainOperand{Inner: 1, Count: n}
+		o := elementwise.ChainOperand{Inner: 1, Count: n}
 		switch r.IntN(4) {
 		case 0:
 			o.Count = 1
@@ -58,14 +59,14 @@ func chainCase(t *testing.T, v *kernel.Variant, r *rand.Rand, n int) {
 	}
 	for i := range 1 + r.IntN(6) {
 		a, x := pick(i)
-		step := kernel.ChainStep{Unary: unary[r.IntN(len(unary))], A: a, P: 0.25, Q: 0.75}
+		step := elementwise.ChainStep{Unary: unary[r.IntN(len(unary))], A: a, P: 0.25, Q: 0.75}
 		values[i] = make([]float32, n)
 		if r.IntN(2) == 0 {
 			b, y := pick(i)
 			step.IsBinary, step.Binary, step.B = true, binary[r.IntN(len(binary))], b
-			kernel.BinaryF32(v, step.Binary, &even, 0, n, values[i], x, y)
+			elementwise.BinaryF32(v, step.Binary, &even, 0, n, values[i], x, y)
 		} else {
-			kernel.UnaryF32(v, step.Unary, values[i], x, step.P, step.Q)
+			elementwise.UnaryF32(v, step.Unary, values[i], x, step.P, step.Q)
 		}
 		c.Steps = append(c.Steps, step)
 	}

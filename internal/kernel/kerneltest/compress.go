@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 )
 
 // testCompressedFloats takes floats apart and puts them together, bit by bit the same.
 func testCompressedFloats(t *testing.T, v *kernel.Variant) {
 	r := newRand(30)
-	most := kernel.Exponents{120, 121, 122, 123, 124, 119, 118, 117}
+	most := gemm.Exponents{120, 121, 122, 123, 124, 119, 118, 117}
 	for _, kind := range []struct {
 		name string
 		bits func(i int) uint32
@@ -28,7 +29,7 @@ func testCompressedFloats(t *testing.T, v *kernel.Variant) {
 		}},
 	} {
 		for pairs := 1; pairs <= 40; pairs++ { // groups begin in between
-			x := make([]uint32, pairs*kernel.PanelWidth(v))
+			x := make([]uint32, pairs*gemm.PanelWidth(v))
 			for i := range x {
 				x[i] = kind.bits(i)
 			}
@@ -36,7 +37,7 @@ func testCompressedFloats(t *testing.T, v *kernel.Variant) {
 		}
 	}
 	// One exponent aside, and all but one, at every place of a group and a little more.
-	n := (34*8 + kernel.PanelWidth(v)) / kernel.PanelWidth(v) * kernel.PanelWidth(v)
+	n := (34*8 + gemm.PanelWidth(v)) / gemm.PanelWidth(v) * gemm.PanelWidth(v)
 	for at := range n {
 		one, others := make([]uint32, n), make([]uint32, n)
 		for i := range one {
@@ -51,7 +52,7 @@ func testCompressedFloats(t *testing.T, v *kernel.Variant) {
 }
 
 // compressCase compresses numbers by their bits, between guards, at addresses that vary.
-func compressCase(t *testing.T, v *kernel.Variant, name string, most kernel.Exponents, bits []uint32) {
+func compressCase(t *testing.T, v *kernel.Variant, name string, most gemm.Exponents, bits []uint32) {
 	t.Helper()
 	aside := 0
 	x := make([]float32, len(bits))
@@ -64,9 +65,9 @@ func compressCase(t *testing.T, v *kernel.Variant, name string, most kernel.Expo
 	s := newSpace(t)
 	source := in(s, "x", x)
 	dst := out[float32](s, "expanded", len(x))
-	data := out[byte](s, "compressed", kernel.CompressedBytes(v, len(x), aside))
-	kernel.CompressFloats(v, data, most, aside, source)
-	kernel.ExpandFloats(v, dst, in(s, "copy", data), most, aside)
+	data := out[byte](s, "compressed", gemm.CompressedBytes(v, len(x), aside))
+	gemm.CompressFloats(v, data, most, aside, source)
+	gemm.ExpandFloats(v, dst, in(s, "copy", data), most, aside)
 	s.check()
 	wantBits(t, name, dst, x)
 }
@@ -116,7 +117,7 @@ func testCompressedMatrices(t *testing.T, v *kernel.Variant) {
 		{"bell", bell, 27, 28},
 		{"noise", func(n int) []float32 { x := noise(2 * n); return x[n+1:] }, 31, 32.2},
 	} {
-		z := kernel.CompressedB{N: 512, K: 1024, Alpha: 1}
+		z := gemm.CompressedB{N: 512, K: 1024, Alpha: 1}
 		z.Prepare(v)
 		packed := compress(&z, append(c.fill(512*1024), 0), make([]float32, z.ScratchFloats()))
 		if bits := float64(8*len(packed)) / (512 * 1024); bits < c.low || bits > c.limit {
@@ -125,7 +126,7 @@ func testCompressedMatrices(t *testing.T, v *kernel.Variant) {
 	}
 }
 
-func compress(z *kernel.CompressedB, b, scratch []float32) []byte {
+func compress(z *gemm.CompressedB, b, scratch []float32) []byte {
 	index := make([]byte, z.IndexBytes())
 	for part := range z.Parts() {
 		poison(scratch)
@@ -143,12 +144,12 @@ func compress(z *kernel.CompressedB, b, scratch []float32) []byte {
 
 func matrixCase(t *testing.T, v *kernel.Variant, r *rand.Rand, n, k int, fill func(n int) []float32) {
 	t.Helper()
-	for _, g := range []kernel.Gemm{{Alpha: 1}, {Alpha: 1, TransB: true}, {Alpha: 0.3}, {Alpha: 0.3, TransB: true}} {
+	for _, g := range []gemm.Gemm{{Alpha: 1}, {Alpha: 1, TransB: true}, {Alpha: 0.3}, {Alpha: 0.3, TransB: true}} {
 		g.N, g.K, g.PackedB = n, k, true
 		name := fmt.Sprintf("%dx%d alpha %v transB %v", k, n, g.Alpha, g.TransB)
 		s := newSpace(t)
 		b := in(s, "b", fill(n*k))
-		z := kernel.CompressedB{N: n, K: k, TransB: g.TransB, Alpha: g.Alpha}
+		z := gemm.CompressedB{N: n, K: k, TransB: g.TransB, Alpha: g.Alpha}
 		z.Prepare(v)
 		scratch := out[float32](s, "scratch", z.ScratchFloats())
 		packed := compress(&z, b, scratch)
@@ -166,10 +167,10 @@ func matrixCase(t *testing.T, v *kernel.Variant, r *rand.Rand, n, k int, fill fu
 			want, got := out[float32](s, "want", m*n), out[float32](s, "got", m*n)
 			p := g
 			p.M = m
-			runGemm(v, s, &p, &kernel.GemmArgs{C: want, A: a, B: panels})
+			runGemm(v, s, &p, &gemm.Args{C: want, A: a, B: panels})
 			p = g
 			p.M, p.CompressedB = m, true
-			runGemm(v, s, &p, &kernel.GemmArgs{C: got, A: a, B: compressed})
+			runGemm(v, s, &p, &gemm.Args{C: got, A: a, B: compressed})
 			wantBits(t, fmt.Sprint(name, " rows ", m), got, want)
 		}
 		s.check()
@@ -185,22 +186,22 @@ func floatsOf(data []byte) []float32 {
 
 // testCompressedDamage hands over bytes that are not those of the matrix.
 func testCompressedDamage(t *testing.T, v *kernel.Variant) {
-	z := kernel.CompressedB{N: 64, K: 64, Alpha: 1}
+	z := gemm.CompressedB{N: 64, K: 64, Alpha: 1}
 	z.Prepare(v)
 	scratch := make([]float32, z.ScratchFloats())
 	packed := compress(&z, make([]float32, 64*64), scratch)
 	for _, n := range []int{0, 8, z.IndexBytes(), len(packed) - 64} {
-		g := kernel.Gemm{M: 1, N: 64, K: 64, Alpha: 1, PackedB: true, CompressedB: true}
+		g := gemm.Gemm{M: 1, N: 64, K: 64, Alpha: 1, PackedB: true, CompressedB: true}
 		wantBug(t, "compressed panels", func() {
-			runGemm(v, newSpace(t), &g, &kernel.GemmArgs{C: make([]float32, 64), A: make([]float32, 64), B: floatsOf(packed[:n])})
+			runGemm(v, newSpace(t), &g, &gemm.Args{C: make([]float32, 64), A: make([]float32, 64), B: floatsOf(packed[:n])})
 		})
 	}
-	x := make([]float32, kernel.PanelWidth(v))
-	data := make([]byte, kernel.CompressedBytes(v, len(x), 0))
-	wantBug(t, "compressed floats", func() { kernel.ExpandFloats(v, x, data[:len(data)-1], kernel.Exponents{}, 0) })
-	wantBug(t, "compressed floats", func() { kernel.ExpandFloats(v, x, data, kernel.Exponents{}, 100) })
-	wantBug(t, "compressed floats", func() { kernel.CompressFloats(v, data, kernel.Exponents{1}, 0, append([]float32{1}, x[1:]...)) })
-	wantBug(t, "compressed floats", func() { kernel.ExpandFloats(v, x[1:], data, kernel.Exponents{}, 0) })
+	x := make([]float32, gemm.PanelWidth(v))
+	data := make([]byte, gemm.CompressedBytes(v, len(x), 0))
+	wantBug(t, "compressed floats", func() { gemm.ExpandFloats(v, x, data[:len(data)-1], gemm.Exponents{}, 0) })
+	wantBug(t, "compressed floats", func() { gemm.ExpandFloats(v, x, data, gemm.Exponents{}, 100) })
+	wantBug(t, "compressed floats", func() { gemm.CompressFloats(v, data, gemm.Exponents{1}, 0, append([]float32{1}, x[1:]...)) })
+	wantBug(t, "compressed floats", func() { gemm.ExpandFloats(v, x[1:], data, gemm.Exponents{}, 0) })
 }
 
 // wantBug calls f, which must panic with a text that says whose fault it is.

@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/conv"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
 // randomWindow moves a small kernel over a small input that it fits into.
-func randomWindow(r *rand.Rand, rank int) kernel.Window {
-	var w kernel.Window
+func randomWindow(r *rand.Rand, rank int) conv.Window {
+	var w conv.Window
 	for range rank {
 		k, d := 1+r.IntN(4), 1+r.IntN(2)
 		before, after := r.IntN(k*d), r.IntN(k*d)
@@ -24,14 +26,14 @@ func randomWindow(r *rand.Rand, rank int) kernel.Window {
 	return w
 }
 
-func refWindow(w *kernel.Window) ref.Window {
+func refWindow(w *conv.Window) ref.Window {
 	return ref.Window{In: w.In, Kernel: w.Kernel, Stride: w.Stride, Dilation: w.Dilation, PadBegin: w.PadBegin, PadEnd: w.PadEnd, Out: w.Out}
 }
 
-var poolNames = map[kernel.PoolKind]string{kernel.PoolMax: "max", kernel.PoolAverage: "average", kernel.PoolAveragePadded: "average_padded"}
+var poolNames = map[conv.PoolKind]string{conv.PoolMax: "max", conv.PoolAverage: "average", conv.PoolAveragePadded: "average_padded"}
 
-func randomConv(r *rand.Rand) kernel.Conv {
-	c := kernel.Conv{Batch: 1 + r.IntN(2), Group: 1 + r.IntN(3), Window: randomWindow(r, 1+r.IntN(3))}
+func randomConv(r *rand.Rand) conv.Conv {
+	c := conv.Conv{Batch: 1 + r.IntN(2), Group: 1 + r.IntN(3), Window: randomWindow(r, 1+r.IntN(3))}
 	c.InChannels, c.OutChannels = c.Group*(1+r.IntN(4)), c.Group*(1+r.IntN(5))
 	switch r.IntN(4) {
 	case 0: // depthwise
@@ -43,7 +45,7 @@ func randomConv(r *rand.Rand) kernel.Conv {
 		}
 	}
 	c.Act = activations[r.IntN(len(activations))]
-	c.Bias = []kernel.BiasKind{kernel.NoBias, kernel.BiasRow}[r.IntN(2)]
+	c.Bias = []gemm.BiasKind{gemm.NoBias, gemm.BiasRow}[r.IntN(2)]
 	c.ScaleShift, c.PrologueRelu = r.IntN(3) == 0, r.IntN(3) == 0
 	return c
 }
@@ -54,18 +56,18 @@ func testConv(t *testing.T, v *kernel.Variant) {
 		convCase(t, v, r, fmt.Sprint("random ", i), randomConv(r), residualMode(r.IntN(3)), r.IntN(3) == 0)
 	}
 	// Deeper than a block, wider than a tile, more channels than a tile.
-	for i, c := range []kernel.Conv{
-		{Batch: 1, Group: 1, InChannels: 40, OutChannels: 5, Window: kernel.Window{In: []int{9, 9}, Kernel: []int{3, 3}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}}},
-		{Batch: 1, Group: 1, InChannels: 300, OutChannels: 150, Window: kernel.Window{In: []int{5, 7}, Kernel: []int{1, 1}}},
-		{Batch: 2, Group: 1, InChannels: 2, OutChannels: 3, Window: kernel.Window{In: []int{30, 31}, Kernel: []int{3, 2}, PadBegin: []int{2, 0}}},
-		{Batch: 1, Group: 3, InChannels: 3, OutChannels: 3, Window: kernel.Window{In: []int{150, 130}, Kernel: []int{5, 5}, PadBegin: []int{2, 2}, PadEnd: []int{2, 2}}},
-		{Batch: 1, Group: 2, InChannels: 2, OutChannels: 4, Window: kernel.Window{In: []int{60, 61}, Kernel: []int{3, 3}, Stride: []int{2, 2}, PadBegin: []int{1, 1}}},
-		{Batch: 1, Group: 1, InChannels: 512, OutChannels: 33, Window: kernel.Window{In: []int{9, 8}, Kernel: []int{1, 1}}},
-		{Batch: 1, Group: 2, InChannels: 2, OutChannels: 2, Window: kernel.Window{In: []int{66, 68}, Kernel: []int{65, 66}}},
-		{Batch: 1, Group: 1, InChannels: 3, OutChannels: 2, Window: kernel.Window{In: []int{0, 4}, Kernel: []int{1, 1}}},
-		{Batch: 0, Group: 1, InChannels: 3, OutChannels: 2, Window: kernel.Window{In: []int{4}, Kernel: []int{2}}},
+	for i, c := range []conv.Conv{
+		{Batch: 1, Group: 1, InChannels: 40, OutChannels: 5, Window: conv.Window{In: []int{9, 9}, Kernel: []int{3, 3}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}}},
+		{Batch: 1, Group: 1, InChannels: 300, OutChannels: 150, Window: conv.Window{In: []int{5, 7}, Kernel: []int{1, 1}}},
+		{Batch: 2, Group: 1, InChannels: 2, OutChannels: 3, Window: conv.Window{In: []int{30, 31}, Kernel: []int{3, 2}, PadBegin: []int{2, 0}}},
+		{Batch: 1, Group: 3, InChannels: 3, OutChannels: 3, Window: conv.Window{In: []int{150, 130}, Kernel: []int{5, 5}, PadBegin: []int{2, 2}, PadEnd: []int{2, 2}}},
+		{Batch: 1, Group: 2, InChannels: 2, OutChannels: 4, Window: conv.Window{In: []int{60, 61}, Kernel: []int{3, 3}, Stride: []int{2, 2}, PadBegin: []int{1, 1}}},
+		{Batch: 1, Group: 1, InChannels: 512, OutChannels: 33, Window: conv.Window{In: []int{9, 8}, Kernel: []int{1, 1}}},
+		{Batch: 1, Group: 2, InChannels: 2, OutChannels: 2, Window: conv.Window{In: []int{66, 68}, Kernel: []int{65, 66}}},
+		{Batch: 1, Group: 1, InChannels: 3, OutChannels: 2, Window: conv.Window{In: []int{0, 4}, Kernel: []int{1, 1}}},
+		{Batch: 0, Group: 1, InChannels: 3, OutChannels: 2, Window: conv.Window{In: []int{4}, Kernel: []int{2}}},
 	} {
-		c.Bias, c.Act = kernel.BiasRow, activations[i%len(activations)]
+		c.Bias, c.Act = gemm.BiasRow, activations[i%len(activations)]
 		convCase(t, v, r, fmt.Sprint("edge ", i), c, residualMode(i%3), false)
 	}
 	t.Run("prologue and padding", with(v, testConvPadding))
@@ -78,18 +80,18 @@ func testConvTails(t *testing.T, v *kernel.Variant) {
 	r := newRand(33)
 	for n := 1; n <= 40; n++ {
 		a, b := 1+(n*7)%40, 1+(n*11)%40
-		for i, c := range []kernel.Conv{
-			{Group: 1, InChannels: a, OutChannels: n, Window: kernel.Window{In: []int{3, b + 2}, Kernel: []int{2, 3}, PadBegin: []int{1, 1}}},
-			{Group: 1, InChannels: n, OutChannels: b, Window: kernel.Window{In: []int{5, a}, Kernel: []int{1, 1}, Stride: []int{2, 1}}},
-			{Group: 1, InChannels: 3, OutChannels: 40 + a, Window: kernel.Window{In: []int{3, n}, Kernel: []int{3, 1}, PadEnd: []int{1, 0}}},
-			{Group: 1, InChannels: 2, OutChannels: a, Window: kernel.Window{In: []int{n, 2*b + 1}, Kernel: []int{3, 3}, Stride: []int{2, 2}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}}},
-			{Group: 1, InChannels: 4, OutChannels: b, Window: kernel.Window{In: []int{n, 1}, Kernel: []int{min(n, 4), 1}}},
-			{Group: 3, InChannels: 6, OutChannels: 3 * n, Window: kernel.Window{In: []int{a}, Kernel: []int{min(a, 3)}}},
-			{Group: 3, InChannels: 3, OutChannels: 3 * (1 + n%2), Window: kernel.Window{In: []int{1 + n%9, a + 2}, Kernel: []int{1, 3}, Stride: []int{1, 1 + n%4}, PadEnd: []int{0, n % 3}}},
-			{Group: 2, InChannels: 2, OutChannels: 2, Window: kernel.Window{In: []int{n + 4, b + 4}, Kernel: []int{5, 5}, Stride: []int{1 + n%2, 1 + n%2}, PadBegin: []int{2, 2}, PadEnd: []int{2, 2}}},
-			{Group: 1, InChannels: 2, OutChannels: 8, Window: kernel.Window{In: []int{2, n, b}, Kernel: []int{2, 1, 2}, PadBegin: []int{1, 0, 1}, PadEnd: []int{0, 0, 1}}},
+		for i, c := range []conv.Conv{
+			{Group: 1, InChannels: a, OutChannels: n, Window: conv.Window{In: []int{3, b + 2}, Kernel: []int{2, 3}, PadBegin: []int{1, 1}}},
+			{Group: 1, InChannels: n, OutChannels: b, Window: conv.Window{In: []int{5, a}, Kernel: []int{1, 1}, Stride: []int{2, 1}}},
+			{Group: 1, InChannels: 3, OutChannels: 40 + a, Window: conv.Window{In: []int{3, n}, Kernel: []int{3, 1}, PadEnd: []int{1, 0}}},
+			{Group: 1, InChannels: 2, OutChannels: a, Window: conv.Window{In: []int{n, 2*b + 1}, Kernel: []int{3, 3}, Stride: []int{2, 2}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}}},
+			{Group: 1, InChannels: 4, OutChannels: b, Window: conv.Window{In: []int{n, 1}, Kernel: []int{min(n, 4), 1}}},
+			{Group: 3, InChannels: 6, OutChannels: 3 * n, Window: conv.Window{In: []int{a}, Kernel: []int{min(a, 3)}}},
+			{Group: 3, InChannels: 3, OutChannels: 3 * (1 + n%2), Window: conv.Window{In: []int{1 + n%9, a + 2}, Kernel: []int{1, 3}, Stride: []int{1, 1 + n%4}, PadEnd: []int{0, n % 3}}},
+			{Group: 2, InChannels: 2, OutChannels: 2, Window: conv.Window{In: []int{n + 4, b + 4}, Kernel: []int{5, 5}, Stride: []int{1 + n%2, 1 + n%2}, PadBegin: []int{2, 2}, PadEnd: []int{2, 2}}},
+			{Group: 1, InChannels: 2, OutChannels: 8, Window: conv.Window{In: []int{2, n, b}, Kernel: []int{2, 1, 2}, PadBegin: []int{1, 0, 1}, PadEnd: []int{0, 0, 1}}},
 		} {
-			c.Batch, c.Bias = 1+n%2, []kernel.BiasKind{kernel.NoBias, kernel.BiasRow}[i%2]
+			c.Batch, c.Bias = 1+n%2, []gemm.BiasKind{gemm.NoBias, gemm.BiasRow}[i%2]
 			c.Act = activations[(i+n)%len(activations)]
 			c.ScaleShift, c.PrologueRelu = (i+n)%5 == 0, (i+n)%4 == 0
 			convCase(t, v, r, fmt.Sprint("tails ", n, " ", i), c, residualMode(n%3), n%4 == 0)
@@ -101,7 +103,7 @@ func testConvTails(t *testing.T, v *kernel.Variant) {
 func testConvPacked(t *testing.T, v *kernel.Variant) {
 	r := newRand(34)
 	for i := range 60 {
-		c := kernel.Conv{Batch: 1, Group: 1 + r.IntN(3), Window: randomWindow(r, 2)}
+		c := conv.Conv{Batch: 1, Group: 1 + r.IntN(3), Window: randomWindow(r, 2)}
 		c.InChannels, c.OutChannels = c.Group*(1+r.IntN(6)), c.Group*(5+r.IntN(70))
 		plain := c
 		plain.Prepare(v)
@@ -118,8 +120,8 @@ func testConvPacked(t *testing.T, v *kernel.Variant) {
 		plain.UnpackWeights(again, packed)
 		wantEqual(t, again, weights)
 		size := c.OutChannels * ref.Size(plain.Out)
-		want := kernel.ConvArgs{In: in(s, "in", x), Weights: weights, Out: out[float32](s, "want", size)}
-		got := kernel.ConvArgs{In: want.In, Weights: packed, Out: out[float32](s, "got", size)}
+		want := conv.Args{In: in(s, "in", x), Weights: weights, Out: out[float32](s, "want", size)}
+		got := conv.Args{In: want.In, Weights: packed, Out: out[float32](s, "got", size)}
 		runConv(v, s, &c, &want)
 		c.PackedWeights = true
 		runConv(v, s, &c, &got)
@@ -133,7 +135,7 @@ func testConvPacked(t *testing.T, v *kernel.Variant) {
 }
 
 // convCase runs one problem, with a pool after it every so often. sliced puts input and output into the middle of wider tensors.
-func convCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c kernel.Conv, res residualMode, sliced bool) {
+func convCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c conv.Conv, res residualMode, sliced bool) {
 	t.Helper()
 	name = fmt.Sprintf("%s %+v residual %d sliced %v", name, c, res, sliced)
 	c.Residual = res != noResidual
@@ -162,7 +164,7 @@ func convCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c kern
 	wanted := want.Run(in0, weights, bias, residual)
 
 	s := newSpace(t)
-	args := kernel.ConvArgs{Weights: in(s, "weights", weights), Bias: in(s, "bias", bias), Scale: in(s, "scale", want.Scale), Shift: in(s, "shift", want.Shift)}
+	args := conv.Args{Weights: in(s, "weights", weights), Bias: in(s, "bias", bias), Scale: in(s, "scale", want.Scale), Shift: in(s, "shift", want.Shift)}
 	outSize := c.OutChannels * outArea
 	if c.Pool != nil {
 		p := ref.Pool{Kind: poolNames[c.Pool.Kind], Planes: c.Batch * c.OutChannels, Window: poolWindow(v, c.Pool, probe.Window.Out)}
@@ -223,8 +225,8 @@ func widened(x []float32, batches, before, after int, other float32) []float32 {
 	return wide
 }
 
-func randomPool(r *rand.Rand, in []int) *kernel.Pool {
-	p := &kernel.Pool{Kind: kernel.PoolKind(r.IntN(3))}
+func randomPool(r *rand.Rand, in []int) *conv.Pool {
+	p := &conv.Pool{Kind: conv.PoolKind(r.IntN(3))}
 	p.Ceil = r.IntN(2) == 0
 	for _, n := range in {
 		k := 1 + r.IntN(min(3, max(1, n)))
@@ -235,7 +237,7 @@ func randomPool(r *rand.Rand, in []int) *kernel.Pool {
 }
 
 // poolWindow is the reference's window of a pool over a convolution.
-func poolWindow(v *kernel.Variant, p *kernel.Pool, in []int) ref.Window {
+func poolWindow(v *kernel.Variant, p *conv.Pool, in []int) ref.Window {
 	q := *p
 	q.Window.In = in
 	q.Prepare(v)
@@ -243,7 +245,7 @@ func poolWindow(v *kernel.Variant, p *kernel.Pool, in []int) ref.Window {
 }
 
 // packWeights packs constant weights where the convolution wants that.
-func packWeights(v *kernel.Variant, s *space, c *kernel.Conv, args *kernel.ConvArgs) {
+func packWeights(v *kernel.Variant, s *space, c *conv.Conv, args *conv.Args) {
 	probe := *c
 	probe.Prepare(v)
 	n := probe.PackedFloats()
@@ -256,7 +258,7 @@ func packWeights(v *kernel.Variant, s *space, c *kernel.Conv, args *kernel.ConvA
 	c.PackedWeights = true
 }
 
-func runConv(v *kernel.Variant, s *space, c *kernel.Conv, args *kernel.ConvArgs) {
+func runConv(v *kernel.Variant, s *space, c *conv.Conv, args *conv.Args) {
 	c.Prepare(v)
 	scratch := out[float32](s, "scratch", c.ScratchBytes()/4)
 	backwards(c.Tiles(), func(i int) {
@@ -268,17 +270,17 @@ func runConv(v *kernel.Variant, s *space, c *kernel.Conv, args *kernel.ConvArgs)
 // testConvPadding has a prologue that does not map 0 to 0, and an input full of NaN outside of the one window that is read.
 func testConvPadding(t *testing.T, v *kernel.Variant) {
 	for _, depthwise := range []bool{false, true} {
-		c := kernel.Conv{Batch: 1, Group: 1, InChannels: 1, OutChannels: 3, ScaleShift: true, PrologueRelu: true}
+		c := conv.Conv{Batch: 1, Group: 1, InChannels: 1, OutChannels: 3, ScaleShift: true, PrologueRelu: true}
 		if depthwise {
 			c.OutChannels = 1
 		}
-		c.Window = kernel.Window{In: []int{1, 1}, Kernel: []int{3, 3}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}}
+		c.Window = conv.Window{In: []int{1, 1}, Kernel: []int{3, 3}, PadBegin: []int{1, 1}, PadEnd: []int{1, 1}}
 		s := newSpace(t)
 		weights := make([]float32, 9*c.OutChannels)
 		for i := range weights {
 			weights[i] = 1
 		}
-		args := kernel.ConvArgs{
+		args := conv.Args{
 			In: in(s, "in", []float32{2}), Weights: in(s, "weights", weights), Out: out[float32](s, "out", c.OutChannels),
 			Scale: in(s, "scale", []float32{10}), Shift: in(s, "shift", []float32{5}),
 		}
@@ -300,31 +302,31 @@ func testPool(t *testing.T, v *kernel.Variant) {
 			w.PadBegin[k], w.PadEnd[k] = min(w.PadBegin[k], w.Kernel[k]-1), min(w.PadEnd[k], w.Kernel[k]-1)
 			w.In[k] = max(w.In[k], (w.Kernel[k]-1)*w.Dilation[k]+1)
 		}
-		p := kernel.Pool{Kind: kernel.PoolKind(r.IntN(3)), Planes: 1 + r.IntN(5), Window: w, ColumnMajor: r.IntN(2) == 0}
+		p := conv.Pool{Kind: conv.PoolKind(r.IntN(3)), Planes: 1 + r.IntN(5), Window: w, ColumnMajor: r.IntN(2) == 0}
 		p.Ceil = r.IntN(2) == 0
 		poolCase(t, v, r, fmt.Sprintf("random %d %+v", i, p), p)
 	}
-	poolCase(t, v, r, "large", kernel.Pool{Kind: kernel.PoolMax, Planes: 2, Window: kernel.Window{In: []int{300, 310}, Kernel: []int{2, 2}, Stride: []int{2, 2}}})
+	poolCase(t, v, r, "large", conv.Pool{Kind: conv.PoolMax, Planes: 2, Window: conv.Window{In: []int{300, 310}, Kernel: []int{2, 2}, Stride: []int{2, 2}}})
 	for n := 1; n <= 40; n++ {
 		for _, k := range []int{1, 2, 3, 5} {
 			side, pad := max(k, (n*7)%40), (k-1)/2
-			poolCase(t, v, r, fmt.Sprintf("tails %d %d", n, k), kernel.Pool{Kind: kernel.PoolKind(n % 3), Planes: 1 + n%3, Window: kernel.Window{
+			poolCase(t, v, r, fmt.Sprintf("tails %d %d", n, k), conv.Pool{Kind: conv.PoolKind(n % 3), Planes: 1 + n%3, Window: conv.Window{
 				In: []int{side, max(k, n)}, Kernel: []int{k, k}, Stride: []int{1 + n%2, 1 + n%3}, PadBegin: []int{pad, pad}, PadEnd: []int{pad, pad},
 			}})
 		}
 	}
-	for kind := range kernel.PoolKind(3) {
-		poolCase(t, v, r, "many taps", kernel.Pool{Kind: kind, Planes: 2, Window: kernel.Window{In: []int{68, 70}, Kernel: []int{66, 67}, PadBegin: []int{1, 0}}})
+	for kind := range conv.PoolKind(3) {
+		poolCase(t, v, r, "many taps", conv.Pool{Kind: kind, Planes: 2, Window: conv.Window{In: []int{68, 70}, Kernel: []int{66, 67}, PadBegin: []int{1, 0}}})
 	}
-	poolCase(t, v, r, "no axes", kernel.Pool{Kind: kernel.PoolAverage, Planes: 3})
+	poolCase(t, v, r, "no axes", conv.Pool{Kind: conv.PoolAverage, Planes: 3})
 }
 
-func poolCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, p kernel.Pool) {
+func poolCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, p conv.Pool) {
 	t.Helper()
 	p.Prepare(v)
 	want := ref.Pool{Kind: poolNames[p.Kind], Planes: p.Planes, Window: refWindow(&p.Window)}
 	x := small(r, p.Planes*ref.Size(p.In))
-	if p.Kind == kernel.PoolMax && len(x) > 3 {
+	if p.Kind == conv.PoolMax && len(x) > 3 {
 		x[len(x)/3], x[len(x)/2] = float32(math.NaN()), float32(math.Inf(1))
 	}
 	wanted, where := want.Run(f64s(x))
@@ -341,7 +343,7 @@ func poolCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, p kern
 			t.Fatalf("%s: element %d: got %v, want %v", name, i, dst[i], wanted[i])
 		}
 	}
-	if p.Kind != kernel.PoolMax {
+	if p.Kind != conv.PoolMax {
 		return
 	}
 	again, numbers := out[float32](s, "dst", len(wanted)), out[int64](s, "indices", len(wanted))

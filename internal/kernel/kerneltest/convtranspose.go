@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/conv"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
@@ -13,27 +14,27 @@ func testConvTranspose(t *testing.T, v *kernel.Variant) {
 	r := newRand(61)
 	for i := range 200 {
 		rank, group := 1+r.IntN(3), 1+r.IntN(3)
-		c := kernel.ConvTranspose{Batch: 1 + r.IntN(2), Group: group, InChannels: group * (1 + r.IntN(4)), OutChannels: group * (1 + r.IntN(5))}
+		c := conv.Transpose{Batch: 1 + r.IntN(2), Group: group, InChannels: group * (1 + r.IntN(4)), OutChannels: group * (1 + r.IntN(5))}
 		c.Act = activations[r.IntN(len(activations))]
 		for range rank {
 			k, d, stride := 1+r.IntN(3), 1+r.IntN(2), 1+r.IntN(3)
 			size := 1 + r.IntN(map[int]int{1: 200, 2: 14, 3: 5}[rank])
 			before, after, extra := r.IntN(k), r.IntN(k), r.IntN(stride)
-			c.Axes = append(c.Axes, kernel.ConvTransposeAxis{
+			c.Axes = append(c.Axes, conv.TransposeAxis{
 				In: size, Out: max(1, (size-1)*stride+(k-1)*d+1-before-after+extra), Kernel: k, Stride: stride, Dilation: d, PadBefore: before,
 			})
 		}
 		convTransposeCase(t, v, r, fmt.Sprint("random ", i), c)
 	}
 	// Deeper than a block, more taps than a tile, and nothing to add up.
-	axis := kernel.ConvTransposeAxis{In: 5, Out: 10, Kernel: 2, Stride: 2, Dilation: 1}
-	wide := kernel.ConvTransposeAxis{In: 3, Out: 14, Kernel: 12, Stride: 1, Dilation: 1}
-	convTransposeCase(t, v, r, "deep", kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 300, OutChannels: 70, Axes: []kernel.ConvTransposeAxis{axis}})
-	convTransposeCase(t, v, r, "wide", kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 2, OutChannels: 3, Axes: []kernel.ConvTransposeAxis{wide, wide}})
-	convTransposeCase(t, v, r, "empty", kernel.ConvTranspose{Batch: 1, Group: 1, InChannels: 0, OutChannels: 3, Axes: []kernel.ConvTransposeAxis{axis}})
+	axis := conv.TransposeAxis{In: 5, Out: 10, Kernel: 2, Stride: 2, Dilation: 1}
+	wide := conv.TransposeAxis{In: 3, Out: 14, Kernel: 12, Stride: 1, Dilation: 1}
+	convTransposeCase(t, v, r, "deep", conv.Transpose{Batch: 1, Group: 1, InChannels: 300, OutChannels: 70, Axes: []conv.TransposeAxis{axis}})
+	convTransposeCase(t, v, r, "wide", conv.Transpose{Batch: 1, Group: 1, InChannels: 2, OutChannels: 3, Axes: []conv.TransposeAxis{wide, wide}})
+	convTransposeCase(t, v, r, "empty", conv.Transpose{Batch: 1, Group: 1, InChannels: 0, OutChannels: 3, Axes: []conv.TransposeAxis{axis}})
 }
 
-func convTransposeCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c kernel.ConvTranspose) {
+func convTransposeCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, c conv.Transpose) {
 	t.Helper()
 	var w ref.Window
 	for _, a := range c.Axes {
@@ -41,7 +42,7 @@ func convTransposeCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name strin
 		w.Stride, w.Dilation, w.PadBegin = append(w.Stride, a.Stride), append(w.Dilation, a.Dilation), append(w.PadBegin, a.PadBefore)
 	}
 	s := newSpace(t)
-	args := kernel.ConvTransposeArgs{
+	args := conv.TransposeArgs{
 		In:      in(s, "in", small(r, c.Batch*c.InChannels*ref.Size(w.In))),
 		Weights: in(s, "weights", small(r, c.InChannels*c.OutChannels/c.Group*ref.Size(w.Kernel))),
 	}
@@ -56,13 +57,13 @@ func convTransposeCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name strin
 		poison(scratch)
 		c.Tile(k, scratch, &args)
 	})
-	plain := kernel.PlainConvTranspose{Batch: c.Batch, Channels: c.InChannels, Out: c.OutChannels, Groups: c.Group, Axes: c.Axes}
+	plain := conv.PlainTranspose{Batch: c.Batch, Channels: c.InChannels, Out: c.OutChannels, Groups: c.Group, Axes: c.Axes}
 	wide := make([]float64, len(wanted))
 	var bias []float64
 	if args.Bias != nil {
 		bias = f64s(args.Bias)
 	}
-	backwards(plain.Tiles(), func(k int) { kernel.PlainConvTransposeTile(&plain, k, wide, f64s(args.In), f64s(args.Weights), bias) })
+	backwards(plain.Tiles(), func(k int) { conv.PlainTransposeTile(&plain, k, wide, f64s(args.In), f64s(args.Weights), bias) })
 	s.check()
 	for k, v := range wanted {
 		activated := v

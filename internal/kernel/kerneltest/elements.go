@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
@@ -113,7 +114,7 @@ func lanePredicate[T kernel.Number](t *testing.T, v *kernel.Variant, op kernel.P
 	x, y := laneFormed(av, bv, form)
 	s := newSpace(t)
 	a, b, dst := in(s, "a", x), in(s, "b", y), out[uint8](s, "dst", n)
-	kernel.Predicate(v, op, laneNest(n, form), 0, n, dst, a, b)
+	elementwise.Predicate(v, op, laneNest(n, form), 0, n, dst, a, b)
 	s.check()
 	pairs(n, a, b, func(i int, x, y T) {
 		if want := truth(ref.Predicate(op.String(), order(x, y), x != 0, y != 0)); dst[i] != want {
@@ -154,50 +155,50 @@ func laneBinary[T kernel.Number](t *testing.T, v *kernel.Variant, op kernel.Bina
 func runBinary[T kernel.Number](v *kernel.Variant, op kernel.BinaryOp, n *kernel.Nest, dst, a, b []T) {
 	switch d := any(dst).(type) {
 	case []float32:
-		kernel.BinaryF32(v, op, n, 0, n.Elements(), d, any(a).([]float32), any(b).([]float32))
+		elementwise.BinaryF32(v, op, n, 0, n.Elements(), d, any(a).([]float32), any(b).([]float32))
 	case []float64:
-		kernel.BinaryF64(v, op, n, 0, n.Elements(), d, any(a).([]float64), any(b).([]float64))
+		elementwise.BinaryF64(v, op, n, 0, n.Elements(), d, any(a).([]float64), any(b).([]float64))
 	case []int8:
-		kernel.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]int8), any(b).([]int8))
+		elementwise.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]int8), any(b).([]int8))
 	case []uint8:
-		kernel.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]uint8), any(b).([]uint8))
+		elementwise.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]uint8), any(b).([]uint8))
 	case []int16:
-		kernel.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]int16), any(b).([]int16))
+		elementwise.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]int16), any(b).([]int16))
 	case []uint16:
-		kernel.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]uint16), any(b).([]uint16))
+		elementwise.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]uint16), any(b).([]uint16))
 	case []int32:
-		kernel.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]int32), any(b).([]int32))
+		elementwise.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]int32), any(b).([]int32))
 	case []uint32:
-		kernel.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]uint32), any(b).([]uint32))
+		elementwise.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]uint32), any(b).([]uint32))
 	case []int64:
-		kernel.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]int64), any(b).([]int64))
+		elementwise.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]int64), any(b).([]int64))
 	case []uint64:
-		kernel.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]uint64), any(b).([]uint64))
+		elementwise.BinaryInt(v, op, n, 0, n.Elements(), d, any(a).([]uint64), any(b).([]uint64))
 	}
 }
 
 func runUnary[T kernel.Number](v *kernel.Variant, op kernel.UnaryOp, dst, src []T) {
 	switch d := any(dst).(type) {
 	case []float32:
-		kernel.UnaryF32(v, op, d, any(src).([]float32), 0, 0)
+		elementwise.UnaryF32(v, op, d, any(src).([]float32), 0, 0)
 	case []float64:
-		kernel.UnaryF64(v, op, d, any(src).([]float64), 0, 0)
+		elementwise.UnaryF64(v, op, d, any(src).([]float64), 0, 0)
 	case []int8:
-		kernel.UnaryInt(v, op, d, any(src).([]int8))
+		elementwise.UnaryInt(v, op, d, any(src).([]int8))
 	case []uint8:
-		kernel.UnaryInt(v, op, d, any(src).([]uint8))
+		elementwise.UnaryInt(v, op, d, any(src).([]uint8))
 	case []int16:
-		kernel.UnaryInt(v, op, d, any(src).([]int16))
+		elementwise.UnaryInt(v, op, d, any(src).([]int16))
 	case []uint16:
-		kernel.UnaryInt(v, op, d, any(src).([]uint16))
+		elementwise.UnaryInt(v, op, d, any(src).([]uint16))
 	case []int32:
-		kernel.UnaryInt(v, op, d, any(src).([]int32))
+		elementwise.UnaryInt(v, op, d, any(src).([]int32))
 	case []uint32:
-		kernel.UnaryInt(v, op, d, any(src).([]uint32))
+		elementwise.UnaryInt(v, op, d, any(src).([]uint32))
 	case []int64:
-		kernel.UnaryInt(v, op, d, any(src).([]int64))
+		elementwise.UnaryInt(v, op, d, any(src).([]int64))
 	case []uint64:
-		kernel.UnaryInt(v, op, d, any(src).([]uint64))
+		elementwise.UnaryInt(v, op, d, any(src).([]uint64))
 	}
 }
 
@@ -270,8 +271,8 @@ func laneClamp[T kernel.Number](t *testing.T, v *kernel.Variant, x []T, lo, hi T
 	for _, limits := range [][2]T{{lo, hi}, {hi, lo}} {
 		s := newSpace(t)
 		src, dst, place := in(s, "src", x), out[T](s, "dst", len(x)), inout(s, "in place", x)
-		kernel.Clamp(v, dst, src, limits[0], limits[1])
-		kernel.Clamp(v, place, place, limits[0], limits[1])
+		elementwise.Clamp(v, dst, src, limits[0], limits[1])
+		elementwise.Clamp(v, place, place, limits[0], limits[1])
 		s.check()
 		wantSame(t, place, dst)
 		for i, v := range x {
@@ -302,8 +303,8 @@ func elementFunctions(t *testing.T, v *kernel.Variant) {
 	for _, op := range []kernel.UnaryOp{kernel.Exp, kernel.Log} {
 		s := newSpace(t)
 		dst, place := out[float64](s, "dst", len(x)), inout(s, "in place", x)
-		kernel.UnaryF64(v, op, dst, in(s, "x", x), 0, 0)
-		kernel.UnaryF64(v, op, place, place, 0, 0)
+		elementwise.UnaryF64(v, op, dst, in(s, "x", x), 0, 0)
+		elementwise.UnaryF64(v, op, place, place, 0, 0)
 		s.check()
 		wantSame(t, place, dst)
 		for i, v := range x {
@@ -324,7 +325,7 @@ func elementFunctions(t *testing.T, v *kernel.Variant) {
 			for from := range 8 {
 				s := newSpace(t)
 				part := out[float64](s, "part", n)
-				kernel.UnaryF64(v, op, part, in(s, "x", x[from:from+n]), 0, 0)
+				elementwise.UnaryF64(v, op, part, in(s, "x", x[from:from+n]), 0, 0)
 				s.check()
 				wantSame(t, part, dst[from:from+n])
 			}
@@ -342,9 +343,9 @@ func elementLogic(t *testing.T, v *kernel.Variant) {
 		}
 		s := newSpace(t)
 		x, dst, same, numbers := in(s, "a", a), out[uint8](s, "dst", n), out[uint8](s, "same", n), inout(s, "in place", a)
-		kernel.Not(v, dst, x)
-		kernel.Not(v, numbers, numbers)
-		kernel.Cast(v, same, dtype.Bool, x, dtype.Bool, 0, n, kernel.CastMode{})
+		elementwise.Not(v, dst, x)
+		elementwise.Not(v, numbers, numbers)
+		elementwise.Cast(v, same, dtype.Bool, x, dtype.Bool, 0, n, elementwise.CastMode{})
 		s.check()
 		wantSame(t, numbers, dst)
 		for i, v := range a {
@@ -356,13 +357,13 @@ func elementLogic(t *testing.T, v *kernel.Variant) {
 	for _, n := range laneLengths {
 		s := newSpace(t)
 		x, y, dst := in(s, "f32", cycle(specials)(n, 1)), in(s, "f64", cycle(f64s(specials))(n, 1)), out[uint8](s, "dst", n)
-		kernel.IsNaN(v, dst, x)
+		elementwise.IsNaN(v, dst, x)
 		for i, v := range x {
 			if dst[i] != truth(math.IsNaN(float64(v))) {
 				t.Fatalf("%d elements: element %d: is_nan of %v is %d", n, i, v, dst[i])
 			}
 		}
-		kernel.IsNaN(v, dst, y)
+		elementwise.IsNaN(v, dst, y)
 		for i, v := range y {
 			if dst[i] != truth(math.IsNaN(v)) {
 				t.Fatalf("%d elements: element %d: is_nan of %v is %d", n, i, v, dst[i])
@@ -390,15 +391,15 @@ func laneWhere[W comparable](t *testing.T, v *kernel.Variant) {
 			nest.Prepare([]int{n}, []int{1}, []int{1}, step[:1], step[1:])
 			s := newSpace(t)
 			c, a, b, dst := in(s, "cond", cv), in(s, "a", av), in(s, "b", bv), out[W](s, "dst", n)
-			kernel.Where(v, nest, 0, n, size, asBytes(dst), c, asBytes(a), asBytes(b))
+			elementwise.Where(v, nest, 0, n, size, asBytes(dst), c, asBytes(a), asBytes(b))
 			if form&1 == 0 {
 				place := inout(s, "in place of a", av)
-				kernel.Where(v, nest, 0, n, size, asBytes(place), c, asBytes(place), asBytes(b))
+				elementwise.Where(v, nest, 0, n, size, asBytes(place), c, asBytes(place), asBytes(b))
 				wantEqual(t, place, dst)
 			}
 			if form&2 == 0 {
 				place := inout(s, "in place of b", bv)
-				kernel.Where(v, nest, 0, n, size, asBytes(place), c, asBytes(a), asBytes(place))
+				elementwise.Where(v, nest, 0, n, size, asBytes(place), c, asBytes(a), asBytes(place))
 				wantEqual(t, place, dst)
 			}
 			s.check()
@@ -430,9 +431,9 @@ func elementCasts(t *testing.T, v *kernel.Variant) {
 				s := newSpace(t)
 				x, dst := castSlice(s, "src", from, src, true), castSlice(s, "dst", to, make([]byte, n*to.Size()), false)
 				one := castSlice(s, "one", to, make([]byte, n*to.Size()), false)
-				kernel.Cast(v, dst, to, x, from, 0, n, kernel.CastMode{})
+				elementwise.Cast(v, dst, to, x, from, 0, n, elementwise.CastMode{})
 				for i := range n {
-					kernel.Cast(v, one, to, x, from, i, i+1, kernel.CastMode{})
+					elementwise.Cast(v, one, to, x, from, i, i+1, elementwise.CastMode{})
 				}
 				s.check()
 				if string(dst) != string(one) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 	"github.com/tenure-go/tenure/internal/kernel/selection"
@@ -109,7 +110,7 @@ func unique(t *testing.T, v *kernel.Variant, dt dtype.DType, spec selection.Uniq
 		}
 	}
 	data := make([]byte, len(values)*dt.Size())
-	kernel.Cast(v, data, dt, asBytes(values), dtype.F64, 0, len(values), kernel.CastMode{})
+	elementwise.Cast(v, data, dt, asBytes(values), dtype.F64, 0, len(values), elementwise.CastMode{})
 	s := newSpace(t)
 	src := castSlice(s, "src", dt, data, true)
 	first, which, counts := out[int64](s, "first", spec.Rows), out[int64](s, "which", spec.Rows), out[int64](s, "counts", spec.Rows)

@@ -8,15 +8,16 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-var biasNames = map[kernel.BiasKind]string{
-	kernel.NoBias: "", kernel.BiasScalar: "scalar", kernel.BiasRow: "row", kernel.BiasCol: "col", kernel.BiasFull: "full",
+var biasNames = map[gemm.BiasKind]string{
+	gemm.NoBias: "", gemm.BiasScalar: "scalar", gemm.BiasRow: "row", gemm.BiasCol: "col", gemm.BiasFull: "full",
 }
 
 // activations whose results on integers are exact.
-var activations = []kernel.Activation{{}, {Op: kernel.Relu}, {Op: kernel.LeakyRelu, A: 0.5}, {Op: kernel.Clip, A: -4, B: 6}}
+var activations = []gemm.Activation{{}, {Op: kernel.Relu}, {Op: kernel.LeakyRelu, A: 0.5}, {Op: kernel.Clip, A: -4, B: 6}}
 
 // residualMode says where a residual comes from.
 type residualMode int
@@ -27,7 +28,7 @@ const (
 	inPlaceResidual
 )
 
-func refEpilogue(e kernel.Epilogue, beta float32) ref.Epilogue {
+func refEpilogue(e gemm.Epilogue, beta float32) ref.Epilogue {
 	r := ref.Epilogue{Bias: biasNames[e.Bias], Beta: float64(beta), ActA: float64(e.Act.A), ActB: float64(e.Act.B)}
 	if e.Act.Op != kernel.Identity {
 		r.Act = e.Act.Op.String()
@@ -35,8 +36,8 @@ func refEpilogue(e kernel.Epilogue, beta float32) ref.Epilogue {
 	return r
 }
 
-func biasSize(kind kernel.BiasKind, rows, cols int) int {
-	return map[kernel.BiasKind]int{kernel.BiasScalar: 1, kernel.BiasRow: rows, kernel.BiasCol: cols, kernel.BiasFull: rows * cols}[kind]
+func biasSize(kind gemm.BiasKind, rows, cols int) int {
+	return map[gemm.BiasKind]int{gemm.BiasScalar: 1, gemm.BiasRow: rows, gemm.BiasCol: cols, gemm.BiasFull: rows * cols}[kind]
 }
 
 // poison fills scratch before each tile: a tile must not lean on what an earlier one left.
@@ -50,14 +51,14 @@ func testGemm(t *testing.T, v *kernel.Variant) {
 	r := newRand(20)
 	sizes := []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40}
 	for i := range 400 {
-		g := kernel.Gemm{M: sizes[r.IntN(len(sizes))], N: sizes[r.IntN(len(sizes))], K: sizes[r.IntN(len(sizes))], Alpha: 1, Beta: 1}
+		g := gemm.Gemm{M: sizes[r.IntN(len(sizes))], N: sizes[r.IntN(len(sizes))], K: sizes[r.IntN(len(sizes))], Alpha: 1, Beta: 1}
 		randomGemm(r, &g)
 		gemmCase(t, v, r, fmt.Sprint("random ", i), g, residualMode(r.IntN(3)), r.IntN(3) == 0)
 	}
 	// Every tail of every dimension, beside odd sizes of the others.
 	for n := 1; n <= 40; n++ {
 		for i, size := range [][3]int{{n, 13, 9}, {n, 37, 30}, {7, n, 9}, {20, n, 18}, {7, 13, n}, {3, 35, n}} {
-			g := kernel.Gemm{M: size[0], N: size[1], K: size[2], Alpha: 1, Beta: 1}
+			g := gemm.Gemm{M: size[0], N: size[1], K: size[2], Alpha: 1, Beta: 1}
 			randomGemm(r, &g)
 			gemmCase(t, v, r, fmt.Sprint("tail ", i), g, residualMode(r.IntN(3)), n%2 == 0)
 			g.TransA, g.TransB, g.Alpha = false, false, 1
@@ -67,7 +68,7 @@ func testGemm(t *testing.T, v *kernel.Variant) {
 	// Around the ends of tiles and blocks.
 	for i, m := range [][3]int{{130, 5, 3}, {5, 130, 3}, {3, 17, 256}, {2, 9, 257}, {33, 40, 515}, {1, 300, 20}, {300, 1, 20}, {129, 129, 9}, {4, 300, 300}, {140, 270, 300}, {30, 70, 1024}, {1, 1, 600}, {37, 70, 512}} {
 		for range 6 {
-			g := kernel.Gemm{M: m[0], N: m[1], K: m[2], Alpha: 1, Beta: 1}
+			g := gemm.Gemm{M: m[0], N: m[1], K: m[2], Alpha: 1, Beta: 1}
 			randomGemm(r, &g)
 			g.Batch = nil
 			gemmCase(t, v, r, fmt.Sprint("edge ", i), g, residualMode(r.IntN(3)), r.IntN(3) == 0)
@@ -78,10 +79,10 @@ func testGemm(t *testing.T, v *kernel.Variant) {
 	t.Run("rows between", with(v, testGemmRowGaps))
 }
 
-func randomGemm(r *rand.Rand, g *kernel.Gemm) {
+func randomGemm(r *rand.Rand, g *gemm.Gemm) {
 	g.TransA, g.TransB = r.IntN(2) == 0, r.IntN(2) == 0
 	g.Alpha, g.Beta = []float32{1, 1, 0.5}[r.IntN(3)], []float32{1, 1, 2}[r.IntN(3)]
-	g.Bias = kernel.BiasKind(r.IntN(5))
+	g.Bias = gemm.BiasKind(r.IntN(5))
 	g.Act = activations[r.IntN(len(activations))]
 	if r.IntN(3) == 0 {
 		g.Batch = []int{1 + r.IntN(3), 1 + r.IntN(2)}
@@ -89,7 +90,7 @@ func randomGemm(r *rand.Rand, g *kernel.Gemm) {
 }
 
 // gemmCase runs a problem whose matrices follow each other.
-func gemmCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, g kernel.Gemm, res residualMode, packed bool) {
+func gemmCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, g gemm.Gemm, res residualMode, packed bool) {
 	t.Helper()
 	name += fmt.Sprintf(" %+v residual %d packed %v", g, res, packed)
 	batch := ref.Size(g.Batch)
@@ -113,7 +114,7 @@ func gemmCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, g kern
 		}
 	}
 	s := newSpace(t)
-	args := kernel.GemmArgs{
+	args := gemm.Args{
 		A: in(s, "a", small(r, batch*g.M*g.K)), B: in(s, "b", small(r, matricesB*g.K*g.N)), Bias: in(s, "bias", small(r, biasSize(g.Bias, g.M, g.N))),
 	}
 	var residual []float32
@@ -154,7 +155,7 @@ func gemmCase(t *testing.T, v *kernel.Variant, r *rand.Rand, name string, g kern
 	}
 }
 
-func runGemm(v *kernel.Variant, s *space, g *kernel.Gemm, args *kernel.GemmArgs) {
+func runGemm(v *kernel.Variant, s *space, g *gemm.Gemm, args *gemm.Args) {
 	g.Prepare(v)
 	scratch := out[float32](s, "scratch", g.ScratchBytes()/4)
 	backwards(g.Tiles(), func(i int) {
@@ -171,11 +172,11 @@ func testGemmBatches(t *testing.T, v *kernel.Variant) {
 		{[]int{2 * m * k, m * k}, []int{0, 0}}, {[]int{0, 0}, []int{2 * k * n, k * n}}, {[]int{m * k, 0}, []int{0, k * n}},
 		{[]int{0, m * k}, []int{k * n, 0}}, {[]int{0, m * k}, []int{0, 0}},
 	} {
-		for _, bias := range []kernel.BiasKind{kernel.NoBias, kernel.BiasRow, kernel.BiasCol, kernel.BiasFull} {
-			g := kernel.Gemm{M: m, N: n, K: k, Alpha: 1, Beta: 1, Batch: []int{3, 2}, BatchA: c.a, BatchB: c.b, Epilogue: kernel.Epilogue{Bias: bias}}
+		for _, bias := range []gemm.BiasKind{gemm.NoBias, gemm.BiasRow, gemm.BiasCol, gemm.BiasFull} {
+			g := gemm.Gemm{M: m, N: n, K: k, Alpha: 1, Beta: 1, Batch: []int{3, 2}, BatchA: c.a, BatchB: c.b, Epilogue: gemm.Epilogue{Bias: bias}}
 			want := ref.Gemm{M: m, N: n, K: k, LDA: k, LDB: n, Alpha: 1, Batch: g.Batch, BatchA: c.a, BatchB: c.b, Epilogue: refEpilogue(g.Epilogue, 1)}
 			s := newSpace(t)
-			args := kernel.GemmArgs{
+			args := gemm.Args{
 				A: in(s, "a", small(r, 6*m*k)), B: in(s, "b", small(r, 6*k*n)), Bias: in(s, "bias", small(r, biasSize(bias, m, n))),
 				C: out[float32](s, "c", 6*m*n),
 			}
@@ -191,10 +192,10 @@ func testGemmBatches(t *testing.T, v *kernel.Variant) {
 func testGemmAccuracy(t *testing.T, v *kernel.Variant) {
 	r := newRand(22)
 	for _, m := range []int{1, 6, 33} {
-		g := kernel.Gemm{M: m, N: 37, K: 700, Alpha: 1, Beta: 1, Epilogue: kernel.Epilogue{Bias: kernel.BiasCol, Act: kernel.Activation{Op: kernel.Tanh}}}
+		g := gemm.Gemm{M: m, N: 37, K: 700, Alpha: 1, Beta: 1, Epilogue: gemm.Epilogue{Bias: gemm.BiasCol, Act: gemm.Activation{Op: kernel.Tanh}}}
 		want := ref.Gemm{M: m, N: 37, K: 700, LDA: 700, LDB: 37, Alpha: 1, Epilogue: refEpilogue(g.Epilogue, 1)}
 		s := newSpace(t)
-		args := kernel.GemmArgs{A: in(s, "a", uniform(r, m*700)), B: in(s, "b", uniform(r, 700*37)), Bias: in(s, "bias", uniform(r, 37)), C: out[float32](s, "c", m*37)}
+		args := gemm.Args{A: in(s, "a", uniform(r, m*700)), B: in(s, "b", uniform(r, 700*37)), Bias: in(s, "bias", uniform(r, 37)), C: out[float32](s, "c", m*37)}
 		wanted := want.Run(args.A, args.B, args.Bias, nil)
 		runGemm(v, s, &g, &args)
 		s.check()
@@ -208,9 +209,9 @@ func testGemmAccuracy(t *testing.T, v *kernel.Variant) {
 	for j := range 20 {
 		b[39*20+j] = 1
 	}
-	g := kernel.Gemm{M: 6, N: 20, K: 40, Alpha: 1, Beta: 1}
+	g := gemm.Gemm{M: 6, N: 20, K: 40, Alpha: 1, Beta: 1}
 	s := newSpace(t)
-	args := kernel.GemmArgs{A: in(s, "a", a), B: in(s, "b", b), C: out[float32](s, "c", 120)}
+	args := gemm.Args{A: in(s, "a", a), B: in(s, "b", b), C: out[float32](s, "c", 120)}
 	runGemm(v, s, &g, &args)
 	s.check()
 	for i, v := range args.C {
@@ -227,10 +228,10 @@ func testGemmRowGaps(t *testing.T, v *kernel.Variant) {
 	for _, m := range []int{1, 3, 6} {
 		for trans := range 4 {
 			for _, n := range []int{1, 11} {
-				g := kernel.Gemm{M: m, N: n, K: 5, TransA: trans&1 != 0, TransB: trans&2 != 0, LDA: 9, LDB: 13, LDC: 15, Alpha: 1, Beta: 1}
+				g := gemm.Gemm{M: m, N: n, K: 5, TransA: trans&1 != 0, TransB: trans&2 != 0, LDA: 9, LDB: 13, LDC: 15, Alpha: 1, Beta: 1}
 				want := ref.Gemm{M: m, N: n, K: 5, TransA: g.TransA, TransB: g.TransB, LDA: 9, LDB: 13, Alpha: 1}
 				s := newSpace(t)
-				args := kernel.GemmArgs{A: in(s, "a", small(r, 9*9)), B: in(s, "b", small(r, 13*13)), C: inout(s, "c", make([]float32, 15*m))}
+				args := gemm.Args{A: in(s, "a", small(r, 9*9)), B: in(s, "b", small(r, 13*13)), C: inout(s, "c", make([]float32, 15*m))}
 				wanted := want.Run(args.A, args.B, nil, nil)
 				runGemm(v, s, &g, &args)
 				s.check()

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
+	"github.com/tenure-go/tenure/internal/kernel/reduce"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
@@ -19,7 +22,7 @@ func testLong(t *testing.T, v *kernel.Variant) {
 		for _, op := range []kernel.UnaryOp{kernel.Relu, kernel.LeakyRelu, kernel.Clip, kernel.Affine, kernel.Exp} {
 			s := newSpace(t)
 			dst := out[float32](s, "dst", longRow)
-			kernel.UnaryF32(v, op, dst, in(s, "x", x), 0.25, 0.5)
+			elementwise.UnaryF32(v, op, dst, in(s, "x", x), 0.25, 0.5)
 			s.check()
 			want := ref.Map(x, func(v float32) float64 { return ref.Unary(op.String(), float64(v), 0.25, 0.5) })
 			wantClose(t, dst, want, 1e-6)
@@ -37,7 +40,7 @@ func testLong(t *testing.T, v *kernel.Variant) {
 		}{{&even, 1, 1}, {&left, 0, 1}, {&right, 1, 0}} {
 			s := newSpace(t)
 			dst := out[float32](s, "dst", longRow)
-			kernel.BinaryF32(v, kernel.Sub, c.nest, 0, longRow, dst, in(s, "x", x), in(s, "y", y))
+			elementwise.BinaryF32(v, kernel.Sub, c.nest, 0, longRow, dst, in(s, "x", x), in(s, "y", y))
 			s.check()
 			for i := range dst {
 				if want := x[i*c.a] - y[i*c.b]; dst[i] != want {
@@ -48,14 +51,14 @@ func testLong(t *testing.T, v *kernel.Variant) {
 	})
 	t.Run("reduce", func(t *testing.T) {
 		x[longRow-2], x[longRow-1] = -3, 3
-		for _, kind := range []kernel.ReduceKind{kernel.ReduceSum, kernel.ReduceSumSquare, kernel.ReduceMax, kernel.ReduceMin} {
+		for _, kind := range []reduce.Kind{reduce.Sum, reduce.SumSquare, reduce.Max, reduce.Min} {
 			reduceRow(t, v, kind, x)
 		}
 		for _, at := range []int{0, 100, longRow - 1} { // one NaN in the first, the middle or the last piece
 			z := append([]float32(nil), x...)
 			z[at] = float32(math.NaN())
-			reduceRow(t, v, kernel.ReduceMax, z)
-			reduceRow(t, v, kernel.ReduceMin, z)
+			reduceRow(t, v, reduce.Max, z)
+			reduceRow(t, v, reduce.Min, z)
 		}
 	})
 	t.Run("softmax", func(t *testing.T) {
@@ -68,13 +71,13 @@ func testLong(t *testing.T, v *kernel.Variant) {
 	})
 	t.Run("gemv", func(t *testing.T) {
 		for trans := range 2 {
-			g := kernel.Gemm{M: 1, N: 9, K: longRow, TransB: trans == 1, Alpha: 1, Beta: 1}
+			g := gemm.Gemm{M: 1, N: 9, K: longRow, TransB: trans == 1, Alpha: 1, Beta: 1}
 			gemmCase(t, v, r, "long", g, noResidual, false)
 		}
 	})
 }
 
-func reduceRow(t *testing.T, v *kernel.Variant, kind kernel.ReduceKind, x []float32) {
+func reduceRow(t *testing.T, v *kernel.Variant, kind reduce.Kind, x []float32) {
 	t.Helper()
 	want := ref.Reduce(reduceNames[kind], f64s(x), []int{len(x)}, []bool{true})
 	got := runReduce(v, newSpace(t), kind, []int{len(x)}, []bool{true}, x)
@@ -88,19 +91,19 @@ func testStream(t *testing.T, v *kernel.Variant) {
 	for _, n := range []int{0, 1, 15, 16, 17, 40, 4103, longRow} {
 		s := newSpace(t)
 		src, dst, streamed, want := in(s, "x", x[:n]), out[float32](s, "copied", n), out[float32](s, "streamed", n), out[float32](s, "want", n)
-		kernel.Stream(v, asBytes(dst), asBytes(src))
+		elementwise.Stream(v, asBytes(dst), asBytes(src))
 		wantEqual(t, dst, src)
 		for _, op := range []kernel.UnaryOp{kernel.Gelu, kernel.Exp, kernel.Log, kernel.Sigmoid, kernel.Silu, kernel.Tanh, kernel.Erf, kernel.GeluTanh,
 			kernel.Softplus, kernel.Mish, kernel.Relu} {
-			kernel.UnaryF32(v, op, want, src, 0, 0)
+			elementwise.UnaryF32(v, op, want, src, 0, 0)
 			for _, dst := range [][]float32{streamed, outAligned[float32](s, "streamed by vectors", n)} {
-				kernel.UnaryStream(v, op, dst, src, 0, 0, out[float32](s, "scratch", kernel.StreamScratchFloats))
+				elementwise.UnaryStream(v, op, dst, src, 0, 0, out[float32](s, "scratch", elementwise.StreamScratchFloats))
 				wantEqual(t, dst, want)
 			}
 		}
 		bytes := out[byte](s, "bytes", 4*n+3)
 		from := words[byte](len(bytes), 3)
-		kernel.Stream(v, bytes, from)
+		elementwise.Stream(v, bytes, from)
 		wantEqual(t, bytes, from)
 		s.check()
 	}

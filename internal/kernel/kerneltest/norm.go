@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/reduce"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
@@ -32,7 +33,7 @@ func normRows(t *testing.T, v *kernel.Variant, rows, n int, withBias, withMoment
 	if n >= 300 && rows > 0 { // a number that lies far from the others of its row, where a kernel may look first
 		x[n/4] = 200
 	}
-	spec := kernel.Norm{Rows: rows, Len: n, Epsilon: 1e-5}
+	spec := reduce.Norm{Rows: rows, Len: n, Epsilon: 1e-5}
 	s := newSpace(t)
 	src, dst, place, k := in(s, "src", x), out[float32](s, "dst", len(x)), inout(s, "in place", x), in(s, "scale", scale)
 	var bias, mean, inv []float32
@@ -43,13 +44,13 @@ func normRows(t *testing.T, v *kernel.Variant, rows, n int, withBias, withMoment
 		mean, inv = out[float32](s, "mean", rows), out[float32](s, "inv", rows)
 	}
 	backwards(spec.Tiles(), func(i int) {
-		kernel.NormTile(v, &spec, i, dst, src, k, bias, mean, inv)
-		kernel.NormTile(v, &spec, i, place, place, k, bias, nil, nil)
+		reduce.NormTile(v, &spec, i, dst, src, k, bias, mean, inv)
+		reduce.NormTile(v, &spec, i, place, place, k, bias, nil, nil)
 	})
-	if n <= kernel.StreamRows {
+	if n <= reduce.StreamRows {
 		row := out[float32](s, "row", n)
 		for _, past := range [][]float32{out[float32](s, "streamed", len(x)), outAligned[float32](s, "streamed by vectors", len(x))} {
-			backwards(spec.Tiles(), func(i int) { kernel.NormStream(v, &spec, i, row, past, src, k, bias) })
+			backwards(spec.Tiles(), func(i int) { reduce.NormStream(v, &spec, i, row, past, src, k, bias) })
 			wantEqual(t, past, dst)
 		}
 	}
@@ -78,15 +79,15 @@ func normLarge(t *testing.T, v *kernel.Variant) {
 	const rows, n = 8 << 10, 1 << 10
 	r := newRand(52)
 	x, scale, bias := offset(uniform(r, rows*n)), uniform(r, n), uniform(r, n)
-	spec, one := kernel.Norm{Rows: rows, Len: n, Epsilon: 1e-5}, kernel.Norm{Rows: 1, Len: n, Epsilon: 1e-5}
+	spec, one := reduce.Norm{Rows: rows, Len: n, Epsilon: 1e-5}, reduce.Norm{Rows: 1, Len: n, Epsilon: 1e-5}
 	place, past, scratch, want := append([]float32(nil), x...), make([]float32, len(x)), make([]float32, n), make([]float32, n)
 	mean, inv, wantMean, wantInv := make([]float32, rows), make([]float32, rows), make([]float32, 1), make([]float32, 1)
 	for i := range spec.Tiles() {
-		kernel.NormTile(v, &spec, i, place, place, scale, bias, mean, inv)
-		kernel.NormStream(v, &spec, i, scratch, past, x, scale, bias)
+		reduce.NormTile(v, &spec, i, place, place, scale, bias, mean, inv)
+		reduce.NormStream(v, &spec, i, scratch, past, x, scale, bias)
 	}
 	for row := 0; row < rows; row += 97 {
-		kernel.NormTile(v, &one, 0, want, x[row*n:][:n], scale, bias, wantMean, wantInv)
+		reduce.NormTile(v, &one, 0, want, x[row*n:][:n], scale, bias, wantMean, wantInv)
 		wantEqual(t, place[row*n:][:n], want)
 		wantEqual(t, past[row*n:][:n], want)
 		wantEqual(t, []float32{mean[row], inv[row]}, []float32{wantMean[0], wantInv[0]})
@@ -106,12 +107,12 @@ func rmsRows(t *testing.T, v *kernel.Variant, rows, n int) {
 	t.Helper()
 	r := newRand(51)
 	x, scale := uniform(r, rows*n), uniform(r, n)
-	spec := kernel.Norm{Rows: rows, Len: n, Epsilon: 1e-6}
+	spec := reduce.Norm{Rows: rows, Len: n, Epsilon: 1e-6}
 	s := newSpace(t)
 	src, dst, place, k := in(s, "src", x), out[float32](s, "dst", len(x)), inout(s, "in place", x), in(s, "scale", scale)
 	backwards(spec.Tiles(), func(i int) {
-		kernel.RMSNormTile(v, &spec, i, dst, src, k)
-		kernel.RMSNormTile(v, &spec, i, place, place, k)
+		reduce.RMSNormTile(v, &spec, i, dst, src, k)
+		reduce.RMSNormTile(v, &spec, i, place, place, k)
 	})
 	s.check()
 	wantEqual(t, place, dst)
@@ -129,14 +130,14 @@ func normChannels(t *testing.T, v *kernel.Variant, batch, channels, groups, area
 	t.Helper()
 	r := newRand(52)
 	n := channels / groups * area
-	spec := kernel.Norm{Rows: batch * groups, Len: n, Channels: channels, Area: area, Epsilon: 1e-5}
+	spec := reduce.Norm{Rows: batch * groups, Len: n, Channels: channels, Area: area, Epsilon: 1e-5}
 	x := uniform(r, batch*channels*area)
 	s := newSpace(t)
 	src, dst, place := in(s, "src", x), out[float32](s, "dst", len(x)), inout(s, "in place", x)
 	scale, bias := in(s, "scale", uniform(r, channels)), in(s, "bias", uniform(r, channels))
 	backwards(spec.Tiles(), func(i int) {
-		kernel.NormTile(v, &spec, i, dst, src, scale, bias, nil, nil)
-		kernel.NormTile(v, &spec, i, place, place, scale, bias, nil, nil)
+		reduce.NormTile(v, &spec, i, dst, src, scale, bias, nil, nil)
+		reduce.NormTile(v, &spec, i, place, place, scale, bias, nil, nil)
 	})
 	s.check()
 	wantEqual(t, place, dst)
@@ -159,8 +160,8 @@ func batchNorm(t *testing.T, v *kernel.Variant, batch, channels, area int) {
 	scale, bias, mean := in(s, "scale", uniform(r, channels)), in(s, "bias", uniform(r, channels)), in(s, "mean", uniform(r, channels))
 	variance := in(s, "variance", ref.Map(uniform(r, channels), func(v float32) float32 { return v + 1.5 }))
 	inRanges(batch*channels, func(lo, hi int) {
-		kernel.BatchNormTile(v, lo, hi, area, 1e-5, dst, src, scale, bias, mean, variance)
-		kernel.BatchNormTile(v, lo, hi, area, 1e-5, place, place, scale, bias, mean, variance)
+		reduce.BatchNormTile(v, lo, hi, area, 1e-5, dst, src, scale, bias, mean, variance)
+		reduce.BatchNormTile(v, lo, hi, area, 1e-5, place, place, scale, bias, mean, variance)
 	})
 	s.check()
 	wantEqual(t, place, dst)

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/conv"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
+	"github.com/tenure-go/tenure/internal/kernel/reduce"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
@@ -31,14 +34,14 @@ func plainGemms[T kernel.Number](t *testing.T) {
 		return y
 	}
 	for i := range 150 {
-		spec := kernel.PlainGemm{
+		spec := gemm.Plain{
 			M: sizes[r.IntN(len(sizes))], N: sizes[r.IntN(len(sizes))], K: sizes[r.IntN(len(sizes))],
 			TransA: r.IntN(2) == 0, TransB: r.IntN(2) == 0,
-			Alpha: float64(1 + r.IntN(2)), Beta: float64(1 + r.IntN(2)), Bias: kernel.BiasKind(r.IntN(5)),
+			Alpha: float64(1 + r.IntN(2)), Beta: float64(1 + r.IntN(2)), Bias: gemm.BiasKind(r.IntN(5)),
 		}
 		m, n, k := spec.M, spec.N, spec.K
 		batch := 1
-		if r.IntN(2) == 0 && spec.Bias != kernel.BiasFull {
+		if r.IntN(2) == 0 && spec.Bias != gemm.BiasFull {
 			batch = 6
 			spec.Batch, spec.BatchA, spec.BatchB = []int{2, 3}, []int{m * k, 0}, []int{0, k * n}
 		}
@@ -56,11 +59,11 @@ func plainGemms[T kernel.Number](t *testing.T) {
 		s := newSpace(t)
 		pa, pb, pc := in(s, "a", convert(a)), in(s, "b", convert(b)), out[T](s, "c", batch*m*n)
 		pbias := in(s, "bias", convert(bias))
-		if spec.Bias == kernel.BiasFull && r.IntN(2) == 0 {
+		if spec.Bias == gemm.BiasFull && r.IntN(2) == 0 {
 			pc = inout(s, "c", convert(bias))
 			pbias = pc
 		}
-		backwards(spec.Tiles(), func(i int) { kernel.PlainGemmTile(&spec, i, pc, pa, pb, pbias) })
+		backwards(spec.Tiles(), func(i int) { gemm.PlainTile(&spec, i, pc, pa, pb, pbias) })
 		s.check()
 		for j := range want {
 			if pc[j] != T(int64(want[j])) {
@@ -77,7 +80,7 @@ func testMoments(t *testing.T, v *kernel.Variant) {
 		mean, variance := ref.Moments(c[0], c[1], c[2], f64s(x))
 		s := newSpace(t)
 		src, m, va := in(s, "src", x), out[float32](s, "mean", c[1]), out[float32](s, "variance", c[1])
-		kernel.ChannelMoments(v, c[0], c[1], c[2], m, va, src)
+		reduce.ChannelMoments(v, c[0], c[1], c[2], m, va, src)
 		s.check()
 		for i := range m {
 			if c[0] == 0 {
@@ -97,7 +100,7 @@ func testPlainConv(t *testing.T) {
 	r := newRand(32)
 	for i := range 150 {
 		w := randomWindow(r, 1+r.IntN(3))
-		c := kernel.PlainConv{Batch: r.IntN(3), Group: 1 + r.IntN(3), Window: w}
+		c := conv.Plain{Batch: r.IntN(3), Group: 1 + r.IntN(3), Window: w}
 		c.InChannels, c.OutChannels = c.Group*(1+r.IntN(3)), c.Group*(1+r.IntN(3))
 		c.Prepare()
 		want := ref.Conv{Batch: c.Batch, Group: c.Group, InChannels: c.InChannels, OutChannels: c.OutChannels, Window: refWindow(&c.Window)}
@@ -113,7 +116,7 @@ func testPlainConv(t *testing.T) {
 		if want.Bias == "" {
 			pb = nil
 		}
-		backwards(c.Tiles(), func(t int) { kernel.PlainConvTile(&c, t, dst, px, pw, pb) })
+		backwards(c.Tiles(), func(t int) { conv.PlainTile(&c, t, dst, px, pw, pb) })
 		s.check()
 		wantEqual(t, dst, wanted)
 	}
@@ -122,7 +125,7 @@ func testPlainConv(t *testing.T) {
 func plainPools[T float64 | int8](t *testing.T) {
 	r := newRand(33)
 	for i := range 150 {
-		p := kernel.PlainPool{Kind: kernel.PoolKind(r.IntN(3)), Planes: r.IntN(4), Window: randomWindow(r, 1+r.IntN(3)), ColumnMajor: false}
+		p := conv.PlainPool{Kind: conv.PoolKind(r.IntN(3)), Planes: r.IntN(4), Window: randomWindow(r, 1+r.IntN(3)), ColumnMajor: false}
 		p.Ceil = r.IntN(2) == 0
 		p.Prepare()
 		want := ref.Pool{Kind: poolNames[p.Kind], Planes: p.Planes, Window: refWindow(&p.Window)}
@@ -135,10 +138,10 @@ func plainPools[T float64 | int8](t *testing.T) {
 		s := newSpace(t)
 		src, dst := in(s, "src", data), out[T](s, "dst", len(values))
 		var indices []int64
-		if p.Kind == kernel.PoolMax {
+		if p.Kind == conv.PoolMax {
 			indices = out[int64](s, "indices", len(values))
 		}
-		backwards(p.Tiles(), func(t int) { kernel.PlainPoolTile(&p, t, dst, indices, src) })
+		backwards(p.Tiles(), func(t int) { conv.PlainPoolTile(&p, t, dst, indices, src) })
 		s.check()
 		for j, v := range values {
 			if v == math.Inf(-1) && dst[j] <= -100 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
@@ -54,7 +55,7 @@ func predicate[T kernel.Number](t *testing.T, v *kernel.Variant, op kernel.Predi
 	n := broadcastNest([]int{k, k}, []int{k, 1}, []int{k})
 	s := newSpace(t)
 	a, b, dst := in(s, "a", values), in(s, "b", values), out[uint8](s, "dst", k*k)
-	inRanges(k*k, func(lo, hi int) { kernel.Predicate(v, op, n, lo, hi, dst, a, b) })
+	inRanges(k*k, func(lo, hi int) { elementwise.Predicate(v, op, n, lo, hi, dst, a, b) })
 	s.check()
 	want := ref.Zip(values, []int{k, 1}, values, []int{k}, func(x, y T) uint8 {
 		return truth(ref.Predicate(op.String(), order(x, y), x != 0, y != 0))
@@ -78,7 +79,7 @@ func predicateHalf(t *testing.T, v *kernel.Variant, op kernel.PredicateOp) {
 		s := newSpace(t)
 		a, b, dst := in(s, "a", values), in(s, "b", values), out[uint8](s, "dst", k*k)
 		scratch := out[float32](s, "scratch", 9)
-		inRanges(k*k, func(lo, hi int) { kernel.PredicateHalf(v, op, n, lo, hi, dt, dst, a, b, scratch) })
+		inRanges(k*k, func(lo, hi int) { elementwise.PredicateHalf(v, op, n, lo, hi, dt, dst, a, b, scratch) })
 		s.check()
 		want := ref.Zip(values, []int{k, 1}, values, []int{k}, func(p, q uint16) uint8 {
 			x, y := fromHalf(dt, p), fromHalf(dt, q)
@@ -91,18 +92,18 @@ func predicateHalf(t *testing.T, v *kernel.Variant, op kernel.PredicateOp) {
 func testClasses(t *testing.T, v *kernel.Variant) {
 	s := newSpace(t)
 	src, dst := in(s, "src", specials), out[uint8](s, "dst", len(specials))
-	kernel.IsNaN(v, dst, src)
+	elementwise.IsNaN(v, dst, src)
 	wantEqual(t, dst, ref.Map(specials, func(x float32) uint8 { return truth(math.IsNaN(float64(x))) }))
 	for _, neg := range []bool{false, true} {
 		for _, pos := range []bool{false, true} {
-			kernel.IsInf(dst, src, neg, pos)
+			elementwise.IsInf(dst, src, neg, pos)
 			wantEqual(t, dst, ref.Map(specials, func(x float32) uint8 {
 				return truth(neg && math.IsInf(float64(x), -1) || pos && math.IsInf(float64(x), 1))
 			}))
 		}
 	}
 	place := inout(s, "bools", []uint8{0, 1, 2, 255})
-	kernel.Not(v, place, place)
+	elementwise.Not(v, place, place)
 	wantEqual(t, place, []uint8{1, 0, 0, 0})
 	s.check()
 }
@@ -117,7 +118,7 @@ func where[W comparable](t *testing.T, v *kernel.Variant) {
 	av, bv := words[W](60, 1), words[W](5, 100)
 	s := newSpace(t)
 	c, a, b, dst := in(s, "cond", cond), in(s, "a", av), in(s, "b", bv), out[W](s, "dst", 60)
-	inRanges(60, func(lo, hi int) { kernel.Where(v, n, lo, hi, size, asBytes(dst), c, asBytes(a), asBytes(b)) })
+	inRanges(60, func(lo, hi int) { elementwise.Where(v, n, lo, hi, size, asBytes(dst), c, asBytes(a), asBytes(b)) })
 	var want []W
 	ref.Each(to, func(idx []int) {
 		v := ref.Broadcast(bv, bShape, idx)
@@ -128,7 +129,7 @@ func where[W comparable](t *testing.T, v *kernel.Variant) {
 	})
 	wantEqual(t, dst, want)
 	place := inout(s, "in place", av)
-	kernel.Where(v, n, 0, 60, size, asBytes(place), c, asBytes(place), asBytes(b))
+	elementwise.Where(v, n, 0, 60, size, asBytes(place), c, asBytes(place), asBytes(b))
 	wantEqual(t, place, want)
 	s.check()
 }

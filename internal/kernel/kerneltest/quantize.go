@@ -10,6 +10,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/quantised"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
@@ -32,15 +33,15 @@ func testQuantize(t *testing.T, v *kernel.Variant) {
 	})
 }
 
-func numbersOf[T any](dt dtype.DType, x []T) kernel.Numbers {
-	return kernel.Numbers{DType: dt, Data: asBytes(x)}
+func numbersOf[T any](dt dtype.DType, x []T) quantised.Numbers {
+	return quantised.Numbers{DType: dt, Data: asBytes(x)}
 }
 
 func quantizeRows[T int8 | uint8 | int16](t *testing.T, v *kernel.Variant, dt dtype.DType, dims []int, axis, block int) {
 	t.Helper()
 	r := newRand(70)
 	n, inner := ref.Size(dims), ref.Size(dims[axis+1:])
-	q := kernel.Quant{Axis: dims[axis], Inner: inner, Block: max(1, block), Blocked: block > 0}
+	q := quantised.Quant{Axis: dims[axis], Inner: inner, Block: max(1, block), Blocked: block > 0}
 	count := dims[axis]
 	if block > 0 {
 		count = n / dims[axis] * ((dims[axis] + block - 1) / block)
@@ -59,11 +60,11 @@ func quantizeRows[T int8 | uint8 | int16](t *testing.T, v *kernel.Variant, dt dt
 	dst, back := out[T](s, "dst", n), out[float32](s, "back", n)
 	for lo := 0; lo < n; lo += 128 {
 		hi := min(lo+128, n)
-		kernel.Quantize(v, &q, lo, hi, numbersOf(dt, dst), numbersOf(dtype.F32, src), numbersOf(dtype.F32, scale), numbersOf(dt, zero), dtype.F32, true)
-		kernel.Dequantize(v, &q, lo, hi, numbersOf(dtype.F32, back), numbersOf(dt, dst), numbersOf(dtype.F32, scale), numbersOf(dt, zero))
+		quantised.Quantize(v, &q, lo, hi, numbersOf(dt, dst), numbersOf(dtype.F32, src), numbersOf(dtype.F32, scale), numbersOf(dt, zero), dtype.F32, true)
+		quantised.Dequantize(v, &q, lo, hi, numbersOf(dtype.F32, back), numbersOf(dt, dst), numbersOf(dtype.F32, scale), numbersOf(dt, zero))
 	}
 	s.check()
-	least, most := kernel.IntRange(dt)
+	least, most := quantised.IntRange(dt)
 	i := 0
 	ref.Each(dims, func(idx []int) {
 		at := ref.ScaleOf(dims, idx, axis, block)
@@ -84,14 +85,14 @@ func dynamicScales(t *testing.T, v *kernel.Variant) {
 		scale float32
 		zero  uint8
 	}{{[]float32{0, 2, -3, -2.5, 1.34, 0.5}, 5.0 / 255, 153}, {[]float32{-1, -2}, 2.0 / 255, 255}, {[]float32{1, 3}, 3.0 / 255, 0}, {nil, 1, 0}, {[]float32{0, 0}, 1, 0}} {
-		if scale, zero := kernel.DynamicScale(v, c.x); scale != c.scale || zero != c.zero {
+		if scale, zero := quantised.DynamicScale(v, c.x); scale != c.scale || zero != c.zero {
 			t.Errorf("%v: got scale %v and zero %d, want %v and %d", c.x, scale, zero, c.scale, c.zero)
 		}
 	}
 }
 
 // randomBytes gives n random bytes, and the same as ints.
-func randomBytes[T kernel.Byte](n int, seed uint64) (x []T, ints []int) {
+func randomBytes[T quantised.Byte](n int, seed uint64) (x []T, ints []int) {
 	r := newRand(seed)
 	for range n {
 		v := T(r.Uint32())
@@ -100,7 +101,7 @@ func randomBytes[T kernel.Byte](n int, seed uint64) (x []T, ints []int) {
 	return x, ints
 }
 
-func byteType[T kernel.Byte]() dtype.DType {
+func byteType[T quantised.Byte]() dtype.DType {
 	if ^T(0) > 0 {
 		return dtype.U8
 	}
@@ -116,20 +117,20 @@ const (
 	allZeros
 )
 
-func intGemms[A, B kernel.Byte](t *testing.T, v *kernel.Variant) {
+func intGemms[A, B quantised.Byte](t *testing.T, v *kernel.Variant) {
 	sizes := [][3]int{{1, 1, 1}, {3, 5, 7}, {40, 33, 65}, {2, 3, 0}, {0, 4, 2}, {2, 0, 2}, {120, 300, 20}, {15, 64, 500}}
 	for n := 1; n <= 40; n++ {
 		sizes = append(sizes, [3]int{n, 7, 9}, [3]int{5, n, 9}, [3]int{5, 7, n})
 	}
 	for i, d := range sizes {
 		for set := noZeros; set <= allZeros; set++ {
-			g := kernel.IntGemm{M: d[0], N: d[1], K: d[2], PackedB: (i+int(set))%2 == 0}
+			g := quantised.IntGemm{M: d[0], N: d[1], K: d[2], PackedB: (i+int(set))%2 == 0}
 			intGemmCase[A, B](t, v, g, set)
 		}
 	}
 }
 
-func intGemmCase[A, B kernel.Byte](t *testing.T, v *kernel.Variant, g kernel.IntGemm, set zeroSet) {
+func intGemmCase[A, B quantised.Byte](t *testing.T, v *kernel.Variant, g quantised.IntGemm, set zeroSet) {
 	t.Helper()
 	m, n, k := g.M, g.N, g.K
 	g.SignedA, g.SignedB = byteType[A]() == dtype.I8, byteType[B]() == dtype.I8
@@ -157,7 +158,7 @@ func intGemmCase[A, B kernel.Byte](t *testing.T, v *kernel.Variant, g kernel.Int
 	want := ref.IntMatMul(m, n, k, ai, bi, zai, zbi)
 	s := newSpace(t)
 	pb := in(s, "b", b)
-	if g.PackedB = g.PackedB && kernel.BytePanels(v); g.PackedB {
+	if g.PackedB = g.PackedB && quantised.BytePanels(v); g.PackedB {
 		pack := g
 		panels, back := out[int32](s, "panels", g.PackedBBytes(v)/4), out[B](s, "unpacked", k*n)
 		pack.PackB(v, asBytes(panels), asBytes(pb))
@@ -175,17 +176,17 @@ func intGemmCase[A, B kernel.Byte](t *testing.T, v *kernel.Variant, g kernel.Int
 	for i := range scaleA {
 		scaleA[i] = float32(i + 1)
 	}
-	requant := kernel.Requant{A: numbersOf(dtype.F32, scaleA), B: numbersOf(dtype.F32, scaleB), Y: numbersOf(dtype.F32, y), Zero: numbersOf(byteType[B](), zero)}
-	var zerosA, zerosB kernel.Numbers
+	requant := quantised.Requant{A: numbersOf(dtype.F32, scaleA), B: numbersOf(dtype.F32, scaleB), Y: numbersOf(dtype.F32, y), Zero: numbersOf(byteType[B](), zero)}
+	var zerosA, zerosB quantised.Numbers
 	if set != noZeros {
 		zerosA, zerosB = numbersOf(byteType[A](), pza), numbersOf(byteType[B](), pzb)
 	}
 	backwards(g.Tiles(), func(i int) {
-		kernel.IntGemmTile(&g, i, asBytes(sums), pa, pb, zerosA, zerosB, nil, scratch)
-		kernel.IntGemmTile(&g, i, asBytes(narrow), pa, pb, zerosA, zerosB, &requant, scratch)
+		quantised.IntGemmTile(&g, i, asBytes(sums), pa, pb, zerosA, zerosB, nil, scratch)
+		quantised.IntGemmTile(&g, i, asBytes(narrow), pa, pb, zerosA, zerosB, &requant, scratch)
 	})
 	s.check()
-	least, most := kernel.IntRange(byteType[B]())
+	least, most := quantised.IntRange(byteType[B]())
 	for i, w := range want {
 		if int(sums[i]) != w {
 			t.Fatalf("%+v, zeros %d: element %d: got %d, want %d", g, set, i, sums[i], w)
@@ -208,8 +209,8 @@ func wantOfIntConv(key string, compute func() []float64) []float64 {
 	return want.([]float64)
 }
 
-func intConvs[X, W kernel.Byte](t *testing.T, v *kernel.Variant) {
-	for _, c := range []kernel.IntConv{
+func intConvs[X, W quantised.Byte](t *testing.T, v *kernel.Variant) {
+	for _, c := range []quantised.IntConv{
 		{Batch: 2, Group: 1, Channels: 3, Filters: 4, In: []int{6, 5}, Out: []int{6, 3}, Kernel: []int{3, 2}, Stride: []int{1, 2}, Dilation: []int{1, 1}, Pad: []int{1, 0}},
 		{Batch: 1, Group: 3, Channels: 2, Filters: 2, In: []int{9}, Out: []int{4}, Kernel: []int{3}, Stride: []int{2}, Dilation: []int{2}, Pad: []int{2}},
 		{Batch: 1, Group: 1, Channels: 2, Filters: 3, In: []int{1}, Out: []int{1}, Kernel: []int{3}, Stride: []int{1}, Dilation: []int{1}, Pad: []int{2}}, // taps further out than a row is long
@@ -254,13 +255,13 @@ func intConvs[X, W kernel.Byte](t *testing.T, v *kernel.Variant) {
 		for i := range scales {
 			scales[i] = float32(i+1) / 8
 		}
-		requant := kernel.Requant{A: numbersOf(dtype.F32, []float32{0.5}), B: numbersOf(dtype.F32, scales), Y: numbersOf(dtype.F32, y), Zero: numbersOf(byteType[X](), zero)}
+		requant := quantised.Requant{A: numbersOf(dtype.F32, []float32{0.5}), B: numbersOf(dtype.F32, scales), Y: numbersOf(dtype.F32, y), Zero: numbersOf(byteType[X](), zero)}
 		backwards(c.Tiles(), func(i int) {
-			kernel.IntConvTile(&c, i, asBytes(dst), px, pw, numbersOf(byteType[X](), pzx), numbersOf(byteType[W](), pzw), pb, nil, scratch)
-			kernel.IntConvTile(&c, i, asBytes(narrow), px, pw, numbersOf(byteType[X](), pzx), numbersOf(byteType[W](), pzw), pb, &requant, scratch)
+			quantised.IntConvTile(&c, i, asBytes(dst), px, pw, numbersOf(byteType[X](), pzx), numbersOf(byteType[W](), pzw), pb, nil, scratch)
+			quantised.IntConvTile(&c, i, asBytes(narrow), px, pw, numbersOf(byteType[X](), pzx), numbersOf(byteType[W](), pzw), pb, &requant, scratch)
 		})
 		s.check()
-		least, most := kernel.IntRange(byteType[X]())
+		least, most := quantised.IntRange(byteType[X]())
 		area := ref.Size(c.Out)
 		for i, w := range want {
 			k := 0.5 * scales[i/area%filters] / 300

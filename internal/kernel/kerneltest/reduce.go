@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/reduce"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-var reduceNames = map[kernel.ReduceKind]string{
-	kernel.ReduceSum: "sum", kernel.ReduceMean: "mean", kernel.ReduceProd: "prod", kernel.ReduceMax: "max", kernel.ReduceMin: "min", kernel.ReduceL1: "l1",
-	kernel.ReduceL2: "l2", kernel.ReduceSumSquare: "sum_square", kernel.ReduceLogSum: "log_sum", kernel.ReduceLogSumExp: "log_sum_exp",
+var reduceNames = map[reduce.Kind]string{
+	reduce.Sum: "sum", reduce.Mean: "mean", reduce.Prod: "prod", reduce.Max: "max", reduce.Min: "min", reduce.L1: "l1",
+	reduce.L2: "l2", reduce.SumSquare: "sum_square", reduce.LogSum: "log_sum", reduce.LogSumExp: "log_sum_exp",
 }
 
 var reduceShapes = [][]int{{}, {7}, {100}, {3, 5}, {33, 40}, {4, 1, 6}, {2, 3, 4, 5}, {3, 70, 2}, {2, 2, 2, 2, 3}, {3, 0, 2}, {5, 16}, {40, 17}, {3, 70, 31}, {2, 3, 2, 300}}
@@ -36,25 +37,25 @@ func testReduce(t *testing.T, v *kernel.Variant) {
 	t.Run("long", with(v, testReduceLong))
 }
 
-func runReduce[T kernel.Number](v *kernel.Variant, s *space, kind kernel.ReduceKind, shape []int, reduced []bool, x []T) []T {
-	var r kernel.Reduce
+func runReduce[T kernel.Number](v *kernel.Variant, s *space, kind reduce.Kind, shape []int, reduced []bool, x []T) []T {
+	var r reduce.Reduction
 	r.Prepare(kind, shape, reduced)
 	src, dst := in(s, "src", x), out[T](s, "dst", r.Count)
-	backwards(r.Tiles(), func(i int) { kernel.ReduceTile(v, &r, i, dst, src) })
+	backwards(r.Tiles(), func(i int) { reduce.Tile(v, &r, i, dst, src) })
 	if f, ok := any(src).([]float32); ok && r.ByColumns() {
 		columns := out[float32](s, "by columns", r.Count)
-		scratch := out[float64](s, "scratch", kernel.ColumnScratch)
-		backwards(r.ColumnTiles(), func(i int) { kernel.ReduceColumns(v, &r, i, scratch, columns, f) })
+		scratch := out[float64](s, "scratch", reduce.ColumnScratch)
+		backwards(r.ColumnTiles(), func(i int) { reduce.Columns(v, &r, i, scratch, columns, f) })
 		dst = any(columns).([]T)
 	}
 	s.check()
 	return dst
 }
 
-func reduceFloats(t *testing.T, v *kernel.Variant, kind kernel.ReduceKind, shape []int, reduced []bool) {
+func reduceFloats(t *testing.T, v *kernel.Variant, kind reduce.Kind, shape []int, reduced []bool) {
 	t.Helper()
 	x := uniform(newRand(40), ref.Size(shape))
-	if kind == kernel.ReduceLogSum {
+	if kind == reduce.LogSum {
 		for i := range x {
 			x[i] += 1.5
 		}
@@ -78,9 +79,9 @@ func reduceFloats(t *testing.T, v *kernel.Variant, kind kernel.ReduceKind, shape
 }
 
 // reduceInts compares what floats can say of integers: exact results, of non-empty axes.
-func reduceInts(t *testing.T, v *kernel.Variant, kind kernel.ReduceKind, shape []int, reduced []bool) {
+func reduceInts(t *testing.T, v *kernel.Variant, kind reduce.Kind, shape []int, reduced []bool) {
 	t.Helper()
-	if kind == kernel.ReduceProd || kind == kernel.ReduceLogSum || kind == kernel.ReduceLogSumExp || ref.Size(shape) == 0 {
+	if kind == reduce.Prod || kind == reduce.LogSum || kind == reduce.LogSumExp || ref.Size(shape) == 0 {
 		return
 	}
 	x := ref.Map(small(newRand(41), ref.Size(shape)), func(v float32) int32 { return int32(v) })
@@ -111,10 +112,10 @@ func testReduceSpecials(t *testing.T, v *kernel.Variant) {
 			}
 		}
 	}
-	if got := runReduce(v, newSpace(t), kernel.ReduceMax, []int{0}, []bool{true}, []int8{}); got[0] != -128 {
+	if got := runReduce(v, newSpace(t), reduce.Max, []int{0}, []bool{true}, []int8{}); got[0] != -128 {
 		t.Fatalf("max of no int8: got %d, want -128", got[0])
 	}
-	if got := runReduce(v, newSpace(t), kernel.ReduceMin, []int{0}, []bool{true}, []uint16{}); got[0] != 65535 {
+	if got := runReduce(v, newSpace(t), reduce.Min, []int{0}, []bool{true}, []uint16{}); got[0] != 65535 {
 		t.Fatalf("min of no uint16: got %d, want 65535", got[0])
 	}
 }
@@ -128,7 +129,7 @@ func testReduceLong(t *testing.T, v *kernel.Variant) {
 	want := float64(x[0]) * float64(len(x))
 	for _, shape := range [][]int{{1 << 18}, {1 << 17, 2}, {1 << 13, 32}} {
 		reduced := []bool{true, false}[:len(shape)]
-		got := runReduce(v, newSpace(t), kernel.ReduceSum, shape, reduced, x)
+		got := runReduce(v, newSpace(t), reduce.Sum, shape, reduced, x)
 		if w := want / float64(len(got)); math.Abs(float64(got[0])-w) > 2e-6*w {
 			t.Fatalf("sum of %v: got %v, want %v", shape, got[0], w)
 		}
@@ -147,7 +148,7 @@ func testArgExtreme(t *testing.T, v *kernel.Variant) {
 				smallest, last := mode&1 != 0, mode&2 != 0
 				s := newSpace(t)
 				dst := out[int64](s, "dst", dims[0]*dims[2])
-				kernel.ArgExtreme(v, dst, in(s, "src", x), dims[0], dims[1], dims[2], smallest, last)
+				reduce.ArgExtreme(v, dst, in(s, "src", x), dims[0], dims[1], dims[2], smallest, last)
 				s.check()
 				wantEqual(t, dst, ref.ArgExtreme(f64s(x), dims[0], dims[1], dims[2], smallest, last))
 			}
@@ -207,10 +208,10 @@ func softmaxCertain(t *testing.T, v *kernel.Variant) {
 			}
 		}
 		for log, want := range want {
-			spec := kernel.Softmax{Outer: dims[0], Axis: dims[1], Inner: dims[2], Log: log}
+			spec := reduce.Softmax{Outer: dims[0], Axis: dims[1], Inner: dims[2], Log: log}
 			scratch, dst := make([]float64, spec.ScratchBytes()/8), make([]float32, len(x))
 			for i := range spec.Tiles() {
-				kernel.SoftmaxTile(v, &spec, i, scratch, dst, x)
+				reduce.SoftmaxTile(v, &spec, i, scratch, dst, x)
 			}
 			wantEqual(t, dst, want)
 		}
@@ -219,19 +220,19 @@ func softmaxCertain(t *testing.T, v *kernel.Variant) {
 
 func softmaxCase(t *testing.T, v *kernel.Variant, name string, dims [3]int, log bool, x []float32) {
 	t.Helper()
-	spec := kernel.Softmax{Outer: dims[0], Axis: dims[1], Inner: dims[2], Log: log}
+	spec := reduce.Softmax{Outer: dims[0], Axis: dims[1], Inner: dims[2], Log: log}
 	s := newSpace(t)
 	src, dst, place, wide := in(s, "src", x), out[float32](s, "dst", len(x)), inout(s, "in place", x), f64s(x)
 	scratch := out[float64](s, "scratch", spec.ScratchBytes()/8)
 	backwards(spec.Tiles(), func(i int) {
-		kernel.SoftmaxTile(v, &spec, i, scratch, dst, src)
-		kernel.SoftmaxTile(v, &spec, i, scratch, place, place)
-		kernel.SoftmaxTile(v, &spec, i, scratch, wide, wide)
+		reduce.SoftmaxTile(v, &spec, i, scratch, dst, src)
+		reduce.SoftmaxTile(v, &spec, i, scratch, place, place)
+		reduce.SoftmaxTile(v, &spec, i, scratch, wide, wide)
 	})
-	if dims[2] == 1 && dims[1] <= kernel.StreamRows {
+	if dims[2] == 1 && dims[1] <= reduce.StreamRows {
 		row := out[float32](s, "row", dims[1])
 		for _, past := range [][]float32{out[float32](s, "streamed", len(x)), outAligned[float32](s, "streamed by vectors", len(x))} {
-			backwards(spec.Tiles(), func(i int) { kernel.SoftmaxStream(v, &spec, i, row, past, src) })
+			backwards(spec.Tiles(), func(i int) { reduce.SoftmaxStream(v, &spec, i, row, past, src) })
 			wantEqual(t, past, dst)
 		}
 	}

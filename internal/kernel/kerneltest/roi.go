@@ -3,7 +3,7 @@ package kerneltest
 import (
 	"testing"
 
-	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/conv"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 	"github.com/tenure-go/tenure/internal/kernel/sample"
 	"github.com/tenure-go/tenure/internal/kernel/sequence"
@@ -75,9 +75,9 @@ func testMaxRoi(t *testing.T) {
 func testDeform(t *testing.T) {
 	r := newRand(151)
 	for i := range 20 {
-		d := kernel.Deform{
+		d := conv.Deform{
 			Batch: 2, Group: 1 + i%2, OffsetGroup: 1 + i/2%2, InChannels: 4, OutChannels: 2,
-			Window: kernel.Window{In: []int{5, 6}, Kernel: []int{2, 3}, Stride: []int{1 + i%2, 1}, Dilation: []int{1, 2}, PadBegin: []int{1, 0}, PadEnd: []int{0, 1}},
+			Window: conv.Window{In: []int{5, 6}, Kernel: []int{2, 3}, Stride: []int{1 + i%2, 1}, Dilation: []int{1, 2}, PadBegin: []int{1, 0}, PadEnd: []int{0, 1}},
 		}
 		d.Prepare()
 		const taps = 6
@@ -91,7 +91,7 @@ func testDeform(t *testing.T) {
 		s := newSpace(t)
 		dst, scratch := out[float32](s, "dst", 2*2*oh*ow), out[float64](s, "scratch", d.ScratchNumbers())
 		src, w, move := in(s, "x", x), in(s, "weights", weights), in(s, "offsets", offsets)
-		inRanges(d.Places(), func(lo, hi int) { kernel.DeformPlaces(&d, lo, hi, dst, src, w, move, bias, factors, scratch) })
+		inRanges(d.Places(), func(lo, hi int) { conv.DeformPlaces(&d, lo, hi, dst, src, w, move, bias, factors, scratch) })
 		s.check()
 		var want []float64
 		ref.Each([]int{2, 2, oh, ow}, func(o []int) {

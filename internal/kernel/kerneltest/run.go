@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenure-go/tenure/internal/cpu"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 	"github.com/tenure-go/tenure/internal/kernel/machine"
 )
 
@@ -108,9 +109,9 @@ func testSideBySide(t *testing.T) {
 		b[i] = float32(i%5 - 2)
 	}
 	variants := machine.Variants()
-	gemms, results := make([]kernel.Gemm, len(variants)), make([][]float32, len(variants))
+	gemms, results := make([]gemm.Gemm, len(variants)), make([][]float32, len(variants))
 	for i, v := range variants {
-		gemms[i] = kernel.Gemm{M: m, N: n, K: k, Alpha: 1}
+		gemms[i] = gemm.Gemm{M: m, N: n, K: k, Alpha: 1}
 		gemms[i].Prepare(v)
 		results[i] = make([]float32, m*n)
 	}
@@ -121,7 +122,7 @@ func testSideBySide(t *testing.T) {
 				g := &gemms[i]
 				scratch := make([]float32, g.ScratchBytes()/4)
 				for tile := range g.Tiles() {
-					g.Tile(tile, scratch, &kernel.GemmArgs{C: results[i], A: a, B: b})
+					g.Tile(tile, scratch, &gemm.Args{C: results[i], A: a, B: b})
 				}
 			})
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
@@ -67,10 +68,10 @@ func unaryValues(t *testing.T, v *kernel.Variant, op kernel.UnaryOp, a, b float3
 	s := newSpace(t)
 	src := in(s, "src", x)
 	dst := out[float32](s, "dst", len(src))
-	kernel.UnaryF32(v, op, dst, src, a, b)
+	elementwise.UnaryF32(v, op, dst, src, a, b)
 	s.check()
 	wide := make([]float64, len(src))
-	kernel.UnaryF64(v, op, wide, f64s(src), float64(a), float64(b))
+	elementwise.UnaryF64(v, op, wide, f64s(src), float64(a), float64(b))
 	for i, x := range src {
 		want := ref.Unary(op.String(), float64(x), float64(a), float64(b))
 		ulps, slack := unaryError(op, float64(x))
@@ -93,12 +94,12 @@ func unaryPlaces(t *testing.T, v *kernel.Variant, op kernel.UnaryOp, a, b float3
 		src := in(s, "src", all[:n])
 		dst := out[float32](s, "dst", n)
 		place := inout(s, "in place", all[:n])
-		kernel.UnaryF32(v, op, dst, src, a, b)
-		kernel.UnaryF32(v, op, place, place, a, b)
+		elementwise.UnaryF32(v, op, dst, src, a, b)
+		elementwise.UnaryF32(v, op, place, place, a, b)
 		s.check()
 		for i := range src {
 			one := out[float32](s, "one", 1)
-			kernel.UnaryF32(v, op, one, src[i:i+1], a, b)
+			elementwise.UnaryF32(v, op, one, src[i:i+1], a, b)
 			wantEqual(t, dst[i:i+1], one)
 		}
 		wantEqual(t, place, dst)
@@ -123,8 +124,8 @@ func unaryInt[T kernel.Integer](t *testing.T, v *kernel.Variant) {
 	for _, op := range []kernel.UnaryOp{kernel.Identity, kernel.Relu, kernel.Abs, kernel.Neg, kernel.Sign} {
 		s := newSpace(t)
 		x, dst, place := in(s, "src", src), out[T](s, "dst", len(src)), inout(s, "in place", src)
-		kernel.UnaryInt(v, op, dst, x)
-		kernel.UnaryInt(v, op, place, place)
+		elementwise.UnaryInt(v, op, dst, x)
+		elementwise.UnaryInt(v, op, place, place)
 		s.check()
 		wantEqual(t, place, dst)
 		want := ref.Map(src, func(v T) T {
@@ -144,9 +145,9 @@ func unaryInt[T kernel.Integer](t *testing.T, v *kernel.Variant) {
 	}
 	s := newSpace(t)
 	dst := out[T](s, "dst", len(src))
-	kernel.BitNot(dst, src)
+	elementwise.BitNot(dst, src)
 	wantEqual(t, dst, ref.Map(src, func(v T) T { return ^v }))
-	kernel.Clamp(v, dst, src, 3, 50)
+	elementwise.Clamp(v, dst, src, 3, 50)
 	wantEqual(t, dst, ref.Map(src, func(v T) T { return min(max(v, 3), 50) }))
 	s.check()
 }
@@ -157,10 +158,10 @@ func testUnaryHalf(t *testing.T, v *kernel.Variant) {
 		for i := range src {
 			src[i] = uint16(i)
 		}
-		for _, scratch := range []int{1, 7, kernel.HalfScratchFloats} {
+		for _, scratch := range []int{1, 7, elementwise.HalfScratchFloats} {
 			s := newSpace(t)
 			x, dst := in(s, "src", src), inout(s, "dst", src)
-			kernel.UnaryHalf(v, kernel.Sigmoid, dt, dst, x, 0, 0, out[float32](s, "scratch", scratch))
+			elementwise.UnaryHalf(v, kernel.Sigmoid, dt, dst, x, 0, 0, out[float32](s, "scratch", scratch))
 			s.check()
 			for i := range src {
 				want := float32(ref.Unary("sigmoid", float64(fromHalf(dt, src[i])), 0, 0))

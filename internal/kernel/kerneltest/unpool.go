@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/conv"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
 	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 	"github.com/tenure-go/tenure/internal/kernel/sample"
@@ -23,13 +25,13 @@ func testUnpool(t *testing.T) {
 func folds[T kernel.Number](t *testing.T) {
 	r := newRand(120)
 	for i := range 40 {
-		f := kernel.Fold{Planes: 1 + r.IntN(3), Window: randomWindow(r, 1+i%3)}
+		f := conv.Fold{Planes: 1 + r.IntN(3), Window: randomWindow(r, 1+i%3)}
 		f.Prepare()
 		w := refWindow(&f.Window)
 		x := ref.Map(small(r, f.Planes*ref.Size(w.Kernel)*ref.Size(w.Out)), func(v float32) T { return T(v) })
 		s := newSpace(t)
 		src, dst := in(s, "x", x), out[T](s, "dst", f.Planes*ref.Size(w.In))
-		backwards(f.Planes, func(p int) { kernel.FoldTile(&f, p, dst, src) })
+		backwards(f.Planes, func(p int) { conv.FoldTile(&f, p, dst, src) })
 		s.check()
 		want := ref.Fold(w, f.Planes, ref.Map(x, func(v T) float64 { return float64(v) }))
 		wantEqual(t, dst, ref.Map(want, func(v float64) T { return T(v) }))
@@ -37,11 +39,11 @@ func folds[T kernel.Number](t *testing.T) {
 }
 
 func testMaxUnpool(t *testing.T) {
-	u := kernel.Unpool{In: []int{2, 3, 4}, Out: []int{2, 5, 4}}
+	u := conv.Unpool{In: []int{2, 3, 4}, Out: []int{2, 5, 4}}
 	x, indices := uniform(newRand(121), 5), []int64{23, 0, 7, 12, 7}
 	s := newSpace(t)
 	src, at, dst := in(s, "x", x), in(s, "indices", indices), out[float32](s, "dst", 40)
-	kernel.MaxUnpool(&u, dst, src, at)
+	conv.MaxUnpool(&u, dst, src, at)
 	s.check()
 	wantValues(t, dst, ref.Unpool(u.In, u.Out, f64s(x), indices), 0)
 	for _, outside := range []int64{-1, 24, 1 << 40} {
@@ -58,7 +60,7 @@ func testDet(t *testing.T) {
 			x := small(r, n*n) // often singular
 			s := newSpace(t)
 			src, scratch := in(s, "x", x), out[float64](s, "scratch", n*n)
-			got := kernel.Det(n, src, scratch)
+			got := gemm.Det(n, src, scratch)
 			s.check()
 			wantClose(t, []float32{got}, []float64{ref.Det(n, f64s(x))}, 1e-2)
 		}

@@ -2,7 +2,7 @@
 // fixed when the process starts and never change; all functions may be called by any number of goroutines.
 //
 //	v := machine.Best()
-//	kernel.UnaryF32(v, kernel.Exp, dst, src, 0, 0)
+//	elementwise.UnaryF32(v, kernel.Exp, dst, src, 0, 0)
 package machine
 
 import (

@@ -3,6 +3,7 @@ package move
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
 // NonZeroCount is how many elements of a tensor are not zero.
@@ -28,11 +29,11 @@ func NonZero(v *kernel.Variant, dt dtype.DType, dst []int64, src []byte, shape [
 }
 
 func eachNonZero(v *kernel.Variant, dt dtype.DType, src []byte, f func(i int)) {
-	var found [kernel.CastChunk]uint8
+	var found [elementwise.CastChunk]uint8
 	n := len(src) / dt.Size()
-	for lo := 0; lo < n; lo += kernel.CastChunk {
-		hi := min(lo+kernel.CastChunk, n)
-		kernel.CastElements(v, found[:], dtype.Bool, kernel.Part(src, dt, lo, hi), dt, 0, hi-lo, kernel.CastMode{})
+	for lo := 0; lo < n; lo += elementwise.CastChunk {
+		hi := min(lo+elementwise.CastChunk, n)
+		elementwise.CastElements(v, found[:], dtype.Bool, elementwise.Part(src, dt, lo, hi), dt, 0, hi-lo, elementwise.CastMode{})
 		for i, x := range found[:hi-lo] {
 			if x != 0 {
 				f(lo + i)

@@ -3,6 +3,7 @@ package move
 import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
 // ScatterOp says how an update meets the element it goes to. Updates are applied in the order of their indices, by one worker: two of
@@ -137,10 +138,10 @@ func combine[T kernel.Number](op ScatterOp, dst, updates []T) {
 func combineHalf(op ScatterOp, dt dtype.DType, dst, updates []uint16) {
 	var d, u [1]float32
 	for i := range updates {
-		kernel.Widen(kernel.Portable, dt, d[:], dst, i, 1)
-		kernel.Widen(kernel.Portable, dt, u[:], updates, i, 1)
+		elementwise.Widen(kernel.Portable, dt, d[:], dst, i, 1)
+		elementwise.Widen(kernel.Portable, dt, u[:], updates, i, 1)
 		combine(op, d[:], u[:])
-		kernel.Narrow(kernel.Portable, dt, dst, i, 1, d[:])
+		elementwise.Narrow(kernel.Portable, dt, dst, i, 1, d[:])
 	}
 }
 

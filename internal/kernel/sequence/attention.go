@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
+	"github.com/tenure-go/tenure/internal/kernel/reduce"
 )
 
 // Attention is softmax(Q * K^T * Scale + mask) * V for each head. Q has Heads heads, K and V have Groups, each for Heads/Groups of Q. All
@@ -155,10 +157,10 @@ func softmaxKeys[T kernel.Float](v *kernel.Variant, scores []T) {
 		return
 	}
 	if x, ok := any(scores).([]float32); ok {
-		kernel.RowSoftmax(v, x, x, false)
+		reduce.RowSoftmax(v, x, x, false)
 		return
 	}
-	kernel.SoftmaxOf(scores, scores, false)
+	reduce.SoftmaxOf(scores, scores, false)
 }
 
 // dots adds to dst the products of q with the rows of k from at on, ld apart.
@@ -167,7 +169,7 @@ func dots[T kernel.Float](v *kernel.Variant, dst, q, k []T, at, ld int) {
 		return
 	}
 	if d, ok := any(dst).([]float32); ok {
-		kernel.GemvDot(v, d, any(q).([]float32), any(k).([]float32)[at:], ld)
+		gemm.GemvDot(v, d, any(q).([]float32), any(k).([]float32)[at:], ld)
 		return
 	}
 	for i := range dst {
@@ -183,7 +185,7 @@ func weighted[T kernel.Float](v *kernel.Variant, dst, weights, values []T, at, l
 		return
 	}
 	if d, ok := any(dst).([]float32); ok {
-		kernel.GemvAxpy(v, d, any(weights).([]float32), any(values).([]float32)[at:], ld)
+		gemm.GemvAxpy(v, d, any(weights).([]float32), any(values).([]float32)[at:], ld)
 		return
 	}
 	for i, w := range weights {

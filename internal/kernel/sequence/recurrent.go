@@ -1,6 +1,9 @@
 package sequence
 
-import "github.com/tenure-go/tenure/internal/kernel"
+import (
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/elementwise"
+)
 
 // CellKind is a recurrent cell; its number of gates is that of its weight matrices.
 type CellKind uint8
@@ -133,7 +136,7 @@ func (c *cell[T]) gate(list []T, i int) []T { return list[i*c.Hidden:][:c.Hidden
 // apply clips a row and computes a function of it in place.
 func (c *cell[T]) apply(v *kernel.Variant, f int, row []T) {
 	if c.Clip > 0 {
-		kernel.Clamp(v, row, row, T(-c.Clip), T(c.Clip))
+		elementwise.Clamp(v, row, row, T(-c.Clip), T(c.Clip))
 	}
 	c.squash(v, f, row)
 }
@@ -152,11 +155,11 @@ func (c *cell[T]) squash(v *kernel.Variant, f int, row []T) {
 
 func inPlace[T kernel.Float](v *kernel.Variant, op kernel.UnaryOp, row []T, a, b float64) {
 	if x, ok := any(row).([]float32); ok {
-		kernel.UnaryF32(v, op, x, x, float32(a), float32(b))
+		elementwise.UnaryF32(v, op, x, x, float32(a), float32(b))
 		return
 	}
 	x := any(row).([]float64)
-	kernel.UnaryF64(v, op, x, x, a, b)
+	elementwise.UnaryF64(v, op, x, x, a, b)
 }
 
 func addTo[T kernel.Float](dst, src []T) {

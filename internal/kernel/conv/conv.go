@@ -1,0 +1,241 @@
+package conv
+
+import (
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
+)
+
+// Conv is a convolution of [N, C, spatial...] by weights [M, C/Group, kernel...], as ONNX defines it, with what usually stands around it:
+//
+//	out = pool(act(conv(prologue(in)) + bias + residual))
+//
+// No matrix of patches is ever built: a tile gathers the patches of its own output positions, block by block, into scratch, and multiplies
+// them with the weights where they lie. Padding is zero after the prologue. The bias is per output channel. With a pool, a tile computes
+// the rows of the convolution that it needs in scratch, and writes only what the pool makes of them. The input and the output may be
+// slices along the channels of wider tensors; their batch strides say how much wider.
+type Conv struct {
+	Batch, Group            int
+	InChannels, OutChannels int
+	Window
+
+	InBatchStride, OutBatchStride, ResidualBatchStride int // elements; 0 if batches follow each other
+
+	ScaleShift   bool // prologue: x*Scale[c] + Shift[c] ...
+	PrologueRelu bool // ... then max(x, 0)
+
+	PackedWeights bool // the weights are what PackWeights wrote
+
+	gemm.Epilogue
+	Pool *Pool // Planes, In and its derivatives are filled in by Prepare
+
+	v        *kernel.Variant // of Prepare
+	kind     convKind
+	depth    int    // C/Group * taps: what is summed per output
+	block    int    // of depth that is packed at once: whole channels if their taps are few
+	perGroup int    // M/Group
+	view     Window // the window the patches are gathered through: one long row for a pointwise convolution
+
+	rowTile, colTile   int // output channels per tile, and positions (depthwise: rows; pooled: steps of the pool)
+	rowTiles, colTiles int
+	packB, region      int // floats of scratch: patches, convolution under the pool ...
+	packA              int // ... and weights that lie badly
+	nr                 int
+	direct             directConv
+	byRow              rowConv
+	rows               copiedRows // of a depthwise convolution, or one by rows
+	planes             int        // groups per tile of one
+}
+
+type convKind uint8
+
+const (
+	convPanels convKind = iota
+	convDepthwise
+	convPooled
+	convDirect
+	convByRows
+)
+
+// Args are the operands. Out may be Residual.
+type Args struct {
+	Out, In, Weights, Bias, Residual []float32
+	Scale, Shift                     []float32
+}
+
+const (
+	convCols = 128
+	// pooledRegion bounds the rows of the convolution that a tile keeps for the pool, in floats: half of a second-level cache.
+	pooledRegion = 64 << 10
+)
+
+// Prepare works out the tiles. Window.Out and Pool.Out, the spatial sizes, are known afterwards.
+func (c *Conv) Prepare(v *kernel.Variant) {
+	c.v = v
+	c.BiasFactor = 1
+	if c.Bias != gemm.NoBias {
+		c.Bias = gemm.BiasRow
+	}
+	c.Resolve()
+	c.nr = v.Gemm.Width
+	channels := c.InChannels / c.Group
+	c.depth, c.perGroup = channels*c.taps, c.OutChannels/c.Group
+	c.block = gemm.BlockDepth
+	if c.taps > 0 && c.taps <= gemm.BlockDepth {
+		c.block = gemm.BlockDepth / c.taps * c.taps
+	}
+	c.view = c.Window
+	orElse := func(v *int, size int) {
+		if *v == 0 {
+			*v = size
+		}
+	}
+	orElse(&c.InBatchStride, c.InChannels*c.inArea)
+	switch {
+	case c.Pool != nil:
+		c.kind = convPooled
+		c.preparePool()
+		return
+	case channels == 1 && c.perGroup <= 2 && c.Window.copyable():
+		c.kind = convDepthwise
+		c.prepareDepthwise()
+	case c.PackedWeights && c.packable() && c.byRows():
+		c.kind = convByRows
+		c.prepareRows()
+	case c.PackedWeights && c.packable():
+		c.kind = convDirect
+		if c.pointwise() {
+			c.view.flatten()
+		}
+		c.tileDirect()
+	default:
+		c.kind = convPanels
+		if c.pointwise() {
+			c.view.flatten()
+		}
+		c.preparePanels()
+	}
+	orElse(&c.OutBatchStride, c.OutChannels*c.outArea)
+	orElse(&c.ResidualBatchStride, c.OutChannels*c.outArea)
+}
+
+// Reset makes c the problem to, which is not prepared, and keeps the lists of c for it.
+func (c *Conv) Reset(to Conv) {
+	to.direct.offsets, to.byRow.offsets, to.rows.offsets = c.direct.offsets, c.byRow.offsets, c.rows.offsets
+	*c = to
+}
+
+// WeightsLayout is how Tile reads the weights: as they are, or as one of the two things that PackWeights writes.
+type WeightsLayout uint8
+
+const (
+	RawWeights WeightsLayout = iota
+	ChannelPanels
+	RowPanels
+)
+
+// Layout is known after Prepare.
+func (c *Conv) Layout() WeightsLayout {
+	switch {
+	case c.kind == convByRows:
+		return RowPanels
+	case c.kind == convDirect, c.kind == convPooled && c.pooledDirect():
+		return ChannelPanels
+	}
+	return RawWeights
+}
+
+// pointwise tells whether every output reads exactly the input element of its own place.
+func (c *Conv) pointwise() bool {
+	for i := range MaxSpatial {
+		if c.kernel[i] != 1 || c.stride[i] != 1 || c.padBegin[i] != 0 || c.out[i] != c.in[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// flatten makes one axis of a pointwise window's three.
+func (w *Window) flatten() {
+	w.in = [MaxSpatial]int{1, 1, w.inArea}
+	w.out = w.in
+	w.padEnd = [MaxSpatial]int{}
+}
+
+func (c *Conv) preparePanels() {
+	c.rowTile, c.colTile = gemm.TileRows, convCols
+	for c.rowTile > 16 && c.Batch*c.Group*kernel.CeilDiv(c.perGroup, c.rowTile)*kernel.CeilDiv(c.outArea, c.colTile) < kernel.WantedTiles {
+		c.rowTile /= 2
+	}
+	c.rowTile = kernel.EvenTile(c.perGroup, c.rowTile, 1)
+	c.colTile = kernel.EvenTile(c.outArea, c.colTile, c.nr)
+	c.rowTiles, c.colTiles = kernel.CeilDiv(c.perGroup, c.rowTile), kernel.CeilDiv(c.outArea, c.colTile)
+	c.packB = c.colTile * min(c.depth, c.block)
+	if c.colTile > c.nr {
+		c.packA = gemm.CrowdedFloats(c.rowTile, min(c.depth, c.block), c.depth)
+	}
+}
+
+// ScratchBytes is what Tile needs of scratch, per worker.
+func (c *Conv) ScratchBytes() int { return 4 * (c.packB + c.region + c.packA) }
+
+// Tiles is how many parts the work has.
+func (c *Conv) Tiles() int {
+	if c.kind == convDepthwise {
+		return kernel.CeilDiv(c.Batch*c.Group, c.planes) * c.rowTiles * c.colTiles
+	}
+	return c.Batch * c.Group * c.rowTiles * c.colTiles
+}
+
+// Tile computes part t. scratch holds at least ScratchBytes()/4 floats.
+func (c *Conv) Tile(t int, scratch []float32, args *Args) {
+	part := t % c.colTiles
+	row := t / c.colTiles % c.rowTiles * c.rowTile
+	t = t / c.colTiles / c.rowTiles
+	group, batch := t%c.Group, t/c.Group
+	switch c.kind {
+	case convDepthwise:
+		c.depthwiseTile(t*c.planes, row, part, scratch, args)
+	case convByRows:
+		c.rowsTile(batch, group, part, scratch, args)
+	case convDirect:
+		c.directTile(batch, group, row, part, scratch, args)
+	case convPooled:
+		c.pooledTile(batch, group, row, part*c.colTile, scratch, args)
+	default:
+		c.panelTile(batch, group, row, part*c.colTile, scratch, args)
+	}
+}
+
+// panelTile computes positions [col, col+colTile) for a block of channels.
+func (c *Conv) panelTile(batch, group, row, col int, scratch []float32, args *Args) {
+	first := group*c.perGroup + row
+	r := gemm.Rect{
+		At: batch*c.OutBatchStride + first*c.outArea + col, Ld: c.outArea,
+		Res: batch*c.ResidualBatchStride + first*c.outArea + col, ResLD: c.outArea,
+		Rows: min(c.rowTile, c.perGroup-row), Cols: min(c.colTile, c.outArea-col),
+		Row: first, Col: col, Width: c.outArea,
+	}
+	acc := c.Begin(c.v, &r, args.Out, nil, args.Residual)
+	c.multiply(&r, batch, group, acc, scratch, args.Out, args)
+	c.End(c.v, &r, args.Out, args.Bias)
+}
+
+// multiply adds the products of weights and patches to a rectangle of channels and positions of c's output.
+func (c *Conv) multiply(r *gemm.Rect, batch, group int, acc bool, scratch, dst []float32, args *Args) {
+	if c.depth == 0 {
+		if !acc {
+			gemm.ZeroRect(r, dst)
+		}
+		return
+	}
+	for k := 0; k < c.depth; k += c.block {
+		depth := min(c.block, c.depth-k)
+		c.gather(scratch, batch, group, k, depth, r.Col, r.Cols, args)
+		rows, ld := args.Weights[r.Row*c.depth+k:], c.depth
+		if c.packA > 0 {
+			rows, ld = gemm.SpreadRows(scratch[c.packB+c.region:], rows, r.Rows, depth, ld)
+		}
+		gemm.MultiplyPanels(c.v, r, depth, rows, ld, scratch, dst, acc)
+		acc = true
+	}
+}

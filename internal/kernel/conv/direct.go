@@ -1,0 +1,344 @@
+package conv
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
+)
+
+// A direct convolution multiplies packed weights, a vector of output channels wide, with input elements broadcast from where they lie: no
+// patches are gathered. Only what padding or a prologue changes is copied, plane by plane, with zeros around. The sums of a tile are rows
+// of channels in scratch; at the end they are transposed into planes, on the way to which bias, residual and activation are added.
+
+const (
+	directDepth     = 384 // products per block, if a channel has no more taps
+	directPositions = 196 // per tile of the worker pool, about
+	directSums      = 28 << 10
+	directCopy      = 24 << 10 // floats of copied planes, about
+)
+
+// directConv is how a direct convolution is cut.
+type directConv struct {
+	inPlace            bool
+	block              int     // channels per block
+	offsets            []int32 // of a block's products
+	rows, cols         int     // of output positions per tile; cols is a whole row where rows is more than 1
+	rowParts, colParts int     // parts of a plane
+	height, width      int     // of a copied plane's rows
+	planes             int     // floats of scratch for them
+}
+
+// PackedFloats is the size of what PackWeights writes, 0 if the convolution wants its weights as they are. It is known after Prepare.
+func (c *Conv) PackedFloats() int {
+	if !c.packable() {
+		return 0
+	}
+	if c.byRows() {
+		return c.OutChannels * c.depth
+	}
+	return c.Group * c.groupFloats()
+}
+
+func (c *Conv) groupFloats() int {
+	return kernel.CeilDiv(c.perGroup, c.v.Conv.Lanes) * c.v.Conv.Lanes * c.depth
+}
+
+// packable tells whether a direct convolution pays.
+func (c *Conv) packable() bool {
+	return c.v.Conv.Tiles != nil && c.depth > 0 && c.outArea > 0 && (c.perGroup*4 > c.v.Conv.Lanes || c.byRows()) && c.kind != convDepthwise && c.Window.copyable()
+}
+
+// PackWeights writes constant weights as a Conv with PackedWeights reads them: panels of two vectors of output channels, the last perhaps
+// of one, filled up with zeros.
+func (c *Conv) PackWeights(dst, weights []float32) {
+	if c.byRows() {
+		c.packRows(dst, weights)
+		return
+	}
+	for g := range c.Group {
+		for p := 0; p < c.perGroup; p += 2 * c.v.Conv.Lanes {
+			width, n := c.panelWidth(p), min(2*c.v.Conv.Lanes, c.perGroup-p)
+			panel := dst[g*c.groupFloats()+p*c.depth:][:width*c.depth]
+			gemm.PackPanelRows(panel, weights[(g*c.perGroup+p)*c.depth:], c.depth, c.depth, n, width)
+		}
+	}
+}
+
+// UnpackWeights undoes PackWeights.
+func (c *Conv) UnpackWeights(dst, packed []float32) {
+	if c.byRows() {
+		c.unpackRows(dst, packed)
+		return
+	}
+	for m := range c.OutChannels {
+		group, channel := m/c.perGroup, m%c.perGroup
+		p := channel / (2 * c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
+		width := c.panelWidth(p)
+		panel := packed[group*c.groupFloats()+p*c.depth+channel-p:]
+		row := dst[m*c.depth:][:c.depth]
+		for k := range row {
+			row[k] = panel[k*width]
+		}
+	}
+}
+
+// PackedLayout names what PackWeights makes: equal names, equal panels of equal weights.
+func (c *Conv) PackedLayout() string {
+	if c.byRows() {
+		return c.rowsLayout()
+	}
+	return fmt.Sprintf("%d groups of %dx%d in vectors of %d", c.Group, c.perGroup, c.depth, c.v.Conv.Lanes)
+}
+
+// panelWidth is the channels of the panel that begins at channel p of a group.
+func (c *Conv) panelWidth(p int) int {
+	if c.perGroup-p <= c.v.Conv.Lanes {
+		return c.v.Conv.Lanes
+	}
+	return 2 * c.v.Conv.Lanes
+}
+
+// prepareDirect fits a tile's sums and planes into a second-level cache.
+func (c *Conv) prepareDirect() {
+	w, d := &c.view, &c.direct
+	w.DropUnits()
+	d.inPlace = !c.ScaleShift && !c.PrologueRelu && w.StaysInside()
+	d.block = max(1, directDepth/c.taps)
+	if d.inPlace && d.block*w.inArea >= math.MaxInt32/4 {
+		d.inPlace = false
+	}
+	d.cols = kernel.EvenTile(w.out[2], directPositions, 1)
+	d.rows = 1
+	if d.cols == w.out[2] {
+		d.rows = min(w.out[1], max(1, directPositions/d.cols))
+	}
+	c.rowTile = min(kernel.CeilDiv(c.perGroup, 2*c.v.Conv.Lanes)*2*c.v.Conv.Lanes, max(2*c.v.Conv.Lanes, directSums/(d.rows*d.cols)/(2*c.v.Conv.Lanes)*2*c.v.Conv.Lanes))
+}
+
+// finishDirect is what follows once the tile's positions are decided.
+func (c *Conv) finishDirect() {
+	w, d := &c.view, &c.direct
+	d.height, d.width = (d.rows-1)*w.stride[1]+w.reach(1), (d.cols-1)*w.stride[2]+w.reach(2)
+	plane := w.kernel[0] * d.height * d.width
+	channels := c.InChannels / c.Group
+	if !d.inPlace {
+		d.block = min(d.block, max(1, directCopy/plane))
+	}
+	d.block = min(d.block, channels)
+	strides := [MaxSpatial]int{w.in[1] * w.in[2] * w.dilation[0], w.in[2] * w.dilation[1], w.dilation[2]}
+	channel := w.inArea
+	if !d.inPlace {
+		strides = [MaxSpatial]int{d.height * d.width, d.width * w.dilation[1], w.dilation[2]}
+		channel = plane
+		d.planes = d.block*plane + c.v.Conv.Lanes
+	}
+	d.offsets = slices.Grow(d.offsets[:0], d.block*c.taps)
+	for ch := range d.block {
+		for z := range w.kernel[0] {
+			for y := range w.kernel[1] {
+				for x := range w.kernel[2] {
+					d.offsets = append(d.offsets, int32(4*(ch*channel+z*strides[0]+y*strides[1]+x*strides[2])))
+				}
+			}
+		}
+	}
+}
+
+// tileDirect cuts a whole convolution: fewer channels per tile first, then fewer rows, until there are enough tiles.
+func (c *Conv) tileDirect() {
+	c.prepareDirect()
+	w, d := &c.view, &c.direct
+	tiles := func() int {
+		return c.Batch * c.Group * kernel.CeilDiv(c.perGroup, c.rowTile) * w.out[0] * kernel.CeilDiv(w.out[1], d.rows) * kernel.CeilDiv(w.out[2], d.cols)
+	}
+	fewerChannels := func(least int) {
+		for tiles() < kernel.WantedTiles && c.rowTile > least {
+			c.rowTile = kernel.CeilDiv(c.rowTile, 4*c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
+		}
+	}
+	fewerChannels(4 * c.v.Conv.Lanes)
+	for tiles() < kernel.WantedTiles && d.rows > 2 {
+		d.rows = kernel.CeilDiv(d.rows, 2)
+	}
+	for tiles() < kernel.WantedTiles && d.rows == 1 && d.cols > 2*c.v.Conv.Positions {
+		d.cols = kernel.EvenTile(w.out[2], kernel.CeilDiv(d.cols, 2), 1)
+	}
+	if d.inPlace { // else each part copies the same planes
+		fewerChannels(2 * c.v.Conv.Lanes)
+	}
+	d.rows = kernel.EvenTile(w.out[1], d.rows, 1)
+	d.rowParts, d.colParts = kernel.CeilDiv(w.out[1], d.rows), kernel.CeilDiv(w.out[2], d.cols)
+	c.rowTiles, c.colTiles = kernel.CeilDiv(c.perGroup, c.rowTile), w.out[0]*d.rowParts*d.colParts
+	c.finishDirect()
+	c.packB, c.region = d.planes, c.directSums()
+}
+
+// directSums is the scratch for the sums of a tile.
+func (c *Conv) directSums() int {
+	return min(c.rowTile, kernel.CeilDiv(c.perGroup, c.v.Conv.Lanes)*c.v.Conv.Lanes) * c.sumRows(c.direct.rows*c.direct.cols)
+}
+
+// sumRows is the capacity of a panel of sums, in positions.
+func (c *Conv) sumRows(positions int) int {
+	return kernel.CeilDiv(positions, c.v.Conv.Lanes) * c.v.Conv.Lanes
+}
+
+// outputArea is a block of output positions of a plane: whole rows, or a part of one.
+type outputArea struct{ z, y, x, rows, cols int }
+
+// planesOut is where the planes of a tile go: that of its first channel begins at at, the others step apart; likewise the residual's.
+type planesOut struct {
+	data              []float32
+	at, step          int
+	residual, resStep int
+}
+
+func (c *Conv) directTile(batch, group, row, part int, scratch []float32, args *Args) {
+	w, d := &c.view, &c.direct
+	a := outputArea{
+		z: part / d.colParts / d.rowParts, y: part / d.colParts % d.rowParts * d.rows, x: part % d.colParts * d.cols,
+	}
+	a.rows, a.cols = min(d.rows, w.out[1]-a.y), min(d.cols, w.out[2]-a.x)
+	first := (a.z*w.out[1]+a.y)*w.out[2] + a.x
+	m := group*c.perGroup + row
+	c.directArea(batch, group, row, a, scratch, args, planesOut{
+		data: args.Out, at: batch*c.OutBatchStride + m*c.outArea + first, step: c.outArea,
+		residual: batch*c.ResidualBatchStride + m*c.outArea + first, resStep: c.outArea,
+	})
+}
+
+// directArea computes an area of output positions for up to rowTile channels of a group from row on.
+func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32, args *Args, out planesOut) {
+	d := &c.direct
+	planes, sums := scratch[:d.planes], scratch[d.planes:]
+	capacity := c.sumRows(a.rows * a.cols)
+	end := min(row+c.rowTile, c.perGroup)
+	weights := args.Weights[group*c.groupFloats():][:c.groupFloats()]
+	for k := 0; k < c.depth; k += d.block * c.taps {
+		call := kernel.ConvTile{Depth: min(d.block*c.taps, c.depth-k), Offsets: &d.offsets[0]}
+		if k > 0 {
+			call.Add = 1
+		}
+		x := c.directInput(planes, batch, group, k/c.taps, call.Depth/c.taps, a, args)
+		for p := row; p < end; p += 2 * c.v.Conv.Lanes {
+			width := c.panelWidth(p)
+			panel := weights[p*c.depth+k*width:][:call.Depth*width]
+			call.Weights, call.SumStep = &panel[0], 4*width
+			c.directPanel(&call, width/c.v.Conv.Lanes, a, x, sums[(p-row)*capacity:])
+		}
+	}
+	for p := row; p < end; p += c.v.Conv.Lanes {
+		panel := (p - row) / (2 * c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
+		c.leave(p, min(c.v.Conv.Lanes, end-p), group, 4*c.panelWidth(row+panel), sums[panel*capacity+(p-row-panel):], a, args, out, p-row)
+	}
+}
+
+// directInput gives the input of the area's first position and a block of channels, copied if it must be.
+func (c *Conv) directInput(planes []float32, batch, group, channel, channels int, a outputArea, args *Args) []float32 {
+	w, d := &c.view, &c.direct
+	first := group*(c.InChannels/c.Group) + channel
+	in := args.In[batch*c.InBatchStride+first*w.inArea:][:channels*w.inArea]
+	if d.inPlace {
+		return in[(a.z*w.stride[0]*w.in[1]+a.y*w.stride[1])*w.in[2]+a.x*w.stride[2]:]
+	}
+	height, width := (a.rows-1)*w.stride[1]+w.reach(1), (a.cols-1)*w.stride[2]+w.reach(2)
+	for i := range channels {
+		c.copyPlane(planes[i*w.kernel[0]*d.height*d.width:], in[i*w.inArea:][:w.inArea], a, height, width, c.rowChange(first+i, args))
+	}
+	return planes
+}
+
+// copyPlane copies what the area reads of one channel, through the prologue, with zeros for the padding.
+func (c *Conv) copyPlane(dst, in []float32, a outputArea, height, width int, change rowChange) {
+	w, d := &c.view, &c.direct
+	x, y := a.x*w.stride[2]-w.padBegin[2], a.y*w.stride[1]-w.padBegin[1]
+	left := min(max(0, -x), width)
+	n := min(width, w.in[2]-x) - left
+	lo, hi := min(max(0, -y), height), max(0, min(height, w.in[1]-y))
+	for tz := range w.kernel[0] {
+		plane := dst[tz*d.height*d.width:]
+		z := a.z*w.stride[0] - w.padBegin[0] + tz*w.dilation[0]
+		if z < 0 || z >= w.in[0] || lo >= hi || n <= 0 {
+			clear(plane[:height*d.width])
+			continue
+		}
+		clear(plane[:lo*d.width])
+		from := in[(z*w.in[1]+y+lo)*w.in[2]+x+left:]
+		_, _ = from[(hi-lo-1)*w.in[2]+n-1], plane[hi*d.width+c.v.Conv.Lanes-1]
+		call := kernel.PadCall{
+			Src: &from[0], SrcStep: 4 * w.in[2], Dst: &plane[lo*d.width], DstStep: 4 * d.width, Rows: hi - lo, N: n, Left: left, Width: width,
+			Scale: change.scale, Shift: change.shift, Floor: float32(math.Inf(-1)),
+		}
+		kind := kernel.PadPlain
+		if change.affine || change.relu {
+			kind = kernel.PadAffine
+		}
+		if change.relu {
+			call.Floor = 0
+		}
+		padRows(c.v, kind, call)
+		clear(plane[hi*d.width : height*d.width])
+	}
+}
+
+// directPanel runs the tiles of an area for one panel of channels. Two short rows are one tile.
+func (c *Conv) directPanel(call *kernel.ConvTile, vectors int, a outputArea, x, sums []float32) {
+	w, d := &c.view, &c.direct
+	rowStep := w.stride[1] * d.width
+	if d.inPlace {
+		rowStep = w.stride[1] * w.in[2]
+	}
+	last := (a.rows-1)*rowStep + (a.cols-1)*w.stride[2] + int(d.offsets[call.Depth-1])/4
+	_, _ = x[last], sums[(a.rows*a.cols-1)*call.SumStep/4]
+	call.Step = 4 * w.stride[2]
+	if 2*a.cols <= c.v.Conv.Positions {
+		for r := 0; r < a.rows; r += 2 {
+			n := a.cols
+			call.Jump = (n + 1) / 2 * call.Step
+			if r+1 < a.rows {
+				n, call.Jump = 2*a.cols, 4*rowStep
+			}
+			call.X, call.Sums = &x[r*rowStep], &sums[r*a.cols*call.SumStep/4]
+			c.v.Conv.Tiles(*call, vectors, n)
+		}
+		return
+	}
+	size := kernel.EvenTile(a.cols, c.v.Conv.Positions, 1)
+	for r := range a.rows {
+		for i := 0; i < a.cols; i += size {
+			n := min(size, a.cols-i)
+			call.Jump = (n + 1) / 2 * call.Step
+			call.X, call.Sums = &x[r*rowStep+i*w.stride[2]], &sums[(r*a.cols+i)*call.SumStep/4]
+			c.v.Conv.Tiles(*call, vectors, n)
+		}
+	}
+}
+
+// leave writes the planes of up to a vector of channels: channel p of the group on, the i-th of the tile.
+func (c *Conv) leave(p, channels, group, sumStep int, sums []float32, a outputArea, args *Args, out planesOut, i int) {
+	n := a.rows * a.cols
+	at := out.at + i*out.step
+	_ = out.data[at+(channels-1)*out.step+n-1]
+	call := kernel.ConvLeave{
+		Sums: &sums[0], SumStep: sumStep, Positions: n, Out: &out.data[at], OutStep: 4 * out.step, Channels: channels}
+	if c.Residual {
+		from := out.residual + i*out.resStep
+		_ = args.Residual[from+(channels-1)*out.resStep+n-1]
+		call.Residual, call.ResidualStep = &args.Residual[from], 4*out.resStep
+	}
+	if c.Bias != gemm.NoBias {
+		bias := args.Bias[group*c.perGroup+p:][:channels]
+		call.Bias = &bias[0]
+	}
+	var clamped bool
+	call.Low, call.High, clamped = c.Act.Clamp()
+	c.v.Conv.Leave(call)
+	if !clamped {
+		for ch := range channels {
+			c.Act.Apply(c.v, out.data[at+ch*out.step:][:n])
+		}
+	}
+}

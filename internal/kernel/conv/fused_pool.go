@@ -1,0 +1,145 @@
+package conv
+
+import (
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
+)
+
+// preparePool sizes tiles for a convolution under a pool. A tile is a block of channels and a run of output rows of the pool, along the
+// outermost axis that has more than one; the rows of the convolution that they read are computed in scratch.
+func (c *Conv) preparePool() {
+	p := c.Pool
+	p.Planes = c.Batch * c.OutChannels
+	p.Window.In = append(p.Window.In[:0], c.Window.Out...)
+	p.prepare(c.v, kernel.RangeElements/4)
+	if c.pointwise() {
+		c.view.flatten()
+	}
+	// The region holds as many steps of the pool as fit. For more tiles, first take fewer channels: steps that overlap cost more.
+	total := p.out[c.poolAxis()]
+	c.rowTile, c.colTile = min(64, c.perGroup), max(1, total)
+	for c.colTile > 1 && c.rowTile*c.regionRows(c.colTile)*c.rowArea() > pooledRegion {
+		c.colTile = kernel.CeilDiv(c.colTile, 2)
+	}
+	tiles := func() int {
+		return c.Batch * c.Group * kernel.CeilDiv(c.perGroup, c.rowTile) * kernel.CeilDiv(total, c.colTile)
+	}
+	for c.rowTile > 16 && tiles() < kernel.WantedTiles {
+		c.rowTile /= 2
+	}
+	for c.colTile > 4 && tiles() < kernel.WantedTiles {
+		c.colTile = kernel.CeilDiv(c.colTile, 2)
+	}
+	unit := 1
+	if c.pooledDirect() {
+		unit = 2 * c.v.Conv.Lanes
+	}
+	c.rowTile = kernel.EvenTile(c.perGroup, kernel.CeilDiv(c.rowTile, unit)*unit, unit)
+	c.rowTiles, c.colTiles = kernel.CeilDiv(c.perGroup, c.rowTile), kernel.CeilDiv(total, c.colTile)
+	c.packB = convCols * min(c.depth, c.block)
+	if c.pooledDirect() {
+		rowTile := c.rowTile
+		c.prepareDirect()
+		c.rowTile = rowTile
+		c.finishDirect()
+		c.packB = c.direct.planes + c.directSums()
+	}
+	c.region = c.rowTile*c.regionRows(c.colTile)*c.rowArea() + p.copied.floats
+	if c.OutBatchStride == 0 {
+		c.OutBatchStride = c.OutChannels * p.outArea
+	}
+	if c.ResidualBatchStride == 0 {
+		c.ResidualBatchStride = c.OutChannels * c.outArea
+	}
+}
+
+// pooledDirect tells whether the convolution under the pool is a direct one.
+func (c *Conv) pooledDirect() bool { return c.PackedWeights && c.packable() }
+
+// poolAxis is the axis along which a pooled convolution is cut. A pool with pads may have several steps where the convolution has one.
+func (c *Conv) poolAxis() int {
+	if c.out[0] > 1 || c.Pool.out[0] > 1 {
+		return 0
+	}
+	return 1
+}
+
+// rowArea is the size of one step along that axis in the convolution's output.
+func (c *Conv) rowArea() int {
+	if c.poolAxis() == 0 {
+		return c.out[1] * c.out[2]
+	}
+	return c.out[2]
+}
+
+// regionRows bounds the steps of the convolution that n steps of the pool read.
+func (c *Conv) regionRows(n int) int {
+	axis := c.poolAxis()
+	p := c.Pool
+	return min(c.out[axis], (n-1)*p.stride[axis]+(p.kernel[axis]-1)*p.dilation[axis]+1)
+}
+
+// pooledTile computes steps [col, col+colTile) of the pool for a block of channels. The residual, if any, has the convolution's shape.
+func (c *Conv) pooledTile(batch, group, row, col int, scratch []float32, args *Args) {
+	p, axis := c.Pool, c.poolAxis()
+	end := min(col+c.colTile, p.out[axis])
+	lo := max(0, col*p.stride[axis]-p.padBegin[axis])
+	hi := min(p.in[axis], (end-1)*p.stride[axis]-p.padBegin[axis]+(p.kernel[axis]-1)*p.dilation[axis]+1)
+	area := c.rowArea()
+	size := max(0, hi-lo) * area
+	channels := min(c.rowTile, c.perGroup-row)
+	first := group*c.perGroup + row
+
+	region, copied := scratch[c.packB:], scratch[c.packB+c.region-p.copied.floats:]
+	if c.pooledDirect() {
+		c.directRegion(region, batch, group, row, lo*area, size, scratch, args)
+	} else {
+		c.panelRegion(region, batch, first, channels, lo*area, size, scratch, args)
+	}
+
+	// Rows of the region count over both outer axes.
+	firstZ, lastZ, firstY, lastY, origin := 0, 1, col, end, lo
+	if axis == 0 {
+		firstZ, lastZ, firstY, lastY, origin = col, end, 0, p.out[1], lo*p.in[1]
+	}
+	for ch := range channels {
+		from := region[ch*size:][:size]
+		to := args.Out[batch*c.OutBatchStride+(first+ch)*p.outArea:]
+		for z := firstZ; z < lastZ; z++ {
+			for y := firstY; y < lastY; y += p.rows {
+				p.compute(copied, to[(z*p.out[1]+y)*p.out[2]:], from, origin, z, y, min(p.rows, lastY-y))
+			}
+		}
+	}
+}
+
+// panelRegion computes size positions from one on, for some channels whose first is the whole tensor's.
+func (c *Conv) panelRegion(region []float32, batch, first, channels, from, size int, scratch []float32, args *Args) {
+	for at := 0; at < size; at += convCols {
+		r := gemm.Rect{
+			At: at, Ld: size, Res: batch*c.ResidualBatchStride + first*c.outArea + from + at, ResLD: c.outArea,
+			Rows: channels, Cols: min(convCols, size-at), Row: first, Col: from + at, Width: c.outArea,
+		}
+		acc := c.Begin(c.v, &r, region, nil, args.Residual)
+		c.multiply(&r, batch, first/c.perGroup, acc, scratch, region, args)
+		c.End(c.v, &r, region, args.Bias)
+	}
+}
+
+// directRegion does the same in areas of whole rows, or of parts of one, from channel row of a group on.
+func (c *Conv) directRegion(region []float32, batch, group, row, from, size int, scratch []float32, args *Args) {
+	w, d := &c.view, &c.direct
+	for at := 0; at < size; {
+		pos := from + at
+		a := outputArea{z: pos / w.out[2] / w.out[1], y: pos / w.out[2] % w.out[1], x: pos % w.out[2], rows: 1}
+		a.cols = min(d.cols, w.out[2]-a.x, size-at)
+		if a.cols == w.out[2] {
+			a.rows = min(d.rows, w.out[1]-a.y, (size-at)/a.cols)
+		}
+		c.directArea(batch, group, row, a, scratch, args, planesOut{
+			data: region, at: at, step: size,
+			residual: batch*c.ResidualBatchStride + (group*c.perGroup+row)*c.outArea + pos, resStep: c.outArea,
+		})
+		at += a.rows * a.cols
+	}
+}

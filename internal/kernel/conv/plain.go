@@ -1,0 +1,155 @@
+package conv
+
+import (
+	"math"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+)
+
+// Plain is a convolution of [Batch, InChannels, spatial...] by weights [OutChannels, InChannels/Group, kernel...] plus a bias per output
+// channel, for the float types that Conv does not serve. A tile is a plane of results.
+type Plain struct {
+	Batch, Group            int
+	InChannels, OutChannels int
+	Window
+}
+
+// Prepare works out the window.
+func (c *Plain) Prepare() { c.Resolve() }
+
+// Tiles is how many parts the work has.
+func (c *Plain) Tiles() int {
+	if c.outArea == 0 {
+		return 0
+	}
+	return c.Batch * c.OutChannels
+}
+
+// PlainTile computes part t. bias may be nil.
+func PlainTile[T kernel.Float](c *Plain, t int, dst, src, weights, bias []T) {
+	batch, m := t/c.OutChannels, t%c.OutChannels
+	channels := c.InChannels / c.Group
+	first := m / (c.OutChannels / c.Group) * channels
+	d := dst[t*c.outArea:][:c.outArea]
+	var start T
+	if bias != nil {
+		start = bias[m]
+	}
+	kernel.Repeat(d, start)
+	for ch := range channels {
+		plane := src[(batch*c.InChannels+first+ch)*c.inArea:][:c.inArea]
+		w := weights[(m*channels+ch)*c.taps:][:c.taps]
+		for k, f := range w {
+			plainTap(&c.Window, k, d, plane, f)
+		}
+	}
+}
+
+// plainTap adds one tap of the kernel times the plane to a plane of results.
+func plainTap[T kernel.Float](w *Window, k int, dst, src []T, f T) {
+	lo, hi, shift := w.overlap(k)
+	for z := lo[0]; z < hi[0]; z++ {
+		for y := lo[1]; y < hi[1]; y++ {
+			row := dst[(z*w.out[1]+y)*w.out[2]:][:w.out[2]]
+			from := src[((z*w.stride[0]+shift[0])*w.in[1]+y*w.stride[1]+shift[1])*w.in[2]:][:w.in[2]]
+			for x := lo[2]; x < hi[2]; x++ {
+				row[x] += f * from[x*w.stride[2]+shift[2]]
+			}
+		}
+	}
+}
+
+// PlainPool is Pool for the number types that it does not serve. A tile is a plane.
+type PlainPool struct {
+	Kind   PoolKind
+	Planes int
+	Window
+
+	ColumnMajor bool
+}
+
+// Prepare works out the window.
+func (p *PlainPool) Prepare() { p.Resolve() }
+
+// Tiles is how many parts the work has.
+func (p *PlainPool) Tiles() int {
+	if p.outArea == 0 {
+		return 0
+	}
+	return p.Planes
+}
+
+// PlainPoolTile computes part t. indices, of a maximum, may be nil.
+func PlainPoolTile[T kernel.Number](p *PlainPool, t int, dst []T, indices []int64, src []T) {
+	shape := Pool{Kind: p.Kind, Window: p.Window, ColumnMajor: p.ColumnMajor}
+	from := src[t*p.inArea:][:p.inArea]
+	for o := range p.outArea {
+		z, y, x := o/p.out[2]/p.out[1], o/p.out[2]%p.out[1], o%p.out[2]
+		to := t*p.outArea + o
+		if p.Kind != PoolMax {
+			dst[to] = plainAverage(&shape, from, z, y, x)
+			continue
+		}
+		at := plainMax(&shape, from, z, y, x)
+		dst[to] = least[T]()
+		if at >= 0 {
+			dst[to] = from[at]
+		}
+		if indices != nil {
+			indices[to] = int64(t*p.inArea + shape.number(max(at, 0)))
+		}
+	}
+}
+
+// least is the maximum of no elements.
+func least[T kernel.Number]() T {
+	var zero T
+	switch any(zero).(type) {
+	case float32, float64:
+		return T(math.Inf(-1))
+	}
+	return kernel.Smallest[T]()
+}
+
+// eachTap calls f with the place of every element in the window of an output.
+func (w *Window) eachTap(z, y, x int, f func(at int)) {
+	zlo, zhi := w.span(0, z)
+	ylo, yhi := w.span(1, y)
+	xlo, xhi := w.span(2, x)
+	for tz := zlo; tz < zhi; tz++ {
+		for ty := ylo; ty < yhi; ty++ {
+			for tx := xlo; tx < xhi; tx++ {
+				iz := z*w.stride[0] - w.padBegin[0] + tz*w.dilation[0]
+				iy := y*w.stride[1] - w.padBegin[1] + ty*w.dilation[1]
+				ix := x*w.stride[2] - w.padBegin[2] + tx*w.dilation[2]
+				f((iz*w.in[1]+iy)*w.in[2] + ix)
+			}
+		}
+	}
+}
+
+// plainMax gives the place of the largest element of a window, the first of equal ones; -1 of none.
+func plainMax[T kernel.Number](p *Pool, src []T, z, y, x int) int {
+	where := -1
+	p.eachTap(z, y, x, func(at int) {
+		if v := src[at]; where < 0 || v > src[where] || v != v && src[where] == src[where] {
+			where = at
+		}
+	})
+	return where
+}
+
+func plainAverage[T kernel.Number](p *Pool, src []T, z, y, x int) T {
+	sum, count := 0.0, 0
+	p.eachTap(z, y, x, func(at int) {
+		sum += float64(src[at])
+		count++
+	})
+	if p.Kind == PoolAveragePadded {
+		count = p.padded(0, z) * p.padded(1, y) * p.padded(2, x)
+	}
+	if count == 0 {
+		return 0
+	}
+	return T(sum / float64(count))
+}

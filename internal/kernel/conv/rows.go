@@ -1,0 +1,184 @@
+package conv
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/gemm"
+)
+
+// Where there are few products per output, or few output channels, transposing sums into planes costs more than it saves. Then neighbouring
+// positions of a row are the vectors, and packed weights are what is broadcast. The input lies as for a depthwise convolution, a copy per
+// channel of a block, or is read in place if every output reads the element of its own place.
+
+// rowConv is how such a convolution is cut.
+type rowConv struct {
+	flat         bool    // the input is read in place
+	rows, cols   int     // of output positions per tile
+	panel        int     // channels of a panel of weights
+	block, plane int     // channels per block, floats of scratch for one
+	offsets      []int32 // of a block's products
+}
+
+// byRows tells whether vectors of positions are likely to be faster, by the cycles that an output takes.
+func (c *Conv) byRows() bool {
+	if c.v.Conv.RowTiles == nil || c.Window.stride[2] > 2 || c.Pool != nil {
+		return false
+	}
+	lanes, width := float64(c.v.Conv.Lanes), c.Window.out[2]
+	if c.pointwise() {
+		width = c.outArea
+	}
+	depth, channels := float64(c.depth), float64(c.perGroup)
+	wide := float64(kernel.CeilDiv(width, c.v.Conv.Lanes)*c.v.Conv.Lanes) / float64(width)
+	rows := (depth + 4) * channels * wide / lanes
+	// One vector of channels is bound by loads; a vector of sums takes some cycles to leave.
+	vectors := kernel.CeilDiv(c.perGroup, c.v.Conv.Lanes)
+	direct := depth*float64(vectors/2*2) + depth*float64(vectors%2)*1.5 + 9*float64(vectors)
+	return rows < 0.95*direct
+}
+
+func (c *Conv) prepareRows() {
+	w, r := &c.view, &c.byRow
+	r.panel = kernel.EvenTile(c.perGroup, c.v.Conv.Channels, 1)
+	r.flat = c.pointwise() && !c.ScaleShift && !c.PrologueRelu && directDepth*w.inArea < math.MaxInt32/4
+	c.rowTile, c.rowTiles = c.perGroup, 1
+	r.rows, r.cols = min(w.out[1], max(1, directPositions/w.out[2])), w.out[2]
+	if r.flat {
+		w.flatten()
+		r.rows, r.cols = 1, min(w.inArea, 4*2*c.v.Conv.Lanes)
+	}
+	tiles := func() int {
+		return c.Batch * c.Group * w.out[0] * kernel.CeilDiv(w.out[1], r.rows) * kernel.CeilDiv(w.out[2], r.cols)
+	}
+	for tiles() < kernel.WantedTiles && r.rows > 2 {
+		r.rows = kernel.CeilDiv(r.rows, 2)
+	}
+	r.rows = kernel.EvenTile(w.out[1], r.rows, 1)
+	channels := c.InChannels / c.Group
+	r.block = min(channels, max(1, directDepth/c.taps))
+	one := [1]int32{}
+	taps, plane := one[:], w.inArea
+	if !r.flat {
+		c.rows.prepare(c.v, w, r.rows, 0)
+		taps, plane = c.rows.offsets, c.rows.floats
+		r.block = min(r.block, max(1, directCopy/plane))
+		r.plane = plane
+	}
+	r.offsets = slices.Grow(r.offsets[:0], r.block*len(taps))
+	for ch := range r.block {
+		for _, o := range taps {
+			r.offsets = append(r.offsets, int32(4*ch*plane)+o)
+		}
+	}
+	c.colTiles = w.out[0] * kernel.CeilDiv(w.out[1], r.rows) * kernel.CeilDiv(w.out[2], r.cols)
+	c.packB = r.block * r.plane
+}
+
+// rowsTile computes a part of the positions for all channels of a group.
+func (c *Conv) rowsTile(batch, group, part int, scratch []float32, args *Args) {
+	w, r := &c.view, &c.byRow
+	parts := kernel.CeilDiv(w.out[2], r.cols)
+	x, part := part%parts*r.cols, part/parts
+	perPlane := kernel.CeilDiv(w.out[1], r.rows)
+	z, y := part/perPlane, part%perPlane*r.rows
+	rows, cols := min(r.rows, w.out[1]-y), min(r.cols, w.out[2]-x)
+	m := group * c.perGroup
+	at := m*c.outArea + (z*w.out[1]+y)*w.out[2] + x
+	out := args.Out[batch*c.OutBatchStride+at:]
+	call := kernel.ConvRowTile{Offsets: &r.offsets[0], OutStep: 4 * c.outArea, Low: float32(math.Inf(-1)), High: float32(math.Inf(1))}
+	var residual []float32
+	if c.Residual {
+		residual = args.Residual[batch*c.ResidualBatchStride+at:]
+	}
+	channels := c.InChannels / c.Group
+	for k := 0; k < channels; k += r.block {
+		n := min(r.block, channels-k)
+		call.Depth = n * c.taps
+		in := args.In[batch*c.InBatchStride+(group*channels+k)*w.inArea:][:n*w.inArea]
+		src, rowStep := scratch, w.stride[1]*c.rows.rowSize
+		if r.flat {
+			src, rowStep = in[x:], 0
+		} else {
+			for i := range n {
+				c.rows.copy(c.v, scratch[i*r.plane:], in[i*w.inArea:][:w.inArea], 0, z, y, rows, c.rowChange(group*channels+k+i, args))
+			}
+		}
+		add := residual
+		if k > 0 {
+			add = out
+		}
+		last := k+n == channels
+		if last {
+			call.Low, call.High, _ = c.Act.Clamp()
+		}
+		for i := range rows {
+			c.rowPanels(call, src[i*rowStep:], out[i*w.out[2]:], add, i*w.out[2], cols, m, k*c.taps, last, args)
+		}
+	}
+	if _, _, clamped := c.Act.Clamp(); !clamped {
+		for ch := range c.perGroup {
+			for i := range rows {
+				c.Act.Apply(c.v, out[ch*c.outArea+i*w.out[2]:][:cols])
+			}
+		}
+	}
+}
+
+// rowPanels computes a row of positions for the channels of a group, whose first is m, and products from k on.
+func (c *Conv) rowPanels(call kernel.ConvRowTile, src, out, add []float32, addAt, cols, m, k int, last bool, args *Args) {
+	r := &c.byRow
+	_ = src[int(r.offsets[call.Depth-1])/4+cols-1]
+	weights := args.Weights[m*c.depth:][:c.perGroup*c.depth]
+	for x := 0; x < cols; x += 2 * c.v.Conv.Lanes {
+		call.Cols = min(2*c.v.Conv.Lanes, cols-x)
+		call.X = &src[x]
+		for p := 0; p < c.perGroup; p += r.panel {
+			n := min(r.panel, c.perGroup-p)
+			panel := weights[p*c.depth+k*n:][:n*call.Depth]
+			call.Weights = &panel[0]
+			to := out[p*c.outArea+x:][:(n-1)*c.outArea+call.Cols]
+			call.Out = &to[0]
+			if add != nil {
+				from := add[addAt+p*c.outArea+x:][:(n-1)*c.outArea+call.Cols]
+				call.Add, call.AddStep = &from[0], 4*c.outArea
+			}
+			if last && c.Bias != gemm.NoBias {
+				bias := args.Bias[m+p:][:n]
+				call.Bias = &bias[0]
+			}
+			c.v.Conv.RowTiles(call, kernel.CeilDiv(call.Cols, c.v.Conv.Lanes), n)
+		}
+	}
+}
+
+// packRows writes weights in panels of channels, one product after the other; unpackRows undoes it.
+func (c *Conv) packRows(dst, weights []float32) {
+	c.eachPanelWeight(func(at, to int) { dst[to] = weights[at] })
+}
+
+func (c *Conv) unpackRows(dst, packed []float32) {
+	c.eachPanelWeight(func(at, to int) { dst[at] = packed[to] })
+}
+
+// eachPanelWeight calls f with the place of every weight as it lies and as it is packed.
+func (c *Conv) eachPanelWeight(f func(at, to int)) {
+	panel := kernel.EvenTile(c.perGroup, c.v.Conv.Channels, 1)
+	for g := range c.Group {
+		for p := 0; p < c.perGroup; p += panel {
+			n := min(panel, c.perGroup-p)
+			first := (g*c.perGroup + p) * c.depth
+			for i := range n {
+				for k := range c.depth {
+					f(first+i*c.depth+k, first+k*n+i)
+				}
+			}
+		}
+	}
+}
+
+func (c *Conv) rowsLayout() string {
+	return fmt.Sprintf("%d groups of %dx%d in panels of %d", c.Group, c.perGroup, c.depth, c.v.Conv.Channels)
+}

@@ -1,0 +1,135 @@
+package elementwise
+
+import (
+	"unsafe"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/kernel"
+)
+
+// Arithmetic on F16 and BF16 is done in float32: rows are widened into scratch, computed, and rounded once. Where a function here takes
+// scratch, any length will do that gives each row a few elements; HalfScratchFloats is a good one.
+const HalfScratchFloats = 3 * 512
+
+// hidden returns p as the compiler cannot follow it: what a loop is handed by address does not outlive the call, so a buffer of a caller can
+// stay on its stack.
+func hidden(p unsafe.Pointer) unsafe.Pointer {
+	at := uintptr(p)
+	return *(*unsafe.Pointer)(unsafe.Pointer(&at))
+}
+
+// widenVectors converts as many elements from the first on as whole vectors hold, and returns their number.
+func widenVectors(v *kernel.Variant, dt dtype.DType, dst []float32, src []uint16) int {
+	n, f := len(dst)/8, v.Rows.WidenBF16
+	if dt == dtype.F16 {
+		f = v.Rows.WidenF16
+	}
+	if n == 0 || f == nil {
+		return 0
+	}
+	_ = src[8*n-1]
+	f(n, (*float32)(hidden(unsafe.Pointer(&dst[0]))), (*uint16)(hidden(unsafe.Pointer(&src[0]))))
+	return 8 * n
+}
+
+func narrowVectors(v *kernel.Variant, dt dtype.DType, dst []uint16, src []float32) int {
+	n, f := len(src)/8, v.Rows.NarrowBF16
+	if dt == dtype.F16 {
+		f = v.Rows.NarrowF16
+	}
+	if n == 0 || f == nil {
+		return 0
+	}
+	_ = dst[8*n-1]
+	f(n, (*uint16)(hidden(unsafe.Pointer(&dst[0]))), (*float32)(hidden(unsafe.Pointer(&src[0]))))
+	return 8 * n
+}
+
+// Widen fills dst with the elements of src at, at+stride, ...
+func Widen(v *kernel.Variant, dt dtype.DType, dst []float32, src []uint16, at, stride int) {
+	if stride == 1 {
+		done := widenVectors(v, dt, dst, src[at:])
+		dst, at = dst[done:], at+done
+	}
+	switch dt {
+	case dtype.F16:
+		for i := range dst {
+			dst[i] = dtype.Float16(src[at]).Float32()
+			at += stride
+		}
+	case dtype.BF16:
+		for i := range dst {
+			dst[i] = dtype.BFloat16(src[at]).Float32()
+			at += stride
+		}
+	default:
+		kernel.Bug("%s is no 16-bit float", dt)
+	}
+}
+
+// Narrow rounds all of src into the elements of dst at, at+stride, ...
+func Narrow(v *kernel.Variant, dt dtype.DType, dst []uint16, at, stride int, src []float32) {
+	if stride == 1 {
+		done := narrowVectors(v, dt, dst[at:], src)
+		src, at = src[done:], at+done
+	}
+	switch dt {
+	case dtype.F16:
+		for _, x := range src {
+			dst[at] = uint16(dtype.Float16FromFloat32(x))
+			at += stride
+		}
+	case dtype.BF16:
+		for _, x := range src {
+			dst[at] = uint16(dtype.BFloat16FromFloat32(x))
+			at += stride
+		}
+	default:
+		kernel.Bug("%s is no 16-bit float", dt)
+	}
+}
+
+// UnaryHalf is UnaryF32 for the 16-bit floats. dst may be src exactly.
+func UnaryHalf(v *kernel.Variant, op kernel.UnaryOp, dt dtype.DType, dst, src []uint16, a, b float32, scratch []float32) {
+	kernel.SameLen(op.String(), len(dst), len(src))
+	for len(src) > 0 {
+		n := min(len(src), len(scratch))
+		Widen(v, dt, scratch[:n], src, 0, 1)
+		UnaryF32(v, op, scratch[:n], scratch[:n], a, b)
+		Narrow(v, dt, dst, 0, 1, scratch[:n])
+		dst, src = dst[n:], src[n:]
+	}
+}
+
+// BinaryHalf is BinaryF32 for the 16-bit floats.
+func BinaryHalf(v *kernel.Variant, op kernel.BinaryOp, n *kernel.Nest, lo, hi int, dt dtype.DType, dst, a, b []uint16, scratch []float32) {
+	size := len(scratch) / 2
+	x, y := scratch[:size], scratch[size:]
+	c := n.Cursor(lo, hi)
+	for c.Next() {
+		for at := 0; at < c.N; at += size {
+			m := min(c.N-at, size)
+			Widen(v, dt, x[:m], a, c.Off[1]+at*c.Step[1], c.Step[1])
+			Widen(v, dt, y[:m], b, c.Off[2]+at*c.Step[2], c.Step[2])
+			BinaryRowVV(v, op, x[:m], x[:m], y[:m])
+			Narrow(v, dt, dst, c.Off[0]+at*c.Step[0], c.Step[0], x[:m])
+		}
+	}
+}
+
+// PredicateHalf is Predicate for the 16-bit floats.
+func PredicateHalf(v *kernel.Variant, op kernel.PredicateOp, n *kernel.Nest, lo, hi int, dt dtype.DType, dst []uint8, a, b []uint16, scratch []float32) {
+	size := len(scratch) / 2
+	x, y := scratch[:size], scratch[size:]
+	c := n.Cursor(lo, hi)
+	for c.Next() {
+		for at := 0; at < c.N; at += size {
+			m := min(c.N-at, size)
+			Widen(v, dt, x[:m], a, c.Off[1]+at*c.Step[1], c.Step[1])
+			Widen(v, dt, y[:m], b, c.Off[2]+at*c.Step[2], c.Step[2])
+			r := kernel.EvenRun(m)
+			r.Off[0], r.Step[0] = c.Off[0]+at*c.Step[0], c.Step[0]
+			predicateStrided(op, &r, dst, x, y)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package quantised
+
+import (
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/conv"
+)
+
+// IntConv is the convolution of bytes x [Batch, Group*Channels, In...] by w [Group*Filters, Channels, Kernel...], each less its zero.
+type IntConv struct {
+	Batch, Group, Channels, Filters int
+	In, Out, Kernel                 []int
+	Stride, Dilation, Pad           []int // Pad: before the first element
+	SignedX, SignedW                bool
+
+	v                           *kernel.Variant // of Prepare
+	area, outArea, taps, places int
+
+	// With panels:
+	panels, pointwise bool
+	window            conv.Window
+	gemm              IntGemm // of some filters by the patches of some positions
+	cols              int     // positions of a part
+}
+
+// Prepare works out the tiles.
+func (c *IntConv) Prepare(v *kernel.Variant) {
+	c.v = v
+	c.area, c.outArea, c.taps = kernel.Product(c.In), kernel.Product(c.Out), kernel.Product(c.Kernel)
+	c.panels = v.Bytes.Width > 0 && len(c.In) <= conv.MaxSpatial && c.Channels*c.taps > 0 && c.Filters > 0
+	if c.panels {
+		c.preparePanels()
+		return
+	}
+	c.places = max(1, kernel.PlainFlops/max(1, 2*c.Filters*c.Channels*c.taps))
+}
+
+// Tiles is how many parts the work has: each is some places of the output in one group.
+func (c *IntConv) Tiles() int {
+	if c.panels {
+		return c.Batch * c.Group * c.gemm.rowTiles * c.gemm.colTiles
+	}
+	return kernel.CeilDiv(c.Batch*c.Group*c.outArea, c.places)
+}
+
+// ScratchBytes is what a worker needs.
+func (c *IntConv) ScratchBytes() int {
+	if c.panels {
+		return c.panelScratch()
+	}
+	return 4 * c.Channels * c.taps
+}
+
+// IntConvTile computes part t into an int32 result, or with r into the bytes of r's type. zeroX is one, zeroW one or one per filter; both
+// may be absent, and so may the bias, of one per filter.
+func IntConvTile[X, W Byte](c *IntConv, t int, dst []byte, x []X, w []W, zeroX, zeroW Numbers, bias []int32, r *Requant, scratch []int32) {
+	if c.panels {
+		c.panelTile(t, dst, kernel.BytesOf(x), kernel.BytesOf(w), zeroX, zeroW, bias, r, scratch)
+		return
+	}
+	window := scratch[:c.Channels*c.taps]
+	zx := int32(one(zeroX, 0))
+	for p := t * c.places; p < min((t+1)*c.places, c.Batch*c.Group*c.outArea); p++ {
+		place, plane := p%c.outArea, p/c.outArea
+		total := intWindow(c, window, x[plane*c.Channels*c.area:], place, zx)
+		first := plane % c.Group * c.Filters
+		for f := first; f < first+c.Filters; f++ {
+			sum := -total * int32(one(zeroW, f))
+			if bias != nil {
+				sum += bias[f]
+			}
+			for k, v := range w[f*len(window):][:len(window)] {
+				sum += window[k] * int32(v)
+			}
+			at := (plane*c.Filters+f-first)*c.outArea + place
+			if r == nil {
+				kernel.View[int32](dst)[at] = sum
+			} else {
+				dst[at] = byte(int32(r.apply(sum, 0, f)))
+			}
+		}
+	}
+}
+
+// intWindow gathers what the window at one place of the output reads, and returns its sum. Pads stand for zero.
+func intWindow[X Byte](c *IntConv, window []int32, x []X, place int, zero int32) (total int32) {
+	for tap := range c.taps {
+		at, inside := 0, true
+		rest, o, step := tap, place, 1
+		for i := len(c.In) - 1; i >= 0; i-- {
+			pos := o%c.Out[i]*c.Stride[i] - c.Pad[i] + rest%c.Kernel[i]*c.Dilation[i]
+			o, rest = o/c.Out[i], rest/c.Kernel[i]
+			inside = inside && pos >= 0 && pos < c.In[i]
+			at += pos * step
+			step *= c.In[i]
+		}
+		for ch := range c.Channels {
+			v := int32(0)
+			if inside {
+				v = int32(x[ch*c.area+at]) - zero
+			}
+			window[ch*c.taps+tap] = v
+			total += v
+		}
+	}
+	return total
+}
