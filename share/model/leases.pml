@@ -11,6 +11,7 @@
  *   POISON    the last consumer breaks a rule, or sees the owner break one
  *   RETIRE    arenas are announced, mapped, retired and unmapped
  *   TWICE     consumers send a RELEASE twice
+ *   DISCONNECT  the owner disconnects consumers, which may then lie: say that they hold nothing, and hold on
  *   DEVICE    consumers read from a device, which outlives their sockets
  *   PEACE     nobody is killed: then every run must come to its proper end
  *
@@ -80,6 +81,7 @@ byte minted;
 bool open[2];             /* the row stands */
 bool sending[2];          /* a lease is recorded, its offer not sent */
 bool sentEnd[2], gotEnd[2], poisoned[2];
+bool lost[2];             /* disconnected: what it holds is in quarantine */
 mtype arena = LIVE;
 bool known[2];            /* ARENA was sent, and neither UNMAPPED nor the end of file came */
 bool ready[2];            /* MAPPED came */
@@ -94,7 +96,7 @@ byte readers[BLOCKS];     /* tensors of living consumers over the block */
 byte device[BLOCKS];      /* devices that read it */
 bool maps[2];             /* the consumer maps the arena */
 bool ticketOver[TICKETS]; /* claimed, cancelled or dropped with its row */
-bool deviceGone[2];       /* the process handle of a dead consumer is readable */
+bool dead[2];             /* the process handle of a dead consumer is readable; its devices are torn down */
 
 /* ---- What a consumer keeps ---- */
 
@@ -131,7 +133,7 @@ byte onDevice[2];     /* block + 1 */
 #else
 #define READY(c) true
 #endif
-#define TALKS(c) (open[c] && !sentEnd[c] && !poisoned[c])
+#define TALKS(c) (open[c] && !sentEnd[c] && !poisoned[c] && !lost[c])
 #ifdef TICKET
 #define MOST(c) (CREDITS + 1 - (c))
 #else
@@ -149,8 +151,10 @@ byte onDevice[2];     /* block + 1 */
 #ifdef M_DEVICE_EOF
 #define OVER(c) true
 #else
-#define OVER(c) deviceGone[c]
+#define OVER(c) dead[c]
 #endif
+#elif defined(DISCONNECT) && !defined(M_QUARANTINE_EOF)
+#define OVER(c) (!lost[c] || dead[c])
 #else
 #define OVER(c) true
 #endif
@@ -274,6 +278,13 @@ proctype program() {
           ALIVE && (consumerEOF[c] || ownerEOF[c] || nfull(toConsumer[c])) ->
           if
           :: consumerEOF[c] || ownerEOF[c] /* sending fails, which is ignored: the row will go */
+#ifdef DISCONNECT
+          :: !(consumerEOF[c] || ownerEOF[c]) && lost[c] -> /* it was not sent, and is taken back */
+             if
+             :: lease[AT(c, s)] -> unref(b); lease[AT(c, s)] = 0; owed[c]--
+             :: else
+             fi
+#endif
           :: else -> toConsumer[c]!OFFER, s, b, version[b]
           fi;
           sending[c] = false
@@ -407,6 +418,26 @@ proctype server() {
   :: atomic { /* it holds nothing of the consumer's */
        ALIVE && (MAYSHUT(0) || MAYSHUT(1)) ->
        if :: MAYSHUT(0) -> ownerEOF[0] = true :: MAYSHUT(1) -> ownerEOF[1] = true fi
+     }
+#endif
+#ifdef DISCONNECT
+#define MAYLOSE(c) (open[c] && !lost[c])
+  :: atomic { /* END goes if there is room for it: a queue in the owner is not in the model */
+       ALIVE && (MAYLOSE(0) || MAYLOSE(1)) ->
+       if :: MAYLOSE(0) -> c = 0 :: MAYLOSE(1) -> c = 1 fi;
+       lost[c] = true;
+       if :: !sentEnd[c] && nfull(toConsumer[c]) -> answer(c, END, 0, 0, 0) :: else fi;
+       sentEnd[c] = true;
+#ifdef M_REVOKE_SENT
+       for (i : 0 .. SERIALS - 1) { /* an offer that was sent and not read is taken back too */
+         if
+         :: lease[AT(c, i)] && held[AT(c, i)] == 0 -> unref(lease[AT(c, i)] - 1); lease[AT(c, i)] = 0; owed[c]--
+         :: else
+         fi
+       }
+       i = 0;
+#endif
+       c = 0
      }
 #endif
 #ifdef RETIRE
@@ -588,6 +619,9 @@ proctype consumer(byte c) {
   :: atomic { !cSentEnd && !asking && !blind && MAYSEND -> toOwner[c]!END, 0; cSentEnd = true }
   :: cSentEnd && holds[c] == 0 -> goto leaves
 #endif
+#ifdef DISCONNECT
+  :: atomic { lost[c] && !blind -> blind = true; consumerEOF[c] = true } /* the lie */
+#endif
 #ifdef POISON
   :: atomic { c == CONSUMERS - 1 && !rude && !blind && MAYSEND -> toOwner[c]!RUBBISH, 0; rude = true }
   :: atomic { /* it saw the owner break a rule */
@@ -596,9 +630,9 @@ proctype consumer(byte c) {
        consumerEOF[c] = true
 #endif
      }
-#ifndef M_SHUT_HOLDING
-  :: blind && holds[c] == 0 -> goto leaves
 #endif
+#if defined(DISCONNECT) || defined(POISON) && !defined(M_SHUT_HOLDING)
+  :: blind && holds[c] == 0 -> goto leaves
 #endif
   :: SEES_EOF && holds[c] == 0 -> goto leaves
 #ifndef PEACE
@@ -620,10 +654,12 @@ leaves:
     if :: c == 1 -> do :: passed?_, _ :: empty(passed) -> break od :: else fi;
     i = 0; s = 0; b = 0; v = 0; pending = 0; have = 0; asking = false
   }
+#if defined(DEVICE) || defined(DISCONNECT)
+  atomic { /* a device is torn down after the socket is closed */
 #ifdef DEVICE
-  atomic { /* the device is torn down after the socket is closed */
     if :: onDevice[c] -> device[onDevice[c] - 1]--; onDevice[c] = 0 :: else fi;
-    deviceGone[c] = true
+#endif
+    dead[c] = true
   }
 #endif
 }

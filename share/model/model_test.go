@@ -34,6 +34,7 @@ var good = []struct {
 	{name: "poison", defs: "POISON", small: true},
 	{name: "releases twice", defs: "TWICE", small: true},
 	{name: "devices", defs: "DEVICE", small: true},
+	{name: "quarantine", defs: "DISCONNECT SERIALS=1"},
 	{name: "one consumer", defs: "CONSUMERS=1 CLOSE POISON RETIRE"},
 	{name: "nobody dies", defs: "PEACE CLOSE SERIALS=1 QUEUE=1", small: true},
 	{name: "nobody dies, one consumer", defs: "PEACE CONSUMERS=1 CLOSE POISON RETIRE DEVICE"},
@@ -44,6 +45,7 @@ var good = []struct {
 	{name: "more tickets", defs: "TICKET", large: true},
 	{name: "more arenas", defs: "RETIRE", large: true},
 	{name: "closing", defs: "CLOSE", large: true},
+	{name: "more quarantine", defs: "DISCONNECT TICKET SERIALS=1 QUEUE=1", large: true},
 	{name: "one consumer, releases twice", defs: "CONSUMERS=1 CLOSE POISON RETIRE TWICE DEVICE", large: true},
 	{name: "nobody dies, tickets", defs: "PEACE CLOSE TICKET SERIALS=1 QUEUE=1 WRITES=1", large: true},
 	{name: "tickets and arenas", defs: "TICKET RETIRE QUEUE=1", large: true},
@@ -71,6 +73,8 @@ var bad = []struct{ fault, defs string }{
 	{"ARENA_UNCOUNTED", "RETIRE"},
 	{"RETIRE_OVERTAKES", "RETIRE"},
 	{"DEVICE_EOF", "DEVICE"},
+	{"QUARANTINE_EOF", "DISCONNECT"},
+	{"REVOKE_SENT", "DISCONNECT"},
 }
 
 // badReading is the same of who reads.
