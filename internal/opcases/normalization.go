@@ -29,8 +29,8 @@ func normalizationCases() map[string][]optest.Case {
 }
 
 // positive has no number below zero.
-func positive(dt dtype.DType, n int) optest.Operand {
-	o := num(dt, n)
+func positive(dt dtype.DType, sizes ...int) optest.Operand {
+	o := num(dt, sizes...)
 	for i := dt.Size() - 1; i < len(o.Data); i += dt.Size() {
 		o.Data[i] &= 0x7f // the sign is the highest bit of the last byte
 	}

@@ -13,8 +13,8 @@ func quantizeCases() map[string][]optest.Case {
 	grouped := attr("group", 2, "pads", ints(1, 0, 1, 1), "strides", ints(2, 1))
 	return map[string][]optest.Case{
 		"quantize_linear": {
-			{Args: args{num(f32, 3, 5), k(0.25), optest.Of([]uint8{7})}}, {Args: args{num(f32, large), k(0.5)}}, {Args: args{num(f16, 3, 5), num(f16, 5), num(i8, 5)}},
-			{Args: args{num(f32, 3, 5), scales(1, 2, 3)}, Attrs: attr("axis", 0, "output_dtype", dtype.I4)}, {Args: args{num(f32, 2, 5), num(f32, 2, 3)}, Attrs: attr("block_size", 2, "output_dtype", i8)},
+			{Args: args{num(f32, 3, 5), k(0.25), optest.Of([]uint8{7})}}, {Args: args{num(f32, large), k(0.5)}}, {Args: args{num(f16, 3, 5), positive(f16, 5), num(i8, 5)}},
+			{Args: args{num(f32, 3, 5), scales(1, 2, 3)}, Attrs: attr("axis", 0, "output_dtype", dtype.I4)}, {Args: args{num(f32, 2, 5), positive(f32, 2, 3)}, Attrs: attr("block_size", 2, "output_dtype", i8)},
 			{Args: args{num(i32, 9), k(3)}}, {Args: args{num(f32, 4, 0), k(3)}}, {Args: args{num(f32, 300), k(3)}, Attrs: attr("output_dtype", dtype.F8E4M3FN)},
 		},
 		"dequantize_linear": {

@@ -5,7 +5,8 @@
 // gives each to both, and holds the results together: the same types and shapes, values within the tolerance of the operator
 // (tolerances), NaN in the same places. Tenure runs each model three times, borrowing the inputs, with the inputs given up, and
 // call by call with package eager: these agree bit for bit. Where ONNX Runtime departs from the specification a row of the table
-// departures says how, and the test looks away.
+// departures says how, and the test looks away. An operator without a generator of its own is drawn from its cases in
+// internal/opcases, and TestCases draws every operator from these.
 //
 //	go test ./internal/ortdiff                          # some models of every operator
 //	go test ./internal/ortdiff -models 5000 -v          # more of them

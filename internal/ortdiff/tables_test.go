@@ -5,11 +5,9 @@ import (
 	"slices"
 )
 
-// generators draw a model of the operator in the opset that is set.
+// generators draw a model of the operator in the opset that is set. Models of an operator without a generator are drawn from its cases
+// ([fromCases]).
 var generators = map[string]func(*drawer){}
-
-// undrawn are operators without a generator, and why.
-var undrawn = map[string]string{}
 
 // never are operators that ONNX Runtime does not run in any form that Tenure has.
 var never = map[string]bool{"SequenceMap": true, "SwiGLU": true, contribDomain + "::BiasAdd": true, contribDomain + "::SimplifiedLayerNormalization": true}
