@@ -27,7 +27,7 @@
 // [Load] reads a file, [LoadBytes] and [LoadFS] read from memory or a file
 // system, and [LoadProgram] takes a program of package ir. [Model.Inputs] and
 // [Model.Outputs] describe what a run takes and returns, with symbols for open
-// sizes; [Model.Metadata] and [Describe] return what the file says.
+// sizes; [WithOutputs] chooses among all values of the model; [Model.Metadata] and [Describe] return what the file says.
 //
 // # Map of the module
 //

@@ -36,6 +36,21 @@ func Example() {
 	// Output: 10 probabilities
 }
 
+// Any value of the model's graph can be an output: this one is computed between two
+// layers. What it does not need is not part of the model.
+func ExampleWithOutputs() {
+	m := must(tenure.Load("testdata/state.onnx", tenure.WithOutputs("product")))
+	defer m.Close()
+	s := must(m.NewSession())
+	defer s.Close()
+	x := must(tensor.Full[float32](2, 1, 64))
+	defer x.Release()
+	out := must(s.Run(context.Background(), tenure.Inputs{"state": x, "x": x}))
+	defer out.Release()
+	fmt.Println(m.Outputs()[0], must(tensor.At[float32](out["product"], 0, 0)))
+	// Output: product: f32[n,64] 8
+}
+
 // What a run will take is known before it: every byte, for these shapes.
 func ExampleModel_Plan() {
 	m := must(tenure.Load("examples/digits/digits.onnx"))

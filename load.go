@@ -33,7 +33,7 @@ func Load(path string, opts ...Option) (*Model, error) {
 	}
 	m, err := onnx.Load(path, o.reading())
 	if err != nil {
-		return nil, err
+		return nil, loadError(err)
 	}
 	return newModel(m, o)
 }
@@ -47,7 +47,7 @@ func LoadBytes(data []byte, opts ...Option) (*Model, error) {
 	}
 	m, err := onnx.Parse(data, "", o.reading())
 	if err != nil {
-		return nil, err
+		return nil, loadError(err)
 	}
 	return newModel(m, o)
 }
@@ -64,9 +64,18 @@ func LoadFS(fsys fs.FS, name string, opts ...Option) (*Model, error) {
 	}
 	m, err := onnx.LoadFS(fsys, name, o.reading())
 	if err != nil {
-		return nil, err
+		return nil, loadError(err)
 	}
 	return newModel(m, o)
+}
+
+// loadError makes an error of the caller's of one about a name that the caller
+// gave.
+func loadError(err error) error {
+	if errors.Is(err, onnx.ErrNoValue) {
+		return inputError{err}
+	}
+	return err
 }
 
 func collect(opts []Option) (loadOptions, error) {
@@ -91,7 +100,7 @@ func collect(opts []Option) (loadOptions, error) {
 
 // reading says how files are read.
 func (o *loadOptions) reading() onnx.Options {
-	r := onnx.Options{Registry: o.registry, Read: o.weights == Read, Progress: o.watched()}
+	r := onnx.Options{Registry: o.registry, Read: o.weights == Read, Progress: o.watched(), Outputs: o.outputs}
 	if o.shared != nil {
 		r.Share = o.shared.memory
 	}

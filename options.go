@@ -20,6 +20,7 @@ type loadOptions struct {
 	weights  Weights
 	shared   *sharing // nil: weights are the process's own
 	progress func(Progress)
+	outputs  []string // nil: those that the model declares
 }
 
 // WithOperators makes the model use a registry with operators of the caller:
@@ -65,6 +66,20 @@ func WithWeights(w Weights) Option { return func(o *loadOptions) { o.weights = w
 // ErrUnsupported.
 func WithSharedWeights(where ...share.Option) Option {
 	return func(o *loadOptions) { o.shared = &sharing{where} }
+}
+
+// WithOutputs makes the named values the outputs of the model, in this order,
+// instead of those that it declares. A name is that of a declared output or of
+// any other value of the model's graph, as the file has it: so the values
+// between the layers can be seen. Values of the graphs within nodes, such as the
+// branches of an If, are not among them.
+//
+// What the outputs do not need is not part of the model: it is neither
+// computed nor planned, its weights take no memory, and it may have operators
+// that are not supported. The inputs stay those of the model. A name that is none
+// of a value is ErrInput, with names that are similar.
+func WithOutputs(names ...string) Option {
+	return func(o *loadOptions) { o.outputs = append([]string{}, names...) }
 }
 
 // nilOption is the error of an option that is no function.

@@ -3,6 +3,7 @@ package tenure
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tenure-go/tenure/internal/onnx"
@@ -29,7 +30,13 @@ func LoadProgram(p *ir.Program, table ir.Weights, opts ...Option) (*Model, error
 		return nil, fmt.Errorf("load: %w", err)
 	}
 	reading := o.reading()
-	m := &onnx.Model{Program: p.Clone(), Weights: weights.New(weights.Options{Share: reading.Share, Progress: reading.Progress})}
+	p = p.Clone()
+	if o.outputs != nil {
+		if err := chooseResults(p, o.outputs); err != nil {
+			return nil, fmt.Errorf("load: %w", loadError(err))
+		}
+	}
+	m := &onnx.Model{Program: p, Weights: weights.New(weights.Options{Share: reading.Share, Progress: reading.Progress})}
 	for _, v := range p.Weights {
 		if err := addWeight(m.Weights, v, table); err != nil {
 			return nil, errors.Join(fmt.Errorf("load: weight %q: %w", v.Name, err), m.Close())
@@ -37,6 +44,34 @@ func LoadProgram(p *ir.Program, table ir.Weights, opts ...Option) (*Model, error
 	}
 	m.Inputs, m.Outputs = declarationsOf(p.Body.Params), declarationsOf(p.Body.Results)
 	return newModel(m, o)
+}
+
+// chooseResults makes the values of the given names the results of a program.
+func chooseResults(p *ir.Program, names []string) error {
+	values := map[string]*ir.Value{}
+	for _, v := range slices.Concat(p.Body.Params, p.Weights) {
+		values[v.Name] = v
+	}
+	for _, c := range p.Body.Calls {
+		for _, v := range c.Results {
+			if v != nil {
+				values[v.Name] = v
+			}
+		}
+	}
+	if err := onnx.CheckChosen(names, maps.Keys(values)); err != nil {
+		return err
+	}
+	p.Walk(func(_ *ir.Block, c *ir.Call) {
+		for i := range c.Args {
+			c.Args[i].Donate = false // what was read last may be a result now
+		}
+	})
+	p.Body.Results = nil
+	for _, name := range names {
+		p.Body.Results = append(p.Body.Results, values[name])
+	}
+	return nil
 }
 
 func addWeight(store *weights.Store, v *ir.Value, table ir.Weights) error {

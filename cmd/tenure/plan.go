@@ -13,7 +13,7 @@ import (
 )
 
 func planCommand() *cobra.Command {
-	var shapes []string
+	var shapes, values []string
 	var asJSON bool
 	var svg, html, weights string
 	threads, concurrent := 0, 0
@@ -50,6 +50,7 @@ and why. The plan was proved before it is shown.
 			if err != nil {
 				return err
 			}
+			how = append(how, valueOptions(values)...)
 			p, err := planOf(cmd, args[0], sizes, how, append(sessionOptions(threads), tenure.WithMaxConcurrent(concurrent)))
 			if err != nil {
 				return err
@@ -75,6 +76,7 @@ and why. The plan was proved before it is shown.
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&shapes, "shape", nil, shapeHelp)
+	addValues(cmd, &values)
 	flags.BoolVar(&asJSON, "json", false, "print the whole plan as JSON, for tenure check")
 	flags.StringVar(&svg, "svg", "", "draw the plan into `FILE`: time across, address up")
 	flags.StringVar(&html, "html", "", "write a page into `FILE` that shows where the memory goes: to zoom, search and click")
@@ -94,6 +96,18 @@ func writeDrawing(notes io.Writer, path string, write func(io.Writer) error) err
 	}
 	_, err := fmt.Fprintf(notes, "wrote %s\n", clean(path))
 	return err
+}
+
+// addValues adds the flag that says which values are the outputs.
+func addValues(cmd *cobra.Command, values *[]string) {
+	cmd.Flags().StringArrayVar(values, "value", nil, "compute the value `NAME`, one between two layers for instance, instead of the declared outputs (again for more values)")
+}
+
+func valueOptions(values []string) []tenure.Option {
+	if values == nil {
+		return nil
+	}
+	return []tenure.Option{tenure.WithOutputs(values...)}
 }
 
 // addWeights adds the flag that says how weights are held.

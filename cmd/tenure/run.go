@@ -21,6 +21,7 @@ import (
 type runFlags struct {
 	inputs     []string
 	inputsFrom string
+	values     []string
 	output     string
 	format     string
 	compare    bool
@@ -80,6 +81,7 @@ them. ` + aboutShapes,
 	flags.SortFlags = false
 	flags.StringArrayVarP(&f.inputs, "input", "i", nil, "an input, `[NAME=]FILE` (again for more inputs)")
 	flags.StringVar(&f.inputsFrom, "inputs-from", "", "read input_0.pb, input_1.pb, ... of `DIR`, in the order of the model's inputs, where no --input is given")
+	addValues(cmd, &f.values)
 	flags.StringVarP(&f.output, "output", "o", "", "save every output into `DIR`")
 	flags.StringVar(&f.format, "format", "npy", "the `FORMAT` in which outputs are saved: npy (NAME.npy) or pb (output_0.pb, ...)")
 	flags.BoolVar(&f.compare, "compare", false, "compare with output_0.pb, ... of --inputs-from; exit with 1 where they differ")
@@ -109,6 +111,8 @@ func (f *runFlags) check(told func(flag string) bool) (err error) {
 		return usagef("--rtol, --atol: want --compare, which they are for")
 	case f.format != "npy" && f.format != "pb":
 		return usagef("--format: got %q, want npy or pb", f.format)
+	case f.compare && f.values != nil:
+		return usagef("--compare: got --value, want the outputs that the model declares")
 	case f.compare && f.inputsFrom == "":
 		return usagef("--compare: want --inputs-from, whose folder holds the outputs to compare with")
 	case f.top < 0:
@@ -124,6 +128,7 @@ func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error
 	if err != nil {
 		return err
 	}
+	opts = append(opts, valueOptions(f.values)...)
 	if f.shared {
 		opts = append(opts, tenure.WithSharedWeights())
 	}

@@ -25,6 +25,7 @@ type Options struct {
 	Registry *op.Registry // operators; nil for op.Builtin()
 	FS       fs.FS        // where external data are read from, instead of the model's folder
 	Read     bool         // files are read into memory instead of being mapped
+	Outputs  []string     // values of the graph that are its outputs instead of those that the file declares; nil for these
 
 	// Share is where weights lie that would have to be made in memory, and
 	// files that are read; nil for memory of the process alone.
@@ -149,6 +150,15 @@ func parse(data []byte, w *weights.Store, opts Options) (*Model, error) {
 	for _, e := range proto.Metadata {
 		m.Metadata[e.Key] = e.Value
 	}
+	if opts.Outputs != nil {
+		dropped, err := choose(proto.Graph, opts.Outputs)
+		if err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+		if dropped > 0 {
+			m.Notes = append(m.Notes, fmt.Sprintf("the chosen outputs do not need %d of the nodes", dropped))
+		}
+	}
 	r, err := lift.Import(proto, lift.Options{Registry: opts.Registry, Operators: known(), Weights: w, FileSize: len(data)})
 	if err == nil && len(r.Missing) > 0 {
 		err = unsupported(r.Missing)
@@ -156,7 +166,7 @@ func parse(data []byte, w *weights.Store, opts Options) (*Model, error) {
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	m.Program, m.Opsets, m.Notes = r.Program, r.Opsets, r.Notes
+	m.Program, m.Opsets, m.Notes = r.Program, r.Opsets, append(m.Notes, r.Notes...)
 	m.Inputs, m.Outputs = valuesOf(r.Inputs), valuesOf(r.Outputs)
 	return m, nil
 }
