@@ -16,7 +16,7 @@ func planCommand() *cobra.Command {
 	var shapes, values []string
 	var asJSON bool
 	var svg, html, weights string
-	threads, concurrent := 0, 0
+	var threads, concurrent int
 	cmd := &cobra.Command{
 		Use:   "plan MODEL",
 		Short: "Say what a run will take, before any run",
@@ -46,32 +46,15 @@ and why. The plan was proved before it is shown.
 			if concurrent < 1 || concurrent > maxConcurrent {
 				return usagef("--max-concurrent: got %d, want 1 to %d", concurrent, maxConcurrent)
 			}
-			how, err := weightOptions(weights)
+			how, err := loadOptions(weights, values)
 			if err != nil {
 				return err
 			}
-			how = append(how, valueOptions(values)...)
 			p, err := planOf(cmd, args[0], sizes, how, append(sessionOptions(threads), tenure.WithMaxConcurrent(concurrent)))
 			if err != nil {
 				return err
 			}
-			notes := cmd.OutOrStdout()
-			if asJSON {
-				notes = cmd.ErrOrStderr()
-			}
-			if err := writeDrawing(notes, svg, p.WriteSVG); err != nil {
-				return err
-			}
-			if err := writeDrawing(notes, html, func(w io.Writer) error { return page.Write(w, p) }); err != nil {
-				return err
-			}
-			switch {
-			case asJSON:
-				return p.WriteJSON(cmd.OutOrStdout())
-			case svg != "" || html != "":
-				return nil
-			}
-			return p.Report(reportTo(cmd.OutOrStdout()))
+			return writePlan(cmd, p, asJSON, svg, html)
 		},
 	}
 	flags := cmd.Flags()
@@ -84,6 +67,27 @@ and why. The plan was proved before it is shown.
 	addWeights(cmd, &weights)
 	flags.IntVar(&concurrent, "max-concurrent", 1, "runs at a time that the total counts, each with an arena of its own")
 	return cmd
+}
+
+// writePlan writes a plan as JSON, into the named files, or as a report.
+func writePlan(cmd *cobra.Command, p *plan.Plan, asJSON bool, svg, html string) error {
+	notes := cmd.OutOrStdout()
+	if asJSON {
+		notes = cmd.ErrOrStderr()
+	}
+	if err := writeDrawing(notes, svg, p.WriteSVG); err != nil {
+		return err
+	}
+	if err := writeDrawing(notes, html, func(w io.Writer) error { return page.Write(w, p) }); err != nil {
+		return err
+	}
+	switch {
+	case asJSON:
+		return p.WriteJSON(cmd.OutOrStdout())
+	case svg != "" || html != "":
+		return nil
+	}
+	return p.Report(reportTo(cmd.OutOrStdout()))
 }
 
 // writeDrawing writes a drawing into a file, if there is to be one, and says so.
@@ -103,11 +107,14 @@ func addValues(cmd *cobra.Command, values *[]string) {
 	cmd.Flags().StringArrayVar(values, "value", nil, "compute the value `NAME`, one between two layers for instance, instead of the declared outputs (again for more values)")
 }
 
-func valueOptions(values []string) []tenure.Option {
-	if values == nil {
-		return nil
+// loadOptions says how a model is loaded: how its weights are held, and which
+// values are its outputs.
+func loadOptions(weights string, values []string) ([]tenure.Option, error) {
+	opts, err := weightOptions(weights)
+	if err == nil && values != nil {
+		opts = append(opts, tenure.WithOutputs(values...))
 	}
-	return []tenure.Option{tenure.WithOutputs(values...)}
+	return opts, err
 }
 
 // addWeights adds the flag that says how weights are held.

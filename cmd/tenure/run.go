@@ -124,11 +124,10 @@ func (f *runFlags) check(told func(flag string) bool) (err error) {
 }
 
 func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error) {
-	opts, err := weightOptions(f.weights)
+	opts, err := loadOptions(f.weights, f.values)
 	if err != nil {
 		return err
 	}
-	opts = append(opts, valueOptions(f.values)...)
 	if f.shared {
 		opts = append(opts, tenure.WithSharedWeights())
 	}
