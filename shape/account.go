@@ -8,21 +8,21 @@ import (
 	"sync/atomic"
 )
 
-// ErrLimit marks every error about more shapes than [SetLimit] allows.
+// ErrLimit is the error of a shape or layout that [SetLimit] leaves no room for.
 var ErrLimit = errors.New("more shapes than allowed")
 
 // account counts what the tries of one interner hold. Only insertions and
 // sweeps write it.
 type account struct {
-	_                    [64]byte // what an insertion writes shares no cache line with what a lookup reads
+	_                    [64]byte // fields that insertions write and fields that lookups read are on different cache lines
 	entries, peakEntries atomic.Int64
 	bytes, peakBytes     atomic.Int64
-	limit                atomic.Int64 // of entries; 0 is none
-	collect              func() int   // takes out what nothing reaches
+	limit                atomic.Int64 // of entries; 0 means no limit
+	collect              func() int   // removes unreachable values and returns their number
 	_                    [64]byte
 }
 
-// reserve counts one more entry, unless that would break the limit.
+// reserve counts one more entry, unless that would exceed the limit.
 func (a *account) reserve() bool {
 	n := a.entries.Add(1)
 	if limit := a.limit.Load(); limit > 0 && n > limit {
@@ -42,7 +42,7 @@ func raise(peak *atomic.Int64, n int64) {
 	}
 }
 
-// evictDropped takes out what nothing reaches and reports whether the limit allows another shape.
+// evictDropped removes unreachable values and reports whether the limit allows another shape.
 func (a *account) evictDropped() bool {
 	return a.entries.Load() < a.limit.Load() || int64(a.collect()) < a.limit.Load()
 }
@@ -51,7 +51,7 @@ func (a *account) full() error {
 	return fmt.Errorf("shape: got one more than %d shapes and layouts in use, want at most the limit: %w", a.limit.Load(), ErrLimit)
 }
 
-// interner is the tries of shapes and layouts, with one account for both.
+// interner consists of the tries of shapes and layouts, with one account for both.
 type interner struct {
 	account
 	shapes   trie[Shape]
@@ -78,7 +78,7 @@ func (in *interner) sweep() {
 	in.shapes.sweep(routine)
 }
 
-// clear takes out everything that nothing reaches and returns what is left.
+// clear removes all unreachable values and returns the number of entries left.
 func (in *interner) clear() int {
 	in.sweeping.Lock()
 	defer in.sweeping.Unlock()
@@ -90,18 +90,18 @@ func (in *interner) clear() int {
 	return int(in.entries.Load())
 }
 
-// Statistics says what the interner holds: entries are shapes and layouts
-// (other than row-major ones, which belong to their shapes), those included
-// that were dropped since the last collection.
+// Statistics describes the interner. Entries are shapes and layouts (row-major
+// layouts belong to their shapes and do not count), including those that were
+// dropped since the last collection.
 type Statistics struct {
 	Entries     int
 	PeakEntries int
-	Bytes       int // of the entries and of the tables that find them
+	Bytes       int // of the entries and of the tables that index them
 	PeakBytes   int
-	Limit       int // most entries allowed; 0 is no limit
+	Limit       int // most entries allowed; 0 means no limit
 }
 
-// Stats returns the figures of this process.
+// Stats returns the statistics of this process.
 func Stats() Statistics {
 	return Statistics{
 		Entries:     int(global.entries.Load()),
@@ -112,13 +112,13 @@ func Stats() Statistics {
 	}
 }
 
-// SetLimit bounds the shapes and layouts that are in use at the same time; 0,
-// the default, is no bound. At the bound a new shape costs a collection: what
-// nothing reaches makes room, and if everything is in use the error is
-// [ErrLimit]. What exists stays, also under a bound that is lower than it.
+// SetLimit bounds the number of shapes and layouts that are in use at the same
+// time; 0, the default, means no bound. When the bound is reached, a new shape
+// costs a collection, which removes unreachable shapes; if all are in use, the
+// error is [ErrLimit]. Existing shapes stay, also under a lower bound.
 func SetLimit(entries int) { global.limit.Store(int64(max(entries, 0))) }
 
-// Clear takes out, now, what nothing reaches, and returns the number of
-// entries left. Shapes in use stay what they are, and stay the one pointer for
-// their dimensions. It runs a collection.
+// Clear removes all unreachable shapes and layouts now and returns the number of
+// entries left. Shapes in use stay valid and stay the one pointer for their
+// dimensions. Clear runs a collection.
 func Clear() int { return global.clear() }

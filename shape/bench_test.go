@@ -14,16 +14,15 @@ import (
 	"github.com/tenure-go/tenure/shape/internal/rival"
 )
 
-// The benchmarks hold the trie against its rivals, each in a row of its own:
-// Benchmark/case/who. bench/shape tells how to run them and sets the figures
-// side by side.
+// The benchmarks compare the trie with rivals: Benchmark/case/contender.
+// bench/shape runs them and prints the figures side by side.
 
-// of is one who interns: it finds or makes what stands for sizes and, as every
-// caller does, reads something of it.
+// of interns sizes: it finds or creates the shape and, as every caller does, reads
+// a field of it.
 type of func(sizes []int) bool
 
-// contenders are all who intern at any rank; each start makes an empty one.
-// The trie is that of the process.
+// contenders are the interners that accept any rank; each start makes an empty
+// one, except for the trie, of which the process has one.
 var contenders = []struct {
 	name  string
 	start func() of
@@ -42,7 +41,7 @@ func trie(sizes []int) bool {
 
 func read(s *shape.Shape) bool { return s.NumElements() >= 0 }
 
-// shuffled returns the shapes in another order, each in memory of its own.
+// shuffled returns the shapes in another order, each in newly allocated memory.
 func shuffled(all [][]int) [][]int {
 	out := make([][]int, len(all))
 	for i, j := range rand.New(rand.NewPCG(1, 1)).Perm(len(all)) {
@@ -51,7 +50,7 @@ func shuffled(all [][]int) [][]int {
 	return out
 }
 
-// keep returns what makes sure that interned shapes stay so.
+// keep returns a function that keeps interned shapes reachable.
 func keep(all [][]int) (held []*shape.Shape, handles []unique.Handle[rival.Packed]) {
 	for _, sizes := range all {
 		held = append(held, shape.MustOf(sizes...))
@@ -60,14 +59,14 @@ func keep(all [][]int) (held []*shape.Shape, handles []unique.Handle[rival.Packe
 	return held, handles
 }
 
-// hits times lookups of shapes that are there, by all contenders.
+// hits times lookups of existing shapes by all contenders.
 func hits(b *testing.B, all [][]int) {
 	all = shuffled(all)
 	held, handles := keep(all)
 	for _, c := range contenders {
 		b.Run(c.name, func(b *testing.B) { hit(b, all, c.start(), true) })
 	}
-	// For one collection in eight, and before the first, the trie is as slow as this.
+	// The trie is as slow as this after one collection in eight, and before the first.
 	b.Run("trie, weak", func(b *testing.B) { hit(b, all, trie, false) })
 	runtime.KeepAlive(held)
 	runtime.KeepAlive(handles)
@@ -77,7 +76,7 @@ func hit(b *testing.B, all [][]int, f of, strongly bool) {
 	for _, sizes := range all {
 		f(sizes)
 	}
-	all = shuffled(all) // not in the order that they lie in memory
+	all = shuffled(all) // not in the order of their addresses
 	defer shape.Settle(strongly)()
 	b.ReportAllocs()
 	i := 0
@@ -123,9 +122,9 @@ func BenchmarkHitRank(b *testing.B) {
 	}
 }
 
-// arrayMap is the quickest that Go has, a map by an array without any lock, for
-// shapes of rank 2 or 3. Three words are much slower than two or four, however
-// one writes them: their hash loads them across what was stored just before.
+// arrayMap is the fastest solution in plain Go for shapes of rank 2 or 3: a map
+// by an array without a lock. Three words take much longer than two or four,
+// because the hash function loads them across a preceding store.
 func arrayMap(all [][]int) of {
 	switch len(all[0]) {
 	case 2:
@@ -154,7 +153,7 @@ func BenchmarkHitLive(b *testing.B) {
 	}
 }
 
-// BenchmarkHitRank4 adds a map by an array of four without any lock, and
+// BenchmarkHitRank4 also measures a map by an array of four without a lock, and
 // unique.Make of the same array.
 func BenchmarkHitRank4(b *testing.B) {
 	var base mix
@@ -187,8 +186,8 @@ func BenchmarkHitRank4(b *testing.B) {
 	}
 }
 
-// BenchmarkMiss makes shapes that were not there; rivals keep theirs, the trie
-// and unique drop them.
+// BenchmarkMiss creates new shapes. Rivals keep them; the trie and unique drop
+// them.
 func BenchmarkMiss(b *testing.B) {
 	for rank := 1; rank <= 8; rank++ {
 		b.Run(fmt.Sprintf("rank %d", rank), func(b *testing.B) {
@@ -220,7 +219,7 @@ func BenchmarkMiss(b *testing.B) {
 
 var made atomic.Int64
 
-// fresh returns sizes that nobody has had yet.
+// fresh returns sizes that no shape had before.
 func fresh(rank int) []int {
 	n := int(made.Add(1))
 	sizes := make([]int, rank)
@@ -234,14 +233,14 @@ func fresh(rank int) []int {
 	return sizes
 }
 
-// BenchmarkMixed is a program's stream of shapes, one in so many new, by some
-// goroutines together. Its time is that of one lookup by the clock.
+// BenchmarkMixed replays a program's stream of shapes, of which one in so many is
+// new, in several goroutines. It reports the wall-clock time per lookup.
 func BenchmarkMixed(b *testing.B) {
 	stream := models(b).stream(4096)
 	for _, test := range []struct {
 		name   string
 		all    [][]int
-		newOne int // one shape in so many is new; 0 is none
+		newOne int // one shape in so many is new; 0 means none
 	}{
 		{"models", stream, 0},
 		{"models, 1 of 64 new", stream, 64},
@@ -294,8 +293,8 @@ func together(b *testing.B, goroutines int, all [][]int, newOne int, f of) {
 	group.Wait()
 }
 
-// BenchmarkBytes reports the memory for each shape, the shape included. Its
-// times mean nothing.
+// BenchmarkBytes reports the memory for each shape, including the shape. Its
+// times are meaningless.
 func BenchmarkBytes(b *testing.B) {
 	cleared := contenders[0] // each shape has been held weakly once
 	cleared.name = "trie, cleared"
@@ -326,16 +325,16 @@ func BenchmarkBytes(b *testing.B) {
 	}
 }
 
-// record is what the runtime keeps for a weak pointer outside of the heap.
+// record is the size of the runtime's record for a weak pointer, outside of the heap.
 const record = 32
 
 func bytesEach(name string, start func() of, all [][]int) float64 {
 	heap := func() uint64 {
-		for range 4 { // sweeps and unique follow a collection, what they drop the next
+		for range 4 { // sweeps and unique follow a collection; the next one frees what they drop
 			runtime.GC()
 			time.Sleep(time.Duration(len(all)/50+1000) * time.Microsecond)
 		}
-		defer shape.Pause()() // or the tables that a sweep replaces would count, too
+		defer shape.Pause()() // otherwise the tables that a sweep replaces would count, too
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
@@ -359,7 +358,7 @@ func bytesEach(name string, start func() of, all [][]int) float64 {
 	}
 	switch name {
 	case "trie":
-		records = min(1, float64(shape.Few+len(all)/32)/float64(len(all)))
+		records = min(1, float64(shape.TestAllMost+len(all)/32)/float64(len(all)))
 	case "trie, cleared":
 		shape.Clear()
 		records = 1

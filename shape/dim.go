@@ -7,7 +7,7 @@ import (
 )
 
 // Dim is one dimension: a size of zero or more, a symbol, or unknown. Dims
-// are comparable; two unknown dims compare equal though their sizes may differ.
+// are comparable; two unknown dims are equal even if their sizes may differ.
 type Dim struct {
 	size   int    // valid when kind is sized
 	symbol string // valid when kind is symbolic
@@ -22,7 +22,7 @@ const (
 	symbolic
 )
 
-// Unknown is the dimension about which nothing is known. It is the zero Dim.
+// Unknown is a dimension of unknown size. It is the zero Dim.
 var Unknown = Dim{}
 
 // N returns the dimension of the given size. A negative size makes a Dim that
@@ -43,8 +43,8 @@ func (d Dim) Size() (int, bool) { return d.size, d.kind == sized }
 // Symbol returns the dimension's symbol, and false when it has none.
 func (d Dim) Symbol() (string, bool) { return d.symbol, d.kind == symbolic }
 
-// String returns "4", "batch", "?" or, when the symbol is no identifier, the
-// symbol in double quotes.
+// String returns "4", "batch" or "?"; a symbol that is not an identifier is
+// written in double quotes.
 func (d Dim) String() string {
 	switch d.kind {
 	case sized:
@@ -68,7 +68,7 @@ func isIdent(s string) bool {
 	return s != ""
 }
 
-// Parse reads the form that [Shape.String] writes: "[1,3,224,224]", "[]",
+// Parse parses the form that [Shape.String] writes: "[1,3,224,224]", "[]",
 // "[batch,?,\"past + new\"]".
 func Parse(text string) (*Shape, error) {
 	s := strings.TrimSpace(text)

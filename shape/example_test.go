@@ -6,7 +6,7 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Equal shapes are one pointer; what is not known yet is a symbol.
+// Equal shapes are one pointer; a dimension that is not known yet is a symbol.
 func Example() {
 	image := shape.MustOf(1, 3, 224, 224)
 	again, _ := shape.Parse("[1,3,224,224]")

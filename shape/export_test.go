@@ -1,11 +1,11 @@
 package shape
 
-// Few is the number of entries up to which all are held weakly now and then.
-const Few = few
+// TestAllMost is the largest number of entries of which sweeps test all.
+const TestAllMost = testAllMost
 
-// Settle takes out what nothing reaches, holds the rest strongly, as what has
-// survived some collections is held, or else weakly, and keeps it so until
-// release. For timings: without it a collection now and then changes the case.
+// Settle removes unreachable shapes and holds the others strongly, as values that
+// have survived some collections, or else weakly. They stay so until release is
+// called: in benchmarks a collection would change the case otherwise.
 func Settle(strongly bool) (release func()) {
 	Clear()
 	global.sweeping.Lock()
@@ -15,7 +15,7 @@ func Settle(strongly bool) (release func()) {
 	return global.sweeping.Unlock
 }
 
-// Pause waits for a sweep that runs and lets no other begin until resume.
+// Pause waits for a running sweep and prevents others from starting until resume.
 func Pause() (resume func()) {
 	global.sweeping.Lock()
 	return global.sweeping.Unlock

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	global     interner // a value, since its address costs no load
+	global     interner // not a pointer: its address is known at link time and costs no load
 	symbolSeed = maphash.MakeSeed()
 )
 
@@ -16,8 +16,8 @@ func init() {
 	watch(global.sweep)
 }
 
-// word returns the dimension as a word of a path: sizes are their own words,
-// others are negative. Different symbols may share a word.
+// word returns the dimension as a word of a path: a size is its own word, other
+// dimensions have negative words. Different symbols may have the same word.
 func (d Dim) word() int {
 	switch d.kind {
 	case sized:
@@ -28,7 +28,7 @@ func (d Dim) word() int {
 	return -1
 }
 
-// path returns the words that lead to s.
+// path returns the words of the path to s.
 func (s *Shape) path() []int {
 	if s.dims == nil {
 		return s.sizes
@@ -40,11 +40,11 @@ func (s *Shape) path() []int {
 	return words
 }
 
-// static returns the one shape with the sizes. If it is not there, it is made,
-// or else nil is returned. Nearly all lookups find an exact key in its home
-// block of what is held strongly, which is written out here: up to rank 4 it
-// takes no call and few branches, all the same nearly always. So the processor
-// is ahead with the next lookups while one waits for memory.
+// static returns the shape with the sizes. If it does not exist, static creates
+// it or, without create, returns nil. Nearly all lookups find an exact key in
+// its home block of the strong table. This case is written out here: up to rank
+// 4 it makes no call and takes few branches, which are nearly always predicted,
+// so the processor starts the next lookups while one waits for memory.
 func (in *interner) static(sizes []int, create bool) (*Shape, error) {
 	t := &in.shapes
 	var packed, all int
@@ -67,8 +67,8 @@ func (in *interner) static(sizes []int, create bool) (*Shape, error) {
 	key := t.keys.scatter(packed)
 	n := &t.roots[len(sizes)]
 	for range n.depth.Load() {
-		kids := n.kids.Load()
-		n = kids.slots[classOf(sizes[n.level], t.spread)&kids.mask]
+		children := n.children.Load()
+		n = children.slots[classOf(sizes[n.level], t.spread)&children.mask]
 	}
 	if strong := n.strong.Load(); strong != nil {
 		b := &strong.blocks[home(key, len(strong.blocks))]
@@ -85,7 +85,7 @@ func (in *interner) static(sizes []int, create bool) (*Shape, error) {
 	return in.missed(sizes, key, create)
 }
 
-// hashed is static for sizes without an exact key.
+// hashed is static for sizes that have no exact key.
 func (in *interner) hashed(sizes []int, create bool) (*Shape, error) {
 	n, key := in.shapes.find(sizes), in.shapes.keys.hash(sizes)
 	if s := n.strong.Load().find(key); s != nil && slices.Equal(s.sizes, sizes) {
@@ -97,7 +97,7 @@ func (in *interner) hashed(sizes []int, create bool) (*Shape, error) {
 	return in.missed(sizes, key, create)
 }
 
-// missed is static for a shape that is not there, unless it has moved meanwhile.
+// missed is static for a shape that was not found; the shape may have been moved meanwhile.
 func (in *interner) missed(sizes []int, key uint64, create bool) (*Shape, error) {
 	if !create {
 		return in.shapes.lookup(sizes, key, isStatic(sizes)), nil
@@ -109,12 +109,12 @@ func (in *interner) missed(sizes []int, key uint64, create bool) (*Shape, error)
 	return in.shapes.intern(sizes, isStatic(sizes), func() *Shape { return makeStatic(sizes, elements) })
 }
 
-// isStatic tells the shape with the sizes from others with the same key.
+// isStatic reports whether s has the sizes; other shapes may have the same key.
 func isStatic(sizes []int) func(*Shape) bool {
 	return func(s *Shape) bool { return s.dims == nil && slices.Equal(s.sizes, sizes) }
 }
 
-// symbolic returns the one shape with the dimensions, of which not all have a
+// symbolic returns the shape with the dimensions, of which at least one has no
 // size.
 func (in *interner) symbolic(dims []Dim) (*Shape, error) {
 	var buf [maxLevels]int
@@ -131,14 +131,14 @@ func (in *interner) symbolic(dims []Dim) (*Shape, error) {
 	return t.intern(words, same, func() *Shape {
 		own := slices.Clone(dims)
 		for i := range own {
-			own[i].symbol = strings.Clone(own[i].symbol) // it may be part of a whole file
+			own[i].symbol = strings.Clone(own[i].symbol) // the symbol may be a part of the contents of a file
 		}
 		return &Shape{dims: &own, elements: -1}
 	})
 }
 
-// layoutPath returns the words that lead to l: one for the shape, then strides
-// and flags.
+// layoutPath returns the words of the path to l: one for the shape, then the
+// strides and the flags.
 func (in *interner) layoutPath(l *Layout) []int {
 	return in.layoutWords(nil, l.shape, l.strides, l.flags)
 }
@@ -149,7 +149,7 @@ func (in *interner) layoutWords(words []int, s *Shape, strides []int, flags Flag
 	return append(words, int(flags))
 }
 
-// layout returns the one layout that is not plainly row-major.
+// layout returns the interned layout that is not row-major.
 func (in *interner) layout(s *Shape, strides []int, flags Flags, lo, hi int) (*Layout, error) {
 	var buf [maxLevels]int
 	words := in.layoutWords(buf[:0], s, strides, flags)

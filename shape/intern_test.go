@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// Equal shapes are one pointer from any goroutine, also while the collector
-// takes shapes away between uses.
+// Equal shapes are one pointer in all goroutines, also while the collector
+// removes shapes between uses.
 func TestInterningUnderGC(t *testing.T) {
 	stop := make(chan struct{})
 	var collector, workers sync.WaitGroup
@@ -61,7 +61,7 @@ func TestInterningUnderGC(t *testing.T) {
 	collector.Wait()
 }
 
-// Goroutines that intern the same new shapes at the same moment get the same
+// Goroutines that intern the same new shapes at the same time get the same
 // pointers.
 func TestInterningRace(t *testing.T) {
 	const goroutines, count = 8, 300
@@ -85,7 +85,7 @@ func TestInterningRace(t *testing.T) {
 	}
 }
 
-// Shapes that differ in anything are different pointers.
+// Shapes that differ are different pointers.
 func TestInterningKeepsShapesApart(t *testing.T) {
 	// Symbols whose bytes look like the parts of a key.
 	two, err := FromDims(Sym("a"), Sym("b"))
@@ -120,8 +120,8 @@ func TestInterningKeepsShapesApart(t *testing.T) {
 	})
 }
 
-// A shape that nothing reaches leaves the table, and its layouts with it; one
-// that is still held stays.
+// An unreachable shape is removed from the table with its layouts; one that is
+// reachable stays.
 func TestUnreachableShapesLeave(t *testing.T) {
 	held := MustOf(9, 9, 9, 9)
 	layout, err := Strided(held, 1, 9, 81, 729)
@@ -136,7 +136,7 @@ func TestUnreachableShapesLeave(t *testing.T) {
 		}
 	}
 	fill()
-	const most = 1000 // what other tests may hold
+	const most = 1000 // that other tests may use
 	for end := time.Now().Add(time.Minute); Stats().Entries >= most && time.Now().Before(end); {
 		runtime.GC()
 		time.Sleep(time.Millisecond) // sweeps run on a goroutine of their own
@@ -150,11 +150,11 @@ func TestUnreachableShapesLeave(t *testing.T) {
 	runtime.KeepAlive(layout)
 }
 
-// What is held stays the one pointer although a successor of a collected shape
+// A shape in use stays the one pointer even if a successor of a collected shape
 // took its key.
 func TestSuccessorOfACollectedShape(t *testing.T) {
 	for range 50 {
-		MustOf(5, 4, 3, 2, 1) // dropped at once
+		MustOf(5, 4, 3, 2, 1) // unreachable at once
 		runtime.GC()
 		s := MustOf(5, 4, 3, 2, 1)
 		runtime.GC() // the cleanup of the first may run now

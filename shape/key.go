@@ -2,20 +2,20 @@ package shape
 
 import "math/rand/v2"
 
-// maxPacked is the number of words up to which a key can be exact.
+// maxPacked is the largest number of words that an exact key can have.
 const maxPacked = 8
 
-// keys makes the keys that tables find values by. The words of nearly every
-// path are so small that one key holds them all: it is exact, which is to say
-// that it stands for this path alone among those of its length, and who finds
-// it need not look at the value. Any other key is a hash, and equal ones do not
-// mean equal paths. Exact keys are odd, hashes are even, and none is 0.
+// keys computes the keys of the tables. The words of nearly every path are small
+// enough to be packed into one key. Such a key is exact: no other path of the
+// same length has it, so a lookup need not compare the value. Any other key is
+// a hash, and different paths may have the same one. Exact keys are odd, hashes
+// are even, and no key is 0.
 //
-// Both are spread over all bits by multipliers of this process alone; tables
-// go by the upper ones.
+// Both kinds are multiplied by random odd numbers of this process, which spread
+// them over all bits; tables use the upper bits.
 type keys struct {
-	widths [maxPacked + 1]uint // bits of a word where a key has so many
-	limits [maxPacked + 1]uint // words below it fit
+	widths [maxPacked + 1]uint // bits of a word, by the number of words
+	limits [maxPacked + 1]uint // exclusive upper bounds of words that fit
 	scale  uint64
 	spread uint64
 	scales [maxLevels + 1]uint64 // of hashes
@@ -41,10 +41,10 @@ func (k *keys) of(words []int) uint64 {
 	return k.hash(words)
 }
 
-// width is the bits of a word where a key has so many.
+// width returns the number of bits of each word of an exact key of n words.
 func width(words int) uint { return 63 / uint(words) }
 
-// exact returns the exact key of a path, if it has one.
+// exact returns the exact key of a path, if the path has one.
 func (k *keys) exact(words []int) (key uint64, ok bool) {
 	if len(words) > maxPacked {
 		return 0, false
@@ -53,7 +53,7 @@ func (k *keys) exact(words []int) (key uint64, ok bool) {
 	return k.scatter(packed), k.fit(all, len(words))
 }
 
-// pack returns the words of a path side by side, and in one.
+// pack returns the words of a path side by side, and the bitwise or of them.
 func (k *keys) pack(words []int) (packed, all int) {
 	width := k.widths[len(words)]
 	for _, w := range words {
@@ -62,8 +62,8 @@ func (k *keys) pack(words []int) (packed, all int) {
 	return packed, all
 }
 
-// pack2, pack3 and pack4 are pack for so many words without its loop, which
-// would take as long as the rest of a lookup.
+// pack2, pack3 and pack4 are pack for 2, 3 and 4 words, without its loop, which
+// would double the time of a lookup.
 func pack2(w *[2]int) (packed, all int) { return w[0]<<width(2) | w[1], w[0] | w[1] }
 
 func pack3(w *[3]int) (packed, all int) {
@@ -74,19 +74,19 @@ func pack4(w *[4]int) (packed, all int) {
 	return w[0]<<(3*width(4)) | w[1]<<(2*width(4)) | w[2]<<width(4) | w[3], w[0] | w[1] | w[2] | w[3]
 }
 
-// fit reports whether so many words that have these bits fit a key.
+// fit reports whether n words with these bits fit an exact key.
 func (k *keys) fit(all, words int) bool { return uint(all) < k.limits[words] }
 
-// scatter makes a key of the words side by side: the product of them, with a 1
-// behind them, and the scale.
+// scatter makes a key of packed words: it appends a 1 bit to them and multiplies
+// by the scale.
 func (k *keys) scatter(packed int) uint64 {
 	key := (uint64(packed)<<1 | 1) * k.scale
-	// This can be undone, too: different words have different keys.
+	// Both steps are invertible, so different words have different keys.
 	key ^= key >> 32 &^ 1
 	return key * k.spread
 }
 
-// hash returns the key of a path that has no exact one.
+// hash returns the key of a path that has no exact key.
 func (k *keys) hash(words []int) uint64 {
 	h := uint64(len(words))
 	for i, w := range words[:min(len(words), maxLevels)] {

@@ -9,8 +9,9 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// Layout is a static shape with a stride per dimension and flags, interned:
-// equal layouts are one *Layout. A nil or zero Layout is none: it has no shape.
+// Layout is a static shape with one stride per dimension and flags. It is
+// interned: equal layouts are one *Layout. A nil or zero Layout has no shape and
+// is refused where a layout is required.
 type Layout struct {
 	shape      *Shape
 	strides    []int
@@ -19,15 +20,15 @@ type Layout struct {
 	flags      Flags
 }
 
-// Flags are what a layout says about its elements beside where they are.
+// Flags describe how the elements of a layout are stored.
 type Flags uint8
 
-// Padded says that each element of a type of less than a byte takes a whole
-// byte, not just its bits.
+// Padded marks elements of less than a byte that take a whole byte each instead
+// of being packed.
 const Padded Flags = 1
 
-// RowMajor returns the layout of a static shape without gaps, last dimension
-// fastest, and nil for any other shape.
+// RowMajor returns the row-major layout of a static shape, the last dimension
+// fastest and without gaps. It returns nil for any other shape.
 func RowMajor(s *Shape) *Layout {
 	if s == nil {
 		return nil
@@ -38,7 +39,7 @@ func RowMajor(s *Shape) *Layout {
 	if !s.IsStatic() {
 		return nil
 	}
-	// The shape holds this one layout, and with it goes.
+	// The shape owns this layout, which is collected with it.
 	s.row.CompareAndSwap(nil, &Layout{shape: s, strides: s.Strides(), contiguous: true, hi: s.elements - 1})
 	return s.row.Load()
 }
@@ -86,7 +87,7 @@ func span(s *Shape, strides []int) (lo, hi int, err error) {
 	return lo, hi, nil
 }
 
-// WithFlags returns the layout that has exactly the given flags.
+// WithFlags returns the layout with these flags instead of its own.
 func (l *Layout) WithFlags(f Flags) (*Layout, error) {
 	switch {
 	case l.none():
@@ -125,8 +126,8 @@ func (l *Layout) ByteSpan(dt dtype.DType) (int, error) {
 	return dt.ByteLen(n)
 }
 
-// bytes returns what the layout takes, with the runtime's record of a weak
-// pointer.
+// bytes returns the memory of the layout, including the runtime's record of a
+// weak pointer.
 func (l *Layout) bytes() int {
 	return weakBytes + int(unsafe.Sizeof(*l)) + len(l.strides)*int(unsafe.Sizeof(0))
 }
@@ -139,8 +140,8 @@ func (l *Layout) Shape() *Shape {
 	return l.shape
 }
 
-// Strides returns the strides in elements. The slice belongs to the layout:
-// it must not be written.
+// Strides returns the strides in elements. The slice belongs to the layout; the
+// caller must not write it.
 func (l *Layout) Strides() []int {
 	if l == nil {
 		return nil
@@ -149,7 +150,7 @@ func (l *Layout) Strides() []int {
 }
 
 // IsContiguous reports whether the elements lie in row-major order without
-// gaps. Strides of dimensions of size 1 and of empty tensors do not count.
+// gaps. Strides of dimensions of size 1 and of empty tensors are ignored.
 func (l *Layout) IsContiguous() bool { return l != nil && l.contiguous }
 
 // Span returns the lowest and highest element offset that the layout
@@ -161,8 +162,8 @@ func (l *Layout) Span() (low, high int) {
 	return l.lo, l.hi
 }
 
-// Overlaps reports whether two index tuples may reach the same element. It
-// errs on the side of true: false is a proof.
+// Overlaps reports whether two index tuples may reach the same element. It is
+// conservative: false is exact, true may be wrong.
 func (l *Layout) Overlaps() bool { return l != nil && !l.contiguous && l.overlaps() }
 
 func (l *Layout) overlaps() bool {
@@ -176,7 +177,7 @@ func (l *Layout) overlaps() bool {
 			axes = append(axes, axis{n, max(l.strides[i], -l.strides[i])})
 		}
 	}
-	// Sorted by stride, every axis must step past all that the smaller ones reach.
+	// Sorted by stride, every axis must step over all elements that the smaller strides reach.
 	for i := 1; i < len(axes); i++ {
 		for j := i; j > 0 && axes[j].stride < axes[j-1].stride; j-- {
 			axes[j], axes[j-1] = axes[j-1], axes[j]
@@ -192,7 +193,7 @@ func (l *Layout) overlaps() bool {
 	return false
 }
 
-// String returns the shape and, unless contiguous, the strides.
+// String returns the shape and, unless the layout is contiguous, the strides.
 func (l *Layout) String() string {
 	if l.none() {
 		return "no layout"

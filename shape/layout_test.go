@@ -28,7 +28,7 @@ func offsets(sizes, strides []int) []int {
 	return all
 }
 
-// Span, contiguity and overlap against the list of all offsets.
+// Span, IsContiguous and Overlaps agree with the list of all offsets.
 func TestLayoutAgainstAllOffsets(t *testing.T) {
 	proved := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -75,7 +75,7 @@ func TestLayoutAgainstAllOffsets(t *testing.T) {
 	}
 }
 
-// The layouts that views make are known not to overlap.
+// Overlaps is exact for the layouts of views.
 func TestViewsDoNotOverlap(t *testing.T) {
 	s := shape.MustOf(2, 3, 4)
 	for _, strides := range [][]int{{12, 4, 1}, {4, 8, 1}, {1, 2, 6}, {-12, -4, -1}, {24, 8, 2}, {100, -20, 3}} {
@@ -92,7 +92,7 @@ func TestViewsDoNotOverlap(t *testing.T) {
 	}
 }
 
-// Strides that no element is reached by do not count, whatever they are.
+// Strides by which no element is reached are ignored.
 func TestStridesOfSizeOne(t *testing.T) {
 	l, err := shape.Strided(shape.MustOf(1, 3), math.MinInt, 1)
 	if err != nil || !l.IsContiguous() || l.Overlaps() {
@@ -118,7 +118,7 @@ func TestLayoutString(t *testing.T) {
 	}
 }
 
-// A flag alone makes another layout, and the way back leads to the first.
+// Layouts that differ in a flag are different, and removing the flag returns the first.
 func TestFlags(t *testing.T) {
 	s := shape.MustOf(3, 5)
 	row := shape.RowMajor(s)
@@ -152,7 +152,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// What is there is found, what is not is not made, and nothing illegal is.
+// Lookup finds existing shapes, creates none, and accepts no invalid sizes.
 func TestLookup(t *testing.T) {
 	s := shape.MustOf(6, 1, 4242)
 	if shape.Lookup(6, 1, 4242) != s || shape.Lookup(6, 1, 4243) != nil || shape.Lookup(6, -1) != nil || shape.Lookup(math.MaxInt, 2) != nil {
@@ -172,7 +172,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// Under a bound the error is ErrLimit, and only for what is new.
+// At the bound, new shapes fail with ErrLimit, and existing ones are found.
 func TestSetLimit(t *testing.T) {
 	s := shape.MustOf(31, 31)
 	shape.SetLimit(1)

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite testdata/models.txt from the mo
 
 const modelShapes = "testdata/models.txt"
 
-// mix is shapes and how often programs mention each.
+// mix is a list of shapes with the number of times that programs mention each.
 type mix struct {
 	sizes  [][]int
 	counts []int
@@ -48,7 +48,7 @@ func models(t testing.TB) mix {
 }
 
 // many returns n different shapes: those of the models, then the same at other
-// batch sizes and lengths, as a server meets them.
+// batch sizes and lengths.
 func (m mix) many(n int) [][]int {
 	seen := map[string]bool{}
 	var all [][]int
@@ -70,8 +70,7 @@ func (m mix) many(n int) [][]int {
 	return all
 }
 
-// stream returns n shapes in the order of no program, each as often as
-// programs mention it.
+// stream returns n shapes in random order, each as often as programs mention it.
 func (m mix) stream(n int) [][]int {
 	var all [][]int
 	for i, sizes := range m.sizes {
@@ -86,7 +85,7 @@ func (m mix) stream(n int) [][]int {
 	return out
 }
 
-// The list is what the models say: with -update it is read from them again.
+// The list matches the models; -update reads it from them again.
 func TestModelShapes(t *testing.T) {
 	m := models(t)
 	ranks := map[int]int{}

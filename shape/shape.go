@@ -12,23 +12,23 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// ErrShape marks every error about a shape that does not fit.
+// ErrShape is the error of a shape that is invalid or does not fit.
 var ErrShape = errors.New("shape does not fit")
 
-// maxElements bounds the element count of a shape: counts and byte offsets of
-// any legal tensor fit an int with room for arithmetic on them.
+// maxElements bounds the element count of a shape, so that counts and byte
+// offsets of every valid tensor, and sums of them, fit an int.
 const maxElements = 1 << 58
 
-// weakBytes is what the runtime keeps for a weak pointer: a record and a word.
+// weakBytes is the memory that the runtime needs for a weak pointer: a record and a word.
 const weakBytes = 48
 
-// Shape is an interned list of dimensions. Compare shapes with ==. A nil or zero Shape is none: it is not static, has no
-// dimensions, and is refused with ErrShape where a shape is wanted.
+// Shape is an interned list of dimensions. Compare shapes with ==. A nil or zero Shape is not static, has no dimensions,
+// and is refused with ErrShape where a shape is required.
 type Shape struct {
 	sizes    []int                  // nil unless static; the row-major strides follow in the same array
 	dims     *[]Dim                 // nil when static
 	elements int                    // -1 unless static
-	row      atomic.Pointer[Layout] // row-major, once somebody has asked
+	row      atomic.Pointer[Layout] // row-major; created when it is first requested
 }
 
 // Of returns the shape with the given sizes; Of() is the scalar. It fails on
@@ -37,8 +37,8 @@ func Of(sizes ...int) (*Shape, error) {
 	return global.static(sizes, true)
 }
 
-// Lookup returns the interned shape with the given sizes, or nil when nobody
-// has made it or nothing reaches it any more. It creates nothing.
+// Lookup returns the interned shape with the given sizes, or nil if there is
+// none. It creates nothing.
 func Lookup(sizes ...int) *Shape {
 	s, _ := global.static(sizes, false)
 	return s
@@ -79,8 +79,8 @@ func FromDims(dims ...Dim) (*Shape, error) {
 	return global.symbolic(dims)
 }
 
-// count returns the element count of legal sizes. Zeros aside their product
-// is bounded, too: strides must not overflow either.
+// count returns the element count of valid sizes. The product without zeros is
+// bounded too, because strides must not overflow either.
 func count(sizes []int) (int, error) {
 	nonzero, zero := 1, false
 	for i, n := range sizes {
@@ -124,7 +124,7 @@ func makeStatic(sizes []int, elements int) *Shape {
 	return s
 }
 
-// allocate returns a new shape and two words per dimension.
+// allocate returns a new shape with two words per dimension.
 func allocate(rank int) (*Shape, []int) {
 	switch rank {
 	case 1:
@@ -167,8 +167,8 @@ func allocate(rank int) (*Shape, []int) {
 	return new(Shape), make([]int, 2*rank)
 }
 
-// bytes returns what the shape takes, with the runtime's record of a weak
-// pointer.
+// bytes returns the memory of the shape, including the runtime's record of a
+// weak pointer.
 func (s *Shape) bytes() int {
 	n := weakBytes + int(unsafe.Sizeof(*s)) + 2*len(s.sizes)*int(unsafe.Sizeof(0))
 	if s.dims != nil {
@@ -190,7 +190,7 @@ func (s *Shape) Rank() int {
 	return len(s.sizes)
 }
 
-// Dim returns dimension i, and [Unknown] for one that the shape does not have.
+// Dim returns dimension i, or [Unknown] if i is out of range.
 func (s *Shape) Dim(i int) Dim {
 	if uint(i) >= uint(s.Rank()) {
 		return Unknown
@@ -220,8 +220,8 @@ func toDims(sizes []int) []Dim {
 	return dims
 }
 
-// Size returns the size of dimension i, -1 for one that is symbolic or unknown
-// or that the shape does not have. [Dim.Size] and [Dim.Symbol] tell these apart.
+// Size returns the size of dimension i, or -1 if the dimension is symbolic or
+// unknown or i is out of range. [Dim.Size] and [Dim.Symbol] distinguish these cases.
 func (s *Shape) Size(i int) int {
 	if d := s.Dim(i); d.kind == sized {
 		return d.size
@@ -229,10 +229,9 @@ func (s *Shape) Size(i int) int {
 	return -1
 }
 
-// Sizes returns the sizes of a static shape, nil for any other: those of a
-// shape that may have open dimensions, such as a model's input, are asked for
-// one by one ([Shape.Size]) or as [Shape.Dims]. The slice belongs to the shape:
-// it must not be written.
+// Sizes returns the sizes of a static shape, or nil for any other. If dimensions
+// may be symbolic or unknown, as those of a model's input, use [Shape.Size] or
+// [Shape.Dims]. The slice belongs to the shape; the caller must not write it.
 func (s *Shape) Sizes() []int {
 	if s == nil {
 		return nil
@@ -243,10 +242,10 @@ func (s *Shape) Sizes() []int {
 // IsStatic reports whether every dimension has a size.
 func (s *Shape) IsStatic() bool { return s != nil && s.elements >= 0 && !s.isZero() }
 
-// isZero reports whether the shape is the zero Shape: even the scalar has an element.
+// isZero reports whether s is the zero Shape: the scalar has one element.
 func (s *Shape) isZero() bool { return s.elements == 0 && len(s.sizes) == 0 }
 
-// NumElements returns the element count, -1 unless the shape is static.
+// NumElements returns the element count, or -1 if the shape is not static.
 func (s *Shape) NumElements() int {
 	if s == nil || s.isZero() {
 		return -1
@@ -254,8 +253,8 @@ func (s *Shape) NumElements() int {
 	return s.elements
 }
 
-// Strides returns the row-major strides of a static shape in elements, nil
-// for any other. The slice belongs to the shape: it must not be written.
+// Strides returns the row-major strides of a static shape in elements, or nil
+// for any other. The slice belongs to the shape; the caller must not write it.
 func (s *Shape) Strides() []int {
 	if s == nil {
 		return nil
@@ -263,7 +262,7 @@ func (s *Shape) Strides() []int {
 	return s.sizes[len(s.sizes) : 2*len(s.sizes) : 2*len(s.sizes)]
 }
 
-// String returns the shape as [Parse] reads it, "no shape" for a nil or zero one.
+// String returns the form that [Parse] parses, or "no shape" for a nil or zero shape.
 func (s *Shape) String() string {
 	if s == nil || s.isZero() {
 		return "no shape"
@@ -284,7 +283,7 @@ func format(dims []Dim) string {
 	return b.String()
 }
 
-// Bytes returns the packed size of a static shape's elements in bytes.
+// Bytes returns the size in bytes of the packed elements of a static shape.
 func Bytes(dt dtype.DType, s *Shape) (int, error) {
 	if s == nil || s.isZero() {
 		return 0, fmt.Errorf("shape: bytes: got no shape for %s: %w", dt, ErrShape)
@@ -295,10 +294,10 @@ func Bytes(dt dtype.DType, s *Shape) (int, error) {
 	return dt.ByteLen(s.elements)
 }
 
-// Broadcast returns the shape that a and b have together under the rule of
-// numpy: aligned at the last dimension, sizes must be equal or one of them 1.
-// A symbol against a size greater than 1 gives that size, equal symbols give
-// the symbol, and whatever cannot be told gives [Unknown].
+// Broadcast returns the common shape of a and b by numpy's rule: dimensions are
+// aligned at the last, and sizes must be equal or one of them 1. A symbol and a
+// size greater than 1 become that size, equal symbols become the symbol, and a
+// dimension that these rules do not determine is [Unknown].
 func Broadcast(a, b *Shape) (*Shape, error) {
 	switch {
 	case a == nil || b == nil || a.isZero() || b.isZero():
@@ -328,7 +327,7 @@ func Broadcast(a, b *Shape) (*Shape, error) {
 	return FromDims(dims...)
 }
 
-// broadcastStatic knows without a lookup when the result is one of the two.
+// broadcastStatic returns a or b without a lookup if one of them is the result.
 func broadcastStatic(a, b *Shape) (*Shape, error) {
 	if len(a.sizes) < len(b.sizes) {
 		a, b = b, a

@@ -80,7 +80,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Element counts, strides and bytes against arithmetic without bounds.
+// Element counts, strides and bytes agree with arithmetic without bounds.
 func TestStaticShapes(t *testing.T) {
 	size := rapid.OneOf(rapid.IntRange(0, 5), rapid.SampledFrom([]int{1 << 20, 1 << 29, 1 << 30, 1 << 57, 1 << 58, 1<<58 + 1, math.MaxInt}))
 	limit := big.NewInt(1 << 58)
@@ -165,7 +165,7 @@ func TestShapesWithoutSizes(t *testing.T) {
 	shape.MustOf(-1)
 }
 
-// A nil and a zero shape or layout are none: they are refused, and say nothing.
+// Nil and zero shapes and layouts are refused, and their methods return nothing.
 func TestNoShape(t *testing.T) {
 	for _, s := range []*shape.Shape{nil, {}} {
 		if s.IsStatic() || s.NumElements() != -1 || s.Rank() != 0 || s.Size(0) != -1 || len(s.Sizes()) != 0 || len(s.Dims()) != 0 || s.String() != "no shape" {
@@ -198,14 +198,14 @@ func TestNoShape(t *testing.T) {
 	}
 }
 
-// refBroadcast is numpy's rule on sizes, and what follows from it for
-// dimensions without sizes: each stands for all sizes it may have.
+// refBroadcast is numpy's rule for sizes, extended to dimensions without sizes,
+// which stand for all sizes that they may have.
 func refBroadcast(x, y shape.Dim) (results map[int]bool, possible bool) {
 	results = map[int]bool{}
 	for _, n := range sizesOf(x) {
 		for _, m := range sizesOf(y) {
 			if x == y && n != m && x != shape.Unknown {
-				continue // one symbol has one size
+				continue // a symbol has one size
 			}
 			switch {
 			case n == m || m == 1:
@@ -218,8 +218,8 @@ func refBroadcast(x, y shape.Dim) (results map[int]bool, possible bool) {
 	return results, len(results) > 0
 }
 
-// sizesOf stands for all sizes in that every case that the rule tells apart
-// is among them: zero, one, and several others.
+// sizesOf returns sizes that stand for all others: zero, one, and several larger
+// ones, which are all the cases that the rule distinguishes.
 func sizesOf(d shape.Dim) []int {
 	if n, ok := d.Size(); ok {
 		return []int{n}

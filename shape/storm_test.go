@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// shadow knows which shapes are held by whom, from outside the trie.
+// shadow records outside of the trie which shapes are in use.
 type shadow struct {
 	mu   sync.Mutex
 	held map[[3]int]*holding
@@ -18,8 +18,8 @@ type holding struct {
 	holders int
 }
 
-// take notes that somebody holds the shape, and reports whether all who hold
-// one with these sizes hold the same.
+// take records that a goroutine uses the shape, and reports whether all goroutines
+// that use a shape with these sizes use the same one.
 func (w *shadow) take(sizes [3]int, s *Shape) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -42,9 +42,9 @@ func (w *shadow) drop(sizes [3]int) {
 	}
 }
 
-// Goroutines intern, hold for a while and drop the same few shapes and many of
-// their own, while others collect, sweep and clear. At no time are two
-// live equal shapes different pointers.
+// Goroutines intern, keep and drop the same few shapes and many of their own,
+// while others collect, sweep and clear. Two live equal shapes are never
+// different pointers.
 func TestStorm(t *testing.T) {
 	in := crowded()
 	w := &shadow{held: map[[3]int]*holding{}}

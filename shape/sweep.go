@@ -6,19 +6,20 @@ import (
 )
 
 const (
-	probation = 8   // sweeps in one of which a node's values are tested
-	few       = 256 // entries up to which all are tested, not a sample
-	samples   = 32  // one value in so many is of the sample; a power of two
-	slack     = 8   // one entry in so many may be dead before all are tested
+	testEvery   = 8   // a node's values are tested in one sweep of so many
+	testAllMost = 256 // most entries of which all are tested instead of a sample
+	sampleEvery = 32  // the sample has one value in so many; a power of two
+	slack       = 8   // one entry in so many may be dead before all are tested
 )
 
-// watch sweeps once after every collection, for as long as the process runs.
+// watch runs a sweep after every collection, until the process ends.
 func watch(sweep func()) {
-	// The sentinel is unreachable at once: its cleanup follows the next
-	// collection. It holds a pointer, or it would share a block with others.
+	// The sentinel is unreachable at once, so its cleanup follows the next
+	// collection. It contains a pointer, because the runtime may put objects without
+	// pointers into one block with others.
 	sentinel := &struct{ _ *int }{}
 	runtime.AddCleanup(sentinel, func(sweep func()) {
-		// Other packages' cleanups do not wait for a sweep.
+		// The sweep runs on its own goroutine, so other packages' cleanups do not wait for it.
 		go func() {
 			sweep()
 			watch(sweep)
@@ -26,24 +27,24 @@ func watch(sweep func()) {
 	}, sweep)
 }
 
-// phase is what a sweep does with the values that it finds alive.
+// phase selects what a sweep does with the values that it finds alive.
 type phase uint8
 
 const (
-	routine phase = iota // promote, and test some
-	weaken               // hold all weakly, so that the next collection tells what is reachable
-	promote              // hold all strongly
+	routine phase = iota // hold survivors strongly, and test some values
+	weaken               // hold all values weakly, so that the next collection shows which are reachable
+	promote              // hold all values strongly
 )
 
-// sampled reports whether a value belongs to the sample. Tables go by other
-// bits of its key.
-func sampled(key uint64) bool { return key>>32%samples == 0 }
+// sampled reports whether a value belongs to the sample. It uses bits of the key
+// that tables do not use.
+func sampled(key uint64) bool { return key>>32%sampleEvery == 0 }
 
 // begin reports whether a new value is held weakly until it has survived a
-// collection, and prepares it for that. The runtime needs time and memory for
-// each that is.
+// collection, and prepares it for that. A weak pointer costs the runtime time
+// and memory.
 func (t *trie[T]) begin(l *leaf[T]) (weakly bool) {
-	if t.account.entries.Load() > few && !t.storm.Load() {
+	if t.account.entries.Load() > testAllMost && !t.newWeakly.Load() {
 		if l.witness = sampled(l.key); !l.witness {
 			return false
 		}
@@ -52,38 +53,40 @@ func (t *trie[T]) begin(l *leaf[T]) (weakly bool) {
 	return true
 }
 
-// sweep takes out what was collected. One sweep at a time.
+// sweep removes values that were collected. One sweep runs at a time.
 //
-// A value can be known to be dead only if it was held weakly while a
-// collection ran, a whole one, from one sweep to the next; held strongly it is
-// found more quickly, and takes less memory. So what survives one is held
-// strongly, and one sweep in some weakens it again: all values while they are
-// few, otherwise a sample. Who of the sample is held weakly while others like
-// it are not is a witness for them. When the dead witnesses stand for more than
-// the slack, all are weakened at once.
+// A value is found dead only if it was held weakly during a whole collection,
+// from one sweep to the next. A value that is held strongly is found faster and
+// takes less memory. Therefore a value that survives a collection is held
+// strongly, and one sweep in testEvery makes values weak again: all values if
+// there are at most testAllMost, otherwise a sample. Sampled values that are held
+// weakly while other values are not are witnesses for those. When the number of
+// dead witnesses indicates more dead values than the slack allows, one sweep
+// makes all values weak.
 //
-// New values begin strongly, witnesses aside. When many die, they begin weakly
-// until that is over; it is then the young who die, and those who survived a
+// New values are held strongly at first, except for witnesses. When many values
+// die, new values are held weakly until fewer die: values that survived a
+// collection, which are then less likely to die, stay strong.
 // collection are held strongly all the while.
 func (t *trie[T]) sweep(p phase) {
 	t.tick++
 	d := t.sweepAll(p)
 	if p != routine {
 		t.found = 0
-		t.storm.Store(false)
+		t.newWeakly.Store(false)
 		return
 	}
 	t.found += d.witnesses
 	entries := int(t.account.entries.Load())
-	stormy := d.all-d.witnesses > max(entries, few)/slack
+	manyDie := d.all-d.witnesses > max(entries, testAllMost)/slack
 	switch {
-	case entries <= few:
+	case entries <= testAllMost:
 		t.found = 0
-	case t.found*samples > entries/slack:
+	case t.found*sampleEvery > entries/slack:
 		t.sweepAll(weaken)
-		t.found, stormy = 0, true
+		t.found, manyDie = 0, true
 	}
-	t.storm.Store(stormy)
+	t.newWeakly.Store(manyDie)
 }
 
 func (t *trie[T]) sweepAll(p phase) (d dead) {
@@ -93,11 +96,11 @@ func (t *trie[T]) sweepAll(p phase) (d dead) {
 	return d
 }
 
-// sweepNode sweeps n and all below it.
+// sweepNode sweeps n and all nodes below it.
 func (t *trie[T]) sweepNode(n *node[T], p phase) dead {
 	d := t.sweepValues(n, p)
 	empty := false
-	for _, k := range n.kids.Load().kids {
+	for _, k := range n.children.Load().list {
 		d.add(t.sweepNode(k.node, p))
 		empty = empty || k.node.isEmpty()
 	}
@@ -108,10 +111,10 @@ func (t *trie[T]) sweepNode(n *node[T], p phase) dead {
 }
 
 func (n *node[T]) isEmpty() bool {
-	return len(n.kids.Load().kids) == 0 && n.strong.Load() == nil && n.weak.Load() == nil
+	return len(n.children.Load().list) == 0 && n.strong.Load() == nil && n.weak.Load() == nil
 }
 
-// tested says which values of a node a sweep holds weakly.
+// tested returns which values of a node a sweep makes weak.
 type tested uint8
 
 const (
@@ -123,15 +126,15 @@ const (
 func (t tested) covers(key uint64) bool { return t == all || t == sample && sampled(key) }
 
 func (t *trie[T]) tests(n *node[T], p phase) tested {
-	due := (t.tick+int(n.path>>48))%probation == 0
+	due := (t.tick+int(n.path>>48))%testEvery == 0
 	switch {
 	case p == weaken:
 		return all
 	case p == promote:
 		return none
-	case due && t.account.entries.Load() <= few:
+	case due && t.account.entries.Load() <= testAllMost:
 		return all
-	case due || t.storm.Load():
+	case due || t.newWeakly.Load():
 		return sample
 	}
 	return none
@@ -155,14 +158,14 @@ func (t *trie[T]) sweepValues(n *node[T], p phase) dead {
 			continue
 		}
 		if l.aged {
-			l.witness = true // its like go up
+			l.witness = true // the values that it stands for become strong
 		}
 		l.aged = true
 		stay = append(stay, l)
 	}
 	extra := 0
-	if p == routine && n.level == 0 && t.storm.Load() {
-		extra = frail.len() // as many come again
+	if p == routine && n.level == 0 && t.newWeakly.Load() {
+		extra = frail.len() // room for as many new values again
 	}
 	if test == none {
 		t.promote(n, up, stay, extra)
@@ -170,7 +173,7 @@ func (t *trie[T]) sweepValues(n *node[T], p phase) dead {
 		t.test(n, up, stay, extra, test)
 	}
 	if d.all > 0 {
-		n.crowd = min(n.crowd, max(t.crowd, 2*(n.strong.Load().len()+n.weak.Load().len())))
+		n.nodeLimit = min(n.nodeLimit, max(t.nodeLimit, 2*(n.strong.Load().len()+n.weak.Load().len())))
 	}
 	t.settle(n)
 	return d
@@ -185,12 +188,12 @@ func (t *trie[T]) promote(n *node[T], up, stay []leaf[T], extra int) {
 			strong.add(l)
 		}
 	}
-	n.weak.Store(newWeak(stay, extra)) // the last: readers look here after they looked there
+	n.weak.Store(newWeak(stay, extra)) // last: readers look at the weak table after the strong one
 	n.strongBytes, n.weakBytes = n.strongBytes+t.sizes(up), t.sizes(stay)
 }
 
-// test moves the values that are tested into the weak table; those of a sample
-// are then witnesses.
+// test moves the values that are tested into the weak table. Those of a sample
+// become witnesses.
 func (t *trie[T]) test(n *node[T], up, stay []leaf[T], extra int, test tested) {
 	strong := up[:0:0]
 	for _, l := range n.strong.Load().leaves(up) {
@@ -203,30 +206,30 @@ func (t *trie[T]) test(n *node[T], up, stay []leaf[T], extra int, test tested) {
 	}
 	if test == all {
 		for i := range stay {
-			stay[i].witness = false // there is nobody else
+			stay[i].witness = false // no value is left that it could stand for
 		}
 	}
-	n.weak.Store(newWeak(stay, extra)) // first, so that readers miss nothing that leaves the other
+	n.weak.Store(newWeak(stay, extra)) // first, so that readers miss no value that leaves the strong table
 	n.strong.Store(newStrong(strong, n.level == 0))
 	n.strongBytes, n.weakBytes = t.sizes(strong), t.sizes(stay)
 }
 
-// prune takes the empty children out of n. The sweeper alone holds two locks
-// at once, a child's after its parent's.
+// prune removes the empty children of n. Only the sweeper holds two locks at
+// once: a parent's, then a child's.
 func (t *trie[T]) prune(n *node[T]) {
 	n.Lock()
 	defer n.Unlock()
-	var left []kid[T]
-	for _, k := range n.kids.Load().kids {
+	var left []child[T]
+	for _, k := range n.children.Load().list {
 		if !t.remove(k.node) {
 			left = append(left, k)
 		}
 	}
-	t.setKids(n, left)
+	t.setChildren(n, left)
 	t.settle(n)
 }
 
-// remove marks an empty node as gone, unless somebody has put a value into it.
+// remove marks an empty node as removed, unless a value was added meanwhile.
 func (t *trie[T]) remove(n *node[T]) bool {
 	n.Lock()
 	defer n.Unlock()

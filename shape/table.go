@@ -8,26 +8,26 @@ import (
 	"weak"
 )
 
-// perBlock is the number of slots of a block, which is a cache line. Slots fill
-// in order, so an empty one ends a search.
+// perBlock is the number of slots of a block, which is a cache line. Slots are
+// filled in order, so an empty slot ends a search.
 const perBlock = 4
 
-// leaf is a value and the key that tables find it by, see [keys].
+// leaf is a value and its key in the tables; see [keys].
 type leaf[T any] struct {
 	key     uint64
-	aged    bool // it was there at an earlier sweep
+	aged    bool // an earlier sweep has seen it
 	witness bool // see [trie.sweep]
 	value   *T
-	ref     weak.Pointer[T] // zero until somebody needs it: the runtime makes it slowly
+	ref     weak.Pointer[T] // zero until it is needed, because the runtime makes weak pointers slowly
 }
 
-// strongTable holds values strongly: reading one costs a load. A slot is written
-// once, its value before its key, so that readers need no lock.
+// strongTable holds values strongly, so that reading one costs a single load. A
+// slot is written once, its value before its key, so readers need no lock.
 type strongTable[T any] struct {
 	blocks   []strongBlock[T]
-	_        [64]byte // readers load the line above
-	used     int      // slots taken; like capacity under the node's lock
-	capacity int      // slots that may be taken
+	_        [64]byte // readers load the cache line above
+	used     int      // slots in use; guarded by the node's lock, as is capacity
+	capacity int      // slots that may be used
 }
 
 type strongBlock[T any] struct {
@@ -35,8 +35,8 @@ type strongBlock[T any] struct {
 	values [perBlock]*T
 }
 
-// newStrong returns a table of the leaves with free slots for some more, nil when
-// there are none. A wide one has nearly all of them at home.
+// newStrong returns a table of the leaves with spare free slots, or nil for no
+// leaves. A wide table has nearly all leaves in their home blocks.
 func newStrong[T any](leaves []leaf[T], wide bool) *strongTable[T] {
 	n := len(leaves)
 	if n == 0 {
@@ -54,10 +54,10 @@ func newStrong[T any](leaves []leaf[T], wide bool) *strongTable[T] {
 	return t
 }
 
-// wideMost is the number of values up to which speed comes before bytes.
+// wideMost is the largest number of values for which tables are made wide.
 const wideMost = 512
 
-// isFull reports whether the next value wants a larger table.
+// isFull reports whether the next value needs a larger table.
 func (t *strongTable[T]) isFull() bool { return t.used >= t.capacity }
 
 // add publishes a leaf in a table that is not full.
@@ -88,9 +88,9 @@ func after(block, blocks int) int {
 	return block
 }
 
-// slotOf returns the slot of a block that has the key if just one has. It does
-// not branch on which it is, which nobody could predict: the compiler makes a
-// branch of what chooses an address, but not of bits.
+// slotOf returns the slot of a block that has the key, if exactly one has it. It
+// computes the slot with bit operations: the compiler turns a conditional address
+// into a branch, which the processor could not predict.
 func slotOf(key uint64, keys *[perBlock]atomic.Uint64) int {
 	return bit(keys[1].Load() == key) | bit(keys[2].Load() == key)<<1 | bit(keys[3].Load() == key)*3
 }
@@ -102,7 +102,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// find returns the value with the key if there is just one, as of an exact key.
+// find returns the value with the key if exactly one has it, as is true of an exact key.
 func (t *strongTable[T]) find(key uint64) *T {
 	if t == nil {
 		return nil
@@ -119,8 +119,8 @@ func (t *strongTable[T]) find(key uint64) *T {
 	}
 }
 
-// at returns the first value with the key from step on, and the step behind
-// it; nil when there is no more. A search begins with step 0.
+// at returns the first value with the key from step on, and the next step; nil
+// if there is none. A search begins at step 0.
 func (t *strongTable[T]) at(key uint64, step int) (*T, int) {
 	if t == nil {
 		return nil, 0
@@ -168,13 +168,13 @@ func (t *strongTable[T]) len() int {
 	return t.used
 }
 
-// weakTable holds values weakly, in slots like those of [strongTable]; the slots
-// of the dead go with the table.
+// weakTable holds values weakly, in slots like those of [strongTable]. Slots of
+// dead values are freed when the table is replaced.
 type weakTable[T any] struct {
 	blocks []weakBlock[T]
-	_      [64]byte // readers load the line above
-	marks  []marks  // of each block; like used under the node's lock
-	used   int      // slots taken
+	_      [64]byte // readers load the cache line above
+	marks  []marks  // of each block; guarded by the node's lock, as is used
+	used   int      // slots in use
 }
 
 type weakBlock[T any] struct {
@@ -182,11 +182,11 @@ type weakBlock[T any] struct {
 	values [perBlock]weak.Pointer[T]
 }
 
-// marks are what leaves say beside their values, a bit for each slot.
+// marks are the flags of a block's leaves, one bit for each slot.
 type marks struct{ aged, witnesses uint8 }
 
-// newWeak returns a table of the leaves with slots for so many values at least,
-// nil when that is none.
+// newWeak returns a table of the leaves with at least so many slots, or nil for
+// no slots.
 func newWeak[T any](leaves []leaf[T], extra int) *weakTable[T] {
 	if len(leaves) == 0 && extra == 0 {
 		return nil
@@ -199,7 +199,7 @@ func newWeak[T any](leaves []leaf[T], extra int) *weakTable[T] {
 	return t
 }
 
-// isFull reports whether the next value wants a larger table.
+// isFull reports whether the next value needs a larger table.
 func (t *weakTable[T]) isFull() bool { return t.used >= len(t.blocks)*perBlock-len(t.blocks)/2 }
 
 // add publishes a leaf in a table that is not full.
@@ -226,8 +226,8 @@ func (t *weakTable[T]) add(l leaf[T]) {
 	}
 }
 
-// at returns the first live value with the key from step on, as
-// [strongTable.at] does.
+// at returns the first live value with the key from step on, in the same way as
+// [strongTable.at].
 func (t *weakTable[T]) at(key uint64, step int) (*T, int) {
 	if t == nil {
 		return nil, 0
@@ -254,7 +254,7 @@ func (t *weakTable[T]) at(key uint64, step int) (*T, int) {
 	return nil, 0
 }
 
-// all goes through the table's values, alive or dead.
+// all iterates over the table's values, including dead ones.
 func (t *weakTable[T]) all(yield func(leaf[T]) bool) {
 	if t == nil {
 		return
@@ -306,45 +306,46 @@ func (t *weakTable[T]) len() int {
 	return t.used
 }
 
-// kidTable finds a node's children by the class of the next word of the path.
-// It is immutable. A class without a child leads back to the node, so that a
-// search has no miss to branch on, which nobody could predict.
-type kidTable[T any] struct {
-	slots []*node[T] // of each class, or of all when there are no children
+// childTable finds a node's children by the class of the next word of the path.
+// It is immutable. A class without a child has the node itself, so that a lookup
+// needs no branch for a miss, which the processor could not predict.
+type childTable[T any] struct {
+	slots []*node[T] // by class; one slot if there are no children
 	mask  uint64
-	kids  []kid[T] // the same in a row
+	list  []child[T] // the children in a row
 }
 
-// kid is the child for a class of words.
-type kid[T any] struct {
+// child is the child node for a class of words.
+type child[T any] struct {
 	class int
 	node  *node[T]
 }
 
-// classOf returns the class of a word, given the odd multiplier that spreads
-// them. Words below classes seldom share one, and those that do share a child.
+// classOf returns the class of a word. The odd multiplier spreads words over
+// classes: words smaller than the number of classes seldom share one, and words
+// that do share a child.
 func classOf(word int, spread uint64) uint64 { return uint64(word) * spread >> (64 - classBits) }
 
-// newKids returns the table of a node with kids of different classes.
-func newKids[T any](owner *node[T], kids []kid[T]) *kidTable[T] {
+// newChildren returns the table of a node with children of different classes.
+func newChildren[T any](owner *node[T], children []child[T]) *childTable[T] {
 	n := classes
-	if len(kids) == 0 {
+	if len(children) == 0 {
 		n = 1
 	}
-	t := &kidTable[T]{slots: make([]*node[T], n), mask: uint64(n - 1), kids: slices.Clip(kids)}
+	t := &childTable[T]{slots: make([]*node[T], n), mask: uint64(n - 1), list: slices.Clip(children)}
 	for i := range t.slots {
 		t.slots[i] = owner
 	}
-	for _, k := range kids {
+	for _, k := range children {
 		t.slots[k.class] = k.node
 	}
 	return t
 }
 
-// next returns the child for a class, or the table's node when there is none.
-func (t *kidTable[T]) next(class uint64) *node[T] { return t.slots[class&t.mask] }
+// next returns the child for a class, or the table's own node if there is none.
+func (t *childTable[T]) next(class uint64) *node[T] { return t.slots[class&t.mask] }
 
-// Bytes that tables take, for the statistics.
+// Sizes of the tables in bytes, for the statistics.
 
 func (t *strongTable[T]) bytes() int {
 	if t == nil {
@@ -360,6 +361,6 @@ func (t *weakTable[T]) bytes() int {
 	return int(unsafe.Sizeof(*t)) + len(t.blocks)*int(unsafe.Sizeof(weakBlock[T]{})+unsafe.Sizeof(marks{}))
 }
 
-func (t *kidTable[T]) bytes() int {
-	return int(unsafe.Sizeof(*t)) + len(t.slots)*int(unsafe.Sizeof(t)) + len(t.kids)*int(unsafe.Sizeof(kid[T]{}))
+func (t *childTable[T]) bytes() int {
+	return int(unsafe.Sizeof(*t)) + len(t.slots)*int(unsafe.Sizeof(t)) + len(t.list)*int(unsafe.Sizeof(child[T]{}))
 }

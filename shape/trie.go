@@ -8,68 +8,68 @@ import (
 )
 
 const (
-	stripes   = 64    // locks of a trie for making values; a power of two
-	maxLevels = 16    // words of a path that nodes branch on; the key covers all
-	crowd     = 16384 // values that a node takes before some move down
-	young     = 4     // so many times as many if they are held weakly: most die soon
-	worth     = 16    // one part in so many of a crowd is worth a child
+	stripes       = 64    // locks of a trie under which values are created; a power of two
+	maxLevels     = 16    // words of a path that nodes branch on; the key covers all words
+	nodeLimit     = 16384 // values of a node above which it is split
+	weakFactor    = 4     // so many times as many if they are held weakly, because most of those die soon
+	minChildShare = 16    // a child is made for at least one in so many of a full node's values
 
 	classBits = 8
 	classes   = 1 << classBits // of words
 )
 
-// trie interns values of type T under paths of words: the rank chooses a
-// root, each level below it branches on the class of one word, which few words
-// share. Values sit in the tables of the node that their path leads to; when a
-// node has become crowded, those of its values that share their next class with
-// enough others move down into a child. So prefixes are stored once, and paths
-// are no longer than the crowd demands.
+// trie interns values of type T under paths of words. The rank selects a root,
+// and each level below it branches on the class of one word, which few words
+// share. Values are in the tables of the node at the end of their path. When a
+// node has more values than its limit, groups of values that have the same next
+// class move into children, if a group is large enough. So prefixes are stored
+// once, and paths are as short as the limit permits.
 //
-// Readers take no lock and write nothing: they load the children of a node,
-// then the values it holds strongly, then those it holds weakly. Whoever
-// changes a node holds its lock and publishes tables in that order when
-// values move down or from strong to weak; where a value moves the other way a
-// reader may miss it, and then looks again under the lock.
+// Readers take no lock and write nothing. They load the children of a node, then
+// its strong values, then its weak values. A writer holds the node's lock and
+// publishes tables in that order when values move down or from strong to weak.
+// When a value moves from weak to strong, a reader may miss it; it then searches
+// again under the lock.
 //
-// A value is made, which takes time, under the stripe of its key and not under
-// the lock of its node: so it is made once, and those who make others need
-// not wait.
+// A value is created, which takes time, under the stripe of its key instead of
+// the lock of its node: it is created once, and goroutines that create other
+// values do not wait.
 type trie[T any] struct {
 	roots  [maxLevels + 1]node[T]
 	making [stripes]struct {
 		sync.Mutex
-		_ [64]byte // stripes do not share cache lines, wherever the first one starts
+		_ [64]byte // stripes do not share cache lines, whatever the alignment of the first one
 	}
 	keys   keys
-	spread uint64 // odd multiplier that spreads words over classes, of this process alone
+	spread uint64 // random odd multiplier of this process that spreads words over classes
 
-	account *account
-	crowd   int              // as the constant, but for tests
-	words   func(v *T) []int // the path of a value
-	size    func(v *T) int   // bytes of a value
-	storm   atomic.Bool      // so many die young that new values begin weakly
-	tick    int              // counts sweeps; like what follows only the sweeper uses it
-	found   int              // dead witnesses since all values were tested
+	account   *account
+	nodeLimit int              // the constant of this name; tests change it
+	words     func(v *T) []int // the path of a value
+	size      func(v *T) int   // bytes of a value
+	newWeakly atomic.Bool      // so many new values die that they are held weakly at first
+	tick      int              // counts sweeps; it and the fields below are the sweeper's
+	found     int              // dead witnesses since all values were last tested
 }
 
-// node is the paths that begin alike: with words of the same classes.
+// node holds the paths that begin with words of the same classes.
 type node[T any] struct {
-	kids   atomic.Pointer[kidTable[T]]
-	strong atomic.Pointer[strongTable[T]]
-	weak   atomic.Pointer[weakTable[T]]
-	path   uint64        // hash of the classes
-	depth  atomic.Uint32 // of a root: levels below it
-	level  uint8
-	rank   uint8    // which root it is below
-	_      [64]byte // what readers load does not share a cache line with what changes
+	children atomic.Pointer[childTable[T]]
+	strong   atomic.Pointer[strongTable[T]]
+	weak     atomic.Pointer[weakTable[T]]
+	path     uint64        // hash of the classes
+	depth    atomic.Uint32 // of a root: the number of levels below it
+	level    uint8
+	rank     uint8    // of the root above it
+	_        [64]byte // fields that readers load do not share a cache line with fields that change
 
-	sync.Mutex      // guards the tables and all below
+	sync.Mutex      // guards the tables and the fields below
 	bytes       int // of its values and tables
-	strongBytes int // of its values alone
+	strongBytes int // of its strong values
 	weakBytes   int
-	crowd       int  // how many values it takes before some move down
+	nodeLimit   int  // number of values above which it is split
 	lost        dead // since the last sweep
-	gone        bool // it left the trie
+	gone        bool // removed from the trie
 	_           [64]byte
 }
 
@@ -79,37 +79,37 @@ func (t *trie[T]) open(a *account, words func(*T) []int, size func(*T) int) {
 	for rank := range t.roots {
 		n := &t.roots[rank]
 		n.path, n.rank = (uint64(rank)+1)*t.spread, uint8(rank)
-		t.setKids(n, nil)
+		t.setChildren(n, nil)
 	}
-	t.setCrowd(crowd)
+	t.setNodeLimit(nodeLimit)
 }
 
-// setCrowd is for an empty trie.
-func (t *trie[T]) setCrowd(n int) {
-	t.crowd = n
+// setNodeLimit sets the limit of an empty trie's nodes.
+func (t *trie[T]) setNodeLimit(n int) {
+	t.nodeLimit = n
 	for rank := range t.roots {
-		t.roots[rank].crowd = n
+		t.roots[rank].nodeLimit = n
 	}
 }
 
-// find returns the node where a path ends at present.
+// find returns the node at which a path ends at present.
 func (t *trie[T]) find(words []int) *node[T] {
 	n := &t.roots[min(len(words), maxLevels)]
 	return n.descend(words, t.spread)
 }
 
-// descend takes as many steps from a root as there are levels below it: those
-// behind the end of the path stay there.
+// descend takes as many steps from a root as there are levels below it. At the
+// end of the path a step leads to the same node.
 func (n *node[T]) descend(words []int, spread uint64) *node[T] {
 	for range n.depth.Load() {
-		n = n.kids.Load().next(classOf(words[n.level], spread))
+		n = n.children.Load().next(classOf(words[n.level], spread))
 	}
 	return n
 }
 
 // isEnd reports whether a path through n ends there.
 func (n *node[T]) isEnd(words []int, spread uint64) bool {
-	return int(n.level) >= len(words) || n.kids.Load().next(classOf(words[n.level], spread)) == n
+	return int(n.level) >= len(words) || n.children.Load().next(classOf(words[n.level], spread)) == n
 }
 
 // search returns the node's value that is the same, or nil.
@@ -129,7 +129,7 @@ func (n *node[T]) search(key uint64, same func(*T) bool) *T {
 	return nil
 }
 
-// lock returns the node where a path ends, locked.
+// lock returns the node at which a path ends, locked.
 func (t *trie[T]) lock(words []int) *node[T] {
 	for {
 		n := t.find(words)
@@ -141,16 +141,16 @@ func (t *trie[T]) lock(words []int) *node[T] {
 	}
 }
 
-// lookup returns the value of a path that is the same, or nil, also while it
-// moves.
+// lookup returns the interned value of a path that equals the given one, or nil.
+// It finds values that are being moved, too.
 func (t *trie[T]) lookup(words []int, key uint64, same func(*T) bool) *T {
 	n := t.lock(words)
 	defer n.Unlock()
 	return n.search(key, same)
 }
 
-// intern returns the value of a path that is the same, or else the one that
-// create makes. It is for those who did not find it without a lock.
+// intern returns the interned value of a path that equals the given one, or else
+// creates it. Callers have searched without a lock before.
 func (t *trie[T]) intern(words []int, same func(*T) bool, create func() *T) (*T, error) {
 	key := t.keys.of(words)
 	mu := &t.making[key>>32%stripes].Mutex
@@ -170,7 +170,7 @@ func (t *trie[T]) intern(words []int, same func(*T) bool, create func() *T) (*T,
 	return l.value, nil
 }
 
-// add puts a new value into a node, which is locked.
+// add inserts a new value into a node, which is locked.
 func (t *trie[T]) add(n *node[T], l leaf[T], weakly bool) {
 	if weakly {
 		weak := n.weak.Load()
@@ -192,7 +192,7 @@ func (t *trie[T]) add(n *node[T], l leaf[T], weakly bool) {
 		n.strongBytes += t.size(l.value)
 	}
 	t.settle(n)
-	if n.strong.Load().len() > n.crowd || n.weak.Load().len() > young*n.crowd {
+	if n.strong.Load().len() > n.nodeLimit || n.weak.Load().len() > weakFactor*n.nodeLimit {
 		t.burst(n)
 	}
 }
@@ -204,48 +204,48 @@ func (t *trie[T]) sizes(leaves []leaf[T]) (sum int) {
 	return sum
 }
 
-// settle brings the statistics up to what the node has now.
+// settle updates the statistics to the node's present values and tables.
 func (t *trie[T]) settle(n *node[T]) {
 	bytes := n.strongBytes + n.weakBytes + n.strong.Load().bytes() + n.weak.Load().bytes()
 	if n.level > 0 && !n.gone {
 		bytes += int(unsafe.Sizeof(*n))
 	}
-	// A root, like its table without children, is there from the start.
-	if kids := n.kids.Load(); n.level > 0 && !n.gone || len(kids.kids) > 0 {
-		bytes += kids.bytes()
+	// The root and its table of children exist from the start, so they do not count.
+	if children := n.children.Load(); n.level > 0 && !n.gone || len(children.list) > 0 {
+		bytes += children.bytes()
 	}
 	t.account.grow(bytes - n.bytes)
 	n.bytes = bytes
 }
 
-// burst moves values of a crowded node, which is locked or not yet published,
-// down into children.
+// burst moves values of a node above its limit into children. The node is locked
+// or not yet published.
 func (t *trie[T]) burst(n *node[T]) {
 	live, d := n.weak.Load().live(nil)
 	t.account.drop(d.all)
 	n.lost.add(d)
 	all := group[T]{strong: n.strong.Load().leaves(nil), weak: live}
-	kids := n.kids.Load().kids
+	children := n.children.Load().list
 	stay := all
 	if groups := t.split(int(n.level), &all); groups != nil {
 		stay = group[T]{}
 		for class, g := range groups {
-			if g.len() < t.crowd/worth {
+			if g.len() < t.nodeLimit/minChildShare {
 				stay.strong, stay.weak = append(stay.strong, g.strong...), append(stay.weak, g.weak...)
 				continue
 			}
-			kids = append(kids, kid[T]{class, t.newNode(n, class, g)})
+			children = append(children, child[T]{class, t.newNode(n, class, g)})
 		}
 	}
-	t.fill(n, &stay, kids)
+	t.fill(n, &stay, children)
 }
 
-// group is values of a node, such as those whose next words are of one class.
+// group is a set of values of a node, for instance those whose next words have the same class.
 type group[T any] struct{ strong, weak []leaf[T] }
 
 func (g *group[T]) len() int { return len(g.strong) + len(g.weak) }
 
-// split sorts values by the class of their word at the level; nil when they end there.
+// split groups values by the class of their word at the level; nil if their paths end there.
 func (t *trie[T]) split(level int, all *group[T]) map[int]*group[T] {
 	groups := map[int]*group[T]{}
 	of := func(l leaf[T]) *group[T] {
@@ -278,34 +278,35 @@ func (t *trie[T]) split(level int, all *group[T]) map[int]*group[T] {
 	return groups
 }
 
-// newNode returns the child of n with the values of g.
+// newNode returns a new child of n with the values of g.
 func (t *trie[T]) newNode(n *node[T], class int, g *group[T]) *node[T] {
-	kid := &node[T]{path: (n.path ^ uint64(class)) * t.spread, level: n.level + 1, rank: n.rank}
-	t.fill(kid, g, nil)
-	if len(g.strong) > t.crowd || len(g.weak) > young*t.crowd {
-		t.burst(kid)
+	child := &node[T]{path: (n.path ^ uint64(class)) * t.spread, level: n.level + 1, rank: n.rank}
+	t.fill(child, g, nil)
+	if len(g.strong) > t.nodeLimit || len(g.weak) > weakFactor*t.nodeLimit {
+		t.burst(child)
 	}
-	return kid
+	return child
 }
 
-// setKids sets the children of a node. The depth comes before them and goes after
-// them, so that who sees them goes as far.
-func (t *trie[T]) setKids(n *node[T], kids []kid[T]) {
+// setChildren sets the children of a node. It increases the root's depth before
+// it publishes them and reduces it after it removes them, so that a reader that
+// sees the children also takes enough steps.
+func (t *trie[T]) setChildren(n *node[T], children []child[T]) {
 	root := &t.roots[n.rank]
-	if deep := uint32(n.level) + 1; len(kids) > 0 {
+	if deep := uint32(n.level) + 1; len(children) > 0 {
 		for old := root.depth.Load(); deep > old && !root.depth.CompareAndSwap(old, deep); old = root.depth.Load() {
 		}
 	}
-	n.kids.Store(newKids(n, kids))
-	if n == root && len(kids) == 0 {
+	n.children.Store(newChildren(n, children))
+	if n == root && len(children) == 0 {
 		n.depth.Store(0)
 	}
 }
 
 // fill sets the values and children of a node.
-func (t *trie[T]) fill(n *node[T], g *group[T], kids []kid[T]) {
-	n.crowd = max(t.crowd, 2*g.len())
-	t.setKids(n, kids)
+func (t *trie[T]) fill(n *node[T], g *group[T], children []child[T]) {
+	n.nodeLimit = max(t.nodeLimit, 2*g.len())
+	t.setChildren(n, children)
 	n.weak.Store(newWeak(g.weak, 0))
 	n.strong.Store(newStrong(g.strong, n.level == 0))
 	n.strongBytes, n.weakBytes = t.sizes(g.strong), t.sizes(g.weak)

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// of is Of on an interner of the test's own.
+// of is Of for an interner of the test.
 func of(t testing.TB, in *interner, sizes ...int) *Shape {
 	t.Helper()
 	s, err := in.static(sizes, true)
@@ -25,38 +25,38 @@ func of(t testing.TB, in *interner, sizes ...int) *Shape {
 	return s
 }
 
-// unlocked is what a search without a lock finds, or nil.
+// unlocked returns the result of a search without a lock, or nil.
 func unlocked(in *interner, sizes []int) *Shape {
 	return in.shapes.find(sizes).search(in.shapes.keys.of(sizes), isStatic(sizes))
 }
 
-// colliding returns an interner whose hashes tell nothing apart: neither keys
-// nor children nor stripes.
+// colliding returns an interner in which all keys, child classes and stripes are
+// equal.
 func colliding() *interner {
 	in := newInterner()
-	in.shapes.keys, in.layouts.keys = keys{}, keys{} // not even exact
+	in.shapes.keys, in.layouts.keys = keys{}, keys{} // no key is exact either
 	in.shapes.spread, in.layouts.spread = 1, 1
-	in.shapes.setCrowd(64)
-	in.layouts.setCrowd(64)
+	in.shapes.setNodeLimit(64)
+	in.layouts.setNodeLimit(64)
 	return in
 }
 
-// collidingUnlessExact returns an interner that tells apart what has exact keys.
+// collidingUnlessExact returns an interner in which all keys are equal but the exact ones.
 func collidingUnlessExact() *interner {
 	in := crowded()
 	in.shapes.keys.scales = [maxLevels + 1]uint64{}
 	return in
 }
 
-// crowded returns an interner whose nodes have children for a few values.
+// crowded returns an interner whose nodes are split at few values.
 func crowded() *interner {
 	in := newInterner()
-	in.shapes.setCrowd(64)
-	in.layouts.setCrowd(64)
+	in.shapes.setNodeLimit(64)
+	in.layouts.setNodeLimit(64)
 	return in
 }
 
-// many returns sizes of all ranks up to most with long shared prefixes.
+// many returns sizes of all ranks up to most with long common prefixes.
 func many(r *rand.Rand, n, most int) [][]int {
 	seen := map[string]bool{}
 	var all [][]int
@@ -84,8 +84,8 @@ func packed(sizes []int) string {
 	return string(b)
 }
 
-// The tree finds each of many shapes and keeps them apart, however they are
-// held and whether hashes tell them apart or not.
+// The trie finds each of many shapes, held strongly or weakly, with and without
+// collisions.
 func TestTrieAgainstMap(t *testing.T) {
 	for name, test := range map[string]struct {
 		in   *interner
@@ -136,7 +136,7 @@ func TestTrieAgainstMap(t *testing.T) {
 			in.shapes.sweep(weaken)
 			check("weak")
 			runtime.GC()
-			for range probation + 2 {
+			for range testEvery + 2 {
 				in.shapes.sweep(routine)
 				check("swept")
 			}
@@ -148,32 +148,32 @@ func TestTrieAgainstMap(t *testing.T) {
 	}
 }
 
-// loneBytes returns the bytes of the path to the only shape of an interner: of
-// the shape, of a table for it alone, and of the nodes above, each with one
-// child. Their number depends on the classes of the words, which are random.
+// loneBytes returns the memory of the path to the only shape of an interner: the
+// shape, a table for it, and the nodes above it, each with one child. The number
+// of nodes depends on the classes of the words, which are random.
 func loneBytes(t *testing.T, in *interner, s *Shape) int64 {
 	t.Helper()
 	n := &in.shapes.roots[len(s.sizes)]
 	sum := s.bytes() + newStrong([]leaf[Shape]{{key: in.shapes.keys.of(s.sizes), value: s}}, n.depth.Load() == 0).bytes()
 	for {
-		kids := n.kids.Load()
+		children := n.children.Load()
 		if n.level > 0 {
 			sum += int(unsafe.Sizeof(*n))
 		}
-		if n.level > 0 || len(kids.kids) > 0 {
-			sum += kids.bytes()
+		if n.level > 0 || len(children.list) > 0 {
+			sum += children.bytes()
 		}
-		if len(kids.kids) == 0 {
+		if len(children.list) == 0 {
 			return int64(sum)
 		}
-		if len(kids.kids) > 1 || n.strong.Load() != nil || n.weak.Load() != nil {
-			t.Errorf("level %d: got %d children, %d and %d values, want one child alone", n.level, len(kids.kids), n.strong.Load().len(), n.weak.Load().len())
+		if len(children.list) > 1 || n.strong.Load() != nil || n.weak.Load() != nil {
+			t.Errorf("level %d: got %d children, %d and %d values, want one child alone", n.level, len(children.list), n.strong.Load().len(), n.weak.Load().len())
 		}
-		n = kids.kids[0].node
+		n = children.list[0].node
 	}
 }
 
-// Nothing stays of what nothing reaches: neither entries nor paths nor bytes.
+// Unreachable shapes leave nothing behind: no entries, paths or bytes.
 func TestPathsLeave(t *testing.T) {
 	in := crowded()
 	kept := of(t, in, 2, 2, 2, 77)
@@ -207,13 +207,13 @@ func TestPathsLeave(t *testing.T) {
 	}
 }
 
-// Sweeps after collections alone, as they run in a process, take out what was
-// dropped, up to the slack; what lives is held strongly by then, also while
+// Sweeps that follow collections, as they run in a process, remove dropped
+// shapes up to the slack. Shapes in use are held strongly then, also while
 // others die.
 func TestSweepsFollowTheDead(t *testing.T) {
 	in := crowded()
 	until := func(done func() bool) {
-		for n := 0; n < 50*probation && !done(); n++ {
+		for n := 0; n < 50*testEvery && !done(); n++ {
 			runtime.GC()
 			in.sweep()
 		}
@@ -225,7 +225,7 @@ func TestSweepsFollowTheDead(t *testing.T) {
 	for i := range 30_000 {
 		of(t, in, i%9, i, 3)
 	}
-	// A sample is a guess: twice the slack leaves it room to be wrong.
+	// The sample is an estimate; twice the slack allows for its error.
 	most := len(live) + 2*len(live)/slack
 	if until(func() bool { return int(in.entries.Load()) <= most }); int(in.entries.Load()) > most {
 		t.Errorf("got %d entries, want not many more than the %d in use", in.entries.Load(), len(live))
@@ -240,7 +240,7 @@ func TestSweepsFollowTheDead(t *testing.T) {
 	if weak, held := hot(); weak > held/4 {
 		t.Errorf("got %d held weakly and %d strongly, want nearly all strongly", weak, held)
 	}
-	for round := range 2 * probation {
+	for round := range 2 * testEvery {
 		for i := range 3000 {
 			of(t, in, 6, i, 3+round)
 		}
@@ -266,7 +266,7 @@ func (t *trie[T]) walk(f func(*node[T])) {
 	var visit func(*node[T])
 	visit = func(n *node[T]) {
 		f(n)
-		for _, k := range n.kids.Load().kids {
+		for _, k := range n.children.Load().list {
 			visit(k.node)
 		}
 	}
@@ -275,7 +275,7 @@ func (t *trie[T]) walk(f func(*node[T])) {
 	}
 }
 
-// However many goroutines want a new shape at the same moment, it is made once.
+// A new shape that many goroutines request at the same time is created once.
 func TestOneCreation(t *testing.T) {
 	in := newInterner()
 	const goroutines, count = 8, 3000
@@ -312,8 +312,8 @@ func TestOneCreation(t *testing.T) {
 	}
 }
 
-// A shape that left and came again is never compared with its predecessor:
-// whoever could hold that one would have kept it from leaving.
+// A shape that was removed and created again is never compared with its
+// predecessor: a pointer to the predecessor would have kept it.
 func TestRecreation(t *testing.T) {
 	in := newInterner()
 	for i := range 20 {
@@ -323,7 +323,7 @@ func TestRecreation(t *testing.T) {
 			t.Fatal("got a shape that nothing reaches, want it gone")
 		}
 		s := of(t, in, 8, i, 8)
-		// The layout alone keeps its shape.
+		// Only the layout keeps its shape reachable.
 		l, err := in.layout(s, []int{1, 8, 8 * i}, 0, 0, 1)
 		if err != nil {
 			t.Fatal(err)
@@ -345,7 +345,7 @@ func TestLimit(t *testing.T) {
 		held = append(held, of(t, in, i, 1))
 	}
 	for i := range 5000 {
-		of(t, in, i, 2) // dropped at once: they make room for each other
+		of(t, in, i, 2) // unreachable at once, so each makes room for the next
 	}
 	for i := range 40 {
 		held = append(held, of(t, in, i, 3))
@@ -371,12 +371,12 @@ func TestLimit(t *testing.T) {
 	runtime.KeepAlive(held)
 }
 
-// The figure for bytes is what the heap says, within a tenth.
+// Stats' bytes agree with the heap, within a tenth.
 func TestBytesAreHonest(t *testing.T) {
 	in := newInterner()
 	heap := func() int {
 		in.clear()
-		runtime.GC() // the tables that clear replaced
+		runtime.GC() // frees the tables that clear replaced
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		return int(m.HeapAlloc)
@@ -387,7 +387,7 @@ func TestBytesAreHonest(t *testing.T) {
 	}
 	with, bytes := heap(), int(in.bytes.Load())
 	clear(keep)
-	const record = 32 // of a weak pointer, which the runtime keeps elsewhere
+	const record = 32 // of a weak pointer, which the runtime allocates elsewhere
 	got, want := bytes/len(keep)-record, (with-heap())/len(keep)
 	if got < want*9/10 || got > want*11/10 {
 		t.Errorf("got %d bytes for each shape by our account, %d by the heap's", got, want)
@@ -395,7 +395,7 @@ func TestBytesAreHonest(t *testing.T) {
 	runtime.KeepAlive(keep)
 }
 
-// A flag or a stride alone makes another layout, of the same shape.
+// Layouts of one shape that differ in a flag or a stride are different.
 func TestLayoutsKeptApart(t *testing.T) {
 	for name, in := range map[string]*interner{"hashes": newInterner(), "no hashes": colliding()} {
 		a, b := of(t, in, 4, 6), of(t, in, 6, 4)
@@ -427,14 +427,14 @@ func TestLayoutsKeptApart(t *testing.T) {
 	}
 }
 
-// An exact key can be taken apart into the words it was made of, so no two
-// paths of a length share one; whatever does not fit has another kind of key.
+// An exact key can be decoded into its words, so no two paths of a length share
+// one. Paths that do not fit have a hash.
 func TestExactKeys(t *testing.T) {
 	var k keys
 	k.open()
 	inverse := func(odd uint64) uint64 {
 		x := odd
-		for range 6 { // each step doubles the number of right bits
+		for range 6 { // each step doubles the number of correct bits
 			x *= 2 - odd*x
 		}
 		return x
@@ -474,7 +474,7 @@ func TestExactKeys(t *testing.T) {
 		for _, w := range []int{1 << width, 1<<63 - 1, -1, -1 << 63} {
 			large := slices.Clone(words)
 			large[i] = w
-			if n == 1 && w > 0 { // all that are not negative fit
+			if n == 1 && w > 0 { // all non-negative words fit
 				continue
 			}
 			if key, ok := k.exact(large); ok || k.of(large)&1 != 0 || k.of(large) == 0 {
@@ -487,7 +487,7 @@ func TestExactKeys(t *testing.T) {
 	}
 }
 
-// Tables against a map, whatever the keys.
+// Tables agree with a map for any keys.
 func TestTables(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		keys := rapid.SliceOfN(rapid.OneOf(rapid.Uint64Range(1, 5), rapid.Uint64Range(1, 1<<64-1)), 0, 60).Draw(rt, "keys")

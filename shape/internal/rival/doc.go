@@ -1,9 +1,8 @@
-// Package rival holds what one would use instead of the trie of package
-// shape: a sharded hash map with lock-free reads, unique.Make on a packed key,
-// and the plain answers, a map under a lock and sync.Map. Benchmarks of package
-// shape hold the trie against them; nothing else imports this package.
+// Package rival contains alternatives to the trie of package shape: a sharded
+// hash map with lock-free reads, unique.Make on a packed key, a map under a lock
+// and a sync.Map. Only the benchmarks of package shape import it.
 //
-// None of them gives a shape back but [Unique]: the others hold theirs for
-// ever, which makes them simpler and quicker than anything that could take
-// their place. Every method may be called from any goroutine.
+// Except for [Unique] they never free a shape, which makes them simpler and
+// faster than a replacement of the trie could be. Every method may be called
+// from any goroutine.
 package rival

@@ -8,7 +8,7 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Packed is a comparable key for up to eight dimensions of less than 2^32.
+// Packed is a comparable key for up to eight dimensions below 2^32.
 type Packed struct {
 	rank  uint32
 	sizes [8]uint32
@@ -26,12 +26,12 @@ func Pack(sizes []int) (key Packed) {
 // Rank returns the number of dimensions.
 func (k Packed) Rank() int { return int(k.rank) }
 
-// Unique returns the one handle for the sizes. What is canonical is the
-// handle: facts about the shape have no place in it.
+// Unique returns the canonical handle for the sizes. Properties of the shape
+// cannot be stored in it.
 func Unique(sizes []int) unique.Handle[Packed] { return unique.Make(Pack(sizes)) }
 
-// Locked is a map under a lock, by strings of eight bytes for each dimension
-// or of as few as will do.
+// Locked is a map under a lock. Its keys are strings of eight bytes, or of as few
+// as suffice, for each dimension.
 type Locked struct {
 	create func(sizes []int) *shape.Shape
 	short  bool
@@ -39,7 +39,7 @@ type Locked struct {
 	shapes map[string]*shape.Shape
 }
 
-// NewLocked returns an empty map that makes its shapes by create. Short keys
+// NewLocked returns an empty map that creates shapes by create. Short keys
 // take less memory and more time.
 func NewLocked(create func(sizes []int) *shape.Shape, short bool) *Locked {
 	return &Locked{create: create, short: short, shapes: map[string]*shape.Shape{}}
@@ -82,7 +82,7 @@ type SyncMap struct {
 	shapes sync.Map
 }
 
-// NewSyncMap returns an empty map that makes its shapes by create.
+// NewSyncMap returns an empty map that creates shapes by create.
 func NewSyncMap(create func(sizes []int) *shape.Shape) *SyncMap { return &SyncMap{create: create} }
 
 // Of returns the shape with the sizes.

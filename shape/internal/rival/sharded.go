@@ -12,7 +12,7 @@ import (
 const shards = 64
 
 // Sharded is a hash map in shards. Readers take no lock: a slot is written
-// once, and a shard that is full is replaced by a larger one.
+// once, and a full shard is replaced by a larger one.
 type Sharded struct {
 	create func(sizes []int) *shape.Shape
 	scales [16]uint64
@@ -26,7 +26,7 @@ type shard struct {
 }
 
 type table struct {
-	slots []slot // a power of two
+	slots []slot // their number is a power of two
 	shift uint8
 	used  int
 }
@@ -36,7 +36,7 @@ type slot struct {
 	value atomic.Pointer[shape.Shape]
 }
 
-// NewSharded returns an empty map that makes its shapes by create.
+// NewSharded returns an empty map that creates shapes by create.
 func NewSharded(create func(sizes []int) *shape.Shape) *Sharded {
 	m := &Sharded{create: create}
 	for i := range m.scales {
