@@ -1,6 +1,9 @@
 package ortdiff_test
 
 import (
+	"math/rand/v2"
+	"testing"
+
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/elementwise"
 )
@@ -94,3 +97,40 @@ func init() {
 }
 
 var polynomials = tolerance{4, 4, 0, "polynomials of their own on both sides"}
+
+// TestFunctionGenerators draws models of a row that is in no table.
+func TestFunctionGenerators(t *testing.T) {
+	f := &elementwise.Function{
+		Name: "squash", ONNX: "Squash", Types: elementwise.Ints | elementwise.Bools,
+		Params: []elementwise.Param{{Name: "alpha", Default: 5, Min: 1, Max: 2}, {Name: "beta", Min: -4, Max: -3}},
+	}
+	generator := functionGenerators([]*elementwise.Function{f, {Name: "without_operator", Types: elementwise.Floats}}, map[string]func(*drawer){})
+	if len(generator) != 1 {
+		t.Fatalf("got %d generators, want one", len(generator))
+	}
+	types, values, without := map[dtype.DType]bool{}, map[string]map[float32]bool{"alpha": {}, "beta": {}}, 0
+	for i := range 200 {
+		d := newDrawer(rand.New(rand.NewPCG(1, uint64(i))), 4)
+		generator["Squash"](d)
+		types[d.m.values[0].dt] = true
+		if len(d.n.attrs) == 0 {
+			without++
+		}
+		for _, a := range d.n.attrs {
+			values[a.name][a.value.(float32)] = true
+		}
+	}
+	if len(types) != 5 || without == 0 {
+		t.Errorf("got types %v, %d models without attributes, want 5 types and some", types, without)
+	}
+	for i, p := range f.Params {
+		if len(values[p.Name]) < 10 {
+			t.Errorf("%s: got the values %v, want more", p.Name, values[p.Name])
+		}
+		for v := range values[p.Name] {
+			if v := float64(v); v != f.Params[i].Default && (v < p.Min || v > p.Max) {
+				t.Errorf("%s: got %v, want %v or %v to %v", p.Name, v, p.Default, p.Min, p.Max)
+			}
+		}
+	}
+}

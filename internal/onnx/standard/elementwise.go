@@ -19,8 +19,9 @@ var elementwiseTable = map[string]lift.Operator{
 	"Cast": lift.Since(0), "CastLike": lift.Lifted(15, liftCastLike), "Dropout": lift.Lifted(0, liftDropout),
 }
 
-// functionTable returns the operators of functions, by their names in models.
-func functionTable(functions []*elementwise.Function, binaries []*elementwise.Binary) map[string]lift.Operator {
+// Functions returns the operators that follow from rows of package elementwise,
+// by their names in models.
+func Functions(functions []*elementwise.Function, binaries []*elementwise.Binary) map[string]lift.Operator {
 	table := map[string]lift.Operator{}
 	for _, f := range functions {
 		if f.ONNX != "" {

@@ -8,7 +8,7 @@ import (
 // Table returns the operators of ONNX's own domain, by name.
 func Table() map[string]lift.Operator {
 	all := lift.Merge(
-		functionTable(elementwise.Functions(), elementwise.Binaries()), elementwiseTable, reduceTable, normTable, convTable, poolingTable, linearTable, quantizeTable, attentionTable, recurrentTable, selectionTable,
+		Functions(elementwise.Functions(), elementwise.Binaries()), elementwiseTable, reduceTable, normTable, convTable, poolingTable, linearTable, quantizeTable, attentionTable, recurrentTable, selectionTable,
 		shapeTable, indexingTable, resizeTable, constantTable, controlTable, filterTable, loopTable, sequenceTable, einsumTable, signalTable, gatedTable, stringTable,
 	)
 	edit := func(name string, change func(o *lift.Operator)) {

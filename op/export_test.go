@@ -1,0 +1,4 @@
+package op
+
+// FunctionDef is functionDef, for tests with rows that are in no table.
+var FunctionDef = functionDef
