@@ -177,7 +177,7 @@ func newChoice(c *op.Call, pick func(c *op.Call) int, kernels ...Kernel) *choice
 
 func (k *choice) Refill(t *Task) error {
 	k.task = k.tasks[k.pick(t.Call)]
-	k.task.Call = t.Call
+	k.task.Call, k.task.variant = t.Call, t.variant
 	if err := k.task.size(); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
 )
@@ -22,7 +23,7 @@ func MakeContiguous(elemBytes int, sizes, strides []int, first int, dst, src []b
 	k := &gatherLayout{dst: dst, src: src}
 	k.copy.Prepare(elemBytes, sizes, 0, row, first, strides)
 	t := newTask(&op.Call{Sig: &op.Sig{Def: op.Builtin().Lookup("copy")}}, k)
-	t.Tiles = k.copy.Tiles()
+	t.variant, t.Tiles = machine.Best(), k.copy.Tiles()
 	return t
 }
 

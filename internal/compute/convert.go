@@ -74,6 +74,7 @@ func (k *throughScratch) reserve(list *[]conversion, index int, a *op.Arg) error
 
 // sizeInner ends Refill, when the types of the inner call are set.
 func (k *throughScratch) sizeInner(t *Task) error {
+	k.inner.variant = t.variant
 	if err := k.inner.size(); err != nil {
 		return err
 	}

@@ -1,6 +1,8 @@
 package compute
 
 import (
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -26,7 +28,8 @@ type Form struct {
 	Pack, Unpack func(dst, src []byte)
 }
 
-// Constants are the operands of a call that have the same bytes in every run.
+// Constants are the operands of a call that have the same bytes in every run:
+// none if Is is nil.
 type Constants struct {
 	Is         func(arg int) bool
 	Compressed bool // the task may want them compressed, without loss
@@ -35,8 +38,8 @@ type Constants struct {
 // A packer makes the kernel of a call some of whose operands are constants. The
 // first Refill may set Task.Forms for those; they are decided by the types of
 // the constants, or the kernel's Refill returns ErrRebind where other sizes
-// change them.
-type packer func(c *op.Call, constants Constants) (Kernel, error)
+// change them. The task's variant will be v.
+type packer func(v *kernel.Variant, c *op.Call, constants Constants) (Kernel, error)
 
 // packers are the binders of operators that read constants in a form of their
 // own.
@@ -56,12 +59,7 @@ func registerPackers(family map[string]packer) bool {
 // BindConstants binds a call as [Bind] does. The task may want operands that
 // are constants packed: it says so in Task.Forms.
 func BindConstants(c *op.Call, constants Constants) (*Task, error) {
-	return bindWith(c, func(bind binder) (Kernel, error) {
-		if pack := packers[c.Def]; pack != nil {
-			return pack(c, constants)
-		}
-		return bind(c)
-	})
+	return bindFor(machine.Best(), c, constants)
 }
 
 // setForm makes the task read an operand in a form.

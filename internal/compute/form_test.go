@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/internal/cpu"
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 )
 
 // packedForms are hashes of what forms make of the same constants: of floats
-// by the level of the processor's instructions, of bytes by the form.
+// by the variant, of bytes by the form.
 var packedForms = map[string]string{
 	"portable":             "0b672f87d2980461",
 	"avx2":                 "dc8bc50ceea3d2c9",
@@ -26,13 +27,25 @@ var packedForms = map[string]string{
 }
 
 // TestFormsVersion notices forms that make something else than they did. Then
-// FormsVersion grows, and the new hashes are written above for all levels that
-// TENURE_CPU knows: other programs may have packed the same weights by the old
-// code.
+// FormsVersion grows, and the new hashes are written above for all variants,
+// on a machine that runs them: other programs may have packed the same weights
+// by the old code.
 func TestFormsVersion(t *testing.T) {
 	if FormsVersion != 1 {
 		t.Fatalf("got version %d, want the one that the hashes are of", FormsVersion)
 	}
+	for _, v := range machine.Variants() {
+		for key, hash := range hashesOfForms(t, v) {
+			if want, ok := packedForms[key]; !ok || hash != want {
+				t.Errorf("%s: %s: got forms with the hash %s, want %q of version %d", v.Name, key, hash, want, FormsVersion)
+			}
+		}
+	}
+}
+
+// hashesOfForms returns the hashes of the forms of one variant.
+func hashesOfForms(t *testing.T, v *kernel.Variant) map[string]string {
+	t.Helper()
 	pads := attrs("pads", []int64{1, 1, 1, 1})
 	got := map[string]string{}
 	for _, c := range []struct {
@@ -53,7 +66,7 @@ func TestFormsVersion(t *testing.T) {
 		{"matmul", nil, 1, []op.Arg{random(dtype.F32, 1, -1, 1, 9, 300), random(dtype.F32, 8, -1, 1, 300, 100)}, true},
 		{"gemm", attrs("transB", 1, "alpha", 0.5), 1, []op.Arg{random(dtype.F32, 1, -1, 1, 9, 300), random(dtype.F32, 9, -1, 1, 100, 300)}, true},
 	} {
-		task, err := BindConstants(call(t, c.name, c.attrs, 1, c.in...), Constants{Is: func(i int) bool { return i == c.constant }, Compressed: c.compressed})
+		task, err := bindFor(v, call(t, c.name, c.attrs, 1, c.in...), Constants{Is: func(i int) bool { return i == c.constant }, Compressed: c.compressed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,16 +81,12 @@ func TestFormsVersion(t *testing.T) {
 		f.Pack(packed, c.in[c.constant].Data)
 		key := f.Name
 		if c.in[c.constant].DType == dtype.F32 {
-			key = cpu.Level().String()
+			key = v.Name
 			if c.compressed {
 				key += ", compressed"
 			}
 		}
 		got[key] = fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s%s, %d bytes: %x", got[key], f.Name, f.Bytes, packed)))[:16]
 	}
-	for key, hash := range got {
-		if want, ok := packedForms[key]; !ok && cpu.Level() != cpu.NEON || ok && hash != want {
-			t.Errorf("%s: got forms with the hash %s, want %q of version %d", key, hash, want, FormsVersion)
-		}
-	}
+	return got
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/internal/kernel/move"
 	"github.com/tenure-go/tenure/op"
 )
@@ -19,21 +18,6 @@ var _ = register(map[string]binder{
 	"cum_prod":          bindScan,
 })
 
-// encode returns the numbers as elements of dt.
-func encode(dt dtype.DType, floats []float64, ints []int64) ([]byte, error) {
-	from, src, n := dtype.F64, asBytes(floats), len(floats)
-	if !dt.IsFloat() {
-		from, src, n = dtype.I64, asBytes(ints), len(ints)
-	}
-	size, err := dt.ByteLen(n)
-	if err != nil {
-		return nil, err
-	}
-	dst := aligned(size)
-	elementwise.Cast(machine.Best(), dst, dt, src, from, 0, n, elementwise.CastMode{Saturate: true})
-	return dst, nil
-}
-
 // groups are n units of work, put together into tiles of each.
 type groups struct{ n, each int }
 
@@ -46,23 +30,20 @@ func (g groups) tiles() int { return (g.n + g.each - 1) / g.each }
 func (g groups) of(tile int) (lo, hi int) { return tile * g.each, min((tile+1)*g.each, g.n) }
 
 func bindConstant(c *op.Call) (Kernel, error) {
-	floats, ints := c.Attrs.Floats("floats"), c.Ints("ints")
-	value, err := encode(c.Out[0].DType, floats, ints)
-	if err != nil {
-		return nil, err
-	}
-	return &constant{fill: fill{value: value}, numbers: max(len(floats), len(ints))}, nil
+	return &constant{fill: fill{floats: c.Attrs.Floats("floats"), ints: c.Ints("ints")}}, nil
 }
 
 // constant writes numbers, or one number everywhere.
 type constant struct {
 	fill
-	numbers int
-	whole   bool // the value is all of the result
+	whole bool // the value is all of the result
 }
 
 func (k *constant) Refill(t *Task) error {
-	if k.whole = k.numbers != 1 || elements(&t.Call.Out[0]) == 1; k.whole {
+	if err := k.encode(t); err != nil {
+		return err
+	}
+	if k.whole = max(len(k.floats), len(k.ints)) != 1 || elements(&t.Call.Out[0]) == 1; k.whole {
 		t.Tiles = 1
 		return nil
 	}
@@ -82,19 +63,42 @@ func bindConstantOfShape(c *op.Call) (Kernel, error) {
 	if len(ints) == 0 {
 		ints = []int64{0}
 	}
-	value, err := encode(c.Out[0].DType, []float64{c.Float("value")}, ints)
-	return &fill{value: value}, err
+	return &fill{floats: []float64{c.Float("value")}, ints: ints}, nil
 }
 
 // fill repeats one element over the result.
 type fill struct {
-	value   []byte
-	pattern [1]byte // the value in all places of a byte, where it takes less
+	floats  []float64 // the numbers of a result of floats
+	ints    []int64   // the numbers of another result
+	value   []byte    // the numbers as elements, nil before the first Refill
+	pattern [1]byte   // the value in all places of a byte, where it takes less
 	bytes   int
 	rest    int // bits in use of the last byte, 0 for all
 }
 
+// encode makes the value of the numbers. The element type of the result stays.
+func (k *fill) encode(t *Task) error {
+	if k.value != nil {
+		return nil
+	}
+	to := t.Call.Out[0].DType
+	from, src, n := dtype.F64, asBytes(k.floats), len(k.floats)
+	if !to.IsFloat() {
+		from, src, n = dtype.I64, asBytes(k.ints), len(k.ints)
+	}
+	size, err := to.ByteLen(n)
+	if err != nil {
+		return err
+	}
+	k.value = aligned(size)
+	elementwise.Cast(t.variant, k.value, to, src, from, 0, n, elementwise.CastMode{Saturate: true})
+	return nil
+}
+
 func (k *fill) Refill(t *Task) (err error) {
+	if err := k.encode(t); err != nil {
+		return err
+	}
 	r := &t.Call.Out[0]
 	if k.bytes, err = r.Bytes(); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
 )
@@ -178,11 +177,13 @@ func (k *floatGemm) Tile(t *Task, tile int, scratch []byte) {
 }
 
 func packedProductOp(sizes sizing) packer {
-	return func(c *op.Call, constants Constants) (Kernel, error) { return packedProduct(c, sizes, constants) }
+	return func(v *kernel.Variant, c *op.Call, constants Constants) (Kernel, error) {
+		return packedProduct(v, c, sizes, constants)
+	}
 }
 
 // packedProduct reads a constant right matrix in panels.
-func packedProduct(c *op.Call, sizes sizing, constants Constants) (Kernel, error) {
+func packedProduct(v *kernel.Variant, c *op.Call, sizes sizing, constants Constants) (Kernel, error) {
 	k, err := productOn(c, sizes)
 	g, ok := k.(*floatGemm)
 	if err != nil || !ok || !constants.Is(1) {
@@ -192,7 +193,7 @@ func packedProduct(c *op.Call, sizes sizing, constants Constants) (Kernel, error
 		return nil, err
 	}
 	// Panels of a few columns are mostly zeros, and take more memory than they save time.
-	if p := &g.problem; elements(&c.In[1]) == p.k*p.n && p.k > 0 && 2*p.n >= gemm.PanelWidth(machine.Best()) {
+	if p := &g.problem; elements(&c.In[1]) == p.k*p.n && p.k > 0 && 2*p.n >= gemm.PanelWidth(v) {
 		g.weights, g.compressed = c.In[1].Shape, constants.Compressed
 	}
 	return g, nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tenure-go/tenure/dtype"
-	"github.com/tenure-go/tenure/internal/kernel/machine"
+	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/quantised"
 	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/shape"
@@ -191,11 +191,11 @@ func newIntGemmOf[A, B quantised.Byte](k intGemm) Kernel { return &intGemmOf[A, 
 // packedBytes reads a constant right matrix in panels, where there are kernels
 // for them.
 func packedBytes(q quantArgs) packer {
-	return func(c *op.Call, constants Constants) (Kernel, error) {
+	return func(v *kernel.Variant, c *op.Call, constants Constants) (Kernel, error) {
 		k := intGemm{args: q}
 		p := &k.problem
 		p.fill(c, q.a, q.b, false)
-		if quantised.BytePanels(machine.Best()) && constants.Is(q.b) && elements(&c.In[q.b]) == p.k*p.n && p.k*p.n > 0 {
+		if quantised.BytePanels(v) && constants.Is(q.b) && elements(&c.In[q.b]) == p.k*p.n && p.k*p.n > 0 {
 			k.weights = c.In[q.b].Shape
 		}
 		return intGemmFor(c, k), nil

@@ -116,11 +116,12 @@ func binderOf(def *op.Def) binder {
 // that decide geometry (pads, axes, steps), which c.Known must return: the
 // bytes in c.In may not stand there yet.
 func Bind(c *op.Call) (*Task, error) {
-	return bindWith(c, func(bind binder) (Kernel, error) { return bind(c) })
+	return bindFor(machine.Best(), c, Constants{})
 }
 
-// bindWith finds the call's binder and makes the task with it.
-func bindWith(c *op.Call, apply func(binder) (Kernel, error)) (*Task, error) {
+// bindFor binds a call as [BindConstants] does, to the loops of any variant
+// that the machine runs.
+func bindFor(v *kernel.Variant, c *op.Call, constants Constants) (*Task, error) {
 	if err := checkCall(c); err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
 	}
@@ -128,20 +129,28 @@ func bindWith(c *op.Call, apply func(binder) (Kernel, error)) (*Task, error) {
 	if bind == nil {
 		return nil, fmt.Errorf("%s: got an operator without a kernel: %w", nameOf(c), op.ErrUnsupported)
 	}
-	k, err := apply(bind)
+	var k Kernel
+	var err error
+	if pack := packers[c.Def]; pack != nil && constants.Is != nil {
+		k, err = pack(v, c, constants)
+	} else {
+		k, err = bind(c)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
 	}
 	t := newTask(c, k)
+	t.variant = v
 	if err := t.size(); err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
 	}
 	return t, nil
 }
 
-// newTask makes a task that has no sizes yet.
+// newTask makes a task that has no sizes yet, and no variant: that of a task
+// inside of another is the other's.
 func newTask(c *op.Call, k Kernel) *Task {
-	t := &Task{Call: c, Kernel: k, variant: machine.Best()}
+	t := &Task{Call: c, Kernel: k}
 	t.starter, _ = k.(starter)
 	t.finisher, _ = k.(finisher)
 	return t

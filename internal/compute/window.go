@@ -134,7 +134,7 @@ func newConv(c *op.Call) *floatConv {
 // packedConv reads constant weights in panels where the convolution wants
 // them so.
 func packedConv(plain binder) packer {
-	return func(c *op.Call, constants Constants) (Kernel, error) {
+	return func(_ *kernel.Variant, c *op.Call, constants Constants) (Kernel, error) {
 		of, err := plain(c)
 		if k, ok := of.(*floatConv); ok {
 			k.constant = constants.Is(1)
