@@ -1,62 +1,8 @@
 package kernel
 
-// UnaryOp is an elementwise function of one operand, with up to two scalar parameters a and b. All may run in place.
+// UnaryOp is an elementwise function of one operand, with up to two scalar parameters a and b. All may run in place. They are declared in
+// package internal/elementwise; Identity is the first.
 type UnaryOp uint8
-
-const (
-	Identity        UnaryOp = iota // x
-	Relu                           // max(x, 0)
-	LeakyRelu                      // x < 0 ? a*x : x
-	ThresholdedRelu                // x > a ? x : 0
-	Clip                           // min(max(x, a), b)
-	Sigmoid                        // 1/(1+exp(-x))
-	HardSigmoid                    // min(max(a*x+b, 0), 1)
-	HardSwish                      // x*min(max(x/6+1/2, 0), 1)
-	Silu                           // x*sigmoid(x)
-	Swish                          // x*sigmoid(a*x)
-	Gelu                           // x/2*(1+erf(x/sqrt(2))); of -Inf NaN as written, or its limit 0
-	GeluTanh                       // x/2*(1+tanh(sqrt(2/pi)*(x+0.044715*x^3)))
-	Elu                            // x < 0 ? a*(exp(x)-1) : x
-	Selu                           // b*(x <= 0 ? a*exp(x)-a : x)
-	Celu                           // max(x, 0) + min(0, a*(exp(x/a)-1))
-	Softplus                       // log(1+exp(x))
-	Softsign                       // x/(1+|x|)
-	Mish                           // x*tanh(softplus(x))
-	Shrink                         // x < -a ? x+b : x > a ? x-b : 0
-	Abs
-	Neg
-	Sign // -1, 0, 1; NaN stays
-	Floor
-	Ceil
-	Round // halves to even
-	Sqrt
-	Reciprocal
-	Exp
-	Log
-	Erf
-	PowScalar // x^a
-	Affine    // a*x+b
-	Sin
-	Cos
-	Tan
-	Asin
-	Acos
-	Atan
-	Sinh
-	Cosh
-	Tanh
-	Asinh
-	Acosh
-	Atanh
-	NumUnary
-)
-
-var unaryNames = [NumUnary]string{
-	"identity", "relu", "leaky_relu", "thresholded_relu", "clip", "sigmoid", "hard_sigmoid", "hard_swish", "silu", "swish", "gelu",
-	"gelu_tanh", "elu", "selu", "celu", "softplus", "softsign", "mish", "shrink", "abs", "neg", "sign", "floor", "ceil", "round", "sqrt",
-	"reciprocal", "exp", "log", "erf", "pow_scalar", "affine", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh",
-	"acosh", "atanh",
-}
 
 func (op UnaryOp) String() string { return unaryNames[op] }
 

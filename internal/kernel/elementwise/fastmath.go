@@ -45,8 +45,6 @@ func expm1(x float64) float64 {
 	return s*m + (s - 1)
 }
 
-func sigmoid64(x float64) float64 { return 1 / (1 + exp64(-x)) }
-
 func tanh64(x float64) float64 {
 	if math.Abs(x) > 20 {
 		return math.Copysign(1, x)
@@ -90,33 +88,22 @@ func erf64(x float64) float64 {
 	return x * (2 / math.SqrtPi) * (1 - t*(1.0/3-t*p))
 }
 
-// phi64 is the distribution function of the normal distribution; 1+erf would cancel for negative x.
-func phi64(x float64) float64 {
+// timesPhi64 is x times the distribution function of the normal distribution; 1+erf would cancel for negative x.
+func timesPhi64(x float64) float64 {
 	e := 0.5 * erfc64(math.Abs(x)*(1/math.Sqrt2))
 	if x > 0 {
-		return 1 - e
+		return x * (1 - e)
 	}
-	return e
+	return x * e
 }
 
 func softplus64(x float64) float64 { return max(x, 0) + math.Log1p(exp64(-math.Abs(x))) }
 
-// mish64 is x*tanh(softplus(x)), with the logarithm and the exponentials resolved.
-func mish64(x float64) float64 {
-	if x > 20 {
-		return x
-	}
-	e := exp64(x)
-	e *= e + 2
-	return x * (e / (e + 2))
-}
+// Exp32 is exp(x). The loops of other functions are generated in this form: see internal/kernel/gen.
+func Exp32(x float32) float32 { return exp32(x) }
 
-const (
-	geluCube  = 0.044715
-	geluScale = 0.7978845608028654 // sqrt(2/pi)
-)
+// Functions of formulas that package math does not have, to full accuracy.
 
-// geluTanh64 is x/2*(1+tanh(u)), written as x*sigmoid(2u): for negative u the sum would cancel.
-func geluTanh64(x float64) float64 {
-	return x * sigmoid64(2*geluScale*(x+geluCube*x*x*x))
-}
+func exactSoftplus(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }
+
+func exactTimesPhi(x float64) float64 { return x * (0.5 * math.Erfc(-x/math.Sqrt2)) }

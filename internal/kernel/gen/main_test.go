@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func TestCommitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, fault := range compare(t, os.DirFS("../x86"), want) {
+	for _, fault := range compare(t, os.DirFS(".."), want) {
 		t.Errorf("%s: run go generate in internal/kernel/gen", fault)
 	}
 }
@@ -28,7 +29,7 @@ func TestEditsAreFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const name = "gemm_avx2_amd64.s"
+	const name = "x86/gemm_avx2_amd64.s"
 	for _, c := range []struct {
 		edit func(fstest.MapFS)
 		want string
@@ -39,10 +40,10 @@ func TestEditsAreFound(t *testing.T) {
 		}, name + ": line "},
 		{func(d fstest.MapFS) { d[name] = &fstest.MapFile{Data: append(bytes.Clone(whole[name]), '\n')} }, name + ": line "},
 		{func(d fstest.MapFS) { delete(d, name) }, name + ": is missing"},
-		{func(d fstest.MapFS) { d["old_avx2_amd64.s"] = &fstest.MapFile{} }, "old_avx2_amd64.s: is not generated"},
+		{func(d fstest.MapFS) { d["x86/old_avx2_amd64.s"] = &fstest.MapFile{} }, "x86/old_avx2_amd64.s: is not generated"},
 		{func(d fstest.MapFS) { d["old.go"] = &fstest.MapFile{Data: []byte(header + "\npackage x86\n")} }, "old.go: is not generated"},
 	} {
-		dir := fstest.MapFS{"written.go": &fstest.MapFile{Data: []byte("package x86\n")}}
+		dir := fstest.MapFS{"x86/written.go": &fstest.MapFile{Data: []byte("package x86\n")}}
 		for name, text := range whole {
 			dir[name] = &fstest.MapFile{Data: text}
 		}
@@ -66,17 +67,23 @@ func compare(t *testing.T, dir fs.FS, want map[string][]byte) (faults []string) 
 			faults = append(faults, name+": "+firstDifference(got, text))
 		}
 	}
-	there, err := fs.Glob(dir, "*.*")
-	if err != nil {
-		t.Fatal(err)
+	folders := map[string]bool{}
+	for name := range want {
+		folders[path.Dir(name)] = true
 	}
-	for _, name := range there {
-		text, err := fs.ReadFile(dir, name)
+	for folder := range folders {
+		there, err := fs.Glob(dir, path.Join(folder, "*.*"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, ok := want[name]; !ok && (strings.HasSuffix(name, ".s") || bytes.HasPrefix(text, []byte(header))) {
-			faults = append(faults, name+": is not generated")
+		for _, name := range there {
+			text, err := fs.ReadFile(dir, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := want[name]; !ok && (strings.HasSuffix(name, ".s") || bytes.HasPrefix(text, []byte(header))) {
+				faults = append(faults, name+": is not generated")
+			}
 		}
 	}
 	slices.Sort(faults)

@@ -79,7 +79,7 @@ func unaryValues(t *testing.T, v *kernel.Variant, op kernel.UnaryOp, a, b float3
 		if !sameValue(dst[i], want, ulps) && !(math.Abs(float64(dst[i])-want) <= slack) && !limit {
 			t.Fatalf("%s(%v; %v, %v): got %v, want %v", op, x, a, b, dst[i], want)
 		}
-		if !(math.Abs(wide[i]-want) <= 1e-13*math.Abs(want)+1e-300) && wide[i] != want && (wide[i] == wide[i] || want == want) {
+		if !(math.Abs(wide[i]-want) <= max(1e-13, ulps*0x1p-51)*math.Abs(want)+1e-300) && wide[i] != want && (wide[i] == wide[i] || want == want) {
 			t.Fatalf("%s(%v; %v, %v) in float64: got %v, want %v", op, x, a, b, wide[i], want)
 		}
 	}
