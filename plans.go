@@ -36,6 +36,7 @@ func (s *Session) find(t target) *exec.Executable {
 		}
 		copy(s.plans[1:i+1], s.plans[:i])
 		s.plans[0] = c
+		s.stats.Found++
 		return c.exe
 	}
 	return nil
@@ -83,6 +84,7 @@ func (s *Session) executable(ctx context.Context, t target) (*exec.Executable, e
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.stats.Compiled++
 	s.plans = slices.Insert(s.plans, 0, c)
 	if len(s.plans) > s.opts.plans {
 		s.plans[s.opts.plans] = nil

@@ -26,10 +26,12 @@ type Session struct {
 	epoch   int       // counts plans that left the cache
 	running sync.WaitGroup
 	ended   []*running // runs that have ended, for the next ones: at most as many as may be under way
+	stats   SessionStats
 	closed  bool
 
 	closing   sync.Once
 	compiling chan struct{} // one compilation at a time; others find its plan afterwards
+	warming   chan struct{} // one Prepare at a time has slots
 }
 
 // NewSession makes a session on the model. The caller closes it.
@@ -42,7 +44,7 @@ func (m *Model) NewSession(opts ...SessionOption) (*Session, error) {
 		return nil, err
 	}
 	s := &Session{model: m, opts: o, pool: compute.NewPool(o.threads), slots: make(chan *exec.Slot, o.maxConcurrent),
-		compiling: make(chan struct{}, 1)}
+		compiling: make(chan struct{}, 1), warming: make(chan struct{}, 1)}
 	for range o.maxConcurrent {
 		s.slots <- &exec.Slot{}
 	}

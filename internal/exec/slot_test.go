@@ -219,3 +219,25 @@ func TestStopInsideAStep(t *testing.T) {
 		t.Errorf("got %d of %d tiles computed, want some and not all", tiles, task.Tiles)
 	}
 }
+
+// TestWarmArenaIsResident finds every page of the arena in memory before the first run.
+func TestWarmArenaIsResident(t *testing.T) {
+	memorytest.Check(t)
+	e := compiled(t, steps, 1)
+	var slot Slot
+	defer slot.Release()
+	if err := slot.Warm(e); err != nil {
+		t.Fatal(err)
+	}
+	got, err := slot.arena.Resident()
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skipf("skipped: %v", err)
+	}
+	if page := os.Getpagesize(); err != nil || got != (int(e.ArenaBytes)+page-1)/page*page {
+		t.Errorf("got %d bytes resident, %v, want all %d", got, err, e.ArenaBytes)
+	}
+	r, err := slot.Runner(e)
+	if err != nil || len(slot.runners) != 1 || slot.runners[e] != r {
+		t.Errorf("got %d runners, %v, want the one of before", len(slot.runners), err)
+	}
+}
