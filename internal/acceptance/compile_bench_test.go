@@ -58,26 +58,40 @@ func finalOf(b *testing.B, path string, sizes [][]int) final {
 
 // BenchmarkCompile is what a final program costs until it can run, and the
 // parts of it that have functions of their own: the rules of the program
-// (verify), the whole of exec.Compile, the proof alone (check), and the tasks
-// of a runner.
+// (verify), the whole of exec.Compile, the proof of its document (check), the
+// tasks of a runner, an instance of other sizes, and one that a slot is ready to
+// run.
 func BenchmarkCompile(b *testing.B) {
 	for _, model := range []struct {
 		name  string
-		sizes [][]int
+		sizes func(n int) [][]int
 	}{
-		{"bert_tiny", [][]int{{2, 13}, {2, 13}, {2, 13}}},
-		{"gpt2_tiny", [][]int{{1, 1}, {1, 12}, {1, 4, 11, 24}, {1, 4, 11, 24}, {1, 4, 11, 24}, {1, 4, 11, 24}, {1, 4, 11, 24}, {1, 4, 11, 24}}},
-		{"resnet18_thin", [][]int{{2, 3, 96, 96}}},
-		{"unet_tiny", [][]int{{1, 3, 48, 64}}},
+		{"bert_tiny", func(n int) [][]int { return [][]int{{2, 13 + n}, {2, 13 + n}, {2, 13 + n}} }},
+		{"gpt2_tiny", func(n int) [][]int {
+			past := []int{1, 4, 11 + n, 24}
+			return [][]int{{1, 1}, {1, 12 + n}, past, past, past, past, past, past}
+		}},
+		{"resnet18_thin", func(n int) [][]int { return [][]int{{2 + n, 3, 96, 96}} }},
+		{"unet_tiny", func(n int) [][]int { return [][]int{{1, 3, 48, 64 + 8*n}} }},
 	} {
 		b.Run(model.name, func(b *testing.B) {
-			f := finalOf(b, filepath.Join(modeltest.SharedDir(b, filepath.Join("models", model.name)), "model.onnx"), model.sizes)
-			benchmarkCompile(b, f)
+			path := filepath.Join(modeltest.SharedDir(b, filepath.Join("models", model.name)), "model.onnx")
+			var sizes []final
+			for n := range 10 {
+				f := finalOf(b, path, model.sizes(n))
+				if len(sizes) == 0 || f.program.With(ir.TypesOf(sizes[0].program)).String() == sizes[0].program.String() {
+					sizes = append(sizes, f)
+				}
+			}
+			benchmarkCompile(b, sizes)
 		})
 	}
 }
 
-func benchmarkCompile(b *testing.B, f final) {
+// benchmarkCompile compiles the first program, and makes instances of it for the
+// sizes of the others.
+func benchmarkCompile(b *testing.B, sizes []final) {
+	f := sizes[0]
 	exe, err := exec.Compile(b.Context(), f.program, f.table, f.options)
 	if err != nil {
 		b.Fatal(err)
@@ -107,4 +121,26 @@ func benchmarkCompile(b *testing.B, f final) {
 		_, err := exe.NewRunner()
 		return err
 	})
+	var types []ir.Types
+	for _, f := range sizes {
+		types = append(types, ir.TypesOf(f.program))
+	}
+	n := 0
+	phase("instance", func() error {
+		n++
+		_, err := exe.Instance(b.Context(), types[n%len(types)], sizes[n%len(types)].table)
+		return err
+	})
+	var slot exec.Slot
+	defer slot.Release()
+	phase("attached", func() error {
+		n++
+		e, err := exe.Instance(b.Context(), types[n%len(types)], sizes[n%len(types)].table)
+		if err == nil {
+			_, err = slot.Runner(e)
+		}
+		slot.Keep(n, func(kept *exec.Executable) bool { return kept == e })
+		return err
+	})
+	b.Logf("%d sizes of one structure, %+v", len(sizes), exe.InstanceFigures())
 }

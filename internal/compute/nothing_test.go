@@ -40,3 +40,11 @@ func TestNormOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// A picture without columns has results where there are enough columns of padding.
+func TestConvOfNothing(t *testing.T) {
+	x, w := random(dtype.F32, 1, 0, 1, 1, 2, 3, 0), random(dtype.F32, 2, 0, 1, 3, 2, 1, 3)
+	bias := arg([]float32{1, 2, 3}, 3)
+	want := []float64{1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3}
+	expect(t, "conv", eval(t, "conv", attrs("pads", list(0, 2, 0, 2)), x, w, bias), []int{1, 3, 3, 2}, want, 0)
+}

@@ -10,6 +10,10 @@
 // values in the arena have no handles and no counts, and the step loop
 // allocates nothing.
 //
+// [Executable.Instance] makes an executable of the same program for other sizes:
+// values are placed as before, kernels refilled, and the numbers proved. Tasks of
+// runners that have ended serve later ones.
+//
 // Constants that tasks want in a form of their own are packed into panels of the
 // store of package internal/weights, which the executables of a model share.
 // This package decides which ones, and into which form.

@@ -24,6 +24,7 @@ type Runner struct {
 
 	dynamic []dynamicValue // per value whose size depends on data, then a spare one per value that a loop carries
 	buffers int            // how many of them have one
+	turn    int            // of its slot, when it was attached last
 	wrote   bool           // a task that writes into a parameter has begun
 
 	// Watch, where it is not nil, is called after every call of the program

@@ -14,6 +14,7 @@ type Slot struct {
 	runners        map[*Executable]*Runner
 	attached       *Runner
 	epoch          int
+	turn           int // counts the changes of runners
 }
 
 // Runner returns the slot's runner of e, attached to an arena of its plan's
@@ -24,6 +25,7 @@ func (s *Slot) Runner(e *Executable) (*Runner, error) {
 	}
 	r := s.runners[e]
 	if r == nil {
+		s.makeRoom(e.structure)
 		var err error
 		if r, err = e.NewRunner(); err != nil {
 			return nil, err
@@ -40,6 +42,8 @@ func (s *Slot) Runner(e *Executable) (*Runner, error) {
 		s.runners = map[*Executable]*Runner{}
 	}
 	s.runners[e] = r
+	s.turn++
+	r.turn = s.turn
 	r.Attach(bytesOr(s.arena), bytesOr(s.scratch))
 	s.attached = r
 	return r, nil
@@ -56,18 +60,47 @@ func (s *Slot) Keep(epoch int, kept func(*Executable) bool) {
 		if kept(e) {
 			continue
 		}
-		s.runners[e].End()
-		delete(s.runners, e)
-		if s.attached != nil && s.attached.exe == e {
-			s.attached = nil
+		s.drop(e)
+	}
+}
+
+// mostOfOne is how many runners a slot has of executables of one structure: a
+// runner of one more is made of the tasks of another.
+const mostOfOne = 4
+
+// makeRoom drops the runner that was used the longest ago where there are as many
+// of the structure as may be.
+func (s *Slot) makeRoom(of *structure) {
+	var oldest *Executable
+	n := 0
+	for e, r := range s.runners {
+		if e.structure != of {
+			continue
+		}
+		n++
+		if oldest == nil || r.turn < s.runners[oldest].turn {
+			oldest = e
 		}
 	}
+	if n >= mostOfOne {
+		s.drop(oldest)
+	}
+}
+
+// drop ends the runner of an executable.
+func (s *Slot) drop(e *Executable) {
+	r := s.runners[e]
+	delete(s.runners, e)
+	if s.attached == r {
+		s.attached = nil
+	}
+	r.retire()
 }
 
 // Release frees the slot's memory.
 func (s *Slot) Release() error {
-	for _, r := range s.runners {
-		r.End()
+	for e := range s.runners {
+		s.drop(e)
 	}
 	s.attached, s.runners = nil, nil
 	return errors.Join(resize(&s.arena, 0, memory.Activations), resize(&s.scratch, 0, memory.Scratch))

@@ -11,6 +11,7 @@ import (
 	"github.com/tenure-go/tenure/internal/plan/check"
 	"github.com/tenure-go/tenure/internal/plan/solve"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/plan"
 )
 
@@ -21,13 +22,22 @@ type structure struct {
 	types   ir.Types // that the program has
 	options Options
 
-	rebound atomic.Int64 // tasks that were bound anew because their sizes wanted it
+	instances, repacked atomic.Int64
+	rebound             atomic.Int64 // tasks that were bound anew because their sizes wanted it
+
+	freeMu sync.Mutex
+	unused []*tasks // of runners that have ended
 
 	mu       sync.Mutex // of what follows, whose contents are for one executable at a time
 	lowering *lowering
 	prover   *check.Prover
 	layout   check.Layout
+	known    solve.Known
 	code     []instr
+
+	// Of the first executable.
+	firstCode    []instr
+	firstPacking *packing
 }
 
 func newStructure(p *ir.Program, o Options) *structure {
@@ -44,18 +54,24 @@ func (s *structure) compile(ctx context.Context, types ir.Types, table ir.Weight
 	if err != nil {
 		return nil, err
 	}
-	placed, err := solve.Solve(ctx, s.lowering.problem(), solve.Options{Effort: s.options.Effort})
+	problem := s.lowering.problem()
+	placed, err := solve.Solve(ctx, problem, s.solveOptions())
 	if err != nil {
 		return nil, err
 	}
+	s.known.Remember(problem, placed)
 	s.settle(e, placed)
+	e.code = slices.Clone(e.code)
 	ts := s.newTasks()
 	ts.sigs.Set(types, ir.Known(table))
 	if err := e.findPanels(ts); err != nil {
 		return nil, err
 	}
+	s.firstCode, s.firstPacking = e.code, e.packing
 	return e, s.finish(e, ts)
 }
+
+func (s *structure) solveOptions() solve.Options { return solve.Options{Effort: s.options.Effort} }
 
 // proved has the document of a new executable proved as well, in builds that
 // check invariants.
@@ -73,7 +89,8 @@ func (s *structure) lower(types ir.Types, table ir.Weights) (*Executable, error)
 	return e, s.lowering.lower(types, ir.Known(table))
 }
 
-// settle places the storages of the arena, and makes what a runner follows.
+// settle places the storages of the arena, and makes what a runner follows. The
+// code is overwritten by the next one.
 func (s *structure) settle(e *Executable, placed plan.Placement) {
 	l := s.lowering
 	l.settle(placed.Offsets)
@@ -82,7 +99,7 @@ func (s *structure) settle(e *Executable, placed plan.Placement) {
 	e.code = s.code[:0]
 	e.emit(l, s.program.Body, 0)
 	e.emitOwn(l)
-	s.code, e.code = e.code, slices.Clone(e.code)
+	s.code = e.code
 }
 
 // finish proves the executable, whose tasks are given.
@@ -137,6 +154,48 @@ func (e *Executable) takeTasks() (*tasks, error) {
 	if ts := e.tasks.Swap(nil); ts != nil {
 		return ts, nil
 	}
-	ts := e.structure.newTasks()
+	ts := e.structure.free()
 	return ts, e.bindAll(ts)
+}
+
+// maxUnused is the most tasks that are kept for later runners.
+const maxUnused = 4
+
+// free returns tasks that no runner has any more, or new ones.
+func (s *structure) free() *tasks {
+	s.freeMu.Lock()
+	defer s.freeMu.Unlock()
+	n := len(s.unused) - 1
+	if n < 0 {
+		return s.newTasks()
+	}
+	ts := s.unused[n]
+	s.unused = s.unused[:n]
+	return ts
+}
+
+// retire ends the runner. Its tasks serve another one.
+func (r *Runner) retire() {
+	r.End()
+	s, ts := r.exe.structure, r.tasks
+	for _, t := range ts.list {
+		if t != nil {
+			t.Begun = nil
+			forget(t.Call.In)
+			forget(t.Call.Out)
+		}
+	}
+	*r = Runner{}
+	s.freeMu.Lock()
+	defer s.freeMu.Unlock()
+	if len(s.unused) < maxUnused {
+		s.unused = append(s.unused, ts)
+	}
+}
+
+// forget drops the bytes of operands or results.
+func forget(list []op.Arg) {
+	for i := range list {
+		list[i].Data = nil
+	}
 }

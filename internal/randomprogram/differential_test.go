@@ -64,6 +64,19 @@ func TestRandomDynamicPrograms(t *testing.T) {
 // compareRandom draws as many programs as -rapid.checks says, by default the
 // same ones in every run, and says what was in them.
 func compareRandom(t *testing.T, programs int, dynamic bool) map[string]int {
+	return forRandom(t, programs, func(t *rapid.T, pool *compute.Pool, seen map[string]int) {
+		before := memory.Stats().Total
+		d := drawRandom(t, dynamic)
+		d.compare(t, pool, seen)
+		if now := memory.Stats().Total; now.Current != before.Current || now.Buffers != before.Buffers || exec.Leftover() != 0 {
+			t.Fatalf("got %d bytes in %d buffers held and %d holds left over, want %d in %d and none\n%s", now.Current, now.Buffers, exec.Leftover(), before.Current, before.Buffers, d.program)
+		}
+	})
+}
+
+// forRandom draws as many times as -rapid.checks says, by default the same in
+// every run, and returns what was counted.
+func forRandom(t *testing.T, programs int, do func(t *rapid.T, pool *compute.Pool, seen map[string]int)) map[string]int {
 	if invariant.Race {
 		programs /= 10
 	}
@@ -79,14 +92,7 @@ func compareRandom(t *testing.T, programs int, dynamic bool) map[string]int {
 	defer pool.Close()
 	defer memory.SetLimit(memory.SetLimit(memory.Stats().Total.Current + mostHeld))
 	seen := map[string]int{}
-	rapid.Check(t, func(t *rapid.T) {
-		before := memory.Stats().Total
-		d := drawRandom(t, dynamic)
-		d.compare(t, pool, seen)
-		if now := memory.Stats().Total; now.Current != before.Current || now.Buffers != before.Buffers || exec.Leftover() != 0 {
-			t.Fatalf("got %d bytes in %d buffers held and %d holds left over, want %d in %d and none\n%s", now.Current, now.Buffers, exec.Leftover(), before.Current, before.Buffers, d.program)
-		}
-	})
+	rapid.Check(t, func(t *rapid.T) { do(t, pool, seen) })
 	t.Logf("seen: %v", seen)
 	return seen
 }

@@ -56,10 +56,11 @@ func patchRows(v *kernel.Variant, r patchRun, dst, src []float32) {
 	}
 }
 
-// gatherRun packs a piece with patchRows, if it is one for that: whole channels, no prologue, neighbours side by side, all rows inside.
+// gatherRun packs a piece with patchRows, if it is one for that: whole channels, no prologue, neighbours side by side, all rows inside
+// and not empty.
 func (c *Conv) gatherRun(p *patchPiece, panels, in []float32, k, depth int) bool {
 	w := &c.view
-	if c.v.Conv.Patches == nil || c.ScaleShift || c.PrologueRelu || w.stride[2] != 1 || w.kernel[0] != 1 || k%w.taps != 0 || depth%w.taps != 0 {
+	if c.v.Conv.Patches == nil || w.in[2] == 0 || c.ScaleShift || c.PrologueRelu || w.stride[2] != 1 || w.kernel[0] != 1 || k%w.taps != 0 || depth%w.taps != 0 {
 		return false
 	}
 	z, y := p.z*w.stride[0]-w.padBegin[0], p.y*w.stride[1]-w.padBegin[1]

@@ -1,0 +1,106 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tenure-go/tenure/internal/plan/check"
+	"github.com/tenure-go/tenure/ir"
+)
+
+// ErrStructure is the error of types for which a final program does not hold:
+// the program of inputs of these sizes is another one.
+var ErrStructure = errors.New("the final program does not hold for these sizes")
+
+// Instance makes an executable of the same final program for values of other
+// types: those that the shape rules of its operators return for inputs of other
+// sizes, by ID. It must not be changed after that. table has the program's
+// weights; it may be another one than the program was compiled with, because the
+// bytes of constants may depend on the sizes too.
+//
+// An instance is what [Compile] makes of a program with these types, but for the
+// offsets in the arena: values are placed as before where that takes at most a
+// fiftieth more than the lower bound. It shares with the executables of its
+// program what does not depend on sizes. Its numbers are proved like any other's.
+//
+// The error is [ErrStructure] where the program has no safe plan for these types;
+// the program is then to be made anew from the inputs' sizes.
+func (e *Executable) Instance(ctx context.Context, types ir.Types, table ir.Weights) (*Executable, error) {
+	if table == nil {
+		table = ir.WeightMap{}
+	}
+	if len(types) != len(e.types) {
+		return nil, fmt.Errorf("instance: got %d types, want one per ID, %d", len(types), len(e.types))
+	}
+	x, err := e.structure.instance(ctx, types, table)
+	if err != nil {
+		return nil, fmt.Errorf("instance: %w", err)
+	}
+	return x, x.proved()
+}
+
+func (s *structure) instance(ctx context.Context, types ir.Types, table ir.Weights) (*Executable, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.instances.Add(1)
+	e, err := s.lower(types, table)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStructure, err)
+	}
+	placed, err := s.known.Place(ctx, s.lowering.problem(), s.solveOptions())
+	if err != nil {
+		return nil, err
+	}
+	s.settle(e, placed)
+	ts, err := s.rebind(e)
+	if err != nil {
+		return nil, err
+	}
+	err = s.finish(e, ts)
+	var v *check.Violation
+	if errors.As(err, &v) {
+		return nil, fmt.Errorf("%w: %w", ErrStructure, v)
+	}
+	return e, err
+}
+
+// rebind makes tasks for an instance. Where it runs the calls that the first
+// executable runs, and these read their constants in the same forms, it shares
+// how they are packed.
+func (s *structure) rebind(e *Executable) (*tasks, error) {
+	if slices.Equal(e.code, s.firstCode) {
+		e.code, e.packing = s.firstCode, s.firstPacking
+		ts := s.free()
+		err := e.bindAll(ts)
+		if !errors.Is(err, errForms) {
+			return ts, err
+		}
+	} else {
+		e.code = slices.Clone(e.code)
+	}
+	s.repacked.Add(1)
+	ts := s.newTasks()
+	ts.sigs.Set(e.types, ir.Known(e.weights))
+	return ts, e.findPanels(ts)
+}
+
+// InstanceFigures say what the instances of a program cost.
+type InstanceFigures struct {
+	Instances int64 // that were made, or were to be made
+	Packed    int64 // whose values were placed anew, without a search
+	Searched  int64 // whose values were placed by a search
+	Repacked  int64 // that run other calls, or read constants in other forms, than the first executable of the program
+	Rebound   int64 // calls that were bound anew: their sizes want another kernel
+}
+
+// InstanceFigures returns the figures of all instances of the executable's
+// program.
+func (e *Executable) InstanceFigures() InstanceFigures {
+	s := e.structure
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return InstanceFigures{Instances: s.instances.Load(), Packed: int64(s.known.Packed), Searched: int64(s.known.Searched),
+		Repacked: s.repacked.Load(), Rebound: s.rebound.Load()}
+}

@@ -1,0 +1,155 @@
+package exec_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory/memorytest"
+)
+
+// sized returns a program text with a size in the place of N.
+func sized(text, n string) string { return strings.ReplaceAll(text, "N", n) }
+
+const layers = `func @main(%x: f32[N,40]) -> (f32[N,100], f32[100]) {
+	weight @w: f32[40,100]
+	weight @v: f32[100,100]
+	weight @b: f32[100]
+	%g = matmul(%x, @w)
+	%h = relu(donate %g)
+	%y = gemm(%h, @v, @b) {transB = 1}
+	%s = reduce_sum(%y, _) {keepdims = 0}
+	%z = add(@b, %s)
+	return %y, %z
+}`
+
+// runSlot runs an executable in a slot on one input.
+func runSlot(t *testing.T, slot *exec.Slot, e *exec.Executable, input []byte) [][]byte {
+	t.Helper()
+	pool := compute.NewPool(1)
+	defer pool.Close()
+	r, err := slot.Runner(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var outputs [][]byte
+	for i := range e.Program.Body.Results {
+		n, _ := e.ResultType(i).Bytes()
+		outputs = append(outputs, make([]byte, n))
+	}
+	if err := r.Run(pool, nil, [][]byte{input}, outputs); err != nil {
+		t.Fatal(err)
+	}
+	return outputs
+}
+
+// Instances read the panels of the first executable, in slots that make their
+// runners of the tasks of others.
+func TestInstancesSharePanels(t *testing.T) {
+	memorytest.Check(t)
+	s, plain := storeOf(t, parse(t, sized(layers, "5")), weights.Options{})
+	first := compileWith(t, sized(layers, "5"), s)
+	mustPack(t, first)
+	held := s.Figures()
+	var slot exec.Slot
+	defer slot.Release()
+	made := map[string]*exec.Executable{"5": first}
+	sizes := []string{"5", "7", "1", "64", "0", "5", "13", "2", "1", "100", "7"}
+	for i, n := range sizes {
+		p := parse(t, sized(layers, n))
+		e := made[n]
+		if e == nil {
+			var err error
+			if e, err = first.Instance(context.Background(), ir.TypesOf(p), s); err != nil {
+				t.Fatal(err)
+			}
+			made[n] = e
+		}
+		input := bytesFor(p.Body.Params[0].Type, rand.New(rand.NewPCG(3, uint64(i))))
+		want := interpret(t, p, plain, [][]byte{input})
+		for k, got := range runSlot(t, &slot, e, input) {
+			if !bytes.Equal(got, want[k]) {
+				t.Errorf("size %s, output %d differs from that of the interpreter", n, k)
+			}
+		}
+		a, b := planOf(t, e), planOf(t, first)
+		if !slices.Equal(a.Packed, b.Packed) || a.WeightBytes != b.WeightBytes || a.Model == b.Model != (n == "5") {
+			t.Errorf("size %s: got %v of model %s packed, want %v", n, a.Packed, a.Model, b.Packed)
+		}
+	}
+	if got := s.Figures(); got != held {
+		t.Errorf("got %+v after all runs, want %+v as after the first one was packed", got, held)
+	}
+	f := first.InstanceFigures()
+	if f.Instances != 7 || f.Repacked != 0 || f.Rebound != 0 {
+		t.Errorf("got %+v, want 7 instances in the panels of the first", f)
+	}
+}
+
+// A convolution reads its weights in other panels where the sizes want it, and
+// the figures say so.
+func TestInstanceOfOtherPanels(t *testing.T) {
+	memorytest.Check(t)
+	const text = `func @main(%x: f32[1,20,N]) -> (f32[1,12,N]) {
+		weight @w: f32[12,20,3,3]
+		%y = conv(%x, @w) {pads = [1,1,1,1]}
+		return %y
+	}`
+	s, _ := storeOf(t, parse(t, sized(text, "64,64")), weights.Options{})
+	first := compileWith(t, sized(text, "64,64"), s)
+	mustPack(t, first)
+	var slot, own exec.Slot
+	defer slot.Release()
+	defer own.Release()
+	for i, n := range []string{"64,64", "8,2", "31,9", "8,2", "64,63"} {
+		p := parse(t, sized(text, n))
+		e, err := first.Instance(context.Background(), ir.TypesOf(p), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := compileWith(t, sized(text, n), s)
+		input := bytesFor(p.Body.Params[0].Type, rand.New(rand.NewPCG(3, uint64(i))))
+		if got, want := runSlot(t, &slot, e, input), runSlot(t, &own, fresh, input); !bytes.Equal(got[0], want[0]) {
+			t.Errorf("size %s: the result differs from that of a program that was compiled from the start", n)
+		}
+		if got, want := planOf(t, e).Packed, planOf(t, fresh).Packed; !slices.Equal(got, want) {
+			t.Errorf("size %s: got %v packed, want %v", n, got, want)
+		}
+	}
+	t.Logf("%+v", first.InstanceFigures())
+}
+
+// A program whose result becomes a view of its input has no plan: another one
+// serves these sizes.
+func TestInstanceOfAnotherStructure(t *testing.T) {
+	const text = `func @main(%x: f32[N,8]) -> (f32[N,4]) {
+		weight @i64_0: i64[1]
+		weight @i64_4: i64[1]
+		weight @i64_1: i64[1]
+		%y: f32[N,4] = slice(%x, @i64_0, @i64_4, @i64_1)
+		return %y
+	}`
+	p := parse(t, sized(text, "2"))
+	table := weightsFor(p)
+	e, err := exec.Compile(context.Background(), p, table, exec.Options{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Instance(context.Background(), ir.TypesOf(parse(t, sized(text, "1"))), table); !errors.Is(err, exec.ErrStructure) {
+		t.Errorf("got %v, want ErrStructure", err)
+	}
+	if _, err := e.Instance(context.Background(), nil, table); err == nil {
+		t.Error("got no error for no types")
+	}
+	if _, err := e.Instance(context.Background(), ir.TypesOf(parse(t, sized(text, "3"))), table); err != nil {
+		t.Errorf("after errors: %v", err)
+	}
+}
