@@ -1,8 +1,10 @@
 package ortdiff_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -37,6 +39,25 @@ func schemas(t *testing.T) map[string]schema {
 		all[f[0]] = schema{n, f[2:]}
 	}
 	return all
+}
+
+// TestSchemas holds the file to the ONNX Runtime that is installed, if it is the version of which the file was written.
+func TestSchemas(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("testdata", "attributes.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := exec.Command(python(t, "onnxruntime"), filepath.Join("testdata", "attributes.py")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, _, _ := strings.Cut(string(want), ":")
+	if installed, _, _ := strings.Cut(string(got), ":"); installed != version {
+		t.Skipf("attributes.txt is of %q, and %q is installed: write it again with attributes.py", version, installed)
+	}
+	if !bytes.Equal(bytes.ReplaceAll(got, []byte("\r"), nil), want) {
+		t.Error("attributes.txt differs from what attributes.py writes")
+	}
 }
 
 // drawn counts what the models of an operator had: attributes with their values, and operands by their place.
@@ -103,11 +124,8 @@ func TestEverythingIsDrawn(t *testing.T) {
 		if draw == nil {
 			continue // TestOperators reports it
 		}
-		if !known && never[s.Name] {
-			continue
-		}
 		if !known {
-			t.Errorf("operator %s is not in attributes.txt: write it again with the newest ONNX Runtime", s.Name)
+			t.Logf("operator %s: ONNX Runtime does not know it", s.Name)
 			continue
 		}
 		d := look(&operator{name: s.Name, from: int(s.From), till: int(s.Till), draw: draw}, 600)

@@ -3,13 +3,14 @@ operands (20 where there is no end).
 
 python attributes.py > attributes.txt
 """
+import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as binding
 
 versions = {}
 for schema in binding.get_all_operator_schema():
     if schema.domain in ("", "com.microsoft", "ai.onnx.ml"):
         versions.setdefault("::".join(filter(None, [schema.domain, schema.name])), []).append(schema)
-print("# operator, most operands, attributes: written by attributes.py")
+print(f"# ONNX Runtime {onnxruntime.__version__}: operator, most operands, attributes; written by attributes.py")
 for name, schemas in sorted(versions.items()):
     operands, attributes = 0, set()
     for schema in schemas:
