@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// counter is a current figure and the highest it has been. Each has a cache line of its own: all allocations of all cores
-// meet here.
+// counter is a current value and its peak. Each is on a cache line of its own, because all allocations of all cores
+// write them.
 type counter struct {
 	current atomic.Int64
 	peak    atomic.Int64
@@ -27,9 +27,9 @@ var account struct {
 	purposes [numPurposes]counter
 	total    counter
 	handles  counter      // current only
-	system   counter      // current only: anonymous bytes held from the system, chunks of small buffers, page ends and records included
-	limit    atomic.Int64 // 0: none
-	cached   atomic.Int64 // the part of system that waits for further allocations
+	system   counter      // current only: anonymous bytes obtained from the system, including chunks of small buffers, page ends and records
+	limit    atomic.Int64 // 0 means none
+	cached   atomic.Int64 // the part of system that is kept for further allocations
 	files    atomic.Int64 // the part of Weights that is mapped from files
 	leaks    atomic.Int64
 	leaked   atomic.Int64 // bytes of reported leaks that could not be freed
@@ -39,11 +39,11 @@ var account struct {
 type reservation struct {
 	bytes            int64
 	p                Purpose
-	total, byPurpose int64 // the figures with it
+	total, byPurpose int64 // the counters including it
 }
 
-// reserve counts bytes as taken, or refuses them at the limit. The total moves by compare-and-swap, never over the limit, so
-// that an allocation that is refused cannot make another one fail.
+// reserve counts bytes as allocated, or fails at the limit. It changes the total by compare-and-swap, and never beyond the limit, so
+// a failing allocation cannot make another one fail.
 func reserve(bytes int, p Purpose) (reservation, error) {
 	n := int64(bytes)
 	for {
@@ -57,7 +57,7 @@ func reserve(bytes int, p Purpose) (reservation, error) {
 	}
 }
 
-// done makes the reservation a buffer. Peaks rise only now, by the figures of then: what the system refuses is no peak.
+// done completes a reservation. Peaks rise only now, so allocations that the system refuses do not count.
 func (r reservation) done() {
 	account.total.count.Add(1)
 	account.total.raisePeak(r.total)
@@ -70,7 +70,7 @@ func (r reservation) cancel() {
 	account.purposes[r.p].current.Add(-r.bytes)
 }
 
-// unreserve is the end of a buffer.
+// unreserve undoes the counting of a buffer at its end.
 func unreserve(bytes int, p Purpose) {
 	account.total.current.Add(-int64(bytes))
 	account.total.count.Add(-1)
@@ -78,25 +78,25 @@ func unreserve(bytes int, p Purpose) {
 	account.purposes[p].count.Add(-1)
 }
 
-// Usage is the memory of buffers of one purpose, in the bytes that were asked for.
+// Usage describes the buffers of one purpose. Bytes are counted as requested.
 type Usage struct {
 	Current int64 // bytes now
 	Peak    int64 // the highest Current since the start or ResetPeak
 	Buffers int64 // live buffers
 }
 
-// Figures is one reading of all counters. They are read one after the other: while others allocate, the sum of the parts may
-// differ from the total.
+// Figures is one reading of all counters. The counters are read one after the other, so while other goroutines allocate,
+// the sum of the parts may differ from the total.
 type Figures struct {
 	Total       Usage
 	ByPurpose   [numPurposes]Usage
-	Limit       int64 // 0: no limit
+	Limit       int64 // 0 means no limit
 	Files       int64 // bytes of Weights that are mapped from files, not held from the system
-	System      int64 // bytes held from the system for everything else, with the chunks of small buffers, page ends and handles' records
-	Cached      int64 // the part of System that is mappings which wait a moment for the next allocation of their size
+	System      int64 // all other bytes obtained from the system, including chunks of small buffers, page ends and handles' records
+	Cached      int64 // the part of System in mappings that are kept for a moment for the next allocation of their size
 	Handles     int64 // live handles
 	Leaks       int64 // buffers that were dropped without Release since the start
-	LeakedBytes int64 // bytes of those that had to be kept, because a use was still out
+	LeakedBytes int64 // bytes of these that could not be freed, because a use was still out
 }
 
 // Of returns the figures of one purpose.
@@ -124,8 +124,7 @@ func (c *counter) read() Usage {
 	return Usage{Current: c.current.Load(), Peak: c.peak.Load(), Buffers: c.count.Load()}
 }
 
-// ResetPeak makes every peak start again from the current figure. A peak that another goroutine reaches at this very moment
-// may be lost.
+// ResetPeak sets every peak to the current value. A peak that another goroutine reaches at the same moment may be lost.
 func ResetPeak() {
 	account.total.peak.Store(account.total.current.Load())
 	for p := range account.purposes {
@@ -133,6 +132,6 @@ func ResetPeak() {
 	}
 }
 
-// SetLimit bounds the bytes of all live buffers, mapped files included, and returns the previous bound. 0 means none. A
-// limit below what is in use stops new allocations and frees nothing.
+// SetLimit bounds the bytes of all live buffers, mapped files included, and returns the previous bound. 0 means no bound.
+// A bound below the present total prevents new allocations and frees nothing.
 func SetLimit(bytes int64) (old int64) { return account.limit.Swap(max(bytes, 0)) }

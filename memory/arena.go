@@ -19,17 +19,17 @@ const (
 )
 
 // Arena is a bounded source of buffers for a computation that allocates the same sizes again and again. A buffer takes
-// the bytes of its size class, the next power of two from 32 bytes on, and returns to the arena on its last release,
-// for the next request of that class. The arena holds at most its limit of class bytes, buffers out and free buffers
-// together. Its methods may be called from any goroutine.
+// the bytes of its size class, the next power of two from 32 bytes on. Its last release returns it to the arena, for the
+// next request of that class. The arena holds at most its limit of class bytes, in buffers that are in use and free
+// buffers together. Its methods may be called from any goroutine.
 //
-// An arena counts all that it holds under its purpose. One that is dropped without Close frees its free buffers, and
-// then the others as they are released. A nil or zero Arena is a closed one.
+// All bytes of an arena count under its purpose. An arena that is dropped without Close frees its free buffers, and the
+// others when they are released. A nil or zero Arena counts as closed.
 type Arena struct {
 	p *pool
 }
 
-// closedPool stands in where there is no arena.
+// closedPool is the pool of a nil or zero arena.
 var closedPool = &pool{closed: true}
 
 func (a *Arena) pool() *pool {
@@ -39,7 +39,7 @@ func (a *Arena) pool() *pool {
 	return a.p
 }
 
-// pool is what buffers keep of their arena, so that the collector can tell when nobody has the arena itself.
+// pool is the part of an arena that its buffers refer to, so that the collector can find that the arena itself is unreachable.
 type pool struct {
 	purpose Purpose
 	limit   int64
@@ -48,19 +48,19 @@ type pool struct {
 	waiting [numClasses][]*storage
 	out     map[*storage]struct{}
 	stats   ArenaStats
-	closed  bool // what comes back goes to the system, and nothing is given out
-	passing bool // what comes back goes to the system until nothing is out
+	closed  bool // returned memory goes to the system, and allocations fail
+	passing bool // returned memory goes to the system until no buffer is in use
 }
 
-// ArenaStats are the figures of an arena.
+// ArenaStats are the statistics of an arena.
 type ArenaStats struct {
-	Buffers    int   // out
-	Requested  int64 // bytes of those, as they were asked for
-	Class      int64 // bytes of those, in their classes
-	FreeListed int64 // class bytes that wait for the next request
+	Buffers    int   // in use
+	Requested  int64 // bytes of the buffers in use, as requested
+	Class      int64 // bytes of the buffers in use, in their classes
+	FreeListed int64 // class bytes of free buffers
 	Limit      int64 // Class + FreeListed is never more
-	Reused     int64 // requests that were served from what waited, since the start
-	Fresh      int64 // requests that took memory
+	Reused     int64 // requests served from free buffers, since the start
+	Fresh      int64 // requests that allocated memory
 }
 
 // NewArena returns an arena that holds at most limit class bytes, counted under p. The caller closes it.
@@ -76,7 +76,7 @@ func NewArena(limit int64, p Purpose) (*Arena, error) {
 	return a, nil
 }
 
-// classOf returns the class of a size, from 0, and the bytes it takes.
+// classOf returns the class of a size, counted from 0, and its number of bytes.
 func classOf(bytes int) (class int, size int64, err error) {
 	class = max(bits.Len(uint(max(bytes, 1)-1)), minClass) - minClass
 	if bytes < 0 || class >= numClasses {
@@ -85,7 +85,7 @@ func classOf(bytes int) (class int, size int64, err error) {
 	return class, 1 << (class + minClass), nil
 }
 
-// Alloc returns a buffer of that many bytes whose contents are undefined. The caller holds it. At the limit it drains
+// Alloc returns a buffer of that many bytes whose contents are undefined. The caller holds it. At the limit Alloc drains
 // exports, frees the free buffers of other classes and lets the collector find dropped buffers before it fails with
 // [ErrLimit].
 func (a *Arena) Alloc(bytes int) (*Buffer, error) {
@@ -110,13 +110,13 @@ func (a *Arena) Alloc(bytes int) (*Buffer, error) {
 	return b, nil
 }
 
-// take returns memory of the class: what waits, or fresh.
+// take returns memory of the class: a free buffer's, or newly allocated.
 func (p *pool) take(class int, size int64) (*storage, error) {
 	s, err := p.admit(class, size)
 	if s != nil || err != nil {
 		return s, err
 	}
-	// Without the lock: taking memory may free what foreign code let go of, and that may come back to this arena.
+	// Without the lock: an allocation may free memory that foreign code has released, which may return to this arena.
 	if s, _, err = newStorage(int(size), p.purpose); err != nil {
 		p.mu.Lock()
 		p.stats.Class -= size
@@ -127,7 +127,7 @@ func (p *pool) take(class int, size int64) (*storage, error) {
 	return s, nil
 }
 
-// admit counts a class as out and returns what waits of it, nil if it has to be taken.
+// admit counts a buffer of the class as in use and returns free memory of the class, nil if there is none.
 func (p *pool) admit(class int, size int64) (*storage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,7 +155,7 @@ func (p *pool) admit(class int, size int64) (*storage, error) {
 	return nil, nil
 }
 
-// shrink gives back what waits in a class until size more bytes fit.
+// shrink frees free memory of a class until size more bytes fit.
 func (p *pool) shrink(class int, size int64) {
 	for list := p.waiting[class]; len(list) > 0 && size > p.limit-p.stats.Class-p.stats.FreeListed; list = p.waiting[class] {
 		p.waiting[class] = list[:len(list)-1]
@@ -179,13 +179,13 @@ func (p *pool) give(s *storage, bytes int) *Buffer {
 	return b
 }
 
-// slack is what a buffer of so many bytes does not use of its class, as far as the invariant build looks at it.
+// slack returns the unused bytes at the end of a buffer's class, as far as the invariant build checks them.
 func (s *storage) slack(bytes int) []byte {
 	rest := s.whole.data[bytes:]
 	return rest[:min(len(rest), canaryBytes)]
 }
 
-// put takes the memory of a buffer back.
+// put takes back the memory of a buffer.
 func (p *pool) put(s *storage, bytes int) {
 	if invariant.Enabled {
 		s.checkCanary(s.slack(bytes))
@@ -207,14 +207,14 @@ func (p *pool) put(s *storage, bytes int) {
 	p.waiting[class] = append(p.waiting[class], s.whole)
 }
 
-// Clear frees all free buffers. While buffers are out it returns [ErrShared], which lists them, and does nothing.
+// Clear frees all free buffers. While buffers are in use it does nothing and returns [ErrShared], which lists them.
 func (a *Arena) Clear() error {
 	defer runtime.KeepAlive(a)
 	return a.pool().clear("clear")
 }
 
-// ClearWhenIdle is Clear for an arena whose buffers are still out: free buffers are freed now, the others as they are
-// released, and the arena pools again once all of them are back.
+// ClearWhenIdle is Clear for an arena whose buffers are still in use: free buffers are freed now, the others when they are
+// released. The arena keeps free buffers again once all of them are released.
 func (a *Arena) ClearWhenIdle() {
 	p := a.pool()
 	p.mu.Lock()
@@ -224,8 +224,8 @@ func (a *Arena) ClearWhenIdle() {
 	runtime.KeepAlive(a)
 }
 
-// Close ends the arena: further allocations fail. While buffers are out it returns [ErrShared], which lists them, and
-// does nothing.
+// Close ends the arena; further allocations fail. While buffers are in use it does nothing and returns [ErrShared], which
+// lists them.
 func (a *Arena) Close() error {
 	defer runtime.KeepAlive(a)
 	p := a.pool()
@@ -236,7 +236,7 @@ func (a *Arena) Close() error {
 	return nil
 }
 
-// CloseWhenIdle ends the arena now: free buffers are freed now, the others as they are released.
+// CloseWhenIdle ends the arena: free buffers are freed now, the others when they are released.
 func (a *Arena) CloseWhenIdle() {
 	a.pool().end()
 	runtime.KeepAlive(a)
@@ -256,7 +256,7 @@ func (p *pool) clear(what string) error {
 		return nil
 	}
 	var list strings.Builder
-	for _, s := range out { // outside the lock: describing a buffer takes others
+	for _, s := range out { // outside the lock: describing a buffer takes other locks
 		if info, held := s.info(); held {
 			fmt.Fprintf(&list, "\n%d bytes (%s), %d holders", info.Bytes, info.Label, info.Holders)
 			if info.Site != "" {
@@ -267,7 +267,7 @@ func (p *pool) clear(what string) error {
 	return fmt.Errorf("memory: %s arena: %d buffers are out: %w%s", what, len(out), ErrShared, list.String())
 }
 
-// drop gives back what waits. The caller has the lock.
+// drop frees the free memory. The caller has the lock.
 func (p *pool) drop() {
 	for c, list := range p.waiting {
 		for _, s := range list {
@@ -285,7 +285,7 @@ func (p *pool) end() {
 	p.drop()
 }
 
-// Stats returns the figures of the arena.
+// Stats returns the statistics of the arena.
 func (a *Arena) Stats() ArenaStats {
 	p := a.pool()
 	p.mu.Lock()

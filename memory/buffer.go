@@ -10,51 +10,51 @@ import (
 	"github.com/tenure-go/tenure/internal/osmem"
 )
 
-// Buffer is contiguous bytes with a count of their holders. The bytes are freed when the last holder releases them. A
-// nil or zero Buffer has no bytes and no holder.
+// Buffer is a contiguous range of bytes with a count of its holders. The bytes are freed when the last holder releases
+// them. A nil or zero Buffer has no bytes and no holder.
 type Buffer struct {
 	s *storage
 }
 
-// Source allocates buffers. The contents of a buffer are undefined, and its last release returns it to its source.
+// Source allocates buffers. The contents of a buffer are undefined. Its last release returns it to its source.
 type Source interface {
 	Alloc(bytes int) (*Buffer, error)
 }
 
-// storage is what a Buffer counts. It is a thing of its own so that the safety net can still reach it when nobody holds the
-// Buffer.
+// storage is the state of a Buffer. It is a separate object, so that the safety net can still reach it when the Buffer is
+// unreachable.
 type storage struct {
 	state   atomic.Uint64 // holders in the lower 32 bits, flags above
 	data    []byte        // the bytes of the buffer
-	raw     []byte        // what goes back: data, the canary behind it and the slack
-	chunk   *chunk        // the chunk raw is a slot of, nil for a mapping
+	raw     []byte        // the allocation: data, the canary behind it and the slack
+	chunk   *chunk        // the chunk of which raw is a slot, nil for a mapping
 	slot    int
-	size    int      // len(data), also when data is gone
-	giveUp  func()   // how bytes that others took go back; nil for ours and for imported ones that nobody wants back
-	pool    *pool    // the arena that data is from, nil for none
-	whole   *storage // the memory of the class that it is a part of, then
-	renewal *renewal // of a buffer that can serve again, nil for the others
+	size    int      // len(data), also after data was freed
+	giveUp  func()   // returns bytes of other allocators; nil for this package's, and for imported ones without a release function
+	pool    *pool    // the arena of data, nil if there is none
+	whole   *storage // the class's memory of which data is a part, if there is an arena
+	renewal *renewal // of a renewable buffer, nil for others
 	label   string
 	id      uint64
 	net     runtime.Cleanup
 	site    invariant.Site
-	stack   []uintptr // where it was allocated, if profiling was on
+	stack   []uintptr // call stack of the allocation, if profiling was on
 
-	mu    sync.Mutex // guards first and the chain of records
+	mu    sync.Mutex // guards first and the list of records
 	first uint32     // the handles on this buffer
 
-	purpose Purpose // here it fills a gap
+	purpose Purpose // declared here to fill a gap
 
 	before, after *storage // neighbours among the live buffers
 }
 
-// Flags are the reasons why a buffer is never exclusive, however few holders it has.
+// Flags are the reasons why a buffer is never exclusive, regardless of the number of holders.
 type Flags uint64
 
 // The flags.
 const (
-	ReadOnly Flags = 1 << (32 + iota) // declared constant by its maker or by Freeze
-	Imported                          // bytes of others: a slice of the caller, a tensor of another library
+	ReadOnly Flags = 1 << (32 + iota) // declared constant by Freeze or when it was made
+	Imported                          // bytes of another allocator: a slice of the caller, a tensor of another library
 	Mapped                            // pages of a file
 )
 
@@ -63,7 +63,7 @@ const (
 	exclusive   = 1 // one holder, no flag
 )
 
-// String lists the flags in words.
+// String lists the flags.
 func (f Flags) String() string {
 	switch {
 	case f&Mapped != 0:
@@ -84,7 +84,7 @@ func (b *Buffer) Bytes() []byte {
 	return b.s.data
 }
 
-// Len returns the number of bytes, also without a holder.
+// Len returns the number of bytes, also of a buffer without a holder.
 func (b *Buffer) Len() int {
 	if b.none() {
 		return 0
@@ -92,7 +92,7 @@ func (b *Buffer) Len() int {
 	return b.s.size
 }
 
-// none reports whether the buffer is nil or zero: nobody holds it.
+// none reports whether the buffer is nil or zero, which means that it has no holder.
 func (b *Buffer) none() bool { return b == nil || b.s == nil }
 
 // Holders returns the number of holders.
@@ -106,7 +106,7 @@ func (b *Buffer) Holders() int {
 // IsExclusive reports whether the buffer has one holder and no flag.
 func (b *Buffer) IsExclusive() bool { return !b.none() && b.s.state.Load() == exclusive }
 
-// Flags returns why the buffer is never exclusive, 0 if it may be.
+// Flags returns the reasons why the buffer is never exclusive, 0 if it may be.
 func (b *Buffer) Flags() Flags {
 	if b.none() {
 		return 0
@@ -114,15 +114,15 @@ func (b *Buffer) Flags() Flags {
 	return Flags(b.s.state.Load() &^ holdersMask)
 }
 
-// Freeze sets the flag ReadOnly for good: from now on no holder may write the bytes. The caller is, or acts for, a live holder,
-// and no writer has the buffer: a lock that was taken before stays taken.
+// Freeze sets the flag ReadOnly permanently: from now on no holder may write the bytes. The caller is, or acts for, a live
+// holder, and no writer has the buffer: a lock that was taken before stays taken.
 func (b *Buffer) Freeze() {
 	if !b.none() {
 		b.s.state.Or(uint64(ReadOnly))
 	}
 }
 
-// Purpose returns what the bytes are for. An imported buffer has none.
+// Purpose returns the purpose of the bytes. An imported buffer has none.
 func (b *Buffer) Purpose() Purpose {
 	if b.none() {
 		return noPurpose
@@ -137,8 +137,8 @@ func (b *Buffer) SetLabel(label string) {
 	}
 }
 
-// Resident returns how many of the bytes are in physical memory, in whole pages. It is known only on Linux and only for
-// buffers that are a mapping of their own (over 32 KiB); other cases are an error that matches errors.ErrUnsupported.
+// Resident returns the number of bytes that are in physical memory, in whole pages. It is available only on Linux and only
+// for buffers that are a mapping of their own (over 32 KiB); otherwise the error matches errors.ErrUnsupported.
 func (b *Buffer) Resident() (int, error) {
 	if b.none() {
 		return 0, fmt.Errorf("memory: resident size: got no buffer: %w", ErrReleased)
@@ -152,9 +152,10 @@ func (b *Buffer) Resident() (int, error) {
 	return resident(b.Bytes())
 }
 
-// Discard lets the system take back the pages that lie wholly within bytes from to to. Pages of a mapped file are read
-// again when they are next accessed: a way to free what was copied elsewhere. Other bytes are then undefined. It is
-// advice: an error, which for buffers that are no mapping of their own matches errors.ErrUnsupported, changes nothing.
+// Discard permits the system to take back the pages that lie wholly within bytes from to to. Pages of a mapped file are
+// read again at the next access, so Discard frees memory whose contents were copied elsewhere. Other bytes are undefined
+// afterwards. Discard is advice: after an error nothing has changed. For buffers that are not a mapping of their own the
+// error matches errors.ErrUnsupported.
 func (b *Buffer) Discard(from, to int) error {
 	if b.none() {
 		return fmt.Errorf("memory: discard: got no buffer: %w", ErrReleased)
@@ -177,8 +178,8 @@ func (b *Buffer) Discard(from, to int) error {
 	return discard(data[from:to])
 }
 
-// IsTrimmable reports whether Discard lets the system take back pages of a mapped file. Where it does not, they stay in memory
-// from when they are first read until the buffer ends. It is false for buffers that are not mapped from a file.
+// IsTrimmable reports whether Discard lets the system take back pages of a mapped file. Otherwise they stay in memory from
+// their first access until the end of the buffer. It is false for buffers that are not mapped from a file.
 func (b *Buffer) IsTrimmable() bool { return b.Flags()&Mapped != 0 && osmem.TrimsFiles() }
 
 // Retain adds a holder. The caller must itself be, or act for, a live holder; on a buffer without holders the error is
@@ -202,7 +203,7 @@ func (b *Buffer) Retain() error {
 }
 
 // Release drops the caller's hold. The last release frees the bytes. A holder that releases twice drops the hold of
-// another; where there is no other the error is [ErrReleased].
+// another holder; if there is none, the error is [ErrReleased].
 func (b *Buffer) Release() error {
 	if b.none() || !b.s.drop() {
 		return fmt.Errorf("memory: release a buffer that nobody holds: %w", ErrReleased)
@@ -245,7 +246,7 @@ func (s *storage) free() {
 		if s.renewal != nil {
 			s.vacated()
 		}
-	case s.giveUp != nil: // of Own
+	case s.giveUp != nil: // made by Own
 		n := len(s.data)
 		s.data = nil
 		s.giveUp()
@@ -264,7 +265,7 @@ func (s *storage) free() {
 	}
 }
 
-// giveBack undoes newStorage.
+// giveBack frees the memory of newStorage.
 func (s *storage) giveBack() {
 	data, raw := s.data, s.raw
 	s.data, s.raw = nil, nil
@@ -288,7 +289,7 @@ func (s *storage) checkCanary(canary []byte) {
 	}
 }
 
-// mustGiveBack: the system refuses to take back only what we did not get from it.
+// mustGiveBack: the system refuses only memory that was not obtained from it.
 func mustGiveBack(err error) {
 	if err != nil {
 		invariant.Failf("memory: %v", err)

@@ -8,25 +8,25 @@ import (
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
-// A mapping of a few hundred kilobytes costs more to make, page by page, than to fill. So the last ones that came back wait for the
-// next allocation of about their size: at most cacheBytes of them together, and none once none was taken or came back for idleTime.
-// Larger mappings have huge pages, a few faults for the whole, and never wait.
+// Creating a mapping of a few hundred kilobytes takes longer, page by page, than filling it. So the most recently freed ones are kept
+// for the next allocation of about their size: at most cacheBytes together, and none after idleTime without an allocation or a free.
+// Larger mappings have huge pages, which take a few page faults each, and are never kept.
 const (
-	hugeBytes  = 2 << 20 // the size of a huge page on the platforms that have them: from here on mappings ask for them
+	hugeBytes  = 2 << 20 // the size of a huge page on platforms that have them; mappings of at least this size request them
 	cacheBytes = 4 << 20
 )
 
-// cache is the mappings that wait.
+// cache is the list of kept mappings.
 var cache mappings
 
 type mappings struct {
 	mu      sync.Mutex
-	waiting [][]byte // the one that came back last is the last
+	waiting [][]byte // the most recently freed one is the last
 	bytes   int
-	touched bool // one was taken or came back since the last look
+	touched bool // a mapping was taken or added since the last look
 }
 
-// take returns a mapping that waits, of at least size bytes and with at most a quarter of slack, nil if there is none. Its contents
+// take returns a kept mapping of at least size bytes with at most a quarter of slack, nil if there is none. Its contents
 // are undefined.
 func (c *mappings) take(size int) []byte {
 	c.mu.Lock()
@@ -45,7 +45,7 @@ func (c *mappings) take(size int) []byte {
 	return nil
 }
 
-// put makes a mapping wait, in place of those that have waited longest. One that is too large is given back itself.
+// put keeps a mapping, and frees the oldest ones beyond cacheBytes. A mapping that is too large is freed itself.
 func (c *mappings) put(m []byte) error {
 	if len(m) >= hugeBytes {
 		return surrender(m)
@@ -58,13 +58,13 @@ func (c *mappings) put(m []byte) error {
 	gone := c.drop(n)
 	c.waiting = append(c.waiting, m)
 	c.count(len(m))
-	c.touched = true // so that it waits at least once from one look to the next
+	c.touched = true // it is kept at least from one look to the next
 	c.mu.Unlock()
 	lookLater()
 	return surrenderAll(gone)
 }
 
-// sweep takes out everything if nothing was taken and nothing came back since the last time, and says whether anything is left.
+// sweep removes all mappings if none was taken or added since the last call, and reports whether any is left.
 func (c *mappings) sweep() (gone [][]byte, again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func (c *mappings) sweep() (gone [][]byte, again bool) {
 	return gone, len(c.waiting) > 0
 }
 
-// drop takes out the n mappings that have waited longest. The caller has the lock.
+// drop removes the n oldest mappings. The caller has the lock.
 func (c *mappings) drop(n int) [][]byte {
 	gone := slices.Clone(c.waiting[:n])
 	c.waiting = slices.Delete(c.waiting, 0, n)
@@ -98,7 +98,7 @@ func surrenderAll(list [][]byte) error {
 	return errors.Join(errs...)
 }
 
-// checkPoison finds who wrote into bytes after their end.
+// checkPoison finds writes to bytes that were freed.
 func checkPoison(m []byte) {
 	for i, b := range m {
 		if b != invariant.PoisonByte {

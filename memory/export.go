@@ -6,45 +6,45 @@ import (
 	"unsafe"
 )
 
-// An export is a use of a handle that foreign code ends, at any time, from any thread, without calling Go. It is counted apart
-// from the uses of Go code, so that a refusal can say what is out, and so that a handle that was given up while exports are
-// out is no leak.
+// An export is a use of a handle that foreign code ends, at any time, on any thread, without calling Go. Exports are counted
+// separately from the uses of Go code, so that errors can name them, and so that a handle that was given up while exports are out
+// is not reported as a leak.
 //
-// Foreign code ends an export by one atomic subtraction on the record's word. Whoever takes a dead record to no uses frees
-// it: Go code at once, foreign code by pushing the record on a list that Reclaim drains. A record gets there once per handle,
-// because a dead handle takes no new use.
+// Foreign code ends an export by one atomic subtraction on the record's word. The side that ends the last use of a dead record
+// frees it: Go code at once, foreign code by pushing the record on a list that Reclaim drains. A record gets there once per handle,
+// because a dead handle accepts no new use.
 
 // Export takes an export: like Use, until EndExport or until foreign code ends it.
 func (h Handle) Export() error { return h.begin(exportUnit, exportMask) }
 
-// TryExport takes an export if that is possible at once; false says nothing about why not. It is what Export begins with, small
-// enough to be compiled into its caller. The handle is one that NewHandle, IntoHandle or Move gave.
+// TryExport takes an export if that is possible at once; false does not tell the reason. It is the fast path of Export, small
+// enough to be inlined. The handle is a result of NewHandle, IntoHandle or Move.
 func (h Handle) TryExport() bool {
 	w := h.rec.word.Load()
 	return w&^busyMask == h.tag && w&exportMask != exportMask && h.rec.word.CompareAndSwap(w, w+exportUnit)
 }
 
-// EndExport ends an export that Export took.
+// EndExport ends an export of Export.
 func (h Handle) EndExport() { h.end(exportUnit) }
 
-// LockExport takes the one export that may write: like Lock, until UnlockExport or until foreign code ends it.
+// LockExport takes the exclusive export that may write: like Lock, until UnlockExport or until foreign code ends it.
 func (h Handle) LockExport() error { return h.lock(exportUnit) }
 
-// UnlockExport ends what LockExport took.
+// UnlockExport ends an export of LockExport.
 func (h Handle) UnlockExport() { h.end(writing | exportUnit) }
 
-// What foreign code must know of records and their words.
+// The layout of records and their words for foreign code.
 const (
-	ForeignUnit    = exportUnit           // what ends an export that Export took
-	ForeignWrite   = writing | exportUnit // what ends an export that LockExport took
-	ForeignExports = exportMask           // bits of the word that count exports; all are 0 when none is out
+	ForeignUnit    = exportUnit           // ends an export of Export
+	ForeignWrite   = writing | exportUnit // ends an export of LockExport
+	ForeignExports = exportMask           // bits of the word that count exports; all are 0 when no export is out
 	ForeignBusy    = busyMask             // bits of the word that are 0 when the handle has no use
-	ForeignDead    = dead                 // bit of the word that is set once the handle was given up
-	ForeignIndex   = 8                    // where in a record its number is, 32 bits
-	ForeignNext    = 12                   // where in a record the number of the next dead one goes, 32 bits
+	ForeignDead    = dead                 // bit of the word that is set once the handle has ended
+	ForeignIndex   = 8                    // offset of the record's number, 32 bits
+	ForeignNext    = 12                   // offset of the number of the next dead record, 32 bits
 )
 
-// Foreign is where foreign code ends an export of a handle. Both addresses stay valid for the life of the process.
+// Foreign has the addresses at which foreign code ends an export of a handle. Both stay valid for the life of the process.
 //
 // With the word at *Record (64 bits) and the head of the list of dead records at *Dead (32 bits), it does
 //
@@ -67,8 +67,8 @@ type Foreign struct {
 	Dead   uintptr
 }
 
-// End ends an export from Go as foreign code would, with unit ForeignUnit or ForeignWrite, and if it was the last of a dead
-// handle gives the bytes back at once. It returns false, and has done nothing, if no export was out.
+// End ends an export from Go in the way of foreign code, with unit ForeignUnit or ForeignWrite. If it was the last use of a
+// dead handle, End frees the bytes at once. If no export was out it does nothing and returns false.
 func (f Foreign) End(unit uint64) bool {
 	if f.Record == 0 || f.Dead == 0 {
 		return false
@@ -80,8 +80,8 @@ func (f Foreign) End(unit uint64) bool {
 	return was
 }
 
-// end is what foreign code does, word for word. It reports whether it put the record on the list, and whether there was an
-// export to end.
+// end is the algorithm of foreign code. It reports whether it put the record on the list, and whether there was an export to
+// end.
 func (f Foreign) end(unit uint64) (last, was bool) {
 	at := func(address uintptr, offset uintptr) unsafe.Pointer {
 		return unsafe.Add(*(*unsafe.Pointer)(unsafe.Pointer(&address)), offset)
@@ -105,15 +105,15 @@ func (f Foreign) end(unit uint64) (last, was bool) {
 	}
 }
 
-// Foreign returns where foreign code ends an export. The handle is one that NewHandle, IntoHandle or Move gave.
+// Foreign returns the addresses for foreign code. The handle is a result of NewHandle, IntoHandle or Move.
 func (h Handle) Foreign() Foreign {
 	return Foreign{Record: uintptr(unsafe.Pointer(h.rec)), Dead: uintptr(unsafe.Pointer(&recordAt(0).free))}
 }
 
 // Attachment is an object that lives as long as a handle's hold.
 type Attachment interface {
-	// End is called once, after the hold has ended or moved to another handle, from whatever goroutine ended it. No export
-	// is out then.
+	// End is called once, after the hold has ended or moved to another handle, on the goroutine that ended it. No export is out
+	// then.
 	End()
 }
 
@@ -124,14 +124,14 @@ func (h Handle) Attach(a Attachment) (there Attachment, attached bool) {
 	if slab.attached[i].CompareAndSwap(nil, &a) {
 		return a, true
 	}
-	return *slab.attached[i].Load(), false // nobody detaches it while the caller has a use
+	return *slab.attached[i].Load(), false // an attachment is not removed while the caller has a use
 }
 
 // orphans counts the handles that were given up while exports were out and still have uses.
 var orphans atomic.Int64
 
-// Reclaim frees the bytes of handles whose last export foreign code has ended, and returns how many handles it found. Every
-// allocation does the same, and a timer does while such handles may come.
+// Reclaim frees the bytes of handles whose last export foreign code has ended, and returns the number of such handles. Every
+// allocation calls it, and so does a timer while there may be such handles.
 func Reclaim() int {
 	if records.slabs.Load() == nil {
 		return 0
@@ -144,7 +144,7 @@ func Reclaim() int {
 	for at := head.Swap(0); at != 0; n++ {
 		r := recordAt(at)
 		at = r.free.Load() // retire puts the record on another list
-		r.word.Load()      // for the race detector: it did not see foreign code push, so it must see who gave the handle up
+		r.word.Load()      // for the race detector, which did not see the push of foreign code: it must see the end of the handle
 		r.retire()
 	}
 	return n
@@ -157,7 +157,7 @@ const (
 
 var watching atomic.Bool
 
-// watchOrphans makes a timer reclaim until no orphan is left. It starts fast and slows down while nothing happens.
+// watchOrphans makes a timer reclaim until no orphan is left. Its interval is short at first and grows while nothing happens.
 func watchOrphans() {
 	if watching.CompareAndSwap(false, true) {
 		time.AfterFunc(firstReclaim, func() { reclaimLater(firstReclaim) })
@@ -173,7 +173,7 @@ func reclaimLater(wait time.Duration) {
 		return
 	}
 	watching.Store(false)
-	if orphans.Load() > 0 { // one came before the flag went down, and saw it up
+	if orphans.Load() > 0 { // an orphan was added before the flag was cleared, and saw it set
 		watchOrphans()
 	}
 }

@@ -2,15 +2,15 @@ package memory
 
 import "encoding/json"
 
-// Var is the figures as a variable of package expvar, which shows them under /debug/vars:
+// Var is the statistics as a variable of package expvar, which shows them under /debug/vars:
 //
 //	expvar.Publish("tenure.memory", memory.Var{})
 //
-// The caller publishes it, not this package: importing expvar links net/http into the program and puts a handler on its
-// default mux.
+// This package does not publish it itself, because importing expvar links net/http into the program and registers a handler
+// on its default mux.
 type Var struct{}
 
-// String returns the present figures as a JSON object.
+// String returns the present statistics as a JSON object.
 func (Var) String() string {
 	type usage struct {
 		Current int64 `json:"current"`
@@ -34,7 +34,7 @@ func (Var) String() string {
 	}
 	b, err := json.Marshal(out)
 	if err != nil {
-		return "{}" // plain integers under plain names: Marshal has nothing to refuse
+		return "{}" // Marshal cannot fail on integers
 	}
 	return string(b)
 }

@@ -7,22 +7,22 @@ import (
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
-// Handle is one holder of a buffer whose end others can observe: the base of a tensor. It is a small value; copies are
+// Handle is a holder of a buffer whose end others can observe: the base of a tensor. It is a small value; copies are
 // the same handle.
 //
-// A handle is alive until Release or Donate, which succeed once. While it is alive any goroutine may take a use of it
+// A handle is alive until Release or Donate, of which one succeeds, once. While it is alive any goroutine may take a use
 // ([Handle.Use]), or one writer the lock ([Handle.Lock]); the hold on the buffer ends when the handle is dead and its
-// last use has ended. All methods may be called from any goroutine at any time, also on handles that are long dead. The
-// zero Handle is dead too: it was released. The methods that end or move a use are for the goroutine that has it: on a
-// handle without uses they panic.
+// last use has ended. All methods may be called from any goroutine at any time, also on dead handles. The zero Handle
+// counts as released. The methods that end or move a use are for the goroutine that has it: on a handle without uses they
+// panic.
 //
-// A Handle that is reachable keeps its Buffer reachable: the safety net finds unreachable buffers only.
+// A reachable Handle keeps its Buffer reachable: the safety net finds only unreachable buffers.
 type Handle struct {
 	rec *record
-	tag uint64 // the word of the record while the handle is alive and nobody uses it
+	tag uint64 // the word of the record while the handle is alive and has no use
 }
 
-// NewHandle makes another holder of the buffer. The caller must itself be, or act for, a live holder.
+// NewHandle adds a holder to the buffer and returns it. The caller must itself be, or act for, a live holder.
 func (b *Buffer) NewHandle() (Handle, error) {
 	r, err := takeRecord()
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *Buffer) NewHandle() (Handle, error) {
 	return b.s.attach(r), nil
 }
 
-// IntoHandle turns the caller's hold into a handle: the number of holders stays. On an error the caller still has its hold.
+// IntoHandle turns the caller's hold into a handle: the number of holders stays. After an error the caller still has its hold.
 func (b *Buffer) IntoHandle() (Handle, error) {
 	if b.Holders() == 0 {
 		return Handle{}, fmt.Errorf("memory: handle on a buffer that nobody holds: %w", ErrReleased)
@@ -84,7 +84,7 @@ func (h Handle) begin(unit, mask uint64) error {
 
 var errTooManyUses = fmt.Errorf("memory: got %d uses or %d exports of one handle: %w", usesMask, exportMask/exportUnit, ErrLimit)
 
-// refusal says why w, the word that was found, is not one of h at rest.
+// refusal returns the reason why w, a record's word, is not the word of h without uses.
 func (h Handle) refusal(w uint64) error {
 	switch {
 	case (w^h.tag)&genMask != 0 || w&stateMask == stateReleased:
@@ -95,11 +95,11 @@ func (h Handle) refusal(w uint64) error {
 	return ErrWriting
 }
 
-// EndUse ends a use that Use took.
+// EndUse ends a use of Use.
 func (h Handle) EndUse() { h.end(useUnit) }
 
-// Lock takes the use that may write: it succeeds only if nobody else uses the handle, the handle is the buffer's only holder
-// and the buffer is ours. New holders come only from live handles and a locked one makes none, so this stays true until
+// Lock takes the use that may write. It succeeds only if the handle has no other use, the handle is the buffer's only holder
+// and the buffer has no flag. Only live handles make new holders, and a locked one makes none, so this stays true until
 // Unlock. It fails like Use, and with ErrShared if the bytes are not exclusive.
 func (h Handle) Lock() error { return h.lock(useUnit) }
 
@@ -109,7 +109,7 @@ func (h Handle) lock(unit uint64) error {
 	}
 	for !h.rec.word.CompareAndSwap(h.tag, h.tag|writing|unit) {
 		switch w := h.rec.word.Load(); {
-		case w == h.tag: // it came back to rest in between
+		case w == h.tag: // all uses have ended in between
 		case w&^busyMask == h.tag:
 			return ErrShared
 		default:
@@ -124,12 +124,12 @@ func (h Handle) lock(unit uint64) error {
 	return nil
 }
 
-// Unlock ends what Lock took.
+// Unlock ends the lock of Lock.
 func (h Handle) Unlock() { h.end(writing | useUnit) }
 
-// Turns returns a count that whoever has the lock may use to tell turns of writers apart: it notes the count before it writes,
-// and ends its turn by changing the count it noted to the next one, which succeeds once. The count belongs to the record behind
-// the handle: it only grows, also from one handle to the next, and may be read for as long as the process lives.
+// Turns returns a counter that the goroutine with the lock may use to distinguish turns of writers: it reads the counter before it
+// writes, and ends its turn by a compare-and-swap of that value to the next, which succeeds once. The counter belongs to the record
+// of the handle: it only grows, also from one handle to the next, and may be read until the process ends.
 func (h Handle) Turns() *atomic.Uint64 { return &h.rec.turns }
 
 func (h Handle) end(what uint64) {
@@ -146,10 +146,10 @@ func (h Handle) end(what uint64) {
 	}
 }
 
-// Release gives the handle up. Its hold ends now or, if the handle is in use, when the last use ends.
+// Release ends the handle. Its hold ends now or, if the handle is in use, when the last use ends.
 func (h Handle) Release() error { return h.kill(stateReleased) }
 
-// Donate gives the handle up to an operation. The caller has a use or the lock; the hold ends when the caller ends
+// Donate ends the handle in favour of an operation. The caller has a use or the lock; the hold ends when the caller ends
 // that.
 func (h Handle) Donate() error { return h.kill(stateDonated) }
 
@@ -165,7 +165,7 @@ func (h Handle) kill(state uint64) error {
 		to := w&^stateMask | state
 		if w&exportMask != 0 {
 			to |= orphan
-			orphans.Add(1) // before the word changes: whoever ends the last export counts down
+			orphans.Add(1) // before the word changes, because the end of the last export counts down
 		}
 		if !h.rec.word.CompareAndSwap(w, to) {
 			if to&orphan != 0 {
@@ -183,13 +183,13 @@ func (h Handle) kill(state uint64) error {
 	}
 }
 
-// Move gives the handle up to another one, which it returns. The caller has the lock, which ends; the hold stays, also
-// if the handle was released under the lock. It costs one atomic operation, where a new handle and the end of the old
-// one cost a dozen. A handle that is Spent cannot be moved.
+// Move ends the handle and returns another one with its hold. The caller has the lock, which ends. Move also works if the
+// handle was released under the lock. It costs one atomic operation, while a new handle and the end of the old one cost a
+// dozen. A handle that is Spent cannot be moved.
 func (h Handle) Move() Handle {
 	slab, i := slabOf(h.rec.index)
 	if attached := slab.attached[i].Load(); attached != nil {
-		slab.attached[i].Store(nil) // nobody else attaches while the lock is held
+		slab.attached[i].Store(nil) // no other goroutine attaches while the lock is held
 		(*attached).End()
 	}
 	if invariant.Enabled {
@@ -205,11 +205,11 @@ func (h Handle) Move() Handle {
 	return Handle{rec: h.rec, tag: to}
 }
 
-// Spent reports whether the record behind the handle has served as many handles as it can distinguish.
+// Spent reports whether the record of the handle has served as many handles as its generations can distinguish.
 func (h Handle) Spent() bool { return h.rec == nil || h.tag&genMask+2*genUnit == 0 }
 
-// Err returns nil for a live handle that is not being written, otherwise the error with which Use would fail. The
-// answer may be outdated when it arrives.
+// Err returns nil for a live handle that is not locked for writing, otherwise the error of Use. The result may be outdated
+// when it is returned.
 func (h Handle) Err() error {
 	if h.rec == nil {
 		return ErrReleased
@@ -220,8 +220,8 @@ func (h Handle) Err() error {
 	return nil
 }
 
-// Uses returns how many uses and how many exports of the live handle are out, 0 for a dead one. The answer may be old when it
-// arrives.
+// Uses returns the number of uses and of exports of the live handle, 0 for a dead one. The result may be outdated when it is
+// returned.
 func (h Handle) Uses() (uses, exports int) {
 	if h.rec == nil {
 		return 0, 0

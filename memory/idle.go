@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// idleTime is how long memory waits for the next allocation at least, and about half of how long at most.
+// idleTime is the shortest time that unused memory is kept; the longest is about twice that.
 const idleTime = 250 * time.Millisecond
 
-// looking says that a look is due.
+// looking reports that a look is scheduled.
 var looking atomic.Bool
 
-// giving is held from when memory is taken out of the lists until the system has it, so that all of it is gone when Trim returns.
+// giving is held while memory that was taken from the lists is returned to the system, so that all of it is returned when Trim returns.
 var giving sync.Mutex
 
-// lookLater sees to it that what has just begun to wait is looked at. It is called after that can be seen.
+// lookLater schedules a look at memory that is kept from now on. It is called after the memory is visible to the look.
 func lookLater() {
 	if !looking.Load() && looking.CompareAndSwap(false, true) {
 		time.AfterFunc(idleTime, look)
 	}
 }
 
-// look gives back what was not used since the last look, and looks again later if anything still waits.
+// look frees memory that was not used since the last look, and schedules another look if anything is left.
 func look() {
 	giving.Lock()
 	defer giving.Unlock()
-	looking.Store(false) // first: what begins to wait behind the place that this look has reached asks for another one
+	looking.Store(false) // first: memory that is added behind the point that this look has reached schedules another one
 	gone, again := cache.sweep()
 	for i := range bins {
 		m, left := bins[i].sweep(false)
@@ -41,10 +41,9 @@ func look() {
 	mustGiveBack(surrenderAll(gone))
 }
 
-// Trim returns to the system the memory that is kept for further allocations: the mappings that [Figures] count as
-// Cached, and the empty chunks of small buffers. It reports their bytes. They are returned by themselves a moment after
-// the last allocation; Trim is for programs that want them gone now. A chunk with a buffer in it stays, and so do the
-// records of handles.
+// Trim returns the memory that is kept for further allocations to the system: the mappings that [Figures] counts as
+// Cached, and the empty chunks of small buffers. It reports the number of their bytes. Without Trim they are returned a
+// moment after the last allocation. A chunk with a buffer in it stays, and so do the records of handles.
 func Trim() int64 {
 	giving.Lock()
 	defer giving.Unlock()

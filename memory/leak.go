@@ -15,8 +15,8 @@ type Leak struct {
 	Purpose Purpose
 	Label   string // the element type of a tensor
 	Holders int    // holds that were not released
-	Uses    int    // how many uses were still out: typed views, operations
-	Exports int    // how many uses were out that foreign code ends
+	Uses    int    // uses that were still out: typed views, operations
+	Exports int    // uses that were still out and that foreign code ends
 	Freed   bool   // whether its bytes could be freed
 	Site    string // where it was allocated; only in builds with the tag `invariants`
 }
@@ -55,10 +55,10 @@ func OnLeak(hook func(Leak)) (old func(Leak)) {
 	return nil
 }
 
-// dropped is the safety net: the collector found that nobody can reach the Buffer any more. Bytes without uses that only
-// handles hold are freed, for whoever could read them is gone. A use that is out may belong to a slice that somebody kept,
-// and a hold without a handle gives no sign of its reader: those bytes stay, until the last use ends. Handles that were given
-// up and that only foreign code still uses are as they should be.
+// dropped is the safety net: the collector found that the Buffer is unreachable. Bytes without uses whose only holders are handles
+// are freed, because nothing can read them. A use may belong to a slice that is still reachable, and for a hold without a handle
+// nothing is known about readers: those bytes stay, until the last use ends. Handles that have ended and that only foreign code
+// still uses are not leaks.
 func (s *storage) dropped() {
 	s.unpark()
 	info, held := s.info()
@@ -81,7 +81,7 @@ func (s *storage) dropped() {
 		account.leaked.Add(int64(info.Bytes))
 	}
 	for _, h := range s.liveHandles() {
-		_ = h.Release() // ends now or with the last use
+		_ = h.Release() // the hold ends now or with the last use
 	}
 	if hook := leakHook.Load(); hook != nil {
 		(*hook)(leak)
@@ -100,8 +100,8 @@ func (s *storage) liveHandles() []Handle {
 	return hs
 }
 
-// collectEvery bounds how often an allocation at the limit starts a collection: a program that lives at its limit and takes
-// ErrLimit for an answer must not pay a collection for each.
+// collectEvery bounds how often an allocation at the limit starts a collection, so that a program that works at its limit and handles
+// ErrLimit does not pay for a collection each time.
 const collectEvery = time.Second
 
 var lastCollect atomic.Int64
@@ -120,9 +120,9 @@ func reserveOrCollect(bytes int, p Purpose) (reservation, error) {
 	return r, err
 }
 
-// CollectUntil lets the collector find dropped buffers until enough returns true, or a moment has passed: cleanups run
-// on goroutines of the runtime after the collection. It is for sources of memory that are at their limit, and does
-// nothing if a limit has led to a collection within the last second, or if enough is nil.
+// CollectUntil lets the collector find dropped buffers until enough returns true or a moment has passed, because cleanups
+// run on goroutines of the runtime after the collection. It is for sources of memory that have reached their limit. It
+// does nothing if a limit has led to a collection within the last second, or if enough is nil.
 func CollectUntil(enough func() bool) {
 	if enough == nil {
 		return

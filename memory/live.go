@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// live is the list of all buffers that somebody holds, in parts so that cores do not meet at one lock.
+// live is the list of all buffers with a holder, in parts, so that cores seldom wait for one lock.
 var live registry
 
 type registry struct {
@@ -61,7 +61,7 @@ func (r *registry) all() []*storage {
 
 // BufferInfo describes a live buffer.
 type BufferInfo struct {
-	ID      uint64 // counts up with every buffer made
+	ID      uint64 // buffers are numbered in the order of creation
 	Bytes   int
 	Purpose Purpose
 	Label   string
@@ -73,14 +73,14 @@ type BufferInfo struct {
 
 // HandleInfo describes a handle whose hold has not ended.
 type HandleInfo struct {
-	ID      uint64 // no other handle, live or dead, has it
-	Dead    bool   // given up, but still in use
+	ID      uint64 // unique among all handles of the process
+	Dead    bool   // ended, but still in use
 	Uses    int
 	Exports int    // uses that foreign code ends
 	Site    string // where it was made; only in builds with the tag `invariants`
 }
 
-// Live describes all buffers that have a holder, oldest first: the source of leak reports. It is slow and takes locks.
+// Live describes all buffers that have a holder, oldest first, as reports of leaks do. It is slow and takes locks.
 func Live() []BufferInfo {
 	all := live.all()
 	infos := make([]BufferInfo, 0, len(all))
@@ -102,13 +102,13 @@ func (b *Buffer) Info() BufferInfo {
 	return info
 }
 
-// info does not touch the bytes: the buffer may be freed while it runs. ok is false if it is.
+// info does not access the bytes: the buffer may be freed while it runs. ok is false if it was freed.
 func (s *storage) info() (info BufferInfo, ok bool) {
 	state := s.state.Load()
 	info = BufferInfo{
 		Bytes: s.size, Purpose: s.purpose, Flags: Flags(state &^ holdersMask), Holders: int(state & holdersMask), Handles: s.handles(),
 	}
-	s.mu.Lock() // somebody may renew it
+	s.mu.Lock() // another goroutine may renew it
 	defer s.mu.Unlock()
 	info.ID, info.Label, info.Site = s.id, s.label, s.site.String()
 	return info, info.Holders > 0

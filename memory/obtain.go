@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-go/tenure/internal/osmem"
 )
 
-// canaryBytes is how much room behind every allocation the invariant build checks.
+// canaryBytes is the number of bytes behind every allocation that the invariant build checks.
 const canaryBytes = 64
 
 // Alloc returns a buffer of zeroed bytes, aligned to [Alignment], outside the Go heap. The caller holds it.
@@ -41,7 +41,7 @@ func (p process) Alloc(bytes int) (*Buffer, error) {
 	return s.publish(0), nil
 }
 
-// newStorage takes memory and counts it. fresh says that it is zero.
+// newStorage allocates memory and counts it. fresh reports whether it is zeroed.
 func newStorage(bytes int, p Purpose) (s *storage, fresh bool, err error) {
 	if bytes < 0 || bytes > math.MaxInt-canaryBytes {
 		return nil, false, fmt.Errorf("memory: allocate for %s: got %d bytes, want 0 to %d", p, bytes, math.MaxInt-canaryBytes)
@@ -89,7 +89,7 @@ func (s *storage) obtain(bytes int) (fresh bool, err error) {
 	return fresh, nil
 }
 
-// mapping returns a mapping of at least size bytes: one that waits, or a fresh one, whose bytes are zero.
+// mapping returns a mapping of at least size bytes: a kept one, or a fresh one, whose bytes are zero.
 func mapping(size int) (m []byte, fresh bool, err error) {
 	if size < hugeBytes {
 		if m = cache.take(size); m != nil {
@@ -106,8 +106,8 @@ func (c *chunk) slotOf(slot []byte) int {
 	return int(uintptr(unsafe.Pointer(unsafe.SliceData(slot)))-uintptr(unsafe.Pointer(unsafe.SliceData(c.mem)))) / c.bin.slot
 }
 
-// Import makes a buffer of bytes that belong to others. It is never exclusive and not part of the figures. Its last
-// release calls release, once, from whatever goroutine that is; release may be nil.
+// Import makes a buffer of bytes that another allocator owns. It is never exclusive and not part of the statistics. Its
+// last release calls release once, on the goroutine of that release; release may be nil.
 func Import(data []byte, release func()) *Buffer { return Adopt(data, Imported, release) }
 
 // Adopt is [Import] with the given flags. Without flags the bytes may be written when they have one holder: the caller
@@ -117,10 +117,9 @@ func Adopt(data []byte, flags Flags, release func()) *Buffer {
 	return s.publish(flags)
 }
 
-// Own makes a buffer of memory that the caller took from the system itself, such as an arena that other processes map.
-// The buffer is counted under p and against the limit like memory of Alloc, and may be written while it has one holder.
-// Its last release calls giveBack, once, from whatever goroutine that is. After an error the caller still has its
-// memory.
+// Own makes a buffer of memory that the caller obtained from the system itself, such as an arena that other processes map.
+// The buffer counts under p and against the limit like memory of Alloc, and may be written while it has one holder. Its
+// last release calls giveBack once, on the goroutine of that release. After an error the caller still owns its memory.
 func Own(data []byte, p Purpose, giveBack func()) (*Buffer, error) {
 	if p >= noPurpose {
 		return nil, fmt.Errorf("memory: own %d bytes: got %s, want a purpose", len(data), p)

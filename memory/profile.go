@@ -14,13 +14,13 @@ const profileDepth = 32
 
 var profiling atomic.Bool
 
-// SetProfiling makes buffers record from now on where they were allocated, for [WriteProfile], and returns the previous
-// setting. That costs about a microsecond and 300 bytes of the Go heap for each buffer.
+// SetProfiling turns the recording of allocation sites, for [WriteProfile], on or off and returns the previous setting. It
+// costs about a microsecond and 300 bytes of the Go heap for each buffer.
 func SetProfiling(on bool) (old bool) { return profiling.Swap(on) }
 
-// WriteProfile writes the live buffers by the place that allocated them, as bytes and as a count, in the form that go tool
-// pprof reads. Imported bytes are not in it. Buffers made while profiling was off stand under one name. To have it beside the
-// profiles of package net/http/pprof:
+// WriteProfile writes the live buffers by allocation site, as bytes and as counts, in the format of go tool pprof. Imported
+// bytes are not included. Buffers made while profiling was off are listed under one name. To serve it beside the profiles
+// of package net/http/pprof:
 //
 //	http.HandleFunc("/debug/pprof/tenure", func(w http.ResponseWriter, _ *http.Request) { memory.WriteProfile(w) })
 func WriteProfile(w io.Writer) error {
@@ -59,8 +59,8 @@ func WriteProfile(w io.Writer) error {
 	return err
 }
 
-// profile is a message of the pprof format under construction: profile.proto of github.com/google/pprof says which field has
-// which number.
+// profile is a message of the pprof format under construction; profile.proto of github.com/google/pprof has the numbers of
+// its fields.
 type profile struct {
 	out       message
 	strings   map[string]int64
@@ -77,7 +77,7 @@ func newProfile() *profile {
 		m.number(2, p.text(kind[1]))
 		p.out.sub(1, m)
 	}
-	p.out.number(14, p.text("bytes")) // what is shown unless something else is asked for
+	p.out.number(14, p.text("bytes")) // the default sample type
 	return p
 }
 
@@ -97,7 +97,7 @@ func (p *profile) sample(stack []uintptr, bytes, buffers int64, purpose string) 
 	}
 	for _, pc := range stack {
 		frames := runtime.CallersFrames([]uintptr{pc})
-		var lines []runtime.Frame // innermost first, inlined calls among them
+		var lines []runtime.Frame // innermost first, including inlined calls
 		for more := true; more; {
 			var f runtime.Frame
 			f, more = frames.Next()
@@ -170,9 +170,9 @@ func (m *message) bytes(field int, b []byte) {
 
 func (m *message) sub(field int, inner message) { m.bytes(field, inner) }
 
-// callers returns the stack of an allocation, from the caller of this package's function on.
+// callers returns the stack of an allocation, starting at the caller of this package's function.
 func callers() []uintptr {
 	var pcs [profileDepth]uintptr
-	n := runtime.Callers(4, pcs[:]) // Callers, callers, publish, and Alloc or its like
+	n := runtime.Callers(4, pcs[:]) // Callers, callers, publish, and Alloc or a similar function
 	return slices.Clone(pcs[:n])
 }

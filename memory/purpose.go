@@ -2,7 +2,7 @@ package memory
 
 import "fmt"
 
-// Purpose says what bytes are for. Every allocation states one, and the figures are kept by it.
+// Purpose is the kind of use of a buffer. Every allocation states one, and the statistics are kept by it.
 type Purpose uint8
 
 // The purposes.
@@ -15,7 +15,7 @@ const (
 	Shared                     // arenas that other processes map
 	numPurposes = iota
 
-	noPurpose = Purpose(numPurposes) // imported bytes: they are in nobody's figures
+	noPurpose = Purpose(numPurposes) // imported bytes, which are not in the statistics
 )
 
 var purposeNames = [...]string{"weights", "activations", "scratch", "io", "exports", "shared", "imported"}

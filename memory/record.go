@@ -9,25 +9,25 @@ import (
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
-// record is what stands behind a Handle. Records lie outside the Go heap in slabs that are never unmapped, for two reasons:
-// a stale handle may look at its record's word at any time, and foreign code may end a use by one atomic subtraction at a
-// fixed address.
+// record is the state of a Handle. Records are outside the Go heap in slabs that are never unmapped, for two reasons: a stale
+// handle may read its record's word at any time, and foreign code may end a use by one atomic subtraction at a fixed
+// address.
 //
-// A record has a cache line of its own, so that uses of different tensors do not meet. Foreign code knows the places of its
+// A record has a cache line of its own, so that uses of different tensors do not contend. Foreign code knows the offsets of its
 // first three fields: see Foreign.
 type record struct {
 	word  atomic.Uint64
-	index uint32        // its own number; 0 is no record
-	free  atomic.Uint32 // the next record of the list it is on: of the free ones, or of those that foreign code let go of
-	next  uint32        // neighbours in the chain of its buffer's handles, under storage.mu
+	index uint32        // its number; 0 means no record
+	free  atomic.Uint32 // the next record of its list: of free records, or of those that foreign code has released
+	next  uint32        // neighbours in the list of its buffer's handles, guarded by storage.mu
 	prev  uint32
 	turns atomic.Uint64 // see Handle.Turns
 	_     [64 - 32]byte
 }
 
-// The word of a record, from the lowest bit: 18 bits of uses, 16 bits of exports (uses that foreign code ends), 1 bit "a
-// writer has it", 1 bit "ended while exports were out", 2 bits of state, of which the upper says "dead", 26 bits of
-// generation. A record's generation grows each time its handle ends, so a handle of an earlier life matches no word of a
+// The word of a record, from the lowest bit: 18 bits of uses, 16 bits of exports (uses that foreign code ends), 1 bit "locked by
+// a writer", 1 bit "ended while exports were out", 2 bits of state, of which the upper means "dead", 26 bits of
+// generation. The generation grows each time a handle of the record ends, so an earlier handle matches no word of a
 // later one.
 const (
 	useUnit    = 1
@@ -51,8 +51,8 @@ const (
 
 const recordsPerSlab = 1024
 
-// recordSlab is a slab of records with what the Go side keeps beside each: pointers the collector must see cannot lie in the
-// records.
+// recordSlab is a slab of records with the pointers that belong to each, which must be on the Go heap for the collector to see
+// them.
 type recordSlab struct {
 	records  []record
 	owners   [recordsPerSlab]*storage
@@ -63,8 +63,8 @@ type recordSlab struct {
 var records struct {
 	grow  sync.Mutex
 	slabs atomic.Pointer[[]*recordSlab]
-	// free is the stack of free records: a count of pops above (so that a compare-and-swap cannot mistake a record that left
-	// and came back for one that stayed), the top's index below.
+	// free is the stack of free records: in the upper half a count of pops (so that a compare-and-swap cannot mistake a record that
+	// was removed and added again for one that stayed), in the lower half the top's index.
 	free atomic.Uint64
 }
 
@@ -110,7 +110,7 @@ func growRecords() error {
 	records.grow.Lock()
 	defer records.grow.Unlock()
 	if uint32(records.free.Load()) != 0 {
-		return nil // another goroutine grew while this one waited
+		return nil // another goroutine added a slab while this one waited
 	}
 	var slabs []*recordSlab
 	if old := records.slabs.Load(); old != nil {
@@ -140,7 +140,7 @@ func growRecords() error {
 
 const recordSlabBytes = recordsPerSlab * int(unsafe.Sizeof(record{}))
 
-// retire frees the record of a dead handle without uses and drops its hold. The caller is the one that took it there.
+// retire frees the record of a dead handle without uses and drops its hold. The caller has ended its last use.
 func (r *record) retire() {
 	slab, i := slabOf(r.index)
 	s := slab.owners[i]
@@ -154,7 +154,7 @@ func (r *record) retire() {
 	}
 	gen := w & genMask
 	r.word.Store(gen + genUnit | stateFree)
-	if gen+genUnit != genMask && !s.park(r) { // a record in its last generation is never used again: the next would be the first
+	if gen+genUnit != genMask && !s.park(r) { // a record in its last generation is not used again, because the next would be the first
 		putRecord(r)
 	}
 	s.drop()

@@ -7,7 +7,7 @@ import (
 	"github.com/tenure-go/tenure/internal/invariant"
 )
 
-// Alignment is the alignment in bytes of everything that Alloc returns: a cache line, and the widest vector register.
+// Alignment is the alignment in bytes of all results of Alloc: a cache line, and the widest vector register.
 const Alignment = 64
 
 // Small buffers are slots of chunks that hold one slot size each, so that 40 bytes take 64 and not a page. The slot sizes
@@ -23,7 +23,7 @@ type bin struct {
 	mu      sync.Mutex
 	slot    int
 	partial []*chunk // chunks with a free slot
-	spare   *chunk   // the chunk that was the last to wait empty; it may be in use again
+	spare   *chunk   // the chunk that last became empty; it may be in use again
 	_       [64]byte // bins are locked by different cores
 }
 
@@ -33,8 +33,8 @@ type chunk struct {
 	free  []uint64 // a bit per slot
 	nfree int
 	slots int
-	pos   int  // in bin.partial, -1 if no slot is free
-	idle  bool // it is the spare, and was at the last look, without a use in between
+	pos   int  // index in bin.partial, -1 if no slot is free
+	idle  bool // it is the spare, and was at the last look, and was not used in between
 }
 
 var bins = newBins()
@@ -112,8 +112,8 @@ func (b *bin) grow() (*chunk, error) {
 	return c, nil
 }
 
-// put gives a slot back. A chunk that becomes empty goes back to the system unless it is the only one of its bin with a free slot: that one
-// waits for the next look, so that a program that allocates and frees a single buffer does not ask the system each time.
+// put frees a slot. A chunk that becomes empty is returned to the system unless it is the only one of its bin with a free slot. That one
+// is kept until the next look, so that a program that allocates and frees a single buffer makes no system call each time.
 func (c *chunk) put(slot int) error {
 	b := c.bin
 	b.mu.Lock()
@@ -139,14 +139,14 @@ func (c *chunk) put(slot int) error {
 	return nil
 }
 
-// sweep takes the spare chunk out, if there is one and, unless it is wanted now, nothing was taken from it since the last look. It
-// says whether one is left. A bin has no other empty chunk: the spare has free slots, so that any other that becomes empty goes at once.
+// sweep removes the spare chunk, if there is one and, unless now is set, nothing was allocated in it since the last look. It reports
+// whether a spare is left. A bin has no other empty chunk: the spare has free slots, so any other that becomes empty is returned at once.
 func (b *bin) sweep(now bool) (gone []byte, again bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.spare
 	if c == nil || c.nfree < c.slots {
-		b.spare = nil // what was taken from comes back by put
+		b.spare = nil // if it is in use, put makes it the spare again
 		return nil, false
 	}
 	if now || c.idle {

@@ -8,14 +8,14 @@ import (
 	"unsafe"
 )
 
-// The race detector sees accesses to the Go heap only, so race builds take all memory from there. The slice keeps it alive,
+// The race detector sees only accesses to the Go heap, so race builds allocate all memory there. The slice keeps it alive,
 // and the runtime does not move heap objects.
 
 const maxRaceBytes = 16 << 30
 
 func obtain(size int) ([]byte, error) {
 	const align = 4096
-	if size > maxRaceBytes { // the runtime does not refuse what the system cannot give, it ends the process
+	if size > maxRaceBytes { // the runtime ends the process when the system has no more memory
 		return nil, fmt.Errorf("got size %d, want at most %d bytes in a race build", size, int64(maxRaceBytes))
 	}
 	b := make([]byte, size+align)
@@ -39,7 +39,7 @@ func resident([]byte) (int, error) {
 }
 
 func obtainRecords() ([]record, error) {
-	// The detector learns of an ordering only from atomics in the Go heap, so the records must be there too.
+	// The detector derives orderings only from atomics in the Go heap, so the records must be there too.
 	account.system.current.Add(int64(recordSlabBytes))
 	return make([]record, recordsPerSlab), nil
 }

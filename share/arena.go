@@ -25,30 +25,30 @@ type arena struct {
 	id     uint64
 	shm    *osmem.Shared
 	data   []byte
-	buf    *memory.Buffer // what the figures count
+	buf    *memory.Buffer // counted in the statistics of package memory
 	spans  *spans
 	blocks map[int]*block // by offset
 	large  bool           // for one tensor at a time
-	peers  int            // that have it mapped, or are about to
-	lost   int            // the same of those that were disconnected
-	going  bool           // is being given back
+	peers  int            // number of peers that have it mapped or were told of it
+	lost   int            // the same for disconnected peers
+	going  bool           // is being returned to the system
 }
 
 // block is a part of an arena that is not free.
 type block struct {
 	arena      *arena
 	span       *span
-	bytes      int // that were asked for
+	bytes      int // as requested
 	generation uint32
 	refs       int            // leases and tickets
-	hold       *memory.Buffer // the hold that all of them are; nil while there are none
+	hold       *memory.Buffer // the one hold that all leases and tickets share; nil if there are none
 	shared     bool           // offered at least once
 }
 
 const (
 	firstArena = 4 << 20
 	lastArena  = 256 << 20
-	largeBytes = 32 << 20 // from here on a tensor has an arena of its own
+	largeBytes = 32 << 20 // a tensor of at least this size gets an arena of its own
 	hugePage   = 2 << 20
 )
 
@@ -74,7 +74,7 @@ func (o *Owner) Alloc(bytes int) (*memory.Buffer, error) {
 	return memory.Adopt(b.arena.data[at:at+bytes], 0, func() { o.freed(b) }), nil
 }
 
-// take finds room in the arenas; nil if there is none.
+// take finds a free block in the arenas; nil if there is none.
 func (o *Owner) take(bytes int) (*block, error) {
 	size := roundUp(bytes)
 	o.mu.Lock()
@@ -94,7 +94,7 @@ func (o *Owner) take(bytes int) (*block, error) {
 			best = a
 		}
 	}
-	// One that is much too large waits for a tensor that needs it.
+	// An arena that is much too large is kept for a tensor that needs it.
 	if best != nil && best.spans.size/2 <= size {
 		return o.occupy(best, best.spans.take(size), bytes), nil
 	}
@@ -108,13 +108,13 @@ func (o *Owner) occupy(a *arena, s *span, bytes int) *block {
 	return b
 }
 
-// takeNew makes an arena for the block, and room for the arena if need be.
+// takeNew creates an arena for the block, and first makes room for the arena if necessary.
 func (o *Owner) takeNew(bytes int) (b *block, err error) {
 	o.grow.Lock()
 	defer o.grow.Unlock()
 	o.drain()
 	enough := func() bool {
-		if b, err = o.take(bytes); b != nil || err != nil { // another goroutine, or a release, may have made room
+		if b, err = o.take(bytes); b != nil || err != nil { // another goroutine may have created an arena, or a release may have freed a block
 			return true
 		}
 		if err = o.addArena(bytes); err == nil || errors.Is(err, tensor.ErrLimit) && o.takeBack(roundUp(bytes)) {
@@ -132,7 +132,7 @@ func (o *Owner) takeNew(bytes int) (b *block, err error) {
 	defer cancel()
 	for again := true; again; {
 		o.mu.Lock()
-		returned := o.returned // before the look, so that nothing is missed
+		returned := o.returned // read before the attempt, so that no return of bytes is missed
 		o.mu.Unlock()
 		if enough() {
 			return b, err
@@ -147,8 +147,8 @@ func (o *Owner) takeNew(bytes int) (b *block, err error) {
 	return b, err
 }
 
-// takeBack makes a retired arena an arena again, if one has room for a block of that size: a peer that does not answer, so that its pages are
-// still there, holds nothing in it. Its number is another one, so for all peers it is a new arena.
+// takeBack returns a retired arena with room for a block of that size to use. A peer that has not answered RETIRE keeps the pages
+// allocated but holds nothing in the arena. The arena gets a new id, so it is a new arena for all peers.
 func (o *Owner) takeBack(size int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -172,7 +172,7 @@ func (o *Owner) addSorted(a *arena) {
 	slices.SortFunc(o.arenas, func(a, b *arena) int { return cmp.Compare(addressOf(a.data), addressOf(b.data)) })
 }
 
-// addArena makes an arena that has room for a block.
+// addArena creates an arena that has room for a block.
 func (o *Owner) addArena(bytes int) error {
 	least := (roundUp(bytes) + hugePage - 1) / hugePage * hugePage
 	o.mu.Lock()
@@ -187,7 +187,7 @@ func (o *Owner) addArena(bytes int) error {
 	}
 	o.mu.Unlock()
 	size := least
-	if roundUp(bytes) < largeBytes { // three times what there is: each arena is a descriptor, and a quarter is in use at worst
+	if roundUp(bytes) < largeBytes { // three times the present size: each arena costs a descriptor, and at worst a quarter of the bytes is in use
 		size = max(least, min(max(3*pooled, firstArena), lastArena))
 	}
 	if o.limit > 0 {
@@ -196,7 +196,7 @@ func (o *Owner) addArena(bytes int) error {
 			return fmt.Errorf("got %d bytes in arenas, %d of them given back and still mapped by peers, and want %d more, the owner's limit is %d: %w",
 				held, mapped, least, o.limit, tensor.ErrLimit)
 		}
-		size = int(min(int64(size), left/hugePage*hugePage)) // at least least, which is a multiple too
+		size = int(min(int64(size), left/hugePage*hugePage)) // not below least, which is a multiple, too
 	}
 	a, err := newArena(size)
 	if err != nil && size > least {
@@ -251,8 +251,8 @@ func newArenaID() uint64 {
 
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// retireEmpty takes the arenas without blocks out of the table, tells the peers, and returns their bytes. The caller has o.mu,
-// and calls giveBack after it.
+// retireEmpty retires the arenas without blocks, tells the peers, and returns the number of their bytes. The caller has o.mu, and
+// calls giveBack after releasing it.
 func (o *Owner) retireEmpty() (bytes int64) {
 	o.arenas = slices.DeleteFunc(o.arenas, func(a *arena) bool {
 		if len(a.blocks) > 0 {
@@ -268,9 +268,9 @@ func (o *Owner) retireEmpty() (bytes int64) {
 	return bytes
 }
 
-// giveBack gives the retired arenas back to the system that no peer has mapped. While one has, the pages are there whatever
-// this process does, so they are counted, here and in the figures of package memory; for one that was disconnected they are in its
-// own account, as far as it has room. The caller does not have o.mu.
+// giveBack returns the retired arenas that no peer has mapped to the system. The pages of a mapped arena exist regardless of this
+// process, so they still count, here and in the statistics of package memory. If only disconnected peers have the arena mapped, its
+// bytes move to their accounts, as far as these have room. The caller does not have o.mu.
 func (o *Owner) giveBack() {
 	o.mu.Lock()
 	var over []*arena
@@ -302,7 +302,7 @@ func (o *Owner) setWanted(is bool) {
 	o.mu.Unlock()
 }
 
-// tellReturn wakes the allocation that waits for room. The caller has o.mu.
+// tellReturn wakes the allocation that waits for bytes. The caller has o.mu.
 func (o *Owner) tellReturn() {
 	if o.wanted {
 		close(o.returned)
@@ -310,14 +310,14 @@ func (o *Owner) tellReturn() {
 	}
 }
 
-// An allocation that finds no room waits for arenas that peers are to let go of, which living ones do at once, and for a moment
-// for releases that may be on their way.
+// An allocation that finds no room waits up to patient for peers to unmap retired arenas, which a running peer does at once, and up
+// to moment for releases that may be on their way.
 const (
 	patient = time.Second
 	moment  = 10 * time.Millisecond
 )
 
-// awaitReturn waits until returned is closed, which happens when bytes have come back; false if none will, or not in time.
+// awaitReturn waits until returned is closed, which means that bytes were returned. It returns false if none will be, or at the end of the wait.
 func (o *Owner) awaitReturn(ctx context.Context, returned <-chan struct{}) bool {
 	o.mu.Lock()
 	most := time.Duration(0)
@@ -335,7 +335,7 @@ func (o *Owner) awaitReturn(ctx context.Context, returned <-chan struct{}) bool 
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	var work sync.WaitGroup
-	for _, p := range holders { // what they say is read by whoever waits for it
+	for _, p := range holders { // await also reads the peers' packets
 		work.Go(func() { _ = p.await(ctx, returned) })
 	}
 	work.Wait()

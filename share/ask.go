@@ -11,15 +11,15 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// ask is a question to the peer that is not answered yet.
+// ask is an open question to the peer.
 type ask struct {
 	kind      kind
 	text      []byte // of an answer in parts
-	charged   int64  // for it
-	tooMuch   error  // there is no room for it
-	reply     reply  // once done is closed
+	charged   int64  // to the account of the peer's process, for text
+	tooMuch   error  // why text was not kept
+	reply     reply  // valid once done is closed
 	done      chan struct{}
-	abandoned bool // nobody waits any more; the answer is still due
+	abandoned bool // the caller does not wait any more; the answer is still to come
 }
 
 // reply is the answer to a question.
@@ -31,7 +31,7 @@ type reply struct {
 	err     error
 }
 
-// maxState bounds what a peer may say of itself.
+// maxState bounds the size of a peer's answer to LIST.
 const maxState = 64 << 20
 
 // question sends a question and waits for its answer.
@@ -75,18 +75,18 @@ func (p *Peer) question(ctx context.Context, k kind, body func([]byte) []byte) (
 		return a.reply, a.reply.err
 	}
 	a.abandoned = true
-	if err == nil { // the connection is over, and this question is about to hear so
+	if err == nil { // the connection is over, and this question is about to fail
 		return reply{}, fmt.Errorf("%s: %w", p.who(), ErrClosed)
 	}
 	return reply{}, fmt.Errorf("%s does not answer: %w", p.who(), err)
 }
 
-// answer gives a reply to whoever asked. With more, another part of a text follows.
+// answer delivers a reply to the goroutine that asked. With more, another part of a text follows.
 func (p *Peer) answer(request uint32, r reply, more bool) error {
 	p.mu.Lock()
 	a := p.asks[request]
 	if a == nil || !a.takes(r) {
-		over := p.err != nil // then the question was given up by this end, with all others
+		over := p.err != nil // this end has given up the question, as all others
 		p.mu.Unlock()
 		if r.offered {
 			p.giveUp(r.arrival.lease)
@@ -124,7 +124,7 @@ func (p *Peer) answer(request uint32, r reply, more bool) error {
 	return nil
 }
 
-// add keeps a part of a text, unless the budget has no room for it or an earlier one.
+// add appends a part of a text, unless the budget has no room for it or for an earlier part.
 func (a *ask) add(of *account, part []byte) {
 	if a.tooMuch != nil {
 		return
@@ -137,7 +137,7 @@ func (a *ask) add(of *account, part []byte) {
 	a.text = append(a.text, part...)
 }
 
-// settle ends the charge for the text: it is complete, and whoever asked has it.
+// settle ends the charge for the text, which is complete and delivered.
 func (a *ask) settle(of *account) {
 	if a.charged > 0 {
 		processBudget().giveBack(of, memoryBytes, a.charged)
@@ -158,7 +158,7 @@ func (a *ask) takes(r reply) bool {
 	return r.text != nil
 }
 
-// failAsks ends all questions of a connection that is over.
+// failAsks fails all questions of a connection that is over.
 func (p *Peer) failAsks() {
 	err := p.closedErr()
 	p.mu.Lock()
@@ -171,7 +171,7 @@ func (p *Peer) failAsks() {
 	p.asks = map[uint32]*ask{}
 }
 
-// handleQuestion does what questions and answers say.
+// handleQuestion handles questions and answers.
 func (p *Peer) handleQuestion(h header, body []byte) error {
 	if forms[h.kind].question && p.open.Add(1) > maxQuestions {
 		return malformed("got more than %d questions at once", maxQuestions)
@@ -193,7 +193,7 @@ func (p *Peer) handleQuestion(h header, body []byte) error {
 		}
 		return p.answer(h.request, reply{err: noError(le.Uint32(body), string(body[4:]))}, false)
 	case kindClaim:
-		t := Ticket(body) // the packet is the next one's soon
+		t := Ticket(body) // the packet's memory is reused for the next one
 		p.serve(h, func() { p.claim(t, h.request) })
 		return nil
 	case kindList:
@@ -212,7 +212,7 @@ func (p *Peer) handleQuestion(h header, body []byte) error {
 	return nil
 }
 
-// serve answers a question beside the reader, as all that may have to wait, if the budget has room for it.
+// serve answers a question on a goroutine of its own, because the answer may have to wait, if the budget has room for it.
 func (p *Peer) serve(h header, answer func()) {
 	cost := int64(questionBytes)
 	if h.kind == kindList {
@@ -226,18 +226,18 @@ func (p *Peer) serve(h header, answer func()) {
 		defer processBudget().giveBack(p.account, memoryBytes, cost)
 		begin := time.Now()
 		answer()
-		processBudget().pace(p.account, min(time.Since(begin), longAnswer)) // the next question waits for it
+		processBudget().pace(p.account, min(time.Since(begin), longAnswer)) // the peer's next question waits for it
 	}()
 }
 
-// What an answer that is being made takes: a stack and a packet, and for LIST the text of a page.
+// Memory of an answer in progress: a stack and a packet, and for LIST the text of a page.
 const (
 	questionBytes = 16 << 10
 	listBytes     = 256 << 10
-	longAnswer    = 100 * time.Microsecond // from here on it is one that waits for somebody, LIST aside, which rests by itself
+	longAnswer    = 100 * time.Microsecond // an answer that takes longer has waited; LIST rests on its own
 )
 
-// no answers a question with a refusal.
+// no refuses a question.
 func (p *Peer) no(request uint32, code uint32, why string) {
 	p.reply(header{kind: kindNo, request: request}, func(b []byte) []byte {
 		return append(le.AppendUint32(b, code), reason(why)...)
@@ -267,8 +267,8 @@ func noError(code uint32, why string) error {
 	return fmt.Errorf("%w: %s", kind, why)
 }
 
-// Publish lets peers get x by a name until it is withdrawn or the owner is closed. A tensor outside of the arenas is
-// copied into one, now. x stays the caller's; its bytes are never written again once a peer has got it.
+// Publish makes x available to peers under a name until it is withdrawn or the owner is closed. A tensor outside of the arenas is
+// copied into one now. The caller keeps x. Its bytes are never written again once a peer has received them.
 func (o *Owner) Publish(name string, x *tensor.Tensor) error {
 	if len(name) < 1 || len(name) > maxName || !utf8.ValidString(name) {
 		return fmt.Errorf("share publish: got the name %q, want 1 to %d bytes of UTF-8", name, maxName)
@@ -289,14 +289,14 @@ func (o *Owner) Publish(name string, x *tensor.Tensor) error {
 	}
 	closed := o.closed
 	o.mu.Unlock()
-	_ = mine.Release() // nobody has seen it
+	_ = mine.Release() // no peer has seen it
 	if closed {
 		return fmt.Errorf("share publish %q: the owner is %w", name, ErrClosed)
 	}
 	return fmt.Errorf("share publish %q: the name is taken: %w", name, ErrRefused)
 }
 
-// inArena returns a tensor of x's elements that is the owner's: a view, or a copy if x lies elsewhere.
+// inArena returns a tensor of x's elements in the owner's arenas: a view of x, or a copy if x is elsewhere.
 func (o *Owner) inArena(x *tensor.Tensor) (*tensor.Tensor, error) {
 	buf, _, err := x.Hold()
 	if err != nil {
@@ -316,7 +316,7 @@ func (o *Owner) inArena(x *tensor.Tensor) (*tensor.Tensor, error) {
 	return c, err
 }
 
-// Withdraw ends what Publish began, and reports whether the name existed. Peers that got the tensor keep it.
+// Withdraw removes a published name, and reports whether it existed. Peers that received the tensor keep it.
 func (o *Owner) Withdraw(name string) bool {
 	if o.none() {
 		return false
@@ -328,7 +328,7 @@ func (o *Owner) Withdraw(name string) bool {
 	if x == nil {
 		return false
 	}
-	_ = x.Release() // ours alone
+	_ = x.Release() // no other goroutine has it
 	return true
 }
 
@@ -350,7 +350,7 @@ func (p *Peer) get(name string, request uint32) {
 	}
 }
 
-// labelOf cuts a name to the length of a label.
+// labelOf truncates a name to the length of a label.
 func labelOf(name string) string {
 	n := min(len(name), maxLabel)
 	for n < len(name) && n > 0 && !utf8.RuneStart(name[n]) {
@@ -371,7 +371,7 @@ func (p *Peer) dropName(name string, request uint32) {
 	}
 }
 
-// Get asks for a tensor that the peer has published.
+// Get requests a tensor that the peer has published.
 func (p *Peer) Get(ctx context.Context, name string) (*Received, error) {
 	if len(name) < 1 || len(name) > maxName || !utf8.ValidString(name) {
 		return nil, fmt.Errorf("share get: got the name %q, want 1 to %d bytes of UTF-8", name, maxName)
@@ -383,9 +383,9 @@ func (p *Peer) Get(ctx context.Context, name string) (*Received, error) {
 	return p.deliver(r.arrival)
 }
 
-// Ticket asks the owner of a received tensor for a ticket, with which another of its peers can claim the tensor, also after
-// this one has released it. It counts against this peer's credits until it is claimed or cancelled, and ends with this
-// process. A tensor that came inside the message has no ticket: offer it on.
+// Ticket requests a ticket for a received tensor from its owner. Another peer of that owner can claim the tensor with the ticket,
+// also after this peer has released it. The ticket counts against this peer's credits until it is claimed or cancelled, and ends with
+// this process. A tensor that came inside a message has no ticket; offer it instead.
 func (r *Received) Ticket(ctx context.Context) (Ticket, error) {
 	if r == nil || r.Tensor == nil {
 		return Ticket{}, fmt.Errorf("share ticket: got %w", tensor.ErrNoTensor)
@@ -401,7 +401,7 @@ func (r *Received) Ticket(ctx context.Context) (Ticket, error) {
 	return answer.ticket, nil
 }
 
-// Claim turns a ticket into the tensor that it stands for, once.
+// Claim exchanges a ticket for its tensor. A ticket can be claimed once.
 func (p *Peer) Claim(ctx context.Context, t Ticket) (*Received, error) {
 	r, err := p.question(ctx, kindClaim, func(b []byte) []byte { return append(b, t[:]...) })
 	if err != nil {
@@ -411,7 +411,7 @@ func (p *Peer) Claim(ctx context.Context, t Ticket) (*Received, error) {
 	return p.deliver(r.arrival)
 }
 
-// Cancel ends a ticket that was not claimed.
+// Cancel ends an unclaimed ticket.
 func (p *Peer) Cancel(t Ticket) {
 	if p.none() {
 		return
@@ -419,7 +419,7 @@ func (p *Peer) Cancel(t Ticket) {
 	p.reply(header{kind: kindCancel}, func(b []byte) []byte { return append(b, t[:]...) })
 }
 
-// Drop asks the peer to withdraw a tensor that it has published under a name.
+// Drop asks the peer to withdraw a tensor that it has published.
 func (p *Peer) Drop(ctx context.Context, name string) error {
 	if len(name) < 1 || len(name) > maxName || !utf8.ValidString(name) {
 		return fmt.Errorf("share drop: got the name %q, want 1 to %d bytes of UTF-8", name, maxName)

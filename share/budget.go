@@ -11,21 +11,21 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// What peers can make this process spend is bounded for the process as a whole, over all of its owners, and shared out by peer
-// process, not by connection: a process may have of each thing at most as much as it leaves free. So one alone gets half of
-// the budget, each of n greedy ones gets 1/(n+1) of it, and a newcomer finds as much free. (These are the dynamic thresholds of Choudhury and
-// Hahne, "Dynamic queue length thresholds for shared-memory packet switches", 1998.) Nothing of this is on the way of a
-// hand-over: connections, arenas, and what waits because somebody does not read are counted here.
+// The resources that peers can make this process spend are bounded for the process as a whole, over all of its owners, and divided
+// between peer processes, not connections: a process may have at most as much of each resource as it leaves free. One process alone can
+// get half of the budget, each of n greedy ones 1/(n+1), and a newcomer finds as much free. (These are the dynamic thresholds of
+// Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches", 1998.) Hand-overs are not counted, only
+// connections, arenas, and messages that wait to be read.
 
-// Budget bounds what all peers together can make this process spend. One peer process gets at most half of each.
+// Budget bounds the resources that all peers together can make this process spend. One peer process gets at most half of each.
 type Budget struct {
-	Connections int   // that were accepted by listeners: a descriptor each
+	Connections int   // accepted by listeners; each takes a descriptor
 	Arenas      int   // of peers, mapped or not; each file is mapped once
-	Mapped      int64 // bytes of those
+	Mapped      int64 // bytes of these arenas
 	Memory      int64 // bytes of questions being answered, of answers that are not read, and of inline tensors that wait
 }
 
-// resource is what is counted.
+// resource is an index into the counts of an account.
 type resource uint8
 
 const (
@@ -38,8 +38,8 @@ const (
 
 var resourceNames = [resources]string{"connections", "arenas", "bytes of arenas", "bytes of messages that wait"}
 
-// processID is a peer process as the kernel names it. One that has no number here, or that of this process (both ends of a
-// socket pair have that of its maker), is told from others by what it says it is.
+// processID is a peer process as the kernel names it. A process without a number in this namespace, or with the number of this process
+// (the kernel gives both ends of a socket pair that of its maker), is identified by the instance that it states.
 type processID struct {
 	pid      int
 	instance Instance
@@ -52,23 +52,23 @@ func processOf(pid int, said Instance) processID {
 	return processID{pid: pid}
 }
 
-// account is what one peer process takes of the budget.
+// account counts the resources of the budget that a peer process has.
 type account struct {
 	id    processID
-	peers int // connections that are to be charged to it
+	peers int // connections that are charged to it
 	used  [resources]int64
-	files map[*mappedFile]int // the arenas of its connections that are this file
-	free  time.Time           // until when what was done for it has been paid for by rests
+	files map[*mappedFile]int // announced arenas of its connections, by file
+	free  time.Time           // rests have paid for the work until this time
 }
 
-// mappedFile is an arena of other processes, mapped once however often it was announced.
+// mappedFile is an arena of another process. It is mapped once, however often it is announced.
 type mappedFile struct {
 	id    osmem.FileID
 	data  []byte
-	users int // accounts
+	users int // number of accounts
 }
 
-// ledger has the accounts of all peer processes.
+// ledger holds the accounts of all peer processes.
 type ledger struct {
 	mu       sync.Mutex
 	limit    [resources]int64
@@ -77,7 +77,7 @@ type ledger struct {
 	files    map[osmem.FileID]*mappedFile
 }
 
-// processBudget returns the ledger of what the peers of this process may make it spend.
+// processBudget returns the ledger of this process.
 var processBudget = sync.OnceValue(func() *ledger {
 	return &ledger{limit: defaultBudget().limits(), accounts: map[processID]*account{}, files: map[osmem.FileID]*mappedFile{}}
 })
@@ -88,7 +88,7 @@ func (b Budget) limits() [resources]int64 {
 
 const (
 	mostArenas  = 8192
-	mostMapped  = math.MaxInt64 >> 18 // 32 TiB, a quarter of the addresses that a process has
+	mostMapped  = math.MaxInt64 >> 18 // 32 TiB, a quarter of a process's address space
 	mostMemory  = 256 << 20
 	fewestFiles = 64
 )
@@ -98,10 +98,10 @@ func defaultBudget() Budget {
 	return Budget{Connections: max(descriptors/2, fewestFiles), Arenas: min(mostArenas, max(maps/8, fewestFiles)), Mapped: mostMapped, Memory: mostMemory}
 }
 
-// SetBudget bounds what the peers of all owners together can make this process spend, and returns the previous bounds.
-// A bound of 0 or less leaves the previous one. Nothing that is spent already is taken back. The default is half of the
-// descriptors that the process may have, 8,192 arenas or an eighth of the mappings that the system allows
-// (vm.max_map_count), 32 TiB of addresses and 256 MiB of memory.
+// SetBudget bounds the resources that the peers of all owners together can make this process spend, and returns the previous bounds.
+// A bound of 0 or less keeps the previous one. Resources in use are not taken back. The defaults are half of the process's limit of
+// descriptors, 8,192 arenas or an eighth of the mappings that the system allows (vm.max_map_count), 32 TiB of addresses and 256 MiB
+// of memory.
 func SetBudget(b Budget) Budget {
 	h := processBudget()
 	h.mu.Lock()
@@ -115,7 +115,7 @@ func SetBudget(b Budget) Budget {
 	return Budget{Connections: int(l[connections]), Arenas: int(l[arenas]), Mapped: l[mappedBytes], Memory: l[memoryBytes]}
 }
 
-// open returns the account of a process for one more connection. close ends that.
+// open returns the account of a process for one more connection; close closes it for that connection.
 func (h *ledger) open(id processID) *account {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,14 +135,14 @@ func (h *ledger) close(a *account) {
 	h.forget(a)
 }
 
-// forget ends an account that has no connection and owes nothing. The caller has h.mu.
+// forget removes an account without connections and resources. The caller has h.mu.
 func (h *ledger) forget(a *account) {
 	if a.peers == 0 && a.used == [resources]int64{} && h.accounts[a.id] == a {
 		delete(h.accounts, a.id)
 	}
 }
 
-// charge takes n of a resource, or fails with an error that matches tensor.ErrLimit.
+// charge takes n of a resource. It fails with an error that matches tensor.ErrLimit.
 func (h *ledger) charge(a *account, r resource, n int64) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -159,7 +159,7 @@ func (h *ledger) take(a *account, r resource, n int64) error {
 	return nil
 }
 
-// force takes what is this program's own choice; a negative n gives back.
+// force takes n of a resource regardless of the budget, for this program's own choices; a negative n returns it.
 func (h *ledger) force(a *account, r resource, n int64) {
 	a.used[r] += n
 	h.used[r] += n
@@ -172,8 +172,8 @@ func (h *ledger) giveBack(a *account, r resource, n int64) {
 	h.forget(a)
 }
 
-// pace counts time that was spent on what a process asked for beside hand-overs, and returns how long to rest before more of it:
-// all of its connections together get a quarter of a processor. Short rests are saved up.
+// pace records time that was spent on a process's requests outside of hand-overs, and returns how long to rest before more of them:
+// all connections of a process together get a quarter of a processor. Short rests accumulate.
 func (h *ledger) pace(a *account, spent time.Duration) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,7 +185,7 @@ func (h *ledger) pace(a *account, spent time.Duration) time.Duration {
 	}
 	a.free = a.free.Add(4 * spent)
 	if rest := a.free.Sub(now); rest > shortRest {
-		return min(rest, longRest) // its releases and its death wait too
+		return min(rest, longRest) // the process's releases and its death wait for the rest too
 	}
 	return 0
 }
@@ -195,7 +195,7 @@ const (
 	longRest  = 20 * time.Millisecond
 )
 
-// mapFile maps an arena of a process, once for all of its announcements. Each is charged, the bytes once to each process.
+// mapFile maps an arena of a process, once for all of its announcements. Each announcement is charged; the bytes are charged once per process.
 func (h *ledger) mapFile(a *account, fd, size int) (*mappedFile, error) {
 	id, err := osmem.SharedID(fd)
 	if err != nil {
@@ -217,10 +217,10 @@ func (h *ledger) mapFile(a *account, fd, size int) (*mappedFile, error) {
 	return f, nil
 }
 
-// find returns the file with the id, mapped. The caller has h.mu.
+// find returns the mapped file with the id. The caller has h.mu.
 func (h *ledger) find(a *account, id osmem.FileID, fd, size int) (*mappedFile, error) {
 	f := h.files[id]
-	if f != nil && len(f.data) != size { // sealed, so that it still has the size that it was mapped with
+	if f != nil && len(f.data) != size { // it is sealed, so it still has the size at which it was mapped
 		return nil, fmt.Errorf("got a memfd of %d bytes, want %d", len(f.data), size)
 	}
 	if f == nil || a.files[f] == 0 {
@@ -241,7 +241,7 @@ func (h *ledger) find(a *account, id osmem.FileID, fd, size int) (*mappedFile, e
 	return f, nil
 }
 
-// unmapFile ends one announcement, and with the last one of all processes the mapping.
+// unmapFile ends one announcement. The last one of all processes unmaps the file.
 func (h *ledger) unmapFile(a *account, f *mappedFile) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -259,12 +259,12 @@ func (h *ledger) unmapFile(a *account, f *mappedFile) error {
 	return osmem.Unmap(f.data)
 }
 
-// reserve is what one connection has of the memory budget for packets that wait. It grows in steps, so that the ledger is
-// asked seldom; the first bytes are free. Whoever guards what waits guards it too.
+// reserve is the part of the memory budget that one connection has for waiting packets. It grows in steps, so that the ledger is
+// seldom locked; the first bytes are free. The mutex that guards the packets guards it too.
 type reserve struct{ bytes int }
 
 const (
-	freeReserve = 128 << 10 // a connection is not worth having without: two large packets
+	freeReserve = 128 << 10 // without it a connection would be useless: two large packets
 	reserveStep = 512 << 10
 )
 
@@ -282,7 +282,7 @@ func (r *reserve) fits(a *account, waiting int) bool {
 	return true
 }
 
-// empty gives all of it back: nothing waits.
+// empty returns the whole reserve to the budget.
 func (r *reserve) empty(a *account) {
 	if r.bytes > 0 {
 		processBudget().giveBack(a, memoryBytes, int64(r.bytes))

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// Key names bytes that never change: a SHA-256 of all that decides them, so that equal keys mean equal bytes.
+// Key names bytes that never change. It is a SHA-256 of everything that the bytes depend on, so equal keys mean equal bytes.
 type Key [sha256.Size]byte
 
 // String returns the key in hexadecimal digits.

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-go/tenure/internal/ended"
 )
 
-// commonFolder returns the folder of locks and sockets of common bytes, and makes it if it is missing.
+// commonFolder returns the folder of the locks and sockets of common bytes, and creates it if it is missing.
 func commonFolder(opts []Option) (string, error) {
 	dir, err := resolve(opts)
 	if err != nil {
@@ -23,7 +23,7 @@ func commonFolder(opts []Option) (string, error) {
 	return privateFolder(filepath.Join(dir, "common"))
 }
 
-// userFolder is where the files of this user belong.
+// userFolder returns the folder for files of this user.
 func userFolder() string {
 	if dir := os.Getenv("TENURE_SHARE_DIR"); dir != "" {
 		return dir
@@ -38,7 +38,7 @@ func userFolder() string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("tenure-%d", os.Geteuid()))
 }
 
-// privateFolder makes a folder if it is missing, and refuses one that others may enter.
+// privateFolder creates a folder if it is missing, and refuses one that other users may enter.
 func privateFolder(dir string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
@@ -51,18 +51,18 @@ func privateFolder(dir string) (string, error) {
 		return "", fmt.Errorf("%s: got something else, want a directory", dir)
 	}
 	if me := os.Geteuid(); int(st.Uid) != me || st.Mode&0o077 != 0 {
-		return "", fmt.Errorf("%s: got a directory of user %d with mode %#o, want one of user %d that nobody else may enter (0700)", dir, st.Uid, st.Mode&0o777, me)
+		return "", fmt.Errorf("%s: got a directory of user %d with mode %#o, want one of user %d that no other user may enter (0700)", dir, st.Uid, st.Mode&0o777, me)
 	}
 	return dir, nil
 }
 
-// fileLock is a lock on a file that holds nothing. It ends with its process.
+// fileLock is a lock on an empty file. It ends with its process.
 type fileLock struct {
 	fd   int
 	path string
 }
 
-// lockFile waits for the lock, and makes the file if it is missing.
+// lockFile waits for the lock of a file, and creates the file if it is missing.
 func lockFile(ctx context.Context, path string) (*fileLock, error) {
 	for {
 		fd, err := openLock(path)
@@ -75,11 +75,11 @@ func lockFile(ctx context.Context, path string) (*fileLock, error) {
 		if l := (&fileLock{fd, path}); l.isNamed() {
 			return l, nil
 		}
-		_ = unix.Close(fd) // whoever had it before has removed it
+		_ = unix.Close(fd) // the previous holder of the lock has removed the file
 	}
 }
 
-// tryLock takes the lock of a file that is there, if it is free.
+// tryLock takes the lock of an existing file, if it is free.
 func tryLock(path string) (*fileLock, error) {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -92,7 +92,7 @@ func tryLock(path string) (*fileLock, error) {
 	return nil, errors.Join(err, fs.ErrNotExist, unix.Close(fd))
 }
 
-// takeLock takes the lock of a file without waiting, and makes the file if it is missing; nil if another process has it.
+// takeLock takes the lock of a file without waiting, and creates the file if it is missing; nil if another process has the lock.
 func takeLock(path string) (*fileLock, error) {
 	for {
 		fd, err := openLock(path)
@@ -114,7 +114,7 @@ func takeLock(path string) (*fileLock, error) {
 	}
 }
 
-// remove removes the file of a lock, and unlocks.
+// remove removes the file of a lock and unlocks it.
 func (l *fileLock) remove() {
 	_ = os.Remove(l.path)
 	l.unlock()
@@ -132,7 +132,7 @@ func openLock(path string) (int, error) {
 	}
 }
 
-// waitForLock waits in the kernel, not by asking again. When ctx ends first, the descriptor is closed as soon as the lock comes.
+// waitForLock waits in the kernel, without polling. If ctx ends first, the descriptor is closed as soon as the lock is acquired.
 func waitForLock(ctx context.Context, fd int) error {
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err == nil {
 		return nil
@@ -171,7 +171,7 @@ func (l *fileLock) isNamed() bool {
 
 func (l *fileLock) unlock() { _ = unix.Close(l.fd) }
 
-// removeWithout removes the lock where nobody has the copy, and unlocks.
+// removeWithout removes the lock of a copy that no process has, and unlocks it.
 func (l *fileLock) removeWithout(folder, name string) {
 	if len(socketsOf(folder, name)) == 0 {
 		_ = os.Remove(l.path)
@@ -179,9 +179,9 @@ func (l *fileLock) removeWithout(folder, name string) {
 	l.unlock()
 }
 
-// socketsOf lists the sockets of the copy of that name, of all copies if it is empty.
+// socketsOf lists the sockets of the copy of that name, or of all copies if it is empty.
 func socketsOf(folder, name string) (paths []string) {
-	entries, _ := os.ReadDir(folder) // what cannot be read has nobody's socket
+	entries, _ := os.ReadDir(folder) // a folder that cannot be read has no sockets
 	for _, e := range entries {
 		if (name == "" || strings.HasPrefix(e.Name(), name+".")) && strings.HasSuffix(e.Name(), ".sock") {
 			paths = append(paths, filepath.Join(folder, e.Name()))
@@ -190,7 +190,7 @@ func socketsOf(folder, name string) (paths []string) {
 	return paths
 }
 
-// removeStale removes the files that killed processes have left of copies that nobody has.
+// removeStale removes the files of killed processes, for copies that no process has.
 func removeStale(folder string) {
 	entries, _ := os.ReadDir(folder)
 	for _, e := range entries {
@@ -200,7 +200,7 @@ func removeStale(folder string) {
 		}
 		lock, err := tryLock(filepath.Join(folder, e.Name()))
 		if err != nil {
-			continue // somebody is busy with it
+			continue // another process has the lock
 		}
 		for _, path := range socketsOf(folder, name) {
 			if refuses(path) {
@@ -211,7 +211,7 @@ func removeStale(folder string) {
 	}
 }
 
-// refuses reports whether nobody listens on a socket.
+// refuses reports whether no process listens on a socket.
 func refuses(path string) bool {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {

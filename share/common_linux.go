@@ -25,8 +25,8 @@ import (
 // empty files stay, and the next process that makes a copy removes them.
 
 const (
-	// silence is how long a holder may take to answer. One that is stopped does not answer. One that is ready to run, on a machine
-	// that stands still or is overloaded, may take stretch times as long: giving up on it makes a second copy.
+	// silence is how long a holder may take to answer. A stopped holder does not answer. A holder that is ready to run on a suspended or
+	// overloaded machine may take stretch times as long, because giving up on it makes a second copy.
 	silence = time.Second
 	stretch = 10
 
@@ -39,7 +39,7 @@ func common(ctx context.Context, key Key, size int, label string, fill func([]by
 	if err != nil {
 		return nil, false, err
 	}
-	name := key.String()[:16] // paths of sockets are short; the answer has the whole key
+	name := key.String()[:16] // socket paths are short; the answer contains the whole key
 	lock, err := lockFile(ctx, filepath.Join(folder, name+".lock"))
 	if err != nil {
 		return nil, false, err
@@ -74,15 +74,15 @@ type commonCopy struct {
 	folder, name string
 	key          Key
 
-	bytes  []byte // all of the memory: whole pages
+	bytes  []byte // all of the memory, in whole pages
 	fd     int
-	shared *osmem.Shared // of the maker; nil for a copy that was found
+	shared *osmem.Shared // of the process that made the copy; nil if the copy was found
 
 	socket *net.UnixListener
-	served chan struct{} // closed when nothing is answered any more
+	served chan struct{} // closed when requests are not answered any more
 }
 
-// make makes the copy.
+// make creates the copy.
 func (c *commonCopy) make(size int, fill func([]byte) error) error {
 	if fill == nil {
 		return fmt.Errorf("got no function that fills them, want one: %w", os.ErrInvalid)
@@ -96,7 +96,7 @@ func (c *commonCopy) make(size int, fill func([]byte) error) error {
 	}
 	done := false
 	defer func() {
-		if !done { // also where fill panics
+		if !done { // also if fill panics
 			_ = s.Close()
 		}
 	}()
@@ -122,7 +122,7 @@ func (c *commonCopy) find(ctx context.Context, size int) bool {
 		}
 		if n >= size {
 			if c.bytes, err = osmem.MapShared(fd, n); err == nil {
-				osmem.Populate(c.bytes) // all of it is there to be read
+				osmem.Populate(c.bytes) // all of it will be read
 				c.fd = fd
 				return true
 			}
@@ -148,7 +148,7 @@ func (c *commonCopy) listen() error {
 			return fmt.Errorf("socket %s: got a path of %d bytes, want at most %d", path, len(path), longestPath)
 		}
 		l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
-		if errors.Is(err, unix.EADDRINUSE) { // this process has it twice, or there was one of that number, in this container or another
+		if errors.Is(err, unix.EADDRINUSE) { // this process has it twice, or another process of that number had it, in this container or another
 			continue
 		}
 		if err != nil {
@@ -165,9 +165,9 @@ func (c *commonCopy) listen() error {
 
 // end runs at the last release of the buffer.
 func (c *commonCopy) end() {
-	_ = c.socket.Close() // and remove its file
+	_ = c.socket.Close() // also removes its file
 	<-c.served
-	_ = c.drop() // there is no caller for the error
+	_ = c.drop() // there is no caller that could handle the error
 	if lock, err := tryLock(filepath.Join(c.folder, c.name+".lock")); err == nil {
 		lock.removeWithout(c.folder, c.name)
 	}
@@ -183,7 +183,7 @@ func (c *commonCopy) serve() {
 		case err != nil: // out of descriptors: requests wait, or go to another holder
 			time.Sleep(10 * time.Millisecond)
 		default:
-			_ = c.send(conn) // an error says that the other end has gone
+			_ = c.send(conn) // an error means that the other end has gone
 		}
 	}
 }
@@ -218,13 +218,13 @@ func requestFrom(ctx context.Context, path string, key Key) (fd, size int, err e
 	return h.fd, h.size, nil
 }
 
-// answer is what a holder sends of its copy.
+// answer is a holder's message about its copy.
 type answer struct {
 	pid, fd, size int
 	key           Key
 }
 
-// requestCopy requests the copy of a holder. Where the holder sends nothing, or something else, only its process is known.
+// requestCopy requests the copy of a holder. If the holder sends nothing, or anything else, only its process number is returned.
 func requestCopy(ctx context.Context, path string) (h answer, err error) {
 	d := net.Dialer{Timeout: silence}
 	conn, err := d.DialContext(ctx, "unixpacket", path)
@@ -255,7 +255,7 @@ func requestCopy(ctx context.Context, path string) (h answer, err error) {
 	return h, nil
 }
 
-// awaitAnswer receives the answer of a holder. It waits in two halves: if this process itself stood still during the first, the
+// awaitAnswer receives the answer of a holder. It waits twice: if this process itself was suspended during the first wait, the
 // second finds what arrived meanwhile.
 func (s *socket) awaitAnswer(ctx context.Context, packet []byte, pid int) (n, fd int, err error) {
 	for half := 1; ; half++ {
@@ -271,7 +271,7 @@ func (s *socket) awaitAnswer(ctx context.Context, packet []byte, pid int) (n, fd
 func isAtWork(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	return slices.ContainsFunc(threads, func(path string) bool {
-		text, _ := os.ReadFile(path) // of one that has ended there is none
+		text, _ := os.ReadFile(path) // a process that has ended has none
 		i := bytes.LastIndexByte(text, ')')
 		return i >= 0 && bytes.HasPrefix(text[i:], []byte(") R"))
 	})

@@ -23,7 +23,7 @@ func listCommon(ctx context.Context, opts []Option) ([]CommonBytes, error) {
 	}
 	dir = filepath.Join(dir, "common")
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // no process has had any
+		return nil, nil // no process has ever had common bytes
 	}
 	folder, err := privateFolder(dir)
 	if err != nil {
@@ -54,13 +54,13 @@ func listCommon(ctx context.Context, opts []Option) ([]CommonBytes, error) {
 	return inOrder(copies), nil
 }
 
-// copyID tells one copy from another, also one with the same key.
+// copyID distinguishes copies, including copies with the same key.
 type copyID struct {
 	key   string
 	inode uint64
 }
 
-// identify returns which copy a holder has. Of one that does not answer, only the name of its socket is known.
+// identify returns the copy of a holder. For a holder that does not answer, only the name of its socket is known.
 func identify(ctx context.Context, path string) (copyID, answer, error) {
 	short, _, _ := strings.Cut(filepath.Base(path), ".")
 	h, err := requestCopy(ctx, path)
@@ -76,7 +76,7 @@ func identify(ctx context.Context, path string) (copyID, answer, error) {
 	return copyID{h.key.String(), st.Ino}, h, nil
 }
 
-// add notes a holder, once if it has the copy twice. One in another container has no number here.
+// add adds a holder, once even if it has the copy twice. A holder in another container has no process number here.
 func (c *CommonBytes) add(h CommonHolder) {
 	if h.PID == 0 || !slices.ContainsFunc(c.Holders, func(o CommonHolder) bool { return o.PID == h.PID }) {
 		c.Holders = append(c.Holders, h)

@@ -2,8 +2,8 @@
 
 package share
 
-// crashAt does nothing outside of the invariant build.
+// crashAt does nothing without the build tag invariants.
 func crashAt(int) {}
 
-// mutated reports whether a test has broken the protocol on purpose: never, outside of the invariant build.
+// mutated reports whether a test has broken the protocol on purpose; without the build tag invariants it returns false.
 func mutated(string) bool { return false }

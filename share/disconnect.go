@@ -11,21 +11,20 @@ import (
 	"github.com/tenure-go/tenure/internal/ended"
 )
 
-// A process that is stopped is alive: it may read at any time what was sent to it. So what it was sent is never written again
-// before it is dead, and what an owner can do about it is to send it no more, and to count what it has on its own account
-// instead of the owner's.
+// A stopped process is alive and may read at any time what was sent to it. So these bytes are not written before it has released them
+// or is dead. An owner can only stop sending to it, and charge what it holds to its account instead of the owner's limit.
 
-// Stall says what an owner does with a peer that does not move while something waits for it.
+// Stall selects what an owner does with a stalled peer; see [WithStall].
 type Stall uint8
 
 const (
-	// StallWait waits, as long as contexts do. It costs what waits: offers to that peer, and allocations that need the memory
-	// which it has mapped. This is the default.
+	// StallWait waits until contexts end. It delays offers to the peer, and allocations that need memory that the peer has
+	// mapped. It is the default.
 	StallWait Stall = iota
-	// StallDrop takes back the offers that were not sent yet, and lets those that wait, and all later ones, fail with [ErrStalled] until the peer moves. It
-	// costs the peer these tensors, and keeps what it has.
+	// StallDrop withdraws the offers that were not sent. Offers that wait and later ones fail with [ErrStalled] until the peer
+	// is not stalled any more. The peer does not get these tensors and keeps those that it holds.
 	StallDrop
-	// StallDisconnect is [Peer.Disconnect]. It costs the peer its connection.
+	// StallDisconnect calls [Peer.Disconnect]. The peer loses its connection.
 	StallDisconnect
 )
 
@@ -43,10 +42,10 @@ func WithStall(after time.Duration, do Stall) OwnerOption {
 	}
 }
 
-// WithPeerLimit bounds the leases and tickets that all connections of one peer process hold of this owner together, and
-// their bytes, whatever credits the peer announces. The leases of disconnected connections count until the process is
-// dead, and so do the arenas that it may still have mapped; at most so many bytes of those leave the owner's own limit,
-// without this option as many as that limit.
+// WithPeerLimit bounds the leases and tickets that all connections of one peer process together hold of this owner, and
+// their bytes, whatever credits the peer announces. Leases of disconnected connections count until they are released or
+// the process is dead. So do retired arenas that a disconnected connection may still have mapped: at most the given bytes
+// of these, or of the owner's limit without this option, leave the owner's own limit.
 func WithPeerLimit(tensors int, bytes int64) OwnerOption {
 	return func(o *Owner) error {
 		if tensors < 1 || bytes < 1 {
@@ -57,17 +56,17 @@ func WithPeerLimit(tensors int, bytes int64) OwnerOption {
 	}
 }
 
-// debtor is what the connections of a peer process have of an owner. The owner's mutex guards it.
+// debtor counts what the connections of a peer process hold of an owner. The owner's mutex guards it.
 type debtor struct {
 	id        processID
 	peers     int
-	leases    int // and tickets, of all connections
+	leases    int // leases and tickets of all connections
 	bytes     int64
-	lost      int // those of them that were disconnected
+	lost      int // those of disconnected connections
 	lostBytes int64
-	lists     *sync.Mutex // held while an answer to LIST is made for one of them
-	waiting   int         // offers that wait for one of them
-	pinned    int64       // bytes of arenas that the owner has given back and a disconnected one may still have mapped
+	lists     *sync.Mutex // held while an answer to LIST is made for a connection
+	waiting   int         // offers that wait for one of the connections
+	pinned    int64       // bytes of arenas that left the owner's limit and that a disconnected connection may still have mapped
 }
 
 // debtorOf returns the debtor for one more connection of a process. The caller has o.mu.
@@ -81,16 +80,16 @@ func (o *Owner) debtorOf(id processID) *debtor {
 	return d
 }
 
-// Disconnect ends the connection at once, for a peer that is stopped, does not read or is not to be trusted. Offers
-// that were not sent yet are taken back. Tensors that were sent, read or not, are in quarantine: their bytes are not
-// written until the peer has released them or its process is dead, and until then they count against what connections
-// of that process may have. Arenas without such tensors are not waited for: they leave the owner's limit, as far as
-// [WithPeerLimit] says, although their pages exist until that process has unmapped them.
+// Disconnect ends the connection at once. It is meant for a peer that is stopped, does not read or cannot be trusted. Offers
+// that were not sent are withdrawn. Tensors that were sent, read or not, are in quarantine: their bytes are not written
+// until the peer has released them or its process is dead, and until then they count against the credits of that
+// process's connections. Arenas without such tensors leave the owner's limit, as far as [WithPeerLimit] permits, although
+// their pages exist until that process has unmapped them.
 //
 // Tensors that were received from the peer stay valid, as with [Peer.Close].
 //
-// Where the kernel does not say which process the peer is (the other end of a socket pair, or a process in a namespace
-// that this one cannot see), the end of the connection counts as its death.
+// If the kernel does not tell which process the peer is (the other end of a socket pair, or a process in a namespace that
+// is not visible to this one), the end of the connection counts as its death.
 func (p *Peer) Disconnect() error {
 	if p.none() {
 		return fmt.Errorf("share: disconnect: %w", errNoPeer)
@@ -107,7 +106,7 @@ func (p *Peer) disconnect(why error) {
 	p.o.giveBack()
 }
 
-// lose puts what the peer has into quarantine.
+// lose puts everything that the peer holds into quarantine.
 func (p *Peer) lose() {
 	o := p.o
 	o.mu.Lock()
@@ -126,7 +125,7 @@ func (p *Peer) lose() {
 	p.signal()
 }
 
-// deathToAwait returns the handle of the process of a lost peer that has ended its connection and not let go of everything.
+// deathToAwait returns the handle of the process of a disconnected peer whose connection has ended and that still holds something.
 func (p *Peer) deathToAwait() *os.File {
 	p.o.mu.Lock()
 	defer p.o.mu.Unlock()
@@ -136,7 +135,7 @@ func (p *Peer) deathToAwait() *os.File {
 	return p.death
 }
 
-// pin puts an arena that is given back into the accounts of the lost peers that may have it mapped, unless one has no room.
+// pin charges a retired arena to the accounts of the disconnected peers that may have it mapped, unless one of them has no room for it.
 // The caller has o.mu.
 func (o *Owner) pin(a *arena) bool {
 	if a.lost == 0 {
@@ -168,11 +167,11 @@ func (o *Owner) pin(a *arena) bool {
 	return true
 }
 
-// unread says how far the peer has read what was sent to it.
+// unread describes how much the peer has read of what was sent to it.
 type unread struct {
 	flushed uint64    // packets that have left the queue
 	bytes   int       // in the socket, as the kernel counts them
-	read    time.Time // when a look found that the peer had read since the look before
+	read    time.Time // time of the last call that found that the peer had read
 }
 
 // lastRead returns when the peer was last found to have read. It compares what is unread now with what was unread at the
@@ -196,7 +195,7 @@ func (p *Peer) stalling() (left time.Duration, over bool) {
 	}
 	now := time.Now()
 	read := p.lastRead(now)
-	if p.row.stuck.IsZero() || now.Sub(p.row.tried) > p.o.stallAfter { // nothing has waited in between
+	if p.row.stuck.IsZero() || now.Sub(p.row.tried) > p.o.stallAfter { // nothing waited in between
 		p.row.stuck = now
 	} else if read.After(p.row.stuck) {
 		p.row.stuck = read
@@ -206,7 +205,7 @@ func (p *Peer) stalling() (left time.Duration, over bool) {
 	return left, left <= 0
 }
 
-// stalled does what the owner's rule says about a peer that has not moved, and returns the error of whoever has waited for it.
+// stalled applies the owner's rule to a stalled peer, and returns the error of the offer that waited for it.
 func (p *Peer) stalled() error {
 	why := fmt.Errorf("%s has not moved for %s: %w", p.who(), p.o.stallAfter, ErrStalled)
 	if p.o.stall == StallDrop {
@@ -217,7 +216,7 @@ func (p *Peer) stalled() error {
 	return fmt.Errorf("%w (%w)", why, ErrClosed)
 }
 
-// awaitFor is await for at most that long; 0 is as long as ctx says. That the time is over is no error.
+// awaitFor is await for at most that long; 0 means until ctx ends. The end of that time is not an error.
 func (p *Peer) awaitFor(ctx context.Context, ready <-chan struct{}, most time.Duration) error {
 	if most == 0 {
 		return p.await(ctx, ready)
@@ -230,7 +229,7 @@ func (p *Peer) awaitFor(ctx context.Context, ready <-chan struct{}, most time.Du
 	return nil
 }
 
-// overdue reports whether the peer has neither answered about a retired arena nor read anything for as long as the rule says. The
+// overdue reports whether the peer has neither answered about a retired arena nor read anything for as long as the rule permits. The
 // caller has o.mu.
 func (p *Peer) overdue(now time.Time) bool {
 	read := p.lastRead(now)
@@ -242,7 +241,7 @@ func (p *Peer) overdue(now time.Time) bool {
 	return false
 }
 
-// disconnectStalled disconnects the peers that have owed an answer about a retired arena for too long, if that is the rule.
+// disconnectStalled disconnects the peers whose answer about a retired arena is overdue, if that is the rule.
 func (o *Owner) disconnectStalled() {
 	if o.stall != StallDisconnect {
 		return
@@ -257,6 +256,6 @@ func (o *Owner) disconnectStalled() {
 	}
 	o.mu.Unlock()
 	for _, p := range overdue {
-		_ = p.stalled() // for the allocation there may be room now
+		_ = p.stalled() // its arenas may be room for the allocation now
 	}
 }

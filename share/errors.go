@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// The kinds of error of this package, beside those of package tensor. Test for them with errors.Is.
+// The errors of this package, besides those of package tensor. Test for them with errors.Is.
 var (
 	// ErrClosed: the connection, listener or owner was closed, by this end or by the other.
 	ErrClosed = errors.New("closed")
 	// ErrPeer: the other end broke the protocol. Its connection is lost; no other connection is affected.
 	ErrPeer = errors.New("broken peer")
-	// ErrNoCredit: the other end holds as much as it is willing to.
+	// ErrNoCredit: the other end holds as much as it announced.
 	ErrNoCredit = errors.New("no credit")
-	// ErrStalled: something waits for the other end, and it has not moved for as long as the owner allows ([WithStall]).
+	// ErrStalled: the other end is stalled while something waits for it ([WithStall]).
 	ErrStalled = errors.New("stalled peer")
 	// ErrRefused: the other end cannot take part, or refused.
 	ErrRefused = errors.New("refused")
@@ -33,12 +33,12 @@ func errNilOption(i int) error {
 	return fmt.Errorf("option %d is nil, want one of the package's", i)
 }
 
-// A nil or zero owner, peer or listener is one that is closed: none reports that.
+// none reports whether an owner, peer or listener is nil or zero, which counts as closed.
 func (o *Owner) none() bool    { return o == nil || o.peers == nil }
 func (p *Peer) none() bool     { return p == nil || p.o == nil }
 func (l *Listener) none() bool { return l == nil || l.o == nil }
 
-// over is what Done is of a peer that there is not.
+// over is the result of Done for a nil peer.
 var over = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)

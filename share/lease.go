@@ -10,14 +10,14 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// Ticket lets any peer of the same owner claim a tensor once. It keeps the tensor's bytes until then, on the account of the
-// peer that asked for it.
+// Ticket lets any peer of the same owner claim a tensor once. Until then it keeps the tensor's bytes, on the account of the
+// peer that requested it.
 type Ticket [16]byte
 
-// String returns the ticket as [ParseTicket] reads it.
+// String returns the form that [ParseTicket] parses.
 func (t Ticket) String() string { return hex.EncodeToString(t[:]) }
 
-// ParseTicket reads a ticket from its text.
+// ParseTicket parses the text of a ticket.
 func ParseTicket(text string) (t Ticket, err error) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(t) {
@@ -26,31 +26,31 @@ func ParseTicket(text string) (t Ticket, err error) {
 	return Ticket(b), nil
 }
 
-// lease is a reference to a block in the row of a peer: by a serial that the peer was given, or by a ticket that it asked for.
+// lease is a reference to a block in the row of a peer: a lease with a serial, or a ticket that the peer has requested.
 type lease struct {
 	block *block
-	offer offer // as it was sent; of a ticket, as it will be but for the serial
+	offer offer // as it was sent; for a ticket, as it will be sent, without the serial
 	since time.Time
 }
 
-// row is what a peer holds of this owner. The owner's mutex guards it. A hand-over makes no object in it: leases are values,
-// and the channels of those who wait are used again.
+// row records what a peer holds of this owner. The owner's mutex guards it. A hand-over allocates nothing in it: leases are values,
+// and the channels of waiting offers are reused.
 type row struct {
 	leases  map[uint64]lease
 	tickets map[Ticket]lease
-	serial  uint64          // the last one given out
+	serial  uint64          // the last one issued
 	bytes   int64           // of leases and tickets
 	gone    bool            // the peer's side is over: no lease may be recorded
-	stuck   time.Time       // since when something waits for the peer, which has not moved since; only where the owner has a rule for that
-	tried   time.Time       // when something waited for it last, or would have had to
-	seen    unread          // at the last look, and when the peer was then known to have read
-	waiting []chan struct{} // of offers that wait for a change, each with room for a token
-	spare   []chan struct{} // of offers that do not wait any more, without a token
+	stuck   time.Time       // since when something has waited for the peer without any progress of it; only with a rule for stalled peers
+	tried   time.Time       // when something last waited for it, or failed instead of waiting
+	seen    unread          // at the last call of lastRead
+	waiting []chan struct{} // of offers that wait for a change; each has capacity for a token
+	spare   []chan struct{} // for later offers that wait; without a token
 }
 
 func newRow() row { return row{leases: map[uint64]lease{}, tickets: map[Ticket]lease{}} }
 
-// join returns a channel that gets a token at the next change, leave gives it back. The caller of both has o.mu.
+// join returns a channel that receives a token at the next change; leaveRow returns the channel. The caller of both has o.mu.
 func (p *Peer) join() chan struct{} {
 	p.debtor.waiting++
 	r := &p.row
@@ -79,7 +79,7 @@ func (p *Peer) leaveRow(changed chan struct{}) {
 	r.spare = append(r.spare, changed)
 }
 
-// signal wakes whoever waits for credit or for an answer about an arena: the peer has moved.
+// signal wakes the offers that wait for credit or for an answer about an arena: the peer has made progress.
 func (p *Peer) signal() {
 	p.row.stuck = time.Time{}
 	for _, changed := range p.row.waiting {
@@ -90,8 +90,8 @@ func (p *Peer) signal() {
 	}
 }
 
-// signalFellows does so for the other connections of the peer's process, if any waits: what all of them have together is bounded.
-// The caller has o.mu.
+// signalFellows does so for the other connections of the peer's process, if any waits, because their total is bounded. The caller has
+// o.mu.
 func (p *Peer) signalFellows() {
 	if p.debtor.waiting == len(p.row.waiting) {
 		return
@@ -103,7 +103,7 @@ func (p *Peer) signalFellows() {
 	}
 }
 
-// credit reports whether the peer takes another reference to so many bytes, and its process may have it. The caller has o.mu.
+// credit reports whether the peer accepts another reference to so many bytes, and its process may have it. The caller has o.mu.
 func (p *Peer) credit(bytes int) bool {
 	d, more := p.debtor, int64(bytes)
 	n := len(p.row.leases) + len(p.row.tickets) + d.lost
@@ -111,7 +111,7 @@ func (p *Peer) credit(bytes int) bool {
 		d.leases < p.o.peerLeases && more <= p.o.peerBytes-d.bytes-d.pinned
 }
 
-// owes notes that the peer has so many references and bytes more, or less. The caller has o.mu.
+// owes adds to the number of references and bytes that the peer holds. The caller has o.mu.
 func (p *Peer) owes(references int, bytes int64) {
 	p.row.bytes += bytes
 	d := p.debtor
@@ -123,8 +123,8 @@ func (p *Peer) owes(references int, bytes int64) {
 	}
 }
 
-// record makes a lease: from here on the block is not reused. The caller has o.mu, acts for a holder of buf, and sends the
-// offer, which has its serial now, after it has let go of o.mu.
+// record records a lease: from here on the block is not reused. The caller has o.mu and a hold on buf. It sends the offer, which now has
+// its serial, after it has released o.mu.
 func (p *Peer) record(b *block, m offer, buf *memory.Buffer) (offer, error) {
 	if b.refs == 0 && !mutated("early reuse") {
 		if err := buf.Retain(); err != nil {
@@ -144,8 +144,8 @@ func (p *Peer) record(b *block, m offer, buf *memory.Buffer) (offer, error) {
 	return m, nil
 }
 
-// endLease takes a lease out of the row, if it is there, and returns the hold to release after o.mu, nil if others are on the
-// block. endTicket does so with a ticket.
+// endLease removes a lease from the row, if it is there. It returns the hold to release after o.mu, or nil if the block has other
+// references. endTicket does so with a ticket.
 func (p *Peer) endLease(serial uint64) *memory.Buffer {
 	l := p.row.leases[serial]
 	if l.block == nil {
@@ -207,7 +207,7 @@ func (p *Peer) released(body []byte) error {
 	return err
 }
 
-// dropRow ends all that the peer holds, because it is dead or has said that it holds nothing.
+// dropRow ends all leases and tickets of the peer, which is dead or has declared that it holds nothing.
 func (p *Peer) dropRow() {
 	crashAt(8)
 	if mutated("no reclaim") {
@@ -235,7 +235,7 @@ func (p *Peer) dropRow() {
 	crashAt(9)
 }
 
-// mint handles TICKET: a second reference to what the peer holds.
+// mint handles TICKET: it adds a second reference to a block that the peer holds.
 func (p *Peer) mint(serial uint64, request uint32) error {
 	o := p.o
 	o.mu.Lock()
@@ -266,7 +266,7 @@ func (p *Peer) mint(serial uint64, request uint32) error {
 	return nil
 }
 
-// cancel handles CANCEL. Anybody who has a ticket may end it.
+// cancel handles CANCEL. Every peer that has a ticket may end it.
 func (p *Peer) cancel(t Ticket) {
 	var hold *memory.Buffer
 	p.o.mu.Lock()
@@ -277,19 +277,19 @@ func (p *Peer) cancel(t Ticket) {
 	release(hold)
 }
 
-// claim answers CLAIM: the ticket becomes a lease of this peer, in one step.
+// claim answers CLAIM: the ticket becomes a lease of this peer in one step.
 func (p *Peer) claim(t Ticket, request uint32) {
 	o := p.o
 	o.mu.Lock()
 	from := o.tickets[t]
 	if from == nil {
 		o.mu.Unlock()
-		p.no(request, noTicket, "no such ticket: it was claimed or cancelled, or who asked for it is gone")
+		p.no(request, noTicket, "no such ticket: it was claimed or cancelled, or the peer that requested it is gone")
 		return
 	}
 	l := from.row.tickets[t]
 	hold := l.block.hold
-	err := hold.Retain() // the ticket may end while the peer maps the arena, and the arena must not end with it
+	err := hold.Retain() // the ticket may end while the peer maps the arena, which must not end with it
 	o.mu.Unlock()
 	if err != nil {
 		p.noBecause(request, err)
@@ -302,7 +302,7 @@ func (p *Peer) claim(t Ticket, request uint32) {
 	}
 	o.mu.Lock()
 	from = o.tickets[t]
-	if from == nil || p.row.gone || from != p && !p.credit(l.block.bytes) { // its own ticket is on the account already
+	if from == nil || p.row.gone || from != p && !p.credit(l.block.bytes) { // its own ticket is already counted
 		o.mu.Unlock()
 		if from == nil {
 			p.no(request, noTicket, "the ticket is gone since a moment")
@@ -313,7 +313,7 @@ func (p *Peer) claim(t Ticket, request uint32) {
 	}
 	got, err := p.record(l.block, l.offer, l.block.hold)
 	if err == nil {
-		from.endTicket(t) // the lease is there already: this is never the last reference
+		from.endTicket(t) // the lease exists already, so this is never the last reference
 	}
 	o.mu.Unlock()
 	if err != nil {

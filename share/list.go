@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// listing is an answer to LIST that is being written. The owner's table is read a few entries at a time and its lock is free
-// between them, and no more of the text exists than one packet, however much there is to list and however slowly it is read.
-// One answer is written at a time, one of each peer process waits for that, and what is written is followed by a rest of three times
-// its length: those who ask again and again wait for themselves, and take at most a quarter of a processor from the hand-overs.
+// listing is an answer to LIST in progress. It reads a few entries of the owner's table at a time and releases the lock in between, and
+// has at most one packet of text in memory, however long the list is and however slowly it is read. One answer is written at a time, and
+// one answer of each peer process waits for that. Each is followed by a rest of three times its length, so that answers take at most a
+// quarter of a processor from hand-overs.
 type listing struct {
 	p       *Peer
 	request uint32
 	read    []any // entries that are not in text yet
 	text    []byte
-	entries int // of the list that is being written
+	entries int // number of entries in the present list
 	spent   time.Duration
 	over    bool
 }
 
 const (
 	readEntries = 64
-	pageBytes   = maxText - 4096 // from here on a packet goes: one more entry always has room in it
+	pageBytes   = maxText - 4096 // a longer text is sent, so that another entry always has room
 )
 
 // list answers LIST.
@@ -81,7 +81,7 @@ func (l *listing) leases(o *Owner) {
 }
 
 func quoted(text string) []byte {
-	b, _ := json.Marshal(text) // a text always can be
+	b, _ := json.Marshal(text) // marshalling a string never fails
 	return b
 }
 
@@ -95,7 +95,7 @@ func (l *listing) add(v any) {
 	l.text = append(l.text, b...)
 }
 
-// begin ends the list before, if there is one, and begins the next. The caller has o.mu, as that of entry and end.
+// begin ends the previous list, if there is one, and begins the next. The caller has o.mu; so do those of entry and end.
 func (l *listing) begin(name string) {
 	if name != "arenas" {
 		l.end()
@@ -110,7 +110,7 @@ func (l *listing) end() {
 	l.write("]")
 }
 
-// entry adds one to the list. Whoever ranges over a map goes on in it: what was added or taken out since is listed or not.
+// entry adds an entry to the list. The caller may range over a map: entries added or removed meanwhile may or may not be listed.
 func (l *listing) entry(v any) {
 	if l.over {
 		return
@@ -120,8 +120,7 @@ func (l *listing) entry(v any) {
 	}
 }
 
-// flush writes the entries that were read, while the table is free, and sends what is enough for a packet, while the next
-// answer may be written.
+// flush writes the entries that were read, without the table's lock, and sends a full packet, without the lock of the answers.
 func (l *listing) flush() {
 	l.p.o.mu.Unlock()
 	begin := time.Now()
@@ -143,7 +142,7 @@ func (l *listing) flush() {
 	l.p.o.mu.Lock()
 }
 
-// begins waits until the answer may be written. rest lets the next one be written, after three times as long as this one took.
+// begins waits until the answer may be written. rest lets the next answer start, after three times the duration of this one.
 func (l *listing) begins() {
 	l.p.debtor.lists.Lock()
 	l.p.o.lists.Lock()
@@ -156,7 +155,7 @@ func (l *listing) rest() {
 	l.p.debtor.lists.Unlock()
 }
 
-// send sends what there is once the peer has read what was sent before. more is 1 if another part follows.
+// send sends the text once the peer has read everything that was sent before. more is 1 if another part follows.
 func (l *listing) send(more int) {
 	if l.over {
 		return
@@ -170,8 +169,8 @@ func (l *listing) send(more int) {
 	l.text = l.text[:0]
 }
 
-// State asks the peer for its arenas, blocks, leases and names. A busy peer continues while it answers, so each entry
-// is of its own moment.
+// State requests the peer's arenas, blocks, leases and names. The peer continues to work while it answers, so entries may be of
+// different moments.
 func (p *Peer) State(ctx context.Context) (*State, error) {
 	r, err := p.question(ctx, kindList, nil)
 	if err != nil {
@@ -185,7 +184,7 @@ func (p *Peer) State(ctx context.Context) (*State, error) {
 	return s, nil
 }
 
-// sort puts the lists in the order of [Owner.State].
+// sort sorts the lists in the order of [Owner.State].
 func (s *State) sort() {
 	place := map[string]int{}
 	for i, a := range s.Arenas {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// mapping is what a peer knows of an arena.
+// mapping is the state of an arena at a peer.
 type mapping struct {
-	id      uint64 // that it was told; the arena has another one if it was taken back since
+	id      uint64 // as announced; the arena has another id if it was taken back since
 	arena   *arena
 	state   mapState
 	retired bool
-	asked   time.Time // when the peer was told last what it must answer
-	pinned  bool      // the arena was given back although this peer, which is disconnected, may have it mapped
-	why     error     // of refused
+	asked   time.Time // when the last message that the peer must answer was sent
+	pinned  bool      // the arena was returned although this peer, which is disconnected, may have it mapped
+	why     error     // the reason if refused
 }
 
 type mapState uint8
@@ -25,7 +25,7 @@ const (
 	refused
 )
 
-// mapped makes sure that the peer has the arena mapped: before the first offer in it, it is asked.
+// mapped makes sure that the peer has the arena mapped: it announces the arena before the first offer in it.
 func (p *Peer) mapped(ctx context.Context, a *arena) error {
 	m, ready, err := p.announce(a)
 	if err != nil || ready {
@@ -34,8 +34,8 @@ func (p *Peer) mapped(ctx context.Context, a *arena) error {
 	return p.awaitMapped(ctx, a, m)
 }
 
-// announce tells the peer of the arena, unless it knows. ready says that it has it mapped. It does nothing, and returns no
-// mapping, while packets wait for the peer to read: each arena that waits with them is a descriptor.
+// announce announces the arena to the peer, unless the peer knows it. ready reports whether the peer has it mapped. While packets wait
+// for the peer to read, announce does nothing and returns no mapping, because each waiting arena takes a descriptor.
 func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 	o := p.o
 	o.mu.Lock()
@@ -70,7 +70,7 @@ func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 	if err := p.postWith(header{kind: kindArena}, note.append, a.shm.Fd()); err != nil {
 		err = fmt.Errorf("%s cannot be told of the arena: %w", p.who(), err)
 		o.mu.Lock()
-		if p.maps[m.id] == m { // others wait for the answer to what was not asked
+		if p.maps[m.id] == m { // other offers wait for the answer to a question that was not sent
 			p.setMapState(m, refused, err)
 		}
 		o.mu.Unlock()
@@ -81,7 +81,7 @@ func (p *Peer) announce(a *arena) (m *mapping, ready bool, err error) {
 	return m, false, nil
 }
 
-// awaitMapped waits for the peer's answer about an arena. m is what announce has returned.
+// awaitMapped waits for the peer's answer about an arena. m is the result of announce.
 func (p *Peer) awaitMapped(ctx context.Context, a *arena, m *mapping) error {
 	for m == nil {
 		if err := p.whenRead(ctx, true); err != nil {
@@ -101,7 +101,7 @@ func (p *Peer) awaitMapped(ctx context.Context, a *arena, m *mapping) error {
 	})
 }
 
-// setMapState records what became of an arena at the peer. The caller has o.mu.
+// setMapState sets the state of an arena at the peer. The caller has o.mu.
 func (p *Peer) setMapState(m *mapping, state mapState, why error) {
 	m.state, m.why = state, why
 	p.signal()
@@ -113,7 +113,7 @@ func (p *Peer) setMapState(m *mapping, state mapState, why error) {
 // answered handles MAPPED and REFUSED.
 func (p *Peer) answered(id uint64, why error) error {
 	o := p.o
-	defer o.giveBack() // a refused one that was retired meanwhile
+	defer o.giveBack() // a refused arena may have been retired meanwhile
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m := p.maps[id]
@@ -128,11 +128,11 @@ func (p *Peer) answered(id uint64, why error) error {
 	return nil
 }
 
-// retire tells the peer that an arena is over. The caller has o.mu.
+// retire tells the peer that an arena is retired. The caller has o.mu.
 func (p *Peer) retire(a *arena) {
 	if m := p.maps[a.id]; m != nil {
 		m.retired = true
-		if m.state != announced { // else its answer comes first
+		if m.state != announced { // otherwise after its answer
 			p.tellRetired(m)
 		}
 	}
@@ -165,7 +165,7 @@ func (p *Peer) unmapped(id uint64) error {
 	return nil
 }
 
-// forget notes that the peer has an arena mapped no more. The caller has o.mu.
+// forget records that the peer does not have an arena mapped any more. The caller has o.mu.
 func (p *Peer) forget(m *mapping) {
 	delete(p.maps, m.id)
 	if !p.lost {

@@ -15,19 +15,19 @@ import (
 	"github.com/tenure-go/tenure/internal/ended"
 )
 
-// Option says where named connections are.
+// Option configures the location of named connections.
 type Option func(*place)
 
 type place struct{ dir string }
 
-// InDir puts the sockets into dir, which must be the user's alone (mode 0700) and is made if it is missing. Without it they are
-// in the directory that docs/share.md describes, TENURE_SHARE_DIR or a place below XDG_RUNTIME_DIR.
+// InDir sets the directory of the sockets. It must be the user's alone (mode 0700), and is created if it is missing. Without this
+// option the directory is the one that docs/share.md describes: TENURE_SHARE_DIR or a directory below XDG_RUNTIME_DIR.
 func InDir(dir string) Option { return func(p *place) { p.dir = dir } }
 
-// longestPath is what fits into a socket's address, with the zero behind it.
+// longestPath is the longest path in a socket address, without the terminating zero.
 const longestPath = 107
 
-// resolve returns the directory of the options, checked and made.
+// resolve returns the directory of the options, created and checked.
 func resolve(opts []Option) (string, error) {
 	var p place
 	for i, o := range opts {
@@ -73,7 +73,7 @@ func locate(name string, opts []Option) (dir, path string, err error) {
 	return dir, path, nil
 }
 
-// Listener makes peers of the processes that dial its name.
+// Listener accepts connections of processes that dial its name.
 type Listener struct {
 	o     *Owner
 	l     *net.UnixListener
@@ -87,20 +87,19 @@ type Listener struct {
 	work  sync.WaitGroup
 
 	mu       sync.Mutex
-	greeting []*newcomer // in the order of their arrival
+	greeting []*newcomer // in the order of arrival
 }
 
-// newcomer is a connection that has not said HELLO yet.
+// newcomer is a connection that has not sent HELLO yet.
 type newcomer struct {
 	s   *socket
 	pid int
 }
 
-// handshakes is how many connections of a listener may be in their beginnings at once.
+// handshakes is the number of connections of a listener that may be in their handshake at once.
 const handshakes = 256
 
-// Listen makes the owner's tensors reachable under a name. It is an error that matches [ErrRefused] while another process has
-// that name.
+// Listen makes the owner reachable under a name. The error matches [ErrRefused] if another process has that name.
 func (o *Owner) Listen(name string, opts ...Option) (*Listener, error) {
 	if o.none() {
 		return nil, fmt.Errorf("share listen: %w", errNoOwner)
@@ -118,7 +117,7 @@ func (o *Owner) listen(name string, opts []Option) (*Listener, error) {
 		return nil, err
 	}
 	lock, err := takeLock(filepath.Join(dir, name+".lock"))
-	for try := 0; err == nil && lock == nil && try < 5; try++ { // somebody may just be looking whether the name is in use
+	for try := 0; err == nil && lock == nil && try < 5; try++ { // another process may hold the lock briefly to see whether the name is in use
 		time.Sleep(10 * time.Millisecond)
 		lock, err = takeLock(filepath.Join(dir, name+".lock"))
 	}
@@ -128,7 +127,7 @@ func (o *Owner) listen(name string, opts []Option) (*Listener, error) {
 	if lock == nil {
 		return nil, fmt.Errorf("another process has the name %s in %s: %w", name, dir, ErrRefused)
 	}
-	os.Remove(path) // of a listener that was killed: we have the lock, so nobody listens there
+	os.Remove(path) // of a killed listener: this process has the lock, so no process listens there
 	ul, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {
 		lock.remove()
@@ -162,7 +161,7 @@ func (l *Listener) serve() {
 			select {
 			case <-l.ctx.Done():
 				return
-			case <-time.After(10 * time.Millisecond): // no descriptor left, for one: others may go
+			case <-time.After(10 * time.Millisecond): // for instance, no descriptor is free; others may become free
 				continue
 			}
 		}
@@ -187,8 +186,8 @@ func (l *Listener) serve() {
 	}
 }
 
-// admit notes a newcomer, and returns the one that has to go for it: of the process that has the most in their beginnings, the
-// one that came first. Nobody but who is silent stays long, so that neither many processes nor many connections shut others out.
+// admit adds a newcomer and returns the one that it replaces: the oldest newcomer of the process that has the most. Only silent
+// connections remain newcomers for long, so neither many processes nor many connections keep others out.
 func (l *Listener) admit(n *newcomer) (gone *newcomer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -211,7 +210,7 @@ func (l *Listener) admit(n *newcomer) (gone *newcomer) {
 	return gone
 }
 
-// leave takes a newcomer off the list, unless it had to go.
+// leave removes a newcomer from the list, unless it was replaced.
 func (l *Listener) leave(n *newcomer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,9 +219,9 @@ func (l *Listener) leave(n *newcomer) {
 	}
 }
 
-// greet makes a peer of a connection and gives it to Accept.
+// greet completes the handshake of a connection and passes the peer to Accept.
 func (l *Listener) greet(n *newcomer) {
-	// A connection that fails here says so to its maker by ending; nobody on this side asked for it.
+	// A connection that fails here ends, which tells the other end; no goroutine of this process waits for it.
 	p, err := l.o.connect(l.ctx, n.s, handshakeTime, true)
 	l.leave(n)
 	if err != nil {
@@ -237,7 +236,7 @@ func (l *Listener) greet(n *newcomer) {
 	}
 }
 
-// Accept returns the next peer that has dialled.
+// Accept returns the next peer that has connected.
 func (l *Listener) Accept(ctx context.Context) (*Peer, error) {
 	if l.none() {
 		return nil, fmt.Errorf("share accept: got no listener: it is %w", ErrClosed)
@@ -255,7 +254,7 @@ func (l *Listener) Accept(ctx context.Context) (*Peer, error) {
 	}
 }
 
-// Close ends the listener and removes the name. Peers that were accepted stay connected.
+// Close ends the listener and removes the name. Accepted peers stay connected.
 func (l *Listener) Close() error {
 	if l.none() {
 		return fmt.Errorf("share: close: got no listener: it is %w", ErrClosed)
@@ -294,7 +293,7 @@ func (o *Owner) dial(ctx context.Context, name string, opts []Option) (*Peer, er
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unixpacket", path)
 	if isNobody(err) {
-		return nil, fmt.Errorf("nobody listens to the name %s in %s: %w", name, dir, ErrNotFound)
+		return nil, fmt.Errorf("no process listens to the name %s in %s: %w", name, dir, ErrNotFound)
 	}
 	if err != nil {
 		return nil, err
@@ -307,8 +306,8 @@ func (o *Owner) dial(ctx context.Context, name string, opts []Option) (*Peer, er
 	return o.connect(ctx, s, handshakeTime, false)
 }
 
-// Dial is [Owner.Dial] for a program that has no owner yet. The tensors that it offers to the peer lie in arenas of a
-// new owner, which [Peer.Owner] returns.
+// Dial is [Owner.Dial] for a program without an owner. The tensors that it offers to the peer are in arenas of a new owner, which
+// [Peer.Owner] returns.
 func Dial(ctx context.Context, name string, opts ...Option) (*Peer, error) {
 	o, err := NewOwner()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 var errUnsupported = fmt.Errorf("sharing with other processes needs Linux: %w", tensor.ErrUnsupported)
 
-// Instance identifies a process, also among processes that had the same number.
+// Instance identifies a process, even if other processes have had the same number.
 type Instance [16]byte
 
 // String returns the instance in hexadecimal.
@@ -30,46 +30,45 @@ var instance = sync.OnceValue(func() (i Instance) {
 	return i
 })
 
-// Owner has arenas that other processes map, the table of leases on their blocks, and the names under which tensors in
-// them are published. All of its peers are one audience: each can read every byte of the arenas that it is offered
-// tensors of. A process may have several owners.
+// Owner has arenas that other processes map, the table of leases on their blocks, and the names of published tensors.
+// All of its peers are one audience: each can read every byte of the arenas that it is offered tensors of. A process may
+// have several owners.
 type Owner struct {
 	limit      int64
 	maxLeases  uint32
 	maxBytes   uint64
-	peerLeases int // that the connections of one peer process may have
+	peerLeases int // bound for the connections of one peer process together
 	peerBytes  int64
 	stall      Stall
 	stallAfter time.Duration
 	allowDrop  bool
 
-	grow   sync.Mutex   // held while an arena is made, which takes long
+	grow   sync.Mutex   // held while an arena is created, which takes long
 	lists  sync.Mutex   // held while a part of an answer to LIST is written
-	copied atomic.Int64 // bytes that were copied because a tensor lay outside the arenas
+	copied atomic.Int64 // bytes of tensors that were copied because they were outside the arenas
 
-	mu          sync.Mutex // guards everything below, and the rows of the peers
-	arenas      []*arena   // by address
+	mu          sync.Mutex // guards the fields below, and the rows of the peers
+	arenas      []*arena   // sorted by address
 	retired     map[*arena]struct{}
-	wanted      bool          // an allocation waits for room
-	returned    chan struct{} // closed then, and made anew, when bytes have come back
-	held        int64         // bytes of both
-	pinned      int64         // bytes of arenas that were given back although disconnected peers may have them mapped
+	wanted      bool          // an allocation waits for bytes
+	returned    chan struct{} // closed and replaced when bytes were returned while an allocation waits
+	held        int64         // bytes of arenas and retired
+	pinned      int64         // bytes of arenas that were returned although disconnected peers may have them mapped
 	generation  uint32
 	connections uint64
 	peers       map[*Peer]struct{}
 	debtors     map[processID]*debtor
 	listeners   map[*Listener]struct{}
 	names       map[string]*tensor.Tensor
-	tickets     map[Ticket]*Peer // whose row each is in
+	tickets     map[Ticket]*Peer // the peer in whose row each ticket is
 	closed      bool
 }
 
 // OwnerOption configures an owner.
 type OwnerOption func(*Owner) error
 
-// WithLimit bounds the bytes of the owner's arenas, including those that were retired and that a peer still has mapped.
-// Without it they are bounded by what the system and the process's memory limits (control groups, memory.SetLimit)
-// leave.
+// WithLimit bounds the bytes of the owner's arenas, including retired ones that a peer still has mapped. Without it the
+// system and the process's memory limits (control groups, memory.SetLimit) bound them.
 func WithLimit(bytes int64) OwnerOption {
 	return func(o *Owner) error {
 		if bytes < 1 {
@@ -80,8 +79,8 @@ func WithLimit(bytes int64) OwnerOption {
 	}
 }
 
-// WithCredits bounds the tensors that the owner's process holds of each peer at once, and their bytes. The default is
-// 1,024 tensors of any size.
+// WithCredits bounds the number and bytes of the tensors that the owner's process holds of each peer at once. The default
+// is 1,024 tensors of any size.
 func WithCredits(tensors int, bytes int64) OwnerOption {
 	return func(o *Owner) error {
 		if tensors < 1 || tensors > maxMaxLeases || bytes < 1 {
@@ -100,7 +99,7 @@ func AllowDrop() OwnerOption {
 	}
 }
 
-// NewOwner returns an owner without arenas: they are made as tensors need them. The caller closes it.
+// NewOwner returns an owner without arenas, which are created when tensors need them. The caller closes it.
 func NewOwner(opts ...OwnerOption) (*Owner, error) {
 	if !supported {
 		return nil, fmt.Errorf("share: %w", errUnsupported)
@@ -118,8 +117,8 @@ func NewOwner(opts ...OwnerOption) (*Owner, error) {
 	return o, nil
 }
 
-// blockOf returns the block that a buffer is, nil if it lies outside the arenas. The caller holds the buffer. No bytes are
-// nowhere: a slice of none does not say where it was cut.
+// blockOf returns the block of a buffer, nil if it is outside the arenas. The caller holds the buffer. An empty buffer has no block,
+// because an empty slice has no reliable address.
 func (o *Owner) blockOf(buf *memory.Buffer) *block {
 	if buf.Len() == 0 {
 		return nil
@@ -137,7 +136,7 @@ func (o *Owner) blockOf(buf *memory.Buffer) *block {
 	return o.arenas[i].blocks[int(at-addressOf(o.arenas[i].data))]
 }
 
-// freed is called when the last holder of a block's buffer has let go: leases are holders too, so there are none.
+// freed is called when the last holder has released a block's buffer. Leases are holders too, so the block has none.
 func (o *Owner) freed(b *block) {
 	if invariant.Enabled {
 		if b.refs != 0 && !mutated("early reuse") {
@@ -159,10 +158,10 @@ func (o *Owner) freed(b *block) {
 	}
 }
 
-// Collect processes the releases that have arrived and ends exports that foreign code has deleted, then returns empty
-// arenas to the system and reports their bytes. An arena that peers have mapped is gone when the last of them has
-// unmapped it, which a living peer does at once; until then it counts against the limit. Blocks become free by
-// themselves when their last lease ends; Collect is for the arenas, and for programs that need the bytes now.
+// Collect processes the releases that have arrived and ends exports that foreign code has deleted. It then returns empty
+// arenas to the system and reports their bytes. An arena that peers have mapped is returned when the last of them has
+// unmapped it, which a running peer does at once; until then it counts against the limit. Blocks become free without
+// Collect when their last lease ends.
 func (o *Owner) Collect() int64 {
 	if o.none() {
 		return 0
@@ -176,7 +175,7 @@ func (o *Owner) Collect() int64 {
 	return bytes
 }
 
-// drain takes in the releases that have arrived.
+// drain processes the releases that have arrived.
 func (o *Owner) drain() {
 	o.mu.Lock()
 	peers := slices.Collect(maps.Keys(o.peers))
@@ -186,7 +185,7 @@ func (o *Owner) drain() {
 	}
 }
 
-// release drops a hold that is ours; nil is none.
+// release drops a hold of this package; b may be nil.
 func release(b *memory.Buffer) {
 	if b == nil {
 		return
@@ -196,7 +195,7 @@ func release(b *memory.Buffer) {
 	}
 }
 
-// adopt makes Close close a listener too.
+// adopt registers a listener that Close closes too.
 func (o *Owner) adopt(l *Listener) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -213,9 +212,9 @@ func (o *Owner) disown(l *Listener) {
 	delete(o.listeners, l)
 }
 
-// Close ends the owner: it withdraws its names, closes its listeners and peers, and makes no more tensors. Tensors and
+// Close ends the owner: it withdraws its names, closes its listeners and peers, and allocates no more tensors. Tensors and
 // leases stay valid: each arena is returned to the system when its last block is free, and each connection ends when
-// neither side holds anything of the other.
+// neither end holds a tensor of the other.
 func (o *Owner) Close() error {
 	if o.none() {
 		return fmt.Errorf("share: close: %w", errNoOwner)
@@ -239,7 +238,7 @@ func (o *Owner) Close() error {
 		l.Close()
 	}
 	for _, x := range names {
-		_ = x.Release() // ours alone
+		_ = x.Release() // no other goroutine has it
 	}
 	for _, p := range closing {
 		p.Close()

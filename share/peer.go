@@ -15,13 +15,13 @@ import (
 	"github.com/tenure-go/tenure/internal/ended"
 )
 
-// handshakeTime is how long the other end may take to say HELLO, childTime how long a process may that is only being started.
+// handshakeTime is how long the other end may take to send HELLO, childTime the same for a process that is being started.
 const (
 	handshakeTime = 5 * time.Second
 	childTime     = time.Minute
 )
 
-// Peer is a connection to another process: tensors can be offered to it and received from it. Its methods may be called from
+// Peer is a connection to another process. Tensors can be offered to it and received from it. Its methods may be called from
 // any goroutine.
 type Peer struct {
 	o       *Owner
@@ -32,37 +32,37 @@ type Peer struct {
 	bounded bool     // the connection counts against the budget, because the other end has made it
 	closing sync.Once
 
-	// What the peer holds of ours. The owner's mutex guards it.
+	// What the peer holds of this owner. The owner's mutex guards it.
 	row    row
 	maps   map[uint64]*mapping
 	debtor *debtor  // of the peer's process
-	lost   bool     // disconnected: what it has is in quarantine
-	death  *os.File // is readable when the process of a lost peer is dead; nil where that cannot be known
+	lost   bool     // disconnected: what it holds is in quarantine
+	death  *os.File // readable when the process of a disconnected peer is dead; nil if that cannot be known
 
-	// Sending. A packet goes at once or, while the other end does not read, into the queue.
+	// Sending. A packet is sent at once or, while the other end does not read, queued.
 	outMu   sync.Mutex
 	scratch []byte
 	queue   []queued
 	flushed uint64 // packets that have left the queue
-	queued  int    // bytes, but for releases: those are as many as this end's credits at most
+	queued  int    // bytes of queued packets except releases, whose number this end's credits bound
 	outRoom reserve
-	unsaid  atomic.Int32 // releases in the queue that the other end cannot have heard of
-	revoke  revocation   // of offers in the queue, which whoever sends it is to take out
+	unsaid  atomic.Int32 // queued releases that were not sent
+	revoke  revocation   // offers that the sending goroutine is to remove from the queue
 	endSent bool         // no offer may follow
 	shut    bool
 
 	reading reading
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	inbox    []arrival
-	boxes    []arrival // where the inbox began
+	boxes    []arrival // the start of the inbox's array
 	inline   int       // cost of the inline tensors in the inbox
-	inRoom   reserve   // for them
+	inRoom   reserve   // for inline
 	arrived  chan struct{}
-	room     chan struct{} // there is less in the inbox than before
+	room     chan struct{} // receives a token when the inbox has shrunk
 	views    map[uint64]*view
-	holding  map[uint64]*borrowed // the peer's leases that are not released yet, by serial
-	bytes    uint64               // of those
+	holding  map[uint64]*borrowed // leases of the peer that are not released yet, by serial
+	bytes    uint64               // of holding
 	spare    []*borrowed
 	asks     map[uint32]*ask
 	lastAsk  uint32
@@ -70,13 +70,13 @@ type Peer struct {
 	ended    bool // the peer's side is over
 	closed   bool
 	broken   atomic.Bool
-	err      error // why nothing more comes; io.EOF after END
+	err      error // the reason once nothing more can be received; io.EOF after END
 	over     chan struct{}
 	overOnce sync.Once
-	ctx      context.Context // ends with over
+	ctx      context.Context // ends when over is closed
 	cancelFn context.CancelCauseFunc
-	asking   chan struct{} // a token for each question to the peer that it has not answered
-	open     atomic.Int32  // questions of the peer that are not answered yet
+	asking   chan struct{} // a token for each open question to the peer
+	open     atomic.Int32  // open questions of the peer
 }
 
 // PeerInfo describes the process of a peer. PID and Command are labels from the time when it connected.
@@ -84,16 +84,16 @@ type PeerInfo struct {
 	PID        int
 	Command    string
 	Instance   Instance
-	Connection uint64 // counts up with every connection of the owner
+	Connection uint64 // number of the connection within the owner
 }
 
 const (
-	maxQueued    = 4 << 20  // bytes of answers that wait, before a peer that asks and does not read is dropped
-	maxInlineBox = 16 << 20 // cost of inline tensors that wait to be received, before nothing more is read
+	maxQueued    = 4 << 20  // bytes of waiting answers; a peer that asks more and does not read is dropped
+	maxInlineBox = 16 << 20 // cost of inline tensors that wait to be received; while there are more, nothing is read
 	maxQuestions = 64       // that one end may have open at once
 )
 
-// connect greets the other end and starts to read. It takes s over. bounded says that the other end has made the connection.
+// connect performs the handshake and starts to read. It takes ownership of s. bounded is true if the other end made the connection.
 func (o *Owner) connect(ctx context.Context, s *socket, timeout time.Duration, bounded bool) (*Peer, error) {
 	p, err := o.greet(ctx, s, timeout, bounded)
 	if err != nil {
@@ -173,7 +173,7 @@ func (o *Owner) newPeer(s *socket, theirs hello, info PeerInfo, bounded bool) (*
 	return p, nil
 }
 
-// openAccount charges the connection to the peer's process, closeAccount ends that.
+// openAccount charges the connection to the peer's process; closeAccount undoes that.
 func (p *Peer) openAccount() error {
 	p.account = processBudget().open(processOf(p.info.PID, p.info.Instance))
 	if !p.bounded {
@@ -193,7 +193,7 @@ func (p *Peer) closeAccount() {
 	processBudget().close(p.account)
 }
 
-// closeSocket ends the connection for good.
+// closeSocket closes the socket and its account.
 func (p *Peer) closeSocket() {
 	p.closing.Do(func() {
 		p.s.close()
@@ -209,7 +209,7 @@ func (p *Peer) Info() PeerInfo {
 	return p.info
 }
 
-// Owner returns the owner in whose arenas the peer's offers lie.
+// Owner returns the owner in whose arenas this end's offers to the peer are.
 func (p *Peer) Owner() *Owner {
 	if p.none() {
 		return nil
@@ -217,9 +217,9 @@ func (p *Peer) Owner() *Owner {
 	return p.o
 }
 
-// Done returns a channel that is closed when nothing more can be offered to the peer or come from it: it ended, it
-// died, or Close was called. Tensors that were received stay valid, and so do those that wait in Receive, except after
-// Close.
+// Done returns a channel that is closed when nothing more can be offered to the peer or received from it: it ended, it
+// died, or Close was called. Tensors that were received stay valid. Except after Close, Receive still returns tensors that
+// arrived before.
 func (p *Peer) Done() <-chan struct{} {
 	if p.none() {
 		return over
@@ -238,7 +238,7 @@ func (p *Peer) Err() error {
 	return p.err
 }
 
-// finish notes why nothing more comes and wakes all who wait. The first reason stays.
+// finish records why nothing more will be received, and wakes all waiting goroutines. The first reason stays.
 func (p *Peer) finish(err error) {
 	p.mu.Lock()
 	if p.err == nil {
@@ -253,10 +253,10 @@ func (p *Peer) finish(err error) {
 	})
 }
 
-// Close ends the connection; offers that the program has not received yet are returned. Tensors that were received stay
-// valid and keep the socket until their release, and tensors that the peer holds stay valid until it releases them.
-// Close trusts that it does: see [Peer.Disconnect] for a peer that does not. A peer whose process has ended is closed
-// too, unless Receive has tensors left: those are kept.
+// Close ends the connection. Tensors that the program has not received yet are released. Received tensors stay valid and
+// keep the socket open until they are released, and tensors that the peer holds stay valid until it releases them. Close
+// trusts the peer to do that; see [Peer.Disconnect]. A peer whose process has ended closes by itself, but Receive still
+// returns the tensors that arrived before.
 func (p *Peer) Close() error {
 	if p.none() {
 		return fmt.Errorf("share: close: %w", errNoPeer)
@@ -266,7 +266,7 @@ func (p *Peer) Close() error {
 	return nil
 }
 
-// closeDown ends what the two ends still have to say to each other in the orderly way.
+// closeDown performs the orderly end of a connection.
 func (p *Peer) closeDown() {
 	p.mu.Lock()
 	p.closed = true
@@ -281,7 +281,7 @@ func (p *Peer) closeDown() {
 	p.settle()
 }
 
-// sendEnd says once that nothing more will be offered or taken.
+// sendEnd sends END, once.
 func (p *Peer) sendEnd() {
 	p.mu.Lock()
 	first := !p.sentEnd
@@ -292,8 +292,8 @@ func (p *Peer) sendEnd() {
 	}
 }
 
-// settle ends the socket as far as that is right by now: nothing is held of the peer, so it may hear so; its side is over, so
-// nothing is left to hear.
+// settle shuts the connection down as far as is permitted: for writing once this end holds nothing of the peer, and completely once the
+// peer's side is over, too.
 func (p *Peer) settle() {
 	p.mu.Lock()
 	idle := p.sentEnd && len(p.holding) == 0
@@ -303,7 +303,7 @@ func (p *Peer) settle() {
 		return
 	}
 	p.outMu.Lock()
-	if len(p.queue) > 0 && !ended { // whoever empties the queue calls again
+	if len(p.queue) > 0 && !ended { // the goroutine that empties the queue calls settle again
 		p.outMu.Unlock()
 		return
 	}
@@ -319,7 +319,7 @@ func (p *Peer) settle() {
 
 func (p *Peer) who() string { return fmt.Sprintf("process %d (%s)", p.info.PID, p.info.Command) }
 
-// end is the peer's end of file: it holds nothing any more, unless it was disconnected: then nothing but its death is believed.
+// end handles the peer's end of file: the peer holds nothing any more, unless it was disconnected; then only its death ends what it holds.
 func (p *Peer) end() {
 	death := p.deathToAwait()
 	if death == nil {
@@ -328,7 +328,7 @@ func (p *Peer) end() {
 	p.mu.Lock()
 	p.ended = true
 	p.mu.Unlock()
-	if p.s.hungUp() { // nobody is left who could hear of releases
+	if p.s.hungUp() { // no process is left to receive releases
 		p.closeSocket()
 	}
 	p.sendEnd()
@@ -344,7 +344,7 @@ func (p *Peer) end() {
 	}
 }
 
-// leaveOwner takes the peer, of which nothing is left, off the owner's list.
+// leaveOwner removes the peer, of which nothing is left, from the owner's list.
 func (p *Peer) leaveOwner() {
 	p.o.mu.Lock()
 	defer p.o.mu.Unlock()
@@ -359,7 +359,7 @@ func (p *Peer) leaveOwner() {
 	}
 }
 
-// poison ends a connection whose peer broke the protocol. Its row stays until the kernel says that the peer's side is over.
+// poison ends a connection whose peer broke the protocol. Its row stays until the kernel reports that the peer's side is over.
 func (p *Peer) poison(err error) {
 	p.finish(fmt.Errorf("%s: %w (%w)", p.who(), err, ErrClosed))
 	p.broken.Store(true)
@@ -376,12 +376,12 @@ func Pair() (*os.File, *os.File, error) {
 	return a, b, nil
 }
 
-// childVar holds the number of the descriptor that Command gave.
+// childVar is the environment variable with the number of the descriptor that Command passes.
 const childVar = "TENURE_SHARE_FD"
 
 // Command passes one end of a new connection to a command that was not started yet, for [Owner.Parent] in it, or
 // tenure.parent() in Python, and returns the other end for [Owner.Attach]. After the start, close the last of
-// cmd.ExtraFiles: while this process has the child's end open it is not told of the child's death.
+// cmd.ExtraFiles: while this process has the child's end open, the kernel does not report the child's death.
 func Command(cmd *exec.Cmd) (*os.File, error) {
 	if cmd == nil {
 		return nil, fmt.Errorf("share: got no command, want one that is to be started: %w", os.ErrInvalid)
@@ -398,8 +398,8 @@ func Command(cmd *exec.Cmd) (*os.File, error) {
 	return ours, nil
 }
 
-// Attach makes a peer of one end of a socket pair, which it takes over. It waits for the other end's HELLO for up to a
-// minute, because the process at the other end may have only just been started.
+// Attach makes a peer of one end of a socket pair, of which it takes ownership. It waits for the other end's HELLO for up
+// to a minute, because the process at the other end may still be starting.
 func (o *Owner) Attach(ctx context.Context, f *os.File) (*Peer, error) {
 	if o.none() {
 		return nil, fmt.Errorf("share attach: %w", errNoOwner)
@@ -432,6 +432,6 @@ func (o *Owner) Parent(ctx context.Context) (*Peer, error) {
 		return nil, fmt.Errorf("share parent: got %s=%q, want the number of a descriptor: %w", childVar, text, ErrNotFound)
 	}
 	closeOnExec(fd)
-	os.Unsetenv(childVar) // it is taken: children of this process have another parent
+	os.Unsetenv(childVar) // children of this process have another parent
 	return o.Attach(ctx, os.NewFile(uintptr(fd), "share"))
 }

@@ -361,7 +361,7 @@ func TestPythonOutlivesGo(t *testing.T) {
 		"claim GoneError: claim: the other end is gone",
 		"get GoneError: get 'weights': the other end is gone",
 		"state GoneError: state: the other end is gone",
-		"attach GoneError: attach: nobody listens under 'outlived' in " + dir + ": Connection refused",
+		"attach GoneError: attach: no process listens under 'outlived' in " + dir + ": Connection refused",
 		"holds 0 1 2 3 4 of it in 1 map, closed False",
 		"holds 4 of it in 1 map, closed False", // one view is left
 		"holds nothing of it in 0 maps, 0 sockets, closed True",

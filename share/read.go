@@ -12,30 +12,30 @@ import (
 	"github.com/tenure-go/tenure/internal/ended"
 )
 
-// Packets are read by whoever waits for what they say: a goroutine in Receive, one whose offer waits for credit, one with a
-// question. So a hand-over costs no switch from a reading goroutine to the one that waits. A goroutine in the background
-// reads while nobody waits, because releases and the peer's death must not wait for anybody; it gives way when asked, and
-// takes over again when there was no waiter for a moment.
+// A goroutine that waits for a packet reads the socket itself: one in Receive, one whose offer waits for credit, or one with a
+// question. So a hand-over needs no switch from a reading goroutine to the waiting one. A background goroutine reads while no other
+// waits, because releases and the peer's death must be processed at any time. It stops when a goroutine begins to wait, and continues
+// when none has waited for a while.
 
-// quiet is for how long nobody waits before the background takes over. A shorter one would be no better for anybody who waits,
-// and would cost every hand-over: with a timer due before the kernel's next tick (4 ms where it ticks 250 times a second) each
-// sleep of the process sets a timer of the hardware, which on a virtual machine takes longer than the rest of the hand-over.
-// Whoever needs room in an arena does not wait for it: see drain.
+// quiet is how long no goroutine waits before the background takes over. A shorter time would not help any waiter and would slow every
+// hand-over: with a timer due before the kernel's next tick (4 ms at 250 ticks per second) each sleep of the process sets a hardware
+// timer, which on a virtual machine takes longer than the rest of the hand-over. An allocation that needs room in an arena does not
+// wait for the background: see drain.
 const quiet = 10 * time.Millisecond
 
-// reading is the right to receive packets, and who waits for it.
+// reading is the right to receive packets, the reader's role, and the state of its waiters.
 type reading struct {
-	role    chan struct{}   // holds a token while nobody reads
-	packet  []byte          // of whoever has the role
-	label   string          // of the last offer, so likely that of the next one
+	role    chan struct{}   // holds a token while no goroutine reads
+	packet  []byte          // of the goroutine that has the role
+	label   string          // of the last offer, which the next offer is likely to have too
 	waiters atomic.Int32    // goroutines in await
 	waits   atomic.Uint64   // calls of await so far
-	watched <-chan struct{} // ends the context whose end interrupts; whoever has the role may change it
+	watched <-chan struct{} // ends the context whose end interrupts reading; of the goroutine that has the role
 	unwatch func() bool
-	parked  atomic.Bool   // whoever has the role is waiting for a packet, and would be missed elsewhere
+	parked  atomic.Bool   // the goroutine that has the role waits for a packet, so other events must interrupt it
 	idle    chan struct{} // wakes the background
 	asleep  atomic.Bool   // the background waits for idle
-	spent   time.Duration // on costly packets, of whoever has the role
+	spent   time.Duration // on costly packets; of the goroutine that has the role
 	failed  atomic.Bool   // receiving is over, for the reason in err
 	err     error
 }
@@ -46,13 +46,13 @@ func (r *reading) init() {
 	r.role <- struct{}{}
 }
 
-// await returns when ready is, when the connection is over, or with ctx's error. Meanwhile it reads, unless another goroutine
-// that waits does.
+// await returns when ready is, when the connection is over, or with ctx's error. Meanwhile it reads packets, unless another waiting
+// goroutine does.
 func (p *Peer) await(ctx context.Context, ready <-chan struct{}) error {
 	r := &p.reading
 	r.waits.Add(1)
 	if r.waiters.Add(1) == 1 {
-		p.interrupt() // the background gives way
+		p.interrupt() // the background stops reading
 	}
 	select {
 	case <-r.role:
@@ -81,14 +81,14 @@ func (p *Peer) await(ctx context.Context, ready <-chan struct{}) error {
 	return nil
 }
 
-// leave takes a goroutine that never had the role out of those that wait.
+// leave counts a goroutine out that waited without the role.
 func (p *Peer) leave() {
 	if p.reading.waiters.Add(-1) == 0 && p.reading.asleep.Load() {
 		wake(p.reading.idle)
 	}
 }
 
-// errStepDown: whoever reads must leave it to the background.
+// errStepDown: the reader must leave reading to the background.
 var errStepDown = errors.New("reading is for the background")
 
 // readFor reads until ready is. The caller has the role.
@@ -116,8 +116,8 @@ func (p *Peer) readFor(ctx context.Context, ready <-chan struct{}) error {
 	}
 }
 
-// watch has the end of a context interrupt whoever reads. It stays so until another context is watched, or none: a program
-// waits with the same one again and again, and to watch it costs more than all else that a wait does in this process.
+// watch makes the end of a context interrupt reading, until another context is watched. A program waits with the same context again
+// and again, and registering it costs more than the rest of a wait.
 func (p *Peer) watch(ctx context.Context) {
 	r := &p.reading
 	if r.watched == ctx.Done() {
@@ -131,7 +131,7 @@ func (p *Peer) watch(ctx context.Context) {
 	}
 }
 
-// drain does what has arrived already, if nobody is reading: releases that the background has not looked at yet.
+// drain processes the packets that have arrived, if no goroutine reads, for instance releases that the background has not read yet.
 func (p *Peer) drain() {
 	r := &p.reading
 	select {
@@ -148,12 +148,12 @@ func (p *Peer) drain() {
 	}
 }
 
-// readOne receives one packet and does what it says. The caller has the role and has set parked. A failure is noted for the
-// background, which ends the connection.
+// readOne receives one packet and handles it. The caller has the role and has set parked. A failure is recorded for the background,
+// which ends the connection.
 func (p *Peer) readOne() {
 	n, fd, lost, err := p.s.receive(p.reading.packet)
 	p.reading.parked.Store(false)
-	if errors.Is(err, os.ErrDeadlineExceeded) { // interrupted: look again what there is to do
+	if errors.Is(err, os.ErrDeadlineExceeded) { // interrupted: the caller looks for the reason
 		p.s.resume()
 		return
 	}
@@ -175,19 +175,18 @@ func (p *Peer) readOne() {
 	}
 }
 
-// isCostly reports whether a packet is none of a hand-over: those that anybody may send without end. What it costs is counted.
+// isCostly reports whether a packet is not part of a hand-over. A peer can send any number of such packets, so their cost is counted.
 func isCostly(packet []byte) bool {
 	switch k := kind(packet[0]); k {
 	case kindOffer:
-		return len(packet) >= headBytes+8 && le.Uint64(packet[headBytes:]) == 0 // in the message, so that it needs no credit
+		return len(packet) >= headBytes+8 && le.Uint64(packet[headBytes:]) == 0 // inside the message, so it needs no credit
 	case kindRelease, kindMapped, kindUnmapped:
 		return false
 	}
 	return true
 }
 
-// rest gives way when the peer's process has had its share of the reading that nobody waits for. The caller has the role, and
-// gets it back.
+// rest pauses when the peer's process has used up its share of background reading. The caller has the role, and gets it back.
 func (p *Peer) rest() {
 	r := &p.reading
 	spent := r.spent
@@ -204,14 +203,14 @@ func (p *Peer) rest() {
 	}
 }
 
-// interrupt makes whoever is receiving look up.
+// interrupt makes the receiving goroutine check for other events.
 func (p *Peer) interrupt() {
 	if p.reading.parked.Load() {
 		p.s.interrupt()
 	}
 }
 
-// background reads while nobody waits, and ends the connection.
+// background reads while no other goroutine waits, and ends the connection.
 func (p *Peer) background() {
 	r := &p.reading
 	for {
@@ -228,7 +227,7 @@ func (p *Peer) background() {
 			p.rest()
 		}
 		if r.failed.Load() {
-			break // with the role: nobody reads any more
+			break // with the role: no goroutine reads any more
 		}
 		r.role <- struct{}{}
 		p.awaitQuiet()
@@ -242,8 +241,8 @@ func (p *Peer) background() {
 	p.end()
 }
 
-// awaitQuiet returns when nobody has waited for a moment, or when there is something that only the background does. While
-// one wait follows the other it does no more than look at times; it sleeps while one wait goes on.
+// awaitQuiet returns when no goroutine has waited for a while, or when there is work that only the background does. While waits follow
+// each other it only checks from time to time; during one long wait it sleeps.
 func (p *Peer) awaitQuiet() {
 	r := &p.reading
 	for {

@@ -9,20 +9,20 @@ import (
 	"github.com/tenure-go/tenure/internal/osmem"
 )
 
-// view is an arena of the peer's, mapped here for reading.
+// view is an arena of the peer that is mapped here for reading.
 type view struct {
 	file    *mappedFile
 	data    []byte
-	leases  int // tensors in it that are here
+	leases  int // number of tensors in it that this end holds
 	retired bool
-	filled  []uint64 // a bit for each tableBytes of which the page tables are filled; of whoever reads
+	filled  []uint64 // a bit for each tableBytes whose page tables are filled; of the reading goroutine
 }
 
-// tableBytes is what one page of page tables describes.
+// tableBytes is the number of bytes that one page of page tables describes.
 const tableBytes = 2 << 20
 
-// fill fills the page tables of a block the first time that one is offered there: by then the bytes are wanted, and what an
-// owner announces and never offers costs nothing.
+// fill fills the page tables of a block the first time that a tensor in it is offered. The bytes are needed then, and an arena that is
+// announced and never used costs nothing.
 func (v *view) fill(offset, bytes int) {
 	for at := offset / tableBytes; at*tableBytes < offset+bytes; at++ {
 		word, bit := &v.filled[at/64], uint64(1)<<(at%64)
@@ -40,11 +40,11 @@ func (v *view) fill(offset, bytes int) {
 type arrival struct {
 	offer offer
 	lease *borrowed
-	data  []byte // of an inline one, which has no lease
+	data  []byte // of an inline tensor, which has no lease
 }
 
-// borrowed is a lease of the peer's that is here, in a tensor or in an arrival. One that has been returned serves a later
-// lease, with the function that returns it: so a hand-over makes neither.
+// borrowed is a lease of the peer that this end holds, for a tensor or an arrival. A returned one is reused for a later lease, together
+// with the function that returns it, so that a hand-over allocates neither.
 type borrowed struct {
 	serial uint64
 	bytes  int
@@ -52,13 +52,13 @@ type borrowed struct {
 	giveUp func()
 }
 
-// maxSpare is how many of them wait for later leases.
+// maxSpare is the number of them that are kept for later leases.
 const maxSpare = 64
 
-// cost is what an inline tensor takes while it waits, one without elements too.
+// cost returns the memory that an inline tensor takes while it waits, also one without elements.
 func (a *arrival) cost() int { return len(a.data) + 1024 }
 
-// wake leaves a token in a channel of capacity 1.
+// wake puts a token into a channel of capacity 1.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -66,7 +66,7 @@ func wake(c chan struct{}) {
 	}
 }
 
-// giveUp returns a lease; nil is that of an inline tensor. It does not block: the last release of a tensor may be anywhere.
+// giveUp returns a lease; nil, for an inline tensor, does nothing. It does not block, because any goroutine may release a tensor last.
 func (p *Peer) giveUp(l *borrowed) {
 	if l == nil {
 		return
@@ -96,7 +96,7 @@ func (p *Peer) giveUp(l *borrowed) {
 	}
 }
 
-// unmapIdle unmaps the arenas that hold no tensor here and will get none.
+// unmapIdle unmaps the arenas in which this end holds no tensor and will get none.
 func (p *Peer) unmapIdle() {
 	type gone struct {
 		id   uint64
@@ -121,7 +121,7 @@ func (p *Peer) unmapIdle() {
 	}
 }
 
-// handle does what one packet says. fd is the descriptor that came with it, -1 for none.
+// handle handles one packet. fd is the descriptor that came with it, -1 for none.
 func (p *Peer) handle(packet []byte, fd int, lost bool) error {
 	h, body, err := parseHeader(packet)
 	if fd >= 0 {
@@ -176,7 +176,7 @@ func (p *Peer) mapArena(body []byte, fd int, lost bool) error {
 	switch {
 	case known:
 		return malformed("got arena %#x twice", note.id)
-	case err != nil: // of a kind to come
+	case err != nil: // an arena of a kind that this version does not support
 	case lost:
 		err = syscall.EMFILE
 	case fd < 0:
@@ -222,7 +222,7 @@ func (p *Peer) retired(id uint64) error {
 	return nil
 }
 
-// offered handles OFFER: it notes the leases and puts the tensors into the inbox, or gives one to whoever asked for it.
+// offered handles OFFER: it records the leases and puts the tensors into the inbox, or delivers the answer to a question.
 func (p *Peer) offered(h header, body []byte) error {
 	if h.request != 0 && h.count != 1 {
 		return malformed("got %d offers for one question", h.count)
@@ -252,7 +252,7 @@ func (p *Peer) offered(h header, body []byte) error {
 	return nil
 }
 
-// take notes a lease.
+// take records a lease.
 func (p *Peer) take(a *arrival) error {
 	m := &a.offer
 	p.mu.Lock()
@@ -288,13 +288,13 @@ func (p *Peer) borrow() *borrowed {
 	return l
 }
 
-// put gives an arrival to whoever waits for it.
+// put delivers an arrival to the inbox or to the question that it answers.
 func (p *Peer) put(a arrival, request uint32) error {
 	if request != 0 {
 		return p.answer(request, reply{arrival: a, offered: true}, false)
 	}
 	p.mu.Lock()
-	closed := p.closed || p.sentEnd // then the peer may have heard that nothing is held here, and reuse the bytes
+	closed := p.closed || p.sentEnd // the peer may have been told that this end holds nothing, and may reuse the bytes
 	if !closed {
 		if p.inbox = append(p.inbox, a); len(p.inbox) == 1 {
 			p.boxes = p.inbox
@@ -319,7 +319,7 @@ func (p *Peer) full() bool {
 	return p.inline > maxInlineBox || !p.inRoom.fits(p.account, p.inline)
 }
 
-// waitForRoom waits while the inbox is full. It goes on when the peer's side is over: what it holds must come back then.
+// waitForRoom waits while the inbox is full. It returns when the peer's side is over, so that what the peer holds is freed then.
 func (p *Peer) waitForRoom() {
 	if !p.full() {
 		return

@@ -10,17 +10,17 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Received is a tensor from another process. Releasing the tensor, and all views and exports of it, returns the lease.
+// Received is a tensor from another process. Its lease ends when the tensor and all its views and exports are released.
 type Received struct {
-	Tensor *tensor.Tensor // read-only; the caller's to release
+	Tensor *tensor.Tensor // read-only; the caller releases it
 	Label  string
 	peer   *Peer
-	serial uint64         // 0: it came inside the message
-	again  *tensor.Tensor // what ReceiveInto made, for its next call
+	serial uint64         // 0 if it came inside the message
+	again  *tensor.Tensor // the tensor that ReceiveInto made, for its next call
 }
 
-// Receive returns the next tensor that the peer offers, and waits for it until ctx ends. After the peer's orderly end
-// it returns [io.EOF]. Tensors that were offered before an end or a death are still returned.
+// Receive returns the next tensor that the peer offers. It waits until ctx ends. After the peer's orderly end it returns
+// [io.EOF]. Tensors that were offered before an end or a death are still returned.
 func (p *Peer) Receive(ctx context.Context) (*Received, error) {
 	a, err := p.next(ctx)
 	if err != nil {
@@ -29,13 +29,13 @@ func (p *Peer) Receive(ctx context.Context) (*Received, error) {
 	return p.deliver(a)
 }
 
-// ReceiveInto is [Peer.Receive] into r, an earlier Received or a zero one, for a program that releases each tensor
-// before it receives the next: if they are of the same type, layout and size it allocates no object, so that the
-// collector need not run.
+// ReceiveInto is [Peer.Receive] into r, an earlier Received or a zero one, for a program that releases each tensor before
+// it receives the next. If both are of the same type, layout and size, it allocates no object, so the collector need not
+// run.
 //
-// Everything in r is replaced in place, the Tensor too: a pointer to the earlier tensor must not be used any more, for
-// it now points to the new one. Nothing that is still held changes: while the earlier tensor was not released, or a
-// view, an export or a hold of it exists, its bytes and its objects stay as they are, and r gets new ones. After an
+// ReceiveInto replaces everything in r in place, including the Tensor: a pointer to the earlier tensor points to the new
+// one afterwards and must not be used. Bytes that are still held do not change: if the earlier tensor was not released,
+// or a view, an export or a hold of it exists, its bytes and objects stay as they are, and r gets new objects. After an
 // error r is unchanged.
 func (p *Peer) ReceiveInto(ctx context.Context, r *Received) error {
 	if r == nil {
@@ -48,7 +48,7 @@ func (p *Peer) ReceiveInto(ctx context.Context, r *Received) error {
 	return p.deliverInto(a, r)
 }
 
-// next takes the next arrival out of the inbox.
+// next removes the next arrival from the inbox.
 func (p *Peer) next(ctx context.Context) (arrival, error) {
 	if p.none() {
 		return arrival{}, fmt.Errorf("share receive: %w", errNoPeer)
@@ -62,7 +62,7 @@ func (p *Peer) next(ctx context.Context) (arrival, error) {
 			a := p.inbox[0]
 			p.inbox[0] = arrival{}
 			if p.inbox = p.inbox[1:]; len(p.inbox) == 0 {
-				p.inbox = p.boxes[:0] // from the front again
+				p.inbox = p.boxes[:0] // from the start of the array again
 			}
 			if a.lease == nil {
 				if p.inline -= a.cost(); p.inline == 0 {
@@ -71,7 +71,7 @@ func (p *Peer) next(ctx context.Context) (arrival, error) {
 				wake(p.room)
 			}
 			if len(p.inbox) > 0 {
-				wake(p.arrived) // for another receiver
+				wake(p.arrived) // there are arrivals for another receiver
 			}
 			p.mu.Unlock()
 			return a, nil
@@ -102,7 +102,7 @@ func (p *Peer) deliver(a arrival) (*Received, error) {
 	return &Received{Tensor: t, Label: a.offer.label, peer: p, serial: a.offer.serial}, nil
 }
 
-// deliverInto is deliver with the tensor of before, if nobody holds it and this one is like it.
+// deliverInto is deliver with the previous tensor, if nothing holds it and the new one is like it.
 func (p *Peer) deliverInto(a arrival, r *Received) error {
 	crashAt(26)
 	m := &a.offer
@@ -121,12 +121,12 @@ func (p *Peer) deliverInto(a arrival, r *Received) error {
 	return nil
 }
 
-// bytes returns what a lease is on.
+// bytes returns the bytes of a lease.
 func (a *arrival) bytes() []byte {
 	return a.lease.view.data[a.offer.offset : a.offer.offset+a.offer.bytes]
 }
 
-// tensor makes one of an arrival, by adopt of its bytes unless they came in the message.
+// tensor makes a tensor of an arrival. adopt makes a buffer of its bytes, unless they came inside the message.
 func (a *arrival) tensor(adopt func([]byte, memory.Flags, func()) *memory.Buffer) (t *tensor.Tensor, err error) {
 	m := &a.offer
 	if a.lease == nil {
@@ -135,7 +135,7 @@ func (a *arrival) tensor(adopt func([]byte, memory.Flags, func()) *memory.Buffer
 		buf := adopt(a.bytes(), memory.Imported|memory.ReadOnly, a.lease.giveUp)
 		buf.SetLabel(m.label)
 		t, err = tensor.FromBuffer(buf, m.first, m.dt, m.layout)
-		release(buf) // the tensor has a hold of its own; without one this returns the lease
+		release(buf) // the tensor has a hold of its own; after an error this returns the lease
 	}
 	if err != nil {
 		return nil, fmt.Errorf("share receive: %w", err)

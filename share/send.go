@@ -10,13 +10,13 @@ import (
 // queued is a packet that waits for the other end to read.
 type queued struct {
 	packet []byte
-	fd     int  // a descriptor of the queue's own, -1 for none
-	going  bool // is being sent: the other end may have it at any moment
+	fd     int  // a duplicate that the queue owns, -1 for none
+	going  bool // is being sent: the other end may receive it at any moment
 }
 
 func (q *queued) kind() kind { return kind(q.packet[0]) }
 
-// unsaid is how many releases in it the other end cannot have heard of.
+// unsaid returns the number of releases in it that were certainly not sent.
 func (q *queued) unsaid() int32 {
 	if q.going || q.kind() != kindRelease {
 		return 0
@@ -24,7 +24,7 @@ func (q *queued) unsaid() int32 {
 	return int32(le.Uint16(q.packet[2:]))
 }
 
-// post sends a message without blocking. An error means that the connection is over.
+// post sends a message without blocking. An error means that the connection has ended.
 func (p *Peer) post(h header, body func([]byte) []byte) error { return p.postWith(h, body, -1) }
 
 func (p *Peer) postWith(h header, body func([]byte) []byte, fd int) error {
@@ -34,7 +34,7 @@ func (p *Peer) postWith(h header, body func([]byte) []byte, fd int) error {
 		return fmt.Errorf("the connection is %w", ErrClosed)
 	}
 	p.endSent = p.endSent || h.kind == kindEnd
-	if h.endsQuestion() { // before the peer can know, and ask the next one
+	if h.endsQuestion() { // before the peer can receive the answer and ask the next question
 		p.open.Add(-1)
 	}
 	p.scratch = h.append(p.scratch[:0])
@@ -50,7 +50,7 @@ func (p *Peer) postWith(h header, body func([]byte) []byte, fd int) error {
 	return p.enqueue(h, fd)
 }
 
-// enqueue keeps the packet in scratch until the other end reads. The caller has outMu.
+// enqueue queues the packet in scratch until the other end reads. The caller has outMu.
 func (p *Peer) enqueue(h header, fd int) error {
 	if h.kind == kindRelease {
 		p.unsaid.Add(int32(h.count))
@@ -64,7 +64,7 @@ func (p *Peer) enqueue(h header, fd int) error {
 		return errBusy
 	}
 	q := queued{packet: slices.Clone(p.scratch), fd: -1}
-	if fd >= 0 { // its owner may close it before the packet goes
+	if fd >= 0 { // the caller may close it before the packet is sent
 		dup, err := duplicate(fd)
 		if err != nil {
 			return err
@@ -84,8 +84,8 @@ func (p *Peer) enqueue(h header, fd int) error {
 	return nil
 }
 
-// joinReleases adds the RELEASE in scratch to the one that waits as the last packet, if there is one with room. What is first
-// in the queue is being sent.
+// joinReleases appends the RELEASE in scratch to the last packet of the queue, if that is a RELEASE with room for it. The first packet
+// of the queue is being sent and is left alone.
 func (p *Peer) joinReleases(h header) bool {
 	n := len(p.queue)
 	if n < 2 || p.queue[n-1].kind() != kindRelease {
@@ -101,8 +101,8 @@ func (p *Peer) joinReleases(h header) bool {
 	return true
 }
 
-// reply is post for what the reader and releases have to say. A peer to which nothing can be sent is gone, and whatever it did
-// not hear the end of file says: the reader must get there, past all that the peer sent before.
+// reply is post for the reader and for releases. It ignores errors: if nothing can be sent, the peer is gone, and the reader will find
+// the end of file behind everything that the peer sent before.
 func (p *Peer) reply(h header, body func([]byte) []byte) { _ = p.post(h, body) }
 
 // congested reports whether packets wait for the other end to read.
@@ -112,8 +112,8 @@ func (p *Peer) congested() bool {
 	return len(p.queue) > 0
 }
 
-// flush sends the queue until it is empty. There is one at a time: it ends in the step that leaves the queue empty, and the
-// next packet that finds the socket full starts another.
+// flush sends the queue until it is empty. One goroutine at a time runs it: it ends in the step that empties the queue, and the next
+// packet that does not fit the socket starts another.
 func (p *Peer) flush() {
 	for left := true; left; {
 		p.outMu.Lock()
@@ -127,8 +127,8 @@ func (p *Peer) flush() {
 		case err == nil:
 			p.flushed++
 			p.unqueue(1)
-		case errors.Is(err, os.ErrDeadlineExceeded): // interrupted, and the packet is still here
-		default: // the reader learns it too, and ends the connection
+		case errors.Is(err, os.ErrDeadlineExceeded): // interrupted; the packet is still queued
+		default: // the reader finds the error too, and ends the connection
 			p.unqueue(len(p.queue))
 		}
 		revoked := p.takeRevoked()
@@ -144,27 +144,27 @@ func (p *Peer) flush() {
 	p.settle()
 }
 
-// revocation is which offers in the queue are to go.
+// revocation selects offers in the queue that are to be removed.
 type revocation uint8
 
 const (
 	revokeNone   revocation = iota
-	revokeOffers            // but for answers to questions
+	revokeOffers            // except answers to questions
 	revokeAll
 )
 
-// revokeUnsent takes the offers out of the queue that have not gone yet. What has gone, read or not, has.
+// revokeUnsent removes offers that were not sent from the queue. An offer that was sent stays, whether it was read or not.
 func (p *Peer) revokeUnsent(which revocation) {
 	p.outMu.Lock()
 	defer p.outMu.Unlock()
-	if len(p.queue) > 0 { // somebody is sending it, who does it: what is being sent must not be undone
+	if len(p.queue) > 0 { // the sending goroutine removes them, because a packet that is being sent must stay
 		p.revoke = max(p.revoke, which)
 		p.s.interruptSend()
 	}
 }
 
-// takeRevoked does what revokeUnsent has asked for, and returns the leases that are to end. Nothing is being sent, and the
-// caller has outMu.
+// takeRevoked removes the offers that revokeUnsent has selected, and returns the serials of the leases to end. No packet is being sent,
+// and the caller has outMu.
 func (p *Peer) takeRevoked() (serials []uint64) {
 	if p.revoke == revokeNone {
 		return nil
@@ -181,7 +181,7 @@ func (p *Peer) takeRevoked() (serials []uint64) {
 			continue
 		}
 		p.queued -= len(q.packet)
-		if serial := le.Uint64(q.packet[headBytes:]); serial != 0 { // this end sends one in each OFFER
+		if serial := le.Uint64(q.packet[headBytes:]); serial != 0 { // this end puts one offer into each OFFER
 			serials = append(serials, serial)
 		}
 	}
@@ -190,7 +190,7 @@ func (p *Peer) takeRevoked() (serials []uint64) {
 	return serials
 }
 
-// unqueue takes the first n packets out of the queue. The caller has outMu.
+// unqueue removes the first n packets from the queue. The caller has outMu.
 func (p *Peer) unqueue(n int) {
 	for _, q := range p.queue[:n] {
 		closeDescriptor(q.fd)

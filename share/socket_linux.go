@@ -23,17 +23,17 @@ const supported = true
 // errBusy: the socket's buffer is full.
 var errBusy = errors.New("socket buffer is full")
 
-// socket is a connected SOCK_SEQPACKET. One goroutine receives; sending is the caller's to order.
+// socket is a connected SOCK_SEQPACKET. One goroutine at a time receives; the callers of send order the packets.
 type socket struct {
 	c   *net.UnixConn
 	raw syscall.RawConn
 
 	receiving receiveState
-	take      func(fd uintptr) bool // receive into what is in receiving, as soon as there is a packet
+	take      func(fd uintptr) bool // receives into receiving as soon as there is a packet
 
 	sendMu   sync.Mutex
 	sending  sendState
-	try, all func(fd uintptr) bool // send what is in sending: once, or until it is gone
+	try, all func(fd uintptr) bool // send what is in sending: one attempt, or until it is sent
 }
 
 type sendState struct {
@@ -47,10 +47,10 @@ type receiveState struct {
 	err            error
 }
 
-// newSocket takes f over, which may be a blocking one, as a socketpair makes them.
+// newSocket takes ownership of f, which may be in blocking mode, as socketpair returns it.
 func newSocket(f *os.File) (*socket, error) {
 	c, err := net.FileConn(f)
-	f.Close() // FileConn made a descriptor of its own
+	f.Close() // FileConn has duplicated the descriptor
 	if err != nil {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
@@ -94,8 +94,8 @@ func wrapSocket(c *net.UnixConn) (*socket, error) {
 	return s, nil
 }
 
-// sendRaw and receiveOnce are raw system calls, which Go's scheduler does not hear of: they wait for nothing, and the first call
-// after a pause that it does hear of wakes a thread of the runtime, before the call itself.
+// sendRaw and receiveOnce make raw system calls, without Go's scheduler. The calls do not block, and the first call that the scheduler
+// sees after a pause would wake a thread of the runtime first.
 func sendRaw(fd int, packet []byte) error {
 	_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(packet))), uintptr(len(packet)),
 		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
@@ -105,11 +105,11 @@ func sendRaw(fd int, packet []byte) error {
 	return nil
 }
 
-// sendOnce does not block. A packet goes as a whole or not at all.
+// sendOnce does not block. A packet is sent as a whole or not at all.
 func (s *socket) sendOnce(fd int) error {
 	for {
 		var err error
-		if s.sending.rights == nil { // all packets but those that introduce an arena
+		if s.sending.rights == nil { // all packets except ARENA
 			err = sendRaw(fd, s.sending.packet)
 		} else {
 			err = unix.Sendmsg(fd, s.sending.packet, s.sending.rights, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
@@ -120,8 +120,8 @@ func (s *socket) sendOnce(fd int) error {
 	}
 }
 
-// send sends a packet, with the descriptor fd unless it is negative. With wait it blocks while the other end does not read;
-// without, that is errBusy.
+// send sends a packet, with the descriptor fd unless it is negative. With wait it blocks while the other end does not read; otherwise
+// it returns errBusy.
 func (s *socket) send(packet []byte, fd int, wait bool) error {
 	s.sendMu.Lock()
 	defer s.sendMu.Unlock()
@@ -147,18 +147,18 @@ func (s *socket) send(packet []byte, fd int, wait bool) error {
 	return err
 }
 
-// receive reads one packet. fd is the descriptor that came with it, -1 for none; lost says that there was one for which this
-// process had no room. io.EOF is the end of file: the peer's side is over.
+// receive reads one packet. fd is the descriptor that came with it, -1 for none; lost reports that this process had no free descriptor
+// for one. The error io.EOF is the end of file: the peer's side is over.
 func (s *socket) receive(packet []byte) (n, fd int, lost bool, err error) {
 	r := &s.receiving
 	r.packet = packet
 	err = s.receiveNext()
-	if errors.Is(err, unix.ECONNRESET) { // a peer that died with packets unread; said once, before what it sent
+	if errors.Is(err, unix.ECONNRESET) { // the peer died with packets unread; reported once, before its queued packets
 		err = s.receiveNext()
 	}
 	fd, fdErr := oneDescriptor(r.oob[:r.oobn])
 	switch {
-	case errors.Is(err, io.EOF) && !s.isOver(): // an empty packet reads like the end
+	case errors.Is(err, io.EOF) && !s.isOver(): // an empty packet looks like the end of file
 		err = malformed("got an empty packet")
 	case err == nil && fdErr != nil:
 		err = fdErr
@@ -187,8 +187,8 @@ func (s *socket) receiveNext() error {
 	return nil
 }
 
-// receiveOnce does not block. It does not ask for the name that the other end is bound to: where there is one, package net and
-// unix.Recvmsg would make three objects of it for each packet.
+// receiveOnce does not block. It does not ask for the address of the other end, for which package net and unix.Recvmsg would allocate
+// three objects per packet.
 func (s *socket) receiveOnce(fd uintptr) {
 	r := &s.receiving
 	buf := unix.Iovec{Base: unsafe.SliceData(r.packet)}
@@ -209,7 +209,7 @@ func (s *socket) receiveOnce(fd uintptr) {
 	}
 }
 
-// oneDescriptor returns the descriptor in a control message; more than one is malformed, and none of them stays open.
+// oneDescriptor returns the descriptor of a control message. More than one is malformed, and all are closed then.
 func oneDescriptor(oob []byte) (int, error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
@@ -239,12 +239,12 @@ func closeDescriptor(fd int) {
 	}
 }
 
-// awaitEnd returns when the peer's side is over, whatever packets of it were not read. The receiver calls it and receives no
+// awaitEnd returns when the peer's side is over, even if packets of it are unread. The receiving goroutine calls it and receives no
 // more.
 func (s *socket) awaitEnd() { s.awaitEndOr(func() bool { return false }) }
 
-// awaitEndOr returns when the peer's side is over, or at an interruption if given says so by then. Others are meant for a
-// receive.
+// awaitEndOr returns when the peer's side is over, or at an interruption if given returns true then. Other interruptions are meant for
+// a receive.
 func (s *socket) awaitEndOr(given func() bool) {
 	for {
 		err := s.raw.Read(func(fd uintptr) bool { return given() || sideIsOver(fd) })
@@ -272,12 +272,12 @@ func (s *socket) shutWrite()              { _ = s.c.CloseWrite() }
 func (s *socket) close()                  { _ = s.c.Close() }
 func (s *socket) setDeadline(t time.Time) { _ = s.c.SetDeadline(t) }
 
-// sameUser returns the number of the peer's process, a label, and fails unless it runs as this user.
+// sameUser returns the number of the peer's process, which is only a label, and fails unless the process runs as this user.
 func (s *socket) sameUser() (pid int, err error) {
 	var c *unix.Ucred
 	ctlErr := s.raw.Control(func(fd uintptr) { c, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
 	if err = errors.Join(ctlErr, err); err != nil {
-		return 0, fmt.Errorf("who the peer is: %w", err)
+		return 0, fmt.Errorf("the identity of the peer: %w", err)
 	}
 	if me := os.Geteuid(); int(c.Uid) != me {
 		return 0, fmt.Errorf("process %d runs as user %d, want %d: %w", c.Pid, c.Uid, me, ErrRefused)
@@ -315,26 +315,26 @@ func pair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(fds[0]), "share"), os.NewFile(uintptr(fds[1]), "share"), nil
 }
 
-// isNobody reports whether connecting failed because nobody listens.
+// isNobody reports whether connecting failed because no process listens.
 func isNobody(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED)
 }
 
 func closeOnExec(fd int) { unix.CloseOnExec(fd) }
 
-// duplicate returns another descriptor of the same file.
+// duplicate returns another descriptor of the same open file.
 func duplicate(fd int) (int, error) { return unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3) }
 
-// interrupt makes a receive that is under way, or the next one, fail with os.ErrDeadlineExceeded, until resume.
+// interrupt makes the present or the next receive fail with os.ErrDeadlineExceeded, until resume.
 func (s *socket) interrupt() { _ = s.c.SetReadDeadline(time.Unix(1, 0)) }
 func (s *socket) resume()    { _ = s.c.SetReadDeadline(time.Time{}) }
 
-// interruptSend makes a send that waits fail with os.ErrDeadlineExceeded, until resumeSend.
+// interruptSend makes a waiting send fail with os.ErrDeadlineExceeded, until resumeSend.
 func (s *socket) interruptSend() { _ = s.c.SetWriteDeadline(time.Unix(1, 0)) }
 func (s *socket) resumeSend()    { _ = s.c.SetWriteDeadline(time.Time{}) }
 
-// awaitEndUntil waits for the end of the peer's side in a goroutine. ended is closed when it has come, or by stop, which waits
-// for that.
+// awaitEndUntil waits for the end of the peer's side in a goroutine, which closes ended at the end. stop ends the goroutine and waits
+// for it.
 func (s *socket) awaitEndUntil() (ended <-chan struct{}, stop func()) {
 	done := make(chan struct{})
 	var given atomic.Bool
@@ -360,7 +360,7 @@ func (s *socket) readable() (is bool) {
 	return is
 }
 
-// hungUp reports whether the other end is closed altogether, and not for writing alone.
+// hungUp reports whether the other end is completely closed, not only for writing.
 func (s *socket) hungUp() bool {
 	hup := true
 	_ = s.raw.Control(func(fd uintptr) {
@@ -371,7 +371,7 @@ func (s *socket) hungUp() bool {
 	return hup
 }
 
-// systemLimits returns how many descriptors and how many mappings this process may have.
+// systemLimits returns the number of descriptors and of mappings that this process may have.
 func systemLimits() (descriptors, maps int) {
 	descriptors, maps = 1024, 65530
 	var limit unix.Rlimit
@@ -385,8 +385,8 @@ func systemLimits() (descriptors, maps int) {
 	return descriptors, maps
 }
 
-// process returns a handle of the process at the other end, which becomes readable when it is dead; nil if there is none, or the
-// end is one of a pair that this process has made, so that the kernel knows no other.
+// process returns a handle of the process at the other end, which becomes readable when the process is dead. It returns nil if the
+// kernel does not know the process, as at the ends of a socket pair that this process has made.
 func (s *socket) process(pid int) (handle *os.File) {
 	if pid == 0 || pid == os.Getpid() {
 		return nil
@@ -409,7 +409,7 @@ func (s *socket) process(pid int) (handle *os.File) {
 	return os.NewFile(uintptr(fd), "process")
 }
 
-// unread returns how many bytes of what was sent the other end has not read, as the kernel counts them; 0 of a closed socket.
+// unread returns the number of sent bytes that the other end has not read, as the kernel counts them; 0 if the socket is closed.
 func (s *socket) unread() (bytes int) {
 	_ = s.raw.Control(func(fd uintptr) { bytes, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
 	return bytes

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Everything that makes an owner or looks for one says first that it is not supported here, so nothing below is reached.
+// All functions that create or find an owner fail first on this system, so the functions below are never called.
 const supported = false
 
 var errBusy = errors.New("socket buffer is full")
@@ -38,7 +38,7 @@ func (*socket) resume()                                          {}
 func (*socket) hungUp() bool                                     { return true }
 func systemLimits() (descriptors, maps int)                      { return 1024, 1024 }
 
-// fileLock is a lock on a file, which ends with its process.
+// fileLock is a lock on a file that ends with its process.
 type fileLock struct{}
 
 func (*fileLock) remove()                  {}

@@ -2,14 +2,14 @@ package share
 
 import "math/bits"
 
-// spans divides an arena into blocks. It is the two-level segregated fit of Masmano, Ripoll, Crespo and Real ("TLSF: a new
-// dynamic memory allocator for real-time systems", 2004): free spans wait in lists by size, four to a power of two, two
-// levels of bits say which lists have any, and neighbours merge when they are freed. Every operation takes the same few
-// steps however many spans there are. Nothing of it lies in the arena itself.
+// spans divides an arena into blocks. It implements the two-level segregated fit of Masmano, Ripoll, Crespo and Real ("TLSF: a new
+// dynamic memory allocator for real-time systems", 2004): free spans are in lists by size, four lists to a power of two, two levels
+// of bit masks mark the non-empty lists, and neighbours are merged when they are freed. Every operation takes constant time. All of
+// its data is outside the arena.
 type spans struct {
 	size int
 	used int
-	wide uint64 // bit i: classes[i] has a span
+	wide uint64 // bit i: classes[i] has a free span
 	fine [64]uint8
 	free [64][fineClasses]*span
 }
@@ -19,12 +19,12 @@ const (
 	fineClasses = 1 << fineBits
 )
 
-// span is a part of an arena: taken or free.
+// span is a part of an arena, in use or free.
 type span struct {
 	at, size      int
 	taken         bool
-	before, after *span // neighbours by address
-	prev, next    *span // in the list of free ones
+	before, after *span // neighbours in the arena
+	prev, next    *span // in the list of free spans
 }
 
 func newSpans(size int) *spans {
@@ -33,18 +33,18 @@ func newSpans(size int) *spans {
 	return s
 }
 
-// class is the list that a free span of that size waits in.
+// class returns the list of free spans of that size.
 func class(size int) (int, int) {
 	i := bits.Len(uint(size)) - 1
 	return i, size >> (i - fineBits) & (fineClasses - 1)
 }
 
-// roundUp is the smallest multiple of blockMultiple that is not below size, at least one: every block has an address of its own.
+// roundUp returns size rounded up to a multiple of blockMultiple, at least one: every block has an address of its own.
 func roundUp(size int) int {
 	return max((size+blockMultiple-1)/blockMultiple*blockMultiple, blockMultiple)
 }
 
-// take returns a span of at least size bytes, nil if no list is sure to have one. size is a result of roundUp.
+// take returns a span of at least size bytes, nil if no list is certain to have one. size is a result of roundUp.
 func (s *spans) take(size int) *span {
 	f := s.find(size)
 	if f == nil {
@@ -64,7 +64,7 @@ func (s *spans) take(size int) *span {
 	return f
 }
 
-// find looks where every span is large enough, and last at the first of the list that size itself falls in.
+// find looks in the lists whose spans are all large enough, and then at the first span of the list of size itself.
 func (s *spans) find(size int) *span {
 	i, j := class(size)
 	if f := s.free[i][j]; f != nil && f.size >= size {
@@ -80,7 +80,7 @@ func (s *spans) find(size int) *span {
 	return nil
 }
 
-// release makes a taken span free and merges it with its neighbours.
+// release frees a span and merges it with free neighbours.
 func (s *spans) release(f *span) {
 	s.used -= f.size
 	f.taken = false

@@ -10,8 +10,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// State is a snapshot of an owner: what it has and which peers hold it. LIST answers the same in JSON, each entry of
-// its own moment.
+// State is a snapshot of an owner: its arenas, blocks and names, and the leases of its peers. The answer to LIST is the same
+// in JSON, whose entries may be of different moments.
 type State struct {
 	Version  int          `json:"version"`
 	PID      int          `json:"pid"`
@@ -34,7 +34,7 @@ type ArenaState struct {
 	Retired bool   `json:"retired"`
 }
 
-// BlockState is a block that is not free: "owned", "shared" or "limbo". Refs counts leases and tickets.
+// BlockState describes a block in use. Its State is "owned", "shared" or "limbo". Refs counts leases and tickets.
 type BlockState struct {
 	Arena  string `json:"arena"`
 	Offset int    `json:"offset"`
@@ -43,8 +43,8 @@ type BlockState struct {
 	Refs   int    `json:"refs"`
 }
 
-// Lease describes a block that a peer holds. Its State is "held", or "ticket" for a ticket that the peer asked for, or
-// "quarantined" for either of a disconnected peer.
+// Lease describes a reference of a peer to a block. Its State is "held", "ticket" for a ticket that the peer has requested, or
+// "quarantined" for a lease or ticket of a disconnected peer.
 type Lease struct {
 	PID        int    `json:"pid"`
 	Command    string `json:"command"`
@@ -58,7 +58,7 @@ type Lease struct {
 	State      string `json:"state"`
 }
 
-// NameState is a published tensor.
+// NameState describes a published tensor.
 type NameState struct {
 	Name  string `json:"name"`
 	DType string `json:"dtype"`
@@ -66,9 +66,9 @@ type NameState struct {
 	Bytes int    `json:"bytes"`
 }
 
-// Bytes are sums over an owner. Limit is 0 if there is none. Arenas includes those that are returned to the system and
-// still mapped by peers, except the Pinned ones, which only disconnected peers may still have mapped. Copied counts the
-// bytes copied since the start because they lay outside the arenas.
+// Bytes are totals of an owner. Limit is 0 if there is none. Arenas includes retired arenas that peers still have mapped,
+// except the Pinned ones, which only disconnected peers may still have mapped. Copied counts the bytes copied since the
+// start because tensors were outside the arenas.
 type Bytes struct {
 	Limit  int64 `json:"limit"`
 	Arenas int64 `json:"arenas"`
@@ -80,7 +80,7 @@ type Bytes struct {
 
 func idText(id uint64) string { return strconv.FormatUint(id, 16) }
 
-// State describes the owner.
+// State returns a snapshot of the owner.
 func (o *Owner) State() State {
 	if o.none() {
 		return State{}
@@ -124,7 +124,7 @@ func (b *block) describe(at int) BlockState {
 	return BlockState{Arena: idText(b.arena.id), Offset: at, Bytes: b.bytes, State: state, Refs: b.refs}
 }
 
-// add counts a block.
+// add adds a block to the totals.
 func (s *Bytes) add(b BlockState) {
 	s.Used += int64(b.Bytes)
 	if b.State == "limbo" {
@@ -136,7 +136,7 @@ func nameState(name string, x *tensor.Tensor) NameState {
 	return NameState{Name: name, DType: x.DType().String(), Shape: append([]int{}, x.Shape().Sizes()...), Bytes: x.NumBytes()}
 }
 
-// Outstanding lists the leases and tickets of peers, the oldest first.
+// Outstanding lists the leases and tickets of peers, oldest first.
 func (o *Owner) Outstanding() []Lease {
 	if o.none() {
 		return nil

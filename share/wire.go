@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// kind is what a message is. docs/share.md is the text that this file follows.
+// kind is the kind of a message. This file follows docs/share.md.
 type kind uint8
 
 const (
@@ -88,7 +88,7 @@ const (
 
 var le = binary.LittleEndian
 
-// header begins every packet.
+// header is the beginning of every packet.
 type header struct {
 	kind    kind
 	count   int
@@ -101,7 +101,7 @@ func (h header) append(b []byte) []byte {
 	return le.AppendUint32(b, h.request)
 }
 
-// endsQuestion reports whether nothing more comes in answer to the request.
+// endsQuestion reports whether this is the last message of an answer.
 func (h header) endsQuestion() bool {
 	return h.request != 0 && (h.kind == kindOffer || forms[h.kind].answer && h.count == 0)
 }
@@ -110,7 +110,7 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrPeer, fmt.Sprintf(format, args...))
 }
 
-// parseHeader returns the header of a packet and the body behind it, whose size fits the kind.
+// parseHeader returns the header of a packet and the body, whose size fits the kind.
 func parseHeader(p []byte) (h header, body []byte, err error) {
 	if len(p) < headBytes || len(p) > maxPacket {
 		return h, nil, malformed("got a packet of %d bytes, want %d to %d", len(p), headBytes, maxPacket)
@@ -126,12 +126,12 @@ func parseHeader(p []byte) (h header, body []byte, err error) {
 	return h, body, h.check(len(body))
 }
 
-// form is what a kind's count, request and body may be.
+// form describes the permitted count, request and body of a kind.
 type form struct {
 	minCount, maxCount int
-	question, answer   bool // has a request number
+	question, answer   bool // it has a request number
 	least, most        int  // bytes of the body
-	each               int  // of them for each of count
+	each               int  // bytes of the body for each of count
 }
 
 var forms = [kinds]form{
@@ -247,16 +247,16 @@ func parseArena(b []byte) (m arenaNote, err error) {
 	return m, nil
 }
 
-// offer is a tensor in an OFFER: what it is, and where.
+// offer describes a tensor in an OFFER and its place.
 type offer struct {
-	serial     uint64 // 0: inline
+	serial     uint64 // 0 if inline
 	arena      uint64
 	offset     int // of its block in the arena
-	bytes      int // of its block, or of the data behind an inline one
+	bytes      int // of its block, or of the inline data
 	generation uint32
 	dt         dtype.DType
 	layout     *shape.Layout
-	first      int // where in the block element [0,...,0] begins
+	first      int // where element [0,...,0] is in the block
 	label      string
 }
 
@@ -298,8 +298,8 @@ func appendDims(b []byte, dims []int) []byte {
 	return b
 }
 
-// parseOffer reads one tensor and holds it to its own bounds: every element within its block. Whether the block is within an
-// arena only the connection knows. A label that is the likely one makes no object.
+// parseOffer parses one tensor and checks that every element is within its block. The connection checks that the block is within an
+// arena. If the label is the expected one, parseOffer allocates no string.
 func parseOffer(b []byte, likely string) (m offer, err error) {
 	m.serial, m.arena = le.Uint64(b), le.Uint64(b[8:])
 	offset, size, first := le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[48:])
@@ -346,7 +346,7 @@ func parseLayout(b []byte, rank int) (*shape.Layout, error) {
 			return nil, malformed("got an offer of rank %d with size %d and stride %d in dimension %d, want 0", rank, sizes[i], strides[i], i)
 		}
 	}
-	// The errors have copies, so that the arrays stay on the stack where there is none.
+	// The errors get copies, so that the arrays stay on the stack otherwise.
 	s, err := shape.Of(sizes[:rank]...)
 	if err != nil {
 		return nil, malformed("got an offer with sizes %v: %v", slices.Clone(sizes[:rank]), err)
@@ -358,7 +358,7 @@ func parseLayout(b []byte, rank int) (*shape.Layout, error) {
 	return l, nil
 }
 
-// checkPlace holds every element within the block.
+// checkPlace checks that every element is within the block.
 func (m *offer) checkPlace() error {
 	low, high := m.layout.Span()
 	each := m.dt.Size()
@@ -376,7 +376,7 @@ func (m *offer) checkPlace() error {
 		}
 		return nil
 	}
-	// A layout reaches at most 2^58 elements either way, and they have at most 16 bytes: nothing here overflows.
+	// A layout reaches at most 2^58 elements in either direction, of at most 16 bytes, so nothing here overflows.
 	if start, end := m.first+low*each, m.first+(high+1)*each; start < 0 || start > m.bytes || end > m.bytes {
 		return malformed("got an offer of %s%s from byte %d on, want it within its block of %d bytes", m.dt, m.layout, m.first, m.bytes)
 	}
@@ -406,7 +406,7 @@ func anySet(b []byte) bool {
 	return false
 }
 
-// parseRefusal returns why an arena was refused, as the body of REFUSED says it.
+// parseRefusal returns the reason in the body of a REFUSED.
 func parseRefusal(body []byte) (why error, err error) {
 	if anySet(body[12:16]) || !utf8.Valid(body[16:]) {
 		return nil, malformed("got REFUSED with % x and the reason %q, want zeros and UTF-8", body[12:16], body[16:])
@@ -418,7 +418,7 @@ func parseRefusal(body []byte) (why error, err error) {
 	return fmt.Errorf("%w: %s", ErrRefused, text), nil
 }
 
-// reason cuts a text to what NO and REFUSED carry, at a whole character.
+// reason truncates a text to the length that NO and REFUSED permit, at a character boundary.
 func reason(text string) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= maxReason {

@@ -5,19 +5,19 @@
 //		...
 //	}
 //
-// # What it sees
+// # What it checks
 //
 // [Check] compares what is live at the end of the test with what was live at its beginning: buffers, handles (tensors), uses
-// (views of data, running operations, exports) and holds on buffers of before. Built with the tag `invariants` the report
-// names the place that made each; without it, size, purpose and element type. Buffers that the collector found dropped in
-// the meantime count as left behind.
+// (views of data, running operations, exports) and holds on earlier buffers. With the tag `invariants` the report names the
+// place that made each; without it, size, purpose and element type. Buffers that the collector found dropped in the
+// meantime count as left behind.
 //
 // # Concurrency
 //
-// What is live belongs to the process, not to a test. So a test with Check cannot call t.Parallel (testing itself says so,
-// because Check sets an environment variable), and go test runs it alone whatever GOMAXPROCS is. Its subtests may be
-// parallel: the parent's Check looks when all have ended. The test's own goroutines must be done with their tensors when it
-// returns; Check waits a moment for those that are just ending.
+// Live buffers belong to the process, not to a test. So a test with Check cannot call t.Parallel (which panics, because Check
+// sets an environment variable), and go test runs it alone regardless of GOMAXPROCS. Its subtests may be parallel: the
+// parent's Check runs when all have ended. The test's own goroutines must have released their tensors when it returns; Check
+// waits a moment for those that are just ending.
 //
 // The package owns no memory.
 package memorytest
@@ -36,10 +36,10 @@ import (
 // gracePeriod is how long Check waits for goroutines that are just ending.
 const gracePeriod = 200 * time.Millisecond
 
-// Check makes the test fail if, at its end, more is live than now.
+// Check makes the test fail if more is live at its end than now.
 func Check(t testing.TB) {
 	t.Helper()
-	t.Setenv("TENURE_MEMORYTEST", t.Name()) // makes t.Parallel an error; nobody reads the variable
+	t.Setenv("TENURE_MEMORYTEST", t.Name()) // makes t.Parallel panic; the variable is not read
 	before := take()
 	dropped := watch(before.last)
 	t.Cleanup(func() {
@@ -59,7 +59,7 @@ func Check(t testing.TB) {
 	})
 }
 
-// watch collects what the safety net reports of buffers that are newer than last, until the returned function is called.
+// watch collects the safety net's reports of buffers newer than last, until the returned function is called.
 func watch(last uint64) (stop func() []string) {
 	var mu sync.Mutex
 	var found []string
@@ -82,10 +82,10 @@ func watch(last uint64) (stop func() []string) {
 	}
 }
 
-// snapshot is what was live at one moment.
+// snapshot is the set of live objects at one moment.
 type snapshot struct {
 	buffers map[uint64]memory.BufferInfo
-	handles map[uint64]int // uses by handle
+	handles map[uint64]int // number of uses, by handle
 	last    uint64         // the newest buffer
 	order   []uint64
 }
@@ -103,7 +103,7 @@ func take() snapshot {
 	return s
 }
 
-// compare lists what is in now and was not in s.
+// compare lists the objects in now that are not in s.
 func (s snapshot) compare(now snapshot) []string {
 	var faults []string
 	for _, id := range now.order {
@@ -127,7 +127,7 @@ func (s snapshot) compare(now snapshot) []string {
 	return faults
 }
 
-// raw is the number of holders that are not handles.
+// raw returns the number of holders that are not handles.
 func raw(b memory.BufferInfo) int { return b.Holders - len(b.Handles) }
 
 func describe(b memory.BufferInfo, before map[uint64]int) string {

@@ -35,7 +35,7 @@ def attach(name: str, dir: Optional[str] = None, *, owner: Optional[Owner] = Non
         names.connect(sock, path, timeout)
     except (FileNotFoundError, ConnectionRefusedError) as e:
         sock.close()
-        raise GoneError(f"attach: nobody listens under {name!r} in {os.path.dirname(path)}: {e.strerror}") from None
+        raise GoneError(f"attach: no process listens under {name!r} in {os.path.dirname(path)}: {e.strerror}") from None
     except BlockingIOError:
         sock.close()
         raise Timeout(f"attach: {name!r} had no room for another connection within {timeout} s") from None

@@ -37,7 +37,7 @@ def directory(dir: Optional[str] = None) -> str:
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or mode & 0o077:
         kind = "directory" if stat.S_ISDIR(info.st_mode) else "file"
         raise PlaceError(
-            f"directory {path}: got a {kind} of user {info.st_uid} with mode {mode:04o}, want a directory of user {os.geteuid()} that nobody else may enter (0700)"
+            f"directory {path}: got a {kind} of user {info.st_uid} with mode {mode:04o}, want a directory of user {os.geteuid()} that no other user may enter (0700)"
         )
     return path
 

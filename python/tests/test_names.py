@@ -91,12 +91,12 @@ def test_a_long_path(tmp_path: Path) -> None:
 
 def test_nobody_there(tmp_path: Path) -> None:
     d = str(tmp_path / "d")
-    with pytest.raises(tenure.GoneError, match="nobody listens under 'x'"):
+    with pytest.raises(tenure.GoneError, match="no process listens under 'x'"):
         tenure.attach("x", d)
     dead = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     dead.bind(os.path.join(d, "x.sock"))
     dead.close()
-    with pytest.raises(tenure.GoneError, match="nobody listens"):
+    with pytest.raises(tenure.GoneError, match="no process listens"):
         tenure.attach("x", d)
     with tenure.Owner() as own, own.listen("x", d):  # what is stale is replaced
         pass
