@@ -1,11 +1,14 @@
 package tenure
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/internal/pass"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
@@ -45,7 +48,9 @@ type specialised struct {
 	frozen []int // inputs whose values decide a shape and are constants of the program
 }
 
-func (m *Model) specialise(t target, check func(string, *ir.Program) error) (*specialised, error) {
+// specialise runs the passes for a target. With record, the context has a
+// structure of the program afterwards.
+func (m *Model) specialise(t target, check func(string, *ir.Program) error, record bool) (*specialised, error) {
 	p := m.program.Clone()
 	if err := p.Bind(t.types...); err != nil {
 		return nil, inputError{err}
@@ -53,7 +58,10 @@ func (m *Model) specialise(t target, check func(string, *ir.Program) error) (*sp
 	for i, d := range t.donated {
 		p.Body.Params[i].Donated = d
 	}
-	c := &specialised{Context: &pass.Context{Program: p, Constants: &weights.Overlay{Base: m.file.Weights}, MaxFold: maxFold}}
+	c := &specialised{Context: &pass.Context{Program: p, Constants: &weights.Overlay{Base: m.file.Weights}, Bound: true, MaxFold: maxFold}}
+	if record {
+		c.Record()
+	}
 	if err := c.freeze(t); err != nil {
 		return nil, err
 	}
@@ -70,7 +78,7 @@ func (m *Model) specialise(t target, check func(string, *ir.Program) error) (*sp
 // verified returns the program for a target, verified, for who does not
 // compile it.
 func (m *Model) verified(t target, check func(string, *ir.Program) error) (*specialised, error) {
-	c, err := m.specialise(t, check)
+	c, err := m.specialise(t, check, false)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +118,49 @@ func (c *specialised) freeze(t target) error {
 	}
 }
 
+// final returns the final program for a target: an instance of a structure of
+// the model, or made by the passes.
+func (m *Model) final(t target) (*specialised, error) {
+	if err := m.program.CheckInputs(t.types); err != nil {
+		return nil, inputError{err}
+	}
+	if c := m.instance(t); c != nil {
+		if invariant.Enabled {
+			m.checkInstance(t, c)
+		}
+		return c, nil
+	}
+	c, err := m.specialise(t, nil, true)
+	if err == nil {
+		m.keep(t, c)
+	}
+	return c, err
+}
+
+// checkInstance panics unless an instance is what the passes make for its sizes:
+// the same program, constants and reports, so that lowering makes the same plan.
+func (m *Model) checkInstance(t target, c *specialised) {
+	fresh, err := m.specialise(t, nil, false)
+	if err != nil {
+		invariant.Failf("an instance of a structure for %v, for which the passes fail: %v", t.types, err)
+	}
+	if got, want := c.Program.String(), fresh.Program.String(); got != want {
+		invariant.Failf("an instance of a structure for %v is\n%s\nwant\n%s", t.types, got, want)
+	}
+	for i, w := range fresh.Program.Weights {
+		if m.file.Weights.Has(w) {
+			continue // it does not depend on sizes, and would have to be loaded
+		}
+		want, _ := fresh.Constants.Bytes(w)
+		if got, ok := c.Constants.Bytes(c.Program.Weights[i]); !ok || !bytes.Equal(got, want) {
+			invariant.Failf("an instance of a structure for %v: weight %q is %x, want %x", t.types, w.Name, got, want)
+		}
+	}
+	if !slices.Equal(c.Declined, fresh.Declined) || !slices.Equal(c.Copies, fresh.Copies) {
+		invariant.Failf("an instance of a structure for %v reports %v and %v, want %v and %v", t.types, c.Declined, c.Copies, fresh.Declined, fresh.Copies)
+	}
+}
+
 // compileAndPack makes the executable for a target and packs the weights.
 func (m *Model) compileAndPack(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
 	m.compiling.Lock()
@@ -139,7 +190,7 @@ func (m *Model) whyNotTaken(exe *exec.Executable, i int) string {
 // compile makes the executable for a target, and says which inputs' values it
 // is made for.
 func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
-	c, err := m.specialise(t, nil)
+	c, err := m.final(t)
 	if err != nil {
 		return nil, nil, err
 	}

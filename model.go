@@ -28,7 +28,8 @@ type Model struct {
 
 	// compiling is locked while a program is compiled and its weights packed:
 	// until then it may read weights that packing would unload.
-	compiling sync.Mutex
+	compiling  sync.Mutex
+	structures structures
 
 	mu     sync.Mutex
 	users  int // sessions, and calls that read weights

@@ -11,26 +11,37 @@ import (
 
 // Clone returns a copy that shares nothing with p but operators, attributes
 // and shapes, none of which ever changes. Names and IDs are the same.
-func (p *Program) Clone() *Program {
-	c := cloner{}
+func (p *Program) Clone() *Program { return p.CloneWith(nil) }
+
+// CloneWith is [Program.Clone] with other types: the copy of a value has the
+// type that stands under its ID, where types is long enough.
+func (p *Program) CloneWith(types []op.Type) *Program {
+	c := cloner{copies: map[*Value]*Value{}, types: types}
 	out := &Program{Name: p.Name, Weights: c.values(p.Weights), lastID: p.lastID, lastName: p.lastName}
 	out.Body = c.block(p.Body)
 	return out
 }
 
-// cloner maps values to their copies.
-type cloner map[*Value]*Value
+// cloner makes copies of values, one of each.
+type cloner struct {
+	copies map[*Value]*Value
+	types  []op.Type // by ID; may be shorter than the IDs
+}
 
 func (c cloner) value(v *Value) *Value {
 	if v == nil {
 		return nil
 	}
-	if c[v] == nil {
-		copied := *v
-		copied.Def = nil // set by the call that defines it
-		c[v] = &copied
+	if found := c.copies[v]; found != nil {
+		return found
 	}
-	return c[v]
+	copied := *v
+	copied.Def = nil // set by the call that defines it
+	if v.ID < len(c.types) {
+		copied.Type = c.types[v.ID]
+	}
+	c.copies[v] = &copied
+	return &copied
 }
 
 func (c cloner) values(list []*Value) []*Value {
@@ -69,10 +80,10 @@ func (c cloner) call(call *Call) *Call {
 	return &out
 }
 
-// Bind sets the types of the parameters to those of actual inputs. Each must
-// fit the declared type, and dimensions of one symbol must have one size. Call it on a clone, then [Infer].
+// Bind sets the types of the parameters to those of actual inputs, which
+// [Program.CheckInputs] accepts. Call it on a clone, then [Infer].
 func (p *Program) Bind(types ...op.Type) error {
-	if err := p.checkInputs(types); err != nil {
+	if err := p.CheckInputs(types); err != nil {
 		return err
 	}
 	for i, v := range p.Body.Params {
@@ -81,7 +92,9 @@ func (p *Program) Bind(types ...op.Type) error {
 	return nil
 }
 
-func (p *Program) checkInputs(types []op.Type) error {
+// CheckInputs checks the types of actual inputs: each must fit the declared
+// type, and dimensions of one symbol must have one size.
+func (p *Program) CheckInputs(types []op.Type) error {
 	if len(types) != len(p.Body.Params) {
 		return fmt.Errorf("ir: @%s: got %d inputs, want %d", quoteName(p.Name), len(types), len(p.Body.Params))
 	}

@@ -44,7 +44,7 @@ func (in *Interpreter) Run(p *Program, inputs ...op.Arg) ([]op.Arg, error) {
 	for i, x := range inputs {
 		types[i] = x.Type
 	}
-	if err := p.checkInputs(types); err != nil {
+	if err := p.CheckInputs(types); err != nil {
 		return nil, err
 	}
 	f := &frame{in: in, env: map[*Value]op.Arg{}, dead: map[*Value]*Call{}}

@@ -70,7 +70,7 @@ func (c *Context) affineOf(call *ir.Call) *affine {
 }
 
 func (c *Context) affineOfBatchNorm(call *ir.Call) *affine {
-	if len(call.Results) != 1 || call.Sig(nil).Int("training_mode") != 0 {
+	if len(call.Results) != 1 || attrsOf(call).Int("training_mode") != 0 {
 		return nil
 	}
 	var v [4][]float32 // scale, bias, mean, variance
@@ -81,7 +81,7 @@ func (c *Context) affineOfBatchNorm(call *ir.Call) *affine {
 		}
 	}
 	a := &affine{x: call.Args[0].Value, scale: make([]float32, len(v[0])), shift: make([]float32, len(v[0]))}
-	epsilon := call.Sig(nil).Float("epsilon")
+	epsilon := attrsOf(call).Float("epsilon")
 	for i := range a.scale {
 		s := float64(v[0][i]) / math.Sqrt(float64(v[3][i])+epsilon)
 		a.scale[i] = float32(s)
@@ -92,47 +92,21 @@ func (c *Context) affineOfBatchNorm(call *ir.Call) *affine {
 
 func (c *Context) affineOfBinary(call *ir.Call, arg int) *affine {
 	x, k := call.Args[arg].Value, call.Args[1-arg].Value
-	if !c.isKnown(k) || x.Type.Shape == nil || x.Type.Shape.Rank() < 3 {
-		return nil
-	}
-	rank := x.Type.Shape.Rank()
-	channels, ok := x.Type.Shape.Dim(1).Size()
-	if !ok || k.Type.Shape.NumElements() != channels || k.Type.Shape.Rank() > rank {
+	if !c.isKnown(k) || !c.is(perChannel, k, x, 0, 0) {
 		return nil
 	}
 	data, ok := c.floats(k)
 	if !ok {
 		return nil
 	}
-	// The constant must line up with dimension 1: [C,1,1] or [1,C,1,1] at rank 4.
-	axis := 1 - (rank - k.Type.Shape.Rank())
-	if axis < 0 || k.Type.Shape.Size(axis) != channels {
-		return nil
-	}
-	a := &affine{x: x, scale: data, shift: make([]float32, channels)}
+	a := &affine{x: x, scale: data, shift: make([]float32, len(data))}
 	if call.Op.Name == "add" {
-		a.shift, a.scale = data, make([]float32, channels)
+		a.shift, a.scale = data, make([]float32, len(data))
 		for i := range a.scale {
 			a.scale[i] = 1
 		}
 	}
 	return a
-}
-
-// floats returns the elements of a constant of type f32.
-func (c *Context) floats(v *ir.Value) ([]float32, bool) {
-	if !c.isKnown(v) || v.Type.DType != dtype.F32 {
-		return nil, false
-	}
-	data, ok := c.Constants.Bytes(v)
-	if !ok {
-		return nil, false
-	}
-	out := make([]float32, len(data)/4)
-	for i := range out {
-		out[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-	}
-	return out, true
 }
 
 // addFloats makes a constant of type f32.
@@ -154,7 +128,7 @@ func (c *Context) addFloats(name string, data []float32, sizes ...int) (*ir.Valu
 // foldIntoConv scales the convolution's weights and shifts its bias.
 func foldIntoConv(ctx *Context, conv *ir.Call, a *affine) (bool, error) {
 	old := conv.Args[1].Value
-	if !ctx.isKnown(old) || old.Type.DType != dtype.F32 || len(a.scale) == 0 || old.Type.Shape.Size(0) != len(a.scale) {
+	if !ctx.isKnown(old) || old.Type.DType != dtype.F32 || len(a.scale) == 0 || ctx.size(old, 0) != len(a.scale) {
 		return false, nil
 	}
 	bias := make([]float32, len(a.scale))
@@ -168,7 +142,7 @@ func foldIntoConv(ctx *Context, conv *ir.Call, a *affine) (bool, error) {
 	for i := range bias {
 		bias[i] = bias[i]*a.scale[i] + a.shift[i]
 	}
-	weights, err := ctx.deriveWeight(old.Name, old.Type, old, 0, func(dst, src []byte) { scaleRows(dst, src, a.scale) })
+	weights, err := ctx.deriveLike(old, func(dst, src []byte) { scaleRows(dst, src, a.scale) })
 	if err != nil {
 		return false, err
 	}

@@ -17,16 +17,16 @@ const (
 	mostWork = 1 << 32
 )
 
-// budget is what is left of the bytes and the work for all folding in a
-// context. A small file can describe a large computation: x+x, n times over,
+// allowance is what folding in a context may still do. A small file can describe a large computation: x+x, n times over,
 // has 2^n elements. A call that exceeds the budget stays in the program, to be
 // computed by a run.
-type budget struct {
-	bytes, work int64
+type allowance struct {
+	maxFold, maxFill int64 // see Context
+	bytes, work      int64 // left for all folding
 }
 
-func budgetOf(ctx *Context) *budget {
-	b := &budget{bytes: leastBudget, work: mostWork}
+func allowanceOf(ctx *Context) *allowance {
+	b := &allowance{maxFold: ctx.MaxFold, maxFill: ctx.MaxFill, bytes: leastBudget, work: mostWork}
 	for _, w := range ctx.Program.Weights {
 		if n, err := w.Type.Bytes(); err == nil && ctx.isKnown(w) {
 			b.bytes += budgetPerByte * int64(n)
@@ -35,26 +35,49 @@ func budgetOf(ctx *Context) *budget {
 	return b
 }
 
+// worth reports whether a constant of out bytes, computed by the named operator
+// from in bytes, is worth keeping.
+func (b *allowance) worth(name string, in, out int64) bool {
+	if out <= max(in, b.maxFold) {
+		return true
+	}
+	if name != "constant_of_shape" || out > b.maxFill {
+		return false
+	}
+	b.maxFill -= out
+	b.bytes += (1 + budgetPerByte) * out
+	return true
+}
+
 // take subtracts what the call needs, if that much is left. The call's types
 // are static.
-func (b *budget) take(c *op.Call) bool {
-	var bytes int64
-	for _, out := range c.Out {
-		if !out.IsZero() {
-			n, err := out.Type.Bytes()
-			if err != nil {
-				return false
-			}
-			bytes += int64(n)
-		}
-	}
-	work := workOf(c)
+func (b *allowance) take(c *op.Call) bool {
+	bytes, work, ok := needs(c)
+	return ok && b.spend(bytes, work)
+}
+
+// spend subtracts bytes and work, if that much is left.
+func (b *allowance) spend(bytes, work int64) bool {
 	if bytes > b.bytes || work > b.work {
 		return false
 	}
 	b.bytes -= bytes
 	b.work -= work
 	return true
+}
+
+// needs returns what the evaluation of a call takes of an allowance.
+func needs(c *op.Call) (bytes, work int64, ok bool) {
+	for _, out := range c.Out {
+		if !out.IsZero() {
+			n, err := out.Type.Bytes()
+			if err != nil {
+				return 0, 0, false
+			}
+			bytes += int64(n)
+		}
+	}
+	return bytes, workOf(c), true
 }
 
 // workOf estimates the work of a call: its elements, and the products of what

@@ -106,10 +106,10 @@ func (f *chainFinder) grow(g *group, index map[*ir.Call]int) bool {
 		if c == nil || f.uses[v] != g.reads[v] {
 			continue
 		}
-		if _, local := index[c]; !local || v.Type != g.root.Results[0].Type {
+		if _, local := index[c]; !local || !f.ctx.sameType(v, g.root.Results[0]) {
 			continue
 		}
-		if _, _, _, ok := f.step(c, g.root.Results); !ok || !g.worth(c, index) {
+		if _, _, _, ok := f.step(c, g.root.Results); !ok || !f.worth(g, c, index) {
 			continue
 		}
 		fresh := 0
@@ -130,10 +130,10 @@ func (f *chainFinder) grow(g *group, index map[*ir.Call]int) bool {
 // worth tells whether taking the call in costs no memory: at most one value of
 // the result's size lives until the chain in place of the call's result, or
 // nothing but the chain lies between them.
-func (g *group) worth(c *ir.Call, index map[*ir.Call]int) bool {
+func (f *chainFinder) worth(g *group, c *ir.Call, index map[*ir.Call]int) bool {
 	longer := 0
 	for i, v := range stepOperands(c) {
-		if v.Kind != ir.Weight && v.Type == c.Results[0].Type && !slices.Contains(g.operands, v) && !slices.Contains(stepOperands(c)[:i], v) {
+		if v.Kind != ir.Weight && !slices.Contains(g.operands, v) && !slices.Contains(stepOperands(c)[:i], v) && f.ctx.sameType(v, c.Results[0]) {
 			longer++
 		}
 	}
@@ -188,8 +188,8 @@ func (f *chainFinder) replace(g *group) {
 
 // step reads a call as a step of a chain with the given result.
 func (f *chainFinder) step(c *ir.Call, result []*ir.Value) (name string, args []*ir.Value, params []float64, ok bool) {
-	if len(c.Results) != 1 || c.Results[0] == nil || c.Results[0].Type != result[0].Type || c.Results[0].Type.DType != dtype.F32 ||
-		!c.Results[0].Type.IsStatic() || len(c.Regions) > 0 {
+	if len(c.Results) != 1 || c.Results[0] == nil || c.Results[0].Type.DType != dtype.F32 || !isStatic(c.Results[0]) || len(c.Regions) > 0 ||
+		!f.ctx.sameType(c.Results[0], result[0]) {
 		return "", nil, nil, false
 	}
 	if name, params, ok = f.function(c); !ok {
@@ -197,10 +197,10 @@ func (f *chainFinder) step(c *ir.Call, result []*ir.Value) (name string, args []
 	}
 	args = stepOperands(c)
 	for i, v := range args {
-		if v == nil || v.Type.DType != dtype.F32 || c.Args[i].Donate || !v.Type.IsStatic() {
+		if v == nil || v.Type.DType != dtype.F32 || c.Args[i].Donate || !isStatic(v) {
 			return "", nil, nil, false
 		}
-		if _, _, ok := op.BlockOf(v.Type.Shape, c.Results[0].Type.Shape); !ok {
+		if !f.ctx.is(inBlocks, v, c.Results[0], 0, 0) {
 			return "", nil, nil, false
 		}
 	}
@@ -209,7 +209,7 @@ func (f *chainFinder) step(c *ir.Call, result []*ir.Value) (name string, args []
 
 // function returns the function of a chain that a call computes.
 func (f *chainFinder) function(c *ir.Call) (name string, params []float64, ok bool) {
-	sig := c.Sig(f.ctx.known)
+	sig := attrsOf(c)
 	switch name = c.Op.Name; name {
 	case "gelu":
 		if sig.Str("approximate") == "tanh" {

@@ -26,6 +26,10 @@ type Context struct {
 	Program   *ir.Program
 	Constants Constants
 
+	// Bound says that the program was bound to one set of input types: what is
+	// computed from sizes then is a constant of this set alone.
+	Bound bool
+
 	// MaxFold is the most bytes that folding one call may add to the table
 	// where the result is larger than its operands.
 	MaxFold int64
@@ -45,8 +49,21 @@ type Context struct {
 	// Notes are remarks for readers of the model.
 	Notes []string
 
-	names  map[string]bool // of the weights
-	budget *budget         // left for folding; made by the first run of fold
+	names     map[string]bool    // of the weights
+	allowance *allowance         // left for folding; made by the first run of fold
+	varying   map[*ir.Value]bool // constants that were computed from the sizes or values of inputs
+	recorder  *recorder          // nil: no structure is made
+}
+
+// vary notes that a constant of a bound program depends on its inputs.
+func (c *Context) vary(v *ir.Value) {
+	if !c.Bound {
+		return
+	}
+	if c.varying == nil {
+		c.varying = map[*ir.Value]bool{}
+	}
+	c.varying[v] = true
 }
 
 // known returns the bytes of a value that is a constant.
@@ -66,6 +83,11 @@ func (c *Context) isKnown(v *ir.Value) bool {
 func (c *Context) newWeight(name string, t op.Type) (v *ir.Value, data []byte, err error) {
 	v, err = c.deriveWeight(name, t, nil, 0, func(dst, _ []byte) { data = dst })
 	return v, data, err
+}
+
+// deriveLike makes a weight of the type of another one from its bytes.
+func (c *Context) deriveLike(of *ir.Value, fill func(dst, src []byte)) (*ir.Value, error) {
+	return c.deriveWeight(of.Name, of.Type, of, 0, fill)
 }
 
 // deriveWeight makes a weight of the program whose bytes fill makes from those

@@ -8,7 +8,8 @@ import (
 )
 
 // CSE merges calls that compute the same from the same, and weights with the
-// same small bytes.
+// same small bytes. A constant that was computed from the inputs' sizes is not
+// merged: whether its bytes are those of another one depends on the sizes.
 //
 // Requires: types are inferred. Guarantees: no two pure calls without regions
 // have the same operator, attributes, operands and result types where one is
@@ -16,10 +17,6 @@ import (
 //
 // A call with a donated operand is never merged: it consumes its operand.
 var CSE = Pass{Name: "cse", Doc: "merge calls that compute the same", Run: cse}
-
-// maxMergedWeight is the size up to which weights are compared by their
-// bytes; above it comparing costs more than it finds.
-const maxMergedWeight = 256
 
 func cse(ctx *Context) error {
 	replaced := replacer{}
@@ -32,14 +29,10 @@ func cse(ctx *Context) error {
 func mergeWeights(ctx *Context, replaced replacer) {
 	seen := map[string]*ir.Value{}
 	for _, w := range ctx.Program.Weights {
-		if n, err := w.Type.Bytes(); err != nil || n > maxMergedWeight {
-			continue
-		}
-		data, ok := ctx.Constants.Bytes(w)
+		key, ok := ctx.mergeKey(w)
 		if !ok {
 			continue
 		}
-		key := w.Type.String() + string(data)
 		if first := seen[key]; first != nil {
 			replaced[w] = first
 		} else {
@@ -110,7 +103,7 @@ func callKey(c *ir.Call) string {
 			key = append(key, "|_"...)
 			continue
 		}
-		key = append(append(key, '|'), r.Type.String()...)
+		key = append(append(key, '|'), typeKey(r)...)
 	}
 	return string(key)
 }

@@ -6,6 +6,8 @@
 // to one set of input types (ir.Program.Bind): all shapes become static, shape arithmetic becomes
 // constants, calls are fused, outputs get bytes of their own, and every last
 // use that the operator table allows to be overwritten is marked `donate`.
+// A [Structure] repeats this for other sizes without running the passes, as long
+// as they would decide the same.
 // Each pass says in its head what it requires and what it guarantees; in
 // tests the verifier runs after every pass.
 //

@@ -24,8 +24,11 @@ import (
 var Fold = Pass{Name: "fold", Doc: "infer types and compute what is constant", Run: fold}
 
 func fold(ctx *Context) error {
-	if ctx.budget == nil {
-		ctx.budget = budgetOf(ctx)
+	if ctx.allowance == nil {
+		ctx.allowance = allowanceOf(ctx)
+		if ctx.recorder != nil {
+			ctx.recorder.allowance = *ctx.allowance
+		}
 	}
 	f := folder{ctx: ctx, replaced: replacer{}}
 	ctx.Suspended = nil
@@ -74,6 +77,7 @@ func (f *folder) fold(c *ir.Call, kept []*ir.Call) ([]*ir.Call, error) {
 	}
 	fits := true
 	if c.Op.Loop {
+		f.ctx.pin("a loop")
 		// The types that hold in every round, before anything is computed from them.
 		for _, region := range c.Regions {
 			f.replaced.apply(region)
@@ -89,6 +93,7 @@ func (f *folder) fold(c *ir.Call, kept []*ir.Call) ([]*ir.Call, error) {
 			}
 			// Not a fault yet: the condition may become known, and choose the other branch.
 			f.ctx.Suspended = append(f.ctx.Suspended, err)
+			f.ctx.pin("a branch that does not fit")
 			fits = false
 		}
 		for i, v := range region.Results {
@@ -98,11 +103,13 @@ func (f *folder) fold(c *ir.Call, kept []*ir.Call) ([]*ir.Call, error) {
 	if !fits {
 		return append(kept, c), nil
 	}
+	visit := f.ctx.visit(c)
 	sig, err := f.infer(c)
 	if err != nil {
 		return kept, err
 	}
-	folded, err := f.constant(c, sig)
+	folded, err := f.constant(c, sig, visit)
+	visit.end(c)
 	if err != nil || folded {
 		return kept, err
 	}
@@ -114,7 +121,7 @@ func (f *folder) chosenBranch(c *ir.Call) *ir.Block {
 	if c.Op.Name != "if" {
 		return nil
 	}
-	cond, ok := f.ctx.known(c.Args[0].Value)
+	cond, ok := f.ctx.constant(c.Args[0].Value)
 	if !ok || len(cond) != 1 {
 		return nil
 	}
@@ -137,22 +144,83 @@ func (f *folder) infer(c *ir.Call) (*op.Sig, error) {
 	return sig, nil
 }
 
+// outcome is what fold makes of a call whose operands are constants.
+type outcome uint8
+
+const (
+	kept     outcome = iota // the call stays
+	viewed                  // its results are constants that share the bytes of others
+	computed                // its results are constants with bytes of their own
+)
+
+// judge decides about a call whose operands' bytes are there, and whose
+// results have sizes that exist. asked says that the call was weighed against
+// what is left.
+func (b *allowance) judge(call *op.Call) (o outcome, asked bool) {
+	var in, out int64
+	for i := range call.In {
+		in += int64(len(call.In[i].Data))
+	}
+	for i := range call.Out {
+		if t := call.Out[i].Type; !t.IsZero() {
+			out += bytesOf(t)
+		}
+	}
+	switch {
+	case !b.worth(call.Def.Name, in, out):
+		return kept, false
+	case areViews(call):
+		return viewed, false
+	case !b.take(call):
+		return kept, true
+	}
+	return computed, true
+}
+
+// areViews reports whether every wanted result of the call is a view of an
+// operand.
+func areViews(call *op.Call) bool {
+	for i := range call.Out {
+		if call.Out[i].IsZero() {
+			continue
+		}
+		arg, offset := call.Sig.ViewOf(i)
+		if arg < 0 || call.In[arg].IsZero() {
+			return false
+		}
+		n, err := call.Out[i].Type.Bytes()
+		if err != nil || offset+n > len(call.In[arg].Data) {
+			return false
+		}
+	}
+	return true
+}
+
 // constant replaces the results of c by constants, if it can and should.
-func (f *folder) constant(c *ir.Call, sig *op.Sig) (bool, error) {
+func (f *folder) constant(c *ir.Call, sig *op.Sig, visit *visit) (bool, error) {
 	if c.Op.Impure || len(c.Regions) > 0 || !f.allKnown(c, sig) {
 		return false, nil
 	}
-	call, worth, err := f.call(c, sig)
-	if err != nil || !worth {
+	call, err := f.call(c, sig)
+	if err != nil || call == nil {
 		return false, err
 	}
-	if f.viewOfConstant(c, call) {
-		return true, nil
+	decided, asked := f.ctx.allowance.judge(call)
+	visit.judged(c, call, decided, asked)
+	if decided == viewed {
+		if f.view(c, call, visit) {
+			return true, nil
+		}
+		f.ctx.pin("a part of a weight that cannot be used where it lies")
+		if f.ctx.allowance.take(call) {
+			decided = computed
+		}
 	}
-	if !f.ctx.budget.take(call) {
+	if decided != computed {
 		return false, nil
 	}
 	if _, err := compute.Bind(call); errors.Is(err, op.ErrUnsupported) {
+		f.ctx.pin("a constant without a kernel")
 		return false, nil // named with everything else that has no kernel when the program is compiled
 	}
 	made := make([]*ir.Value, len(call.Out))
@@ -169,10 +237,21 @@ func (f *folder) constant(c *ir.Call, sig *op.Sig) (bool, error) {
 	}
 	for i, r := range c.Results {
 		if r != nil {
-			f.replaced[r] = made[i]
+			f.become(c, r, made[i], visit)
 		}
 	}
 	return true, nil
+}
+
+// become makes a constant take the place of a result of c.
+func (f *folder) become(c *ir.Call, r, made *ir.Value, visit *visit) {
+	f.replaced[r] = made
+	for _, a := range c.Args {
+		if a.Value != nil && (a.Value.Kind != ir.Weight || f.ctx.varying[a.Value]) {
+			f.ctx.vary(made)
+		}
+	}
+	visit.became(r, made)
 }
 
 // allKnown reports whether the results of c follow from constants alone.
@@ -191,72 +270,48 @@ func (f *folder) allKnown(c *ir.Call, sig *op.Sig) bool {
 	return true
 }
 
-// call prepares the evaluation of c, without bytes for the results. It is
-// not worth it when they are much larger than the operands.
-func (f *folder) call(c *ir.Call, sig *op.Sig) (call *op.Call, worth bool, err error) {
-	call = &op.Call{Sig: sig, Node: c.Node, In: make([]op.Arg, len(c.Args)), Out: make([]op.Arg, len(c.Results))}
-	var in, out int64
+// call prepares the evaluation of c, without bytes for the results. It is nil
+// where a size is not known.
+func (f *folder) call(c *ir.Call, sig *op.Sig) (*op.Call, error) {
+	call := &op.Call{Sig: sig, Node: c.Node, In: make([]op.Arg, len(c.Args)), Out: make([]op.Arg, len(c.Results))}
 	for i, a := range c.Args {
 		if a.Value == nil {
 			continue
 		}
 		if !a.Value.Type.IsStatic() {
-			return nil, false, nil
+			return nil, nil
 		}
 		data, _ := f.ctx.known(a.Value)
 		call.In[i] = op.Arg{Type: a.Value.Type, Layout: shape.RowMajor(a.Value.Type.Shape), Data: data}
-		in += int64(len(data))
 	}
 	for i, t := range sig.Results {
 		if c.Results[i] == nil {
 			continue
 		}
 		if !t.IsStatic() {
-			return nil, false, nil
+			return nil, nil
 		}
-		n, err := t.Bytes()
-		if err != nil {
-			return nil, false, fmt.Errorf("%s: %w", c.Where(), err)
+		if _, err := t.Bytes(); err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Where(), err)
 		}
-		out += int64(n)
 		call.Out[i] = op.Arg{Type: t, Layout: shape.RowMajor(t.Shape)}
 	}
-	return call, f.worth(c, in, out), nil
+	return call, nil
 }
 
-// worth reports whether a constant of out bytes, computed from in bytes, is
-// worth keeping.
-func (f *folder) worth(c *ir.Call, in, out int64) bool {
-	if out <= max(in, f.ctx.MaxFold) {
-		return true
-	}
-	if c.Op.Name != "constant_of_shape" || out > f.ctx.MaxFill {
-		return false
-	}
-	f.ctx.MaxFill -= out
-	f.ctx.budget.bytes += (1 + budgetPerByte) * out
-	return true
-}
-
-// viewOfConstant makes the result of a view of a constant share its bytes.
-func (f *folder) viewOfConstant(c *ir.Call, call *op.Call) bool {
+// view makes the results of a view of constants share their bytes, if the
+// table lets them.
+func (f *folder) view(c *ir.Call, call *op.Call, visit *visit) bool {
 	for i, r := range c.Results {
 		if r == nil {
 			continue
 		}
 		arg, offset := call.Sig.ViewOf(i)
-		if arg < 0 || c.Args[arg].Value == nil {
-			return false
-		}
-		n, err := r.Type.Bytes()
-		if err != nil || offset+n > len(call.In[arg].Data) {
-			return false
-		}
 		w, err := f.ctx.deriveWeight(r.Name, r.Type, c.Args[arg].Value, offset, nil)
 		if err != nil {
 			return false
 		}
-		f.replaced[r] = w
+		f.become(c, r, w, visit)
 	}
 	return true
 }

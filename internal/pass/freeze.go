@@ -33,23 +33,21 @@ func Deciders(ctx *Context) []*ir.Value {
 		opens := opensTypes(c)
 		for i, a := range c.Args {
 			decides := opens && (i > 0 || len(c.Args) == 1 || c.Op.Name == "range") || compute.NeedsValue(c.Op.Name, i)
-			if a.Value != nil && decides && isSmall(a.Value) {
+			if a.Value != nil && decides && isSmall(ctx, a.Value) {
 				ancestors(a.Value, found)
 			}
 		}
 	})
 	var list []*ir.Value
 	for _, v := range p.Body.Params {
-		if found[v] && isSmall(v) {
+		if found[v] && isSmall(ctx, v) {
 			list = append(list, v)
 		}
 	}
 	return list
 }
 
-func isSmall(v *ir.Value) bool {
-	return v.Type.IsStatic() && v.Type.Shape.NumElements() <= maxDeciding
-}
+func isSmall(ctx *Context, v *ir.Value) bool { return ctx.is(atMost, v, nil, maxDeciding, 0) }
 
 // opensTypes reports whether the call has results of unknown size. Where its
 // operands have sizes it is the first one of a chain, the one to help.
@@ -94,6 +92,8 @@ func Freeze(ctx *Context, param *ir.Value, data []byte) error {
 		return err
 	}
 	copy(bytes, data)
+	ctx.vary(w)
+	ctx.pin("the value of an input decides a size")
 	replacer{param: w}.apply(ctx.Program.Body)
 	return nil
 }

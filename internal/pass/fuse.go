@@ -66,7 +66,7 @@ func (f *fuser) block(b *ir.Block) {
 		}
 	}
 	for _, c := range b.Calls {
-		if c.Op.Name == "conv" && c.Results[0].Type.DType == dtype.F32 && c.Results[0].Type.IsStatic() {
+		if c.Op.Name == "conv" && c.Results[0].Type.DType == dtype.F32 && isStatic(c.Results[0]) {
 			f.after(c, local)
 		}
 		if f.isLinear(c) {
@@ -75,7 +75,7 @@ func (f *fuser) block(b *ir.Block) {
 		f.beforeProduct(c, local)
 	}
 	for _, c := range b.Calls {
-		if (c.Op.Name == "conv" || c.Op == fusedConvOp) && c.Results[0].Type.DType == dtype.F32 && c.Results[0].Type.IsStatic() && f.err == nil {
+		if (c.Op.Name == "conv" || c.Op == fusedConvOp) && c.Results[0].Type.DType == dtype.F32 && isStatic(c.Results[0]) && f.err == nil {
 			f.beforeConv(c, local)
 		}
 	}
@@ -158,7 +158,7 @@ func (f *fuser) fuseResidual(conv, next *ir.Call) bool {
 		return false
 	}
 	other := f.addend(conv, next)
-	if other == nil || other.Type != conv.Results[0].Type || other.Kind == ir.Weight {
+	if other == nil || other.Kind == ir.Weight || !f.ctx.sameType(other, conv.Results[0]) {
 		return false
 	}
 	fused(conv)
@@ -182,12 +182,11 @@ func (f *fuser) addend(c, next *ir.Call) *ir.Value {
 }
 
 func (f *fuser) fuseActivation(conv, next *ir.Call) bool {
-	sig := next.Sig(nil)
 	attrs, name := conv.Attrs, next.Op.Name
 	switch name {
 	case "relu", "sigmoid", "tanh":
 	case "leaky_relu":
-		attrs = attrs.With("alpha", sig.Float("alpha"))
+		attrs = attrs.With("alpha", attrsOf(next).Float("alpha"))
 	case "clip":
 		low, high, ok := f.clipBounds(conv, next)
 		if !ok {
@@ -227,14 +226,14 @@ func (f *fuser) clipBounds(conv, clip *ir.Call) (low, high float64, ok bool) {
 // full size, so a convolution with one keeps its own result.
 func fusePool(conv, next *ir.Call) bool {
 	kind := map[string]string{"max_pool": "max", "average_pool": "average"}[next.Op.Name]
-	sig := next.Sig(nil)
+	sig := attrsOf(next)
 	if kind == "" || conv.Op == fusedConvOp && conv.Args[argResidual].Value != nil {
 		return false
 	}
 	if !allOnes(sig.Ints("dilations")) || !explicitPads(sig.Str("auto_pad")) {
 		return false
 	}
-	spatial := conv.Results[0].Type.Shape.Rank() - 2
+	spatial := rank(conv.Results[0]) - 2
 	fused(conv)
 	attrs := conv.Attrs.With("pool", kind).With("pool_kernel", sig.Ints("kernel_shape"))
 	attrs = attrs.With("pool_strides", orOnes(sig.Ints("strides"), spatial))

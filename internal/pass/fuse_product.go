@@ -4,7 +4,6 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/shape"
 )
 
 var fusedProductOp = op.Builtin().Lookup("fused_matmul")
@@ -15,29 +14,29 @@ func (f *fuser) isLinear(c *ir.Call) bool {
 	if c.Op.Name != "matmul" && c.Op.Name != "gemm" {
 		return false
 	}
-	r, a, b := c.Results[0].Type, c.Args[0].Value.Type, c.Args[1].Value.Type
-	if r.DType != dtype.F32 || !r.IsStatic() || a.Shape.Rank() < 2 || b.Shape.Rank() != 2 {
+	r, a, b := c.Results[0], c.Args[0].Value, c.Args[1].Value
+	if r.Type.DType != dtype.F32 || !isStatic(r) || rank(a) < 2 || rank(b) != 2 {
 		return false
 	}
 	if c.Op.Name == "matmul" {
 		return true
 	}
-	sig := c.Sig(nil)
+	sig := attrsOf(c)
 	return sig.Int("transA") == 0 && sig.Float("alpha") == 1 && sig.Float("beta") == 1 &&
-		(len(c.Args) < 3 || c.Args[2].Value == nil || perColumn(c.Args[2].Value, c))
+		(len(c.Args) < 3 || c.Args[2].Value == nil || f.perColumn(c.Args[2].Value, c))
 }
 
 // perColumn reports whether a value is one number per column of a product.
-func perColumn(v *ir.Value, c *ir.Call) bool {
-	s, y := v.Type.Shape, c.Results[0].Type.Shape
-	return v.Type.DType == dtype.F32 && s.IsStatic() && s.Rank() == 1 && s.Size(0) == y.Size(y.Rank()-1)
+func (f *fuser) perColumn(v *ir.Value, c *ir.Call) bool {
+	y := c.Results[0]
+	return v.Type.DType == dtype.F32 && isStatic(v) && rank(v) == 1 && f.ctx.is(sameSize, v, y, 0, rank(y)-1)
 }
 
 // fusedProduct turns a linear product into a fused_matmul.
 func fusedProduct(c *ir.Call) {
 	var attrs op.Attrs
 	if c.Op.Name == "gemm" {
-		attrs = attrs.With("transB", c.Sig(nil).Int("transB"))
+		attrs = attrs.With("transB", attrsOf(c).Int("transB"))
 	}
 	args := make([]ir.Operand, 4)
 	copy(args, c.Args)
@@ -62,11 +61,11 @@ func (f *fuser) afterProduct(c *ir.Call, local map[*ir.Call]bool) {
 // fuseBias fuses the addition of one number per column that exists before the
 // product runs.
 func (f *fuser) fuseBias(c, next *ir.Call) bool {
-	if next.Op.Name != "add" || len(c.Args) > 2 && c.Args[2].Value != nil || next.Results[0].Type != c.Results[0].Type {
+	if next.Op.Name != "add" || len(c.Args) > 2 && c.Args[2].Value != nil || !f.ctx.sameType(next.Results[0], c.Results[0]) {
 		return false
 	}
 	other := f.addend(c, next)
-	if other == nil || !perColumn(other, c) || other.Type == c.Results[0].Type {
+	if other == nil || !f.perColumn(other, c) || f.ctx.sameType(other, c.Results[0]) {
 		return false
 	}
 	fused(c)
@@ -76,23 +75,23 @@ func (f *fuser) fuseBias(c, next *ir.Call) bool {
 	return true
 }
 
-// fewRows is how many rows a product has at most that reads the rows of a
+// mostFewRows is how many rows a product has at most that reads the rows of a
 // transposed matrix where they lie: adding up along them is as fast then. With
 // more it would copy them into panels, slower than a transpose does it.
-const fewRows = 4
+const mostFewRows = 4
 
 // beforeProduct fuses a transpose of the last two axes of the right operand.
 func (f *fuser) beforeProduct(c *ir.Call, local map[*ir.Call]bool) {
-	if c.Op.Name != "matmul" && (c.Op != fusedProductOp || c.Sig(nil).Int("transB") != 0) {
+	if c.Op.Name != "matmul" && (c.Op != fusedProductOp || attrsOf(c).Int("transB") != 0) {
 		return
 	}
-	r, a, b := c.Results[0].Type, c.Args[0].Value.Type, c.Args[1].Value
+	r, a, b := c.Results[0], c.Args[0].Value, c.Args[1].Value
 	// A static result says nothing about the axis that is summed over, which may have a size that depends on data.
-	if r.DType != dtype.F32 || !r.IsStatic() || !a.IsStatic() || a.Shape.Rank() < 2 || b.Type.Shape.Rank() < 2 {
+	if r.Type.DType != dtype.F32 || !isStatic(r) || !isStatic(a) || rank(a) < 2 || rank(b) < 2 {
 		return
 	}
 	prev := f.onlyFeeds(b, local)
-	if prev == nil || !swapsMatrix(prev) || rowsOf(a.Shape, b.Type.Shape.Rank()) > fewRows {
+	if prev == nil || !swapsMatrix(prev) || !f.ctx.is(fewRows, a, b, mostFewRows, 0) {
 		return
 	}
 	fused(c)
@@ -107,7 +106,7 @@ func swapsMatrix(c *ir.Call) bool {
 	if c.Op.Name != "transpose" {
 		return false
 	}
-	perm, rank := c.Sig(nil).Ints("perm"), c.Results[0].Type.Shape.Rank()
+	perm, rank := attrsOf(c).Ints("perm"), rank(c.Results[0])
 	if len(perm) == 0 {
 		return rank == 2
 	}
@@ -123,23 +122,9 @@ func swapsMatrix(c *ir.Call) bool {
 	return rank >= 2
 }
 
-// rowsOf is how many rows of a matrix or of several meet one matrix on the
-// right, of which there are several if they have more than two axes.
-func rowsOf(left *shape.Shape, rightRank int) int {
-	sizes := left.Sizes()
-	if rightRank > 2 {
-		sizes = sizes[len(sizes)-2:]
-	}
-	rows := 1
-	for _, n := range sizes[:len(sizes)-1] {
-		rows *= n
-	}
-	return rows
-}
-
 // fuseUnit fuses the activations of transformers.
 func fuseUnit(c, next *ir.Call) bool {
-	sig, name := next.Sig(nil), ""
+	sig, name := attrsOf(next), ""
 	switch next.Op.Name {
 	case "gelu":
 		name = "gelu"

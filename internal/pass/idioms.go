@@ -118,16 +118,8 @@ func other(c *ir.Call, v *ir.Value) *ir.Value {
 
 // isScalar tells whether v is a constant of one element within a ten-thousandth of want.
 func (m *idiomFinder) isScalar(v *ir.Value, want float64) bool {
-	x, ok := m.scalar(v)
+	x, ok := m.ctx.scalar(v)
 	return ok && math.Abs(x-want) <= 1e-4*math.Abs(want)
-}
-
-func (m *idiomFinder) scalar(v *ir.Value) (float64, bool) {
-	x, ok := m.ctx.floats(v)
-	if !ok || len(x) != 1 {
-		return 0, false
-	}
-	return float64(x[0]), true
 }
 
 // times reads v as a product with a scalar, or a quotient by one, and returns
@@ -135,13 +127,13 @@ func (m *idiomFinder) scalar(v *ir.Value) (float64, bool) {
 func (m *idiomFinder) times(v *ir.Value) (*ir.Value, float64, bool) {
 	if c := def(v, "mul"); c != nil {
 		for i := range 2 {
-			if k, ok := m.scalar(c.Args[1-i].Value); ok && m.keepsType(c, i) {
+			if k, ok := m.ctx.scalar(c.Args[1-i].Value); ok && m.keepsType(c, i) {
 				return c.Args[i].Value, k, true
 			}
 		}
 	}
 	if c := def(v, "div"); c != nil {
-		if k, ok := m.scalar(c.Args[1].Value); ok && m.keepsType(c, 0) {
+		if k, ok := m.ctx.scalar(c.Args[1].Value); ok && m.keepsType(c, 0) {
 			return c.Args[0].Value, 1 / k, true
 		}
 	}
@@ -151,8 +143,7 @@ func (m *idiomFinder) times(v *ir.Value) (*ir.Value, float64, bool) {
 // keepsType tells whether the result has the type of an operand: a scalar of
 // rank 5 would add axes.
 func (m *idiomFinder) keepsType(c *ir.Call, arg int) bool {
-	x := c.Args[arg].Value
-	return x.Type == c.Results[0].Type && x.Type.Shape != nil
+	return m.ctx.sameType(c.Args[arg].Value, c.Results[0])
 }
 
 func near(got, want float64) bool { return math.Abs(got-want) <= 1e-4*math.Abs(want) }
@@ -237,7 +228,7 @@ func (m *idiomFinder) halfProduct(v, x *ir.Value) *ir.Call {
 		return first
 	}
 	want := 0.5 // what the second product must bring
-	if _, ok := m.scalar(y); ok {
+	if _, ok := m.ctx.scalar(y); ok {
 		if !m.isScalar(y, 0.5) || !m.keepsType(first, argOf(first, v)) {
 			return nil
 		}

@@ -4,7 +4,6 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/shape"
 )
 
 // norm starts at the root of (x-mean(x)) / sqrt(mean((x-mean(x))^2)+epsilon),
@@ -17,7 +16,7 @@ func (m *idiomFinder) norm(root *ir.Call) {
 	var squares *ir.Call
 	var epsilon float64
 	for i := range 2 {
-		if e, ok := m.scalar(sum.Args[1-i].Value); ok && squares == nil && m.keepsType(sum, i) {
+		if e, ok := m.ctx.scalar(sum.Args[1-i].Value); ok && squares == nil && m.keepsType(sum, i) {
 			squares, epsilon = def(sum.Args[i].Value, "reduce_mean"), e
 		}
 	}
@@ -53,13 +52,12 @@ func (m *idiomFinder) norm(root *ir.Call) {
 // lastAxes tells whether a mean of x is taken over the axes from one on, whose
 // sizes are known, and keeps them.
 func (m *idiomFinder) lastAxes(mean *ir.Call, x *ir.Value) (int, bool) {
-	if x.Type.Shape == nil {
+	rank := rank(x)
+	if rank < 0 {
 		return 0, false
 	}
-	rank := x.Type.Shape.Rank()
-	sig := mean.Sig(m.ctx.known)
-	axes, known, err := sig.ReduceAxes(rank)
-	if err != nil || !known || len(axes) == 0 || sig.Int("keepdims") == 0 {
+	axes, known := m.ctx.reducedAxes(mean, x)
+	if !known || len(axes) == 0 || attrsOf(mean).Int("keepdims") == 0 {
 		return 0, false
 	}
 	reduced := make([]bool, rank)
@@ -68,7 +66,7 @@ func (m *idiomFinder) lastAxes(mean *ir.Call, x *ir.Value) (int, bool) {
 	}
 	first := rank - len(axes)
 	for i := first; i < rank; i++ {
-		if _, ok := x.Type.Shape.Dim(i).Size(); !ok || !reduced[i] {
+		if !isSized(x, i) || !reduced[i] {
 			return 0, false
 		}
 	}
@@ -128,24 +126,17 @@ func (m *idiomFinder) alongRow(c *ir.Call, name string, axis int) (*ir.Call, *ir
 	if k == nil || k.Kind != ir.Weight || k.Type.DType != dtype.F32 || !m.keepsType(next, argOf(next, v)) {
 		return nil, nil
 	}
-	x, s := v.Type.Shape, k.Type.Shape
-	if s.Rank() == 0 || s.Rank() > x.Rank()-axis {
+	if !m.ctx.is(alongRow, k, v, axis, 0) {
 		return nil, nil
-	}
-	for i := range s.Rank() {
-		if s.Dim(i) != x.Dim(x.Rank()-s.Rank()+i) && s.Dim(i) != shape.N(1) {
-			return nil, nil
-		}
 	}
 	return next, k
 }
 
 // ones is a scale that changes nothing.
 func (m *idiomFinder) ones(x *ir.Value, axis int) *ir.Value {
-	s := x.Type.Shape
-	n, _ := s.Dim(s.Rank() - 1).Size()
-	if axis != s.Rank()-1 {
-		n = 1
+	n := 1
+	if last := rank(x) - 1; axis == last {
+		n = max(0, m.ctx.size(x, last))
 	}
 	data := make([]float32, n)
 	for i := range data {

@@ -43,11 +43,10 @@ var copyOp = op.Builtin().Lookup("copy")
 
 // copyAtEnd appends a copy of v to the block and returns its result.
 func (c *Context) copyAtEnd(b *ir.Block, v *ir.Value, reason string) *ir.Value {
-	r := c.Program.NewValue(ir.Result, "", v.Type)
+	r := c.newLike(v)
 	r.Name = fmt.Sprintf("%s.copy%d", v.Name, r.ID)
 	r.Def = &ir.Call{Op: copyOp, Args: []ir.Operand{{Value: v}}, Results: []*ir.Value{r}}
 	b.Calls = append(b.Calls, r.Def)
-	n, _ := v.Type.Bytes()
-	c.Copies = append(c.Copies, plan.Copy{Value: r.Name, Reason: reason, Bytes: int64(n)})
+	c.Copies = append(c.Copies, plan.Copy{Value: r.Name, Reason: reason, Bytes: bytesOf(v.Type)})
 	return r
 }

@@ -1,9 +1,6 @@
 package pass
 
-import (
-	"github.com/tenure-go/tenure/ir"
-	"github.com/tenure-go/tenure/op"
-)
+import "github.com/tenure-go/tenure/ir"
 
 // Views removes calls that only rename their operand, and makes
 // chains of views start at their root.
@@ -25,14 +22,11 @@ func views(ctx *Context) error {
 		if len(c.Results) != 1 || c.Results[0] == nil || len(c.Regions) > 0 || c.Op.Impure {
 			return
 		}
-		sig := c.Sig(ctx.known)
-		arg, offset := sig.ViewOf(0)
+		arg, whole := ctx.wholeView(c)
 		if arg < 0 || c.Args[arg].Donate {
 			return
 		}
-		// Equal types of unknown size may be of different sizes.
-		same := sig.Args[arg] == sig.Results[0] && (sig.Results[0].IsStatic() || c.Op.Name == "identity")
-		if offset == 0 && same {
+		if whole {
 			replaced[c.Results[0]] = c.Args[arg].Value
 			return
 		}
@@ -49,26 +43,11 @@ func views(ctx *Context) error {
 // shape, so the target must be spelled out first: the result type does that.
 func skipInnerReshape(ctx *Context, c *ir.Call) {
 	inner := c.Args[0].Value.Def
-	if inner == nil || inner.Op.Name != "reshape" || inner.Args[0].Donate || !c.Results[0].Type.IsStatic() {
+	if inner == nil || inner.Op.Name != "reshape" || inner.Args[0].Donate || !isStatic(c.Results[0]) {
 		return
 	}
-	target, ok := ctx.known(c.Args[1].Value)
-	if !ok || !spelledOut(target, c.Results[0].Type) {
+	if target := c.Args[1].Value; !ctx.isKnown(target) || !ctx.is(spelledOut, target, c.Results[0], 0, 0) {
 		return
 	}
 	c.Args[0].Value = inner.Args[0].Value
-}
-
-// spelledOut reports whether a reshape target equals the result's sizes.
-func spelledOut(target []byte, t op.Type) bool {
-	sizes := t.Shape.Sizes()
-	if len(target) != 8*len(sizes) {
-		return false
-	}
-	for i, n := range sizes {
-		if le64(target[8*i:]) != int64(n) || n == 0 {
-			return false
-		}
-	}
-	return true
 }

@@ -1,0 +1,145 @@
+package pass
+
+import (
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+)
+
+// aliases is what the alias rules say of the calls of a final program: all that
+// the passes Outputs and Donate, and lowering, learn about sizes. Where every
+// view is the whole of its operand, storages are compared by their roots alone,
+// so that equal answers mean equal decisions. Where some view is a part of its
+// operand, numbers decide which parts overlap, and Donate runs again.
+type aliases struct {
+	calls   []aliasCall
+	empty   []emptiness
+	partial bool // some view is a part of its operand
+}
+
+// aliasCall is a call whose operator has rules.
+type aliasCall struct {
+	shadow
+	pairs   []aliasPair
+	tracked bool // Known notes in unsure that it had no bytes
+	unsure  bool
+}
+
+// aliasPair is what the rules say of an operand and a result.
+type aliasPair struct {
+	arg, result int
+	kind        op.AliasKind
+	whole       bool // a view of all bytes of the operand
+	view        bool // it may be a view
+
+	// The rules wanted a value that is not known: for the kind, and for the
+	// kind or whether it may be a view.
+	unsureKind, unsure bool
+}
+
+// emptiness is whether a value has no elements: it lies nowhere then.
+type emptiness struct {
+	id    int
+	empty bool
+}
+
+// aliasesOf evaluates the rules for the sizes of the structure's program, for
+// which all steps have been taken.
+func (s *Structure) aliasesOf() aliases {
+	var a aliases
+	seen := make([]bool, len(s.types))
+	note := func(v *ir.Value) {
+		if v != nil && !seen[v.ID] {
+			seen[v.ID] = true
+			a.empty = append(a.empty, emptiness{v.ID, isEmpty(v.Type)})
+		}
+	}
+	for _, v := range s.program.Body.Params {
+		note(v)
+	}
+	for _, v := range s.program.Weights {
+		note(v)
+	}
+	s.program.Walk(func(_ *ir.Block, c *ir.Call) {
+		for _, r := range c.Results {
+			note(r)
+		}
+		ac := aliasCall{shadow: shadowOf(c)}
+		for arg, operand := range c.Args {
+			for result, r := range c.Results {
+				if operand.Value != nil && r != nil && isNamed(c.Op.Alias.Rules(), arg, result) {
+					ac.pairs = append(ac.pairs, aliasPair{arg: arg, result: result})
+				}
+			}
+		}
+		if len(ac.pairs) > 0 {
+			a.calls = append(a.calls, ac)
+		}
+	})
+	for i := range a.calls {
+		c := &a.calls[i]
+		s.fillTracking(c)
+		for j := range c.pairs {
+			c.pairs[j] = c.say(c.pairs[j].arg, c.pairs[j].result)
+			a.partial = a.partial || c.pairs[j].kind == op.View && !c.pairs[j].whole
+		}
+	}
+	return a
+}
+
+func isEmpty(t op.Type) bool { return t.Shape.NumElements() == 0 }
+
+func isNamed(rules []op.Rule, arg, result int) bool {
+	for i := range rules {
+		if rules[i].Names(arg, result) {
+			return true
+		}
+	}
+	return false
+}
+
+// fillTracking is fill with a Known that notes when it has no bytes.
+func (s *Structure) fillTracking(c *aliasCall) {
+	s.fill(&c.shadow)
+	if c.tracked {
+		return
+	}
+	known := c.sig.Known
+	c.tracked = true
+	c.sig.Known = func(arg int) ([]byte, bool) {
+		data, ok := known(arg)
+		c.unsure = c.unsure || !ok && c.sig.Has(arg)
+		return data, ok
+	}
+}
+
+// say evaluates the rules for an operand and a result.
+func (c *aliasCall) say(arg, result int) aliasPair {
+	p := aliasPair{arg: arg, result: result}
+	c.unsure = false
+	kind, offset := c.sig.AliasOf(arg, result)
+	p.kind, p.unsureKind = kind, c.unsure
+	p.whole = kind == op.View && offset == 0 && bytesOf(c.sig.Args[arg]) == bytesOf(c.sig.Results[result])
+	p.view = c.sig.MayAlias(arg, result)
+	p.unsure = c.unsure
+	return p
+}
+
+// fit evaluates the rules for the sizes of now and compares. It returns what
+// is different, "" if nothing is.
+func (a *aliases) fit(s *Structure) (why string) {
+	for _, e := range a.empty {
+		if isEmpty(s.types[e.id]) != e.empty && !s.ignores("empty") {
+			return "empty"
+		}
+	}
+	for i := range a.calls {
+		c := &a.calls[i]
+		s.fillTracking(c)
+		for _, p := range c.pairs {
+			if c.say(p.arg, p.result) != p && !s.ignores("alias") {
+				return "alias"
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,266 @@
+package pass_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/internal/pass"
+	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/op"
+	"github.com/tenure-go/tenure/shape"
+)
+
+// TestLengths draws programs with open dimensions and meets each at eight
+// sets of sizes, in random order. A set that a structure admits must have the
+// program that the passes make for it, with the same constants and reports,
+// and the interpreter must compute the same from it as from the program that
+// was drawn.
+//
+//	go test ./internal/pass -run TestLengths -rapid.checks 100000 -rapid.seed 7
+func TestLengths(t *testing.T) {
+	seen := map[string]int{}
+	checkLengths(t, 2000, "", func(t *rapid.T, fault string) { t.Fatal(fault) }, seen)
+	t.Logf("seen: %v", seen)
+	for _, what := range []string{"instances", "compared", "refused by a structure", "pinned", "kept by guards"} {
+		if seen[what] == 0 {
+			t.Errorf("got no case of %q, want some", what)
+		}
+	}
+}
+
+// TestGuardsAreNeeded leaves out one kind of guard after the other: then some
+// drawn program must be wrong.
+func TestGuardsAreNeeded(t *testing.T) {
+	for _, kind := range []string{"folding", "value", "view", "empty", "alias", "size", "rows", "blocks"} {
+		t.Run(kind, func(t *testing.T) {
+			faults := 0
+			checkLengths(t, 10000, kind, func(rt *rapid.T, fault string) { faults++ }, map[string]int{}, &faults)
+			if faults == 0 {
+				t.Errorf("got no fault without the guards of kind %q, want some", kind)
+			}
+		})
+	}
+}
+
+// checkLengths draws programs until one of the counts, if there is one, is not 0.
+func checkLengths(t *testing.T, programs int, ignore string, fail func(*rapid.T, string), seen map[string]int, until ...*int) {
+	for name, value := range map[string]int{"checks": programs, "seed": 1} {
+		if f := flag.Lookup("rapid." + name); f.Value.String() == f.DefValue {
+			if err := flag.Set(f.Name, strconv.Itoa(value)); err != nil {
+				t.Fatal(err)
+			}
+			defer flag.Set(f.Name, f.DefValue)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		if len(until) > 0 && *until[0] > 0 {
+			return
+		}
+		d := drawOpen(t)
+		l := load(t, d)
+		for range 8 {
+			types := d.sizes()
+			if fault := l.meet(types, ignore, seen); fault != "" {
+				fail(t, fmt.Sprintf("%v: %s\n%s", types, fault, d.program))
+				return
+			}
+		}
+	})
+}
+
+// loaded is a drawn program after the load passes, with the structures of the
+// sizes that it has met.
+type loaded struct {
+	drawn      *drawer
+	program    *ir.Program
+	constants  *weights.Overlay
+	structures []*pass.Structure
+}
+
+func load(t *rapid.T, d *drawer) *loaded {
+	l := &loaded{drawn: d, program: d.program.Clone(), constants: &weights.Overlay{Base: d.weights}}
+	if err := ir.Infer(l.program, ir.Known(l.constants)); err != nil {
+		t.Skip(err)
+	}
+	ctx := &pass.Context{Program: l.program, Constants: l.constants, MaxFold: 1 << 10}
+	if err := pass.Run(ctx, pass.Load, nil); err != nil {
+		t.Skip(err)
+	}
+	return l
+}
+
+// sizes draws types of the parameters: primes, 0 and 1, equal ones and others,
+// large ones now and then.
+func (d *drawer) sizes() []op.Type {
+	of := map[string]int{}
+	size := func() int { return d.pick(0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 11, 64) }
+	for _, s := range symbols {
+		of[s] = size()
+	}
+	types := make([]op.Type, len(d.block.Params))
+	for i, p := range d.block.Params {
+		sizes := make([]int, p.Type.Shape.Rank())
+		for axis, dim := range p.Type.Shape.Dims() {
+			if n, ok := dim.Size(); ok {
+				sizes[axis] = n
+			} else if s, ok := dim.Symbol(); ok {
+				sizes[axis] = of[s]
+			} else {
+				sizes[axis] = size()
+			}
+		}
+		types[i] = op.Type{DType: p.Type.DType, Shape: shape.MustOf(sizes...)}
+	}
+	return types
+}
+
+// specialise runs the passes for one set of sizes.
+func (l *loaded) specialise(types []op.Type) (*pass.Context, error) {
+	ctx := &pass.Context{Program: l.program.Clone(), Constants: &weights.Overlay{Base: l.constants}, Bound: true, MaxFold: 1 << 10}
+	if err := ctx.Program.Bind(types...); err != nil {
+		return nil, err
+	}
+	ctx.Record()
+	if err := pass.Run(ctx, []pass.Pass{pass.Fold}, nil); err != nil {
+		return nil, err
+	}
+	if len(pass.Deciders(ctx)) > 0 {
+		return nil, fmt.Errorf("a parameter decides a size: %w", op.ErrUnsupported)
+	}
+	return ctx, pass.Run(ctx, pass.Specialise, nil)
+}
+
+// meet compares what structures have for a set of sizes with what the passes
+// make, and returns what is wrong.
+func (l *loaded) meet(types []op.Type, ignore string, seen map[string]int) (fault string) {
+	if ignore != "" {
+		defer func() {
+			if broken := recover(); broken != nil {
+				fault = fmt.Sprint(broken)
+			}
+		}()
+	}
+	fresh, err := l.specialise(types)
+	found := false
+	for _, s := range l.structures {
+		table := &weights.Overlay{Base: s.Constants()}
+		in := s.Instance(types, table)
+		if in == nil {
+			seen["refused by a structure"]++
+			continue
+		}
+		found = true
+		seen["instances"]++
+		if err != nil {
+			return fmt.Sprintf("got an instance, want the error %v", err)
+		}
+		if fault := differs(in, table, fresh); fault != "" {
+			return fault
+		}
+		if fault := l.interpret(in.Program, table, types, seen); fault != "" {
+			return fault
+		}
+	}
+	if err != nil || found {
+		return ""
+	}
+	s, reason := fresh.Structure()
+	if s == nil {
+		seen["pinned"]++
+		seen[reason]++
+		if strings.Contains(reason, "repeat") {
+			return reason
+		}
+		return ""
+	}
+	if len(l.structures) > 0 {
+		seen["kept by guards"]++
+	}
+	if ignore != "" {
+		s.Ignore(ignore)
+	}
+	l.structures = append(l.structures, s)
+	return ""
+}
+
+// differs compares an instance with what the passes made for the same sizes.
+func differs(in *pass.Instance, table ir.Weights, fresh *pass.Context) string {
+	if got, want := in.Program.String(), fresh.Program.String(); got != want {
+		return fmt.Sprintf("got the instance\n%s\nwant\n%s", got, want)
+	}
+	if err := ir.VerifyKnown(in.Program, ir.Known(table)); err != nil {
+		return fmt.Sprintf("the instance: %v\n%s", err, in.Program)
+	}
+	for i, w := range fresh.Program.Weights {
+		want, _ := fresh.Constants.Bytes(w)
+		if got, ok := table.Bytes(in.Program.Weights[i]); !ok || !bytes.Equal(got, want) {
+			return fmt.Sprintf("weight %s: got % x, want % x\n%s", w, got, want, in.Program)
+		}
+	}
+	if !slices.Equal(in.Declined, fresh.Declined) || !slices.Equal(in.Copies, fresh.Copies) {
+		return fmt.Sprintf("got the reports %v and %v, want %v and %v", in.Declined, in.Copies, fresh.Declined, fresh.Copies)
+	}
+	return ""
+}
+
+// interpret runs the instance and the program that was drawn.
+func (l *loaded) interpret(p *ir.Program, table ir.Weights, types []op.Type, seen map[string]int) string {
+	inputs, elements := make([]op.Arg, len(types)), 0
+	for i, t := range types {
+		inputs[i] = op.Arg{Type: t, Data: smallFloats(t, i)}
+		elements += t.Shape.NumElements()
+	}
+	if elements > 1<<16 {
+		return ""
+	}
+	const most = 1 << 20
+	want, err := (&ir.Interpreter{Eval: compute.Eval, Weights: l.drawn.weights, MaxBytes: most}).Run(l.drawn.program, inputs...)
+	if err != nil {
+		seen["refused by the interpreter"]++
+		return "" // a call whose sizes do not fit may have been dead
+	}
+	got, err := (&ir.Interpreter{Eval: compute.Eval, Weights: table, MaxBytes: most}).Run(p, inputs...)
+	if err != nil {
+		return fmt.Sprintf("interpreter: %v\n%s", err, p)
+	}
+	seen["compared"]++
+	for i := range want {
+		if got[i].Type != want[i].Type {
+			return fmt.Sprintf("result %d: got %s, want %s\n%s", i, got[i].Type, want[i].Type, p)
+		}
+		if at := apart(got[i].Data, want[i].Data); at != "" {
+			return fmt.Sprintf("result %d, %s: %s\n%s", i, want[i].Type, at, p)
+		}
+	}
+	return ""
+}
+
+// apart compares numbers that fused kernels may have rounded in another way.
+func apart(got, want []byte) string {
+	largest := 0.0
+	for i := 0; i < len(want); i += 4 {
+		if x := math.Abs(float32At(want[i:])); x <= math.MaxFloat32 {
+			largest = max(largest, x)
+		}
+	}
+	for i := 0; i < len(want); i += 4 {
+		x, y := float32At(got[i:]), float32At(want[i:])
+		if x != y && !(math.Abs(x-y) <= 1e-2*largest+1e-3) && !math.IsNaN(y) && !math.IsInf(y, 0) {
+			return fmt.Sprintf("element %d: got %v, want %v", i/4, x, y)
+		}
+	}
+	return ""
+}
+
+func float32At(b []byte) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(b))) }
