@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	table "github.com/tenure-go/tenure/internal/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/gemm"
@@ -19,13 +20,17 @@ func testLong(t *testing.T, v *kernel.Variant) {
 	r := newRand(70)
 	x, y := uniform(r, longRow), uniform(r, longRow)
 	t.Run("unary", func(t *testing.T) {
-		for _, op := range []kernel.UnaryOp{kernel.Relu, kernel.LeakyRelu, kernel.Clip, kernel.Affine, kernel.Exp} {
+		ops := kernelsOf()
+		for _, f := range table.Functions() {
 			s := newSpace(t)
-			dst := out[float32](s, "dst", longRow)
-			elementwise.UnaryF32(v, op, dst, in(s, "x", x), 0.25, 0.5)
+			dst, p := out[float32](s, "dst", longRow), paramsOf(f)[0]
+			elementwise.UnaryF32(v, ops[f.Name], dst, in(s, "x", x), p[0], p[1])
 			s.check()
-			want := ref.Map(x, func(v float32) float64 { return ref.Unary(op.String(), float64(v), 0.25, 0.5) })
-			wantClose(t, dst, want, 1e-6)
+			wide := make([]float64, longRow)
+			elementwise.UnaryF64(v, ops[f.Name], wide, f64s(x), float64(p[0]), float64(p[1]))
+			if fault := functionFault(f, ref.UnaryOf(f.Name), p, x, dst, wide); fault != "" {
+				t.Error(fault)
+			}
 		}
 	})
 	t.Run("stream", with(v, testStream))
@@ -93,11 +98,10 @@ func testStream(t *testing.T, v *kernel.Variant) {
 		src, dst, streamed, want := in(s, "x", x[:n]), out[float32](s, "copied", n), out[float32](s, "streamed", n), out[float32](s, "want", n)
 		elementwise.Stream(v, asBytes(dst), asBytes(src))
 		wantEqual(t, dst, src)
-		for _, op := range []kernel.UnaryOp{kernel.Gelu, kernel.Exp, kernel.Log, kernel.Sigmoid, kernel.Silu, kernel.Tanh, kernel.Erf, kernel.GeluTanh,
-			kernel.Softplus, kernel.Mish, kernel.Relu} {
-			elementwise.UnaryF32(v, op, want, src, 0, 0)
+		for _, op := range kernel.UnaryOps() {
+			elementwise.UnaryF32(v, op, want, src, 0.25, 0.5)
 			for _, dst := range [][]float32{streamed, outAligned[float32](s, "streamed by vectors", n)} {
-				elementwise.UnaryStream(v, op, dst, src, 0, 0, out[float32](s, "scratch", elementwise.StreamScratchFloats))
+				elementwise.UnaryStream(v, op, dst, src, 0.25, 0.5, out[float32](s, "scratch", elementwise.StreamScratchFloats))
 				wantEqual(t, dst, want)
 			}
 		}

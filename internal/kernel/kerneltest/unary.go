@@ -1,40 +1,70 @@
 package kerneltest
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
 	"github.com/tenure-go/tenure/dtype"
+	table "github.com/tenure-go/tenure/internal/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel"
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-// unaryParams are the scalars to try; functions that have none are tried with the first alone.
-var unaryParams = map[kernel.UnaryOp][][2]float32{
-	kernel.LeakyRelu:       {{0.01, 0}, {0, 0}, {1, 0}, {-0.5, 0}, {3, 0}},
-	kernel.ThresholdedRelu: {{1, 0}, {-1, 0}},
-	kernel.Clip:            {{0, 6}, {-1, 1}, {float32(math.Inf(-1)), float32(math.Inf(1))}, {2, 1}},
-	kernel.HardSigmoid:     {{0.2, 0.5}, {1, 0}},
-	kernel.Swish:           {{1, 0}, {1.702, 0}},
-	kernel.Elu:             {{1, 0}, {0.3, 0}},
-	kernel.Selu:            {{1.6732632, 1.050701}},
-	kernel.Celu:            {{1, 0}, {0.5, 0}},
-	kernel.Shrink:          {{0.5, 0}, {1.5, 1.5}},
-	kernel.PowScalar:       {{2, 0}, {3, 0}, {-1, 0}, {1, 0}, {0, 0}, {0.5, 0}, {0.75, 0}, {-0.5, 0}, {1.7, 0}, {4, 0}},
-	kernel.Affine:          {{2, 1}, {-0.5, 0}},
+// moreParams are scalars to try beside the defaults and the limits of a function's row.
+var moreParams = map[string][][2]float32{
+	"leaky_relu":       {{0, 0}, {1, 0}, {-0.5, 0}},
+	"thresholded_relu": {{-1, 0}},
+	"clip":             {{0, 6}, {float32(math.Inf(-1)), float32(math.Inf(1))}, {2, 1}},
+	"hard_sigmoid":     {{1, 0}},
+	"swish":            {{1.702, 0}},
+	"elu":              {{0.3, 0}},
+	"celu":             {{0.5, 0}},
+	"shrink":           {{1.5, 1.5}, {0, 0}},
+	"pow_scalar":       {{3, 0}, {-1, 0}, {1, 0}, {0, 0}, {0.5, 0}, {0.75, 0}, {-0.5, 0}, {1.7, 0}},
+	"affine":           {{2, 1}, {-0.5, 0}},
+}
+
+// paramsOf returns the scalars that a function is tried with.
+func paramsOf(f *table.Function) [][2]float32 {
+	all := make([][2]float32, 3)
+	for i, p := range f.Params {
+		all[0][i], all[1][i], all[2][i] = float32(p.Default), float32(p.Min), float32(p.Max)
+	}
+	if len(f.Params) == 0 {
+		all = all[:1]
+	}
+	return append(all, moreParams[f.Name]...)
+}
+
+// operandsOf returns operands of all magnitudes, and many within the function's domain.
+func operandsOf(f *table.Function) []float32 {
+	lo, hi := f.Domain.Within(-20, 40)
+	return append(spread(newRand(1), 8000), ref.Map(uniform(newRand(5), 9000), func(v float32) float32 {
+		return float32(lo + (float64(v)+1)/2*(hi-lo))
+	})...)
+}
+
+// kernelsOf returns the functions that kernels know by their names.
+func kernelsOf() map[string]kernel.UnaryOp {
+	ops := map[string]kernel.UnaryOp{}
+	for _, op := range kernel.UnaryOps() {
+		ops[op.String()] = op
+	}
+	return ops
 }
 
 func testUnary(t *testing.T, v *kernel.Variant) {
-	for _, op := range kernel.UnaryOps() {
-		t.Run(op.String(), func(t *testing.T) {
-			params := unaryParams[op]
-			if params == nil {
-				params = [][2]float32{{}}
+	ops := kernelsOf()
+	for _, f := range table.Functions() {
+		t.Run(f.Name, func(t *testing.T) {
+			op, ok := ops[f.Name]
+			if !ok {
+				t.Fatal("no kernel: run go generate in internal/kernel/gen")
 			}
-			for _, p := range params {
-				unaryValues(t, v, op, p[0], p[1], spread(newRand(1), 8000))
-				unaryValues(t, v, op, p[0], p[1], ref.Map(uniform(newRand(5), 9000), func(v float32) float32 { return 20*v + 20.001 }))
+			for _, p := range paramsOf(f) {
+				unaryValues(t, v, op, f, p)
 				unaryPlaces(t, v, op, p[0], p[1])
 			}
 		})
@@ -43,46 +73,55 @@ func testUnary(t *testing.T, v *kernel.Variant) {
 	t.Run("half", with(v, testUnaryHalf))
 }
 
-// unaryError is the stated error of a float32 function at x: units in the last place of the result, and an absolute part.
-func unaryError(op kernel.UnaryOp, x float64) (ulps, slack float64) {
-	switch op {
-	case kernel.HardSigmoid, kernel.HardSwish, kernel.Affine, kernel.Shrink:
-		return 2, 0x1p-22 // the result is the difference of numbers of the size of 1
-	case kernel.Silu, kernel.Mish:
-		return 4, 0x1p-138 // where the exponential is below the normal numbers
-	case kernel.Swish:
-		return 4 + 2*math.Abs(x), 0x1p-138 // and the exponent a*x is rounded
-	case kernel.Gelu, kernel.GeluTanh:
-		if x < -6 {
-			return 5 + 2*x*x, 2e-9 // as good as 0
-		}
-		return 5 + 2*x*x, 0 // the exponent, about x*x, is rounded
-	case kernel.Softplus, kernel.PowScalar:
-		return 4, 0
-	}
-	return 2, 0
-}
-
-func unaryValues(t *testing.T, v *kernel.Variant, op kernel.UnaryOp, a, b float32, x []float32) {
+func unaryValues(t *testing.T, v *kernel.Variant, op kernel.UnaryOp, f *table.Function, p [2]float32) {
 	t.Helper()
 	s := newSpace(t)
-	src := in(s, "src", x)
+	src := in(s, "src", operandsOf(f))
 	dst := out[float32](s, "dst", len(src))
-	elementwise.UnaryF32(v, op, dst, src, a, b)
+	elementwise.UnaryF32(v, op, dst, src, p[0], p[1])
 	s.check()
 	wide := make([]float64, len(src))
-	elementwise.UnaryF64(v, op, wide, f64s(src), float64(a), float64(b))
-	for i, x := range src {
-		want := ref.Unary(op.String(), float64(x), float64(a), float64(b))
-		ulps, slack := unaryError(op, float64(x))
-		limit := op == kernel.Gelu && math.IsInf(float64(x), -1) && math.Abs(float64(dst[i])) <= slack
-		if !sameValue(dst[i], want, ulps) && !(math.Abs(float64(dst[i])-want) <= slack) && !limit {
-			t.Fatalf("%s(%v; %v, %v): got %v, want %v", op, x, a, b, dst[i], want)
+	elementwise.UnaryF64(v, op, wide, f64s(src), float64(p[0]), float64(p[1]))
+	if fault := functionFault(f, ref.UnaryOf(f.Name), p, src, dst, wide); fault != "" {
+		t.Fatal(fault)
+	}
+}
+
+// unitsAt returns a bound at x in units in the last place.
+func unitsAt(b table.Bound, x float64) float64 {
+	x = min(math.Abs(x), math.MaxFloat32)
+	return b.Ulps + b.PerX*x + b.PerSquare*x*x
+}
+
+// vanishes has the numbers below which the results of a function are as good as 0.
+var vanishes = map[string]float64{"gelu": -6, "gelu_tanh": -6}
+
+// functionFault compares the results of a function of x, in float32 and in float64, with those of a reference. It returns the first that is
+// off by more than the function's row states, and "" if none is.
+func functionFault(f *table.Function, reference func(x, a, b float64) float64, p [2]float32, x, got []float32, wide []float64) string {
+	if reference == nil {
+		return f.Name + ": there is no reference: write one in internal/kernel/ref/elementwise.go"
+	}
+	for i, x := range x {
+		x, a, b := float64(x), float64(p[0]), float64(p[1])
+		want := reference(x, a, b)
+		ulps, slack := unitsAt(f.MaxError, x), f.MaxError.Absolute
+		if from, ok := vanishes[f.Name]; ok && x < from {
+			slack = 2e-9
 		}
+		if f.Name == "gelu" && math.IsInf(x, -1) && got[i] == got[i] { // NaN, or the limit
+			want = 0
+		}
+		if !sameValue(got[i], want, ulps) && !(math.Abs(float64(got[i])-want) <= slack) {
+			return fmt.Sprintf("%s(%v; %v, %v): got %v, want %v", f.Name, x, a, b, got[i], want)
+		}
+		want = reference(x, a, b)
+		// The reference rounds exponents as well.
 		if !(math.Abs(wide[i]-want) <= max(1e-13, ulps*0x1p-51)*math.Abs(want)+1e-300) && wide[i] != want && (wide[i] == wide[i] || want == want) {
-			t.Fatalf("%s(%v; %v, %v) in float64: got %v, want %v", op, x, a, b, wide[i], want)
+			return fmt.Sprintf("%s(%v; %v, %v) in float64: got %v, want %v", f.Name, x, a, b, wide[i], want)
 		}
 	}
+	return ""
 }
 
 // unaryPlaces checks that a value's result depends neither on its place in the row nor on whether the row is computed in place.

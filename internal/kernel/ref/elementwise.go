@@ -7,67 +7,39 @@ import (
 
 // Unary is the function of that name, with its scalar parameters.
 func Unary(name string, x, a, b float64) float64 {
-	switch name {
-	case "identity":
-		return x
-	case "relu":
-		return math.Max(x, 0)
-	case "leaky_relu":
-		if x < 0 {
-			return a * x
-		}
-		return x
-	case "thresholded_relu":
-		if x > a {
-			return x
-		}
-		return 0
-	case "clip":
-		return math.Min(math.Max(x, a), b)
-	case "sigmoid":
-		return 1 / (1 + math.Exp(-x))
-	case "hard_sigmoid":
-		return math.Max(0, math.Min(1, a*x+b))
-	case "hard_swish":
+	f := UnaryOf(name)
+	if f == nil {
+		panic("ref: no function " + name)
+	}
+	return f(x, a, b)
+}
+
+// UnaryOf returns the function of that name, nil if there is none. The functions are written from their definitions and know nothing of the
+// formulas that kernels are made of.
+func UnaryOf(name string) func(x, a, b float64) float64 {
+	if f := plain[name]; f != nil {
+		return func(x, _, _ float64) float64 { return f(x) }
+	}
+	return withParameters[name]
+}
+
+// plain are the functions of x alone.
+var plain = map[string]func(x float64) float64{
+	"identity": func(x float64) float64 { return x },
+	"relu":     func(x float64) float64 { return math.Max(x, 0) },
+	"sigmoid":  sigmoid,
+	"hard_swish": func(x float64) float64 {
 		return x * math.Max(0, math.Min(1, x/6+0.5))
-	case "silu":
-		return x * Unary("sigmoid", x, 0, 0)
-	case "swish":
-		return x * Unary("sigmoid", a*x, 0, 0)
-	case "gelu": // erfc(-z) is 1+erf(z) without the cancellation
-		return 0.5 * x * math.Erfc(-x/math.Sqrt2)
-	case "gelu_tanh": // (1+tanh(u))/2 is sigmoid(2u)
-		return x * Unary("sigmoid", 2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x), 0, 0)
-	case "elu":
-		if x < 0 {
-			return a * math.Expm1(x)
-		}
-		return x
-	case "selu":
-		if x > 0 {
-			return b * x
-		}
-		return b * a * math.Expm1(x)
-	case "celu":
-		return math.Max(0, x) + math.Min(0, a*math.Expm1(x/a))
-	case "softplus":
-		if x > 100 {
-			return x
-		}
-		return math.Log1p(math.Exp(x))
-	case "softsign":
-		return x / (1 + math.Abs(x))
-	case "mish":
-		return x * math.Tanh(Unary("softplus", x, 0, 0))
-	case "shrink":
-		if x < -a {
-			return x + b
-		}
-		if x > a {
-			return x - b
-		}
-		return 0
-	case "sign":
+	},
+	"silu": func(x float64) float64 { return x * sigmoid(x) },
+	"gelu": func(x float64) float64 { return 0.5 * x * math.Erfc(-x/math.Sqrt2) }, // erfc(-z) is 1+erf(z) without the cancellation
+	"gelu_tanh": func(x float64) float64 { // (1+tanh(u))/2 is sigmoid(2u)
+		return x * sigmoid(2*math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x))
+	},
+	"softplus": softplus,
+	"softsign": func(x float64) float64 { return x / (1 + math.Abs(x)) },
+	"mish":     func(x float64) float64 { return x * math.Tanh(softplus(x)) },
+	"sign": func(x float64) float64 {
 		if x > 0 {
 			return 1
 		}
@@ -75,19 +47,65 @@ func Unary(name string, x, a, b float64) float64 {
 			return -1
 		}
 		return x
-	case "pow_scalar":
-		return math.Pow(x, a)
-	case "affine":
-		return a*x + b
-	}
-	return plain[name](x)
+	},
+	"neg":        func(x float64) float64 { return -x },
+	"reciprocal": func(x float64) float64 { return 1 / x },
+
+	"abs": math.Abs, "floor": math.Floor, "ceil": math.Ceil, "round": math.RoundToEven, "sqrt": math.Sqrt, "exp": math.Exp, "log": math.Log,
+	"erf": math.Erf, "sin": math.Sin, "cos": math.Cos, "tan": math.Tan, "asin": math.Asin, "acos": math.Acos, "atan": math.Atan,
+	"sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh, "asinh": math.Asinh, "acosh": math.Acosh, "atanh": math.Atanh,
 }
 
-var plain = map[string]func(float64) float64{
-	"abs": math.Abs, "neg": func(x float64) float64 { return -x }, "floor": math.Floor, "ceil": math.Ceil, "round": math.RoundToEven,
-	"sqrt": math.Sqrt, "reciprocal": func(x float64) float64 { return 1 / x }, "exp": math.Exp, "log": math.Log, "erf": math.Erf,
-	"sin": math.Sin, "cos": math.Cos, "tan": math.Tan, "asin": math.Asin, "acos": math.Acos, "atan": math.Atan, "sinh": math.Sinh,
-	"cosh": math.Cosh, "tanh": math.Tanh, "asinh": math.Asinh, "acosh": math.Acosh, "atanh": math.Atanh,
+// withParameters are the functions of x with parameters a and b.
+var withParameters = map[string]func(x, a, b float64) float64{
+	"leaky_relu": func(x, a, _ float64) float64 {
+		if x < 0 {
+			return a * x
+		}
+		return x
+	},
+	"thresholded_relu": func(x, a, _ float64) float64 {
+		if x > a {
+			return x
+		}
+		return 0
+	},
+	"clip":         func(x, a, b float64) float64 { return math.Min(math.Max(x, a), b) },
+	"hard_sigmoid": func(x, a, b float64) float64 { return math.Max(0, math.Min(1, a*x+b)) },
+	"swish":        func(x, a, _ float64) float64 { return x * sigmoid(a*x) },
+	"elu": func(x, a, _ float64) float64 {
+		if x < 0 {
+			return a * math.Expm1(x)
+		}
+		return x
+	},
+	"selu": func(x, a, b float64) float64 {
+		if x > 0 {
+			return b * x
+		}
+		return b * a * math.Expm1(x)
+	},
+	"celu": func(x, a, _ float64) float64 { return math.Max(0, x) + math.Min(0, a*math.Expm1(x/a)) },
+	"shrink": func(x, a, b float64) float64 {
+		if x < -a {
+			return x + b
+		}
+		if x > a {
+			return x - b
+		}
+		return 0
+	},
+	"pow_scalar": func(x, a, _ float64) float64 { return math.Pow(x, a) },
+	"affine":     func(x, a, b float64) float64 { return a*x + b },
+}
+
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+func softplus(x float64) float64 {
+	if x > 100 {
+		return x
+	}
+	return math.Log1p(math.Exp(x))
 }
 
 // Binary is the function of that name on floats.
