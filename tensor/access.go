@@ -9,18 +9,18 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// View is the elements of a contiguous tensor as a Go slice in row-major order, and a use of the tensor until its Release.
-// Data must not be kept longer, and not be written if the view is from Read.
+// View is the elements of a contiguous tensor as a Go slice in row-major order. It is a use of the tensor until its Release.
+// Data must not be used after that, and must not be written if the view is from Read.
 //
-// A View must not be copied: go vet reports copies. A copy is the same use: whichever is released first ends it, once, and Data
-// of the others must not be touched any more.
+// A View must not be copied: go vet reports copies. A copy is the same use: the first Release of any of them ends it, and Data
+// of the others must not be used after that.
 type View[T dtype.Element] struct {
 	Data []T
 	_    noCopy
 	turn turn
 }
 
-// Release ends the use, from whatever goroutine. Once the use has ended it does nothing: a second call, or a call on a copy.
+// Release ends the use. It may be called from any goroutine. A second call, or a call on a copy, does nothing.
 func (v *View[T]) Release() {
 	if v == nil {
 		return
@@ -32,7 +32,7 @@ func (v *View[T]) Release() {
 // Read returns a view of x for reading. It fails with ErrDType unless T is x's element type, with ErrLayout unless x is
 // contiguous and its elements are aligned, and with ErrWriting while a writer has x.
 func Read[T dtype.Element](x *Tensor) (View[T], error) {
-	return view[T]("read", x, new(atomic.Uint64)) // here, where it is compiled into the caller: on its stack
+	return view[T]("read", x, new(atomic.Uint64)) // declared here, where Read is inlined, so that it is on the caller's stack
 }
 
 // Write returns a view of x for writing. While it is out every other access to x fails with ErrWriting. It fails with
@@ -59,7 +59,7 @@ func view[T dtype.Element](op string, x *Tensor, readers *atomic.Uint64) (View[T
 		op, x.describe(), unsafe.Alignof(zero), ErrLayout)
 }
 
-// Bytes is a use of a contiguous tensor and its bytes. Data must not be kept after Release. Like a [View] it must not be copied.
+// Bytes is the bytes of a contiguous tensor, and a use of it. Data must not be used after Release. Like a [View] it must not be copied.
 type Bytes struct {
 	Data []byte
 	_    noCopy
@@ -91,7 +91,7 @@ func (t *Tensor) lend(op string, readers *atomic.Uint64) (Bytes, error) {
 	return Bytes{Data: data, turn: use}, err
 }
 
-// access takes a use for reading, which readers will count, or the lock if readers is nil.
+// access takes a use for reading, which readers counts, or the lock if readers is nil.
 func (t *Tensor) access(op string, readers *atomic.Uint64) ([]byte, turn, error) {
 	if !t.layout.IsContiguous() {
 		return nil, turn{}, fmt.Errorf("%s: got %s%s, want a contiguous layout (see Contiguous): %w", op, t.dt, t.layout, ErrLayout)
@@ -113,9 +113,9 @@ func (t *Tensor) access(op string, readers *atomic.Uint64) ([]byte, turn, error)
 	return t.bytes(), use, nil
 }
 
-// turn is one use of a tensor. Every copy of it knows the same count, which lies outside of them all: the one that moves it on
-// from the turn's number ends the use. A writer is alone, so writers share the count of the handle; readers are not, so
-// each has a count of its own.
+// turn is one use of a tensor. All copies of it refer to the same counter; the copy that moves the counter on from the turn's number
+// ends the use. There is one writer at a time, so writers share the counter of the handle; each reader has a counter of its
+// own.
 type turn struct {
 	t      *Tensor
 	count  *atomic.Uint64
@@ -130,7 +130,7 @@ func (u *turn) end() {
 	}
 	u.t = nil
 	if !u.count.CompareAndSwap(u.number, u.number+1) {
-		return // a copy was first
+		return // another copy has ended it
 	}
 	if u.write {
 		t.unlock()
@@ -139,20 +139,20 @@ func (u *turn) end() {
 	}
 }
 
-// noCopy makes go vet (copylocks) report copies of what has a field of it.
+// noCopy makes go vet (copylocks) report copies of a struct with a field of this type.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// bytes returns what the layout spans. The caller has a use, or is the only one who knows the tensor.
+// bytes returns the bytes that the layout spans. The caller has a use, or no other goroutine knows the tensor.
 func (t *Tensor) bytes() []byte {
 	return t.buf.Bytes()[t.start : t.start+t.size : t.start+t.size]
 }
 
-// UnsafeBytes returns the bytes that the layout spans without taking a use, and the index in them where element [0,...,0]
-// begins. They are valid only while something else keeps the tensor alive, and must not be written unless the caller knows
-// that it is exclusive. A dead tensor has none.
+// UnsafeBytes returns the bytes that the layout spans without taking a use, and the index in them at which element [0,...,0]
+// begins. They are valid only while something else keeps the tensor alive, and may be written only if the caller knows that
+// the tensor is exclusive. For a dead tensor the result is nil.
 func (t *Tensor) UnsafeBytes() (data []byte, first int) {
 	if t == nil || t.buf == nil || t.use() != nil {
 		return nil, 0
@@ -161,7 +161,7 @@ func (t *Tensor) UnsafeBytes() (data []byte, first int) {
 	return t.bytes(), t.first
 }
 
-// Values returns a copy of the elements in row-major order, whatever the layout.
+// Values returns a copy of the elements in row-major order, for any layout.
 func Values[T dtype.Element](x *Tensor) ([]T, error) {
 	const op = "values"
 	if x == nil || x.buf == nil {
@@ -182,8 +182,8 @@ func Values[T dtype.Element](x *Tensor) ([]T, error) {
 	return out, nil
 }
 
-// At returns the one element at the given places, one per dimension; a negative place counts from the end. Each call takes a
-// use: for many elements there are [Read] and [Values].
+// At returns the element at the given index, one position per dimension; a negative position counts from the end. Each call
+// takes a use: for many elements use [Read] or [Values].
 func At[T dtype.Element](x *Tensor, places ...int) (T, error) {
 	const op = "at"
 	var v T

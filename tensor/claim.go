@@ -9,18 +9,18 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// claim is what an operation has of one operand between its begin and its end: a use or, where the bytes may be written, the
+// claim is an operation's right to one operand from its begin to its end: a use or, if the bytes may be written, the
 // lock.
 type claim struct {
 	t      *Tensor
 	sem    CopySemantics
 	held   bool
 	locked bool
-	kept   *Tensor // the result that takes over the bytes: t itself, if it stays
+	kept   *Tensor // the result that takes over the bytes: t itself if it stays
 }
 
-// acquire takes the lock for a tensor that is given up, if it is exclusive, and a use otherwise. Only a strict donation
-// fails for being shared.
+// acquire takes the lock for an exclusive tensor that is given up, and a use otherwise. Only a strict donation fails because
+// the tensor is shared.
 func (c *claim) acquire() error {
 	if c.sem != Borrow {
 		err := c.t.h.Lock()
@@ -35,14 +35,14 @@ func (c *claim) acquire() error {
 	return c.borrow()
 }
 
-// borrow takes a use whatever the semantics.
+// borrow takes a use, regardless of the semantics.
 func (c *claim) borrow() error {
 	err := c.t.use()
 	c.held = err == nil
 	return err
 }
 
-// view makes the tensor over the claimed one's bytes that to describes.
+// view makes the tensor that to describes over the bytes of the claimed one.
 func (c *claim) view(op string, to relayout) error {
 	l, skip, err := to(op, c.t.layout)
 	if err != nil {
@@ -55,8 +55,8 @@ func (c *claim) view(op string, to relayout) error {
 	return c.hold(op, c.t.start+c.t.first+bits/8, c.t.dt, l)
 }
 
-// hold makes a tensor over the claimed one's buffer. It gets the hold of the claimed one at the commit if that is locked, and
-// one more otherwise.
+// hold makes a tensor over the claimed one's buffer. If the claimed one is locked, the new tensor gets its hold at the commit,
+// otherwise a hold of its own.
 func (c *claim) hold(op string, offset int, dt dtype.DType, l *shape.Layout) error {
 	v, err := over(op, c.t.buf, offset, dt, l)
 	if err != nil {
@@ -74,14 +74,14 @@ func (c *claim) hold(op string, offset int, dt dtype.DType, l *shape.Layout) err
 // moves reports whether a result gets the handle of the claimed tensor, with a new generation.
 func (c *claim) moves() bool { return c.locked && !c.t.h.Spent() }
 
-// commit ends the claim and the tensor, if it was given up.
+// commit ends the claim, and the tensor if it was given up.
 func (c *claim) commit(op *Operation) {
 	if c.sem == Borrow || c.kept == c.t {
 		c.end()
 		return
 	}
-	// The reason comes first: once the handle is dead somebody may ask for it. It does no harm on a tensor that lives, nor if
-	// another goroutine ends the tensor at this moment: a reused tensor that is listed twice ends here twice.
+	// The reason is set first, because other goroutines may ask for it once the handle is dead. It does no harm on a live tensor, nor if
+	// another goroutine ends the tensor at the same time: a reused tensor that is listed twice ends here twice.
 	c.t.fate.Store(op.here(4))
 	if c.kept != nil && c.moves() {
 		c.kept.h = c.t.h.Move()
@@ -93,7 +93,7 @@ func (c *claim) commit(op *Operation) {
 	c.end()
 }
 
-// fail ends the claim and the tensor, if it was given up, and the result with it.
+// fail ends the claim and the result, and the tensor if it was given up.
 func (c *claim) fail(op *Operation) {
 	c.drop()
 	c.commit(op)
@@ -105,7 +105,7 @@ func (c *claim) rollback() {
 	c.end()
 }
 
-// drop gives up the result, which nobody else knows and which may not have a handle yet.
+// drop releases the result, which no other goroutine knows and which may not have a handle yet.
 func (c *claim) drop() {
 	if c.kept != nil && c.kept != c.t {
 		_ = c.kept.h.Release()

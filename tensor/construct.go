@@ -13,13 +13,13 @@ import (
 // New returns a tensor of zeros in a buffer of its own. The caller owns it and releases it.
 func New(dt dtype.DType, s *shape.Shape) (*Tensor, error) { return NewFor(memory.IO, dt, s) }
 
-// NewFor is New with the purpose under which the bytes are counted.
+// NewFor is New with the bytes counted under purpose p.
 func NewFor(p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	return alloc("new", p, dt, s)
 }
 
-// Make returns a tensor in a buffer of src, for callers that write every element: their values are undefined. A nil src
-// is [memory.Process] with purpose [memory.Activations].
+// Make returns a tensor in a buffer of src, for callers that write every element: the values are undefined. A nil src
+// means [memory.Process] with purpose [memory.Activations].
 func Make(src memory.Source, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	if src == nil {
 		src = memory.Process(memory.Activations)
@@ -27,7 +27,7 @@ func Make(src memory.Source, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	return allocFrom("make", src, dt, s)
 }
 
-// allocFrom makes a tensor whose values are undefined.
+// allocFrom returns a tensor whose values are undefined.
 func allocFrom(op string, src memory.Source, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	bytes, err := shape.Bytes(dt, s)
 	if err != nil {
@@ -38,12 +38,12 @@ func allocFrom(op string, src memory.Source, dt dtype.DType, s *shape.Shape) (*T
 		return nil, fmt.Errorf("%s %s%s: %w", op, dt, s, err)
 	}
 	if bytes > 0 && dt.Bits() < 8 {
-		buf.Bytes()[bytes-1] = 0 // the bits behind the last element, which nobody writes: they were another's
+		buf.Bytes()[bytes-1] = 0 // clears the bits behind the last element, which are never written
 	}
 	return own(op, buf, dt, shape.RowMajor(s))
 }
 
-// alloc makes a tensor of zeros.
+// alloc returns a tensor of zeros.
 func alloc(op string, p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor, error) {
 	bytes, err := shape.Bytes(dt, s)
 	if err != nil {
@@ -56,7 +56,7 @@ func alloc(op string, p memory.Purpose, dt dtype.DType, s *shape.Shape) (*Tensor
 	return own(op, buf, dt, shape.RowMajor(s))
 }
 
-// own makes a tensor of a whole buffer, which takes over the caller's hold, also when it fails.
+// own makes a tensor of a whole buffer. It takes over the caller's hold, also if it fails.
 func own(op string, buf *memory.Buffer, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	t, err := over(op, buf, 0, dt, l)
 	if err == nil {
@@ -64,13 +64,13 @@ func own(op string, buf *memory.Buffer, dt dtype.DType, l *shape.Layout) (*Tenso
 		t.h, err = buf.IntoHandle()
 	}
 	if err != nil {
-		_ = buf.Release() // the hold is ours: it cannot fail
+		_ = buf.Release() // the hold is this function's, so this cannot fail
 		return nil, fmt.Errorf("%s: %w", op, err)
 	}
 	return t, nil
 }
 
-// Of returns a tensor with a copy of data, in row-major order. No dims make a scalar of one element.
+// Of returns a tensor with a copy of data, in row-major order. Without dims the tensor is a scalar of one element.
 func Of[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	dt, s, err := typed("of", data, dims)
 	if err != nil {
@@ -89,7 +89,7 @@ func Zeros[T dtype.Element](dims ...int) (*Tensor, error) {
 	return alloc(op, memory.IO, dtype.Of[T](), s)
 }
 
-// Full returns a tensor of which every element is v.
+// Full returns a tensor with v in every element.
 func Full[T dtype.Element](v T, dims ...int) (*Tensor, error) {
 	const op = "full"
 	s, err := shape.Of(dims...)
@@ -107,9 +107,9 @@ func Full[T dtype.Element](v T, dims ...int) (*Tensor, error) {
 	return t, nil
 }
 
-// Wrap returns a tensor over the caller's own slice, without a copy. It is never exclusive: operations never write into it.
-// The caller must not write into data while the tensor or a view of it is alive. A slice that results are to be written into
-// takes [WrapWritable].
+// Wrap returns a tensor over the caller's slice, without a copy. The tensor is never exclusive: operations never write into it.
+// The caller must not write into data while the tensor or a view of it is alive. For a slice that results are to be written
+// into, use [WrapWritable].
 func Wrap[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	dt, s, err := typed("wrap", data, dims)
 	if err != nil {
@@ -118,9 +118,9 @@ func Wrap[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	return own("wrap", memory.Import(asBytes(data), nil), dt, shape.RowMajor(s))
 }
 
-// WrapWritable is [Wrap] for a slice that is to be written: the tensor is exclusive like one with bytes of its own. It can be
-// written by [Write], take an output of a run (tenure.Into), and be given up to an operation, whose result then lies in data. Until
-// the tensor is released, and whatever its bytes were given up to, the caller neither reads nor writes data itself.
+// WrapWritable is [Wrap] for a slice that may be written: the tensor is exclusive like one with bytes of its own. It can be
+// written by [Write], receive an output of a run (tenure.Into), and be given up to an operation, whose result is then in data. The
+// caller must not read or write data until the tensor and every tensor that took over its bytes are released.
 func WrapWritable[T dtype.Element](data []T, dims ...int) (*Tensor, error) {
 	const op = "wrap writable"
 	dt, s, err := typed(op, data, dims)
@@ -160,8 +160,8 @@ func fromBytes(op string, dt dtype.DType, s *shape.Shape, data []byte) (*Tensor,
 	return t, nil
 }
 
-// FromBuffer returns a tensor over a part of a buffer: element [0,...,0] is at the byte offset. The tensor is another
-// holder; the caller keeps its own hold. A tensor whose bytes shall become writable is made by releasing that hold.
+// FromBuffer returns a tensor over a part of a buffer: element [0,...,0] is at the byte offset. The tensor is an additional
+// holder; the caller keeps its own hold, and releases it if the tensor is to be writable.
 func FromBuffer(buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	const op = "from buffer"
 	if dt.Bits() == 0 {
@@ -177,15 +177,15 @@ func FromBuffer(buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout)
 	return t, nil
 }
 
-// Renew lets a tensor that has ended live again over other bytes, where they match the previous ones: the same type and
-// layout, from the same offset on in a buffer of as many bytes. It is for a tensor that [FromBuffer] made of a buffer
-// of [memory.AdoptRenewable]; the tensor's hold must be the only one. It allocates no object. Where it is not possible,
-// because the previous bytes have a holder or do not match, the tensor stays as it is and Renew returns false.
+// Renew makes a tensor that has ended alive again over other bytes, if they match the previous ones: the same type and
+// layout, at the same offset in a buffer of the same size. It is for a tensor that [FromBuffer] made of a buffer of
+// [memory.AdoptRenewable]; the tensor's hold must be the only one. It allocates no object. If the previous bytes have a
+// holder or do not match, Renew does nothing and returns false.
 func (t *Tensor) Renew(data []byte, label string, release func(), offset int, dt dtype.DType, l *shape.Layout) bool {
 	if t == nil || t.buf == nil || t.dt != dt || t.layout != l || t.start+t.first != offset || t.Alive() || t.buf.Holders() > 0 {
 		return false
 	}
-	// What belongs to the life that is over goes before the next one begins.
+	// State of the previous life is cleared before the next one begins.
 	t.fate.Store(nil)
 	atomic.StorePointer(&t.shown, nil)
 	h, ok := t.buf.Renew(t.h, data, label, release)

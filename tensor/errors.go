@@ -9,33 +9,33 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// The kinds of error of the whole module. Test for them with errors.Is.
+// The errors of the whole module. Test for them with errors.Is.
 var (
-	ErrShape    = shape.ErrShape     // a shape, size or place does not fit
+	ErrShape    = shape.ErrShape     // a shape, size or index does not fit
 	ErrDType    = dtype.ErrDType     // an element type does not fit
 	ErrLimit    = memory.ErrLimit    // no memory left under the limit, or none left at all
 	ErrReleased = memory.ErrReleased // the tensor was released
-	ErrDonated  = memory.ErrDonated  // the tensor was given up to an operation
-	ErrShared   = memory.ErrShared   // the bytes may not be written: they are held or used by others, or are not ours
-	ErrWriting  = memory.ErrWriting  // a writer has the tensor
+	ErrDonated  = memory.ErrDonated  // the tensor was donated to an operation
+	ErrShared   = memory.ErrShared   // the bytes may not be written: they have another holder or use, or another owner
+	ErrWriting  = memory.ErrWriting  // the tensor is locked for writing
 
 	ErrPartlyWritten = errors.New("failed after the first write") // donated and reused operands are dead
 	ErrUnsupported   = dtype.ErrUnsupported                       // legal, but not supported
 	ErrCorrupt       = errors.New("corrupt data")
-	// ErrNoTensor: a nil *Tensor, such as a map has for a name that it does not know, or a zero Tensor.
+	// ErrNoTensor: a nil *Tensor, such as a map returns for an unknown name, or a zero Tensor.
 	ErrNoTensor = errors.New("no tensor")
-	// ErrLayout: the elements do not lie as needed: with gaps, in another order, two in one byte, or at an unaligned address.
-	// A copy does.
+	// ErrLayout: the layout does not fit: it has gaps, another order, two elements in one byte, or an unaligned address.
+	// A copy fits.
 	ErrLayout = errors.New("layout does not fit")
-	// ErrNotReusable: a tensor was given up to an operation that cannot put a result in its bytes. Reuse lets the operation
-	// take other bytes.
+	// ErrNotReusable: a tensor was donated to an operation that cannot put a result into its bytes. With Reuse the operation
+	// may use other bytes.
 	ErrNotReusable = errors.New("bytes cannot be reused")
 )
 
-// errLost is the error of a use of a buffer that nobody holds: somebody gave up the hold of a tensor that is alive.
+// errLost: the buffer of a live tensor has no holder, because the tensor's hold was released elsewhere.
 var errLost = fmt.Errorf("buffer: %w", ErrReleased)
 
-// refusal words the error with which a handle refused op.
+// refusal returns the error of op for a handle's error.
 func (t *Tensor) refusal(op string, err error) error {
 	switch {
 	case err == errLost || errors.Is(err, ErrShared) && t.buf.Holders() == 0:
@@ -53,8 +53,8 @@ func (t *Tensor) refusal(op string, err error) error {
 	return fmt.Errorf("%s: %s: %w", op, t.describe(), err)
 }
 
-// deadError names the operation that a dead tensor was donated to. The record's word may already serve another handle; the
-// tensor itself remembers, from before the word changed.
+// deadError names the operation that a dead tensor was donated to. The handle's record may already serve another handle, so the
+// tensor itself stores the operation, before the record changes.
 func (t *Tensor) deadError(op string, err error) error {
 	f := t.fate.Load()
 	switch {
@@ -77,7 +77,7 @@ func (t *Tensor) sharedError(op string) error {
 	return fmt.Errorf("%s: %s: %w: held or used by others until just now", op, t.describe(), ErrShared)
 }
 
-// whyShared lists who else has the bytes, "" if nobody has.
+// whyShared lists the other holders and uses of the bytes, "" if there are none.
 func (t *Tensor) whyShared() string {
 	flags, holders := t.buf.Flags(), t.buf.Holders()
 	uses, exports := t.h.Uses()
@@ -101,7 +101,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss are out", n, what)
 }
 
-// otherHolders lists the handles on the buffer with the places that made them, in builds that remember them.
+// otherHolders lists the other handles on the buffer with their allocation sites, in builds that record them.
 func (t *Tensor) otherHolders() string {
 	text := ""
 	for _, h := range t.buf.Info().Handles {
@@ -112,5 +112,5 @@ func (t *Tensor) otherHolders() string {
 	return text
 }
 
-// describe is the tensor's type in text, which outlives it.
+// describe returns the tensor's type as text, which stays valid after the tensor's end.
 func (t *Tensor) describe() string { return t.dt.String() + t.layout.Shape().String() }

@@ -8,21 +8,20 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// ExportKind is what foreign code may do with the bytes of an export.
+// ExportKind is the access that an export grants to foreign code.
 type ExportKind uint8
 
-// The kinds of exports.
+// The kinds of export.
 const (
 	ReadOnlyExport ExportKind = iota
 	WritableExport
 )
 
-// Export takes an export of t: a use that code outside Go ends at any time (see [memory.Foreign]), or EndExport. It
-// returns what Show keeps, nil if it keeps nothing yet.
+// Export takes an export of t: a use that code outside Go ends at any time (see [memory.Foreign]), or EndExport does. It
+// returns the description that Show has stored, nil if there is none yet.
 //
-// While a read-only export is out the bytes are not written, and a donation is refused with that reason. A writable
-// export is the tensor's writer: it needs an exclusive tensor, and while it is out all other access fails with
-// [ErrWriting].
+// While a read-only export is out, the bytes are not written, and a donation fails with that reason. A writable export is the
+// tensor's writer: it requires an exclusive tensor, and while it is out all other access fails with [ErrWriting].
 //
 // Export is for packages that describe tensors to other languages. Programs use package dlpack.
 func (t *Tensor) Export(kind ExportKind) (shown unsafe.Pointer, err error) {
@@ -46,16 +45,16 @@ func (t *Tensor) Export(kind ExportKind) (shown unsafe.Pointer, err error) {
 	return atomic.LoadPointer(&t.shown), nil
 }
 
-// TryExport is Export for reading at its least cost: it returns nil if Show keeps nothing yet, or if the export is not possible
-// at once.
+// TryExport is the fast path of Export for reading: it returns nil if Show has stored nothing yet, or if the export is not
+// possible at once.
 func (t *Tensor) TryExport() (shown unsafe.Pointer) {
 	if t == nil || atomic.LoadPointer(&t.shown) == nil || !t.h.TryExport() {
 		return nil
 	}
-	return atomic.LoadPointer(&t.shown) // again: a stale pointer to a tensor may see it renewed in between
+	return atomic.LoadPointer(&t.shown) // loaded again: the tensor of a stale pointer may have been renewed in between
 }
 
-// EndExport ends an export from Go.
+// EndExport ends an export from Go code.
 func (t *Tensor) EndExport(kind ExportKind) {
 	if t == nil || t.buf == nil {
 		return
@@ -68,16 +67,16 @@ func (t *Tensor) EndExport(kind ExportKind) {
 	runtime.KeepAlive(t)
 }
 
-// Exported is a tensor as foreign code will see it.
+// Exported is a tensor as described to foreign code.
 type Exported struct {
-	Data  []byte         // what the layout spans
-	First int            // where in Data element [0,...,0] begins
-	End   memory.Foreign // where foreign code ends an export
+	Data  []byte         // the bytes that the layout spans
+	First int            // index in Data at which element [0,...,0] begins
+	End   memory.Foreign // how foreign code ends an export
 }
 
-// Show makes build describe t to foreign code, in a buffer that lives until the hold of t on its bytes has ended, and returns
-// where that buffer begins. Callers that meet get the same one. The caller has an export, and build does not keep what it is
-// given.
+// Show calls build to describe t to foreign code, in a buffer that lives until the hold of t on its bytes has ended, and returns
+// the address of that buffer. Concurrent callers get the same one. The caller has an export. build must not keep its
+// argument.
 func (t *Tensor) Show(build func(Exported) (*memory.Buffer, error)) (unsafe.Pointer, error) {
 	if t == nil || t.buf == nil {
 		return nil, errNil("show", t)
@@ -88,7 +87,7 @@ func (t *Tensor) Show(build func(Exported) (*memory.Buffer, error)) (unsafe.Poin
 	}
 	there, attached := t.h.Attach(shown{made})
 	if !attached {
-		_ = made.Release() // another goroutine was first; the hold is ours
+		_ = made.Release() // another goroutine was first; the hold is this one's
 	}
 	p := unsafe.Pointer(unsafe.SliceData(there.(shown).Bytes()))
 	atomic.StorePointer(&t.shown, p)
@@ -96,8 +95,8 @@ func (t *Tensor) Show(build func(Exported) (*memory.Buffer, error)) (unsafe.Poin
 	return p, nil
 }
 
-// shown is what Show made for one tensor.
+// shown is the description that Show has stored for a tensor.
 type shown struct{ *memory.Buffer }
 
-// End gives it back: the hold is ours, so it cannot fail.
+// End releases it. The hold is its own, so this cannot fail.
 func (s shown) End() { _ = s.Release() }

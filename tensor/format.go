@@ -11,18 +11,18 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// Tensors of more elements than this are shown by the first and last few of each dimension.
+// Larger tensors are shown by the first and last few elements of each dimension.
 const (
 	showAll   = 1000
 	showEdges = 3
 )
 
-// String returns type, shape and values in a form for people: small tensors whole, large ones by the first and last elements
-// of each dimension. A dead tensor, and one that is being written, says so in place of the values.
+// String returns type, shape and values in a readable form: small tensors completely, large ones by the first and last
+// elements of each dimension. For a dead tensor, and one that is being written, the state replaces the values.
 func (t *Tensor) String() string { return t.text(numbers{}, false) }
 
-// Format shows the tensor under the verbs of package fmt: %v and %s as String does, %+v with all elements, and %f, %e, %g and their
-// like with float elements in that form, such as %.2f.
+// Format implements fmt.Formatter: %v and %s as String, %+v with all elements, and %f, %e, %g and similar verbs with float
+// elements in that form, such as %.2f.
 func (t *Tensor) Format(f fmt.State, verb rune) {
 	var n numbers
 	switch verb {
@@ -39,7 +39,7 @@ func (t *Tensor) Format(f fmt.State, verb rune) {
 		_, _ = fmt.Fprintf(f, "%%!%c(%s)", verb, t.name())
 		return
 	}
-	_, _ = io.WriteString(f, t.text(n, f.Flag('+'))) // as package fmt does: its caller has the error
+	_, _ = io.WriteString(f, t.text(n, f.Flag('+'))) // as in package fmt, the caller gets the error
 }
 
 func (t *Tensor) name() string {
@@ -86,19 +86,18 @@ func (t *Tensor) lifeless(err error) string {
 	return "released"
 }
 
-// printer formats all elements that will be shown, so that they can be aligned, and then writes them with the brackets
-// around.
+// printer formats all elements that are shown, so that they can be aligned, and then writes them with the brackets.
 type printer struct {
 	t              *Tensor
 	numbers        numbers
 	data           []byte
 	sizes, strides []int
-	edges          int // 0: everything is shown
+	edges          int // 0 means that everything is shown
 	cells          []string
 	width          int
 }
 
-// shown calls f for each index of a dimension that is shown, and once with -1 for those that are left out.
+// shown calls f for each index of a dimension that is shown, and once with -1 for the omitted ones.
 func (p *printer) shown(n int, f func(i int)) {
 	for i := 0; i < n; i++ {
 		if p.edges > 0 && n > 2*p.edges && i == p.edges {
@@ -154,14 +153,14 @@ func (p *printer) write(sb *strings.Builder, d int) {
 	sb.WriteByte(']')
 }
 
-// load reads a value that need not be aligned.
+// load reads a value at any alignment.
 func load[T any](b []byte) T {
 	var v T
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(&v)), unsafe.Sizeof(v)), b)
 	return v
 }
 
-// numbers is how floats are shown. The zero numbers are those of String.
+// numbers is the format of floats. Its zero value is the format of String.
 type numbers struct {
 	verb   byte
 	digits int
@@ -204,7 +203,7 @@ func (n numbers) element(dt dtype.DType, data []byte, atBit int) string {
 	return n.small(dt, data, atBit)
 }
 
-// small shows elements of types that Go has not: small floats and integers as numbers, everything else as bits.
+// small formats elements of types that Go does not have: small floats and integers as numbers, everything else as bits.
 func (n numbers) small(dt dtype.DType, data []byte, atBit int) string {
 	if dt.Bits() <= 8 {
 		pattern := patternAt(dt, data, atBit/dt.Bits())
@@ -216,7 +215,7 @@ func (n numbers) small(dt dtype.DType, data []byte, atBit int) string {
 	return fmt.Sprintf("0x%x", data[atBit/8:atBit/8+dt.Size()])
 }
 
-// float formats up to 6 significant digits, 9 of f64, unless a verb says otherwise, and then marks whole numbers as floats by a point.
+// float formats up to 6 significant digits, 9 of f64, unless a verb sets the format, and then adds a point to whole numbers.
 func (n numbers) float(f float64, bits int) string {
 	switch {
 	case math.IsNaN(f):

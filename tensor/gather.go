@@ -2,9 +2,8 @@ package tensor
 
 import "github.com/tenure-go/tenure/memory"
 
-// Contiguous returns a tensor with the same elements whose layout is contiguous: another view of the same bytes where they
-// already are, and otherwise a copy in a buffer of its own, which copied tells. Either way it is another tensor, and t stays
-// the caller's.
+// Contiguous returns a tensor with the same elements whose layout is contiguous: a view of the same bytes if t is contiguous,
+// otherwise a copy in a buffer of its own. copied reports which. The result is a separate tensor; the caller keeps t.
 func (t *Tensor) Contiguous() (c *Tensor, copied bool, err error) {
 	const op = "contiguous"
 	if t == nil || t.buf == nil {
@@ -45,7 +44,7 @@ func (t *Tensor) copied(make func() (*Tensor, error)) (*Tensor, error) {
 	return c, nil
 }
 
-// purpose is under which a copy of t counts: imported bytes have none.
+// purpose returns the purpose of a copy of t; imported bytes have none of their own.
 func (t *Tensor) purpose() memory.Purpose {
 	if t.buf.Flags() != 0 {
 		return memory.IO
@@ -53,7 +52,7 @@ func (t *Tensor) purpose() memory.Purpose {
 	return t.buf.Purpose()
 }
 
-// gather copies the elements of x, whose use the caller has, into dst in row-major order.
+// gather copies the elements of x in row-major order into dst. The caller has a use of x.
 func gather(dst []byte, x *Tensor) {
 	src := x.bytes()
 	if x.layout.IsContiguous() {
@@ -65,13 +64,13 @@ func gather(dst []byte, x *Tensor) {
 }
 
 type gatherer struct {
-	dst, src       []byte // dst shrinks from the front
+	dst, src       []byte // the copied part is cut off the front of dst
 	sizes, strides []int
 	each           int
 }
 
-// dim copies the elements below dimension d whose first is at byte at of src. A layout that is not contiguous has elements
-// and a dimension.
+// dim copies the elements below dimension d, the first of which is at byte at of src. A layout that is not contiguous has
+// elements and a dimension.
 func (g *gatherer) dim(d, at int) {
 	n, step := g.sizes[d], g.strides[d]*g.each
 	if d < len(g.sizes)-1 {

@@ -10,8 +10,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// FromNested returns a tensor with a copy of the elements of nested slices or arrays, such as [][]float32, whose dimensions are theirs;
-// a number alone is a scalar. Rows of one dimension must be of one length. Where the elements lie in one slice, [Of] is faster.
+// FromNested returns a tensor with a copy of the elements of nested slices or arrays, such as [][]float32, and their dimensions; a
+// plain number makes a scalar. Rows of one dimension must have one length. For elements in one slice, [Of] is faster.
 func FromNested(v any) (*Tensor, error) {
 	const op = "from nested"
 	value := reflect.ValueOf(v)
@@ -25,7 +25,7 @@ func FromNested(v any) (*Tensor, error) {
 	dims := make([]int, 0, rank)
 	for row := value; len(dims) < rank; row = row.Index(0) {
 		if dims = append(dims, row.Len()); row.Len() == 0 {
-			break // what lies below has no rows to tell of
+			break // an empty dimension has no rows below it
 		}
 	}
 	dims = append(dims, make([]int, rank-len(dims))...)
@@ -44,8 +44,8 @@ func FromNested(v any) (*Tensor, error) {
 	return t, nil
 }
 
-// Nested returns a copy of the elements in nested slices, one for each dimension: Nested[[][]float32] for a tensor f32 of rank 2. Its
-// rows lie in one piece of memory.
+// Nested returns a copy of the elements in nested slices, one for each dimension: Nested[[][]float32] for a tensor f32 of rank 2. All
+// rows are in one allocation.
 func Nested[S any](x *Tensor) (S, error) {
 	const op = "nested"
 	var nested S
@@ -75,7 +75,7 @@ func Nested[S any](x *Tensor) (S, error) {
 	return nested, nil
 }
 
-// nestedType returns the element type of nested slices and how deep they are, dtype.Invalid if there is none.
+// nestedType returns the element type and the depth of nested slices, dtype.Invalid if they are none.
 func nestedType(t reflect.Type) (dt dtype.DType, rank int) {
 	for ; t.Kind() == reflect.Slice || t.Kind() == reflect.Array; rank++ {
 		t = t.Elem()
@@ -89,7 +89,7 @@ func hasArray(t reflect.Type) bool {
 	return t.Kind() == reflect.Array
 }
 
-// sameLengths holds every row to the length that dims has for it; at says where it lies.
+// sameLengths checks the length of every row against dims; at is the row's index.
 func sameLengths(op string, row reflect.Value, dims, at []int) error {
 	if len(dims) == 0 {
 		return nil
@@ -105,7 +105,7 @@ func sameLengths(op string, row reflect.Value, dims, at []int) error {
 	return nil
 }
 
-// copyNested copies the elements of rows into dst in row-major order and returns what is left of dst.
+// copyNested copies the elements of rows into dst in row-major order and returns the rest of dst.
 func copyNested(dst []byte, row reflect.Value, rank, size int) []byte {
 	switch {
 	case rank == 0:

@@ -2,20 +2,20 @@ package tensor
 
 import "fmt"
 
-// CopySemantics says what an operation may do with the bytes of an operand: read them, overwrite them, or overwrite them and nothing
-// else.
+// CopySemantics is what an operation may do with the bytes of an operand: read them, overwrite them if possible, or overwrite
+// them or fail.
 type CopySemantics uint8
 
 // The three ways to pass an operand.
 const (
 	Borrow      CopySemantics = iota // borrow: the caller keeps the tensor, its bytes are never written
 	ReuseInput                       // reuse: given up; written in place if exclusive, otherwise the result is computed into fresh bytes
-	DonateInput                      // donate: given up; if its bytes cannot be reused the call is an error that says why and consumes nothing
+	DonateInput                      // donate: given up; if its bytes cannot be reused the call fails with the reason and consumes nothing
 
 	AlwaysCopy = Borrow // another name of Borrow
 )
 
-// String returns the word that the program text uses.
+// String returns the word of the program text.
 func (s CopySemantics) String() string {
 	switch s {
 	case Borrow:
@@ -28,20 +28,20 @@ func (s CopySemantics) String() string {
 	return fmt.Sprintf("semantics(%d)", uint8(s))
 }
 
-// Operand is a tensor as an argument of an operation, with what the operation may do with its bytes. A *Tensor is borrowed;
-// [Tensor.Donate] and [Tensor.Reuse] return operands that are given up.
+// Operand is an argument of an operation: a tensor and its semantics. A *Tensor is borrowed; [Tensor.Donate] and [Tensor.Reuse]
+// return operands that are given up.
 type Operand interface {
 	Tensor() *Tensor
 	Semantics() CopySemantics
 }
 
-// Tensor returns t, which makes a *Tensor an operand that is borrowed.
+// Tensor returns t: a *Tensor is a borrowed operand.
 func (t *Tensor) Tensor() *Tensor { return t }
 
 // Semantics returns Borrow.
 func (t *Tensor) Semantics() CopySemantics { return Borrow }
 
-// read returns an operand's tensor and semantics. The types of this package are told apart without a dynamic call.
+// read returns an operand's tensor and semantics, without a dynamic call for the types of this package.
 func read(o Operand) (*Tensor, CopySemantics) {
 	switch o := o.(type) {
 	case nil:
@@ -56,10 +56,10 @@ func read(o Operand) (*Tensor, CopySemantics) {
 	return o.Tensor(), o.Semantics()
 }
 
-// Donated is a tensor that is given up, strictly.
+// Donated is a tensor that is given up strictly.
 type Donated struct{ t *Tensor }
 
-// Donate marks t as given up to the operation it is passed to. Nothing happens before that operation.
+// Donate marks t as given up to the operation that it is passed to. It has no effect before that operation.
 func (t *Tensor) Donate() Donated { return Donated{t} }
 
 // Tensor returns the tensor.
@@ -68,10 +68,10 @@ func (d Donated) Tensor() *Tensor { return d.t }
 // Semantics returns DonateInput.
 func (d Donated) Semantics() CopySemantics { return DonateInput }
 
-// Reused is a tensor that is given up, in place where that is possible.
+// Reused is a tensor that is given up and reused if possible.
 type Reused struct{ t *Tensor }
 
-// Reuse marks t as given up to the operation it is passed to. Nothing happens before that operation.
+// Reuse marks t as given up to the operation that it is passed to. It has no effect before that operation.
 func (t *Tensor) Reuse() Reused { return Reused{t} }
 
 // Tensor returns the tensor.

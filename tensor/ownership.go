@@ -6,8 +6,8 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// IsExclusive reports whether the bytes might be written at this moment: the tensor is alive, unused, the buffer's only
-// holder, and the buffer is ours.
+// IsExclusive reports whether the bytes could be written now: the tensor is alive and unused, it is the buffer's only
+// holder, and the buffer has no flag.
 func (t *Tensor) IsExclusive() bool {
 	if t == nil || t.buf == nil || t.h.Err() != nil || t.layout.Overlaps() {
 		return false
@@ -35,7 +35,7 @@ func (t *Tensor) WhyNotWritable() error {
 	return nil
 }
 
-// Alive reports whether the tensor has not been given up yet.
+// Alive reports whether the tensor has not ended yet.
 func (t *Tensor) Alive() bool {
 	if t == nil || t.buf == nil {
 		return false
@@ -44,11 +44,11 @@ func (t *Tensor) Alive() bool {
 	return err == nil || err == memory.ErrWriting
 }
 
-// IsDonatable reports whether a strict donation to an operation that can use the bytes would be taken at this moment.
+// IsDonatable reports whether a strict donation to an operation that can use the bytes would succeed now.
 func (t *Tensor) IsDonatable() bool { return t.IsExclusive() && t.isPlace() }
 
-// WhyNotDonatable returns nil for a donatable tensor, and otherwise the error that a strict donation would return now, whatever
-// the operation. An operation may have reasons of its own: a result of another size, another order of elements.
+// WhyNotDonatable returns nil for a donatable tensor, and otherwise the error of a strict donation to any operation. An
+// operation may have further reasons: a result of another size, another order of elements.
 func (t *Tensor) WhyNotDonatable() error {
 	if err := t.WhyNotWritable(); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (t *Tensor) WhyNotDonatable() error {
 	return t.whyNoPlace("donate")
 }
 
-// TakeBuffer ends the tensor and returns its buffer, with the hold that the tensor had, and the byte at which element
-// [0,...,0] begins. It fails with [ErrShared] unless the tensor is exclusive; then the tensor stays as it was.
+// TakeBuffer ends the tensor and returns its buffer, with the tensor's hold, and the byte at which element [0,...,0] begins. If
+// the tensor is not exclusive, it fails with [ErrShared] and the tensor stays as it was.
 func (t *Tensor) TakeBuffer() (buf *memory.Buffer, offset int, err error) {
 	if t == nil || t.buf == nil {
 		return nil, 0, errNil(takeBuffer.name, t)
@@ -66,7 +66,7 @@ func (t *Tensor) TakeBuffer() (buf *memory.Buffer, offset int, err error) {
 	if err := c.acquire(); err != nil {
 		return nil, 0, t.refusal(takeBuffer.name, err)
 	}
-	if err := t.buf.Retain(); err != nil { // one more for a moment; only the count's end can refuse it
+	if err := t.buf.Retain(); err != nil { // a temporary hold; only the maximal count could refuse it
 		c.rollback()
 		return nil, 0, fmt.Errorf("%s: %w", takeBuffer.name, err)
 	}
@@ -76,9 +76,9 @@ func (t *Tensor) TakeBuffer() (buf *memory.Buffer, offset int, err error) {
 
 var takeBuffer = NewOperation("take buffer")
 
-// Hold returns the buffer that the tensor's bytes lie in, with another hold on it that is the caller's to release, and the
-// byte at which element [0,...,0] begins. It is how bytes are lent to what knows no tensors; the tensor stays as it is. It
-// fails with ErrWriting while a writer has the tensor.
+// Hold returns the tensor's buffer, with another hold that the caller releases, and the byte at which element [0,...,0] begins.
+// It lends bytes to code that does not use tensors; the tensor stays as it is. It fails with ErrWriting while the tensor is
+// locked for writing.
 func (t *Tensor) Hold() (buf *memory.Buffer, offset int, err error) {
 	const op = "hold"
 	if t == nil || t.buf == nil {

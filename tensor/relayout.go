@@ -8,23 +8,23 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// A relayout computes the layout of a view from the layout of what it views, and by how many elements its element [0,...,0]
-// lies further on.
+// A relayout computes the layout of a view from the layout of its base, and the distance in elements from the base's element
+// [0,...,0] to that of the view.
 type relayout func(op string, l *shape.Layout) (to *shape.Layout, elements int, err error)
 
 func same(_ string, l *shape.Layout) (*shape.Layout, int, error) { return l, 0, nil }
 
-// Range selects elements of one dimension: Start, Start+Step, ... below Stop. A negative Start or Stop counts from the end,
-// Stop [End] is the end itself, and Step 0 means 1.
+// Range selects elements of one dimension: Start, Start+Step, ... below Stop. A negative Start or Stop counts from the end, a
+// Stop of [End] means the end itself, and a Step of 0 means 1.
 type Range struct{ Start, Stop, Step int }
 
-// End as the Stop of a Range is the end of the dimension.
+// End is the Stop of a Range that extends to the end of the dimension.
 const End = math.MaxInt
 
 // All selects a whole dimension.
 var All = Range{Stop: End}
 
-// Only selects element i of a dimension, which stays with size 1.
+// Only selects element i of a dimension, which remains with size 1.
 func Only(i int) Range {
 	if i == -1 {
 		return Range{Start: i, Stop: End}
@@ -70,11 +70,11 @@ func sliced(ranges []Range) relayout {
 			}
 			skip += start * strides[i]
 			sizes[i] = count
-			strides[i] *= step // with two elements or more within the layout's own reach; with fewer, strided replaces it
+			strides[i] *= step // with two or more elements the product stays within the layout's span; otherwise strided replaces it
 		}
 		to, err := strided(op, sizes, strides)
 		if err == nil && to.Shape().NumElements() == 0 {
-			skip = 0 // nothing is reached: an offset past the end would only look like an error
+			skip = 0 // no element is reached, and an offset beyond the end would be refused
 		}
 		return to, skip, err
 	}
@@ -94,7 +94,7 @@ func indexed(places []int) relayout {
 	}
 }
 
-// placeOf returns how many elements behind the first one lies what the places of the leading dimensions name.
+// placeOf returns the distance in elements from the first element to the given position in the leading dimensions.
 func placeOf(op string, l *shape.Layout, places []int) (int, error) {
 	if len(places) > l.Shape().Rank() {
 		return 0, fmt.Errorf("%s: got %d places for shape %s, want at most %d: %w", op, len(places), l.Shape(), l.Shape().Rank(), ErrShape)
@@ -134,7 +134,7 @@ func reshaped(dims []int) relayout {
 	}
 }
 
-// inferred replaces the one -1 of dims by the size that is left.
+// inferred replaces a -1 in dims by the remaining size.
 func inferred(op string, from *shape.Shape, dims []int) ([]int, error) {
 	at := slices.Index(dims, -1)
 	if at < 0 {
@@ -250,7 +250,7 @@ func unsqueezed(axes []int) relayout {
 		from := 0
 		for i := range sizes {
 			if added[i] {
-				sizes[i] = 1 // its stride moves nothing
+				sizes[i] = 1 // its stride has no effect
 				continue
 			}
 			sizes[i], strides[i] = l.Shape().Size(from), l.Strides()[from]
@@ -261,8 +261,8 @@ func unsqueezed(axes []int) relayout {
 	}
 }
 
-// strided is shape.Strided for computed sizes. Dimensions of size 1 get the row-major stride, so that layouts that differ in
-// nothing that can be reached are one.
+// strided is shape.Strided for computed sizes. Dimensions of size 1 get the row-major stride, so that equivalent layouts are
+// the same one.
 func strided(op string, sizes, strides []int) (*shape.Layout, error) {
 	s, err := shape.Of(sizes...)
 	if err != nil {

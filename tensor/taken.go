@@ -10,15 +10,15 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Operation names an operation. Operations that run often make theirs once and begin with [Taken.Begin].
+// Operation is the name of an operation and of its operands. Operations that run often make theirs once and begin with [Taken.Begin].
 type Operation struct {
 	name     string
 	operands []string
 	site     invariant.Site // of one call; only in the copy that a dead tensor has
 }
 
-// NewOperation returns the operation of that name. Errors call its operands by the given names, in order, and the others by
-// their numbers.
+// NewOperation returns the operation of that name. In errors its operands have the given names, in order, and the others their
+// numbers.
 func NewOperation(name string, operands ...string) *Operation {
 	return &Operation{name: name, operands: slices.Clone(operands)}
 }
@@ -26,7 +26,7 @@ func NewOperation(name string, operands ...string) *Operation {
 // Name returns the name.
 func (o *Operation) Name() string { return o.name }
 
-// operand names operand i in an error.
+// operand returns the name of operand i in an error.
 func (o *Operation) operand(i int) string {
 	if i < len(o.operands) {
 		return o.operands[i]
@@ -34,7 +34,7 @@ func (o *Operation) operand(i int) string {
 	return fmt.Sprintf("operand %d", i)
 }
 
-// here returns what a tensor remembers that ends now.
+// here returns the operation that a tensor stores when it ends now.
 func (o *Operation) here(skip int) *Operation {
 	if invariant.Enabled {
 		return &Operation{name: o.name, site: invariant.Here(skip + 1)}
@@ -42,8 +42,8 @@ func (o *Operation) here(skip int) *Operation {
 	return o
 }
 
-// Taken is the operands of a running operation: none can be freed, and none that may be overwritten can be read by anybody
-// else, until Commit, Rollback or Fail. A Taken belongs to one goroutine and is not copied. The zero Taken is one that has
+// Taken is the operands of a running operation. Until Commit, Rollback or Fail, none of them can be freed, and those that may be
+// overwritten cannot be read elsewhere. A Taken belongs to one goroutine and must not be copied. The zero Taken has
 // ended.
 type Taken struct {
 	op     *Operation
@@ -53,11 +53,11 @@ type Taken struct {
 	twice  bool // an operand is listed twice
 }
 
-// Take begins an operation: it takes a use of every operand, and the sole right to those that are given up and exclusive.
-// When it returns an error nothing was consumed.
+// Take begins an operation: it takes a use of every operand, and the lock of those that are given up and exclusive. After an
+// error nothing was consumed.
 //
-// An operation then computes and calls Commit, which ends the tensors that were given up, whether or not their bytes served.
-// If it fails before its first write into an operand it calls Rollback, after that Fail. Rollback after either of the others
+// The operation then computes and calls Commit, which ends the tensors that were given up, whether or not their bytes were
+// used. If it fails before its first write into an operand it calls Rollback, after that Fail. Rollback after Commit or Fail
 // does nothing, so it can be deferred.
 //
 //	taken, err := tensor.Take("relu", x)
@@ -73,7 +73,7 @@ func Take(op string, operands ...Operand) (*Taken, error) {
 	return k, nil
 }
 
-// Begin is [Take] into a Taken that has ended, or was never begun.
+// Begin is [Take] into a Taken that has ended or was never begun.
 func (k *Taken) Begin(op *Operation, operands ...Operand) error {
 	if k.taken {
 		invariant.Failf("tensor: %s begins before %s has ended", op.name, k.op.name)
@@ -111,7 +111,7 @@ func (k *Taken) Begin(op *Operation, operands ...Operand) error {
 func (k *Taken) acquire(i int) (err error) {
 	c := &k.claims[i]
 	if k.twice && k.listed(i) >= 0 {
-		err = c.borrow() // whoever is in the list twice is in use, in whatever order: reuse must not write
+		err = c.borrow() // an operand that is listed twice is in use in either order: reuse must not write
 	} else {
 		err = c.acquire()
 	}
@@ -124,7 +124,7 @@ func (k *Taken) acquire(i int) (err error) {
 	return nil
 }
 
-// operand names operand i in an error, by the operation alone where there is no other.
+// operand returns the name of operand i in an error, which is the operation alone if there is no other operand.
 func (k *Taken) operand(i int) string {
 	if len(k.claims) == 1 && len(k.op.operands) == 0 {
 		return k.op.name
@@ -132,7 +132,7 @@ func (k *Taken) operand(i int) string {
 	return k.op.name + ": " + k.op.operand(i)
 }
 
-// checkTwice refuses a donated operand that is listed again: in place or not, no answer would be what the caller asked for.
+// checkTwice refuses a donated operand that is listed again, because its result would be wrong in place and a copy would break the donation.
 func (k *Taken) checkTwice() error {
 	for i := range k.claims {
 		c := &k.claims[i]
@@ -144,10 +144,10 @@ func (k *Taken) checkTwice() error {
 	return nil
 }
 
-// isPlace reports whether a result could be written over the tensor, if it is exclusive.
+// isPlace reports whether a result could be written over the tensor if it is exclusive.
 func (t *Tensor) isPlace() bool { return !t.layout.Overlaps() && !t.pins }
 
-// whyNoPlace returns nil if isPlace, and otherwise the error that says why.
+// whyNoPlace returns nil if isPlace, and otherwise the error with the reason.
 func (t *Tensor) whyNoPlace(op string) error {
 	switch {
 	case t.layout.Overlaps():
@@ -159,7 +159,7 @@ func (t *Tensor) whyNoPlace(op string) error {
 	return nil
 }
 
-// listed returns where operand i is listed again, -1 if nowhere.
+// listed returns the index at which operand i is listed again, -1 if there is none.
 func (k *Taken) listed(i int) int {
 	for j := range k.claims {
 		if i != j && k.claims[j].t.h.Same(k.claims[i].t.h) {
@@ -169,10 +169,10 @@ func (k *Taken) listed(i int) int {
 	return -1
 }
 
-// Tensor returns operand i, whose type, shape and layout stay readable also after its end.
+// Tensor returns operand i. Its type, shape and layout stay readable after its end.
 func (k *Taken) Tensor(i int) *Tensor { return k.claims[i].t }
 
-// Bytes returns the bytes that operand i spans and the index where its element [0,...,0] begins. They are valid until the
+// Bytes returns the bytes that operand i spans and the index at which its element [0,...,0] begins. They are valid until the
 // Taken ends, and may be written only if InPlace(i).
 func (k *Taken) Bytes(i int) (data []byte, first int) {
 	c := &k.claims[i]
@@ -183,15 +183,15 @@ func (k *Taken) Bytes(i int) (data []byte, first int) {
 }
 
 // InPlace reports whether operand i may be overwritten: it was given up, it is exclusive, no two of its elements share a
-// byte, and it is not the small rest of a large buffer. Whether the result fits there (width, shape, order of access) is for
-// the operation to know; a strict donation whose bytes it cannot use is an error, after Rollback.
+// byte, and it is not a small part of a large buffer. The operation itself checks whether the result fits there (width, shape,
+// order of access); if it cannot use the bytes of a strict donation, it fails, after Rollback.
 func (k *Taken) InPlace(i int) bool {
 	c := &k.claims[i]
 	return c.locked && c.t.isPlace()
 }
 
-// Keep returns the tensor that has the bytes of operand i from Commit on: with dt and l, and its lowest element where the
-// operand's is. Before Commit it can only be described; Rollback and Fail end it.
+// Keep returns the tensor that has the bytes of operand i from Commit on, with type dt and layout l, and its lowest element at
+// that of the operand. Before Commit it can only be described; Rollback and Fail end it.
 func (k *Taken) Keep(i int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	c := &k.claims[i]
 	if !k.InPlace(i) || c.kept != nil {
@@ -207,8 +207,8 @@ func (k *Taken) Keep(i int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	return c.kept, nil
 }
 
-// Stay makes operand i, which was given up, live on after Commit as the tensor of the result in its bytes: for a caller that wants
-// the result in the tensor that it passed. It fails as Keep does for a result of the operand's own type and layout; Rollback and
+// Stay makes operand i, which was given up, stay alive after Commit as the tensor of the result in its bytes, for a caller that
+// wants the result in the tensor that it passed. It fails in the cases of Keep with the operand's own type and layout. Rollback and
 // Fail end the operand as if Stay had not been called.
 func (k *Taken) Stay(i int) error {
 	c := &k.claims[i]
@@ -219,8 +219,8 @@ func (k *Taken) Stay(i int) error {
 	return nil
 }
 
-// View returns the tensor that shows the bytes of operand i from Commit on, from the byte offset on: an operand that was given
-// up and is exclusive passes its hold on, any other shares. It is otherwise like Keep.
+// View returns the tensor that shows the bytes of operand i from Commit on, starting at the byte offset. An operand that was given
+// up and is exclusive passes its hold on; any other one shares its bytes. View is otherwise like Keep.
 func (k *Taken) View(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	c := &k.claims[i]
 	if c.kept != nil {
@@ -232,8 +232,8 @@ func (k *Taken) View(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, e
 	return c.kept, nil
 }
 
-// Share returns one more tensor that shows the bytes of operand i, beside the one that View makes. It has a hold of its own from
-// now on: if the operation fails the caller releases it.
+// Share returns another tensor that shows the bytes of operand i, in addition to that of View. It has a hold of its own from now
+// on; if the operation fails, the caller releases it.
 func (k *Taken) Share(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	c := &k.claims[i]
 	v, err := over(k.op.name, c.t.buf, c.t.start+c.t.first+offset, dt, l)
@@ -246,10 +246,10 @@ func (k *Taken) Share(i, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, 
 	return v, nil
 }
 
-// Gather copies the elements of operand i, of whatever layout, into dst in row-major order. dst is at least as long.
+// Gather copies the elements of operand i, which may have any layout, into dst in row-major order. dst is at least as long.
 func (k *Taken) Gather(i int, dst []byte) { gather(dst, k.claims[i].t) }
 
-// Commit ends the operation with success: operands that were given up are dead, and a later use of them is ErrDonated with
+// Commit ends the operation successfully: operands that were given up are dead, and a later use of them is ErrDonated with
 // the operation's name.
 func (k *Taken) Commit() {
 	if !k.taken {
@@ -269,7 +269,7 @@ func (k *Taken) Commit() {
 	k.taken = false
 }
 
-// Rollback ends an operation that has written nothing into its operands: all are what they were. After Commit or Fail it
+// Rollback ends an operation that has written nothing into its operands, which all stay as they were. After Commit or Fail it
 // does nothing.
 func (k *Taken) Rollback() {
 	if !k.taken {
@@ -281,8 +281,8 @@ func (k *Taken) Rollback() {
 	k.taken = false
 }
 
-// Fail ends an operation that failed after its first write into an operand: what was given up is dead, its bytes go back,
-// and the error is ErrPartlyWritten, with the step that failed and the cause.
+// Fail ends an operation that failed after its first write into an operand: operands that were given up are dead, their bytes are
+// freed, and the error is ErrPartlyWritten, with the failed step and the cause.
 func (k *Taken) Fail(step string, cause error) error {
 	if k.taken {
 		for i := range k.claims {
@@ -293,8 +293,8 @@ func (k *Taken) Fail(step string, cause error) error {
 	return fmt.Errorf("%s: %s %w: %w", k.op.name, step, ErrPartlyWritten, cause)
 }
 
-// Clear forgets the operands of a Taken that has ended, so that one that is kept for another call keeps no tensor. It keeps the
-// room for as many operands.
+// Clear removes the operands from a Taken that has ended, so that a Taken that is kept for another call keeps no tensor. Its
+// capacity stays.
 func (k *Taken) Clear() {
 	k.few = [3]claim{}
 	if cap(k.claims) > len(k.few) {
@@ -305,6 +305,6 @@ func (k *Taken) Clear() {
 
 var reuse struct{ inPlace, fresh atomic.Int64 }
 
-// ReuseCounts returns how many operands passed with Reuse have given their bytes to a result since the start, and how many
-// have not.
+// ReuseCounts returns how many operands that were passed with Reuse were overwritten by a result since the start, and how many
+// were not.
 func ReuseCounts() (inPlace, fresh int64) { return reuse.inPlace.Load(), reuse.fresh.Load() }

@@ -11,32 +11,32 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Tensor is an immutable handle on the bytes of an array: element type, shape, layout and place in a buffer never change.
-// Several tensors may show the same bytes. Its methods may be called from any goroutine, also after its end: type, shape and
-// layout stay readable, everything else then is an error.
+// Tensor is an immutable handle on the bytes of an array: element type, shape, layout and position in a buffer never change.
+// Several tensors may have the same bytes. The methods may be called from any goroutine, also after the tensor's end: type, shape
+// and layout stay readable, and everything else is an error then.
 //
-// A nil or zero Tensor is none: methods that return an error return [ErrNoTensor], the others the zero value.
+// A nil or zero Tensor has no bytes: methods that return an error return [ErrNoTensor], the others the zero value.
 type Tensor struct {
 	h      memory.Handle
 	buf    *memory.Buffer
 	layout *shape.Layout
-	start  int // the bytes of the buffer that the layout reaches: lowest element first
+	start  int // the bytes of the buffer from the layout's lowest element to its highest
 	size   int
-	first  int // where in them element [0,...,0] begins
+	first  int // index in these bytes at which element [0,...,0] begins
 	dt     dtype.DType
-	pins   bool                      // it keeps more bytes of the buffer alive than it shows
-	fate   atomic.Pointer[Operation] // what ended it, if it was given up
-	shown  unsafe.Pointer            // what foreign code sees of it; atomic
+	pins   bool                      // it keeps more bytes of the buffer alive than its own
+	fate   atomic.Pointer[Operation] // the operation that it was given up to
+	shown  unsafe.Pointer            // the description for foreign code; atomic
 }
 
-// place computes where the elements of a layout lie whose element [0,...,0] is at offset of a buffer of length bytes.
+// place computes the range of bytes of a layout whose element [0,...,0] is at offset of a buffer of length bytes.
 func place(op string, dt dtype.DType, l *shape.Layout, offset, length int) (start, size, first int, err error) {
 	if l.Shape() == nil {
 		return 0, 0, 0, fmt.Errorf("%s: got no layout, want one: %w", op, ErrLayout)
 	}
 	low, high := l.Span()
 	each := dt.Size()
-	if each == 0 { // packed: elements have no byte of their own, so they must lie one after the other
+	if each == 0 { // packed: elements are not whole bytes, so the layout must be row-major without gaps
 		if !l.IsContiguous() {
 			return 0, 0, 0, fmt.Errorf("%s: got layout %s of %s, want a contiguous one, because its elements are packed: %w", op, l, dt, ErrLayout)
 		}
@@ -46,7 +46,7 @@ func place(op string, dt dtype.DType, l *shape.Layout, offset, length int) (star
 		}
 		start = offset
 	} else {
-		// A layout reaches at most 2^58 elements either way, and they have at most 16 bytes: nothing here overflows.
+		// A layout reaches at most 2^58 elements in either direction, of at most 16 bytes, so nothing here overflows.
 		start, size, first = offset+low*each, (high-low+1)*each, -low*each
 	}
 	if offset < 0 || start < 0 || start > length || size > length-start {
@@ -55,7 +55,7 @@ func place(op string, dt dtype.DType, l *shape.Layout, offset, length int) (star
 	return start, size, first, nil
 }
 
-// over makes a tensor on buf without a handle: the caller adds one before it publishes the tensor.
+// over returns a tensor on buf without a handle, which the caller adds before it publishes the tensor.
 func over(op string, buf *memory.Buffer, offset int, dt dtype.DType, l *shape.Layout) (*Tensor, error) {
 	length := buf.Len()
 	start, size, first, err := place(op, dt, l, offset, length)
@@ -109,8 +109,8 @@ func (t *Tensor) Release() error {
 	return nil
 }
 
-// use takes a use of the handle, endUse and unlock end one. They keep t reachable until the word has changed: a buffer that
-// the collector finds unreachable while a use is out counts as a leak.
+// use takes a use of the handle; endUse and unlock end one. They keep t reachable until the word has changed, because a buffer that
+// becomes unreachable while a use is out counts as a leak.
 func (t *Tensor) use() error {
 	err := t.h.Use()
 	if err == nil && t.buf.Holders() == 0 {
@@ -130,7 +130,7 @@ func (t *Tensor) unlock() {
 	runtime.KeepAlive(t)
 }
 
-// Holders returns how many hold the buffer: tensors on any part of it, models, plans.
+// Holders returns the number of holders of the buffer: tensors on any part of it, models, plans.
 func (t *Tensor) Holders() int {
 	if t == nil || t.buf == nil {
 		return 0
@@ -142,7 +142,7 @@ func (t *Tensor) overlapError(op string) error {
 	return fmt.Errorf("%s: got %s%s, want a layout in which no two elements share a byte: %w", op, t.dt, t.layout, ErrLayout)
 }
 
-// errNil is the error of an operation that got a tensor without bytes.
+// errNil is the error of an operation on a tensor without bytes.
 func errNil(op string, t *Tensor) error {
 	if t == nil {
 		return fmt.Errorf("%s: got %w: the *Tensor is nil", op, ErrNoTensor)

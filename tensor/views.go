@@ -1,24 +1,24 @@
 package tensor
 
-// A view is another tensor over the same bytes: a holder of its own, released on its own.
+// A view is another tensor over the same bytes: a separate holder with its own Release.
 //
-// On a *Tensor these methods share: afterwards the bytes have one holder more, and nobody may write them until one is left.
-// On [Donated] and [Reused] they give the tensor up and move its hold to the view, so that a chain of views keeps the right
-// to write.
+// On a *Tensor these methods share: afterwards the bytes have one holder more, and cannot be written until one is left. On
+// [Donated] and [Reused] they give the tensor up and move its hold to the view, so that the result of a chain of views is still
+// writable.
 
 // Slice returns a view of the elements that the ranges select, one range per leading dimension.
 func (t *Tensor) Slice(ranges ...Range) (*Tensor, error) {
 	return t.derive("slice", Borrow, sliced(ranges))
 }
 
-// Index returns a view of what lies at the given places of the leading dimensions, without those dimensions: of a batch of
-// images, Index(2) is the third image. A negative place counts from the end. For single numbers see [At].
+// Index returns a view of the elements at the given positions of the leading dimensions, without those dimensions: for a batch of
+// images, Index(2) is the third image. A negative position counts from the end. For single numbers see [At].
 func (t *Tensor) Index(places ...int) (*Tensor, error) {
 	return t.derive("index", Borrow, indexed(places))
 }
 
-// Reshape returns a view with other dimensions over the same elements in the same order; one of dims may be -1, for what is
-// left. The tensor must be contiguous.
+// Reshape returns a view with other dimensions over the same elements in the same order; one of dims may be -1, for the
+// remaining size. The tensor must be contiguous.
 func (t *Tensor) Reshape(dims ...int) (*Tensor, error) {
 	return t.derive("reshape", Borrow, reshaped(dims))
 }
@@ -43,7 +43,7 @@ func (t *Tensor) Squeeze(axes ...int) (*Tensor, error) {
 	return t.derive("squeeze", Borrow, squeezed(axes))
 }
 
-// Unsqueeze returns a view with new dimensions of size 1 at the given places of the result. A negative axis counts from the
+// Unsqueeze returns a view with new dimensions of size 1 at the given axes of the result. A negative axis counts from the
 // end.
 func (t *Tensor) Unsqueeze(axes ...int) (*Tensor, error) {
 	return t.derive("unsqueeze", Borrow, unsqueezed(axes))
@@ -139,7 +139,7 @@ func (t *Tensor) derive(op string, sem CopySemantics, to relayout) (*Tensor, err
 	return c.kept, nil
 }
 
-// viewOps are the operations whose operand may be given up to a view.
+// viewOps are the view operations that can give up their operand.
 var viewOps = func() map[string]*Operation {
 	ops := map[string]*Operation{}
 	for _, name := range []string{"slice", "index", "reshape", "transpose", "permute", "squeeze", "unsqueeze"} {
