@@ -5,11 +5,10 @@ import (
 	"unsafe"
 )
 
-// The structs below have the layout of their C namesakes on 64-bit machines. Their pointers are numbers: a struct may lie in
-// C memory or in ours, and what foreign code wrote there need not be a pointer at all.
+// The structs below have the layout of the C structs of the same names on 64-bit machines. Their pointers are numbers: a struct may
+// be in C memory or in Go memory, and the values that foreign code wrote need not be valid pointers.
 
-// The version of DLPack that this package writes. It understands all codes that later minor versions had added when it was
-// written.
+// The version of DLPack that this package writes. It knows all codes that minor versions up to this one define.
 const (
 	MajorVersion = 1
 	MinorVersion = 3
@@ -33,8 +32,8 @@ type DataType struct {
 	Lanes uint16
 }
 
-// DLTensor describes an array that somebody else owns. Strides count elements, ByteOffset is where in Data the first element
-// begins.
+// DLTensor describes an array that another library owns. Strides count elements; ByteOffset is the position of the first element in
+// Data.
 type DLTensor struct {
 	Data       uintptr
 	Device     Device
@@ -45,15 +44,15 @@ type DLTensor struct {
 	ByteOffset uint64
 }
 
-// DLManagedTensor is the unversioned struct of DLPack before 1.0, which has no word for read-only.
+// DLManagedTensor is the unversioned struct of DLPack before 1.0, which cannot mark memory as read-only.
 type DLManagedTensor struct {
 	Tensor     DLTensor
 	ManagerCtx uintptr
 	Deleter    uintptr // void (*)(DLManagedTensor *)
 }
 
-// DLManagedTensorVersioned is the struct of DLPack 1.x. What is up to Flags has the same place in every major version, so
-// that the deleter can always be called.
+// DLManagedTensorVersioned is the struct of DLPack 1.x. The fields up to Flags have the same offsets in every major version, so the
+// deleter can always be called.
 type DLManagedTensorVersioned struct {
 	Version    Version
 	ManagerCtx uintptr
@@ -68,8 +67,8 @@ type Flags uint64
 // The flags.
 const (
 	FlagReadOnly      Flags = 1 << iota // must not be written
-	FlagCopied                          // made for this exchange: the consumer is the only one who has it
-	FlagSubBytePadded                   // elements of less than a byte have a byte each
+	FlagCopied                          // made for this exchange: the consumer is its only holder
+	FlagSubBytePadded                   // elements of less than a byte take a byte each
 	knownFlags        = 1<<iota - 1
 )
 
@@ -142,9 +141,9 @@ func (d DeviceType) String() string {
 	return fmt.Sprintf("device(%d)", int32(d))
 }
 
-// onHost reports whether the processor reads and writes the memory of such a device as its own.
+// onHost reports whether the processor can read and write the memory of such a device.
 func (d DeviceType) onHost() bool { return d == CPU || d == CUDAHost || d == ROCMHost || d == TPUHost }
 
-// pointer turns an address that came in a struct into a pointer. The address is not one of Go's, or belongs to something that
-// its owner keeps alive.
+// pointer converts an address from a struct into a pointer. It is not an address of Go memory, or its owner keeps the object
+// alive.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }

@@ -10,23 +10,23 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// MaxDims is the largest number of dimensions that Import accepts. No library makes more, and the number says how many words
-// are read behind two pointers that cannot be checked.
+// MaxDims is the largest number of dimensions that Import accepts. No library produces more, and Import reads as many words behind
+// two pointers that it cannot check.
 const MaxDims = 64
 
-// firstPage is where addresses begin that can be anything's: what is below is a mistake and never mapped.
+// firstPage is the first address that can be valid: the page below is never mapped.
 const firstPage = 4096
 
-// described is a DLTensor in the terms of package tensor.
+// described is a DLTensor as a tensor of package tensor.
 type described struct {
 	dt     dtype.DType
 	layout *shape.Layout
-	data   []byte // what the elements span
-	first  int    // where in data element [0,...,0] begins
+	data   []byte // the bytes that the elements span
+	first  int    // index in data at which element [0,...,0] begins
 }
 
-// describe checks every field of d. What it accepts can be read as far as the struct itself can tell; whether the addresses
-// are mapped is the producer's word.
+// describe checks every field of d. An accepted description is consistent; whether its addresses are mapped depends on the
+// producer.
 func describe(d *DLTensor, flags Flags, nullStrides bool) (described, error) {
 	none := described{}
 	dt, err := d.elementType(flags)
@@ -120,7 +120,7 @@ func (d *DLTensor) words(what string, address uintptr) ([]int, error) {
 // span returns the bytes that the elements of layout l reach.
 func (d *DLTensor) span(dt dtype.DType, l *shape.Layout) (data []byte, first int, err error) {
 	if l.Shape().NumElements() == 0 {
-		return nil, 0, nil // no element has an address, so neither data nor offset says anything
+		return nil, 0, nil // without elements, data and offset have no meaning
 	}
 	if d.Data < firstPage {
 		return nil, 0, fmt.Errorf("got data at address %#x for %s%s, want a mapped one: %w", d.Data, dt, l, tensor.ErrCorrupt)
@@ -128,7 +128,7 @@ func (d *DLTensor) span(dt dtype.DType, l *shape.Layout) (data []byte, first int
 	if d.ByteOffset > math.MaxInt64 {
 		return nil, 0, fmt.Errorf("got byte offset %d, want 0 or more: %w", int64(d.ByteOffset), tensor.ErrCorrupt)
 	}
-	// Element counts and reaches are at most 2^58, elements at most 16 bytes: no product below overflows an int.
+	// Element counts and offsets are at most 2^58, elements at most 16 bytes, so no product below overflows an int.
 	size, err := dt.ByteLen(l.Shape().NumElements())
 	if err != nil {
 		return nil, 0, err
@@ -147,7 +147,7 @@ func (d *DLTensor) span(dt dtype.DType, l *shape.Layout) (data []byte, first int
 	return unsafe.Slice((*byte)(pointer(at-uintptr(first))), size), first, nil
 }
 
-// alignment is what Go and C want of an element's address: its size, or that of a part for complex numbers.
+// alignment returns the alignment that Go and C require of an element: its size, or that of a part of a complex number.
 func alignment(dt dtype.DType) uintptr {
 	size := uintptr(dt.Size())
 	if dt.IsComplex() {

@@ -8,9 +8,9 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// The deleters are functions with the calling convention of C, written in Go assembly: foreign threads call them directly, and
-// neither the Go runtime nor its scheduler takes notice. They do what memory.Foreign says, and touch nothing but the struct,
-// the handle's record, which is never unmapped, and the two variables below.
+// The deleters are functions with the calling convention of C, written in Go assembly. Foreign threads call them directly, without
+// the Go runtime or its scheduler. They follow the algorithm of memory.Foreign, and access only the struct, the handle's record,
+// which is never unmapped, and the two variables below.
 var deleters struct {
 	readOnly uintptr // of a DLManagedTensorVersioned, ends a read-only export
 	writable uintptr // of a DLManagedTensorVersioned, ends a writable export
@@ -22,15 +22,15 @@ func init() { deleters.readOnly, deleters.writable, deleters.legacy = deleterAdd
 const arch = runtime.GOARCH
 
 var (
-	deadList     uintptr // where the list of dead records begins: memory.Foreign.Dead, the same for all
+	deadList     uintptr // the head of the list of dead records: memory.Foreign.Dead, the same for all
 	deletedTwice atomic.Int64
 )
 
-// DeletedTwice returns how often a deleter was called when none of its tensor's exports was out. Such a call changes nothing.
-// One that takes an export away from somebody else cannot be told from a good one.
+// DeletedTwice returns the number of calls of a deleter while no export of its tensor was out. Such a call has no effect. A
+// call that ends the export of another consumer cannot be detected.
 func DeletedTwice() int64 { return deletedTwice.Load() }
 
-// ours ends an export from Go, if fn is one of our deleters.
+// ours ends an export from Go if fn is one of this package's deleters.
 func ours(fn, self uintptr) bool {
 	switch fn {
 	case 0:
@@ -53,13 +53,13 @@ func end(record uintptr, unit uint64) {
 	}
 }
 
-// isOurs reports whether fn is one of our deleters.
+// isOurs reports whether fn is one of this package's deleters.
 func isOurs(fn uintptr) bool {
 	return fn != 0 && (fn == deleters.readOnly || fn == deleters.writable || fn == deleters.legacy)
 }
 
-// Delete ends the use of a struct as a consumer does: it calls the deleter, if there is one. Deleters of this package need no
-// Caller. It does nothing for a nil struct, nor without a Caller for one whose deleter is foreign.
+// Delete ends a consumer's use of a struct: it calls the deleter, if there is one. Deleters of this package need no
+// Caller. Delete does nothing for a nil struct, and nothing for a foreign deleter without a Caller.
 func (m *DLManagedTensorVersioned) Delete(call Caller) {
 	if m == nil {
 		return
@@ -68,8 +68,8 @@ func (m *DLManagedTensorVersioned) Delete(call Caller) {
 	runtime.KeepAlive(m)
 }
 
-// Delete ends the use of a struct as a consumer does: it calls the deleter, if there is one. Deleters of this package need no
-// Caller. It does nothing for a nil struct, nor without a Caller for one whose deleter is foreign.
+// Delete ends a consumer's use of a struct: it calls the deleter, if there is one. Deleters of this package need no
+// Caller. Delete does nothing for a nil struct, and nothing for a foreign deleter without a Caller.
 func (m *DLManagedTensor) Delete(call Caller) {
 	if m == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// What the assembly needs to know.
+// Constants for the assembly.
 const (
 	offsetCtx       = unsafe.Offsetof(DLManagedTensorVersioned{}.ManagerCtx)
 	offsetLegacyCtx = unsafe.Offsetof(DLManagedTensor{}.ManagerCtx)

@@ -2,5 +2,5 @@
 
 package dlpack
 
-// deleterAddresses has none to give: Export says so.
+// deleterAddresses returns none on this platform, and Export fails.
 func deleterAddresses() (readOnly, writable, legacy uintptr) { return 0, 0, 0 }

@@ -9,9 +9,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Export lends t to foreign code, read-only. The struct is made at the first export and the same one for all that follow, so
-// the consumer must not write into it; its deleter ends one export, on any thread, at any time, also when t was released long
-// ago. The bytes and the struct stay until all exports have ended and t is released.
+// Export lends t to foreign code, read-only. The struct is made at the first export and reused by all later ones, so the consumer
+// must not write into it. Its deleter ends one export, on any thread, at any time, also after t's release. The bytes and the
+// struct stay until all exports have ended and t is released.
 //
 // While an export is out t cannot be donated and is not exclusive.
 func Export(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
@@ -23,7 +23,7 @@ func Export(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
 	return firstExport(t)
 }
 
-// firstExport is Export of a tensor that has no block yet, or that others are about to change.
+// firstExport is Export for a tensor that has no block yet, or that is being changed.
 func firstExport(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
 	shown, err := t.Export(tensor.ReadOnlyExport)
 	if shown != nil {
@@ -36,7 +36,7 @@ func firstExport(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
 	return &b.readOnly, nil
 }
 
-// ExportWritable lends t to foreign code that may write into it. It needs an exclusive tensor, and until the deleter is
+// ExportWritable lends t to foreign code that may write into it. It requires an exclusive tensor, and until the deleter is
 // called every other access to t fails with ErrWriting.
 func ExportWritable(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
 	shown, err := t.Export(tensor.WritableExport)
@@ -46,8 +46,8 @@ func ExportWritable(t *tensor.Tensor) (*DLManagedTensorVersioned, error) {
 	return writable(show(t, tensor.WritableExport, 0, err))
 }
 
-// ExportLegacy is [ExportWritable] by the struct of before DLPack 1.0. That struct has no word for read-only: a tensor that
-// is not exclusive cannot be lent by it, only copied.
+// ExportLegacy is [ExportWritable] with the struct of DLPack before 1.0. That struct cannot mark memory as read-only, so a tensor
+// that is not exclusive can only be copied.
 func ExportLegacy(t *tensor.Tensor) (*DLManagedTensor, error) {
 	shown, err := t.Export(tensor.WritableExport)
 	if shown != nil {
@@ -56,14 +56,14 @@ func ExportLegacy(t *tensor.Tensor) (*DLManagedTensor, error) {
 	return legacy(show(t, tensor.WritableExport, 0, err))
 }
 
-// ExportCopy makes a copy of t that the consumer alone has, and may write into.
+// ExportCopy exports a copy of t, of which the consumer is the only holder, and which it may write.
 func ExportCopy(t *tensor.Tensor) (*DLManagedTensorVersioned, error) { return writable(showCopy(t)) }
 
-// ExportLegacyCopy is [ExportCopy] by the struct of before DLPack 1.0.
+// ExportLegacyCopy is [ExportCopy] with the struct of DLPack before 1.0.
 func ExportLegacyCopy(t *tensor.Tensor) (*DLManagedTensor, error) { return legacy(showCopy(t)) }
 
-// block is what foreign code sees of a tensor: a struct for each kind of export, and behind them the sizes and strides that
-// all of them point to. It has a buffer of its own outside the Go heap.
+// block is the description of a tensor for foreign code: a struct for each kind of export, followed by the sizes and strides that
+// all of them point to. It is in a buffer of its own outside the Go heap.
 type block struct {
 	readOnly DLManagedTensorVersioned
 	writable DLManagedTensorVersioned
@@ -86,7 +86,7 @@ func legacy(b *block, err error) (*DLManagedTensor, error) {
 	return &b.legacy, nil
 }
 
-// show makes the block of a tensor that has none yet. The caller tried to take an export, with the result refused.
+// show makes the block of a tensor that has none yet. refused is the error of the caller's attempt to take an export.
 func show(t *tensor.Tensor, kind tensor.ExportKind, flags Flags, refused error) (*block, error) {
 	if refused != nil {
 		return nil, fmt.Errorf("dlpack: %w", refused)
@@ -99,7 +99,7 @@ func show(t *tensor.Tensor, kind tensor.ExportKind, flags Flags, refused error) 
 	return (*block)(shown), nil
 }
 
-// showCopy exports a copy and gives it up: the export alone keeps it.
+// showCopy exports a copy and releases it, so only the export keeps it.
 func showCopy(t *tensor.Tensor) (*block, error) {
 	c, err := t.Copy(memory.Exports)
 	if err != nil {
@@ -151,8 +151,8 @@ func build(t *tensor.Tensor, flags Flags, e tensor.Exported) (*memory.Buffer, er
 	return buf, nil
 }
 
-// writeLayout writes sizes and strides. A stride that no element needs, of a dimension of size 1 or of an empty tensor, may be
-// anything in a layout, and consumers have stumbled over what they found there: it becomes what a compact one would be.
+// writeLayout writes sizes and strides. A stride that has no effect, of a dimension of size 1 or of an empty tensor, may have any
+// value in a layout, but some consumers check it, so writeLayout writes that of a contiguous tensor.
 func writeLayout(toSizes, toStrides []int64, sizes, strides []int) {
 	empty := false
 	for _, n := range sizes {

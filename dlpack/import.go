@@ -9,8 +9,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Caller calls the C function void fn(void *self). Package dlpack/capi has one. It is called from whatever goroutine ends the
-// last hold on an import, and must not return before the function has.
+// Caller calls the C function void fn(void *self). Package dlpack/capi has one. It is called on the goroutine that ends the last
+// hold on an import, and returns after the function has.
 type Caller func(fn, self uintptr)
 
 // ImportOption changes how a struct is imported.
@@ -21,15 +21,15 @@ type importing struct {
 	exclusive bool
 }
 
-// AssumeExclusive is the caller's word that nobody else, its producer included, reads or writes the bytes from now on. The
-// tensor is then exclusive as one of ours is, unless the struct says that it is read-only or elements share bytes.
+// AssumeExclusive declares that no other code, including the producer, reads or writes the bytes from now on. The tensor is then
+// exclusive like any other, unless the struct is marked read-only or elements share bytes.
 func AssumeExclusive() ImportOption { return func(i *importing) { i.exclusive = true } }
 
-// Import takes the struct over: it returns a tensor over the same bytes, and calls the struct's deleter once when the last
-// holder of them has let go. If it returns an error it has called the deleter, once: the struct is gone in any case. The two
-// exceptions are a struct whose deleter is NULL and a nil call for a deleter that is not one of ours: nobody could call those.
+// Import takes ownership of the struct. It returns a tensor over the same bytes, and calls the struct's deleter once, when the last
+// holder of them has released them. If it returns an error, it has called the deleter already. There are two exceptions, in which
+// the deleter cannot be called: it is NULL, or call is nil and the deleter is not one of this package's.
 //
-// The tensor is not exclusive: its producer may still show the bytes to others. See [AssumeExclusive].
+// The tensor is not exclusive, because its producer may have other users of the bytes. See [AssumeExclusive].
 func Import(m *DLManagedTensorVersioned, call Caller, opts ...ImportOption) (*tensor.Tensor, error) {
 	const op = "dlpack import"
 	if m == nil {
@@ -47,7 +47,7 @@ func Import(m *DLManagedTensorVersioned, call Caller, opts ...ImportOption) (*te
 	return t, nil
 }
 
-// ImportLegacy is [Import] for the struct of before DLPack 1.0.
+// ImportLegacy is [Import] for the struct of DLPack before 1.0.
 func ImportLegacy(m *DLManagedTensor, call Caller, opts ...ImportOption) (*tensor.Tensor, error) {
 	const op = "dlpack import"
 	if m == nil {
@@ -85,7 +85,7 @@ func newImporting(op string, deleter uintptr, call Caller, opts []ImportOption) 
 	return in, nil
 }
 
-// deleting returns the function that calls the deleter of the struct. It keeps the struct reachable, should it be one of Go's.
+// deleting returns a function that calls the deleter of the struct. It keeps the struct reachable, in case it is on the Go heap.
 func (in importing) deleting(fn uintptr, self unsafe.Pointer) func() {
 	return func() {
 		in.call(fn, uintptr(self))
@@ -93,11 +93,11 @@ func (in importing) deleting(fn uintptr, self unsafe.Pointer) func() {
 	}
 }
 
-// versioned calls del, now if it fails, else when the tensor's bytes end.
+// versioned imports a struct. It calls del at once if it fails, otherwise del is called at the end of the tensor's bytes.
 func (in importing) versioned(m *DLManagedTensorVersioned, del func()) (*tensor.Tensor, error) {
 	v := m.Version
 	if v.Major != MajorVersion {
-		// Nothing behind the deleter has a known place.
+		// In another major version only the fields up to the flags have known offsets.
 		del()
 		return nil, fmt.Errorf("got DLPack %d.%d, want %d.x: %w", v.Major, v.Minor, MajorVersion, tensor.ErrUnsupported)
 	}
@@ -122,6 +122,6 @@ func (in importing) tensor(d *DLTensor, flags Flags, nullStrides bool, del func(
 		why |= memory.ReadOnly
 	}
 	buf := memory.Adopt(x.data, why, del)
-	defer buf.Release() // the tensor has a hold of its own; without a tensor this is what calls the deleter
+	defer buf.Release() // the tensor has a hold of its own; after an error this calls the deleter
 	return tensor.FromBuffer(buf, x.first, x.dt, x.layout)
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Request is what a consumer asks a producer for: the arguments of __dlpack__ in the array API standard. The zero value asks
-// as consumers of before DLPack 1.0 did.
+// Request is a consumer's request to a producer: the arguments of __dlpack__ in the array API standard. The zero value is the
+// request of consumers of DLPack before 1.0.
 type Request struct {
-	MaxVersion *Version // the newest the consumer understands; nil: only the legacy struct
+	MaxVersion *Version // the newest version that the consumer supports; nil means only the legacy struct
 	Copy       CopyRule
-	Device     *Device // where the consumer wants the bytes; nil: where they are
-	Stream     bool    // a stream was named, which has no meaning for host memory
-	Writable   bool    // the producer's own choice: lend for writing
+	Device     *Device // the device on which the consumer wants the bytes; nil means where they are
+	Stream     bool    // a stream was specified, which has no meaning for host memory
+	Writable   bool    // the producer's choice: export for writing
 }
 
-// CopyRule says whether an exchange copies.
+// CopyRule selects whether an exchange copies.
 type CopyRule uint8
 
 // The rules.
@@ -42,8 +42,8 @@ func (a Answer) Delete() {
 	}
 }
 
-// Export lends t as the consumer asked. A consumer that does not know the versioned struct gets the legacy one, and as that
-// cannot say read-only, a copy unless the request is for writing.
+// Export exports t as requested. A consumer that does not support the versioned struct gets the legacy one and, because that
+// cannot mark memory as read-only, a copy unless the request is for writing.
 func (r Request) Export(t *tensor.Tensor) (Answer, error) {
 	if r.Stream {
 		return Answer{}, fmt.Errorf("dlpack export: got a stream, want none for host memory: %w", tensor.ErrUnsupported)

@@ -1,30 +1,30 @@
 //go:build (darwin && (amd64 || arm64)) || (linux && !android && (amd64 || arm64 || loong64 || ppc64le || riscv64)) || (windows && (amd64 || arm64))
 
-// Package capi calls C from Go without cgo: the deleters of tensors that other libraries made, and an interpreter of Python in
-// this process.
+// Package capi calls C from Go without cgo: the deleters of other libraries' tensors, and a Python interpreter in this
+// process.
 //
 //	py, err := capi.OpenPython(capi.Interpreter{})
-//	err = py.Set("x", x)                     // a tensor, as an object that speaks DLPack
+//	err = py.Set("x", x)                     // a tensor, as an object that supports DLPack
 //	err = py.Run("import numpy; y = numpy.from_dlpack(x) + 1")
 //	y, err := py.Get("y")                    // a tensor over numpy's bytes
 //	defer y.Release()
 //
-// [Call] is the [dlpack.Caller] that package dlpack asks for; [Import] and [ImportLegacy] bring it along. [Open] loads a
-// shared library. [OpenPython] loads libpython and starts the interpreter: [Python.Set] shows a tensor to Python code as an
-// object that speaks DLPack, [Python.Get] takes any object that does as a tensor, in place.
+// [Call] is a [dlpack.Caller]; [Import] and [ImportLegacy] use it. [Open] loads a shared library. [OpenPython] loads libpython
+// and starts the interpreter: [Python.Set] makes a tensor available to Python code as an object that supports DLPack, and
+// [Python.Get] imports any such object as a tensor, in place.
 //
 // # Linking
 //
-// A program that imports this package loads the system's C library when it starts, also when it was built without cgo. A
-// program that does not is not changed by it.
+// A program that imports this package loads the system's C library when it starts, also if it was built without cgo. Other
+// programs are not affected.
 //
 // # Ownership
 //
-// What Python reads of a tensor is a DLPack export: the bytes stay as long as Python has it. What Go has of a Python object is
+// A tensor that Python reads is a DLPack export: the bytes stay until Python has freed its object. A Python object that Go reads is
 // an import: the object stays until the tensor is released.
 //
 // # Concurrency
 //
-// Everything may be called from any goroutine. Calls into Python wait for its global lock, so code that Python waits for must
-// not wait for Python.
+// Everything may be called from any goroutine. Calls into Python wait for its global lock, so Go code that Python waits for must
+// not call Python.
 package capi

@@ -14,12 +14,12 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Set shows t to Python code as the variable name of module __main__: an object that any library takes by from_dlpack, for
-// reading. The object borrows t: what was taken from it stays, but after t's release nothing can be taken any more.
+// Set makes t the variable name of module __main__: an object that any library can import with from_dlpack, for reading. The
+// object borrows t: imports stay valid after t's release, but no new ones can be made.
 func (p *Python) Set(name string, t *tensor.Tensor) error { return p.set(name, known{t: t}) }
 
-// SetWritable is [Python.Set] for consumers that may write. Each exchange needs t exclusive and locks it until the consumer
-// lets go.
+// SetWritable is [Python.Set] for consumers that may write. Each exchange requires an exclusive t and locks it until the consumer
+// has released its tensor.
 func (p *Python) SetWritable(name string, t *tensor.Tensor) error {
 	return p.set(name, known{t: t, writable: true})
 }
@@ -49,7 +49,7 @@ func (p *Python) object(k known) (uintptr, error) {
 	return o, err
 }
 
-// Get evaluates a Python expression in module __main__, whose value must speak DLPack, and returns a tensor over the same
+// Get evaluates a Python expression in module __main__, whose value must support DLPack, and returns a tensor over the same
 // bytes. The object lives until the tensor is released.
 func (p *Python) Get(expression string, opts ...dlpack.ImportOption) (*tensor.Tensor, error) {
 	var got uintptr
@@ -63,7 +63,7 @@ func (p *Python) Get(expression string, opts ...dlpack.ImportOption) (*tensor.Te
 		for i := range capsules {
 			c := &capsules[i]
 			if p.c.CapsuleValid(capsule, &c.fresh[0]) != 0 {
-				// From here on the struct is ours: a capsule of the other name does not free it.
+				// From here on this function owns the struct: a capsule of the other name does not free it.
 				got, legacy = p.c.CapsuleGet(capsule, &c.fresh[0]), c.legacy
 				p.c.CapsuleRename(capsule, &c.used[0])
 				return nil
@@ -74,14 +74,14 @@ func (p *Python) Get(expression string, opts ...dlpack.ImportOption) (*tensor.Te
 	if err != nil {
 		return nil, err
 	}
-	// Not within: a rejected struct's deleter is called now, and takes Python's lock if it needs it.
+	// Outside of within: the deleter of a rejected struct is called here, and takes Python's lock if it needs it.
 	if legacy {
 		return ImportLegacy((*dlpack.DLManagedTensor)(pointer(got)), opts...)
 	}
 	return Import((*dlpack.DLManagedTensorVersioned)(pointer(got)), opts...)
 }
 
-// capsules are the names under which Python hands structs over, before and after somebody took the struct.
+// capsules are the names of capsules before and after a consumer has taken the struct.
 var capsules = [...]struct {
 	fresh, used []byte
 	legacy      bool
@@ -95,12 +95,12 @@ type methodDef struct {
 	name  *byte
 	call  uintptr
 	flags int32
-	_     *byte // a text for people
+	_     *byte // the docstring
 }
 
 const methodFastCall = 0x80 // PyObject *f(PyObject *self, PyObject *const *args, Py_ssize_t n)
 
-// exchange is what Python calls back into. Callbacks are few in a process and never freed, so there is one set.
+// exchange is the set of callbacks for Python. Callbacks are never freed and their number is limited, so a process has one set.
 var exchange exchanger
 
 type exchanger struct {
@@ -110,7 +110,7 @@ type exchanger struct {
 	destroy  uintptr // of capsules
 	direct   struct{ newCapsule, capsuleValid, capsuleGet, toInt, raised, getAttr, decRef, none uintptr }
 	keyName  uintptr // the string "_key"
-	refusals uintptr // where the exception BufferError is
+	refusals uintptr // the address of the exception BufferError
 
 	api exchangeAPI
 
@@ -119,10 +119,10 @@ type exchanger struct {
 	tensors map[int64]known
 }
 
-// known is a tensor that a Python object shows.
+// known is a tensor behind a Python object.
 type known struct {
 	t        *tensor.Tensor
-	writable bool // lend it for writing
+	writable bool // export it for writing
 	owns     bool // the object is its only owner
 }
 
@@ -154,7 +154,7 @@ func (x *exchanger) remember(k known) int64 {
 	return x.last
 }
 
-// errUnknown is for objects that Python code has changed.
+// errUnknown is the error for objects that Python code has changed.
 var errUnknown = errors.New("dlpack export: got an object of no tensor")
 
 func (x *exchanger) find(key int64) (known, bool) {
@@ -170,11 +170,11 @@ func (x *exchanger) forget(key int64) {
 	delete(x.tensors, key)
 	x.mu.Unlock()
 	if k.owns {
-		_ = k.t.Release() // nobody else could
+		_ = k.t.Release() // the object was its only owner
 	}
 }
 
-// int64 reads an integer; false if it is none, or does not fit, and Python has raised.
+// int64 reads an integer. If the object is not an integer or does not fit, Python has an exception set and the result is false.
 func (x *exchanger) int64(o uintptr) (int64, bool) {
 	r, _, _ := purego.SyscallN(x.direct.toInt, o)
 	if int64(r) == -1 {
@@ -185,7 +185,7 @@ func (x *exchanger) int64(o uintptr) (int64, bool) {
 	return int64(r), true
 }
 
-// int64s reads n arguments, as far as there is room for them.
+// int64s reads up to len arguments of n.
 func (x *exchanger) int64s(args uintptr, n int) (is [4]int64, ok bool) {
 	for i, o := range unsafe.Slice((*uintptr)(pointer(args)), min(n, len(is))) {
 		if is[i], ok = x.int64(o); !ok {
@@ -195,7 +195,7 @@ func (x *exchanger) int64s(args uintptr, n int) (is [4]int64, ok bool) {
 	return is, true
 }
 
-// export is _export(key, version[, options, device]) of bootstrap.py. It returns a capsule, or nothing and has raised.
+// export is _export(key, version[, options, device]) of bootstrap.py. It returns a capsule, or 0 with an exception set.
 func (x *exchanger) export(_, args uintptr, n int) uintptr {
 	is, ok := x.int64s(args, n)
 	if !ok {
@@ -223,7 +223,7 @@ func (x *exchanger) export(_, args uintptr, n int) uintptr {
 		kind, at = &capsules[1], unsafe.Pointer(a.Legacy)
 	}
 	capsule, _, _ := purego.SyscallN(x.direct.newCapsule, uintptr(at), uintptr(unsafe.Pointer(&kind.fresh[0])), x.destroy)
-	if capsule == 0 { // no memory: Python has said so
+	if capsule == 0 { // out of memory: Python has set the exception
 		a.Delete()
 	}
 	return capsule
@@ -240,7 +240,7 @@ func (x *exchanger) forgotten(_, args uintptr, n int) uintptr {
 	return x.direct.none
 }
 
-// destroyed is the destructor of capsules: it gives back a struct that nobody took.
+// destroyed is the destructor of capsules: it deletes a struct that was not taken.
 func (x *exchanger) destroyed(capsule uintptr) {
 	for i := range capsules {
 		c := &capsules[i]

@@ -14,16 +14,16 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// exchangeAPI is DLPackExchangeAPI: functions that a consumer finds at the type of a Python object, and calls without going
-// through Python. They do what __dlpack__ does, for consumers that know the versioned struct. All return 0, or -1 and have
-// raised.
+// exchangeAPI is DLPackExchangeAPI: functions that a consumer finds at the type of a Python object and calls without the
+// interpreter. They do the same as __dlpack__, for consumers that know the versioned struct. All return 0, or -1 with an
+// exception set.
 type exchangeAPI struct {
 	version     dlpack.Version
 	older       uintptr
 	allocate    uintptr // int (*)(DLTensor *like, DLManagedTensorVersioned **out, void *context, void (*fail)(void *context, const char *kind, const char *text))
 	fromObject  uintptr // int (*)(PyObject *, DLManagedTensorVersioned **out)
-	toObject    uintptr // int (*)(DLManagedTensorVersioned *, PyObject **out), which takes the struct
-	viewObject  uintptr // optional, and not here: it could not say that a tensor is only lent for reading
+	toObject    uintptr // int (*)(DLManagedTensorVersioned *, PyObject **out), which takes ownership of the struct
+	viewObject  uintptr // optional, and absent: it could not mark a tensor as read-only
 	currentWork uintptr // int (*)(DLDeviceType, int32_t id, void **stream)
 }
 
@@ -31,7 +31,7 @@ var exchangeName = []byte("dlpack_exchange_api\x00")
 
 var newest = dlpack.Version{Major: dlpack.MajorVersion, Minor: dlpack.MinorVersion}
 
-// offer makes the table, and returns a capsule with it.
+// offer creates the table and returns a capsule with it.
 func (x *exchanger) offer() uintptr {
 	x.api = exchangeAPI{
 		version:     newest,
@@ -44,12 +44,12 @@ func (x *exchanger) offer() uintptr {
 	return capsule
 }
 
-// raise makes err the BufferError of the thread.
+// raise sets err as a BufferError on the thread.
 func (x *exchanger) raise(err error) {
 	x.python.c.ErrSet(*(*uintptr)(pointer(x.refusals)), err.Error())
 }
 
-// code is what C makes of an error.
+// code returns the C result for an error.
 func (x *exchanger) code(err error) uintptr {
 	if err != nil {
 		x.raise(err)
@@ -61,7 +61,7 @@ func (x *exchanger) code(err error) uintptr {
 func (x *exchanger) fromObject(o, out uintptr) uintptr {
 	attr, _, _ := purego.SyscallN(x.direct.getAttr, o, x.keyName)
 	if attr == 0 {
-		return ^uintptr(0) // Python has raised
+		return ^uintptr(0) // with an exception set
 	}
 	key, ok := x.int64(attr)
 	purego.SyscallN(x.direct.decRef, attr)
@@ -100,7 +100,7 @@ func (x *exchanger) currentWork(device, _ int32, stream uintptr) uintptr {
 	return 0
 }
 
-// allocate makes a tensor of zeros that the caller alone has.
+// allocate makes a tensor of zeros for the caller.
 func allocate(like, out, context, fail uintptr) uintptr {
 	m, err := newLike((*dlpack.DLTensor)(pointer(like)))
 	if err != nil {
@@ -112,7 +112,7 @@ func allocate(like, out, context, fail uintptr) uintptr {
 	return 0
 }
 
-// newLike looks at type, sizes and device of d alone.
+// newLike reads only type, sizes and device of d.
 func newLike(d *dlpack.DLTensor) (*dlpack.DLManagedTensorVersioned, error) {
 	if d.Device.Type != dlpack.CPU {
 		return nil, fmt.Errorf("dlpack allocate: got device %s, want cpu: %w", d.Device.Type, tensor.ErrUnsupported)
@@ -136,6 +136,6 @@ func newLike(d *dlpack.DLTensor) (*dlpack.DLManagedTensorVersioned, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dlpack allocate: %w", err)
 	}
-	defer t.Release() // the export alone keeps it
+	defer t.Release() // only the export keeps it
 	return dlpack.ExportWritable(t)
 }

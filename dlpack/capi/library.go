@@ -15,7 +15,7 @@ type Library struct {
 	handle uintptr
 }
 
-// bind makes every field of *functions, which are func variables, the function of the library that its tag c names.
+// bind sets every field of *functions, which are func variables, to the function of the library that its tag c names.
 func (l Library) bind(functions any) error {
 	v := reflect.ValueOf(functions).Elem()
 	for i := range v.NumField() {
@@ -28,5 +28,5 @@ func (l Library) bind(functions any) error {
 	return nil
 }
 
-// pointer turns an address that came from C into a pointer.
+// pointer converts an address from C into a pointer.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }

@@ -11,13 +11,13 @@ import (
 	"unsafe"
 )
 
-// Python is the interpreter of this process. There is one, and it can be started once.
+// Python is the interpreter of this process. A process has one, which can be started once.
 type Python struct {
 	c    *pythonC
-	main uintptr // the names of __main__
-	ours uintptr // the names of module tenure
+	main uintptr // the namespace of __main__
+	ours uintptr // the namespace of module tenure
 
-	mu      sync.RWMutex // held for reading by whoever is in Python
+	mu      sync.RWMutex // held for reading while a goroutine is in Python
 	closing chan struct{}
 	closed  chan error
 }
@@ -39,7 +39,7 @@ type pythonC struct {
 	DictGet       func(d uintptr, key string) uintptr                               `c:"PyDict_GetItemString"`
 	DictSet       func(d uintptr, key string, o uintptr) int32                      `c:"PyDict_SetItemString"`
 	NewTuple      func(n int) uintptr                                               `c:"PyTuple_New"`
-	TupleSet      func(t uintptr, i int, o uintptr) int32                           `c:"PyTuple_SetItem"` // takes o
+	TupleSet      func(t uintptr, i int, o uintptr) int32                           `c:"PyTuple_SetItem"` // steals the reference to o
 	NewInt        func(n int64) uintptr                                             `c:"PyLong_FromLongLong"`
 	NewString     func(s *byte, n int) uintptr                                      `c:"PyUnicode_FromStringAndSize"`
 	String        func(o uintptr, n *int) uintptr                                   `c:"PyUnicode_AsUTF8AndSize"`
@@ -58,7 +58,7 @@ var bootstrap string
 // fileInput is Py_file_input: source of any number of statements.
 const fileInput = 257
 
-// ErrPython is the kind of every error that Python code raised.
+// ErrPython is the error of every exception that Python code raised.
 var ErrPython = errors.New("python raised")
 
 var errClosed = errors.New("capi: python: got a call after Close")
@@ -102,7 +102,7 @@ func OpenPython(in Interpreter) (*Python, error) {
 	return p, p.Run(source)
 }
 
-// quote writes s as Python does, with nothing but ASCII.
+// quote returns s as a Python literal in ASCII.
 func quote(s string) string {
 	text := "'"
 	for _, r := range s {
@@ -111,9 +111,9 @@ func quote(s string) string {
 	return text + "'"
 }
 
-// thread is Python's main thread: whoever starts the interpreter must be who ends it.
+// thread is Python's main thread: the thread that starts the interpreter must also end it.
 func (p *Python) thread(ready chan<- error) {
-	runtime.LockOSThread() // for good: the thread goes with the goroutine
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	p.c.InitializeEx(0)
 	err := p.prepare()
 	state := p.c.SaveThread()
@@ -150,8 +150,8 @@ func (p *Python) prepare() error {
 	return nil
 }
 
-// Close ends the interpreter. What Python reads of tensors ends with it, as far as Python frees its objects; what Go has
-// of Python objects stays readable, and is never freed.
+// Close ends the interpreter. Python's exports of tensors end as far as Python frees its objects. Go's imports of Python objects
+// stay readable and are never freed.
 func (p *Python) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,7 +175,7 @@ func (p *Python) Run(source string) error {
 	})
 }
 
-// within calls f on a thread that Python knows, with its lock.
+// within calls f on a thread that is attached to Python, with its global lock.
 func (p *Python) within(f func() error) error {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -191,7 +191,7 @@ func (p *Python) within(f func() error) error {
 	return f()
 }
 
-// call calls a function of module tenure. It takes the arguments and gives the caller the result.
+// call calls a function of module tenure. It takes ownership of the arguments; the caller owns the result.
 func (p *Python) call(name string, args ...uintptr) (uintptr, error) {
 	t := p.c.NewTuple(len(args) + 1)
 	p.c.TupleSet(t, 0, p.borrow(p.c.DictGet(p.ours, name)))
@@ -206,7 +206,7 @@ func (p *Python) call(name string, args ...uintptr) (uintptr, error) {
 	}
 	var n int
 	text := p.c.String(got, &n)
-	if text == 0 { // not a string: the result
+	if text == 0 { // not a string
 		p.c.ErrClear()
 		return got, nil
 	}
@@ -215,7 +215,7 @@ func (p *Python) call(name string, args ...uintptr) (uintptr, error) {
 	return 0, err
 }
 
-// borrow makes a reference of one's own.
+// borrow adds a reference.
 func (p *Python) borrow(o uintptr) uintptr {
 	p.c.IncRef(o)
 	return o

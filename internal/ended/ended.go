@@ -1,4 +1,4 @@
-// Package ended asks whether work is to end, and has the error of a context that has ended, in one form for all packages.
+// Package ended checks whether work is to end, and formats the error of a context that has ended in the same way for all packages.
 package ended
 
 import (
@@ -7,17 +7,17 @@ import (
 	"runtime"
 )
 
-// Error is the error of a context that has ended: the cause that somebody gave, which matches the context's own error as well.
+// Error returns the error of a context that has ended: its cause, in an error that also matches the context's own error.
 func Error(ctx context.Context) error { return bothErrors{context.Cause(ctx), ctx.Err()} }
 
-// Closed reports whether a channel to which nothing is ever sent has been closed.
+// Closed reports whether a channel on which nothing is ever sent has been closed.
 func Closed(done <-chan struct{}) bool {
-	return done != nil && closed(done) // the comparison is inlined: small eager calls have no channel
+	return done != nil && closed(done) // the comparison is inlined, because small eager calls have no channel
 }
 
 func closed(done <-chan struct{}) bool {
 	if runtime.GOARCH == "wasm" {
-		runtime.Gosched() // nothing preempts there: the goroutine that closes it would never run
+		runtime.Gosched() // without preemption the goroutine that closes it would never run
 	}
 	select {
 	case <-done:
@@ -27,7 +27,7 @@ func closed(done <-chan struct{}) bool {
 	}
 }
 
-// Missing is the error of a nil context, nil for any other.
+// Missing returns the error of a nil context, nil for any other.
 func Missing(ctx context.Context) error {
 	if ctx == nil {
 		return errMissing

@@ -9,7 +9,7 @@ import (
 // PageSize returns the size of the pages that the system maps.
 func PageSize() int { return os.Getpagesize() }
 
-// RoundUp returns size rounded up to whole pages, or an error where that overflows.
+// RoundUp returns size rounded up to whole pages, or an error if that overflows.
 func RoundUp(size int) (int, error) {
 	page := PageSize()
 	if size < 0 || size > math.MaxInt-page {
@@ -35,13 +35,13 @@ func Map(size int) ([]byte, error) {
 	return m, nil
 }
 
-// MapFile maps the first size bytes of f for reading. The mapping outlives f's descriptor. A store into it, and a load after
-// somebody else has truncated the file, end the process.
+// MapFile maps the first size bytes of f for reading. The mapping outlives f's descriptor. A store into it, and a load after the
+// file was truncated, end the process.
 func MapFile(f *os.File, size int) ([]byte, error) {
 	if size <= 0 {
 		return nil, fmt.Errorf("osmem: map %s: got size %d, want at least 1 byte", f.Name(), size)
 	}
-	// A mapping longer than its file is legal, and a load behind the file's end kills the process: so it is refused here.
+	// A mapping may be longer than its file, and a load behind the file's end kills the process, so this is refused.
 	info, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("osmem: map %s: %w", f.Name(), err)
@@ -56,7 +56,7 @@ func MapFile(f *os.File, size int) ([]byte, error) {
 	return m, nil
 }
 
-// Unmap gives back a mapping: exactly the slice that Map or MapFile returned.
+// Unmap frees a mapping: exactly the slice that Map or MapFile returned.
 func Unmap(m []byte) error {
 	if err := unmap(m); err != nil {
 		return fmt.Errorf("osmem: unmap %d bytes: %w", len(m), err)
@@ -64,14 +64,14 @@ func Unmap(m []byte) error {
 	return nil
 }
 
-// AdviseHuge asks for huge pages behind a mapping made by Map. It changes speed only.
+// AdviseHuge requests huge pages for a mapping of Map. It changes only speed.
 func AdviseHuge(m []byte) error { return advise("huge pages", m, adviseHuge) }
 
-// DontNeed lets the system take back the pages of m, which must start and end on page boundaries of a mapping. Afterwards
-// bytes of an anonymous mapping are either what they were or zero; those of a file mapping are read from the file again.
+// DontNeed permits the system to take back the pages of m, which must start and end on page boundaries of a mapping. Afterwards
+// bytes of an anonymous mapping are unchanged or zero; those of a file mapping are read from the file again.
 func DontNeed(m []byte) error { return advise("giving pages back", m, dontNeed) }
 
-// TrimsFiles reports whether DontNeed lets the system take back pages of mapped files.
+// TrimsFiles reports whether DontNeed takes back pages of mapped files.
 func TrimsFiles() bool { return trimsFiles }
 
 func advise(what string, m []byte, call func([]byte) error) error {
@@ -84,7 +84,7 @@ func advise(what string, m []byte, call func([]byte) error) error {
 	return nil
 }
 
-// Resident returns how many bytes of m are in physical memory, in whole pages. m must start on a page boundary of a mapping.
+// Resident returns the number of bytes of m in physical memory, in whole pages. m must start on a page boundary of a mapping.
 func Resident(m []byte) (int, error) {
 	if len(m) == 0 {
 		return 0, nil

@@ -12,18 +12,18 @@ import (
 	"unsafe"
 )
 
-// left returns how much the Go heap can still grow. The runtime ends the process where that is not enough.
+// left returns how much the Go heap can still grow. The runtime ends the process when it cannot.
 func left() uint64 {
 	most := uint64(math.MaxInt64)
 	if runtime.GOARCH == "wasm" {
-		most = 1 << 32 // all that a WebAssembly memory addresses
+		most = 1 << 32 // the address space of WebAssembly
 	}
 	sample := []metrics.Sample{{Name: "/memory/classes/total:bytes"}}
 	metrics.Read(sample)
 	return most - min(most, sample[0].Value.Uint64())
 }
 
-// Systems without mappings (js, wasip1, plan9) get page-aligned memory of the Go heap; the caller's reference keeps it.
+// Systems without mappings (js, wasip1, plan9) use page-aligned memory of the Go heap, which the caller's reference keeps.
 func mapAnonymous(size int) ([]byte, error) {
 	page := PageSize()
 	if free := left(); uint64(size)+uint64(page) > free {
@@ -47,7 +47,7 @@ func unmap(m []byte) error { return nil }
 
 func adviseHuge(m []byte) error { return unsupported("advice for huge pages") }
 
-const trimsFiles = false // a file is read into memory of the Go heap
+const trimsFiles = false // files are read into the Go heap
 
 func dontNeed(m []byte) error { return unsupported("giving pages back") }
 

@@ -31,7 +31,7 @@ func mapFile(f *os.File, size int) ([]byte, error) {
 	return bytesAt(addr, size), nil
 }
 
-// isFile reports whether memory at an address is a view of a file, which other calls end and trim than those for anonymous
+// isFile reports whether an address is in a view of a file. Views are unmapped and trimmed by other calls than anonymous
 // memory.
 func isFile(addr uintptr) (bool, error) {
 	const memMapped = 0x40000 // MEM_MAPPED, the type of a view
@@ -71,7 +71,7 @@ func dontNeed(m []byte) error {
 		_, err := windows.VirtualAlloc(addr, uintptr(len(m)), windows.MEM_RESET, windows.PAGE_READWRITE)
 		return err
 	}
-	// The documented effect on pages that are not locked: they leave the working set, and the call says that they were not locked.
+	// For pages that are not locked this has a documented effect: they leave the working set, and the call returns ERROR_NOT_LOCKED.
 	if err := windows.VirtualUnlock(addr, uintptr(len(m))); err != nil && err != windows.ERROR_NOT_LOCKED {
 		return err
 	}
@@ -80,8 +80,8 @@ func dontNeed(m []byte) error {
 
 func resident(m []byte) (int, error) { return 0, unsupported("the resident size of a mapping") }
 
-// bytesAt makes a slice of memory that the system returned as a number. The detour over the variable's own address is what
-// the compiler's rules for unsafe.Pointer ask of memory that the Go runtime did not allocate and will never move.
+// bytesAt makes a slice of memory whose address the system returned as a number. The conversion through the variable's own
+// address satisfies the compiler's rules for unsafe.Pointer: the Go runtime did not allocate the memory and never moves it.
 func bytesAt(addr uintptr, size int) []byte {
 	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&addr))), size)
 }

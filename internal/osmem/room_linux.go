@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// room is how much memory a process may still take, and what bounds it.
+// room is the amount of memory that a process may still allocate, and what limits it.
 type room struct {
 	bytes int64
 	by    string
 }
 
-// roomLeft returns how much memory this process may still take: what the machine has, or what the memory limit of one of the
-// control groups leaves that it is in, whichever is less. File cache that a group would give up first counts as left. The
-// answer may be old when it arrives. The kernel's files are below root.
+// roomLeft returns how much memory this process may still allocate: the memory of the machine, or what the limit of one of its
+// control groups leaves, whichever is less. File cache that a group would reclaim first counts as free. The result may be outdated
+// when it is returned. root is the root of the kernel's files.
 func roomLeft(root string) (room, error) {
 	info, err := readNumbers(filepath.Join(root, "proc/meminfo"))
 	if err != nil {
@@ -43,17 +43,17 @@ func roomLeft(root string) (room, error) {
 	return least, nil
 }
 
-// group is one control group that bounds the memory of this process.
+// group is a control group that limits the memory of this process.
 type group struct {
 	dir     string // without root
 	version int
 }
 
-// left returns what the group's own limit leaves. Files that are not there bound nothing: the root of version 2 has none.
+// left returns what the group's own limit leaves. A missing file means no limit: the root of version 2 has none.
 func (g group) left(root string) (int64, bool) {
 	limitFile, usageFile, cache := "memory.max", "memory.current", []string{"inactive_file"}
 	if g.version == 1 {
-		// Usage counts the groups below, so the cache must too.
+		// Usage includes the groups below, so the cache must too.
 		limitFile, usageFile, cache = "memory.limit_in_bytes", "memory.usage_in_bytes", []string{"total_inactive_file", "inactive_file"}
 	}
 	limit, err := readNumber(filepath.Join(root, g.dir, limitFile))
@@ -75,7 +75,7 @@ func (g group) left(root string) (int64, bool) {
 	return max(limit-usage, 0), true
 }
 
-// memoryGroups lists the groups of this process and those above them, as far as they can be seen from here.
+// memoryGroups lists the groups of this process and those above them, as far as they are visible.
 func memoryGroups(root string) ([]group, error) {
 	paths, err := groupPaths(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
@@ -110,7 +110,7 @@ func memoryGroups(root string) ([]group, error) {
 	return groups, lines.Err()
 }
 
-// groupPaths reads which group of each version bounds the memory of this process.
+// groupPaths returns the path of the group that limits the memory of this process, for each version.
 func groupPaths(file string) (map[int]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -134,13 +134,13 @@ func groupPaths(file string) (map[int]string, error) {
 	return paths, nil
 }
 
-// groupMount is a mounted hierarchy of groups that may bound memory.
+// groupMount is a mounted hierarchy of groups that may limit memory.
 type groupMount struct {
 	version     int
 	root, point string
 }
 
-// parseMount reads a line of mountinfo: number, parent, device, root, mount point, options, tags, "-", type, source, options.
+// parseMount parses a line of mountinfo: number, parent, device, root, mount point, options, tags, "-", type, source, options.
 func parseMount(line string) (groupMount, bool) {
 	front, back, ok := strings.Cut(line, " - ")
 	fields, kind := strings.Fields(front), strings.Fields(back)
@@ -165,7 +165,7 @@ func parseMount(line string) (groupMount, bool) {
 	return m, true
 }
 
-// unescape undoes the octal numbers that mountinfo writes for blanks and backslashes.
+// unescape decodes the octal numbers that mountinfo writes for blanks and backslashes.
 func unescape(s string) string {
 	for _, c := range [...]struct{ code, char string }{{`\040`, " "}, {`\011`, "\t"}, {`\012`, "\n"}, {`\134`, `\`}} {
 		s = strings.ReplaceAll(s, c.code, c.char)
@@ -173,8 +173,8 @@ func unescape(s string) string {
 	return s
 }
 
-// below returns the path of a group below the one that is mounted. A group outside of it cannot be seen: the mounted one
-// stands for it.
+// below returns the path of a group below the mounted one. For a group outside of it, which is not visible, it returns the mounted
+// one.
 func below(own, mounted string) string {
 	if mounted == "/" {
 		mounted = ""
@@ -194,7 +194,7 @@ func readNumber(file string) (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 }
 
-// readNumbers reads lines of a name and a number; others are not its affair.
+// readNumbers reads lines of a name and a number, and ignores other lines.
 func readNumbers(file string) (map[string]int64, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

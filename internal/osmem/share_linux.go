@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedSeals leave the writable mapping that is there and refuse every later way to write or to lose a byte.
+// sharedSeals keep the existing writable mapping and refuse every later way to write or to lose a byte.
 const sharedSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE | unix.F_SEAL_SEAL
 
-// overhead is what populating size bytes takes beside them, from above: page tables, the index of the file, and what the
-// kernel charges in batches on every core.
+// overhead is an upper bound of the memory that populating size bytes takes in addition: page tables, the index of the file, and
+// the kernel's batches of charges on every core.
 func overhead(size int) int64 { return int64(size)/256 + 1<<20 }
 
-// populating is how many bytes NewShared has found room for and not yet taken, so that calls at the same time do not count on
-// the same room.
+// populating is the number of bytes that NewShared has reserved and not yet populated, so that concurrent calls do not count the
+// same memory.
 var populating atomic.Int64
 
 func newShared(name string, n int) (*Shared, error) {
@@ -40,7 +40,7 @@ func newShared(name string, n int) (*Shared, error) {
 	return s, nil
 }
 
-// roomFor fails where taking n bytes would make the kernel kill somebody. On success they are counted as being populated.
+// roomFor fails if populating n bytes could make the kernel kill a process. On success the bytes are reserved.
 func roomFor(n int) error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err == nil && uint64(n) > limit.Cur {
@@ -50,7 +50,7 @@ func roomFor(n int) error {
 	others := populating.Add(need) - need
 	r, err := roomLeft("/")
 	if err != nil {
-		return nil // without /proc nobody knows: populating the pages is the test
+		return nil // without /proc the amount is unknown, and populating the pages is the test
 	}
 	if left := r.bytes - others; left < need {
 		populating.Add(-need)
@@ -71,7 +71,7 @@ func createSealable(name string) (int, error) {
 	return fd, err
 }
 
-// build makes the empty memfd what Shared promises.
+// build gives the empty memfd the properties of Shared.
 func build(fd, n int) (*Shared, error) {
 	if err := unix.Ftruncate(fd, int64(n)); err != nil {
 		return nil, fmt.Errorf("set the size: %w", err)
@@ -94,10 +94,10 @@ func build(fd, n int) (*Shared, error) {
 	return &Shared{fd: fd, bytes: m}, nil
 }
 
-// populateStep bounds one call, so that a signal does not undo much.
+// populateStep bounds one call, so that a signal does not undo much work.
 const populateStep = 64 << 20
 
-// populate takes every page of m now, where its lack is an error; at the first touch it would be a signal.
+// populate allocates every page of m, where a lack of memory is an error; at the first access it would be a signal.
 func populate(fd int, m []byte, advice int) error {
 	for off := 0; off < len(m); {
 		err := unix.Madvise(m[off:min(off+populateStep, len(m))], advice)
@@ -111,7 +111,7 @@ func populate(fd int, m []byte, advice int) error {
 			return fmt.Errorf("populate, from byte %d on: %w (%w)", off, err, ErrNoMemory)
 		}
 	}
-	// An emulator of user programs takes every advice and does nothing.
+	// User-mode emulators accept all advice and do nothing.
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
@@ -122,7 +122,7 @@ func populate(fd int, m []byte, advice int) error {
 	return nil
 }
 
-// allocate takes the pages of the file, which is all that counts for safety; those of a mapping come with the first touch.
+// allocate allocates the pages of the file, which suffices for safety; the mapping's pages follow at the first access.
 func allocate(fd, n int) error {
 	for {
 		err := unix.Fallocate(fd, 0, 0, int64(n))
@@ -140,7 +140,7 @@ func (s *Shared) finish() error {
 		return fmt.Errorf("osmem: finish shared memory: %w", os.ErrClosed)
 	}
 	at := unsafe.Pointer(unsafe.SliceData(s.bytes))
-	// In place of the writable mapping, in one step: the address stays, and at no moment is it somebody else's.
+	// Replaces the writable mapping in one step, so that the address is never free in between.
 	if _, err := unix.MmapPtr(s.fd, 0, at, uintptr(len(s.bytes)), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
 		return fmt.Errorf("osmem: finish shared memory of %d bytes: %w", len(s.bytes), err)
 	}
@@ -196,7 +196,7 @@ func sharedID(fd int) (FileID, error) {
 	return FileID{Device: uint64(st.Dev), Inode: st.Ino}, nil
 }
 
-// trustworthy fails unless every load from a mapping of fd must succeed for ever, at nobody's cost.
+// trustworthy fails unless every load from a mapping of fd will succeed without costs to the reader.
 func trustworthy(fd, size int) error {
 	if size <= 0 {
 		return fmt.Errorf("got size %d, want at least 1 byte", size)
@@ -221,7 +221,7 @@ func trustworthy(fd, size int) error {
 	if st.Size != int64(size) {
 		return fmt.Errorf("got a memfd of %d bytes, want %d", st.Size, size)
 	}
-	// A page that is not there would be made by the first load, and charged to the reader.
+	// The first load would create a missing page and charge it to the reader.
 	if there := st.Blocks * 512; there < st.Size {
 		return fmt.Errorf("got a memfd of which %d bytes are there, want all %d", there, st.Size)
 	}
@@ -236,7 +236,7 @@ func missingSeals(seals int) string {
 	if seals&unix.F_SEAL_GROW == 0 {
 		missing = append(missing, "F_SEAL_GROW")
 	}
-	if seals&(unix.F_SEAL_FUTURE_WRITE|unix.F_SEAL_WRITE) == 0 { // the second is the stronger one: nobody writes even now
+	if seals&(unix.F_SEAL_FUTURE_WRITE|unix.F_SEAL_WRITE) == 0 { // the second is stronger: it permits no writable mapping at all
 		missing = append(missing, "F_SEAL_FUTURE_WRITE")
 	}
 	return strings.Join(missing, ", ")
@@ -256,20 +256,20 @@ func fileKind(mode uint32) string {
 	return "something that is no file"
 }
 
-// aligned has the mappings that package unix does not know, by their first byte.
+// aligned records the mappings that package unix does not know, by their first byte.
 var aligned struct {
 	sync.Mutex
 	size map[*byte]int
 }
 
-// mapAligned maps all of fd, shared, where huge pages can lie. A child that this process forks does not have the mapping: it
-// must never write, and what it reads would hold the pages.
+// mapAligned maps all of fd, shared, aligned for huge pages. Forked children of this process do not have the mapping: they
+// must never write, and their reads would keep the pages.
 func mapAligned(fd, size, prot int) ([]byte, error) {
 	span := uintptr(size)
 	if size >= hugeBytes {
 		span += hugeBytes
 	}
-	// Address space first, then the file over the part of it that is aligned.
+	// Reserve address space first, then map the file over the aligned part of it.
 	start, err := unix.MmapPtr(-1, 0, nil, span, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
 	if err != nil {
 		return nil, err
@@ -300,14 +300,14 @@ func mapAligned(fd, size, prot int) ([]byte, error) {
 	return m, nil
 }
 
-// unmapAligned gives back what mapAligned mapped; done is false if m is no such mapping.
+// unmapAligned frees a mapping of mapAligned; done is false if m is none.
 func unmapAligned(m []byte) (done bool, err error) {
 	first := unsafe.SliceData(m)
 	aligned.Lock()
 	size, known := aligned.size[first]
 	mine := known && len(m) == size && cap(m) == size
 	if mine {
-		delete(aligned.size, first) // before the address is free: the next mapping may get it
+		delete(aligned.size, first) // before the address is free, because the next mapping may get it
 	}
 	aligned.Unlock()
 	if !known {

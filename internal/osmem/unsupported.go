@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// unsupported is what the files of other platforms return for a call that their system has not.
+// unsupported is the error of calls that the platform does not have.
 func unsupported(what string) error {
 	return fmt.Errorf("%s is not available on %s: %w", what, runtime.GOOS, errors.ErrUnsupported)
 }
