@@ -2,7 +2,8 @@ package elementwise
 
 import "math"
 
-// arithmetic are the functions of a few operations, and powers.
+// arithmetic are the functions of a few operations, and powers. Formulas of several
+// steps stand below the table.
 var arithmetic = []*Function{
 	{
 		Name: "abs", ONNX: "Abs", Doc: "returns the absolute value of each element of x",
@@ -57,3 +58,16 @@ var arithmetic = []*Function{
 		Formula: affine,
 	},
 }
+
+// sign adds 0 to what is neither positive nor negative: NaN stays, -0 becomes 0.
+func sign(b *Builder, x Value, _ []Value) Value {
+	zero := b.Const(0)
+	negative := b.Select(b.Less(x, zero), b.Const(-1), b.Add(x, zero))
+	return b.Select(b.Less(zero, x), b.Const(1), negative)
+}
+
+func reciprocal(b *Builder, x Value, _ []Value) Value { return b.Div(b.Const(1), x) }
+
+func powScalar(b *Builder, x Value, p []Value) Value { return b.Pow(x, p[0]) }
+
+func affine(b *Builder, x Value, p []Value) Value { return b.FMA(x, p[0], p[1]) }

@@ -6,6 +6,11 @@ import "math"
 // per target, with symbolic values, and must not depend on anything else.
 type Formula func(b *Builder, x Value, params []Value) Value
 
+// step is the formula of a function that is a primitive itself.
+func step(f func(b *Builder, x Value) Value) Formula {
+	return func(b *Builder, x Value, _ []Value) Value { return f(b, x) }
+}
+
 // Value is a number of a formula under construction. Values belong to the Builder
 // that returned them.
 type Value int

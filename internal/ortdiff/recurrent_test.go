@@ -1,7 +1,11 @@
 package ortdiff_test
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
 func init() {
@@ -84,17 +88,28 @@ func (d *drawer) recurrent(name string, gates int) {
 	d.outs(d.between(1, outs))
 }
 
+// cellFunctions are the functions of gates by name, with how many numbers they take.
+var cellFunctions = func() map[string]int {
+	functions := map[string]int{"ScaledTanh": 2}
+	for _, f := range elementwise.Functions() {
+		if f.Cell != "" {
+			functions[f.Cell] = len(f.Params)
+		}
+	}
+	return functions
+}()
+
 // activations draws the functions of the gates, with numbers for those that take some.
 func (d *drawer) activations(n int) {
 	var names []string
 	var alpha, beta []float32
 	for range n {
-		name := pick(d, "Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu", "Softsign", "Softplus")
+		name := pick(d, slices.Sorted(maps.Keys(cellFunctions))...)
 		names = append(names, name)
-		switch name {
-		case "LeakyRelu", "ThresholdedRelu", "Elu":
+		switch cellFunctions[name] {
+		case 1:
 			alpha = append(alpha, pick[float32](d, 0.1, 0.5, 1.5))
-		case "Affine", "ScaledTanh", "HardSigmoid":
+		case 2:
 			alpha, beta = append(alpha, pick[float32](d, 0.2, 0.5, 1)), append(beta, pick[float32](d, 0.5, 0.3))
 		}
 	}

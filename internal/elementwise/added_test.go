@@ -1,0 +1,184 @@
+package elementwise_test
+
+import (
+	"flag"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var added = flag.Bool("added", false, "add a function to a copy of the module, generate what follows from its row, and test it, which builds most packages")
+
+// A function of somebody who follows CONTRIBUTING.md: its row and its reference,
+// and what the tests of each package read of it.
+const (
+	addedRow = `
+	{
+		Name: "squash", ONNX: "Squash", Since: 20, Doc: "computes alpha * x / (1 + |x|) of each element of x",
+		Types: Floats, Params: []Param{{Name: "alpha", Default: 0.5, Min: 0.1, Max: 3}},
+		Formula: func(b *Builder, x Value, p []Value) Value { return b.Mul(p[0], b.Div(x, b.Add(b.Const(1), b.Abs(x)))) },
+		MaxError: Bound{Ulps: 4}, Chained: true,
+	},`
+	addedReference = `
+	case "squash":
+		return a * (x / (1 + math.Abs(x)))`
+	addedInference = "squash f16[2,n] alpha=2 -> f16[2,n]\nsquash f32[3] -> f32[3] ; same(0)\nsquash i32[3] -> ! operand 0\n"
+	addedImport    = `A model with a node of a function.
+-- squash.model --
+opset 20
+input x f32[2,n]
+y = Squash(x) {alpha = 0.25}
+output y f32[2,n]
+-- squash.ir --
+func @test(%x: f32[2,n]) -> (f32[2,n]) {
+  %y: f32[2,n] = squash(%x) {alpha = 0.25} "Squash#0"
+  return %y
+}
+-- squash_old.model --
+opset 19
+input x f32[2]
+y = Squash(x)
+output y f32[2]
+-- squash_old.error --
+onnx: not supported: Squash (opset 19): the operator exists from opset 20 on ("Squash#0")
+`
+)
+
+// TestAddedFunction adds a function to a copy of the module in two places, runs
+// the generators, and runs the tests of everything that follows from its row. A
+// formula that is not the function then fails.
+func TestAddedFunction(t *testing.T) {
+	if !*added {
+		t.Skip("builds most packages of a copy of the module: go test ./internal/elementwise -added, as .ci/run does")
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("needs the go command: ", err)
+	}
+	const schemas = "internal/ortdiff/testdata/attributes.txt" // of an ONNX Runtime that has the operator
+	tree := copyModule(t)
+	tree.insert(t, "internal/elementwise/activation.go", "var activations = []*Function{", addedRow)
+	tree.insert(t, "internal/kernel/ref/elementwise.go", "func Unary(name string, x, a, b float64) float64 {\n\tswitch name {", addedReference)
+	tree.write(t, "op/testdata/infer/squash.txt", addedInference)
+	tree.write(t, "internal/onnx/testdata/import/squash.txtar", addedImport)
+	tree.write(t, schemas, tree.read(t, schemas)+"Squash 1 alpha\n")
+
+	tree.pass(t, "generate", "./internal/kernel/gen", "./eager", "./internal/conformance")
+	tree.has(t, "docs/operators.md", "| `squash` |")
+	tree.has(t, "docs/onnx-support.md", "| Squash | 20-28 | `squash` |")
+	tree.has(t, "eager/operations_gen.go", "\nfunc Squash(")
+
+	const tests = "TestFunctions|TestExpressions|TestInferTypes/squash|TestImportGolden/squash|TestUnary/squash|TestEvery|TestGenerated|TestCommitted|TestKernels/.*/unary/squash"
+	out := tree.pass(t, "test", "-v", "-run", tests, "./internal/elementwise", "./op", "./internal/onnx", "./internal/compute", "./internal/kernel", "./internal/kernel/gen", "./internal/ortdiff", "./eager")
+	for _, test := range []string{
+		"TestFunctions", "TestExpressions", "TestInferTypes/squash", "TestImportGolden/squash", "TestUnary/squash/f32", "TestUnary/squash/bf16",
+		"TestEveryChainFunctionHasAKernel", "TestEverythingIsDrawn", "TestCommitted", "TestGenerated", "TestKernels/portable/unary/squash",
+	} {
+		if !strings.Contains(out, "--- PASS: "+test+" ") {
+			t.Errorf("%s did not pass:\n%s", test, out)
+		}
+	}
+
+	tree.replace(t, "internal/elementwise/activation.go", "b.Mul(p[0], b.Div(x, b.Add(b.Const(1)", "b.Mul(p[0], b.Div(x, b.Add(b.Const(1.5)")
+	tree.pass(t, "generate", "./internal/kernel/gen")
+	for pkg, test := range map[string]string{"./internal/compute": "TestUnary/squash"} {
+		if out, err := tree.run("test", "-run", test, pkg); err == nil || !strings.Contains(out, "--- FAIL: "+test) {
+			t.Errorf("%s with another formula: got error %v, want a failure:\n%s", test, err, out)
+		}
+	}
+}
+
+// module is a copy of the module in a folder.
+type module string
+
+// copyModule copies the module without the modules inside it.
+func copyModule(t *testing.T) module {
+	t.Helper()
+	root, tree := filepath.Join("..", ".."), t.TempDir()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			_, err := os.Stat(filepath.Join(path, "go.mod"))
+			if rel != "." && (err == nil || d.Name()[0] == '.') {
+				return filepath.SkipDir
+			}
+			return os.MkdirAll(filepath.Join(tree, rel), 0o755)
+		}
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(tree, rel), data, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return module(tree)
+}
+
+// run runs the go command in the copy.
+func (m module) run(args ...string) (string, error) {
+	cmd := exec.Command("go", args...)
+	cmd.Dir = string(m)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (m module) pass(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := m.run(args...)
+	if err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func (m module) read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(string(m), filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func (m module) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(string(m), filepath.FromSlash(name)), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replace replaces a text that stands once in a file.
+func (m module) replace(t *testing.T, name, old, text string) {
+	t.Helper()
+	before, after, ok := strings.Cut(m.read(t, name), old)
+	if !ok || strings.Contains(after, old) {
+		t.Fatalf("%s: got no %q or several, want one", name, old)
+	}
+	m.write(t, name, before+text+after)
+}
+
+// insert inserts text behind another.
+func (m module) insert(t *testing.T, name, behind, text string) {
+	t.Helper()
+	m.replace(t, name, behind, behind+text)
+}
+
+func (m module) has(t *testing.T, name, text string) {
+	t.Helper()
+	if !strings.Contains(m.read(t, name), text) {
+		t.Errorf("%s does not have %q", name, text)
+	}
+}
