@@ -59,8 +59,7 @@ func finalOf(b *testing.B, path string, sizes [][]int) final {
 // BenchmarkCompile is what a final program costs until it can run, and the
 // parts of it that have functions of their own: the rules of the program
 // (verify), the whole of exec.Compile, the proof of its document (check), the
-// tasks of a runner, an instance of other sizes, and one that a slot is ready to
-// run.
+// tasks of a runner, and an instance of other sizes that a slot is ready to run.
 func BenchmarkCompile(b *testing.B) {
 	for _, model := range []struct {
 		name  string
@@ -126,14 +125,9 @@ func benchmarkCompile(b *testing.B, sizes []final) {
 		types = append(types, ir.TypesOf(f.program))
 	}
 	n := 0
-	phase("instance", func() error {
-		n++
-		_, err := exe.Instance(b.Context(), types[n%len(types)], sizes[n%len(types)].table)
-		return err
-	})
 	var slot exec.Slot
 	defer slot.Release()
-	phase("attached", func() error {
+	phase("instance", func() error {
 		n++
 		e, err := exe.Instance(b.Context(), types[n%len(types)], sizes[n%len(types)].table)
 		if err == nil {

@@ -86,9 +86,13 @@ func (l *lowering) document(problem *plan.Problem, e *Executable, o Options) *pl
 }
 
 // allDeclined lists what the passes and the lowering declined in the program's
-// order, each operand of a call once.
+// order, each operand of a call once, with its bytes for these sizes.
 func (l *lowering) allDeclined(before []plan.Declined) []plan.Declined {
 	list := slices.Concat(before, l.declined)
+	for i := range list {
+		d := &list[i]
+		d.Bytes = l.of(l.calls[d.Call].Args[d.Operand].Value).size
+	}
 	slices.SortStableFunc(list, func(a, b plan.Declined) int {
 		return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.Operand, b.Operand))
 	})
@@ -97,15 +101,18 @@ func (l *lowering) allDeclined(before []plan.Declined) []plan.Declined {
 
 // ordered returns the copies in the program's order.
 func (l *lowering) ordered(copies []plan.Copy) []plan.Copy {
+	copies = slices.Clone(copies)
 	at := map[string]int{}
-	for k, c := range l.calls {
-		for _, v := range c.Results {
-			if v != nil {
-				at[v.Name] = k
+	for _, v := range l.defs {
+		at[v.Name] = l.index.Def(v)
+		for i := range copies {
+			if copies[i].Value == v.Name && l.isStatic(v) {
+				copies[i].Bytes = l.of(v).size
 			}
 		}
 	}
-	return slices.SortedStableFunc(slices.Values(copies), func(a, b plan.Copy) int { return cmp.Compare(at[a.Value], at[b.Value]) })
+	slices.SortStableFunc(copies, func(a, b plan.Copy) int { return cmp.Compare(at[a.Value], at[b.Value]) })
+	return copies
 }
 
 // documentValues lists where the values lie and when.

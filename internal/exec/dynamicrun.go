@@ -7,7 +7,6 @@ import (
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/shape"
 )
 
@@ -182,7 +181,7 @@ func (r *Runner) dynamicResults(k int, call *op.Call, types []op.Type) (viewed b
 func (r *Runner) dynamicResult(k int, call *op.Call, i int, t op.Type) (op.AliasKind, error) {
 	at := r.exe.steps[k].refs[len(call.In)+i]
 	d := &r.dynamic[at.dynamic]
-	if at.space == plan.SpaceArena {
+	if at.space == arenaSpace {
 		n, err := t.Bytes()
 		if err != nil || int64(n) > at.size {
 			panic(fmt.Sprintf("BUG: exec: %s: result %d: got %s, want at most %d bytes", call.Def.Name, i, t, at.size))
@@ -206,7 +205,7 @@ func (r *Runner) operandFor(k int, call *op.Call, i int) (arg int, kind op.Alias
 		return -1, 0, 0
 	}
 	refs := r.exe.steps[k].refs
-	isOutput := refs[len(call.In)+i].space == plan.SpaceOutput
+	isOutput := refs[len(call.In)+i].space == outputSpace
 	for arg, at := range refs[:len(call.In)] {
 		kind, offset := call.AliasOf(arg, i)
 		if kind == 0 || at.dynamic < 0 || !r.dynamic[at.dynamic].hasBuffer() {

@@ -55,7 +55,7 @@ type Executable struct {
 	scratch   []int64 // of each call, in bytes per worker
 
 	steps   []step // by number of the call
-	refs    int    // how many they have
+	numRefs int    // how many they have
 	code    []instr
 	dynamic []dynamicInfo // per value whose size depends on data, then one per spare
 	taken   []bool        // per parameter: the program writes into it or returns it
@@ -68,23 +68,60 @@ type Executable struct {
 // step is a call with what a runner has to know of it.
 type step struct {
 	call    *ir.Call
-	refs    []ref     // operands, then results
-	first   int       // the number of the first of them among all
-	writes  bool      // into a parameter
-	dynamic bool      // it is bound when it runs: the size of an operand or result depends on data
-	freed   []int     // dynamic values whose own buffers are freed after it
-	left    [][]int   // per region: those that are freed when the region has ended
-	yields  [][]yield // per region of a branch: what it returns
-	loop    *loop     // of a loop
+	refs    []ref // operands, then results
+	first   int   // the number of the first of them among all
+	writes  bool  // into a parameter
+	dynamic bool  // it is bound when it runs: the size of an operand or result depends on data
+	*rare
 }
 
-// ref is where one operand or result of a call lies.
+// rare is what a runner has to know of a call with regions, or after which
+// buffers are freed. Other calls share one without anything.
+type rare struct {
+	freed  []int     // dynamic values whose own buffers are freed after it
+	left   [][]int   // per region: those that are freed when the region has ended
+	yields [][]yield // per region of a branch: what it returns
+	loop   *loop     // of a loop
+}
+
+var none rare
+
+// ref is where one operand or result of a call lies. There are many of them:
+// they have no pointers.
 type ref struct {
-	space        plan.Space
-	arg          int
 	offset, size int64
-	weight       *ir.Value
 	dynamic      int // number of the value whose size depends on data, -1 for others
+	arg          int32
+	weight       int32 // its ID
+	space        space
+}
+
+// space is a plan.Space.
+type space uint8
+
+const (
+	nowhere space = iota
+	arenaSpace
+	inputSpace
+	outputSpace
+	weightSpace
+	ownSpace
+)
+
+func spaceOf(s plan.Space) space {
+	switch s {
+	case plan.SpaceArena:
+		return arenaSpace
+	case plan.SpaceInput:
+		return inputSpace
+	case plan.SpaceOutput:
+		return outputSpace
+	case plan.SpaceWeight:
+		return weightSpace
+	case plan.SpaceOwn:
+		return ownSpace
+	}
+	panic("BUG: exec: a value in the space " + string(s))
 }
 
 // yield is what a region returns as a dynamic result of the call around it.

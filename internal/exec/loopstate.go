@@ -48,7 +48,7 @@ func (r *Runner) newLoopState(p *loop) *loopState {
 // enter begins a loop and reports whether there is a first round.
 func (r *Runner) enter(s *loopState) (bool, error) {
 	s.count, s.most = 0, math.MaxInt64
-	if s.limit.space != "" {
+	if s.limit.space != nowhere {
 		limit, err := r.one("the limit", s.limit, s.limitData)
 		if err != nil {
 			return false, err
@@ -56,7 +56,7 @@ func (r *Runner) enter(s *loopState) (bool, error) {
 		s.most = int64(binary.LittleEndian.Uint64(limit))
 	}
 	runs := true
-	if s.runs.space != "" {
+	if s.runs.space != nowhere {
 		holds, err := r.one("the condition", s.runs, s.runsData)
 		if err != nil {
 			return false, err
@@ -176,7 +176,7 @@ func (r *Runner) leave(s *loopState) error {
 			if err := r.dynamic[c.result.dynamic].move(from); err != nil {
 				return err
 			}
-		case c.result.space != "" && from.typ() != c.last:
+		case c.result.space != nowhere && from.typ() != c.last:
 			return fmt.Errorf("loop: result %d: got %s, want %s: %w", i, from.typ(), c.last, shape.ErrShape)
 		default:
 			copy(s.carryData[i].result, from.bytes()) // none where it is not wanted

@@ -20,14 +20,15 @@ type place struct {
 type storage struct {
 	name   string
 	space  plan.Space
-	arg    int // input or output number for those spaces
+	kind   space // the same, once it is settled
+	arg    int   // input or output number for those spaces
 	size   int64
-	first  int       // of its pieces, arena only
-	count  int       // of its pieces
-	id     int       // index in the problem, arena only
-	start  int64     // where it begins in the arena, once it is placed
-	weight *ir.Value // weight only
-	loop   *ir.Call  // that carries a value in it
+	first  int      // of its pieces, arena only
+	count  int      // of its pieces
+	id     int      // index in the problem, arena only
+	start  int64    // where it begins in the arena, once it is placed
+	weight int32    // its ID, weight only
+	loop   *ir.Call // that carries a value in it
 }
 
 // lowering turns a final program into a placement problem and its answer into
@@ -43,6 +44,7 @@ type lowering struct {
 	known    func(*ir.Value) ([]byte, bool)
 	possible ir.Possibles // of values whose size depends on data
 	calls    []call       // by number
+	aliases  []alias      // by number of the result
 	values   []value      // by ID
 	dynamic  int          // number of values whose size depends on data
 	made     []storage    // all storages: never more than there is room for, because pointers lead to them
@@ -57,6 +59,7 @@ type call struct {
 	*ir.Call
 	sig    *op.Sig
 	static bool    // all types have a size
+	first  int     // the number of its first result among all
 	end    int     // the number after those of the calls in its regions
 	freed  []int   // dynamic values whose own buffers are freed after the call
 	left   [][]int // per region: those that are freed when it ends
@@ -78,7 +81,8 @@ func newLowering(p *ir.Program) *lowering {
 	l.sigs = ir.NewSignatures(l.index)
 	l.calls = make([]call, len(l.index.Calls))
 	for k, c := range l.index.Calls {
-		l.calls[k] = call{Call: c.Call, sig: l.sigs.Of(k), end: c.End}
+		l.calls[k] = call{Call: c.Call, sig: l.sigs.Of(k), end: c.End, first: len(l.aliases)}
+		l.aliases = append(l.aliases, make([]alias, len(c.Results))...)
 		for v := range c.Defs() {
 			l.defs = append(l.defs, v)
 		}
@@ -134,6 +138,7 @@ func (l *lowering) reset(types ir.Types, known func(*ir.Value) ([]byte, bool)) {
 	}
 	l.dynamic, l.made, l.storages, l.pieces = 0, l.made[:0], l.storages[:0], l.pieces[:0]
 	l.inPlace, l.declined = l.inPlace[:0], l.declined[:0]
+	clear(l.aliases)
 }
 
 // of returns what is known of a value.
@@ -169,7 +174,7 @@ func (l *lowering) placeInterface() error {
 		if err != nil {
 			return fmt.Errorf("weight: %w", err)
 		}
-		l.of(v).place = place{l.make(storage{name: v.Name, space: plan.SpaceWeight, size: n, weight: v}), 0, n}
+		l.of(v).place = place{l.make(storage{name: v.Name, space: plan.SpaceWeight, size: n, weight: int32(v.ID)}), 0, n}
 	}
 	return nil
 }
@@ -264,9 +269,25 @@ func (p place) overlaps(q place) bool {
 	return p.storage == q.storage && p.offset < q.offset+q.size && q.offset < p.offset+p.size
 }
 
+// alias is the answer of bytesFor, once it was asked.
+type alias struct {
+	known       bool
+	kind        op.AliasKind
+	arg, offset int
+}
+
 // bytesFor returns the operand of call k in whose bytes result r lies, -1 for
 // none.
 func (l *lowering) bytesFor(k, r int) (arg int, kind op.AliasKind, offset int) {
+	a := &l.aliases[l.calls[k].first+r]
+	if !a.known {
+		a.known = true
+		a.arg, a.kind, a.offset = l.findBytes(k, r)
+	}
+	return a.arg, a.kind, a.offset
+}
+
+func (l *lowering) findBytes(k, r int) (arg int, kind op.AliasKind, offset int) {
 	c := &l.calls[k]
 	if !c.static {
 		return -1, 0, 0 // what lies where is decided when the call runs
@@ -336,10 +357,11 @@ func (l *lowering) problem() *plan.Problem {
 	return p
 }
 
-// settle takes the answer to the problem.
+// settle takes the answer to the problem: storages stay where they are now.
 func (l *lowering) settle(bases []int64) {
-	for _, s := range l.storages {
-		if s.space == plan.SpaceArena {
+	for i := range l.made {
+		s := &l.made[i]
+		if s.kind = spaceOf(s.space); s.kind == arenaSpace {
 			s.start = bases[s.id]
 		}
 	}

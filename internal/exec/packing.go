@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/cpu"
 	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/plan"
 )
 
@@ -23,6 +25,9 @@ type packing struct {
 	uses     []weights.Use      // of the weights that calls read, in the program's order
 	report   []plan.Packed      // of those that are read in panels
 	packed   atomic.Bool        // everything that uses lists
+
+	mu    sync.Mutex
+	bytes [][]byte // by number of the ref, once they were read: those of weights of the store, which stay where they are from then on
 }
 
 // findPanels binds every call and settles which operands are read in panels. A
@@ -30,9 +35,9 @@ type packing struct {
 // there twice. Calls without a kernel are reported together.
 func (e *Executable) findPanels(ts *tasks) error {
 	ids := e.structure.program.NumIDs()
-	e.packing = &packing{operands: make([]*weights.Panel, e.refs), panels: make([][]*weights.Panel, ids), raw: make([]bool, ids)}
+	e.packing = &packing{operands: make([]*weights.Panel, e.numRefs), bytes: make([][]byte, e.numRefs), panels: make([][]*weights.Panel, ids), raw: make([]bool, ids)}
 	e.readRaw()
-	packed := make([]bool, e.refs) // operands that calls were bound for as constants
+	packed := make([]bool, e.numRefs) // operands that calls were bound for as constants
 	bind := func(k int) error {
 		step := &e.steps[k]
 		err := e.bind(ts, k, func(i int) bool {
@@ -63,7 +68,7 @@ func (e *Executable) findPanels(ts *tasks) error {
 		for _, k := range e.bound() {
 			step := &e.steps[k]
 			for i := range step.call.Args {
-				if packed[step.first+i] && e.packing.raw[step.refs[i].weight.ID] {
+				if packed[step.first+i] && e.packing.raw[step.refs[i].weight] {
 					packed[step.first+i], settled = false, false
 					if err := bind(k); err != nil {
 						return fmt.Errorf("compile: %w", err)
@@ -76,7 +81,7 @@ func (e *Executable) findPanels(ts *tasks) error {
 		step := &e.steps[k]
 		for i := range step.call.Args {
 			if f, ok := ts.list[k].Forms[i]; ok {
-				e.packing.operands[step.first+i] = e.packing.add(step.refs[i], f)
+				e.packing.operands[step.first+i] = e.packing.add(e.weight(&step.refs[i]), step.refs[i], f)
 			}
 		}
 	}
@@ -124,20 +129,20 @@ func (e *Executable) readRaw() {
 
 // reads notes that a weight is read as it is.
 func (e *Executable) reads(r ref) {
-	if r.space == plan.SpaceWeight {
-		e.packing.raw[r.weight.ID] = true
+	if r.space == weightSpace {
+		e.packing.raw[r.weight] = true
 	}
 }
 
 // add notes that an operand is read in a form, and returns its panel.
-func (p *packing) add(r ref, f compute.Form) *weights.Panel {
-	list := p.panels[r.weight.ID]
+func (p *packing) add(v *ir.Value, r ref, f compute.Form) *weights.Panel {
+	list := p.panels[v.ID]
 	at := slices.IndexFunc(list, func(x *weights.Panel) bool { return x.Form == f.Name && x.Offset == r.offset && x.Size == r.size })
 	if at >= 0 {
 		return list[at]
 	}
-	x := &weights.Panel{Weight: r.weight, Offset: r.offset, Size: r.size, Form: f.Name, Bytes: f.Bytes, Measure: f.Measure, Pack: f.Pack, Unpack: f.Unpack}
-	p.panels[r.weight.ID] = append(list, x)
+	x := &weights.Panel{Weight: v, Offset: r.offset, Size: r.size, Form: f.Name, Bytes: f.Bytes, Measure: f.Measure, Pack: f.Pack, Unpack: f.Unpack}
+	p.panels[v.ID] = append(list, x)
 	return x
 }
 
@@ -152,7 +157,7 @@ func (p *packing) agrees(e *Executable, k int, t *compute.Task) bool {
 			continue
 		}
 		r := &step.refs[i]
-		if f, ok := t.Forms[i]; !ok || f.Name != x.Form || r.weight != x.Weight || r.offset != x.Offset || r.size != x.Size {
+		if f, ok := t.Forms[i]; !ok || f.Name != x.Form || int(r.weight) != x.Weight.ID || r.offset != x.Offset || r.size != x.Size {
 			return false
 		}
 		wanted++
@@ -194,10 +199,10 @@ func (e *Executable) collectUses() error {
 // mayPack reports whether operand i of call k may be read in a form.
 func (e *Executable) mayPack(k, i int) bool {
 	r, store := &e.steps[k].refs[i], e.structure.options.Store
-	if store == nil || r.space != plan.SpaceWeight || e.packing.raw[r.weight.ID] {
+	if store == nil || r.space != weightSpace || e.packing.raw[r.weight] {
 		return false
 	}
-	return store.Has(r.weight) // and not a constant of this program alone
+	return store.Has(e.weight(r)) // and not a constant of this program alone
 }
 
 // Pack makes the panels of the constant operands that tasks read packed, unless

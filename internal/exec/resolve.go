@@ -18,7 +18,7 @@ func (e *Executable) resolve(l *lowering) {
 		n += len(l.calls[k].Args) + len(l.calls[k].Results)
 	}
 	refs := make([]ref, 0, n)
-	e.refs = n
+	e.numRefs = n
 	for k := range l.calls {
 		c, first := &l.calls[k], len(refs)
 		for _, a := range c.Args {
@@ -28,7 +28,11 @@ func (e *Executable) resolve(l *lowering) {
 			refs = append(refs, l.ref(v))
 		}
 		s := &e.steps[k]
-		*s = step{call: c.Call, refs: refs[first:len(refs):len(refs)], first: first, writes: l.writesInput(k), dynamic: c.isDynamic(), freed: c.freed, left: c.left}
+		*s = step{call: c.Call, refs: refs[first:len(refs):len(refs)], first: first, writes: l.writesInput(k), dynamic: c.isDynamic(), rare: &none}
+		if len(c.Regions) == 0 && len(c.freed) == 0 {
+			continue
+		}
+		s.rare = &rare{freed: c.freed, left: c.left}
 		if c.Op.Loop {
 			s.loop = l.loop(c.Call)
 		} else {
@@ -49,8 +53,8 @@ func (l *lowering) ref(v *ir.Value) ref {
 	if x.storage == nil {
 		panic(fmt.Sprintf("BUG: exec: value %q has no place", v.Name))
 	}
-	r := ref{space: x.storage.space, arg: x.storage.arg, offset: x.storage.start + x.offset, size: x.size, weight: x.storage.weight, dynamic: x.dynamic}
-	if x.dynamic >= 0 && r.space == plan.SpaceOutput {
+	r := ref{space: x.storage.kind, arg: int32(x.storage.arg), offset: x.storage.start + x.offset, size: x.size, weight: x.storage.weight, dynamic: x.dynamic}
+	if x.dynamic >= 0 && r.space == outputSpace {
 		r.size = 0 // the buffer is made when the size is known
 	}
 	return r
@@ -113,23 +117,42 @@ func (e *Executable) findTaken(l *lowering) {
 	}
 }
 
+// weight returns the weight that a ref lies in.
+func (e *Executable) weight(r *ref) *ir.Value { return e.structure.weights[r.weight] }
+
 // constant returns the bytes of operand i of call k, if it is a constant: its
-// panel, or the weight as it is.
+// panel, or the weight as it is. packing.mu is locked.
 func (e *Executable) constant(k, i int) ([]byte, error) {
-	step := &e.steps[k]
-	if x := e.packing.operands[step.first+i]; x != nil {
-		return e.structure.options.Store.Panel(x), nil
-	}
-	r := &step.refs[i]
-	if r.space != plan.SpaceWeight {
+	step, store := &e.steps[k], e.structure.options.Store
+	r, n := &step.refs[i], step.first+i
+	if r.space != weightSpace {
 		return nil, nil
 	}
-	data, ok := e.weights.Bytes(r.weight)
-	if !ok && e.weights.Has(r.weight) {
-		return nil, fmt.Errorf("weight %q: no memory for its bytes: %w", r.weight.Name, tensor.ErrLimit)
+	if kept := e.packing.bytes[n]; kept != nil {
+		return kept, nil
+	}
+	if x := e.packing.operands[n]; x != nil {
+		e.packing.bytes[n] = store.Panel(x)
+		return e.packing.bytes[n], nil
+	}
+	v := e.weight(r)
+	data, ok := e.weights.Bytes(v)
+	if !ok && e.weights.Has(v) {
+		return nil, fmt.Errorf("weight %q: no memory for its bytes: %w", v.Name, tensor.ErrLimit)
 	}
 	if !ok || int64(len(data)) < r.offset+r.size {
-		return nil, fmt.Errorf("weight %q: got %d bytes in the table, want at least %d", r.weight.Name, len(data), r.offset+r.size)
+		return nil, fmt.Errorf("weight %q: got %d bytes in the table, want at least %d", v.Name, len(data), r.offset+r.size)
 	}
-	return data[r.offset : r.offset+r.size : r.offset+r.size], nil
+	data = data[r.offset : r.offset+r.size : r.offset+r.size]
+	if store != nil && store.Has(v) && e.isWhole(r) {
+		e.packing.bytes[n] = data
+	}
+	return data, nil
+}
+
+// isWhole reports whether a ref is all bytes of a weight: the part that a view
+// is of another one may depend on sizes.
+func (e *Executable) isWhole(r *ref) bool {
+	n, err := e.types.Of(e.weight(r)).Bytes()
+	return err == nil && r.offset == 0 && r.size == int64(n)
 }

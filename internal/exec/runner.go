@@ -7,7 +7,6 @@ import (
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/plan"
 )
 
 // Runner runs one executable, for one caller at a time, with tasks of its own.
@@ -18,8 +17,8 @@ type Runner struct {
 
 	// Operands and results outside the arena and the weights are pointed to
 	// the caller's bytes before each run.
-	inputs, outputs []outer
-	arena           []inArena
+	inputs, outputs []pointed
+	arena           []pointed
 	scratch         []byte
 
 	dynamic []dynamicValue // per value whose size depends on data, then a spare one per value that a loop carries
@@ -41,16 +40,12 @@ type boundStep struct {
 	loop   *loopState    // of a loop
 }
 
-// outer is an operand or result that lies in an input or an output.
-type outer struct {
-	data *[]byte
-	ref  ref
-}
-
-// inArena is an operand or result that lies in the arena.
-type inArena struct {
-	data *[]byte
-	ref  ref
+// pointed is an operand or result that lies in the arena, or in an input or an
+// output of that number.
+type pointed struct {
+	data         *[]byte
+	offset, size int64
+	arg          int32
 }
 
 // NewRunner returns a runner for one concurrent run. The first one takes the
@@ -63,10 +58,13 @@ func (e *Executable) NewRunner() (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{exe: e, tasks: ts, steps: make([]boundStep, len(e.steps)), dynamic: make([]dynamicValue, len(e.dynamic))}
+	r := &Runner{exe: e, tasks: ts, steps: ts.steps, dynamic: make([]dynamicValue, len(e.dynamic)),
+		arena: ts.arena[:0], inputs: ts.inputs[:0], outputs: ts.outputs[:0]}
 	for n := range r.dynamic {
 		r.dynamic[n].init(&r.buffers, e.dynamic[n].purpose)
 	}
+	e.packing.mu.Lock()
+	defer e.packing.mu.Unlock()
 	for _, in := range e.code {
 		to, step := &r.steps[in.call], &e.steps[in.call]
 		switch in.kind {
@@ -127,21 +125,22 @@ func (r *Runner) bind(k int) error {
 
 // point notes that bytes lie in the arena, an input or an output.
 func (r *Runner) point(data *[]byte, at ref) {
+	p := pointed{data, at.offset, at.size, at.arg}
 	switch at.space {
-	case plan.SpaceArena:
-		r.arena = append(r.arena, inArena{data, at})
-	case plan.SpaceInput:
-		r.inputs = append(r.inputs, outer{data, at})
-	case plan.SpaceOutput:
-		r.outputs = append(r.outputs, outer{data, at})
+	case arenaSpace:
+		r.arena = append(r.arena, p)
+	case inputSpace:
+		r.inputs = append(r.inputs, p)
+	case outputSpace:
+		r.outputs = append(r.outputs, p)
 	}
 }
 
 // pointRaw is point, and points to weights as they are too.
 func (r *Runner) pointRaw(data *[]byte, at ref) {
-	if at.space != plan.SpaceWeight {
+	if at.space != weightSpace {
 		r.point(data, at)
-	} else if whole, ok := r.exe.weights.Bytes(at.weight); ok {
+	} else if whole, ok := r.exe.weights.Bytes(r.exe.weight(&at)); ok {
 		*data = whole[at.offset : at.offset+at.size : at.offset+at.size]
 	}
 }
@@ -150,7 +149,7 @@ func (r *Runner) pointRaw(data *[]byte, at ref) {
 // ScratchBytes of the executable. Both stay the caller's and must outlive the runs.
 func (r *Runner) Attach(arena, scratch []byte) {
 	for _, a := range r.arena {
-		*a.data = arena[a.ref.offset : a.ref.offset+a.ref.size : a.ref.offset+a.ref.size]
+		*a.data = arena[a.offset : a.offset+a.size : a.offset+a.size]
 	}
 	r.scratch = scratch
 }
@@ -166,10 +165,10 @@ func (r *Runner) Attach(arena, scratch []byte) {
 // Run allocates nothing unless it fails, or sizes depend on data.
 func (r *Runner) Run(pool *compute.Pool, done <-chan struct{}, inputs, outputs [][]byte) error {
 	for _, o := range r.inputs {
-		*o.data = inputs[o.ref.arg][o.ref.offset : o.ref.offset+o.ref.size]
+		*o.data = inputs[o.arg][o.offset : o.offset+o.size]
 	}
 	for _, o := range r.outputs {
-		*o.data = outputs[o.ref.arg][o.ref.offset : o.ref.offset+o.ref.size]
+		*o.data = outputs[o.arg][o.offset : o.offset+o.size]
 	}
 	r.wrote = false
 	if len(r.dynamic) == 0 {

@@ -21,6 +21,7 @@ type structure struct {
 	program *ir.Program
 	types   ir.Types // that the program has
 	options Options
+	weights []*ir.Value // by ID
 
 	instances, repacked atomic.Int64
 	rebound             atomic.Int64 // tasks that were bound anew because their sizes wanted it
@@ -42,6 +43,10 @@ type structure struct {
 
 func newStructure(p *ir.Program, o Options) *structure {
 	s := &structure{program: p, types: ir.TypesOf(p), options: o, lowering: newLowering(p), prover: check.NewProver(p)}
+	s.weights = make([]*ir.Value, p.NumIDs())
+	for _, v := range p.Weights {
+		s.weights[v.ID] = v
+	}
 	s.layout.Values = make([]check.Position, p.NumIDs())
 	return s
 }
@@ -185,6 +190,8 @@ func (r *Runner) retire() {
 			forget(t.Call.Out)
 		}
 	}
+	clear(r.steps)
+	ts.arena, ts.inputs, ts.outputs = r.arena, r.inputs, r.outputs
 	*r = Runner{}
 	s.freeMu.Lock()
 	defer s.freeMu.Unlock()

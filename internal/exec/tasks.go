@@ -15,10 +15,14 @@ import (
 type tasks struct {
 	sigs *ir.Signatures
 	list []*compute.Task // by number of the call; nil for what is not bound
+
+	// Of the runner, which leaves them to the next one.
+	steps                  []boundStep
+	arena, inputs, outputs []pointed
 }
 
 func (s *structure) newTasks() *tasks {
-	return &tasks{sigs: ir.NewSignatures(s.lowering.index), list: make([]*compute.Task, len(s.lowering.calls))}
+	return &tasks{sigs: ir.NewSignatures(s.lowering.index), list: make([]*compute.Task, len(s.lowering.calls)), steps: make([]boundStep, len(s.lowering.calls))}
 }
 
 // setTypes gives a call the types of the executable's values.

@@ -2,8 +2,6 @@ package exec
 
 import (
 	"runtime"
-
-	"github.com/tenure-go/tenure/plan"
 )
 
 // pageBytes is how far apart bytes are touched: no system has smaller pages.
@@ -34,7 +32,7 @@ func (r *Runner) readConstants() {
 			continue
 		}
 		for i := range t.Call.In {
-			if step.refs[i].space != plan.SpaceWeight {
+			if step.refs[i].space != weightSpace {
 				continue
 			}
 			for data, at := t.Call.In[i].Data, 0; at < len(data); at += pageBytes {

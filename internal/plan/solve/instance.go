@@ -49,9 +49,10 @@ type rect struct {
 
 func compile(p *plan.Problem) *instance {
 	in := &instance{storages: make([]storage, len(p.Storages))}
+	var c cutter
 	for i := range in.storages {
 		s := &in.storages[i]
-		s.rects, s.extent = cut(p, &p.Storages[i]), p.Extent(&p.Storages[i])
+		s.rects, s.extent = c.cut(nil, p, &p.Storages[i]), p.Extent(&p.Storages[i])
 		in.unit = gcd(in.unit, s.extent)
 		for _, r := range s.rects {
 			in.unit = gcd(gcd(in.unit, r.lo), r.hi)
@@ -236,28 +237,36 @@ func forbidden(into []interval, a, b []rect) []interval {
 
 func byLow(a, b interval) int { return cmp.Compare(a.lo, b.lo) }
 
-// cut returns the live bytes of storage s as rects that do not overlap: pieces over the same bytes become one.
-func cut(p *plan.Problem, s *plan.Storage) []rect {
-	var live []rect
+// A cutter finds the live bytes of storages. It keeps its lists for the next one.
+type cutter struct {
+	live, below, cell []rect
+	edges             []int64
+}
+
+// cut appends to rects the live bytes of storage s as rects that do not overlap: pieces over the same bytes become one.
+func (c *cutter) cut(rects []rect, p *plan.Problem, s *plan.Storage) []rect {
+	live := c.live[:0]
 	for _, x := range s.Pieces {
 		if lo, hi := p.Blocks(x); lo < hi {
 			live = append(live, rect{lo, hi, x.Start, x.End})
 		}
 	}
-	if len(live) < 2 {
-		return live
+	c.live = live
+	if isOne(live) {
+		return append(rects, whole(live))
 	}
-	edges := make([]int64, 0, 2*len(live))
+	edges := c.edges[:0]
 	for _, r := range live {
 		edges = append(edges, r.lo, r.hi)
 	}
 	slices.Sort(edges)
 	edges = slices.Compact(edges)
+	c.edges = edges
 	slices.SortFunc(live, func(a, b rect) int { return cmp.Compare(a.start, b.start) })
-	var rects, below []rect // below: those that end at the lower edge of the cell
-	for k := range edges[1:] {
+	below, cell := c.below[:0], c.cell // below: those that end at the lower edge of the cell
+	for k := 0; k+1 < len(edges); k++ {
 		lo, hi := edges[k], edges[k+1]
-		var cell []rect
+		cell = cell[:0]
 		for _, r := range live {
 			if r.lo > lo || r.hi < hi {
 				continue
@@ -276,7 +285,32 @@ func cut(p *plan.Problem, s *plan.Storage) []rect {
 			}
 		}
 		rects = append(rects, below...)
-		below = cell
+		below, cell = cell, below
 	}
+	c.below, c.cell = below, cell
 	return append(rects, below...)
+}
+
+// isOne reports whether the rects are over the same bytes, and none of them begins after those before it have ended, or ends before they begin.
+func isOne(live []rect) bool {
+	if len(live) == 0 {
+		return false
+	}
+	all := live[0]
+	for _, r := range live[1:] {
+		if r.lo != all.lo || r.hi != all.hi || r.start > all.end || r.end < all.start {
+			return false
+		}
+		all.start, all.end = min(all.start, r.start), max(all.end, r.end)
+	}
+	return true
+}
+
+// whole returns the rect that all of them are together.
+func whole(live []rect) rect {
+	all := live[0]
+	for _, r := range live[1:] {
+		all.start, all.end = min(all.start, r.start), max(all.end, r.end)
+	}
+	return all
 }

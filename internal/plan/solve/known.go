@@ -15,6 +15,7 @@ import (
 type Known struct {
 	orders [][]int // the storages by their bases, the order used last first
 
+	cutter
 	rects []rect
 	ends  []int   // where the rects of each storage end
 	sky   []int64 // by moment: the lowest byte that nothing lies above
@@ -90,7 +91,7 @@ func (k *Known) measure(p *plan.Problem) (bound int64) {
 	last := plan.Time(0)
 	for i := range p.Storages {
 		s := &p.Storages[i]
-		k.rects = appendRects(k.rects, p, s)
+		k.rects = k.cut(k.rects, p, s)
 		k.ends = append(k.ends, len(k.rects))
 		bound = max(bound, p.Extent(s))
 	}
@@ -113,28 +114,6 @@ func (k *Known) measure(p *plan.Problem) (bound int64) {
 func (k *Known) clearSky(n int) {
 	k.sky = slices.Grow(k.sky[:0], n)[:n]
 	clear(k.sky)
-}
-
-// appendRects appends what [cut] returns. Most storages are one rect: pieces over
-// the same blocks, each of which begins before those before it end.
-func appendRects(rects []rect, p *plan.Problem, s *plan.Storage) []rect {
-	var whole rect
-	for i, x := range s.Pieces {
-		lo, hi := p.Blocks(x)
-		r := rect{lo, hi, x.Start, x.End}
-		switch {
-		case i == 0:
-			whole = r
-		case r.lo != whole.lo || r.hi != whole.hi || r.start > whole.end || r.end < whole.start:
-			return append(rects, cut(p, s)...)
-		default:
-			whole.start, whole.end = min(whole.start, r.start), max(whole.end, r.end)
-		}
-	}
-	if whole.lo == whole.hi {
-		return rects
-	}
-	return append(rects, whole)
 }
 
 // stack puts each storage of an order on all that lies below it, and returns

@@ -63,6 +63,7 @@ func TestForbidden(t *testing.T) {
 // Pieces over the same bytes are one rect while one of them lives, and equal lives above each other are one rect.
 func TestCut(t *testing.T) {
 	p := &plan.Problem{Align: 1}
+	var c cutter
 	for _, test := range []struct {
 		pieces []plan.Piece
 		want   []rect
@@ -75,7 +76,7 @@ func TestCut(t *testing.T) {
 		{[]plan.Piece{{Offset: 0, Size: 2, Start: 1, End: 3}, {Offset: 2, Size: 2, Start: 1, End: 3}}, []rect{{0, 4, 1, 3}}},
 		{[]plan.Piece{{Offset: 0, Size: 2, Start: 1, End: 3}, {Offset: 4, Size: 2, Start: 1, End: 3}}, []rect{{0, 2, 1, 3}, {4, 6, 1, 3}}},
 	} {
-		if got := cut(p, &plan.Storage{Size: 9, Pieces: test.pieces}); !slices.Equal(got, test.want) {
+		if got := c.cut(nil, p, &plan.Storage{Size: 9, Pieces: test.pieces}); !slices.Equal(got, test.want) {
 			t.Errorf("%v: got %v, want %v", test.pieces, got, test.want)
 		}
 	}
