@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
 // machine is a set of vector instructions.
@@ -27,6 +29,7 @@ var (
 type assembler struct {
 	*machine
 	*group
+	functions   []*elementwise.Function
 	text, stubs strings.Builder
 	table       []uint64       // one 64-bit word per constant, which the file repeats over a whole vector
 	lookups     []lookup       // of the file

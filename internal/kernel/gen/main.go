@@ -42,7 +42,7 @@ var parts = []part{
 func main() {
 	out := flag.String("out", "..", "folder of package kernel")
 	flag.Parse()
-	files, err := generate()
+	files, err := generate(elementwise.Functions())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,16 +54,16 @@ func main() {
 }
 
 // generate returns the text of each file by its path from package kernel's.
-func generate() (map[string][]byte, error) {
+func generate(functions []*elementwise.Function) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	if err := generateFunctions(files, elementwise.Functions()); err != nil {
+	if err := generateFunctions(files, functions); err != nil {
 		return nil, err
 	}
 	below := map[string]*group{}
 	for _, m := range []*machine{avx2, avx512} {
 		table := &variant{machine: m}
 		for _, p := range parts {
-			a := &assembler{machine: m, group: &group{part: p, below: below[p.name]}}
+			a := &assembler{machine: m, group: &group{part: p, below: below[p.name]}, functions: functions}
 			p.kernels(a)
 			below[p.name] = a.group
 			table.groups = append(table.groups, a.group)

@@ -10,11 +10,13 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
 // TestCommitted generates all files in memory and compares them with those that are there.
 func TestCommitted(t *testing.T) {
-	want, err := generate()
+	want, err := generate(elementwise.Functions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +27,7 @@ func TestCommitted(t *testing.T) {
 
 // TestEditsAreFound changes what was generated in each way that there is.
 func TestEditsAreFound(t *testing.T) {
-	whole, err := generate()
+	whole, err := generate(elementwise.Functions())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 // rowFunctions writes the loops of the functions of one operand, and their places in the table. Those whose formulas have a step without a
 // vector form, or are the operand itself, have no loop.
 func (a *assembler) rowFunctions() {
-	for _, f := range elementwise.Functions() {
+	for _, f := range a.functions {
 		e := f.Expression()
 		if !hasVectorForm(e) {
 			continue
