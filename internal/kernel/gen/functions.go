@@ -8,7 +8,7 @@ import (
 
 // The transcendental functions in float32: the steps of formulas that are made of many instructions. Polynomials are minimax fits with
 // coefficients rounded to float32; what they leave over is below half a unit in the last place, and the errors of whole functions, measured
-// over all their range, are held by kerneltest. Numbers above the largest, below the smallest and NaN come out of the arithmetic, with
+// over all their range, are tested beside the kernels. Numbers above the largest, below the smallest and NaN come out of the arithmetic, with
 // clamps that keep NaN where they are needed.
 
 // Vectors of the loops that are written by hand around an exponential.

@@ -1,9 +1,21 @@
-// Package kerneltest is the one conformance suite of the kernels. Every variant (portable, and each assembly level that the
-// process may run) passes all of it, against kernel/ref:
+// Package kerneltest has what the tests of the kernels share: slices between guard bands (Space), numbers to compute with, comparisons with the
+// results of kernel/ref, and loops over the variants that the process may run (EachVariant, BenchVariants). The tests are in the packages of
+// the kernels. A test makes a space, computes in its slices, checks it, and compares:
 //
-//	func TestKernels(t *testing.T) { kerneltest.RunAll(t) }
+//	func TestRelu(t *testing.T) {
+//		kerneltest.EachVariant(t, func(t *testing.T, v *kernel.Variant) {
+//			s := kerneltest.NewSpace(t)
+//			x := kerneltest.In(s, "x", kerneltest.Uniform(kerneltest.NewRand(1), 100))
+//			dst := kerneltest.Out[float32](s, "dst", len(x))
+//			elementwise.UnaryF32(v, kernel.Relu, dst, x, 0, 0)
+//			s.Check()
+//			kerneltest.WantValues(t, dst, ref.Map(x, func(x float32) float64 { return max(float64(x), 0) }), 0)
+//		})
+//	}
 //
-// Each case runs in memory with guard bands round every slice, checks that inputs are unchanged, and, where a kernel allows it, runs again
-// with the output in an operand's bytes. Sizes are chosen so that every remainder of a vector width occurs. Random data is seeded, so a
+// Every variant (portable, and each level of assembly that the process may run) passes all tests. Sizes are chosen so that every remainder
+// of a vector's width occurs. Where a kernel allows it, tests run again with the output in an operand's bytes. Random data is seeded, so a
 // failure repeats.
+//
+// Memory of a space is on the Go heap and ends with it. A space is for one goroutine.
 package kerneltest

@@ -12,8 +12,8 @@ const (
 	canary     = 0xa5
 )
 
-// space hands out guarded slices and checks them.
-type space struct {
+// Space hands out guarded slices and checks them.
+type Space struct {
 	t    testing.TB
 	bufs []guarded
 }
@@ -26,25 +26,25 @@ type guarded struct {
 	input []byte // what an input held; nil for outputs
 }
 
-func newSpace(t testing.TB) *space {
+func NewSpace(t testing.TB) *Space {
 	t.Helper()
-	return &space{t: t}
+	return &Space{t: t}
 }
 
 // alloc returns n elements between guards. Consecutive slices start at different places relative to a vector, but always on an element.
-func alloc[T any](s *space, name string, n int) ([]T, *guarded) {
+func alloc[T any](s *Space, name string, n int) ([]T, *guarded) {
 	var zero T
 	return allocAt[T](s, name, n, func(uintptr) int { return len(s.bufs) % 4 * int(unsafe.Sizeof(zero)) })
 }
 
-// outAligned is out at a multiple of a cache line, as results have that are written past the caches vector by vector.
-func outAligned[T any](s *space, name string, n int) []T {
+// OutAligned is out at a multiple of a cache line, as results have that are written past the caches vector by vector.
+func OutAligned[T any](s *Space, name string, n int) []T {
 	p, _ := allocAt[T](s, name, n, func(at uintptr) int { return int(-at & 63) })
 	return p
 }
 
 // allocAt is alloc with the data as many bytes behind an address as shift says of it.
-func allocAt[T any](s *space, name string, n int, shift func(at uintptr) int) ([]T, *guarded) {
+func allocAt[T any](s *Space, name string, n int, shift func(at uintptr) int) ([]T, *guarded) {
 	var zero T
 	size := int(unsafe.Sizeof(zero))
 	words := make([]uint64, (2*guardBytes+64+n*size)/8+2)
@@ -58,29 +58,29 @@ func allocAt[T any](s *space, name string, n int, shift func(at uintptr) int) ([
 	return unsafe.Slice((*T)(unsafe.Pointer(&whole[from])), n)[:n:n], &s.bufs[len(s.bufs)-1]
 }
 
-// in returns a guarded copy of data that must not change.
-func in[T any](s *space, name string, data []T) []T {
+// In returns a guarded copy of data that must not change.
+func In[T any](s *Space, name string, data []T) []T {
 	p, g := alloc[T](s, name, len(data))
 	copy(p, data)
 	g.input = bytes.Clone(g.whole[g.from:g.to])
 	return p
 }
 
-// out returns a guarded slice full of canaries.
-func out[T any](s *space, name string, n int) []T {
+// Out returns a guarded slice full of canaries.
+func Out[T any](s *Space, name string, n int) []T {
 	p, _ := alloc[T](s, name, n)
 	return p
 }
 
-// inout returns a guarded copy of data that may change.
-func inout[T any](s *space, name string, data []T) []T {
+// InOut returns a guarded copy of data that may change.
+func InOut[T any](s *Space, name string, data []T) []T {
 	p, _ := alloc[T](s, name, len(data))
 	copy(p, data)
 	return p
 }
 
 // check fails the test if a guard was touched or an input changed.
-func (s *space) check() {
+func (s *Space) Check() {
 	s.t.Helper()
 	for _, g := range s.bufs {
 		for i, b := range g.whole {
@@ -94,8 +94,8 @@ func (s *space) check() {
 	}
 }
 
-// asBytes reads a slice as its bytes.
-func asBytes[T any](x []T) []byte {
+// AsBytes reads a slice as its bytes.
+func AsBytes[T any](x []T) []byte {
 	var zero T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(x))), len(x)*int(unsafe.Sizeof(zero)))
 }

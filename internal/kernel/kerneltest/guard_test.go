@@ -36,28 +36,28 @@ func failureOf(check func(t testing.TB)) (failure string) {
 func TestSpaceSeesStrayWrites(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
-		write      func(s *space)
+		write      func(s *Space)
 	}{
-		{"nothing", "", func(s *space) {
-			x, y := in(s, "x", []float32{1, 2}), out[float32](s, "y", 3)
+		{"nothing", "", func(s *Space) {
+			x, y := In(s, "x", []float32{1, 2}), Out[float32](s, "y", 3)
 			copy(y, x)
 		}},
-		{"behind the end", "y: byte 12 outside", func(s *space) {
-			out[float32](s, "y", 3)
+		{"behind the end", "y: byte 12 outside", func(s *Space) {
+			Out[float32](s, "y", 3)
 			g := &s.bufs[0]
 			g.whole[g.to] = 1
 		}},
-		{"before the start", "y: byte -1 outside", func(s *space) {
-			out[uint8](s, "y", 3)
+		{"before the start", "y: byte -1 outside", func(s *Space) {
+			Out[uint8](s, "y", 3)
 			g := &s.bufs[0]
 			g.whole[g.from-1] = 0
 		}},
-		{"an input", "x: the input changed", func(s *space) { in(s, "x", []int64{1, 2})[1] = 3 }},
+		{"an input", "x: the input changed", func(s *Space) { In(s, "x", []int64{1, 2})[1] = 3 }},
 	} {
 		got := failureOf(func(t testing.TB) {
-			s := newSpace(t)
+			s := NewSpace(t)
 			c.write(s)
-			s.check()
+			s.Check()
 		})
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
@@ -76,8 +76,8 @@ func TestSameValue(t *testing.T) {
 		{float32(nan), nan, 0, true}, {float32(nan), 1, 2, false}, {1, nan, 2, false}, {float32(inf), inf, 0, true}, {float32(inf), -inf, 2, false},
 		{math.MaxFloat32, 1e39, 2, false}, {float32(inf), math.MaxFloat32, 2, true}, {float32(inf), 1e38, 2, false},
 	} {
-		if got := sameValue(c.got, c.want, c.ulps); got != c.same {
-			t.Errorf("sameValue(%v, %v, %v): got %v, want %v", c.got, c.want, c.ulps, got, c.same)
+		if got := SameValue(c.got, c.want, c.ulps); got != c.same {
+			t.Errorf("SameValue(%v, %v, %v): got %v, want %v", c.got, c.want, c.ulps, got, c.same)
 		}
 	}
 }

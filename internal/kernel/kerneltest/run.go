@@ -1,135 +1,20 @@
 package kerneltest
 
 import (
-	"slices"
 	"testing"
 
-	"github.com/tenure-go/tenure/internal/cpu"
 	"github.com/tenure-go/tenure/internal/kernel"
-	"github.com/tenure-go/tenure/internal/kernel/gemm"
 	"github.com/tenure-go/tenure/internal/kernel/machine"
 )
 
-// families are tested with every variant.
-var families = []struct {
-	name string
-	run  func(t *testing.T, v *kernel.Variant)
-}{
-	{"unary", testUnary},
-	{"binary", testBinary},
-	{"elements", testElements},
-	{"chain", testChain},
-	{"predicate", testPredicate},
-	{"cast", testCast},
-	{"copy", testCopy},
-	{"gemm", testGemm},
-	{"compressed floats", testCompressedFloats},
-	{"conv", testConv},
-	{"pool", testPool},
-	{"reduce", testReduce},
-	{"softmax", testSoftmax},
-	{"norm", testNorm},
-	{"quantize", testQuantize},
-	{"attention", testAttention},
-	{"recurrent", testRecurrent},
-	{"filter", testFilter},
-	{"conv_transpose", testConvTranspose},
-	{"plain", testPlain},
-	{"long", testLong},
-}
-
-// oneForm are kernels that have no loops of variants.
-var oneForm = []struct {
-	name string
-	run  func(t *testing.T)
-}{
-	{"gather", testGather},
-	{"scatter", testScatter},
-	{"pad", testPad},
-	{"generate", testGenerate},
-	{"selection", testSelection},
-	{"grid_sample", testGridSample},
-	{"unpool", testUnpool},
-	{"fourier", testFourier},
-	{"ngrams", testNGrams},
-	{"text", testText},
-	{"regions", testRegions},
-	{"resize", testResize},
-}
-
-// tiers are those that kernels are written for.
-var tiers = []cpu.Tier{cpu.Portable, cpu.AVX2, cpu.AVX512}
-
-// RunAll runs the suite for every variant that there is, and skips those that this process may not run.
-func RunAll(t *testing.T) {
-	for _, f := range oneForm {
-		t.Run(f.name, f.run)
-	}
-	variants := machine.Variants()
-	for _, tier := range tiers {
-		t.Run(tier.String(), func(t *testing.T) {
-			at := slices.IndexFunc(variants, func(v *kernel.Variant) bool { return v.Name == tier.String() })
-			switch {
-			case at >= 0:
-				Run(t, variants[at])
-			case tier <= cpu.Level():
-				t.Fatalf("this machine runs %s, but there are %d variants without it", cpu.Level(), len(variants))
-			default:
-				t.Skipf("%s is above what this process may use, %s", tier, cpu.Level())
-			}
-		})
-	}
-	if n := len(variants); n > len(tiers) {
-		t.Errorf("got %d variants, want at most those of %v", n, tiers)
-	}
-	t.Run("side by side", testSideBySide)
-}
-
-// Run runs the suite for one variant. Several may be tested at the same time.
-func Run(t *testing.T, v *kernel.Variant) {
-	for _, f := range families {
-		t.Run(f.name, with(v, f.run))
+// EachVariant runs a test with every variant that this process may run, as a subtest of its name.
+func EachVariant(t *testing.T, run func(t *testing.T, v *kernel.Variant)) {
+	for _, v := range machine.Variants() {
+		t.Run(v.Name, With(v, run))
 	}
 }
 
-// with makes a test of one that takes a variant.
-func with(v *kernel.Variant, run func(t *testing.T, v *kernel.Variant)) func(t *testing.T) {
+// With makes a test of one that takes a variant.
+func With(v *kernel.Variant, run func(t *testing.T, v *kernel.Variant)) func(t *testing.T) {
 	return func(t *testing.T) { run(t, v) }
-}
-
-// testSideBySide prepares a product with every variant before it computes any, and then all at once: what one has prepared is not touched
-// by the others.
-func testSideBySide(t *testing.T) {
-	const m, n, k = 37, 75, 300
-	a, b := make([]float32, m*k), make([]float32, k*n)
-	for i := range a {
-		a[i] = float32(i%7 - 3)
-	}
-	for i := range b {
-		b[i] = float32(i%5 - 2)
-	}
-	variants := machine.Variants()
-	gemms, results := make([]gemm.Gemm, len(variants)), make([][]float32, len(variants))
-	for i, v := range variants {
-		gemms[i] = gemm.Gemm{M: m, N: n, K: k, Alpha: 1}
-		gemms[i].Prepare(v)
-		results[i] = make([]float32, m*n)
-	}
-	t.Run("all", func(t *testing.T) {
-		for i, v := range variants {
-			t.Run(v.Name, func(t *testing.T) {
-				t.Parallel()
-				g := &gemms[i]
-				scratch := make([]float32, g.ScratchBytes()/4)
-				for tile := range g.Tiles() {
-					g.Tile(tile, scratch, &gemm.Args{C: results[i], A: a, B: b})
-				}
-			})
-		}
-	})
-	for i := range variants { // small integers: sums are exact, in any order
-		if !slices.Equal(results[i], results[0]) {
-			t.Errorf("%s: got another product than %s", variants[i].Name, variants[0].Name)
-		}
-	}
 }

@@ -1,6 +1,6 @@
 // Package ref is the reference of every kernel: slow, obvious, written straight from the definition, in float64.
 //
-// It is what kernel/kerneltest holds the kernels against, and what other packages' tests may use to compute an expected result. It knows
+// The tests of the kernels compare with it, and those of other packages may compute an expected result with it. It knows
 // nothing of tiles, scratch, strides or places: functions take whole contiguous tensors in row-major order with their shapes, and return
 // fresh ones. Nothing here is safe against wrong arguments, and nothing is fast. All functions are pure, so any number of goroutines may
 // call them.

@@ -1,0 +1,281 @@
+package quantised_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/kernel"
+	"github.com/tenure-go/tenure/internal/kernel/kerneltest"
+	"github.com/tenure-go/tenure/internal/kernel/quantised"
+	"github.com/tenure-go/tenure/internal/kernel/ref"
+)
+
+func TestQuantize(t *testing.T) { kerneltest.EachVariant(t, testQuantize) }
+
+func testQuantize(t *testing.T, v *kernel.Variant) {
+	for _, c := range []struct {
+		dims        []int
+		axis, block int
+	}{{[]int{2, 3, 70}, 1, 0}, {[]int{5, 33}, 0, 0}, {[]int{7, 9}, 1, 0}, {[]int{3, 20}, 1, 8}, {[]int{2, 7, 37}, 1, 3}, {[]int{300}, 0, 64}} {
+		quantizeRows[int8](t, v, dtype.I8, c.dims, c.axis, c.block)
+		quantizeRows[uint8](t, v, dtype.U8, c.dims, c.axis, c.block)
+		quantizeRows[int16](t, v, dtype.I16, c.dims, c.axis, c.block)
+	}
+	t.Run("dynamic", kerneltest.With(v, dynamicScales))
+	t.Run("gemm", func(t *testing.T) { intGemms[int8, uint8](t, v); intGemms[uint8, int8](t, v) })
+	t.Run("conv", func(t *testing.T) {
+		intConvs[int8, int8](t, v)
+		intConvs[uint8, int8](t, v)
+		intConvs[uint8, uint8](t, v)
+		intConvs[int8, uint8](t, v)
+	})
+}
+
+func numbersOf[T any](dt dtype.DType, x []T) quantised.Numbers {
+	return quantised.Numbers{DType: dt, Data: kerneltest.AsBytes(x)}
+}
+
+func quantizeRows[T int8 | uint8 | int16](t *testing.T, v *kernel.Variant, dt dtype.DType, dims []int, axis, block int) {
+	t.Helper()
+	r := kerneltest.NewRand(70)
+	n, inner := ref.Size(dims), ref.Size(dims[axis+1:])
+	q := quantised.Quant{Axis: dims[axis], Inner: inner, Block: max(1, block), Blocked: block > 0}
+	count := dims[axis]
+	if block > 0 {
+		count = n / dims[axis] * ((dims[axis] + block - 1) / block)
+	}
+	x := ref.Map(kerneltest.Uniform(r, n), func(v float32) float32 { return v * 20 })
+	for i, v := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 3e38, -3e38, 0, 1e-40} { // in vectors and behind them
+		x[i], x[n-1-i] = v, v
+	}
+	scales := ref.Map(kerneltest.Uniform(r, count), func(v float32) float32 { return 0.05 + v*v })
+	zeros := make([]T, count)
+	for i := range zeros {
+		zeros[i] = T(r.IntN(20))
+	}
+	s := kerneltest.NewSpace(t)
+	src, scale, zero := kerneltest.In(s, "x", x), kerneltest.In(s, "scale", scales), kerneltest.In(s, "zero", zeros)
+	dst, back := kerneltest.Out[T](s, "dst", n), kerneltest.Out[float32](s, "back", n)
+	for lo := 0; lo < n; lo += 128 {
+		hi := min(lo+128, n)
+		quantised.Quantize(v, &q, lo, hi, numbersOf(dt, dst), numbersOf(dtype.F32, src), numbersOf(dtype.F32, scale), numbersOf(dt, zero), dtype.F32, true)
+		quantised.Dequantize(v, &q, lo, hi, numbersOf(dtype.F32, back), numbersOf(dt, dst), numbersOf(dtype.F32, scale), numbersOf(dt, zero))
+	}
+	s.Check()
+	least, most := quantised.IntRange(dt)
+	i := 0
+	ref.Each(dims, func(idx []int) {
+		at := ref.ScaleOf(dims, idx, axis, block)
+		want := ref.Quantize(x[i], scales[at], float64(zeros[at]), least, most)
+		if float64(dst[i]) != want {
+			t.Fatalf("%v block %d: element %d: got %v, want %v", dims, block, i, dst[i], want)
+		}
+		if w := (float32(want) - float32(zeros[at])) * scales[at]; back[i] != w {
+			t.Fatalf("%v block %d: element %d: got %v back, want %v", dims, block, i, back[i], w)
+		}
+		i++
+	})
+}
+
+func dynamicScales(t *testing.T, v *kernel.Variant) {
+	for _, c := range []struct {
+		x     []float32
+		scale float32
+		zero  uint8
+	}{{[]float32{0, 2, -3, -2.5, 1.34, 0.5}, 5.0 / 255, 153}, {[]float32{-1, -2}, 2.0 / 255, 255}, {[]float32{1, 3}, 3.0 / 255, 0}, {nil, 1, 0}, {[]float32{0, 0}, 1, 0}} {
+		if scale, zero := quantised.DynamicScale(v, c.x); scale != c.scale || zero != c.zero {
+			t.Errorf("%v: got scale %v and zero %d, want %v and %d", c.x, scale, zero, c.scale, c.zero)
+		}
+	}
+}
+
+// randomBytes gives n random bytes, and the same as ints.
+func randomBytes[T quantised.Byte](n int, seed uint64) (x []T, ints []int) {
+	r := kerneltest.NewRand(seed)
+	for range n {
+		v := T(r.Uint32())
+		x, ints = append(x, v), append(ints, int(v))
+	}
+	return x, ints
+}
+
+func byteType[T quantised.Byte]() dtype.DType {
+	if ^T(0) > 0 {
+		return dtype.U8
+	}
+	return dtype.I8
+}
+
+// zeroSet says which zeros a product of bytes has.
+type zeroSet int
+
+const (
+	noZeros zeroSet = iota
+	oneZero
+	allZeros
+)
+
+func intGemms[A, B quantised.Byte](t *testing.T, v *kernel.Variant) {
+	sizes := [][3]int{{1, 1, 1}, {3, 5, 7}, {40, 33, 65}, {2, 3, 0}, {0, 4, 2}, {2, 0, 2}, {120, 300, 20}, {15, 64, 500}}
+	for n := 1; n <= 40; n++ {
+		sizes = append(sizes, [3]int{n, 7, 9}, [3]int{5, n, 9}, [3]int{5, 7, n})
+	}
+	for i, d := range sizes {
+		for set := noZeros; set <= allZeros; set++ {
+			g := quantised.IntGemm{M: d[0], N: d[1], K: d[2], PackedB: (i+int(set))%2 == 0}
+			intGemmCase[A, B](t, v, g, set)
+		}
+	}
+}
+
+func intGemmCase[A, B quantised.Byte](t *testing.T, v *kernel.Variant, g quantised.IntGemm, set zeroSet) {
+	t.Helper()
+	m, n, k := g.M, g.N, g.K
+	g.SignedA, g.SignedB = byteType[A]() == dtype.I8, byteType[B]() == dtype.I8
+	a, ai := randomBytes[A](m*k, 71)
+	b, bi := randomBytes[B](k*n, 72)
+	za, zai := randomBytes[A](m, 73)
+	zb, zbi := randomBytes[B](n, 74)
+	switch set {
+	case noZeros:
+		za, zb = nil, nil
+		clear(zai)
+		clear(zbi)
+	case oneZero: // of B the one in the middle of its range, as quantised weights have it
+		za, zb = []A{3}, []B{0}
+		if !g.SignedB {
+			zb[0] = ^B(0) << 7
+		}
+		for i := range zai {
+			zai[i] = 3
+		}
+		for j := range zbi {
+			zbi[j] = int(zb[0])
+		}
+	}
+	want := ref.IntMatMul(m, n, k, ai, bi, zai, zbi)
+	s := kerneltest.NewSpace(t)
+	pb := kerneltest.In(s, "b", b)
+	if g.PackedB = g.PackedB && quantised.BytePanels(v); g.PackedB {
+		pack := g
+		panels, back := kerneltest.Out[int32](s, "panels", g.PackedBBytes(v)/4), kerneltest.Out[B](s, "unpacked", k*n)
+		pack.PackB(v, kerneltest.AsBytes(panels), kerneltest.AsBytes(pb))
+		pack.UnpackB(v, kerneltest.AsBytes(back), kerneltest.AsBytes(panels))
+		if !slices.Equal(back, b) {
+			t.Fatalf("%+v: unpacking gives another matrix than was packed", g)
+		}
+		pb = unsafe.Slice((*B)(unsafe.Pointer(unsafe.SliceData(panels))), 4*len(panels))
+	}
+	g.Prepare(v)
+	pa, pza, pzb := kerneltest.In(s, "a", a), kerneltest.In(s, "zero a", za), kerneltest.In(s, "zero b", zb)
+	sums, narrow, scratch := kerneltest.Out[int32](s, "sums", m*n), kerneltest.Out[B](s, "narrow", m*n), kerneltest.Out[int32](s, "scratch", g.ScratchBytes()/4)
+	y, zero := []float32{300}, []B{7}
+	scaleA, scaleB := make([]float32, m), []float32{0.5}
+	for i := range scaleA {
+		scaleA[i] = float32(i + 1)
+	}
+	requant := quantised.Requant{A: numbersOf(dtype.F32, scaleA), B: numbersOf(dtype.F32, scaleB), Y: numbersOf(dtype.F32, y), Zero: numbersOf(byteType[B](), zero)}
+	var zerosA, zerosB quantised.Numbers
+	if set != noZeros {
+		zerosA, zerosB = numbersOf(byteType[A](), pza), numbersOf(byteType[B](), pzb)
+	}
+	kerneltest.Backwards(g.Tiles(), func(i int) {
+		quantised.IntGemmTile(&g, i, kerneltest.AsBytes(sums), pa, pb, zerosA, zerosB, nil, scratch)
+		quantised.IntGemmTile(&g, i, kerneltest.AsBytes(narrow), pa, pb, zerosA, zerosB, &requant, scratch)
+	})
+	s.Check()
+	least, most := quantised.IntRange(byteType[B]())
+	for i, w := range want {
+		if int(sums[i]) != w {
+			t.Fatalf("%+v, zeros %d: element %d: got %d, want %d", g, set, i, sums[i], w)
+		}
+		k := scaleA[i/n] * 0.5 / 300
+		if q := ref.Quantize(float32(w)*k, 1, 7, least, most); float64(narrow[i]) != q {
+			t.Fatalf("%+v, zeros %d: element %d: got %v requantised, want %v", g, set, i, narrow[i], q)
+		}
+	}
+}
+
+// intConvWants are the results that the reference computed, by case: every variant is held against the same ones.
+var intConvWants sync.Map
+
+func wantOfIntConv(key string, compute func() []float64) []float64 {
+	if want, ok := intConvWants.Load(key); ok {
+		return want.([]float64)
+	}
+	want, _ := intConvWants.LoadOrStore(key, compute())
+	return want.([]float64)
+}
+
+func intConvs[X, W quantised.Byte](t *testing.T, v *kernel.Variant) {
+	for _, c := range []quantised.IntConv{
+		{Batch: 2, Group: 1, Channels: 3, Filters: 4, In: []int{6, 5}, Out: []int{6, 3}, Kernel: []int{3, 2}, Stride: []int{1, 2}, Dilation: []int{1, 1}, Pad: []int{1, 0}},
+		{Batch: 1, Group: 3, Channels: 2, Filters: 2, In: []int{9}, Out: []int{4}, Kernel: []int{3}, Stride: []int{2}, Dilation: []int{2}, Pad: []int{2}},
+		{Batch: 1, Group: 1, Channels: 2, Filters: 3, In: []int{1}, Out: []int{1}, Kernel: []int{3}, Stride: []int{1}, Dilation: []int{1}, Pad: []int{2}}, // taps further out than a row is long
+		{Batch: 2, Group: 1, Channels: 19, Filters: 33, In: []int{7, 8}, Out: []int{7, 8}, Kernel: []int{1, 1}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{0, 0}},
+		{Batch: 1, Group: 1, Channels: 3, Filters: 20, In: []int{23, 37}, Out: []int{12, 19}, Kernel: []int{7, 7}, Stride: []int{2, 2}, Dilation: []int{1, 1}, Pad: []int{3, 3}},
+		{Batch: 1, Group: 2, Channels: 5, Filters: 130, In: []int{3, 9, 40}, Out: []int{3, 9, 38}, Kernel: []int{3, 3, 3}, Stride: []int{1, 1, 1}, Dilation: []int{1, 1, 2}, Pad: []int{1, 1, 1}},
+		{Batch: 1, Group: 1, Channels: 2, Filters: 3, In: []int{2, 3, 2, 5}, Out: []int{2, 3, 2, 5}, Kernel: []int{1, 3, 1, 3}, Stride: []int{1, 1, 1, 1}, Dilation: []int{1, 1, 1, 1}, Pad: []int{0, 1, 0, 1}},
+		{Batch: 1, Group: 1, Channels: 2, Filters: 3, In: []int{2, 2}, Out: []int{5, 6}, Kernel: []int{2, 2}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{3, 4}},
+		{Batch: 1, Group: 2, Channels: 1, Filters: 1, In: []int{40, 41}, Out: []int{40, 41}, Kernel: []int{3, 3}, Stride: []int{1, 1}, Dilation: []int{1, 1}, Pad: []int{1, 1}},
+	} {
+		taps, filters := ref.Size(c.Kernel), c.Group*c.Filters
+		x, xi := randomBytes[X](c.Batch*c.Group*c.Channels*ref.Size(c.In), 75)
+		w, wi := randomBytes[W](filters*c.Channels*taps, 76)
+		zw, zwi := randomBytes[W](filters, 77)
+		bias := make([]int32, filters)
+		for i := range bias {
+			bias[i] = int32(i * 100)
+		}
+		zx := []X{3}
+		// The reference convolves in float64, where these sums are exact.
+		fx, fw := make([]float32, len(x)), make([]float32, len(w))
+		for i, v := range xi {
+			fx[i] = float32(v - 3)
+		}
+		for i, v := range wi {
+			fw[i] = float32(v - zwi[i/(c.Channels*taps)])
+		}
+		fb := make([]float32, filters)
+		for i := range fb {
+			fb[i] = float32(bias[i])
+		}
+		conv := ref.Conv{Batch: c.Batch, Group: c.Group, InChannels: c.Group * c.Channels, OutChannels: filters,
+			Window:   ref.Window{In: c.In, Kernel: c.Kernel, Stride: c.Stride, Dilation: c.Dilation, PadBegin: c.Pad, Out: c.Out},
+			Epilogue: ref.Epilogue{Bias: "row", Beta: 1}}
+		want := wantOfIntConv(fmt.Sprintf("%T %T %+v", x, w, conv), func() []float64 { return conv.Run(fx, fw, fb, nil) })
+		c.SignedX, c.SignedW = byteType[X]() == dtype.I8, byteType[W]() == dtype.I8
+		c.Prepare(v)
+		s := kerneltest.NewSpace(t)
+		px, pw, pzx, pzw, pb := kerneltest.In(s, "x", x), kerneltest.In(s, "w", w), kerneltest.In(s, "zero x", zx), kerneltest.In(s, "zero w", zw), kerneltest.In(s, "bias", bias)
+		dst, narrow, scratch := kerneltest.Out[int32](s, "dst", len(want)), kerneltest.Out[X](s, "narrow", len(want)), kerneltest.Out[int32](s, "scratch", c.ScratchBytes()/4)
+		scales, y, zero := make([]float32, filters), []float32{300}, []X{7}
+		for i := range scales {
+			scales[i] = float32(i+1) / 8
+		}
+		requant := quantised.Requant{A: numbersOf(dtype.F32, []float32{0.5}), B: numbersOf(dtype.F32, scales), Y: numbersOf(dtype.F32, y), Zero: numbersOf(byteType[X](), zero)}
+		kerneltest.Backwards(c.Tiles(), func(i int) {
+			quantised.IntConvTile(&c, i, kerneltest.AsBytes(dst), px, pw, numbersOf(byteType[X](), pzx), numbersOf(byteType[W](), pzw), pb, nil, scratch)
+			quantised.IntConvTile(&c, i, kerneltest.AsBytes(narrow), px, pw, numbersOf(byteType[X](), pzx), numbersOf(byteType[W](), pzw), pb, &requant, scratch)
+		})
+		s.Check()
+		least, most := quantised.IntRange(byteType[X]())
+		area := ref.Size(c.Out)
+		for i, w := range want {
+			k := 0.5 * scales[i/area%filters] / 300
+			if q := ref.Quantize(float32(w)*k, 1, 7, least, most); float64(narrow[i]) != q {
+				t.Fatalf("%+v: element %d: got %d requantised, want %v", c, i, narrow[i], q)
+			}
+		}
+		for i, w := range want {
+			if float64(dst[i]) != w {
+				t.Fatalf("element %d: got %d, want %v", i, dst[i], w)
+			}
+		}
+	}
+}
