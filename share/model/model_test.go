@@ -36,18 +36,18 @@ var good = []struct {
 	{name: "devices", defs: "DEVICE", small: true},
 	{name: "quarantine", defs: "DISCONNECT SERIALS=1"},
 	{name: "one consumer", defs: "CONSUMERS=1 CLOSE POISON RETIRE"},
-	{name: "nobody dies", defs: "PEACE CLOSE SERIALS=1 QUEUE=1", small: true},
-	{name: "nobody dies, one consumer", defs: "PEACE CONSUMERS=1 CLOSE POISON RETIRE DEVICE"},
+	{name: "no deaths", defs: "PEACE CLOSE SERIALS=1 QUEUE=1", small: true},
+	{name: "no deaths, one consumer", defs: "PEACE CONSUMERS=1 CLOSE POISON RETIRE DEVICE"},
 
-	{name: "who reads", defs: "", file: "reading.pml"},
+	{name: "reading", defs: "", file: "reading.pml"},
 
-	{name: "who reads, signals", defs: "PACKETS=0 OTHERS=1", file: "reading.pml", large: true},
+	{name: "reading, signals", defs: "PACKETS=0 OTHERS=1", file: "reading.pml", large: true},
 	{name: "more tickets", defs: "TICKET", large: true},
 	{name: "more arenas", defs: "RETIRE", large: true},
 	{name: "closing", defs: "CLOSE", large: true},
 	{name: "more quarantine", defs: "DISCONNECT TICKET SERIALS=1 QUEUE=1", large: true},
 	{name: "one consumer, releases twice", defs: "CONSUMERS=1 CLOSE POISON RETIRE TWICE DEVICE", large: true},
-	{name: "nobody dies, tickets", defs: "PEACE CLOSE TICKET SERIALS=1 QUEUE=1 WRITES=1", large: true},
+	{name: "no deaths, tickets", defs: "PEACE CLOSE TICKET SERIALS=1 QUEUE=1 WRITES=1", large: true},
 	{name: "tickets and arenas", defs: "TICKET RETIRE QUEUE=1", large: true},
 	{name: "tickets, two blocks", defs: "TICKET BLOCKS=2 WRITES=3 QUEUE=1", large: true},
 }
@@ -77,7 +77,7 @@ var bad = []struct{ fault, defs string }{
 	{"REVOKE_SENT", "DISCONNECT"},
 }
 
-// badReading is the same of who reads.
+// badReading is the same for reading.pml.
 var badReading = []struct{ fault, defs string }{
 	{"NO_WAY", ""},
 	{"PARK_LATE", "PACKETS=0 OTHERS=1"},
