@@ -17,7 +17,8 @@
 // one arena for every value of the program and accounts for every byte. It is
 // proved before it is used. [Session.Plan] returns it before the run; the run
 // takes the memory that the plan says, the first time and the thousandth.
-// [Session.Prepare] does before the first run what only first runs do.
+// [Session.Prepare] does before the first run what only first runs do, and a
+// [Profile] shows where the time goes.
 //
 // [Session.Run] takes inputs and returns outputs by name, in maps. [Session.RunInto]
 // and [Binding.Run] do so by position, and write into the tensors of earlier runs:

@@ -122,6 +122,31 @@ func ExampleSession_RunInto() {
 	// Output: [1,10]
 }
 
+// A profile has the time, the bytes and the live memory of every step of its runs.
+func ExampleProfile() {
+	m := must(tenure.Load("testdata/state.onnx"))
+	defer m.Close()
+	s := must(m.NewSession())
+	defer s.Close()
+	x := must(tensor.Full[float32](1, 1, 64))
+	defer x.Release()
+	var p tenure.Profile
+	for range 10 {
+		out := must(s.Run(context.Background(), tenure.Inputs{"state": x, "x": x}, tenure.WithProfile(&p)))
+		out.Release()
+	}
+	for _, step := range p.Steps()[:3] {
+		fmt.Println(step.Node, step.Op, step.Read, step.Written, step.Live)
+	}
+	runs, _ := p.Time()
+	fmt.Println(runs, "runs")
+	// Output:
+	// update add 256 256 0
+	// product mul 512 256 256
+	// sum reduce_sum 256 4 256
+	// 10 runs
+}
+
 // Text goes in and comes out as bytes of one width.
 func ExampleSession_Run_text() {
 	m := must(tenure.Load("testdata/text.onnx"))

@@ -158,8 +158,9 @@ func WithOutputsFrom(src memory.Source) SessionOption {
 type RunOption func(*runOptions)
 
 type runOptions struct {
-	into  []intoOption
-	watch func(c *ir.Call, took time.Duration)
+	into    []intoOption
+	watch   func(c *ir.Call, took time.Duration)
+	profile *Profile
 }
 
 type intoOption struct {
@@ -183,9 +184,12 @@ func Into(name string, t *tensor.Tensor) RunOption {
 	return func(o *runOptions) { o.into = append(o.into, intoOption{name, t}) }
 }
 
+// WithProfile makes the run add its steps to a profile. nil is none.
+func WithProfile(p *Profile) RunOption { return func(o *runOptions) { o.profile = p } }
+
 // Watch shows where the time goes: after every call of the program the run
 // tells f which call it was and how long it took. f runs on the goroutine of
-// Run, and must not change the call.
+// Run, and must not change the call. [WithProfile] collects that and more.
 func Watch(f func(c *ir.Call, took time.Duration)) RunOption {
 	return func(o *runOptions) { o.watch = f }
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/ended"
@@ -121,6 +122,7 @@ type running struct {
 	step     string // that failed
 	cause    error  // why
 	done     bool   // nothing can fail any more
+	profile  *profiledRun
 }
 
 func newRunning(s *Session) *running {
@@ -140,7 +142,7 @@ func (r *running) forget() {
 	clear(r.outputs)
 	clear(r.results)
 	r.opts, r.exe, r.slot, r.runner = runOptions{}, nil, nil, nil
-	r.step, r.cause, r.done = "", nil, false
+	r.step, r.cause, r.done, r.profile = "", nil, false, nil
 }
 
 // configure applies the options of the run, and finds the outputs that they
@@ -174,6 +176,11 @@ func (r *running) run(ctx context.Context) (err error) {
 	if err := r.takeInputs(ctx); err != nil {
 		return err
 	}
+	if p := r.opts.profile; p != nil {
+		if r.profile, err = p.begin(r.session.model, r.exe); err != nil {
+			return fmt.Errorf("run: %w", err)
+		}
+	}
 	return r.execute(ctx)
 }
 
@@ -188,6 +195,9 @@ func (r *running) end(err error) error {
 	}
 	if r.slot != nil {
 		r.session.slots <- r.slot
+	}
+	if r.profile != nil {
+		r.profile.end()
 	}
 	for i := range r.outputs {
 		r.outputs[i].bytes.Release()
@@ -230,6 +240,16 @@ func (r *running) execute(ctx context.Context) error {
 	return nil
 }
 
+// watch is told of every step of the runner, where the caller wants to know.
+func (r *running) watch(k int, start time.Time, took time.Duration) {
+	if r.profile != nil {
+		r.profile.add(r.runner, k, start, took)
+	}
+	if r.opts.watch != nil {
+		r.opts.watch(r.exe.Call(k), took)
+	}
+}
+
 func (r *running) runProgram(ctx context.Context) (err error) {
 	if r.slot, err = r.session.takeSlot(ctx); err != nil {
 		return err
@@ -240,7 +260,9 @@ func (r *running) runProgram(ctx context.Context) (err error) {
 	for i := range r.outputs {
 		r.results[i] = r.outputs[i].bytes.Data
 	}
-	r.runner.Watch = r.opts.watch
+	if r.opts.watch != nil || r.profile != nil {
+		r.runner.Watch = r.watch
+	}
 	if err := r.runner.Run(r.session.pool, ctx.Done(), r.inputs, r.results); err != nil {
 		if errors.Is(err, compute.ErrStopped) {
 			return fmt.Errorf("%w: %w", err, ended.Error(ctx))

@@ -170,7 +170,7 @@ func (c *canvas) drawCurve(top int) {
 	bottom := int64(100 * (top + curveHeight))
 	c.rect(100*marginLeft, int64(100*top), int64(100*c.plot), 100*curveHeight, "ground", "")
 	c.printf("<path class=\"curve\" d=\"M%s %s", px(c.x(0)), px(bottom))
-	for _, l := range c.liveBytes() {
+	for _, l := range c.LiveBytes() {
 		c.printf("H%sV%s", px(c.x(l.At)), px(bottom-scale(l.Bytes, c.ArenaBytes, curveHeight)))
 	}
 	c.printf("H%sV%sZ\"/>\n", px(c.x(c.times)), px(bottom))
@@ -178,8 +178,8 @@ func (c *canvas) drawCurve(top int) {
 	c.text(marginLeft-8, top+curveHeight, "right", "0")
 }
 
-// liveBytes is the profile of the arena: its values are pieces of one storage, so bytes that several hold count once.
-func (p *Plan) liveBytes() []LiveStep {
+// LiveBytes returns how many bytes of the arena values take, level by level in time. Bytes that several values hold count once.
+func (p *Plan) LiveBytes() []LiveStep {
 	arena := Storage{Name: "arena", Size: p.ArenaBytes}
 	for _, v := range p.Values {
 		if v.Space == SpaceArena {

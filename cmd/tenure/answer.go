@@ -24,15 +24,17 @@ type answer struct {
 	took     time.Duration
 	top      int
 	measured int64
-	shared   int64        // bytes of weights
-	compared []comparison // nil unless asked for
-	files    []string     // nil unless the outputs were saved
+	shared   int64           // bytes of weights
+	compared []comparison    // nil unless asked for
+	files    []string        // nil unless the outputs were saved
+	profile  *tenure.Profile // nil unless asked for
+	trace    string          // the file in which it was saved, "" for none
 }
 
 // maxPrinted is how many elements of an output are printed whole.
 const maxPrinted = 64
 
-func (a *answer) print(w io.Writer) error {
+func (a *answer) print(w io.Writer, profile bool) error {
 	var b strings.Builder
 	for _, info := range a.infos {
 		fmt.Fprintf(&b, "%s: ", info.Name)
@@ -44,6 +46,9 @@ func (a *answer) print(w io.Writer) error {
 	}
 	for _, file := range a.files {
 		fmt.Fprintf(&b, "saved %s\n", file)
+	}
+	if a.trace != "" {
+		fmt.Fprintf(&b, "saved %s\n", a.trace)
 	}
 	for _, c := range a.compared {
 		state := "equal within the tolerance"
@@ -57,6 +62,12 @@ func (a *answer) print(w io.Writer) error {
 		plan.FormatBytes(promised(p)), plan.FormatBytes(p.ArenaBytes), plan.FormatBytes(p.ScratchBytes), plan.FormatBytes(p.IOBytes),
 		plan.FormatBytes(a.measured), plan.FormatBytes(p.WeightBytes))
 	fmt.Fprintf(&b, "time: %s for %d steps\n", a.took.Round(10*time.Microsecond), len(p.Steps))
+	if profile {
+		b.WriteByte('\n')
+		if err := a.profile.Report(&b); err != nil {
+			return err
+		}
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -193,22 +204,40 @@ type outputJSON struct {
 }
 
 type answerJSON struct {
-	Outputs       []outputJSON `json:"outputs"`
-	Compared      []comparison `json:"compared,omitempty"`
-	ArenaBytes    int64        `json:"arena_bytes"`
-	ScratchBytes  int64        `json:"scratch_bytes"`
-	IOBytes       int64        `json:"io_bytes"`
-	WeightBytes   int64        `json:"weight_bytes"`
-	SharedBytes   int64        `json:"shared_bytes,omitempty"` // of the weights, with --shared-weights
-	PromisedBytes int64        `json:"promised_bytes"`         // arena, scratch, inputs and outputs
-	MeasuredBytes int64        `json:"measured_bytes"`         // of the same
-	Seconds       float64      `json:"seconds"`
+	Outputs       []outputJSON  `json:"outputs"`
+	Compared      []comparison  `json:"compared,omitempty"`
+	ArenaBytes    int64         `json:"arena_bytes"`
+	ScratchBytes  int64         `json:"scratch_bytes"`
+	IOBytes       int64         `json:"io_bytes"`
+	WeightBytes   int64         `json:"weight_bytes"`
+	SharedBytes   int64         `json:"shared_bytes,omitempty"` // of the weights, with --shared-weights
+	PromisedBytes int64         `json:"promised_bytes"`         // arena, scratch, inputs and outputs
+	MeasuredBytes int64         `json:"measured_bytes"`         // of the same
+	Seconds       float64       `json:"seconds"`
+	Profile       []profileJSON `json:"profile,omitempty"`
 }
 
-func (a *answer) json() answerJSON {
+// profileJSON sums the steps of a node, or those of an operator that come from
+// none.
+type profileJSON struct {
+	Op           string  `json:"op"`
+	Node         string  `json:"node,omitempty"`
+	Steps        int     `json:"steps"`
+	Seconds      float64 `json:"seconds"`
+	ReadBytes    int64   `json:"read_bytes"`
+	WrittenBytes int64   `json:"written_bytes"`
+	LiveBytes    int64   `json:"live_bytes"`
+}
+
+func (a *answer) json(profile bool) answerJSON {
 	p := a.plan
 	j := answerJSON{Compared: a.compared, ArenaBytes: p.ArenaBytes, ScratchBytes: p.ScratchBytes, IOBytes: p.IOBytes,
 		WeightBytes: p.WeightBytes, SharedBytes: a.shared, PromisedBytes: promised(p), MeasuredBytes: a.measured, Seconds: a.took.Seconds()}
+	if profile {
+		for _, s := range a.profile.ByNode() {
+			j.Profile = append(j.Profile, profileJSON{s.Op, s.Node, s.Count, s.Took.Seconds(), s.Read, s.Written, s.Live})
+		}
+	}
 	for i, info := range a.infos {
 		x := a.out[info.Name]
 		o := outputJSON{Name: info.Name}

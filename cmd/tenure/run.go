@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/internal/wholefile"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/plan"
 	"github.com/tenure-go/tenure/tensor"
@@ -33,6 +34,9 @@ type runFlags struct {
 	weights    string
 	shared     bool
 	json       bool
+	profile    bool
+	trace      string
+	runs       int
 	stdin      io.Reader // the input that is called "-"
 	sizes      sizes     // what shapes say
 }
@@ -63,10 +67,16 @@ that its type does not hold is an error. i8 does not hold pixels: it wants
 --scale, such as --scale 1 --mean 128.
 
 --shape gives sizes to open dimensions, for pictures; other files have to have
-them. ` + aboutShapes,
+them. ` + aboutShapes + `
+
+--profile lists where the time goes, by operator and by node, with the bytes that
+are read and written and the memory that is live. --trace writes every step into a
+file that ui.perfetto.dev opens. With either of them the session is prepared
+before the run, so that the figures are not those of a first run.`,
 		Example: `  tenure run examples/digits/digits.onnx --input examples/digits/samples/7.png
   tenure run model.onnx --input tokens=ids.npy --input mask=mask.npy --output answers
-  tenure run model.onnx --inputs-from test_data_set_0 --compare`,
+  tenure run model.onnx --inputs-from test_data_set_0 --compare
+  tenure run model.onnx --inputs-from test_data_set_0 --runs 10 --profile --trace trace.json`,
 		Args:              exactly("MODEL"),
 		ValidArgsFunction: modelFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -95,6 +105,9 @@ them. ` + aboutShapes,
 	flags.IntVar(&f.threads, "threads", 0, "workers (default: one per processor)")
 	addWeights(cmd, &f.weights)
 	flags.BoolVar(&f.shared, "shared-weights", false, "read one copy of the weights with all processes that run the model so (Linux)")
+	flags.IntVar(&f.runs, "runs", 1, "how often the model is run; the printed time is that of the last run")
+	flags.BoolVar(&f.profile, "profile", false, "print the time of the steps of all runs, by operator and by node")
+	flags.StringVar(&f.trace, "trace", "", "write the steps of all runs into `FILE`, as a trace in Chrome's JSON format")
 	flags.BoolVar(&f.json, "json", false, "print the answer as JSON, with the values of outputs of up to 1000 elements")
 	return cmd
 }
@@ -115,6 +128,8 @@ func (f *runFlags) check(told func(flag string) bool) (err error) {
 		return usagef("--compare: got --value, want the outputs that the model declares")
 	case f.compare && f.inputsFrom == "":
 		return usagef("--compare: want --inputs-from, whose folder holds the outputs to compare with")
+	case f.runs < 1:
+		return usagef("--runs: got %d, want 1 or more", f.runs)
 	case f.top < 0:
 		return usagef("--top: got %d, want zero or more", f.top)
 	case f.rtol < 0 || f.atol < 0 || math.IsNaN(f.rtol+f.atol):
@@ -158,6 +173,11 @@ func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, a.out.Release()) }()
+	return f.deliver(w, m, a)
+}
+
+// deliver compares, saves and prints an answer.
+func (f *runFlags) deliver(w io.Writer, m *tenure.Model, a *answer) (err error) {
 	if f.compare {
 		if a.compared, err = f.compareAll(m, a.out); err != nil {
 			return err
@@ -168,12 +188,18 @@ func (f *runFlags) run(ctx context.Context, w io.Writer, path string) (err error
 			return err
 		}
 	}
+	if f.trace != "" {
+		if err := wholefile.Write(f.trace, a.profile.WriteTrace); err != nil {
+			return err
+		}
+		a.trace = f.trace
+	}
 	if f.json {
 		e := json.NewEncoder(w)
 		e.SetIndent("", "  ")
-		err = e.Encode(a.json())
+		err = e.Encode(a.json(f.profile))
 	} else {
-		err = a.print(reportTo(w))
+		err = a.print(reportTo(w), f.profile)
 	}
 	if err != nil {
 		return err
@@ -197,14 +223,28 @@ func (f *runFlags) answer(ctx context.Context, m *tenure.Model, in map[string]*t
 	if err != nil {
 		return nil, err
 	}
-	memory.ResetPeak()
-	start := time.Now()
-	out, err := s.Run(ctx, operands)
-	if err != nil {
-		return nil, err
+	a := &answer{infos: m.Outputs(), plan: p, top: f.top}
+	var opts []tenure.RunOption
+	if f.profile || f.trace != "" {
+		if err := s.PrepareFor(ctx, operands); err != nil {
+			return nil, err
+		}
+		a.profile = &tenure.Profile{}
+		opts = append(opts, tenure.WithProfile(a.profile))
 	}
-	return &answer{infos: m.Outputs(), out: out, plan: p, took: time.Since(start), top: f.top, measured: measuredOf(memory.Stats()),
-		shared: m.WeightMemory().Shared}, nil
+	memory.ResetPeak()
+	for range f.runs {
+		if err := a.out.Release(); err != nil {
+			return nil, err
+		}
+		start := time.Now()
+		if a.out, err = s.Run(ctx, operands, opts...); err != nil {
+			return nil, err
+		}
+		a.took = time.Since(start)
+	}
+	a.measured, a.shared = measuredOf(memory.Stats()), m.WeightMemory().Shared
+	return a, nil
 }
 
 // measuredOf is what a run took by the memory package's own count: arena,

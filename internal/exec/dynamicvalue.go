@@ -43,6 +43,9 @@ func (d *dynamicValue) bytes() []byte { return d.span }
 // hasBuffer reports whether the value lies in a buffer.
 func (d *dynamicValue) hasBuffer() bool { return d.base != nil }
 
+// buffer returns the buffer in which the value lies, nil for none.
+func (d *dynamicValue) buffer() *memory.Buffer { return d.base }
+
 // mayOverwrite reports whether d has a buffer with no other holder and is all
 // of it.
 func (d *dynamicValue) mayOverwrite() bool {

@@ -98,13 +98,13 @@ func TestNothingIsLeftAfterAnAllocationFails(t *testing.T) {
 func TestNothingIsLeftAfterAStop(t *testing.T) {
 	e := newEndings(t)
 	steps := 0
-	e.runner.Watch = func(*ir.Call, time.Duration) { steps++ }
+	e.runner.Watch = func(int, time.Time, time.Duration) { steps++ }
 	if err := e.run(t, nil); err != nil {
 		t.Fatal(err)
 	}
 	for at := range steps {
 		done, n := make(chan struct{}), 0
-		e.runner.Watch = func(*ir.Call, time.Duration) {
+		e.runner.Watch = func(int, time.Time, time.Duration) {
 			if n++; n == at+1 {
 				close(done)
 			}
@@ -115,7 +115,7 @@ func TestNothingIsLeftAfterAStop(t *testing.T) {
 		e.leavesNothing(t, fmt.Sprintf("stopped after step %d", at))
 
 		n = 0
-		e.runner.Watch = func(*ir.Call, time.Duration) {
+		e.runner.Watch = func(int, time.Time, time.Duration) {
 			if n++; n == at+1 {
 				panic("of the caller")
 			}

@@ -148,10 +148,10 @@ func TestLoopWithoutTasksStops(t *testing.T) {
 		return %r
 	}`, "HEAD", heads, 1))
 	weights := weightsFor(p)
-	_, runner, pool := start(t, p, weights)
+	e, runner, pool := start(t, p, weights)
 	done := make(chan struct{})
-	runner.Watch = func(c *ir.Call, _ time.Duration) {
-		if c.Results[0].Name == "b" {
+	runner.Watch = func(k int, _ time.Time, _ time.Duration) {
+		if c := e.Call(k); c.Results[0].Name == "b" {
 			select {
 			case <-done:
 			default:

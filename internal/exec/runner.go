@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/tenure-go/tenure/internal/compute"
-	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 )
 
@@ -26,9 +25,10 @@ type Runner struct {
 	turn    int            // of its slot, when it was attached last
 	wrote   bool           // a task that writes into a parameter has begun
 
-	// Watch, where it is not nil, is called after every call of the program
-	// with the time that it took, on the goroutine of Run.
-	Watch func(c *ir.Call, took time.Duration)
+	// Watch, where it is not nil, is called after every call of the program, by
+	// its number, with when it began and the time that it took, on the goroutine
+	// of Run.
+	Watch func(k int, start time.Time, took time.Duration)
 }
 
 // boundStep is a call of the program in a runner.
@@ -244,7 +244,7 @@ func (r *Runner) step(pool *compute.Pool, done <-chan struct{}, k int) error {
 	}
 	start := time.Now()
 	err := r.runCall(pool, done, k)
-	r.Watch(r.exe.steps[k].call, time.Since(start))
+	r.Watch(k, start, time.Since(start))
 	return err
 }
 
