@@ -10,7 +10,6 @@ import (
 
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/exec"
-	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/op"
 )
@@ -168,7 +167,7 @@ func (r *randomRun) spoil(t *rapid.T, pool *compute.Pool, seen map[string]int) {
 			seen["no memory"]++
 		}
 	default:
-		r.runner.Watch = func(*ir.Call, time.Duration) {
+		r.runner.Watch = func(int, time.Time, time.Duration) {
 			if calls++; calls == at {
 				if how == 1 {
 					panic("spoilt")
