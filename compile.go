@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/internal/invariant"
@@ -118,33 +117,14 @@ func (c *specialised) freeze(t target) error {
 	}
 }
 
-// final returns the final program for a target: an instance of a structure of
-// the model, or made by the passes.
-func (m *Model) final(t target) (*specialised, error) {
-	if err := m.program.CheckInputs(t.types); err != nil {
-		return nil, inputError{err}
-	}
-	if c := m.instance(t); c != nil {
-		if invariant.Enabled {
-			m.checkInstance(t, c)
-		}
-		return c, nil
-	}
-	c, err := m.specialise(t, nil, true)
-	if err == nil {
-		m.keep(t, c)
-	}
-	return c, err
-}
-
 // checkInstance panics unless an instance is what the passes make for its sizes:
-// the same program, constants and reports, so that lowering makes the same plan.
-func (m *Model) checkInstance(t target, c *specialised) {
+// the same program and constants, so that lowering makes the same plan.
+func (m *Model) checkInstance(t target, p *ir.Program, table ir.Weights) {
 	fresh, err := m.specialise(t, nil, false)
 	if err != nil {
 		invariant.Failf("an instance of a structure for %v, for which the passes fail: %v", t.types, err)
 	}
-	if got, want := c.Program.String(), fresh.Program.String(); got != want {
+	if got, want := p.String(), fresh.Program.String(); got != want {
 		invariant.Failf("an instance of a structure for %v is\n%s\nwant\n%s", t.types, got, want)
 	}
 	for i, w := range fresh.Program.Weights {
@@ -152,12 +132,9 @@ func (m *Model) checkInstance(t target, c *specialised) {
 			continue // it does not depend on sizes, and would have to be loaded
 		}
 		want, _ := fresh.Constants.Bytes(w)
-		if got, ok := c.Constants.Bytes(c.Program.Weights[i]); !ok || !bytes.Equal(got, want) {
+		if got, ok := table.Bytes(p.Weights[i]); !ok || !bytes.Equal(got, want) {
 			invariant.Failf("an instance of a structure for %v: weight %q is %x, want %x", t.types, w.Name, got, want)
 		}
-	}
-	if !slices.Equal(c.Declined, fresh.Declined) || !slices.Equal(c.Copies, fresh.Copies) {
-		invariant.Failf("an instance of a structure for %v reports %v and %v, want %v and %v", t.types, c.Declined, c.Copies, fresh.Declined, fresh.Copies)
 	}
 }
 
@@ -190,10 +167,24 @@ func (m *Model) whyNotTaken(exe *exec.Executable, i int) string {
 // compile makes the executable for a target, and says which inputs' values it
 // is made for.
 func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
-	c, err := m.final(t)
+	if err := m.program.CheckInputs(t.types); err != nil {
+		return nil, nil, inputError{err}
+	}
+	if exe, err := m.instance(ctx, t, o); exe != nil || err != nil {
+		return exe, nil, broken(err)
+	}
+	c, err := m.specialise(t, nil, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	exe, err = exec.Compile(ctx, c.Program, c.Constants, exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: c.Declined, Copies: c.Copies, Store: m.file.Weights, Compressed: m.compressed})
+	exe, err = exec.Compile(ctx, c.Program, c.Constants, m.execOptions(o, c.Declined, c.Copies))
+	if err == nil {
+		m.keep(t, c, exe, o)
+	}
 	return exe, c.frozen, broken(err)
+}
+
+// execOptions are those of executables for sessions of these options.
+func (m *Model) execOptions(o sessionOptions, declined []plan.Declined, copies []plan.Copy) exec.Options {
+	return exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: declined, Copies: copies, Store: m.file.Weights, Compressed: m.compressed}
 }

@@ -1,10 +1,15 @@
 package tenure
 
 import (
+	"context"
+	"errors"
 	"slices"
 
+	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/internal/pass"
 	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/ir"
 )
 
 // Structures says how a model's final programs were made. The passes run once
@@ -33,9 +38,17 @@ type structures struct {
 	figures Structures
 }
 
+// structure is a final program for many sizes, and what was compiled of it
+// first, for each way in which sessions run it.
 type structure struct {
 	*pass.Structure
 	donated []bool
+	exes    []optioned
+}
+
+type optioned struct {
+	threads, maxConcurrent int
+	*exec.Executable
 }
 
 // Structures returns how the final programs of the model were made so far.
@@ -53,17 +66,28 @@ func (m *Model) Structures() Structures {
 	return f
 }
 
-// instance returns the final program for a target if a structure has it.
-func (m *Model) instance(t target) *specialised {
+// instance makes the executable for a target of a structure that is kept. It is
+// nil where none holds for the target's sizes.
+func (m *Model) instance(ctx context.Context, t target, o sessionOptions) (*exec.Executable, error) {
 	s := &m.structures
 	for i, st := range s.list {
 		if !slices.Equal(st.donated, t.donations()) {
 			continue
 		}
 		table := &weights.Overlay{Base: st.Constants()}
-		in := st.Instance(t.types, table)
-		if in == nil {
+		types := st.Types(t.types, table)
+		if types == nil {
 			continue
+		}
+		if invariant.Enabled {
+			m.checkInstance(t, st.Program().With(types), table)
+		}
+		exe, err := m.instantiate(ctx, st, types, table, o)
+		if errors.Is(err, exec.ErrStructure) {
+			continue
+		}
+		if err != nil {
+			return nil, err
 		}
 		copy(s.list[1:i+1], s.list[:i])
 		s.list[0] = st
@@ -71,13 +95,39 @@ func (m *Model) instance(t target) *specialised {
 		s.figures.Compiled++
 		s.figures.Instances++
 		m.mu.Unlock()
-		return &specialised{Context: &pass.Context{Program: in.Program, Constants: table, Declined: in.Declined, Copies: in.Copies}}
+		return exe, nil
 	}
-	return nil
+	return nil, nil
 }
 
-// keep adds the structure of a program that was specialised with a record.
-func (m *Model) keep(t target, c *specialised) {
+// instantiate makes the executable of a structure for values of these types:
+// another one of those that were compiled for sessions of these options, or the
+// first one.
+func (m *Model) instantiate(ctx context.Context, st *structure, types ir.Types, table ir.Weights, o sessionOptions) (*exec.Executable, error) {
+	for _, known := range st.exes {
+		if known.threads == o.threads && known.maxConcurrent == o.maxConcurrent {
+			return known.Instance(ctx, types, table)
+		}
+	}
+	exe, err := exec.Compile(ctx, st.Program().With(types), table, m.execOptions(o, st.Declined(), st.Copies()))
+	if err == nil {
+		st.compiled(exe, o)
+	}
+	return exe, err
+}
+
+// compiled notes the first executable for sessions of these options.
+func (st *structure) compiled(exe *exec.Executable, o sessionOptions) {
+	const most = 4
+	st.exes = append(st.exes, optioned{o.threads, o.maxConcurrent, exe})
+	if len(st.exes) > most {
+		st.exes = slices.Delete(st.exes, 0, 1)
+	}
+}
+
+// keep adds the structure of a program that was specialised with a record, and
+// its executable.
+func (m *Model) keep(t target, c *specialised, exe *exec.Executable, o sessionOptions) {
 	st, reason := c.Structure()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,7 +140,9 @@ func (m *Model) keep(t target, c *specialised) {
 		s.figures.Pinned[reason]++
 		return
 	}
-	s.list = slices.Insert(s.list, 0, &structure{st, slices.Clone(t.donations())})
+	kept := &structure{Structure: st, donated: slices.Clone(t.donations())}
+	kept.compiled(exe, o)
+	s.list = slices.Insert(s.list, 0, kept)
 	s.figures.Bytes += st.Bytes()
 	for len(s.list) > 1 && (len(s.list) > mostStructures || s.figures.Bytes > mostStructuresBytes) {
 		last := len(s.list) - 1

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"reflect"
 	"testing"
 
 	"github.com/tenure-go/tenure"
@@ -47,13 +48,17 @@ func floatsOf(values ...float32) (data []byte) {
 	return data
 }
 
+func anyLengthProgram() (*ir.Program, ir.WeightMap) {
+	i64 := func(v int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
+	return must(ir.Parse(anyLength, op.Builtin())), ir.WeightMap{"w": floatsOf(1, -2, 3, 0, 1, 1, -1, 2, 0, 1, 1, 1), "b": floatsOf(1, 0, -1),
+		"zero": i64(0), "two": i64(2), "minus": i64(-1)}
+}
+
 // TestStructures runs sessions of one model at sizes that are equal, unequal, 1
 // and 0, in mixed order, and compares with the interpreter.
 func TestStructures(t *testing.T) {
 	memorytest.Check(t)
-	p := must(ir.Parse(anyLength, op.Builtin()))
-	i64 := func(v int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(v)) }
-	table := ir.WeightMap{"w": floatsOf(1, -2, 3, 0, 1, 1, -1, 2, 0, 1, 1, 1), "b": floatsOf(1, 0, -1), "zero": i64(0), "two": i64(2), "minus": i64(-1)}
+	p, table := anyLengthProgram()
 	m := must(tenure.LoadProgram(p, table))
 	defer m.Close()
 	sessions := []*tenure.Session{must(m.NewSession()), must(m.NewSession(tenure.WithThreads(1)))}
@@ -85,5 +90,31 @@ func TestStructures(t *testing.T) {
 	f := m.Structures()
 	if f.Instances < 5 || f.Kept < 3 || f.Instances+f.Kept != f.Compiled || f.Bytes == 0 || len(f.Pinned) > 0 || f.Evictions > 0 {
 		t.Errorf("got %+v, want 3 structures or more, and 5 instances or more of them", f)
+	}
+}
+
+// TestPlansOfInstances compares the plans of a model that has met other sizes
+// before with those of a model that has not.
+func TestPlansOfInstances(t *testing.T) {
+	memorytest.Check(t)
+	p, table := anyLengthProgram()
+	m := must(tenure.LoadProgram(p, table))
+	defer m.Close()
+	for _, n := range [][2]int{{5, 5}, {3, 3}, {7, 1}, {11, 1}, {1, 3}, {1, 9}, {64, 64}} {
+		shapes := tenure.Shapes{"x": {n[0], 4}, "y": {n[1], 4}}
+		got := must(m.Plan(context.Background(), shapes))
+		fresh := must(tenure.LoadProgram(p, table))
+		want := must(fresh.Plan(context.Background(), shapes))
+		if err := fresh.Check(got); err != nil {
+			t.Errorf("%v: the plan of an instance: %v", n, err)
+		}
+		fresh.Close()
+		if !reflect.DeepEqual(got.Steps, want.Steps) || !reflect.DeepEqual(got.InPlace, want.InPlace) || !reflect.DeepEqual(got.Declined, want.Declined) ||
+			!reflect.DeepEqual(got.Copies, want.Copies) || got.Model != want.Model || got.ArenaBytes > want.ArenaBytes*21/20 {
+			t.Errorf("%v: got the plan\n%+v\nwant\n%+v", n, got, want)
+		}
+	}
+	if f := m.Structures(); f.Instances != 4 {
+		t.Errorf("got %+v, want 4 instances", f)
 	}
 }

@@ -11,37 +11,26 @@ import (
 
 // Clone returns a copy that shares nothing with p but operators, attributes
 // and shapes, none of which ever changes. Names and IDs are the same.
-func (p *Program) Clone() *Program { return p.CloneWith(nil) }
-
-// CloneWith is [Program.Clone] with other types: the copy of a value has the
-// type that stands under its ID, where types is long enough.
-func (p *Program) CloneWith(types []op.Type) *Program {
-	c := cloner{copies: map[*Value]*Value{}, types: types}
+func (p *Program) Clone() *Program {
+	c := cloner{}
 	out := &Program{Name: p.Name, Weights: c.values(p.Weights), lastID: p.lastID, lastName: p.lastName}
 	out.Body = c.block(p.Body)
 	return out
 }
 
-// cloner makes copies of values, one of each.
-type cloner struct {
-	copies map[*Value]*Value
-	types  []op.Type // by ID; may be shorter than the IDs
-}
+// cloner maps values to their copies.
+type cloner map[*Value]*Value
 
 func (c cloner) value(v *Value) *Value {
 	if v == nil {
 		return nil
 	}
-	if found := c.copies[v]; found != nil {
-		return found
+	if c[v] == nil {
+		copied := *v
+		copied.Def = nil // set by the call that defines it
+		c[v] = &copied
 	}
-	copied := *v
-	copied.Def = nil // set by the call that defines it
-	if v.ID < len(c.types) {
-		copied.Type = c.types[v.ID]
-	}
-	c.copies[v] = &copied
-	return &copied
+	return c[v]
 }
 
 func (c cloner) values(list []*Value) []*Value {

@@ -48,7 +48,6 @@ type donator struct {
 // reports why for each operand that the table would allow.
 func (d *donator) result(c *ir.Call, sig *op.Sig, r int) {
 	var refused []plan.Declined
-	var values []*ir.Value
 	for i, a := range c.Args {
 		if a.Value == nil || a.Value.Kind == ir.Weight {
 			continue // that a weight is not overwritten is no news
@@ -66,10 +65,8 @@ func (d *donator) result(c *ir.Call, sig *op.Sig, r int) {
 		}
 		refused = append(refused, plan.Declined{Call: d.index, Op: c.Op.Name, Node: c.Node, Operand: i,
 			Value: a.Value.Name, Reason: reasonOf(err), Bytes: bytesOf(a.Value.Type)})
-		values = append(values, a.Value)
 	}
 	d.ctx.Declined = append(d.ctx.Declined, refused...)
-	d.ctx.recordDeclined(values)
 }
 
 // reasonOf puts a violation of the verifier into the words of the report.

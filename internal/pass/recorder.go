@@ -20,7 +20,6 @@ type recorder struct {
 	values    []valueGuard
 	views     []viewGuard
 	copies    []copied
-	declined  []int       // the values of Context.Declined
 	met       []*ir.Value // operands and results of steps
 }
 
@@ -239,11 +238,5 @@ func (v *visit) end(c *ir.Call) {
 		if res != nil {
 			r.met = append(r.met, res)
 		}
-	}
-}
-
-func (c *Context) recordDeclined(values []*ir.Value) {
-	if c.recorder != nil {
-		c.recorder.declined = append(c.recorder.declined, idsOf(values)...)
 	}
 }

@@ -29,19 +29,18 @@ type Structure struct {
 	steps     []*visit
 	allowance allowance
 	guards    []guard
-	values    []valueGuard
+	constant  []valueGuard
 	views     []viewGuard
 	aliases   aliases
 	copies    []copied
 
-	declined   []plan.Declined
-	declinedOf []int
-	reported   []plan.Copy
-
+	declined []plan.Declined
+	reported []plan.Copy
 	template []op.Type // by ID: for the sizes of the first program
 	weights  []*ir.Value
 	origins  []origin // by ID: where a constant lies that shares bytes
 	varying  []int    // constants that depend on sizes
+	values   []int    // of the program
 
 	types []op.Type // by ID: for the sizes of the last Instance
 	data  [][]byte  // by ID: of varying constants
@@ -52,13 +51,6 @@ type Structure struct {
 
 // origin is a place in the bytes of another constant.
 type origin struct{ of, offset int }
-
-// Instance is the final program of a structure for one set of sizes.
-type Instance struct {
-	Program  *ir.Program
-	Declined []plan.Declined
-	Copies   []plan.Copy
-}
 
 // Structure returns the structure of the context's program after
 // [Specialise], if [Context.Record] was called before. It is nil where the
@@ -74,8 +66,8 @@ func (c *Context) Structure() (s *Structure, reason string) {
 	}
 	n := c.Program.NumIDs()
 	s = &Structure{program: c.Program, constants: c.Constants, params: idsOf(c.Program.Body.Params),
-		steps: r.steps, allowance: r.allowance, guards: r.guards, values: r.values, views: r.views, copies: r.copies,
-		declined: c.Declined, declinedOf: r.declined, reported: c.Copies,
+		steps: r.steps, allowance: r.allowance, guards: r.guards, constant: r.values, views: r.views, copies: r.copies,
+		declined: c.Declined, reported: c.Copies,
 		template: make([]op.Type, n), weights: make([]*ir.Value, n), origins: make([]origin, n), types: make([]op.Type, n), data: make([][]byte, n)}
 	if reason := s.complete(c); reason != "" {
 		return nil, reason
@@ -128,9 +120,11 @@ func (s *Structure) complete(c *Context) (reason string) {
 	for _, v := range c.Program.Body.Params {
 		typed[v.ID] = true
 		note(v)
+		s.values = append(s.values, v.ID)
 	}
 	for _, w := range c.Program.Weights {
 		note(w)
+		s.values = append(s.values, w.ID)
 	}
 	for _, cp := range s.copies {
 		typed[cp.id] = typed[cp.of]
@@ -147,52 +141,55 @@ func (s *Structure) complete(c *Context) (reason string) {
 		}
 		for _, r := range call.Results {
 			check(r)
+			if r != nil {
+				s.values = append(s.values, r.ID)
+			}
 		}
 	})
 	return reason
 }
 
-// Instance returns the final program for parameters of these static types,
-// which fit the model's, and enters the constants that depend on them in the
-// table. It returns nil where the passes would, or might, make another program.
-func (s *Structure) Instance(params []op.Type, constants Constants) *Instance {
+// Types returns the types of the program's values, by ID, for parameters of
+// these static types, which fit the model's, and enters the constants that
+// depend on them in the table. It returns nil where the passes would, or might,
+// make another program.
+func (s *Structure) Types(params []op.Type, constants Constants) ir.Types {
 	if s.fit(params) != "" {
 		return nil
 	}
-	p := s.program.CloneWith(s.types)
-	for _, w := range p.Weights {
+	types := make(ir.Types, len(s.types))
+	for _, id := range s.values {
+		types[id] = s.types[id]
+	}
+	for _, w := range s.program.Weights {
 		if !s.derive(w, constants) {
 			return nil
 		}
 	}
-	if s.aliases.partial && !s.ignores("donations") && !s.donatesAlike(p, constants) {
+	if s.aliases.partial && !s.ignores("donations") && !s.donatesAlike(types, constants) {
 		return nil
 	}
-	in := &Instance{Program: p, Declined: slices.Clone(s.declined), Copies: slices.Clone(s.reported)}
-	for i, id := range s.declinedOf {
-		in.Declined[i].Bytes = bytesOf(s.types[id])
-	}
-	for i, cp := range s.copies {
-		in.Copies[i].Bytes = bytesOf(s.types[cp.id])
-	}
-	return in
+	return types
 }
 
-// derive enters the constant w of an instance, if it depends on sizes.
+// derive enters the constant w for the sizes of now, if it depends on sizes.
 func (s *Structure) derive(w *ir.Value, constants Constants) bool {
 	data := s.data[w.ID]
 	if data == nil {
 		return true
 	}
+	sized := *w
+	sized.Type = s.types[w.ID]
 	if at := s.origins[w.ID]; at.of != 0 && s.data[at.of] == nil {
-		return constants.Derive(w, s.weights[at.of], at.offset, nil) == nil
+		return constants.Derive(&sized, s.weights[at.of], at.offset, nil) == nil
 	}
-	return constants.Derive(w, nil, 0, func(dst, _ []byte) { copy(dst, data) }) == nil
+	return constants.Derive(&sized, nil, 0, func(dst, _ []byte) { copy(dst, data) }) == nil
 }
 
-// donatesAlike runs the pass Donate on an instance and compares what it marks
+// donatesAlike runs the pass Donate for these types and compares what it marks
 // with the structure's marks.
-func (s *Structure) donatesAlike(p *ir.Program, constants Constants) bool {
+func (s *Structure) donatesAlike(types ir.Types, constants Constants) bool {
+	p := s.program.With(types)
 	var marks []bool
 	each := func(f func(*ir.Operand)) {
 		p.Walk(func(_ *ir.Block, c *ir.Call) {
@@ -253,7 +250,7 @@ func (s *Structure) fit(params []op.Type) (why string) {
 			return questionNames[g.question]
 		}
 	}
-	for _, g := range s.values {
+	for _, g := range s.constant {
 		if !bytes.Equal(s.data[g.id], g.data) && !s.ignores("value") {
 			return "value"
 		}
@@ -436,6 +433,16 @@ func (m *slab) bytes(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), n)
 }
 
+// Program returns the final program, which must not be changed.
+func (s *Structure) Program() *ir.Program { return s.program }
+
+// Declined and Copies return the reports of the passes. Their sizes are those of
+// the first program.
+func (s *Structure) Declined() []plan.Declined { return s.declined }
+
+// Copies: see Declined.
+func (s *Structure) Copies() []plan.Copy { return s.reported }
+
 // Constants returns the table that the structure was made with: that of an
 // instance lies on top of it.
 func (s *Structure) Constants() Constants { return s.constants }
@@ -452,7 +459,7 @@ func (s *Structure) Bytes() int64 {
 
 // Guards returns the number of guards by kind, and of steps.
 func (s *Structure) Guards() map[string]int {
-	n := map[string]int{"step": len(s.steps), "value": len(s.values), "view": len(s.views), "empty": len(s.aliases.empty)}
+	n := map[string]int{"step": len(s.steps), "value": len(s.constant), "view": len(s.views), "empty": len(s.aliases.empty)}
 	for _, g := range s.guards {
 		n[questionNames[g.question]]++
 	}
