@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/elementwise"
+	"github.com/tenure-go/tenure/internal/kernel/machine"
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 	"github.com/tenure-go/tenure/op"
 )
@@ -65,6 +66,7 @@ func TestFunctionWithoutKernel(t *testing.T) {
 func newTaskFor(t *testing.T, c *op.Call, k Kernel) *Task {
 	t.Helper()
 	task := newTask(c, k)
+	task.variant = machine.Best()
 	if err := task.size(); err != nil {
 		t.Fatal(err)
 	}
