@@ -217,23 +217,19 @@ func TestBinary(t *testing.T) {
 
 // referenceOf returns the reference of a function of two operands.
 func referenceOf(f *elementwise.Binary) func(x, y float64) float64 {
-	name := f.Name
-	if f.Kernel != "" {
-		name = f.Kernel
-	}
 	switch {
 	case f.Predicate:
 		return func(x, y float64) float64 {
-			if ref.Predicate(name, cmp.Compare(x, y), x != 0, y != 0) {
+			if ref.Predicate(f.Name, cmp.Compare(x, y), x != 0, y != 0) {
 				return 1
 			}
 			return 0
 		}
 	case f.Types&elementwise.Floats != 0:
-		return func(x, y float64) float64 { return ref.Binary(name, x, y) }
+		return func(x, y float64) float64 { return ref.Binary(f.Name, x, y) }
 	}
 	return func(x, y float64) float64 {
-		v, _ := ref.BinaryInt(name, big.NewInt(int64(x)), big.NewInt(int64(y)), 64).Float64()
+		v, _ := ref.BinaryInt(f.Name, big.NewInt(int64(x)), big.NewInt(int64(y)), 64).Float64()
 		return v
 	}
 }

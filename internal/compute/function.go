@@ -61,16 +61,12 @@ func functionBinder(f *elementwise.Function) binder {
 // binaryFunctionBinder binds a function of two operands of one type that
 // broadcast.
 func binaryFunctionBinder(f *elementwise.Binary) binder {
-	name := f.Name
-	if f.Kernel != "" {
-		name = f.Kernel
-	}
 	if f.Predicate {
-		wantKernel(predicateNamed, name)
-		return predicateOp(predicateNamed[name])
+		wantKernel(predicateNamed, f.Name)
+		return predicateOp(predicateNamed[f.Name])
 	}
-	wantKernel(binaryNamed, name)
-	return binaryOp(binaryNamed[name])
+	wantKernel(binaryNamed, f.Name)
+	return binaryOp(binaryNamed[f.Name])
 }
 
 func wantKernel[F any](functions map[string]F, name string) {

@@ -23,8 +23,7 @@ const (
 		MaxError: Bound{Ulps: 4}, Chained: true,
 	},`
 	addedReference = `
-	case "squash":
-		return a * (x / (1 + math.Abs(x)))`
+	"squash": func(x, a, _ float64) float64 { return a * (x / (1 + math.Abs(x))) },`
 	addedInference = "squash f16[2,n] alpha=2 -> f16[2,n]\nsquash f32[3] -> f32[3] ; same(0)\nsquash i32[3] -> ! operand 0\n"
 	addedImport    = `A model with a node of a function.
 -- squash.model --
@@ -60,7 +59,7 @@ func TestAddedFunction(t *testing.T) {
 	const schemas = "internal/ortdiff/testdata/attributes.txt" // of an ONNX Runtime that has the operator
 	tree := copyModule(t)
 	tree.insert(t, "internal/elementwise/activation.go", "var activations = []*Function{", addedRow)
-	tree.insert(t, "internal/kernel/ref/elementwise.go", "func Unary(name string, x, a, b float64) float64 {\n\tswitch name {", addedReference)
+	tree.insert(t, "internal/kernel/ref/elementwise.go", "var withParameters = map[string]func(x, a, b float64) float64{", addedReference)
 	tree.write(t, "op/testdata/infer/squash.txt", addedInference)
 	tree.write(t, "internal/onnx/testdata/import/squash.txtar", addedImport)
 	tree.write(t, schemas, tree.read(t, schemas)+"Squash 1 alpha\n")
@@ -83,9 +82,12 @@ func TestAddedFunction(t *testing.T) {
 
 	tree.replace(t, "internal/elementwise/activation.go", "b.Mul(p[0], b.Div(x, b.Add(b.Const(1)", "b.Mul(p[0], b.Div(x, b.Add(b.Const(1.5)")
 	tree.pass(t, "generate", "./internal/kernel/gen")
-	for pkg, test := range map[string]string{"./internal/compute": "TestUnary/squash"} {
-		if out, err := tree.run("test", "-run", test, pkg); err == nil || !strings.Contains(out, "--- FAIL: "+test) {
-			t.Errorf("%s with another formula: got error %v, want a failure:\n%s", test, err, out)
+	for _, c := range []struct{ pkg, test, fails string }{
+		{"./internal/compute", "TestUnary/squash", "TestUnary/squash/f32"},
+		{"./internal/kernel", "TestKernels/.*/unary/squash", "TestKernels/portable/unary/squash"},
+	} {
+		if out, err := tree.run("test", "-run", c.test, c.pkg); err == nil || !strings.Contains(out, "--- FAIL: "+c.fails+" ") {
+			t.Errorf("%s with another formula: got error %v, want that it fails:\n%s", c.fails, err, out)
 		}
 	}
 }

@@ -15,18 +15,9 @@ var binaries = []*Binary{
 	{Name: "min", Doc: "returns the smaller element of x and y", Types: Numbers, Chained: true},
 	{Name: "max", Doc: "returns the larger element of x and y", Types: Numbers, Chained: true},
 	{Name: "pow", Doc: "raises x to the power y element by element, with broadcasting", Types: Numbers, Chained: true},
-	{
-		Name: "bitwise_and", ONNX: "BitwiseAnd", Since: 18, Doc: "returns the bitwise AND of x and y, with broadcasting",
-		Types: Integers, Kernel: "bit_and",
-	},
-	{
-		Name: "bitwise_or", ONNX: "BitwiseOr", Since: 18, Doc: "returns the bitwise OR of x and y, with broadcasting",
-		Types: Integers, Kernel: "bit_or",
-	},
-	{
-		Name: "bitwise_xor", ONNX: "BitwiseXor", Since: 18, Doc: "returns the bitwise exclusive OR of x and y, with broadcasting",
-		Types: Integers, Kernel: "bit_xor",
-	},
+	{Name: "bitwise_and", ONNX: "BitwiseAnd", Since: 18, Doc: "returns the bitwise AND of x and y, with broadcasting", Types: Integers},
+	{Name: "bitwise_or", ONNX: "BitwiseOr", Since: 18, Doc: "returns the bitwise OR of x and y, with broadcasting", Types: Integers},
+	{Name: "bitwise_xor", ONNX: "BitwiseXor", Since: 18, Doc: "returns the bitwise exclusive OR of x and y, with broadcasting", Types: Integers},
 
 	{
 		Name: "equal", ONNX: "Equal", Doc: "reports for each pair of elements whether x == y, with broadcasting",
@@ -42,11 +33,11 @@ var binaries = []*Binary{
 	},
 	{
 		Name: "greater_or_equal", ONNX: "GreaterOrEqual", Since: 12, Doc: "reports for each pair of elements whether x >= y, with broadcasting",
-		Types: Numbers, Predicate: true, Kernel: "greater_equal",
+		Types: Numbers, Predicate: true,
 	},
 	{
 		Name: "less_or_equal", ONNX: "LessOrEqual", Since: 12, Doc: "reports for each pair of elements whether x <= y, with broadcasting",
-		Types: Numbers, Predicate: true, Kernel: "less_equal",
+		Types: Numbers, Predicate: true,
 	},
 	{Name: "and", ONNX: "And", Doc: "returns the logical AND of x and y, with broadcasting", Types: Bools, Predicate: true},
 	{Name: "or", ONNX: "Or", Doc: "returns the logical OR of x and y, with broadcasting", Types: Bools, Predicate: true},

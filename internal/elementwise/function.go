@@ -86,8 +86,6 @@ type Binary struct {
 	Since int
 	Doc   string
 	Types Types
-	// Kernel is the name of the function in kernels if it is another.
-	Kernel string
 	// Predicate says that the result is a bool.
 	Predicate bool
 	// Nonzero says that tests draw no zero for the second operand.

@@ -38,7 +38,7 @@ const (
 )
 
 var binaryNames = [numBinary]string{
-	"add", "sub", "mul", "div", "min", "max", "mod", "fmod", "pow", "prelu", "bit_and", "bit_or", "bit_xor", "shift_left", "shift_right",
+	"add", "sub", "mul", "div", "min", "max", "mod", "fmod", "pow", "prelu", "bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right",
 }
 
 func (op BinaryOp) String() string { return binaryNames[op] }
@@ -72,7 +72,7 @@ const (
 	numPredicate
 )
 
-var predicateNames = [numPredicate]string{"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "and", "or", "xor"}
+var predicateNames = [numPredicate]string{"equal", "not_equal", "less", "less_or_equal", "greater", "greater_or_equal", "and", "or", "xor"}
 
 func (op PredicateOp) String() string { return predicateNames[op] }
 

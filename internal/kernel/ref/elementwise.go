@@ -156,11 +156,11 @@ func BinaryInt(name string, x, y *big.Int, width uint) *big.Int {
 		return zero.Sub(x, y)
 	case "mul":
 		return zero.Mul(x, y)
-	case "bit_and":
+	case "bitwise_and":
 		return zero.And(x, y)
-	case "bit_or":
+	case "bitwise_or":
 		return zero.Or(x, y)
-	case "bit_xor":
+	case "bitwise_xor":
 		return zero.Xor(x, y)
 	case "min":
 		if x.Cmp(y) < 0 {
@@ -223,11 +223,11 @@ func Predicate(name string, cmp int, xTrue, yTrue bool) bool {
 		return cmp != 0
 	case "less":
 		return cmp == -1
-	case "less_equal":
+	case "less_or_equal":
 		return cmp == -1 || cmp == 0
 	case "greater":
 		return cmp == 1
-	case "greater_equal":
+	case "greater_or_equal":
 		return cmp == 1 || cmp == 0
 	case "and":
 		return xTrue && yTrue
