@@ -1,13 +1,16 @@
 package exec
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/internal/plan/check"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/plan"
 )
 
 // ErrStructure is the error of types for which a final program does not hold:
@@ -38,7 +41,53 @@ func (e *Executable) Instance(ctx context.Context, types ir.Types, table ir.Weig
 	if err != nil {
 		return nil, fmt.Errorf("instance: %w", err)
 	}
+	if invariant.Enabled {
+		x.compareFresh(ctx)
+	}
 	return x, x.proved()
+}
+
+// compareFresh panics unless the plan is that of the program when it is compiled
+// from the start, but for offsets in the arena, and the arena at most a twentieth
+// larger.
+func (e *Executable) compareFresh(ctx context.Context) {
+	fresh, err := Compile(ctx, e.Program.With(e.types), e.weights, e.structure.options)
+	if err != nil {
+		if ctx.Err() == nil {
+			invariant.Failf("exec: an instance of a program that does not compile: %v", err)
+		}
+		return
+	}
+	got, want := e.withoutOffsets(), fresh.withoutOffsets()
+	if 20*got.ArenaBytes > 21*want.ArenaBytes {
+		invariant.Failf("exec: got %d bytes of arena for an instance, want at most 1.05 of %d", got.ArenaBytes, want.ArenaBytes)
+	}
+	got.ArenaBytes = max(got.ArenaBytes, want.ArenaBytes)
+	want.ArenaBytes = got.ArenaBytes
+	a, err := got.MarshalJSON()
+	b, wrong := want.MarshalJSON()
+	if err != nil || wrong != nil || !bytes.Equal(a, b) {
+		invariant.Failf("exec: got the plan of an instance %v %v\n%s\nwant\n%s", err, wrong, a, b)
+	}
+	if !slices.Equal(e.code, fresh.code) {
+		invariant.Failf("exec: got the steps %v of an instance, want %v", e.code, fresh.code)
+	}
+}
+
+// withoutOffsets returns a copy of the plan without the offsets in the arena.
+func (e *Executable) withoutOffsets() *plan.Plan {
+	d, err := e.Plan()
+	if err != nil {
+		invariant.Failf("exec: %v", err)
+	}
+	d = new(*d)
+	d.Values = slices.Clone(d.Values)
+	for i := range d.Values {
+		if v := &d.Values[i]; v.Space == plan.SpaceArena {
+			v.Offset = 0
+		}
+	}
+	return d
 }
 
 func (s *structure) instance(ctx context.Context, types ir.Types, table ir.Weights) (*Executable, error) {

@@ -104,27 +104,36 @@ func TestInstanceOfOtherPanels(t *testing.T) {
 		return %y
 	}`
 	s, _ := storeOf(t, parse(t, sized(text, "64,64")), weights.Options{})
-	first := compileWith(t, sized(text, "64,64"), s)
-	mustPack(t, first)
-	var slot, own exec.Slot
-	defer slot.Release()
-	defer own.Release()
-	for i, n := range []string{"64,64", "8,2", "31,9", "8,2", "64,63"} {
-		p := parse(t, sized(text, n))
-		e, err := first.Instance(context.Background(), ir.TypesOf(p), s)
-		if err != nil {
-			t.Fatal(err)
+	sizes := []string{"64,64", "8,2", "31,9", "1,1", "1,5", "8,2", "64,63"}
+	repacked := int64(0)
+	for _, base := range sizes[:5] {
+		first := compileWith(t, sized(text, base), s)
+		mustPack(t, first)
+		var slot, own exec.Slot
+		defer slot.Release()
+		defer own.Release()
+		for i, n := range sizes {
+			p := parse(t, sized(text, n))
+			e, err := first.Instance(context.Background(), ir.TypesOf(p), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fresh := compileWith(t, sized(text, n), s)
+			input := bytesFor(p.Body.Params[0].Type, rand.New(rand.NewPCG(3, uint64(i))))
+			if got, want := runSlot(t, &slot, e, input), runSlot(t, &own, fresh, input); !bytes.Equal(got[0], want[0]) {
+				t.Errorf("size %s of %s: the result differs from that of a program that was compiled from the start", n, base)
+			}
+			if got, want := planOf(t, e).Packed, planOf(t, fresh).Packed; !slices.Equal(got, want) {
+				t.Errorf("size %s of %s: got %v packed, want %v", n, base, got, want)
+			}
 		}
-		fresh := compileWith(t, sized(text, n), s)
-		input := bytesFor(p.Body.Params[0].Type, rand.New(rand.NewPCG(3, uint64(i))))
-		if got, want := runSlot(t, &slot, e, input), runSlot(t, &own, fresh, input); !bytes.Equal(got[0], want[0]) {
-			t.Errorf("size %s: the result differs from that of a program that was compiled from the start", n)
-		}
-		if got, want := planOf(t, e).Packed, planOf(t, fresh).Packed; !slices.Equal(got, want) {
-			t.Errorf("size %s: got %v packed, want %v", n, got, want)
-		}
+		f := first.InstanceFigures()
+		t.Logf("%s: %+v", base, f)
+		repacked += f.Repacked
 	}
-	t.Logf("%+v", first.InstanceFigures())
+	if repacked == 0 {
+		t.Error("got no instance that reads its weights in other panels, want some")
+	}
 }
 
 // A program whose result becomes a view of its input has no plan: another one

@@ -22,6 +22,7 @@ type packing struct {
 	operands []*weights.Panel   // by number of the ref; nil for what is read as it is
 	panels   [][]*weights.Panel // of each weight, by ID, in the order of the calls
 	raw      []bool             // by ID: some call reads the weight as it is
+	asked    []bool             // by number of the ref: its call was bound so that it may read it in a form
 	uses     []weights.Use      // of the weights that calls read, in the program's order
 	report   []plan.Packed      // of those that are read in panels
 	packed   atomic.Bool        // everything that uses lists
@@ -37,12 +38,13 @@ func (e *Executable) findPanels(ts *tasks) error {
 	ids := e.structure.program.NumIDs()
 	e.packing = &packing{operands: make([]*weights.Panel, e.numRefs), bytes: make([][]byte, e.numRefs), panels: make([][]*weights.Panel, ids), raw: make([]bool, ids)}
 	e.readRaw()
-	packed := make([]bool, e.numRefs) // operands that calls were bound for as constants
+	asked := make([]bool, e.numRefs)
+	e.packing.asked = asked
 	bind := func(k int) error {
 		step := &e.steps[k]
 		err := e.bind(ts, k, func(i int) bool {
-			packed[step.first+i] = e.mayPack(k, i)
-			return packed[step.first+i]
+			asked[step.first+i] = e.mayPack(k, i)
+			return asked[step.first+i]
 		})
 		if err != nil {
 			return err
@@ -68,8 +70,8 @@ func (e *Executable) findPanels(ts *tasks) error {
 		for _, k := range e.bound() {
 			step := &e.steps[k]
 			for i := range step.call.Args {
-				if packed[step.first+i] && e.packing.raw[step.refs[i].weight] {
-					packed[step.first+i], settled = false, false
+				if _, ok := ts.list[k].Forms[i]; ok && e.packing.raw[step.refs[i].weight] {
+					settled = false
 					if err := bind(k); err != nil {
 						return fmt.Errorf("compile: %w", err)
 					}

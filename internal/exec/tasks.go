@@ -86,7 +86,8 @@ func (e *Executable) refill(ts *tasks, k int) error {
 		}
 		e.structure.rebound.Add(1)
 	}
-	if err := e.bind(ts, k, func(i int) bool { return e.mayPack(k, i) }); err != nil {
+	first := e.steps[k].first
+	if err := e.bind(ts, k, func(i int) bool { return e.packing.asked[first+i] }); err != nil {
 		return err
 	}
 	if t := ts.list[k]; !e.packing.agrees(e, k, t) {
