@@ -24,19 +24,19 @@ var Analyzer = &analysis.Analyzer{
 	Run:       run,
 }
 
-// Ownership is what callers of a function need to know of it.
+// Ownership is the effect of a function on the ownership of its parameters and results.
 type Ownership struct {
 	Consumes []int // parameters that are dead after a call without an error
-	Borrows  []int // parameters that the function neither gives up nor keeps
-	Checks   []int // errors without which alone it returns
-	Gives    []int // results that the caller has to see to
-	Passes   int   // one more than the parameter that its first result always is, 0 for none
+	Borrows  []int // parameters that the function neither gives up nor stores
+	Checks   []int // error parameters that are nil whenever it returns
+	Gives    []int // results that the caller must release
+	Passes   int   // one more than the index of the parameter that is always its first result, 0 for none
 }
 
 // AFact marks the type as a fact.
 func (*Ownership) AFact() {}
 
-// String lists what is known.
+// String lists the effects.
 func (o *Ownership) String() string {
 	var parts []string
 	if len(o.Consumes) > 0 {
@@ -75,19 +75,19 @@ const (
 type checker struct {
 	pass  *analysis.Pass
 	flows *ctrlflow.CFGs
-	facts map[*types.Func]*Ownership // of this package's functions
-	quiet map[string]map[int]bool    // lines that say //tenure:ignore, by file
+	facts map[*types.Func]*Ownership // of the functions of this package
+	quiet map[string]map[int]bool    // lines with //tenure:ignore, by file
 
-	assigns  map[*types.Var]int          // how often a variable is given something, twice if its address is taken
-	bound    map[*types.Var]ast.Expr     // functions that variables are given
-	ranges   map[ast.Node]*ast.RangeStmt // what is ranged over
+	assigns  map[*types.Var]int          // number of assignments to a variable, two if its address is taken
+	bound    map[*types.Var]ast.Expr     // functions that are assigned to variables
+	ranges   map[ast.Node]*ast.RangeStmt // range statements by the expression that they range over
 	literals map[*ast.FuncLit]*touches
 	blanks   map[token.Pos]*types.Var // stand for results that are assigned to the blank identifier
-	blank    map[*types.Var]bool      // those
-	flagged  map[*types.Var]bool      // given up where a flag is set that other code sets or tests too
+	blank    map[*types.Var]bool      // the variables in blanks
+	flagged  map[*types.Var]bool      // given up under a flag that is set or tested in several places
 }
 
-// ignored collects the lines that are not to be reported.
+// ignored collects the lines whose mistakes are not reported.
 func (c *checker) ignored() {
 	c.quiet = map[string]map[int]bool{}
 	for _, file := range c.pass.Files {
@@ -116,7 +116,7 @@ func run(pass *analysis.Pass) (any, error) {
 	}
 	c.ignored()
 	decls, literals := c.scan()
-	// Functions of one package call each other: what is known of them settles in a few rounds.
+	// Functions of one package call each other, so their effects are computed until they do not change, which takes a few rounds.
 	for range 3 {
 		c.literals = map[*ast.FuncLit]*touches{}
 		for _, d := range decls {
@@ -135,7 +135,7 @@ func run(pass *analysis.Pass) (any, error) {
 	for _, l := range literals {
 		f := newFlow(c, l.Type, pass.TypesInfo.TypeOf(l), c.flows.FuncLit(l), true)
 		for _, v := range c.captured(l) {
-			if c.assigns[v] == 1 { // no other code gives it something else in the meantime
+			if c.assigns[v] == 1 { // it has no other value in the meantime
 				f.outside = append(f.outside, v)
 			}
 		}
@@ -144,7 +144,7 @@ func run(pass *analysis.Pass) (any, error) {
 	return nil, nil
 }
 
-// scan collects the functions of the package, and what its variables are given.
+// scan collects the functions of the package and the assignments to its variables.
 func (c *checker) scan() (decls []*ast.FuncDecl, literals []*ast.FuncLit) {
 	c.assigns, c.bound, c.ranges = map[*types.Var]int{}, map[*types.Var]ast.Expr{}, map[ast.Node]*ast.RangeStmt{}
 	info := c.pass.TypesInfo
@@ -216,10 +216,10 @@ func (c *checker) scan() (decls []*ast.FuncDecl, literals []*ast.FuncLit) {
 	return decls, literals
 }
 
-// reachesTensor reports whether a package can name a tensor at all.
+// reachesTensor reports whether a package can refer to tensors at all.
 func reachesTensor(pkg *types.Package) bool {
 	if pkg.Path() == tensorPath {
-		return false // it is about handles itself
+		return false // it implements handles
 	}
 	for _, p := range pkg.Imports() {
 		if p.Path() == module || strings.HasPrefix(p.Path(), module+"/") {
@@ -229,7 +229,7 @@ func reachesTensor(pkg *types.Package) bool {
 	return false
 }
 
-// learn works out what the function does with its parameters and results.
+// learn computes the effect of the function on its parameters and results.
 func (c *checker) learn(d *ast.FuncDecl) {
 	fn, ok := c.pass.TypesInfo.Defs[d.Name].(*types.Func)
 	if !ok {
@@ -256,7 +256,7 @@ func declared(d *ast.FuncDecl) map[string]bool {
 	return names
 }
 
-// known returns what is known of a function, nil if nothing is.
+// known returns the effect of a function, nil if it is not known.
 func (c *checker) known(fn *types.Func) *Ownership {
 	fn = fn.Origin()
 	if o := c.facts[fn]; o != nil {

@@ -33,7 +33,7 @@ func (f *flow) call(call *ast.CallExpr) {
 		return
 	case isSelector && fn != nil:
 		if recv := fn.Signature().Recv(); recv != nil && isOurs(fn) && !f.takes(sel.Sel.Name) {
-			f.dropped(sel.X, 0) // a method of something that no variable has
+			f.dropped(sel.X, 0) // a method of a value that is in no variable
 		}
 		if isOurs(fn) && !descriptions[sel.Sel.Name] {
 			f.elementMethod(sel)
@@ -54,7 +54,7 @@ func (f *flow) takes(name string) bool {
 	return name == "Donate" || name == "Reuse" || name == "Release" || name == "Close" || name == "CloseWhenIdle"
 }
 
-// elementMethod is about out[name].Release() at a place that is not followed.
+// elementMethod handles out[name].Release() for an element that is not followed.
 func (f *flow) elementMethod(sel *ast.SelectorExpr) {
 	if e, ok := ast.Unparen(sel.X).(*ast.IndexExpr); ok {
 		f.takeFrom(e)
@@ -72,14 +72,14 @@ func (f *flow) pure(fn *types.Func, call *ast.CallExpr) bool {
 	return fn != nil && (isOurs(fn) || printers[fn.Pkg().Path()] && fn.Name() != "Run")
 }
 
-// failsTest leaves to a test that has failed what it does not release.
+// failsTest stops reporting for a failed test that does not release its tensors.
 func (f *flow) failsTest(fn *types.Func) {
 	if fn != nil && fn.Pkg().Path() == "testing" && (fn.Name() == "Error" || fn.Name() == "Errorf" || fn.Name() == "Fail") {
 		f.state.disown()
 	}
 }
 
-// method follows a call of a method of something in a variable.
+// method follows a method call on the value of a variable.
 func (f *flow) method(v *types.Var, name string, call *ast.CallExpr) {
 	k := kindOf(v.Type())
 	switch {
@@ -88,7 +88,7 @@ func (f *flow) method(v *types.Var, name string, call *ast.CallExpr) {
 	case k == aTensor && (name == "Donate" || name == "Reuse"):
 		f.give(v, name, call)
 		if f.depth < 2 {
-			f.leave(v) // the operand is for a call that comes later
+			f.leave(v) // the operand is for a later call
 		}
 	case name == "Retain" || name == "IntoHandle":
 		f.leave(v) // another hold of a buffer
@@ -109,7 +109,7 @@ func (f *flow) makesPeer(v *types.Var, call *ast.CallExpr) bool {
 	return ok && named(v.Type(), module+"/share", "Owner") && results.Len() > 0 && kindOf(results.At(0).Type()) == closer
 }
 
-// give follows a donation or reuse.
+// give follows Donate and Reuse.
 func (f *flow) give(v *types.Var, how string, call *ast.CallExpr) {
 	h, ok := f.get(v)
 	if !ok {
@@ -126,7 +126,7 @@ func (f *flow) give(v *types.Var, how string, call *ast.CallExpr) {
 	f.state[r] = h
 }
 
-// taken stops following outputs of which one is released or given up on its own.
+// taken stops following outputs when one of them is released or given up separately.
 func (f *flow) taken(v *types.Var) {
 	if of := f.owner(v); of != nil && kindOf(of.Type()) == container {
 		if h, ok := f.get(of); ok && h.is&deadBits == 0 {
@@ -165,10 +165,10 @@ func (f *flow) end(v *types.Var, at token.Pos, name string) {
 	}
 }
 
-// args follows what is passed to a function.
+// args follows the arguments of a function.
 func (f *flow) args(fn *types.Func, call *ast.CallExpr) {
 	if fn != nil && fn.Pkg().Path() == tensorPath && (fn.Name() == "Take" || fn.Name() == "Begin") {
-		return // they begin an operation; what is given up ends with its Commit
+		return // they begin an operation; tensors that are given up end with its Commit
 	}
 	if fn != nil && fn.Pkg().Path() == "testing" && fn.Name() == "Cleanup" && len(call.Args) == 1 {
 		if t := f.literal(call.Args[0]); t != nil {
@@ -213,9 +213,9 @@ func (f *flow) args(fn *types.Func, call *ast.CallExpr) {
 func (f *flow) argument(fn *types.Func, i int, a ast.Expr) {
 	if u, ok := ast.Unparen(a).(*ast.UnaryExpr); ok && isOurs(fn) {
 		if v := f.variable(u.X); v != nil && isTensor(v.Type()) {
-			f.use(v, a.Pos(), "use") // x of AddAssign(&x, y): another tensor that is as much the caller's
+			f.use(v, a.Pos(), "use") // x of AddAssign(&x, y): another tensor, for which the caller is also responsible
 			if recv := fn.Signature().Recv(); recv != nil && named(recv.Type(), eagerPath, "Scope") {
-				f.leave(v) // or the scope's
+				f.leave(v) // or the scope owns it
 			}
 			return
 		}
@@ -228,7 +228,7 @@ func (f *flow) argument(fn *types.Func, i int, a ast.Expr) {
 	f.expr(a)
 }
 
-// unsure leaves alone what argument a gave up, in a call whose error the function gets: it may expect one.
+// unsure stops following argument a in a call whose error is passed to a function that may expect an error.
 func (f *flow) unsure(fn *types.Func, i int, a ast.Expr, given int) {
 	if given == len(f.gives) || given > len(f.gives) {
 		return
@@ -262,7 +262,7 @@ const (
 	checks // it returns only if the error is nil
 )
 
-// effect returns what a function does with the tensor that is its argument i.
+// effect returns the effect of a function on the tensor that is its argument i.
 func (f *flow) effect(fn *types.Func, i int) effect {
 	if fn == nil {
 		return unknown
@@ -299,7 +299,7 @@ func (f *flow) effect(fn *types.Func, i int) effect {
 	return unknown
 }
 
-// deferred follows a deferred call: the end of a tensor or view sees to it, and what nobody knows anything of is left alone.
+// deferred follows a deferred call: it may end a tensor or view; if its effect is not known, its arguments are not followed any more.
 func (f *flow) deferred(call *ast.CallExpr) {
 	if sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); ok {
 		if v := f.variable(sel.X); v != nil && kindOf(v.Type()) != nothing && kindOf(v.Type()).endsByMethod(sel.Sel.Name) {
@@ -325,7 +325,7 @@ func (f *flow) deferred(call *ast.CallExpr) {
 	}
 }
 
-// willEnd says that what v has now is given up when the function returns.
+// willEnd records that the value of v is given up when the function returns.
 func (f *flow) willEnd(v *types.Var) {
 	f.taken(v)
 	if h, ok := f.get(v); ok {
@@ -334,7 +334,7 @@ func (f *flow) willEnd(v *types.Var) {
 	}
 }
 
-// goes follows what another goroutine gets.
+// goes follows values that another goroutine receives.
 func (f *flow) goes(call *ast.CallExpr) {
 	if t := f.literal(call.Fun); t != nil {
 		f.later(t)
@@ -346,7 +346,7 @@ func (f *flow) goes(call *ast.CallExpr) {
 	}
 }
 
-// abandon leaves every variable alone that code with a life of its own can reach.
+// abandon stops following every variable that code which runs independently can reach.
 func (f *flow) abandon(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {

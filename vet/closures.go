@@ -6,16 +6,16 @@ import (
 	"go/types"
 )
 
-// touches is what a function literal, or a method value, does with the variables that it captures.
+// touches is the effect of a function literal, or of a method value, on the variables that it captures.
 type touches struct {
 	uses    map[*types.Var]bool // it uses them
 	ends    map[*types.Var]bool // it gives them up on every path
-	mayEnd  map[*types.Var]bool // on some
-	escapes map[*types.Var]bool // nothing is known
+	mayEnd  map[*types.Var]bool // it gives them up on some path
+	escapes map[*types.Var]bool // their fate is not known
 	errors  map[*types.Var]bool // errors that it assigns
 }
 
-// literal returns what e does when it is called, if e is a function literal or a method value, or a variable that only ever has one.
+// literal returns the effect of calling e, if e is a function literal or a method value, or a variable that only ever has one.
 func (f *flow) literal(e ast.Expr) *touches {
 	e = ast.Unparen(e)
 	if id, ok := e.(*ast.Ident); ok {
@@ -43,7 +43,7 @@ func (f *flow) literal(e ast.Expr) *touches {
 	return nil
 }
 
-// touches works out what a literal does with what it captures.
+// touches computes the effect of a literal on the variables that it captures.
 func (c *checker) touches(lit *ast.FuncLit) *touches {
 	if t, ok := c.literals[lit]; ok {
 		return t
@@ -142,7 +142,7 @@ func (f *flow) run(t *touches, at ast.Node) {
 	}
 }
 
-// later follows a literal that other code calls, now or some time.
+// later follows a literal that other code calls, now or later.
 func (f *flow) later(t *touches) {
 	for v := range t.uses {
 		if t.escapes[v] || t.mayEnd[v] || t.ends[v] {
@@ -154,7 +154,7 @@ func (f *flow) later(t *touches) {
 	}
 }
 
-// atTheEnd follows a literal that is called when this function is over, or when the test is.
+// atTheEnd follows a literal that is called at the end of this function or of the test.
 func (f *flow) atTheEnd(t *touches, ofThis bool) {
 	for v := range t.uses {
 		switch {

@@ -32,7 +32,7 @@ func (f *flow) node(n ast.Node) {
 		f.handOn(n.Value)
 		f.called()
 	case *ast.RangeStmt:
-		// Its parts stand in the graph on their own.
+		// Its parts are separate nodes of the graph.
 	case ast.Expr:
 		f.expr(n)
 		if r := f.c.ranges[n]; r != nil && kindOf(f.info.TypeOf(n)) == container && r.Value != nil {
@@ -50,7 +50,7 @@ func (f *flow) node(n ast.Node) {
 	}
 }
 
-// rangeOver gives the variables of a range statement their next values.
+// rangeOver assigns the next values to the variables of a range statement.
 func (f *flow) rangeOver(r *ast.RangeStmt) {
 	for _, e := range []ast.Expr{r.Key, r.Value} {
 		if e == nil || isBlank(e) {
@@ -80,7 +80,7 @@ func (f *flow) assign(lhs, rhs []ast.Expr) {
 			continue
 		}
 		if f.literal(r) != nil && len(lhs) == len(rhs) && f.isBound(lhs[i]) {
-			continue // what it does is looked at where it is called
+			continue // its effect is computed where it is called
 		}
 		f.expr(r)
 	}
@@ -158,7 +158,7 @@ func isBlank(e ast.Expr) bool {
 	return ok && id.Name == "_"
 }
 
-// store gives a variable result i of value; nil is the zero value.
+// store assigns result i of value to a variable; nil is the zero value.
 func (f *flow) store(l, value ast.Expr, i int, err *types.Var) {
 	if isBlank(l) {
 		if value != nil {
@@ -205,7 +205,7 @@ func (f *flow) store(l, value ast.Expr, i int, err *types.Var) {
 	}
 }
 
-// overwritten complains about what a variable has and nobody else, before it gets something else.
+// overwritten reports a value that only this variable has and that is overwritten.
 func (f *flow) overwritten(v *types.Var, l ast.Expr) {
 	h, ok := f.state[v]
 	if !ok || h.same != nil || h.is != owned || h.pending != nil || h.deferred || h.always || f.isPlace(v) {
@@ -219,7 +219,7 @@ func (f *flow) overwritten(v *types.Var, l ast.Expr) {
 	f.complain(l.Pos(), "%s is assigned again before the %s of line %d is released", v.Name(), kindOf(v.Type()).noun(v.Type()), f.line(h.made))
 }
 
-// gain gives a variable what it has from now on.
+// gain sets the value that a variable has from now on.
 func (f *flow) gain(v *types.Var, h holding, at token.Pos) {
 	f.state.partFrom(v)
 	for _, p := range f.params {
@@ -228,13 +228,13 @@ func (f *flow) gain(v *types.Var, h holding, at token.Pos) {
 		}
 	}
 	h.always = h.always || f.state[v].always
-	if h.same != nil && f.state[h.same].same != nil { // of v itself, which has just got another one
+	if h.same != nil && f.state[h.same].same != nil { // of v itself, which has just been assigned
 		h = holding{is: alive, always: h.always}
 	}
 	if h.made == token.NoPos {
 		h.made = at
 	}
-	if v.Pos() < f.from && h.is&owned != 0 { // a variable of the function around this one, which sees to it
+	if v.Pos() < f.from && h.is&owned != 0 { // a variable of the enclosing function, which is responsible for it
 		h.is = h.is&^owned | alive
 	}
 	f.state[v] = h
@@ -257,7 +257,7 @@ func (f *flow) expr(e ast.Expr) {
 		}
 		f.expr(e.X)
 		if e.Op == token.ARROW {
-			f.called() // another goroutine has gone on
+			f.called() // another goroutine has run
 		}
 	case *ast.BinaryExpr:
 		for _, x := range []ast.Expr{e.X, e.Y} {
@@ -321,13 +321,13 @@ func (f *flow) selector(e *ast.SelectorExpr) {
 	if t := f.literal(e); t != nil {
 		f.later(t)
 	}
-	if e.Sel.Name == "Data" && f.giver(e.X, 0) != nil {
+	if e.Sel.Name == "Data" && f.makerOf(e.X, 0) != nil {
 		f.dropped(e.X, 0)
 	}
 	f.expr(e.X)
 }
 
-// composite follows a literal: what is in it may be reached through it. Operands are borrowed.
+// composite follows a composite literal: its elements may be reached through it. Operands are borrowed.
 func (f *flow) composite(e *ast.CompositeLit) {
 	borrows := false
 	switch t := f.info.TypeOf(e).Underlying().(type) {
@@ -348,7 +348,7 @@ func (f *flow) composite(e *ast.CompositeLit) {
 	}
 }
 
-// handOn uses a tensor in a way after which this function does not know who sees to it.
+// handOn uses a tensor in a way after which this function may not be responsible for it.
 func (f *flow) handOn(e ast.Expr) {
 	if v := f.variable(e); v != nil && kindOf(v.Type()) != nothing {
 		f.use(v, e.Pos(), "use")
@@ -358,7 +358,7 @@ func (f *flow) handOn(e ast.Expr) {
 	f.expr(e)
 }
 
-// inspected leaves alone what hangs on an error that is looked at in another way than by a comparison with nil: the code that
+// inspected stops following values that depend on an error that is tested in another way than by a comparison with nil: the code that
 // follows may know that the call failed.
 func (f *flow) inspected(err *types.Var) {
 	for v, h := range f.state {
@@ -371,7 +371,7 @@ func (f *flow) inspected(err *types.Var) {
 // use checks a use of a tensor.
 func (f *flow) use(v *types.Var, at token.Pos, what string) {
 	if kindOf(v.Type()) == ender {
-		return // whatever it is, it says itself what its end means
+		return // a method that says itself what the tensor's end means
 	}
 	if h, ok := f.get(v); ok && h.is&deadBits != 0 {
 		if f.c.flagged[v] && h.is&^deadBits != 0 {
@@ -411,7 +411,7 @@ func (f *flow) dataOf(e ast.Expr) *types.Var {
 	return nil
 }
 
-// keepsData complains about a slice of a view's data that outlives a deferred Release.
+// keepsData reports a slice of a view's data that outlives a deferred Release.
 func (f *flow) keepsData(e ast.Expr, how string) {
 	if e == nil {
 		return

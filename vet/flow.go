@@ -9,33 +9,33 @@ import (
 	"golang.org/x/tools/go/cfg"
 )
 
-// flow follows what one function has along its paths.
+// flow follows the values of one function along its paths.
 type flow struct {
 	c       *checker
 	info    *types.Info
 	graph   *cfg.CFG
 	params  []*types.Var
 	outside []*types.Var // captured variables, of a function literal
-	from    token.Pos    // of the parameters: variables from before are others'
+	from    token.Pos    // start of the parameters: earlier variables belong to other functions
 	results *types.Tuple
 	report  bool
-	said    map[token.Pos]bool // places that were reported
+	said    map[token.Pos]bool // positions that were reported
 
 	state  state
 	places map[*types.Var]place
 	views  map[*types.Var]*types.Var // slices of the data of a view
-	gives  []*types.Var              // given up by the statement that is looked at
-	before map[*types.Var]holding    // what those were
-	depth  int                       // of calls around the expression that is looked at
+	gives  []*types.Var              // given up by the present statement
+	before map[*types.Var]holding    // their holdings before it
+	depth  int                       // number of calls around the present expression
 
-	// what is learned of the function
-	ends    map[*types.Var]condition // of parameters, at returns without an error
-	exits   map[*types.Var]condition // of parameters and captured variables, at all returns
-	escaped map[*types.Var]bool
-	returns int   // those without an error
-	gifts   []int // how many of them return something of the caller's as result i
-	passes  int   // the parameter that every return has as its first result; -1: none, -2: no return was seen
-	wild    bool  // a return that is not understood
+	// results of the analysis of the function
+	ends         map[*types.Var]condition // of parameters, at returns without an error
+	exits        map[*types.Var]condition // of parameters and captured variables, at all returns
+	escaped      map[*types.Var]bool
+	returns      int   // those without an error
+	ownedResults []int // number of returns with a result i that the caller must release
+	passes       int   // the parameter that every return has as its first result; -1: none, -2: no return was seen
+	wild         bool  // it has a return that the analysis does not understand
 }
 
 func newFlow(c *checker, t *ast.FuncType, sig types.Type, g *cfg.CFG, report bool) *flow {
@@ -59,10 +59,10 @@ func newFlow(c *checker, t *ast.FuncType, sig types.Type, g *cfg.CFG, report boo
 	return f
 }
 
-// start forgets what was learned.
+// start resets the results.
 func (f *flow) start() {
 	f.ends, f.exits, f.escaped = map[*types.Var]condition{}, map[*types.Var]condition{}, map[*types.Var]bool{}
-	f.returns, f.gifts, f.passes, f.wild = 0, make([]int, f.results.Len()), -2, false
+	f.returns, f.ownedResults, f.passes, f.wild = 0, make([]int, f.results.Len()), -2, false
 }
 
 // follows reports whether the type of a parameter is one that can be given up, or an error, which can be checked.
@@ -121,7 +121,7 @@ func (f *flow) check() {
 	}
 }
 
-// block returns the state on each way out of b.
+// block returns the state on each edge out of b.
 func (f *flow) block(b *cfg.Block, in state) []state {
 	f.state = in.clone()
 	if r, ok := b.Stmt.(*ast.RangeStmt); ok && b.Kind == cfg.KindRangeBody {
@@ -145,7 +145,7 @@ func (f *flow) block(b *cfg.Block, in state) []state {
 	return out
 }
 
-// decide returns what is known where a condition holds and where it does not.
+// decide returns the state where a condition holds and where it does not.
 func (f *flow) decide(e ast.Expr, s state) (yes, no state) {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.UnaryExpr:
@@ -189,7 +189,7 @@ func (f *flow) ask(e *ast.CallExpr, s state) (yes, no state) {
 	}
 	if v := f.variable(sel.X); v != nil && isTensor(v.Type()) && sel.Sel.Name == "Alive" {
 		if h, ok := no[no.root(v)]; ok {
-			h.is, h.pending = none, nil // nothing is left to release
+			h.is, h.pending = none, nil // there is nothing to release
 			no[no.root(v)] = h
 		}
 	}
@@ -211,7 +211,7 @@ func (f *flow) compare(e *ast.BinaryExpr, s state) (yes, no state) {
 	}
 	if isError(v.Type()) {
 		for v := range yes {
-			if f.c.blank[v] { // success is what the program does not expect
+			if f.c.blank[v] { // the program does not expect success
 				delete(yes, v)
 			}
 		}
@@ -264,7 +264,7 @@ func (f *flow) isAnError(call *ast.CallExpr) *types.Var {
 	return nil
 }
 
-// nilTest recognises comparisons of an error, or of what is followed, with nil.
+// nilTest recognises comparisons of an error, or of a followed value, with nil.
 func (f *flow) nilTest(e *ast.BinaryExpr) (v *types.Var, ok bool) {
 	x, y := e.X, e.Y
 	if f.isNil(x) {
@@ -292,7 +292,7 @@ func (f *flow) complain(pos token.Pos, format string, args ...any) {
 
 func (f *flow) line(pos token.Pos) int { return f.c.pass.Fset.Position(pos).Line }
 
-// leave stops following what a variable has: other code may end it, or give the variable something else.
+// leave stops following the value of a variable: other code may end it or assign the variable.
 func (f *flow) leave(v *types.Var) {
 	if v == nil {
 		return
@@ -306,7 +306,7 @@ func (f *flow) leave(v *types.Var) {
 	f.escaped[r], f.escaped[v] = true, true
 }
 
-// handOver makes somebody else see to what v has, who can reach it from now on.
+// handOver makes other code, which can reach it from now on, responsible for the value of v.
 func (f *flow) handOver(v *types.Var) {
 	if of := f.owner(v); of != nil && kindOf(of.Type()) == container {
 		delete(f.state, of)
@@ -324,10 +324,10 @@ func (f *flow) handOver(v *types.Var) {
 	f.escaped[r], f.escaped[v] = true, true
 }
 
-// ownership is what was learned.
+// ownership returns the results of the analysis.
 func (f *flow) ownership(declared map[string]bool) *Ownership {
 	o := &Ownership{Passes: max(f.passes+1, 0)}
-	for i, n := range f.gifts {
+	for i, n := range f.ownedResults {
 		if f.returns > 0 && n == f.returns && !f.wild {
 			o.Gives = append(o.Gives, i)
 		}

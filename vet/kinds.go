@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// kind is what a type is to this analysis.
+// kind classifies types for this analysis.
 type kind uint8
 
 const (
 	nothing   kind = iota
 	aTensor        // *tensor.Tensor: ended by Release, given up by Donate and Reuse
 	aView          // tensor.View and tensor.Bytes, by value or by pointer: its data ends with it
-	container      // tenure.Outputs, share.Received: the tensors in it may be released one by one
+	container      // tenure.Outputs, share.Received: their tensors may be released one by one
 	closer         // a model, session, scope, arena, buffer, owner, archive ...
-	ender          // a type parameter or interface with Release or Close: it may stand for one of these
+	ender          // a type parameter or interface with Release or Close: its values may be of the other kinds
 )
 
-// closers are the types that end by Close or Release, by package.
+// closers are the types with a Close or Release, by package.
 var closers = map[string]map[string]bool{
 	module:                      {"Model": true, "Session": true},
 	eagerPath:                   {"Scope": true},
@@ -27,7 +27,7 @@ var closers = map[string]map[string]bool{
 	tensorPath + "/safetensors": {"File": true},
 }
 
-// kindOf returns what a type is.
+// kindOf returns the kind of a type.
 func kindOf(t types.Type) kind {
 	t = types.Unalias(t)
 	_, pointer := t.(*types.Pointer)
@@ -48,7 +48,7 @@ func kindOf(t types.Type) kind {
 	return nothing
 }
 
-// endsByMethod reports whether a method of that name is the end of something of the kind.
+// endsByMethod reports whether a method of that name ends a value of the kind.
 func (k kind) endsByMethod(name string) bool {
 	if k == closer || k == ender {
 		return name == "Close" || name == "Release" || name == "CloseWhenIdle"
@@ -56,7 +56,7 @@ func (k kind) endsByMethod(name string) bool {
 	return name == "Release"
 }
 
-// noun is what reports call something of the kind.
+// noun returns the name of the kind in reports.
 func (k kind) noun(t types.Type) string {
 	switch k {
 	case aTensor:
@@ -68,7 +68,7 @@ func (k kind) noun(t types.Type) string {
 	return strings.ToLower(name)
 }
 
-// canEnd reports whether a type parameter or an interface has a method that ends what it stands for.
+// canEnd reports whether a type parameter or an interface has a method that ends its value.
 func canEnd(t types.Type) bool {
 	if !types.IsInterface(t) { // of a type parameter too: its constraint
 		return false
@@ -112,7 +112,7 @@ func isError(t types.Type) bool {
 	return types.Identical(t, types.Universe.Lookup("error").Type())
 }
 
-// descriptions are the methods of a tensor, view, container or closer that say something also when it has ended.
+// descriptions are the methods of a tensor, view, container or closer that may be called after its end.
 var descriptions = map[string]bool{
 	"DType": true, "Shape": true, "Layout": true, "NumElements": true, "NumBytes": true, "String": true, "Alive": true, "Holders": true,
 	"IsExclusive": true, "IsDonatable": true, "WhyNotWritable": true, "WhyNotDonatable": true, "Tensor": true, "Semantics": true,
@@ -120,7 +120,7 @@ var descriptions = map[string]bool{
 	"State": true, "Outstanding": true, "Collect": true, "Done": true, "Owner": true,
 }
 
-// ours are the packages that keep the rules: what is passed to their functions is borrowed, what these return is the caller's.
+// ours are the packages that follow the rules: their functions borrow arguments, and the caller must release their results.
 var ours = map[string]bool{
 	module: true, tensorPath: true, tensorPath + "/npy": true, tensorPath + "/safetensors": true, eagerPath: true,
 	module + "/dlpack": true, module + "/share": true, module + "/cuda": true, module + "/memory": true, module + "/memory/memorytest": true,
@@ -128,10 +128,10 @@ var ours = map[string]bool{
 
 func isOurs(fn *types.Func) bool { return fn != nil && fn.Pkg() != nil && ours[fn.Pkg().Path()] }
 
-// printers are packages whose functions only look at their arguments.
+// printers are packages whose functions only read their arguments.
 var printers = map[string]bool{"fmt": true, "log": true, "log/slog": true, "testing": true, "errors": true}
 
-// gives reports whether result i of a function of ours is something that the caller has to see to.
+// gives reports whether the caller must release result i of a function of ours.
 func gives(fn *types.Func, i int) bool {
 	sig := fn.Signature()
 	t := sig.Results().At(i).Type()
@@ -147,11 +147,11 @@ func gives(fn *types.Func, i int) bool {
 		return false
 	}
 	if recv != nil && named(recv.Type(), module, "Outputs") {
-		return false // it stays among the outputs
+		return false // the outputs own it
 	}
 	for p := range sig.Params().Variables() {
 		if named(p.Type(), eagerPath, "Scope") {
-			return false // it computes in the scope
+			return false // the scope owns it
 		}
 	}
 	if k == closer {
@@ -159,7 +159,7 @@ func gives(fn *types.Func, i int) bool {
 			return named(t, module+"/memory", "Buffer") // an owner closes its listeners and peers
 		}
 		if fn.Name() == "NewArchive" || fn.Name() == "Parse" {
-			return false // of bytes of the program's: there is nothing to close
+			return false // over bytes of the program: there is nothing to close
 		}
 		// An accessor, such as Peer.Owner, has no error.
 		return isError(sig.Results().At(sig.Results().Len()-1).Type()) || strings.HasPrefix(fn.Name(), "New")

@@ -11,13 +11,13 @@ import (
 
 // ret follows a return.
 func (f *flow) ret(r *ast.ReturnStmt) {
-	gifts := make([]bool, f.results.Len())
-	for i := range gifts {
+	ownedResults := make([]bool, f.results.Len())
+	for i := range ownedResults {
 		switch {
-		case len(r.Results) == len(gifts):
-			gifts[i] = f.isGift(r.Results[i], 0)
+		case len(r.Results) == len(ownedResults):
+			ownedResults[i] = f.isOwnedResult(r.Results[i], 0)
 		case len(r.Results) == 1:
-			gifts[i] = f.giver(r.Results[0], i) != nil
+			ownedResults[i] = f.makerOf(r.Results[0], i) != nil
 		}
 	}
 	f.pass(r)
@@ -35,15 +35,15 @@ func (f *flow) ret(r *ast.ReturnStmt) {
 			f.complain(h.made, "%s is not released on the path to the return on line %d", v.Name(), f.line(r.Pos()))
 		}
 	}
-	f.learn(r, gifts)
+	f.learn(r, ownedResults)
 }
 
-// leaks reports whether what v has is lost when nobody can reach v any more.
+// leaks reports whether the value of v is lost when v goes out of scope.
 func (f *flow) leaks(v *types.Var, h holding) bool {
 	return h.same == nil && h.is&owned != 0 && !h.deferred && !h.always && !f.isPlace(v) && !f.c.flagged[v] && (h.pending == nil || !f.c.blank[v])
 }
 
-// leaveScope ends the variables that cannot be reached in a block any more.
+// leaveScope ends the variables that go out of scope in a block.
 func (f *flow) leaveScope(s state, next *cfg.Block) {
 	if next.Stmt == nil {
 		return
@@ -73,8 +73,8 @@ func (f *flow) leaveScope(s state, next *cfg.Block) {
 	}
 }
 
-// learn keeps what the return says about the function.
-func (f *flow) learn(r *ast.ReturnStmt, gifts []bool) {
+// learn records what the return shows about the function.
+func (f *flow) learn(r *ast.ReturnStmt, ownedResults []bool) {
 	for _, list := range [][]*types.Var{f.params, f.outside} {
 		for _, p := range list {
 			if p == nil {
@@ -91,9 +91,9 @@ func (f *flow) learn(r *ast.ReturnStmt, gifts []bool) {
 		return
 	}
 	f.returns++
-	for i, gift := range gifts {
+	for i, gift := range ownedResults {
 		if gift {
-			f.gifts[i]++
+			f.ownedResults[i]++
 		}
 	}
 	for _, p := range f.params {
@@ -105,7 +105,7 @@ func (f *flow) learn(r *ast.ReturnStmt, gifts []bool) {
 	f.wild = f.wild || len(r.Results) == 0 && f.results != nil && f.results.Len() > 0
 }
 
-// pass looks at whether the first result is a parameter as it came.
+// pass checks whether the first result is an unchanged parameter.
 func (f *flow) pass(r *ast.ReturnStmt) {
 	is := -1
 	if len(r.Results) > 0 {
@@ -152,11 +152,11 @@ func (f *flow) returned(e ast.Expr) {
 		return
 	}
 	f.taken(v)
-	delete(f.state, r) // the caller's now
+	delete(f.state, r) // the caller is responsible now
 	delete(f.state, v)
 }
 
-// keptBy leaves alone outputs of which one is returned: the caller has it now.
+// keptBy stops following outputs of which one is returned: the caller has it now.
 func (f *flow) keptBy(of *types.Var) {
 	if of != nil && kindOf(of.Type()) == container {
 		f.leave(of)
@@ -170,16 +170,16 @@ func endOf(t types.Type) string {
 	return "Release"
 }
 
-// isGift reports whether e is something that the caller of this function has to see to.
-func (f *flow) isGift(e ast.Expr, i int) bool {
+// isOwnedResult reports whether the caller of this function must release e.
+func (f *flow) isOwnedResult(e ast.Expr, i int) bool {
 	if v := f.variable(e); v != nil {
 		h, ok := f.get(v)
 		return ok && h.is&owned != 0 && !h.deferred && !h.always
 	}
-	return f.giver(e, i) != nil
+	return f.makerOf(e, i) != nil
 }
 
-// isErrorReturn reports whether the last result is an error that is written down as something else than nil.
+// isErrorReturn reports whether the last result is an error that is written as something else than nil.
 func (f *flow) isErrorReturn(r *ast.ReturnStmt) bool {
 	n := len(r.Results)
 	if n == 0 || f.results == nil || n != f.results.Len() {
@@ -193,7 +193,7 @@ func (f *flow) isErrorReturn(r *ast.ReturnStmt) bool {
 	if !isCall {
 		return true
 	}
-	// A call may give nil: one that makes an error does not, nor one beside a result that is nil.
+	// A call may return nil, except one that makes an error, and except beside a result that is nil.
 	fn := f.callee(call)
 	return n > 1 && f.isNil(r.Results[0]) || fn != nil && (fn.FullName() == "fmt.Errorf" || fn.FullName() == "errors.New")
 }

@@ -6,12 +6,12 @@ import (
 	"maps"
 )
 
-// condition is a set of what a variable may be at some place.
+// condition is a set of possible states of a variable's value at some point.
 type condition uint8
 
 const (
-	alive    condition = 1 << iota // something that somebody else sees to
-	owned                          // something that this function has to see to
+	alive    condition = 1 << iota // other code is responsible for it
+	owned                          // this function must release it
 	donated                        // given up to an operation
 	released                       // given up by Release or Close
 	none                           // nil
@@ -19,21 +19,21 @@ const (
 
 const deadBits = donated | released
 
-// holding is what is known of one variable, or of one field or element.
+// holding is the state of the value of a variable, field or element.
 type holding struct {
 	is       condition
-	before   condition  // what it is if the pending error is not nil
+	before   condition  // its condition if the pending error is not nil
 	pending  *types.Var // the error of the call that gave it up or made it
 	at       token.Pos  // where it was given up
-	how      string     // by what
+	how      string     // by which operation
 	made     token.Pos  // where this function got it
-	deferred bool       // a deferred Release sees to it
-	always   bool       // a deferred function sees to whatever the variable has at the end
-	same     *types.Var // another name of what this variable has: everything else here is known of that one
-	of       *types.Var // the outputs that it is in, or the scope that made it
+	deferred bool       // a deferred Release ends it
+	always   bool       // a deferred function ends the value that the variable has then
+	same     *types.Var // another name of the same value, which has the rest of its state
+	of       *types.Var // the outputs that contain it, or the scope that made it
 }
 
-// atTheEnd is what it is when the function has returned.
+// atTheEnd returns its condition when the function has returned.
 func (h holding) atTheEnd() condition {
 	switch {
 	case h.is&(alive|owned) == 0:
@@ -45,12 +45,12 @@ func (h holding) atTheEnd() condition {
 	return h.is
 }
 
-// state is what is known at one place. A local variable that is not in it is left alone; a field or element that is not in it is alive.
+// state is the state at one point. A local variable without an entry is not followed; a field or element without an entry is alive.
 type state map[*types.Var]holding
 
 func (s state) clone() state { return maps.Clone(s) }
 
-// root returns the variable under which what v has is known.
+// root returns the variable that has the state of v's value.
 func (s state) root(v *types.Var) *types.Var {
 	for range 8 {
 		h, ok := s[v]
@@ -62,7 +62,7 @@ func (s state) root(v *types.Var) *types.Var {
 	return v
 }
 
-// part gives v a holding of its own, where it was another name.
+// part gives v a state of its own if it was another name.
 func (s state) part(v *types.Var) {
 	h := s[v]
 	if h.same == nil {
@@ -77,14 +77,14 @@ func (s state) part(v *types.Var) {
 	own := shared
 	own.always = h.always
 	if shared.is&owned != 0 {
-		shared.is = shared.is&^owned | alive // the other name sees to it
+		shared.is = shared.is&^owned | alive // the other name is responsible for it
 		shared.before = shared.before&^owned | alive
 		s[from] = shared
 	}
 	s[v] = own
 }
 
-// partFrom ends the names that others have for v, because v gets something else.
+// partFrom ends the names that other variables have for v, because v is assigned.
 func (s state) partFrom(v *types.Var) {
 	for w, h := range s {
 		if h.same == v {
@@ -93,12 +93,12 @@ func (s state) partFrom(v *types.Var) {
 	}
 }
 
-// join adds what another path knows. It reports whether anything is new.
+// join adds the state of another path. It reports whether anything changed.
 func (s state) join(other state) bool {
 	changed := false
 	for v, a := range s {
 		if b, ok := other[v]; ok && a.same != b.same {
-			if _, there := other[a.same]; a.same != nil && !there { // what it is another name of was left alone there
+			if _, there := other[a.same]; a.same != nil && !there { // the variable that it is another name of is not followed there
 				delete(s, v)
 				changed = true
 				continue
@@ -112,7 +112,7 @@ func (s state) join(other state) bool {
 	for v, b := range other {
 		a, ok := s[v]
 		if !ok {
-			continue // one path has left it alone
+			continue // it is not followed on one path
 		}
 		if j := a.join(b); j != a {
 			s[v] = j
@@ -135,7 +135,7 @@ func (a holding) join(b holding) holding {
 	case a.pending == b.pending:
 		j.before |= b.before
 	case b.pending == nil:
-		j.before |= b.is // what the other path has, whatever the error is
+		j.before |= b.is // its condition on the other path, whatever the error is
 	case a.pending == nil:
 		j.pending, j.before = b.pending, b.before|a.is
 	default:
@@ -155,7 +155,7 @@ func (a holding) join(b holding) holding {
 	return j
 }
 
-// failed is the state on the branch on which err is not nil, succeeded on the one on which it is.
+// failed returns the state on the branch on which err is not nil, succeeded on the one on which it is.
 func (s state) failed(err *types.Var) state {
 	out := s.clone()
 	for v, h := range out {
@@ -173,7 +173,7 @@ func (s state) succeeded(err *types.Var) state {
 	return out
 }
 
-// disown makes somebody else see to everything.
+// disown makes other code responsible for every value.
 func (s state) disown() {
 	for v, h := range s {
 		if h.is&owned != 0 {
@@ -183,7 +183,7 @@ func (s state) disown() {
 	}
 }
 
-// settle makes what hangs on err certain: it was assigned again, or found to be nil.
+// settle makes values that depend on err certain: it was assigned again, or found to be nil.
 func (s state) settle(err *types.Var) {
 	for v, h := range s {
 		if h.pending == err {

@@ -4,7 +4,7 @@
 //	tenurevet ./...
 //	go vet -vettool=$(which tenurevet) ./...
 //
-// It reports on standard error and exits with 1 if it found something; package vet says what, and what it leaves alone.
+// It reports on standard error and exits with 1 if it found mistakes. Package vet documents what it reports, and what it does not.
 package main
 
 import (

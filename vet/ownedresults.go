@@ -17,8 +17,8 @@ func (f *flow) callee(call *ast.CallExpr) *types.Func {
 	return fn
 }
 
-// giver returns the function that made result i of an expression, if it is something that the caller has to see to.
-func (f *flow) giver(e ast.Expr, i int) *types.Func {
+// makerOf returns the function that made result i of an expression, if the caller must release that result.
+func (f *flow) makerOf(e ast.Expr, i int) *types.Func {
 	call, ok := ast.Unparen(e).(*ast.CallExpr)
 	if !ok {
 		return nil
@@ -40,16 +40,16 @@ func (f *flow) giver(e ast.Expr, i int) *types.Func {
 		return fn
 	case o.Passes > 0 && i == 0: // must(f())
 		if p := o.Passes - 1; p < len(call.Args) {
-			return f.giver(call.Args[p], 0)
+			return f.makerOf(call.Args[p], 0)
 		}
 		if len(call.Args) == 1 {
-			return f.giver(call.Args[0], o.Passes-1)
+			return f.makerOf(call.Args[0], o.Passes-1)
 		}
 	}
 	return nil
 }
 
-// valueOf is what a variable holds that is assigned result i of value.
+// valueOf returns the holding of a variable that is assigned result i of value.
 func (f *flow) valueOf(value ast.Expr, i int, err *types.Var, at token.Pos) holding {
 	if f.isNil(value) {
 		return holding{is: none}
@@ -68,7 +68,7 @@ func (f *flow) valueOf(value ast.Expr, i int, err *types.Var, at token.Pos) hold
 		f.state[r] = h
 		return holding{is: h.is, same: r}
 	}
-	if f.giver(value, i) != nil {
+	if f.makerOf(value, i) != nil {
 		h := holding{is: owned, made: at}
 		if err != nil {
 			h.pending, h.before = err, none
@@ -85,7 +85,7 @@ func (f *flow) valueOf(value ast.Expr, i int, err *types.Var, at token.Pos) hold
 	return h
 }
 
-// scopeOf returns the variable of the scope, or of the outputs, that keeps the result of a call, nil if none does.
+// scopeOf returns the variable of the scope, or of the outputs, that owns the result of a call, nil if there is none.
 func (f *flow) scopeOf(call *ast.CallExpr) *types.Var {
 	sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
 	if !ok {
@@ -105,21 +105,21 @@ func (f *flow) scopeOf(call *ast.CallExpr) *types.Var {
 	return f.state.root(v)
 }
 
-// takeFrom is about an element of outputs at a place that is not followed.
+// takeFrom handles an element of outputs that is not followed.
 func (f *flow) takeFrom(e *ast.IndexExpr) {
 	if v := f.variable(e.X); v != nil && kindOf(v.Type()) == container {
 		f.leave(v)
 	}
 }
 
-// dropped complains about something that the caller would have to see to and that no variable has.
+// dropped reports a value that the caller must release and that is in no variable.
 func (f *flow) dropped(e ast.Expr, i int) {
-	if fn := f.giver(e, i); fn != nil {
+	if fn := f.makerOf(e, i); fn != nil {
 		f.complain(e.Pos(), "%s is never released", f.describe(e, i, fn))
 	}
 }
 
-// describe names result i of a call that gives it.
+// describe names result i of a call.
 func (f *flow) describe(e ast.Expr, i int, fn *types.Func) string {
 	t := f.info.TypeOf(e)
 	if tuple, ok := t.(*types.Tuple); ok && i < tuple.Len() {
@@ -130,7 +130,7 @@ func (f *flow) describe(e ast.Expr, i int, fn *types.Func) string {
 
 // discard follows result i of a call that is assigned to the blank identifier beside an error.
 func (f *flow) discard(at token.Pos, value ast.Expr, i int, err *types.Var) {
-	fn := f.giver(value, i)
+	fn := f.makerOf(value, i)
 	if fn == nil {
 		return
 	}
@@ -147,7 +147,7 @@ func (f *flow) discard(at token.Pos, value ast.Expr, i int, err *types.Var) {
 	f.state[v] = holding{is: owned, made: value.Pos(), pending: err, before: none}
 }
 
-// drop forgets what was discarded beside an error that the program expects.
+// drop forgets a value that was discarded beside an error that the program expects.
 func (f *flow) drop(err *types.Var) {
 	for v, h := range f.state {
 		if f.c.blank[v] && h.pending == err {
