@@ -170,7 +170,7 @@ type choice struct {
 func newChoice(c *op.Call, pick func(c *op.Call) int, kernels ...Kernel) *choice {
 	k := &choice{pick: pick}
 	for _, one := range kernels {
-		k.tasks = append(k.tasks, newTask(c, one))
+		k.tasks = append(k.tasks, newTask(nil, c, one))
 	}
 	return k
 }

@@ -22,8 +22,8 @@ func MakeContiguous(elemBytes int, sizes, strides []int, first int, dst, src []b
 	}
 	k := &gatherLayout{dst: dst, src: src}
 	k.copy.Prepare(elemBytes, sizes, 0, row, first, strides)
-	t := newTask(&op.Call{Sig: &op.Sig{Def: op.Builtin().Lookup("copy")}}, k)
-	t.variant, t.Tiles = machine.Best(), k.copy.Tiles()
+	t := newTask(machine.Best(), &op.Call{Sig: &op.Sig{Def: op.Builtin().Lookup("copy")}}, k)
+	t.Tiles = k.copy.Tiles()
 	return t
 }
 

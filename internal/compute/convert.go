@@ -141,7 +141,7 @@ func converted(c *op.Call, args, results []dtype.DType) (Kernel, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.inner = newTask(inner, of)
+	k.inner = newTask(nil, inner, of)
 	return k, nil
 }
 
@@ -201,7 +201,7 @@ func needsFirst(bind binder) binder {
 		if err != nil {
 			return nil, err
 		}
-		k.inner = newTask(inner, of)
+		k.inner = newTask(nil, inner, of)
 		return k, nil
 	}
 }

@@ -65,8 +65,7 @@ func TestFunctionWithoutKernel(t *testing.T) {
 
 func newTaskFor(t *testing.T, c *op.Call, k Kernel) *Task {
 	t.Helper()
-	task := newTask(c, k)
-	task.variant = machine.Best()
+	task := newTask(machine.Best(), c, k)
 	if err := task.size(); err != nil {
 		t.Fatal(err)
 	}

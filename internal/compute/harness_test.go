@@ -199,7 +199,7 @@ func (k *funcs) Finish(*Task) error {
 }
 
 func taskOf(c *op.Call, tiles int, k *funcs) *Task {
-	t := newTask(c, k)
+	t := newTask(nil, c, k)
 	t.Tiles = tiles
 	return t
 }

@@ -139,18 +139,17 @@ func bindFor(v *kernel.Variant, c *op.Call, constants Constants) (*Task, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
 	}
-	t := newTask(c, k)
-	t.variant = v
+	t := newTask(v, c, k)
 	if err := t.size(); err != nil {
 		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
 	}
 	return t, nil
 }
 
-// newTask makes a task that has no sizes yet, and no variant: that of a task
-// inside of another is the other's.
-func newTask(c *op.Call, k Kernel) *Task {
-	t := &Task{Call: c, Kernel: k}
+// newTask makes a task that has no sizes yet. A task inside of another takes
+// the other's variant when that is refilled: v is nil until then.
+func newTask(v *kernel.Variant, c *op.Call, k Kernel) *Task {
+	t := &Task{Call: c, Kernel: k, variant: v}
 	t.starter, _ = k.(starter)
 	t.finisher, _ = k.(finisher)
 	return t

@@ -102,10 +102,10 @@ func TestMadeUpFunction(t *testing.T) {
 		}
 		replaced[filepath.Join(kernel, name)] = file
 	}
-	text, err := run("test", "-count=1", "-v", "-run", "TestKernels/.*/unary/.*_made_up$", "./internal/kernel")
-	passed := regexp.MustCompile(`--- PASS: TestKernels/(\w+)/unary/right_made_up`).FindAllString(text, -1)
-	failed := regexp.MustCompile(`--- FAIL: TestKernels/(\w+)/unary/wrong_made_up`).FindAllString(text, -1)
-	if err == nil || len(passed) == 0 || len(failed) != len(passed) || strings.Contains(text, "FAIL: TestKernels/portable/unary/right") {
+	text, err := run("test", "-count=1", "-v", "-run", "TestUnary/.*/.*_made_up$", "./internal/kernel/elementwise")
+	passed := regexp.MustCompile(`--- PASS: TestUnary/(\w+)/right_made_up`).FindAllString(text, -1)
+	failed := regexp.MustCompile(`--- FAIL: TestUnary/(\w+)/wrong_made_up`).FindAllString(text, -1)
+	if err == nil || len(passed) == 0 || len(failed) != len(passed) || strings.Contains(text, "FAIL: TestUnary/portable/right") {
 		t.Errorf("got %d variants in which the right function passes, %d in which the wrong one fails, error %v, want all of them:\n%s", len(passed), len(failed), err, text)
 	}
 }
