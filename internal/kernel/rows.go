@@ -72,7 +72,8 @@ func (l *RowST) Run(dst, x []float32, s, t float32) {
 	f.Run(dst, x, s, t)
 }
 
-// SumElements is how much of a row is added up in float32 before it goes on in float64: a lane adds up a hundredth of it.
+// SumElements is how much of a row is added up in float32 before the sum is added to one in float64: each lane of a vector adds up
+// a hundredth of it or less.
 const SumElements = 4 << 10
 
 // IsWhole tells whether rows of n elements can be written past the caches as they are.

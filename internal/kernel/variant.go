@@ -1,14 +1,13 @@
 package kernel
 
-// Variant is what the kernels are for one set of instructions: a table of innermost loops, and the sizes that go with them. Package x86
-// has those of its architecture, written by the generator; Portable has none.
+// Variant is a table of the innermost loops of the kernels for one set of instructions, with the sizes that these loops need. Package x86
+// has the variants of its architecture, written by the generator; Portable has no loops.
 //
-// A loop takes addresses and counts, and checks nothing. What it reads and writes is whole rows, or as many whole groups or vectors as its
-// field says. A loop that is nil is one that the variant does not have: the kernel then goes through its own loop in Go, which is the
-// reference for all of them.
+// A loop takes addresses and counts, and checks nothing. It reads and writes whole rows, or as many whole groups or vectors as its field
+// says. Where a loop is nil, the kernel uses its own loop in Go.
 //
-// A variant never changes, so any number of goroutines may use it, and several may be used side by side. What was prepared or packed with
-// one is for that one alone.
+// A variant never changes. Any number of goroutines may use it, and several variants may be used side by side. Prepared specs and packed
+// weights are for the variant that prepared or packed them.
 type Variant struct {
 	Name       string
 	Rows       RowLoops
@@ -27,13 +26,13 @@ var Portable = &Variant{
 	Compressed: CompressedLoops{Lanes: PortableExpandLanes},
 }
 
-// AsmElements is how much of a row one call of assembly takes. Assembly cannot be preempted, and a collection waits for it: a call must not
-// last longer than some ten microseconds.
+// AsmElements is the number of elements that one call of assembly computes at most. Assembly cannot be preempted, and a garbage collection
+// waits for it: a call must not take longer than some ten microseconds.
 const AsmElements = 16 << 10
 
 // RowLoops are loops over rows of float32.
 type RowLoops struct {
-	Bytes int // of a vector; 0 if there are no loops
+	Bytes int // size of a vector; 0 if there are no loops
 
 	// Elementwise functions: of one operand, with one and two scalars; of two operands, of which one may be a scalar.
 	Unary              UnaryRows
@@ -42,12 +41,12 @@ type RowLoops struct {
 	BinaryVV           BinaryRows
 	BinaryVS, BinarySV BinaryRowsS
 
-	// Powers. They go with those of BinaryVV and BinarySV that multiply and divide, with Min and the square root.
+	// Powers. A variant that has them also has Mul of BinaryVV, Div of BinarySV, Min and the square root.
 	Cube          RowFunc // x^3
 	ThreeQuarters RowFunc // x^(3/4), for positive numbers
 
-	// UnaryStream has the functions that write past the caches themselves: storing while they compute costs them nothing. dst begins at a
-	// multiple of a vector's size.
+	// UnaryStream has loops that write past the caches, for functions that take longer to compute than to store. dst begins at a multiple of
+	// a vector's size.
 	UnaryStream UnaryStreams
 
 	Sum     func(n int, x *float32) float64            // of x[i]
@@ -55,7 +54,7 @@ type RowLoops struct {
 	Max     func(n int, x *float32, s float32) float32 // of s and x[i]; NaN if one of x[i] is
 	Min     func(n int, x *float32, s float32) float32
 
-	// Softmax. These are there together, with Max and those of BinaryVS that multiply and subtract, or not at all.
+	// Softmax. A variant has all of them, with Max and with Mul and Sub of BinaryVS, or none.
 	SoftmaxRow    RowFunc                                         // exp(x[i]) / sum(exp(x[j])); n is not 0
 	ExpSum        func(n int, dst, x *float32, s float32) float32 // exp(x[i]-s), and their sum
 	ExpOnlySum    func(n int, x *float32, s float32) float32      // the sum alone
@@ -65,7 +64,8 @@ type RowLoops struct {
 	// SoftmaxNext sets dst[i] = from[i]*t and to[i] = exp(x[i]-s), whose sum is sum; top is the Largest of later[i].
 	SoftmaxNext, SoftmaxNextStream func(n int, dst, from, to, x, later *float32, s, t float32) (top, sum float32)
 
-	// Normalisations are there together or not at all. Deviations adds up x[i]-s and its square; the one that looks ahead prefetches what comes after the next row.
+	// Normalisations. A variant has all of them or none. Deviations adds up x[i]-s and its square; DeviationsAhead also prefetches the row
+	// after the next one.
 	Deviations, DeviationsAhead func(n int, x *float32, s float32) (sum, squares float32)
 	NormScale                   func(n int, dst, x, y *float32, s, t float32)    // (x[i]-s) * t * y[i]
 	NormBias, NormBiasStream    func(n int, dst, x, y, z *float32, s, t float32) // (x[i]-s) * t * y[i] + z[i]
@@ -73,9 +73,9 @@ type RowLoops struct {
 	// NormNext is NormBias, and the sums of next[i]-about and its square.
 	NormNext func(n int, dst, x, y, z, next *float32, s, t, about float32) (sum, squares float32)
 
-	// Stream and Fence are there together or not at all.
-	Stream RowFunc // copies n times 32 elements past the caches to dst, which begins at a multiple of 32 bytes; Fence must follow
-	Fence  func()  // puts what was streamed before what is written next
+	// Stores past the caches. A variant has both or none.
+	Stream RowFunc // copies n times 32 elements to dst, which begins at a multiple of 32 bytes; Fence must follow
+	Fence  func()  // orders these stores before later ones
 
 	// Conversions of n times eight 16-bit floats.
 	WidenF16, WidenBF16   func(n int, dst *float32, x *uint16)
@@ -93,8 +93,8 @@ type (
 // longRow is the length from which rows tend to come from memory.
 const longRow = 1 << 10
 
-// A loop in two forms. Long is for rows from longRow elements on: 64 bytes at a time are read from memory more slowly than 32, and for
-// functions of a few instructions that is what counts.
+// A loop in two forms. Long is for rows of longRow elements or more, which tend to come from memory: vectors of 64 bytes are read from
+// memory more slowly than vectors of 32, and reading takes most of the time of functions of a few instructions.
 type (
 	Row   struct{ Short, Long RowFunc }
 	Row2  struct{ Short, Long RowFunc2 }
@@ -102,7 +102,7 @@ type (
 	RowST struct{ Short, Long RowFuncST }
 )
 
-// Loops by what they compute.
+// Loops by function.
 type (
 	UnaryRows    [NumUnary]Row
 	UnaryRowsS   [NumUnary]RowS
@@ -112,22 +112,22 @@ type (
 	BinaryRowsS  [numBinary]RowS
 )
 
-// GemmLoops are those of float32 matrix products.
+// GemmLoops are the loops of float32 matrix products.
 type GemmLoops struct {
-	Width       int           // of a panel of B: two vectors
-	Tiles       []GemmTile    // by their number of rows
-	Prefetching []GemmTile    // of a few rows, for which Tiles do not prefetch
-	Packing     []GemmPacking // which pack B while they compute
-	PacksParts  bool          // Packing takes panels that are narrower than Width
+	Width       int           // columns of a panel of B: two vectors
+	Tiles       []GemmTile    // indexed by the number of rows
+	Prefetching []GemmTile    // for few rows: these prefetch, where Tiles do not
+	Packing     []GemmPacking // these pack B while they compute
+	PacksParts  bool          // Packing takes panels narrower than Width, too
 
 	Axpy8, Axpy1 GemvFunc // add to out the products of eight or one x[i] and a row of b
 	Dot4, Dot1   GemvFunc // add to four or one out[i] the product of x and a row of b
 }
 
 type (
-	// GemmTile computes a tile of C, of which nr columns are stored: the product of rows of a, lda apart, and the panel b of depth rows,
-	// with what lies at from added, unless that is nil, and then the greater of zero taken if relu. It may prefetch rows from next on,
-	// step apart. Distances count bytes.
+	// GemmTile computes a tile of C, of which nr columns are stored: the product of rows of a, lda apart, and the panel b of depth rows. It
+	// adds the rows at from, unless from is nil, and then replaces negative results by zero if relu is set. It may prefetch rows from next
+	// on, step apart. Distances are in bytes.
 	GemmTile func(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
 	// GemmPacking is GemmTile that packs the panel b from rows of src.
@@ -137,14 +137,14 @@ type (
 	GemvFunc func(n int, out, x, b *float32, ldb int)
 )
 
-// ByteLoops are those of products of bytes and of quantisation.
+// ByteLoops are the loops of products of bytes, and of quantisation.
 type ByteLoops struct {
-	Width int        // of a panel, 0 where there are no loops
-	Step  int        // how many neighbours of K a panel holds together, and whether A is widened to 16 bits: where that is two
-	Tiles []ByteTile // by their number of rows
+	Width int        // columns of a panel; 0 if there are no loops
+	Step  int        // neighbours of K that a panel holds together: 4, or 2 if A is widened to 16 bits
+	Tiles []ByteTile // indexed by the number of rows
 	Pack  func(depth int, dst, b *byte, ldb int, flip uint64, sums *int32)
 
-	Lanes   int // of Requant
+	Lanes   int // elements of a vector of Requant
 	Requant func(n int, dst *byte, x *int32, scale, lo, hi float32, add, zero int32)
 
 	// For n times eight elements.
@@ -152,16 +152,17 @@ type ByteLoops struct {
 	DequantizeU8, DequantizeI8 func(n int, dst *float32, x *byte, scale float32, zero int32)
 }
 
-// ByteTile computes a tile of sums of depth groups of unsigned a and signed b, of which nr columns are stored, with what lies at from added.
-// Distances count bytes.
+// ByteTile computes a tile of sums of products of depth groups of unsigned a and signed b, of which nr columns are stored, and adds the rows
+// at from. Distances are in bytes.
 type ByteTile func(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// ConvLoops are those of float32 convolutions and pools. Arguments come by value: those behind an address would be on the heap.
+// ConvLoops are the loops of float32 convolutions and pools. Arguments are passed by value: passed by address they would be on the heap.
 type ConvLoops struct {
 	Lanes      int // elements of a vector: whole vectors are read and written
-	PatchWidth int // of a panel of patches
+	PatchWidth int // columns of a panel of patches
 
-	// Patches packs one tap of neighbouring patches: for some rows of some planes, a piece of the row that may lie beyond its ends.
+	// Patches packs one tap of neighbouring patches: for each of some rows of some planes, a piece of the row, which may extend beyond its
+	// ends.
 	Patches func(planes, rows int, dst *float32, step int, src *float32, at, rowStep, planeStep, lo, hi, n int)
 
 	// Tiles computes n positions, at most Positions, and a vector or two of channels. Leave transposes the sums into planes.
@@ -177,16 +178,16 @@ type ConvLoops struct {
 	Pads    func(kind PadKind, call PadCall)
 }
 
-// CompressedLoops are those of compressed floats.
+// CompressedLoops are the loops of compressed floats.
 type CompressedLoops struct {
 	Lanes  int // floats of a vector
 	Expand func(vectors int, dst *float32, src *byte, table ExpandTable)
 }
 
-// ExpandTable has every exponent twice, as it stands in a float, so that an index may have a bit too many.
+// ExpandTable has every exponent twice, shifted to its place in a float, so that the highest bit of an index has no effect.
 type ExpandTable [2 * ExponentCodes]uint32
 
-// ExponentCodes is how many exponents have a code.
+// ExponentCodes is the number of exponents that have a code.
 const ExponentCodes = 8
 
 // Sizes of the portable variant: columns of a panel, and floats of a vector of compressed ones.

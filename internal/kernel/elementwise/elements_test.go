@@ -1,7 +1,6 @@
 package elementwise_test
 
 import (
-	"fmt"
 	"math"
 	"testing"
 
@@ -25,55 +24,55 @@ func TestElements(t *testing.T) { kerneltest.EachVariant(t, testElements) }
 
 // testElements runs what is elementwise on rows of all lengths, both operands rows and one of them one element, in place too.
 func testElements(t *testing.T, v *kernel.Variant) {
-	laneRows(t, v, kerneltest.Cycle(kerneltest.F64s(kerneltest.Specials)))
-	laneRows(t, v, kerneltest.Cycle(kerneltest.Specials))
-	laneRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[int8]()))
-	laneRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[uint8]()))
-	laneRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[int16]()))
-	laneRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[uint16]()))
-	laneRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[int32]()))
-	laneRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[uint32]()))
-	laneRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[int64]()))
-	laneRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[uint64]()))
+	loopRows(t, v, kerneltest.Cycle(kerneltest.F64s(kerneltest.Specials)))
+	loopRows(t, v, kerneltest.Cycle(kerneltest.Specials))
+	loopRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[int8]()))
+	loopRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[uint8]()))
+	loopRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[int16]()))
+	loopRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[uint16]()))
+	loopRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[int32]()))
+	loopRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[uint32]()))
+	loopRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[int64]()))
+	loopRows(t, v, kerneltest.Cycle(kerneltest.IntEdges[uint64]()))
 	t.Run("logic", kerneltest.With(v, elementLogic))
 	t.Run("where", func(t *testing.T) {
-		laneWhere[uint8](t, v)
-		laneWhere[uint16](t, v)
-		laneWhere[uint32](t, v)
-		laneWhere[uint64](t, v)
+		loopWhere[uint8](t, v)
+		loopWhere[uint16](t, v)
+		loopWhere[uint32](t, v)
+		loopWhere[uint64](t, v)
 	})
 	t.Run("cast", kerneltest.With(v, elementCasts))
 	t.Run("functions", kerneltest.With(v, elementFunctions))
 }
 
-func laneRows[T kernel.Number](t *testing.T, v *kernel.Variant, values func(n, from int) []T) {
+func loopRows[T kernel.Number](t *testing.T, v *kernel.Variant, values func(n, from int) []T) {
 	dt := dtype.Of[T]()
 	t.Run(dt.String(), func(t *testing.T) {
 		for _, n := range laneLengths {
 			a, b := values(n, 3), values(n, 5)
 			for form := range 3 {
 				for _, op := range kernel.PredicateOps() {
-					lanePredicate(t, v, op, form, a, b)
+					loopPredicate(t, v, op, form, a, b)
 				}
-				for _, op := range laneBinaryOps(dt) {
-					laneBinary(t, v, op, form, a, b)
+				for _, op := range loopBinaryOps(dt) {
+					loopBinary(t, v, op, form, a, b)
 				}
 			}
-			laneUnary(t, v, a)
-			laneClamp(t, v, a, b[0], values(1, 11)[0])
+			loopUnary(t, v, a)
+			loopClamp(t, v, a, b[0], values(1, 11)[0])
 		}
 	})
 }
 
-func laneBinaryOps(dt dtype.DType) []kernel.BinaryOp {
+func loopBinaryOps(dt dtype.DType) []kernel.BinaryOp {
 	if dt.IsFloat() {
 		return []kernel.BinaryOp{kernel.Add, kernel.Sub, kernel.Mul, kernel.Div, kernel.Min, kernel.Max}
 	}
 	return []kernel.BinaryOp{kernel.Add, kernel.Sub, kernel.Mul, kernel.Min, kernel.Max, kernel.BitAnd, kernel.BitOr, kernel.BitXor}
 }
 
-// laneNest walks n elements of three operands, of which form says which is one element: 1 the second, 2 the first.
-func laneNest(n, form int) *kernel.Nest {
+// loopNest walks n elements of three operands, of which form says which is one element: 1 the second, 2 the first.
+func loopNest(n, form int) *kernel.Nest {
 	step := []int{1, 1}
 	if form > 0 {
 		step[2-form] = 0
@@ -83,7 +82,7 @@ func laneNest(n, form int) *kernel.Nest {
 	return nest
 }
 
-func laneFormed[T any](a, b []T, form int) (x, y []T) {
+func loopFormed[T any](a, b []T, form int) (x, y []T) {
 	switch form {
 	case 1:
 		return a, b[:1]
@@ -100,13 +99,13 @@ func pairs[T any](n int, a, b []T, f func(i int, x, y T)) {
 	}
 }
 
-func lanePredicate[T kernel.Number](t *testing.T, v *kernel.Variant, op kernel.PredicateOp, form int, av, bv []T) {
+func loopPredicate[T kernel.Number](t *testing.T, v *kernel.Variant, op kernel.PredicateOp, form int, av, bv []T) {
 	t.Helper()
 	n := len(av)
-	x, y := laneFormed(av, bv, form)
+	x, y := loopFormed(av, bv, form)
 	s := kerneltest.NewSpace(t)
 	a, b, dst := kerneltest.In(s, "a", x), kerneltest.In(s, "b", y), kerneltest.Out[uint8](s, "dst", n)
-	elementwise.Predicate(v, op, laneNest(n, form), 0, n, dst, a, b)
+	elementwise.Predicate(v, op, loopNest(n, form), 0, n, dst, a, b)
 	s.Check()
 	pairs(n, a, b, func(i int, x, y T) {
 		if want := truth(ref.Predicate(op.String(), order(x, y), x != 0, y != 0)); dst[i] != want {
@@ -115,11 +114,11 @@ func lanePredicate[T kernel.Number](t *testing.T, v *kernel.Variant, op kernel.P
 	})
 }
 
-func laneBinary[T kernel.Number](t *testing.T, v *kernel.Variant, op kernel.BinaryOp, form int, av, bv []T) {
+func loopBinary[T kernel.Number](t *testing.T, v *kernel.Variant, op kernel.BinaryOp, form int, av, bv []T) {
 	t.Helper()
 	n := len(av)
-	x, y := laneFormed(av, bv, form)
-	nest := laneNest(n, form)
+	x, y := loopFormed(av, bv, form)
+	nest := loopNest(n, form)
 	s := kerneltest.NewSpace(t)
 	a, b, dst := kerneltest.In(s, "a", x), kerneltest.In(s, "b", y), kerneltest.Out[T](s, "dst", n)
 	runBinary(v, op, nest, dst, a, b)
@@ -138,7 +137,7 @@ func laneBinary[T kernel.Number](t *testing.T, v *kernel.Variant, op kernel.Bina
 		return // testBinary has it
 	}
 	pairs(n, a, b, func(i int, x, y T) {
-		if want := laneWant(op, x, y); dst[i] != want && (dst[i] == dst[i] || want == want) {
+		if want := loopWant(op, x, y); dst[i] != want && (dst[i] == dst[i] || want == want) {
 			t.Fatalf("%s, form %d, %d elements: element %d: %v and %v gave %v, want %v", op, form, n, i, x, y, dst[i], want)
 		}
 	})
@@ -194,8 +193,8 @@ func runUnary[T kernel.Number](v *kernel.Variant, op kernel.UnaryOp, dst, src []
 	}
 }
 
-// laneWant is op on two elements, in Go's own arithmetic: ref's is of large integers, and too slow for all of these.
-func laneWant[T kernel.Number](op kernel.BinaryOp, x, y T) T {
+// loopWant is op on two elements, in Go's own arithmetic: ref's is of large integers, and too slow for all of these.
+func loopWant[T kernel.Number](op kernel.BinaryOp, x, y T) T {
 	bitwise := func(f func(p, q int64) int64) T { return T(f(int64(x), int64(y))) }
 	switch op {
 	case kernel.Add:
@@ -228,7 +227,7 @@ func wantSame[T kernel.Number](t *testing.T, got, want []T) {
 	}
 }
 
-func laneUnary[T kernel.Number](t *testing.T, v *kernel.Variant, x []T) {
+func loopUnary[T kernel.Number](t *testing.T, v *kernel.Variant, x []T) {
 	t.Helper()
 	ops := []kernel.UnaryOp{kernel.Relu, kernel.Abs, kernel.Neg}
 	if _, ok := any(x).([]float64); ok {
@@ -258,7 +257,7 @@ func laneUnary[T kernel.Number](t *testing.T, v *kernel.Variant, x []T) {
 	}
 }
 
-func laneClamp[T kernel.Number](t *testing.T, v *kernel.Variant, x []T, lo, hi T) {
+func loopClamp[T kernel.Number](t *testing.T, v *kernel.Variant, x []T, lo, hi T) {
 	t.Helper()
 	for _, limits := range [][2]T{{lo, hi}, {hi, lo}} {
 		s := kerneltest.NewSpace(t)
@@ -323,124 +322,4 @@ func elementFunctions(t *testing.T, v *kernel.Variant) {
 			}
 		}
 	}
-}
-
-// elementLogic takes every byte that is not 0 for true.
-func elementLogic(t *testing.T, v *kernel.Variant) {
-	bools := kerneltest.Cycle([]uint8{0, 1, 0, 2, 255, 128, 0, 0, 1})
-	for _, n := range laneLengths {
-		a, b := bools(n, 0), bools(n, 4)
-		for _, op := range []kernel.PredicateOp{kernel.And, kernel.Or, kernel.Xor} {
-			lanePredicate(t, v, op, 0, a, b)
-		}
-		s := kerneltest.NewSpace(t)
-		x, dst, same, numbers := kerneltest.In(s, "a", a), kerneltest.Out[uint8](s, "dst", n), kerneltest.Out[uint8](s, "same", n), kerneltest.InOut(s, "in place", a)
-		elementwise.Not(v, dst, x)
-		elementwise.Not(v, numbers, numbers)
-		elementwise.Cast(v, same, dtype.Bool, x, dtype.Bool, 0, n, elementwise.CastMode{})
-		s.Check()
-		wantSame(t, numbers, dst)
-		for i, v := range a {
-			if dst[i] != truth(v == 0) || same[i] != truth(v != 0) {
-				t.Fatalf("%d elements: element %d: not of %d is %d, and as a bool it is %d", n, i, v, dst[i], same[i])
-			}
-		}
-	}
-	for _, n := range laneLengths {
-		s := kerneltest.NewSpace(t)
-		x, y, dst := kerneltest.In(s, "f32", kerneltest.Cycle(kerneltest.Specials)(n, 1)), kerneltest.In(s, "f64", kerneltest.Cycle(kerneltest.F64s(kerneltest.Specials))(n, 1)), kerneltest.Out[uint8](s, "dst", n)
-		elementwise.IsNaN(v, dst, x)
-		for i, v := range x {
-			if dst[i] != truth(math.IsNaN(float64(v))) {
-				t.Fatalf("%d elements: element %d: is_nan of %v is %d", n, i, v, dst[i])
-			}
-		}
-		elementwise.IsNaN(v, dst, y)
-		for i, v := range y {
-			if dst[i] != truth(math.IsNaN(v)) {
-				t.Fatalf("%d elements: element %d: is_nan of %v is %d", n, i, v, dst[i])
-			}
-		}
-		s.Check()
-	}
-}
-
-// laneWhere picks from two rows, a row and one element, and two elements.
-func laneWhere[W comparable](t *testing.T, v *kernel.Variant) {
-	size := kerneltest.SizeOf[W]()
-	for _, n := range laneLengths {
-		for form := range 4 {
-			cv := kerneltest.Cycle([]uint8{0, 1, 0, 2, 255, 128, 0, 0, 1})(n, 2)
-			av, bv := kerneltest.Words[W](n, 1), kerneltest.Words[W](n, 100)
-			step := []int{1, 1}
-			if form&1 != 0 {
-				av, step[0] = av[:1], 0
-			}
-			if form&2 != 0 {
-				bv, step[1] = bv[:1], 0
-			}
-			nest := new(kernel.Nest)
-			nest.Prepare([]int{n}, []int{1}, []int{1}, step[:1], step[1:])
-			s := kerneltest.NewSpace(t)
-			c, a, b, dst := kerneltest.In(s, "cond", cv), kerneltest.In(s, "a", av), kerneltest.In(s, "b", bv), kerneltest.Out[W](s, "dst", n)
-			elementwise.Where(v, nest, 0, n, size, kerneltest.AsBytes(dst), c, kerneltest.AsBytes(a), kerneltest.AsBytes(b))
-			if form&1 == 0 {
-				place := kerneltest.InOut(s, "in place of a", av)
-				elementwise.Where(v, nest, 0, n, size, kerneltest.AsBytes(place), c, kerneltest.AsBytes(place), kerneltest.AsBytes(b))
-				kerneltest.WantEqual(t, place, dst)
-			}
-			if form&2 == 0 {
-				place := kerneltest.InOut(s, "in place of b", bv)
-				elementwise.Where(v, nest, 0, n, size, kerneltest.AsBytes(place), c, kerneltest.AsBytes(a), kerneltest.AsBytes(place))
-				kerneltest.WantEqual(t, place, dst)
-			}
-			s.Check()
-			for i := range dst {
-				want := bv[i%len(bv)]
-				if cv[i] != 0 {
-					want = av[i%len(av)]
-				}
-				if dst[i] != want {
-					t.Fatalf("form %d, %d elements: element %d: got %v, want %v", form, n, i, dst[i], want)
-				}
-			}
-		}
-	}
-}
-
-// elementCasts holds rows of all lengths to those of one element, which testCast holds to ref.
-func elementCasts(t *testing.T, v *kernel.Variant) {
-	for _, from := range castTypes() {
-		for _, to := range castTypes() {
-			if from.Size() == 0 || to.Size() == 0 {
-				continue
-			}
-			src := kerneltest.CastSource(t, from, 400)
-			for _, n := range laneLengths {
-				if n > 400 {
-					continue
-				}
-				s := kerneltest.NewSpace(t)
-				x, dst := kerneltest.CastSlice(s, "src", from, src, true), kerneltest.CastSlice(s, "dst", to, make([]byte, n*to.Size()), false)
-				one := kerneltest.CastSlice(s, "one", to, make([]byte, n*to.Size()), false)
-				elementwise.Cast(v, dst, to, x, from, 0, n, elementwise.CastMode{})
-				for i := range n {
-					elementwise.Cast(v, one, to, x, from, i, i+1, elementwise.CastMode{})
-				}
-				s.Check()
-				if string(dst) != string(one) {
-					t.Fatalf("%s to %s: %d elements: %s", from, to, n, firstOther(dst, one, to.Size()))
-				}
-			}
-		}
-	}
-}
-
-func firstOther(got, want []byte, size int) string {
-	for i := 0; i < len(want); i += size {
-		if string(got[i:i+size]) != string(want[i:i+size]) {
-			return fmt.Sprintf("element %d: got bytes %x, want %x", i/size, got[i:i+size], want[i:i+size])
-		}
-	}
-	return "no element differs"
 }

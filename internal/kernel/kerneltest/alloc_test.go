@@ -80,7 +80,7 @@ func tilesAllocateNothing(t *testing.T, v *kernel.Variant) {
 		"predicate": func() { elementwise.Predicate(v, kernel.Less, &even, 0, n, bools, x, y) },
 		"where":     func() { elementwise.Where(v, &even, 0, n, 8, bytes[:8*n], bools, bytes[:8*n], bytes[:8*n]) },
 		"cast":      func() { elementwise.Cast(v, bytes, dtype.F16, bytes, dtype.I64, 0, 1000, elementwise.CastMode{}) },
-		"lanes": func() {
+		"loops": func() {
 			elementwise.BinaryF64(v, kernel.Max, &even, 0, n, wide, wide, wide)
 			elementwise.UnaryF64(v, kernel.Clip, wide, wide, -1, 1)
 			elementwise.Clamp(v, ints, ints, -1, 1)
