@@ -3,9 +3,6 @@ package compute
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
-	"runtime"
-	"slices"
 	"strings"
 	"unsafe"
 
@@ -66,52 +63,6 @@ var ErrRebind = errors.New("the call is to be bound again for these sizes")
 
 // A binder makes the kernel of one operator's call. It reads the operator, the
 // attributes and which operands and results there are, of what element types.
-// Sizes and known values are read by the kernel's Refill.
-type binder func(c *op.Call) (Kernel, error)
-
-// binders has the binder of each operator that has a kernel here.
-var binders = map[*op.Def]binder{}
-
-// Register makes calls of the operator run the kernels that bind makes. It is
-// called while packages are initialised, before any call is bound, and panics
-// for an operator that has a binder.
-func Register(def *op.Def, bind func(c *op.Call) (Kernel, error)) {
-	if binders[def] != nil {
-		panic("BUG: compute: operator " + def.Name + " is bound twice")
-	}
-	binders[def] = bind
-}
-
-// register registers the binders of built-in operators, by name; each family's
-// file registers its own.
-func register(family map[string]binder) bool {
-	for name, bind := range family {
-		Register(builtin(name), bind)
-	}
-	return true
-}
-
-// builtin returns the built-in operator of that name, which must exist.
-func builtin(name string) *op.Def {
-	def := op.Builtin().Lookup(name)
-	if def == nil {
-		panic("BUG: compute: operator " + name + " is not in the table")
-	}
-	return def
-}
-
-// Supported reports whether calls of the operator can be bound: it has a binder
-// here, or it brings its own kernel.
-func Supported(def *op.Def) bool { return binderOf(def) != nil }
-
-func binderOf(def *op.Def) binder {
-	if def.Kernel != nil {
-		return bindUser
-	}
-	return binders[def] // nil for another operator under one of our names
-}
-
-// Bind binds a call to the kernel for its operand and result types. Types are
 // static; bytes may be absent until the task runs, except those of operands
 // that decide geometry (pads, axes, steps), which c.Known must return: the
 // bytes in c.In may not stand there yet.
@@ -317,22 +268,6 @@ func nameOf(c *op.Call) string {
 
 // valuesNeeded has, by operator, the operands without whose values calls are
 // not bound.
-var valuesNeeded = map[string][]int{}
-
-// needValues registers operands that decide how calls are bound, by operator.
-func needValues(family map[string][]int) bool {
-	for name, args := range family {
-		valuesNeeded[builtin(name).Name] = args
-	}
-	return true
-}
-
-// NeedsValue reports whether calls of an operator are bound by the value of an
-// operand, even if all types are static: they fail without it.
-func NeedsValue(name string, arg int) bool { return slices.Contains(valuesNeeded[name], arg) }
-
-// unknown is the error for an operand that decides geometry and whose value
-// Bind cannot see.
 func unknown(c *op.Call, arg int) error {
 	return fmt.Errorf("operand %d: got %s of unknown value, want a value that is known before the run: %w",
 		arg, c.In[arg].Type, op.ErrUnsupported)
@@ -348,66 +283,4 @@ func unsupported(c *op.Call) error {
 		b.WriteString(c.In[i].Type.String())
 	}
 	return fmt.Errorf("got operands (%s), want types that have a kernel: %w", b.String(), op.ErrUnsupported)
-}
-
-// userKernel runs an operator that brings its own kernel, as one tile. A panic
-// in it is an error of the operator, not ours.
-type userKernel struct {
-	scratch int
-	result  error
-}
-
-func bindUser(*op.Call) (Kernel, error) { return &userKernel{}, nil }
-
-func (k *userKernel) Refill(t *Task) error {
-	c := t.Call
-	k.scratch = 0
-	if c.Def.Scratch != nil {
-		n, err := c.Def.Scratch(c.Sig)
-		if err != nil {
-			return fmt.Errorf("scratch: %w", err)
-		}
-		if n < 0 {
-			return fmt.Errorf("scratch: got %d bytes, want zero or more", n)
-		}
-		k.scratch = n
-	}
-	t.Tiles, t.Scratch = 1, k.scratch
-	return nil
-}
-
-func (k *userKernel) Tile(t *Task, _ int, scratch []byte) {
-	t.Call.Scratch = scratch[:k.scratch:k.scratch]
-	k.result = runUser(t.Call)
-	t.Call.Scratch = nil
-}
-
-func (k *userKernel) Finish(*Task) error { return k.result }
-
-func runUser(c *op.Call) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the kernel panicked: %v%s", p, panicPlace())
-		}
-	}()
-	return c.Def.Kernel(c)
-}
-
-// panicPlace names the line that panicked, to a deferred function.
-func panicPlace() string {
-	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(1, pcs[:])])
-	panicked := false
-	for {
-		f, more := frames.Next()
-		switch {
-		case f.Function == "runtime.gopanic":
-			panicked = true
-		case panicked && !strings.HasPrefix(f.Function, "runtime."):
-			return fmt.Sprintf(" (at %s:%d)", filepath.Base(f.File), f.Line)
-		}
-		if !more {
-			return ""
-		}
-	}
 }
