@@ -1,9 +1,11 @@
 package acceptance
 
 import (
+	"encoding/binary"
 	"path/filepath"
 	"testing"
 
+	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/internal/onnx"
@@ -87,6 +89,62 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
+// BenchmarkCompileEncoder is BenchmarkCompile of a generated program of some 300
+// steps: attention and two products per layer, with no use of earlier values but
+// residual sums.
+func BenchmarkCompileEncoder(b *testing.B) {
+	var sizes []final
+	for n := range 10 {
+		sizes = append(sizes, encoderOf(b, 20+n))
+	}
+	benchmarkCompile(b, sizes)
+}
+
+// encoderOf returns the final program of an encoder for so many tokens.
+func encoderOf(b *testing.B, tokens int) final {
+	const layers, width, heads = 17, 32, 4
+	f32 := func(dims ...int) op.Type { return op.Type{DType: dtype.F32, Shape: shape.MustOf(dims...)} }
+	table := ir.WeightMap{}
+	g := ir.NewBuilder("encoder", op.Builtin())
+	weight := func(dims ...int) *ir.Value {
+		w := g.Weight("", f32(dims...))
+		table[w.Name] = make([]byte, 4*w.Type.Shape.NumElements())
+		return w
+	}
+	sizes := func(list ...int64) *ir.Value {
+		w := g.Weight("", op.Type{DType: dtype.I64, Shape: shape.MustOf(len(list))})
+		for _, n := range list {
+			table[w.Name] = binary.LittleEndian.AppendUint64(table[w.Name], uint64(n))
+		}
+		return w
+	}
+	attrs := func(name string, value any) op.Attrs { return op.Attrs{{Name: name, Value: value}} }
+	apart, joined := sizes(0, heads, width/heads), sizes(0, width)
+	split := func(x, w *ir.Value, perm ...int64) *ir.Value {
+		return g.Call("transpose", attrs("perm", perm), g.Call("reshape", nil, g.Call("matmul", nil, x, w), apart))
+	}
+	x := g.Call("relu", nil, g.Param("x", f32(tokens, width)))
+	for range layers {
+		q, k, v := split(x, weight(width, width), 1, 0, 2), split(x, weight(width, width), 1, 2, 0), split(x, weight(width, width), 1, 0, 2)
+		seen := g.Call("softmax", attrs("axis", int64(-1)), g.Call("matmul", nil, q, k))
+		y := g.Call("reshape", nil, g.Call("transpose", attrs("perm", []int64{1, 0, 2}), g.Call("matmul", nil, seen, v)), joined)
+		x = g.Call("add", nil, x, g.Call("matmul", nil, y, weight(width, width)))
+		y = g.Call("relu", nil, g.Call("matmul", nil, x, weight(width, 4*width)))
+		x = g.Call("add", nil, x, g.Call("matmul", nil, y, weight(4*width, width)))
+	}
+	g.Return(x)
+	p, err := g.Build()
+	if err != nil {
+		b.Fatal(err)
+	}
+	constants := &weights.Overlay{Base: table}
+	c := &pass.Context{Program: p, Constants: constants, MaxFold: 64 << 10}
+	if err := pass.Run(c, pass.Specialise, nil); err != nil {
+		b.Fatal(err)
+	}
+	return final{p, constants, exec.Options{Threads: 2, Declined: c.Declined, Copies: c.Copies}}
+}
+
 // benchmarkCompile compiles the first program, and makes instances of it for the
 // sizes of the others.
 func benchmarkCompile(b *testing.B, sizes []final) {
@@ -136,5 +194,5 @@ func benchmarkCompile(b *testing.B, sizes []final) {
 		slot.Keep(n, func(kept *exec.Executable) bool { return kept == e })
 		return err
 	})
-	b.Logf("%d sizes of one structure, %+v", len(sizes), exe.InstanceFigures())
+	b.Logf("%d steps, %d sizes of one structure, %+v", len(document.Steps), len(sizes), exe.InstanceFigures())
 }

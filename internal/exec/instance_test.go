@@ -6,13 +6,16 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/exec"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
+	"github.com/tenure-go/tenure/memory"
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
@@ -94,6 +97,44 @@ func TestInstancesSharePanels(t *testing.T) {
 	}
 }
 
+// Instances may be made, run and read from many goroutines.
+func TestInstancesFromManyGoroutines(t *testing.T) {
+	memorytest.Check(t)
+	s, plain := storeOf(t, parse(t, sized(layers, "5")), weights.Options{})
+	first := compileWith(t, sized(layers, "5"), s)
+	mustPack(t, first)
+	var wait sync.WaitGroup
+	for g := range 4 {
+		wait.Go(func() {
+			var slot exec.Slot
+			defer slot.Release()
+			for i := range 12 {
+				p := parse(t, sized(layers, strconv.Itoa(1+(g+i)%7)))
+				e, err := first.Instance(context.Background(), ir.TypesOf(p), s)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				input := bytesFor(p.Body.Params[0].Type, rand.New(rand.NewPCG(3, uint64(i))))
+				want := interpret(t, p, plain, [][]byte{input})
+				for k, got := range runSlot(t, &slot, e, input) {
+					if !bytes.Equal(got, want[k]) {
+						t.Errorf("output %d differs from that of the interpreter", k)
+					}
+				}
+				slot.Keep(i+1, func(kept *exec.Executable) bool { return kept == e && i%3 > 0 })
+				if i%4 == 0 {
+					planOf(t, e)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if f := first.InstanceFigures(); f.Instances != 48 {
+		t.Errorf("got %+v, want 48 instances", f)
+	}
+}
+
 // A convolution reads its weights in other panels where the sizes want it, and
 // the figures say so.
 func TestInstanceOfOtherPanels(t *testing.T) {
@@ -105,10 +146,13 @@ func TestInstanceOfOtherPanels(t *testing.T) {
 	}`
 	s, _ := storeOf(t, parse(t, sized(text, "64,64")), weights.Options{})
 	sizes := []string{"64,64", "8,2", "31,9", "1,1", "1,5", "8,2", "64,63"}
-	repacked := int64(0)
+	repacked, held := int64(0), int64(0)
 	for _, base := range sizes[:5] {
 		first := compileWith(t, sized(text, base), s)
 		mustPack(t, first)
+		if held == 0 {
+			held = memory.Stats().Of(memory.Weights).Current
+		}
 		var slot, own exec.Slot
 		defer slot.Release()
 		defer own.Release()
@@ -131,8 +175,9 @@ func TestInstanceOfOtherPanels(t *testing.T) {
 		t.Logf("%s: %+v", base, f)
 		repacked += f.Repacked
 	}
-	if repacked == 0 {
-		t.Error("got no instance that reads its weights in other panels, want some")
+	// What a convolution reads depends on the instruction set, too.
+	if other := memory.Stats().Of(memory.Weights).Current > held; other != (repacked > 0) {
+		t.Errorf("got %d instances in other panels, want some where there are such panels: %v", repacked, other)
 	}
 }
 
