@@ -9,18 +9,21 @@ import (
 // the passes Outputs and Donate, and lowering, learn about sizes. Where every
 // view is the whole of its operand, storages are compared by their roots alone,
 // so that equal answers mean equal decisions. Where some view is a part of its
-// operand, numbers decide which parts overlap, and Donate runs again.
+// operand, the order of the parts counts too: see ranges.
 type aliases struct {
 	calls   []aliasCall
 	empty   []emptiness
 	partial bool // some view is a part of its operand
+	ranges  ranges
 }
 
 // aliasCall is a call whose operator has rules.
 type aliasCall struct {
 	shadow
+	of      *ir.Call
 	pairs   []aliasPair
-	tracked bool // Known notes in unsure that it had no bytes
+	offsets []int64 // of views, by pair, for the sizes of now
+	tracked bool    // Known notes in unsure that it had no bytes
 	unsure  bool
 }
 
@@ -63,7 +66,7 @@ func (s *Structure) aliasesOf() aliases {
 		for _, r := range c.Results {
 			note(r)
 		}
-		ac := aliasCall{shadow: shadowOf(c)}
+		ac := aliasCall{shadow: shadowOf(c), of: c}
 		for arg, operand := range c.Args {
 			for result, r := range c.Results {
 				if operand.Value != nil && r != nil && isNamed(c.Op.Alias.Rules(), arg, result) {
@@ -78,10 +81,14 @@ func (s *Structure) aliasesOf() aliases {
 	for i := range a.calls {
 		c := &a.calls[i]
 		s.fillTracking(c)
+		c.offsets = make([]int64, len(c.pairs))
 		for j := range c.pairs {
-			c.pairs[j] = c.say(c.pairs[j].arg, c.pairs[j].result)
+			c.pairs[j] = c.say(j)
 			a.partial = a.partial || c.pairs[j].kind == op.View && !c.pairs[j].whole
 		}
+	}
+	if a.partial {
+		a.ranges = s.rangesOf(&a)
 	}
 	return a
 }
@@ -112,12 +119,14 @@ func (s *Structure) fillTracking(c *aliasCall) {
 	}
 }
 
-// say evaluates the rules for an operand and a result.
-func (c *aliasCall) say(arg, result int) aliasPair {
+// say evaluates the rules for the operand and the result of a pair.
+func (c *aliasCall) say(pair int) aliasPair {
+	arg, result := c.pairs[pair].arg, c.pairs[pair].result
 	p := aliasPair{arg: arg, result: result}
 	c.unsure = false
 	kind, offset := c.sig.AliasOf(arg, result)
 	p.kind, p.unsureKind = kind, c.unsure
+	c.offsets[pair] = int64(offset)
 	p.whole = kind == op.View && offset == 0 && bytesOf(c.sig.Args[arg]) == bytesOf(c.sig.Results[result])
 	p.view = c.sig.MayAlias(arg, result)
 	p.unsure = c.unsure
@@ -135,11 +144,14 @@ func (a *aliases) fit(s *Structure) (why string) {
 	for i := range a.calls {
 		c := &a.calls[i]
 		s.fillTracking(c)
-		for _, p := range c.pairs {
-			if c.say(p.arg, p.result) != p && !s.ignores("alias") {
+		for j, p := range c.pairs {
+			if c.say(j) != p && !s.ignores("alias") {
 				return "alias"
 			}
 		}
+	}
+	if a.partial && !a.ranges.again && !a.ranges.fit(s, a) && !s.ignores("ranges") {
+		return "ranges"
 	}
 	return ""
 }

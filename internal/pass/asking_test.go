@@ -13,7 +13,7 @@ import (
 
 // Files that may read sizes: where questions are asked and answered, and what a
 // structure repeats step by step.
-var mayRead = []string{"sizes.go", "fold.go", "budget.go", "recorder.go", "structure.go", "aliases.go"}
+var mayRead = []string{"sizes.go", "fold.go", "budget.go", "recorder.go", "structure.go", "aliases.go", "ranges.go"}
 
 // What files may name beyond what all may. Outputs and donate read the alias
 // rules, which a structure evaluates again for every call (aliases.go); freeze

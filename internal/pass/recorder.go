@@ -3,6 +3,7 @@ package pass
 import (
 	"slices"
 
+	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 )
@@ -158,6 +159,7 @@ type visit struct {
 	bytes    int64
 	work     int64
 	call     *op.Call // of a constant, made again for other sizes
+	task     *compute.Task
 }
 
 // visit begins to record what fold does with a call.

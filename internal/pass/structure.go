@@ -2,6 +2,7 @@ package pass
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"unsafe"
 
@@ -40,11 +41,14 @@ type Structure struct {
 	weights  []*ir.Value
 	origins  []origin // by ID: where a constant lies that shares bytes
 	varying  []int    // constants that depend on sizes
+	varies   []bool   // by ID: whether it is one of them
+	small    [][]byte // by ID: copies of small constants that do not, which steps read
 	values   []int    // of the program
 
 	types []op.Type // by ID: for the sizes of the last Instance
 	data  [][]byte  // by ID: of varying constants
 	slab  slab
+	room  []byte // scratch of kernels
 
 	ignored func(kind string) bool // tests leave a kind of guard out
 }
@@ -68,7 +72,7 @@ func (c *Context) Structure() (s *Structure, reason string) {
 	s = &Structure{program: c.Program, constants: c.Constants, params: idsOf(c.Program.Body.Params),
 		steps: r.steps, allowance: r.allowance, guards: r.guards, constant: r.values, views: r.views, copies: r.copies,
 		declined: c.Declined, reported: c.Copies,
-		template: make([]op.Type, n), weights: make([]*ir.Value, n), origins: make([]origin, n), types: make([]op.Type, n), data: make([][]byte, n)}
+		template: make([]op.Type, n), weights: make([]*ir.Value, n), varies: make([]bool, n), small: make([][]byte, n), origins: make([]origin, n), types: make([]op.Type, n), data: make([][]byte, n)}
 	if reason := s.complete(c); reason != "" {
 		return nil, reason
 	}
@@ -92,6 +96,7 @@ func (c *Context) Structure() (s *Structure, reason string) {
 func (s *Structure) complete(c *Context) (reason string) {
 	for v := range c.varying {
 		s.varying = append(s.varying, v.ID)
+		s.varies[v.ID] = true
 	}
 	slices.Sort(s.varying)
 	typed := make([]bool, len(s.template))
@@ -166,7 +171,7 @@ func (s *Structure) Types(params []op.Type, constants Constants) ir.Types {
 			return nil
 		}
 	}
-	if s.aliases.partial && !s.ignores("donations") && !s.donatesAlike(types, constants) {
+	if s.aliases.ranges.again && !s.ignores("donations") && !s.donatesAlike(types, constants) {
 		return nil
 	}
 	return types
@@ -288,16 +293,23 @@ func (s *Structure) known(id int) ([]byte, bool) {
 	if data := s.data[id]; data != nil {
 		return data, true
 	}
-	if w := s.weights[id]; w != nil && !s.varies(id) {
-		return s.constants.Bytes(w)
+	if data := s.small[id]; data != nil {
+		return data, true
 	}
-	return nil, false
+	w := s.weights[id]
+	if w == nil || s.varies[id] {
+		return nil, false
+	}
+	data, ok := s.constants.Bytes(w)
+	if ok && len(data) <= maxSmall {
+		s.small[id] = append([]byte{}, data...)
+	}
+	return data, ok
 }
 
-func (s *Structure) varies(id int) bool {
-	_, found := slices.BinarySearch(s.varying, id)
-	return found
-}
+// maxSmall is the size of constants up to which a structure has copies, so that
+// it need not look them up.
+const maxSmall = 64
 
 // fill sets the types of a call to those of now.
 func (s *Structure) fill(c *shadow) {
@@ -333,7 +345,7 @@ func (s *Structure) take(st *visit, left *allowance) (why string) {
 	s.fill(&st.shadow)
 	own := st.sig.Results
 	copy(own, st.before)
-	err := op.InferTypes(&st.sig)
+	err := st.sig.Def.Infer(&st.sig) // the number of operands and the attributes were checked when it was recorded
 	found := st.sig.Results
 	st.sig.Results = own
 	if err != nil || len(found) != len(own) {
@@ -394,11 +406,37 @@ func (s *Structure) fold(st *visit, left *allowance) (why string) {
 				c.Out[i].Data = s.data[id]
 			}
 		}
-		if err := compute.Eval(c); err != nil {
+		if err := s.evaluate(st); err != nil {
 			return "a constant's error"
 		}
 	}
 	return ""
+}
+
+// evaluate computes a constant. The call is bound once, and refilled for other
+// sizes.
+func (s *Structure) evaluate(st *visit) (err error) {
+	if st.task != nil {
+		err = st.task.Refill()
+	}
+	if st.task == nil || errors.Is(err, compute.ErrRebind) {
+		st.task, err = compute.Bind(st.call)
+	}
+	if err != nil {
+		return err
+	}
+	t := st.task
+	if len(s.room) < t.Scratch+63 {
+		s.room = make([]byte, t.Scratch+63)
+	}
+	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(s.room))) & 63)
+	if err := t.Start(); err != nil {
+		return err
+	}
+	for i := range t.Tiles {
+		t.Tile(i, s.room[skip:][:t.Scratch])
+	}
+	return t.Finish()
 }
 
 // share makes a constant lie in the bytes of another one.
