@@ -188,7 +188,7 @@ func TestBinding(t *testing.T) {
 		last = out
 	}
 
-	// A result that somebody reads, or shows otherwise, is not overwritten.
+	// A result that is read or shared is not overwritten.
 	read := modeltest.Must(tensor.Read[float32](last[0]))
 	view := modeltest.Must(last[1].View())
 	values := slices.Clone(read.Data)

@@ -19,7 +19,7 @@ var (
 	ErrDonated       = tensor.ErrDonated                    // a tensor that was given up
 	ErrReleased      = tensor.ErrReleased                   // a tensor whose bytes went back
 	ErrShared        = tensor.ErrShared                     // bytes that are not exclusive
-	ErrWriting       = tensor.ErrWriting                    // a tensor that somebody is writing
+	ErrWriting       = tensor.ErrWriting                    // a tensor that is locked for writing
 	ErrLimit         = tensor.ErrLimit                      // more bytes than allowed
 	ErrPartlyWritten = tensor.ErrPartlyWritten              // a call that failed after it had consumed an operand
 	ErrCorrupt       = tensor.ErrCorrupt                    // a file that is not what it should be

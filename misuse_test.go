@@ -106,7 +106,7 @@ func TestMisuseIsAnError(t *testing.T) {
 	wantMisuse(t, "zero shape", err, tenure.ErrShape, "no shape")
 }
 
-// A tensor whose buffer somebody released twice has no bytes, and says why.
+// A tensor whose buffer was released twice has no bytes, and its error names the reason.
 func TestTensorOfALostBuffer(t *testing.T) {
 	memorytest.Check(t)
 	b := must(memory.Alloc(8, memory.IO))

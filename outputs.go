@@ -159,7 +159,7 @@ func (r *running) lend(i int, want op.Type) error {
 }
 
 // lendAgain takes the tensor of an earlier run for an output, if the output fits
-// into it and nobody else uses it.
+// into it and no other code uses it.
 func (r *running) lendAgain(o *output, want op.Type) {
 	if !want.IsStatic() || typeOf(o.into) != want || o.input >= 0 && !r.stays(o) {
 		return

@@ -37,7 +37,7 @@ func Example_ownership() {
 	_, err := tensor.Read[float32](old)
 	fmt.Println(errors.Is(err, tenure.ErrDonated))
 
-	// Donate, refused: somebody else shows these bytes. Nothing was consumed.
+	// Donate, refused: another tensor shares these bytes. Nothing was consumed.
 	view := must(state.Reshape(64))
 	_, err = s.Run(ctx, tenure.Inputs{"state": state.Donate(), "x": x})
 	fmt.Println(errors.Is(err, tenure.ErrShared), state.Holders(), "holders")

@@ -49,7 +49,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Nobody has to look.
+// The function may ignore the progress.
 func TestProgressOfNobody(t *testing.T) {
 	memorytest.Check(t)
 	m, err := tenure.Load("examples/digits/digits.onnx", tenure.WithWeights(tenure.Read), tenure.WithProgress(nil))

@@ -208,7 +208,7 @@ func (r *running) end(err error) error {
 	}
 	for i := range r.outputs {
 		if o := &r.outputs[i]; o.t != nil && !o.lent && o.input < 0 {
-			_ = o.t.Release() // nobody else knows it; one in an input's bytes ends with the taking
+			_ = o.t.Release() // no other code knows it; one in an input's bytes ends with the taking
 		}
 	}
 	if !wrote {

@@ -268,7 +268,7 @@ func TestInputErrors(t *testing.T) {
 	}
 }
 
-// TestRefusalsNameTheInput passes operands that cannot be given up: a number would tell nobody which they are.
+// TestRefusalsNameTheInput passes operands that cannot be given up: a number would not identify them.
 func TestRefusalsNameTheInput(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
@@ -517,7 +517,7 @@ func TestWatch(t *testing.T) {
 	if len(want) == 0 || !slices.Equal(got, want) {
 		t.Errorf("got calls %v, want %v", got, want)
 	}
-	// The next run is watched by nobody.
+	// The next run reports no progress.
 	modeltest.Run(t, s, in)
 	if len(got) != len(want) {
 		t.Errorf("got %d calls after a run without Watch, want %d", len(got), len(want))

@@ -165,7 +165,7 @@ func find(r *runner) (*signature, error) {
 		return nil, err
 	}
 	s.older = first.trimmed(mostChain - 1)
-	slot.CompareAndSwap(first, s) // if somebody else was faster, the next call of this kind tries again
+	slot.CompareAndSwap(first, s) // if another goroutine was faster, the next call of this kind tries again
 	return s, nil
 }
 
@@ -249,7 +249,7 @@ func (s *signature) matches(r *runner) bool {
 	return true
 }
 
-// take returns a task of the signature that nobody else has.
+// take returns a task of the signature that no other call has.
 func (s *signature) take(r *runner) (*bound, error) {
 	if b := s.spare.Swap(nil); b != nil {
 		return b, nil

@@ -22,7 +22,7 @@ type runner struct {
 	call   call
 	from   memory.Source   // where fresh results come from; nil for the process's memory
 	ctx    context.Context // that stops it; nil for none
-	counts bool            // somebody asks for the statistics
+	counts bool            // the statistics are requested
 	taken  tensor.Taken
 
 	list   []tensor.Operand       // the operands that are tensors
@@ -51,7 +51,7 @@ var runners = sync.Pool{New: func() any { return new(runner) }}
 
 func threads() int { return runtime.GOMAXPROCS(0) }
 
-// perform runs the call for the scope, or for nobody if s is nil, and returns its results in a slice that the next call
+// perform runs the call for the scope, which may be nil, and returns its results in a slice that the next call
 // overwrites: done is called with it.
 func perform(s *Scope, c call, done func(results []*tensor.Tensor)) error {
 	r := runners.Get().(*runner)

@@ -70,7 +70,7 @@ func isDense(l *shape.Layout) bool {
 func (r *runner) dropGathered() {
 	for i, t := range r.contiguous {
 		if t != nil {
-			_ = t.Release() // nobody else knows it
+			_ = t.Release() // no other code knows it
 			r.contiguous[i] = nil
 		}
 	}

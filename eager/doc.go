@@ -21,7 +21,7 @@
 // the caller's. x.Donate() gives it up strictly: either the result is written into its bytes, or the call is an error that says
 // which operand could not be used and why, and nothing was consumed. x.Reuse() gives it up too, but the result goes into fresh
 // bytes where it cannot go into the operand's. Only the operator's alias rule and the holders of the bytes decide that; a borrowed
-// tensor is never written, even if nobody else has it.
+// tensor is never written, even if it has no other holder.
 //
 // # Operands and results
 //

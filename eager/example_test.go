@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// A scope releases what nobody keeps, and carries the first error.
+// A scope releases the results that are not kept, and holds the first error.
 func Example() {
 	x, err := tensor.Of([]float32{1, -2, 3, -4}, 2, 2)
 	if err != nil {

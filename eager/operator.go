@@ -48,7 +48,7 @@ type call struct {
 	results int
 	attrs   op.Attrs
 	consts  []constant
-	once    bool  // nobody will make a call of this operator again
+	once    bool  // no further call of this operator will be made
 	err     error // what was wrong with the caller's numbers
 }
 

@@ -56,7 +56,7 @@ func stack(s *Scope, axis int, xs []tensor.Operand) (*tensor.Tensor, error) {
 	views := make([]tensor.Operand, 0, len(xs))
 	defer func() {
 		for _, v := range views {
-			_ = v.Tensor().Release() // nobody else knows it
+			_ = v.Tensor().Release() // no other code knows it
 		}
 	}()
 	for i := range xs {

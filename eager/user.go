@@ -97,7 +97,7 @@ func inferTogether(s *op.Sig) error {
 	return nil
 }
 
-// runUser runs a call that nobody will make again: nothing of it stays in the table of signatures.
+// runUser runs a call that is made once: nothing of it stays in the table of signatures.
 func runUser(s *Scope, c call) (*tensor.Tensor, error) {
 	c.once = true
 	return one(s, c)

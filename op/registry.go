@@ -7,7 +7,7 @@ import (
 )
 
 // Registry is an immutable set of operators, looked up by name. Registries
-// are values that are handed to whoever loads or builds a program; none is
+// are values that are passed to the code that loads or builds a program; none is
 // global to the process.
 type Registry struct {
 	byName map[string]*Def

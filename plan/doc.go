@@ -25,5 +25,5 @@
 // it touches: two storages never share a block at the same time. All bounds and sizes of a Problem count whole blocks.
 //
 // Nothing here owns memory, and no value is changed by reading it: a Problem, Plan or Placement may be read from any number
-// of goroutines as long as nobody writes to it.
+// of goroutines as long as none writes to it.
 package plan

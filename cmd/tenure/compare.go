@@ -33,7 +33,7 @@ func (f *runFlags) compareAll(m *tenure.Model, out tenure.Outputs) ([]comparison
 		} else {
 			c, err = compare(out[info.Name], want, f.rtol, f.atol)
 		}
-		_ = want.Release() // held by nobody else
+		_ = want.Release() // it has no other holder
 		if err != nil {
 			return nil, fmt.Errorf("output %q: %w", info.Name, err)
 		}

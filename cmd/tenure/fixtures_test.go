@@ -40,7 +40,7 @@ func writeFixtures(dir string) error {
 	}
 	defer func() {
 		for _, x := range tensors {
-			_ = x.Release() // held by nobody else
+			_ = x.Release() // it has no other holder
 		}
 	}()
 	one, zero, double, cube, large, six, sizes := tensors[0], tensors[1], tensors[2], tensors[3], tensors[4], tensors[5], tensors[6]

@@ -94,7 +94,7 @@ func (b *bound) agree(in map[string]*tensor.Tensor) error {
 
 func releaseAll(list []given) {
 	for _, g := range list {
-		_ = g.t.Release() // held by nobody else
+		_ = g.t.Release() // it has no other holder
 	}
 }
 

@@ -19,11 +19,11 @@ func planCommand() *cobra.Command {
 	var threads, concurrent int
 	cmd := &cobra.Command{
 		Use:   "plan MODEL",
-		Short: "Say what a run will take, before any run",
-		Long: `plan compiles a model for one set of input shapes and says what a run takes:
-weights, arena, scratch, inputs and outputs, the lower bound of the arena, the
-step at the peak and who is live there, what was put in place, what was not
-and why. The plan was proved before it is shown.
+		Short: "Report the memory of a run beforehand",
+		Long: `plan compiles a model for one set of input shapes and reports the memory of
+a run: weights, arena, scratch, inputs and outputs, the lower bound of the arena,
+the step at the peak and the values that live there, and the results that were
+put in place or not, with reasons. The plan is proved before it is shown.
 
 ` + aboutShapes,
 		Example: `  tenure plan examples/digits/digits.onnx --shape image=1,1,8,8

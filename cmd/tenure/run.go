@@ -257,6 +257,6 @@ func promised(p *plan.Plan) int64 { return p.ArenaBytes + p.ScratchBytes + p.IOB
 
 func release(in map[string]*tensor.Tensor) {
 	for _, x := range in {
-		_ = x.Release() // held by nobody else
+		_ = x.Release() // it has no other holder
 	}
 }

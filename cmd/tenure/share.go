@@ -16,9 +16,9 @@ import (
 func shareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "share",
-		Short: "Lend tensors to other processes and see who holds them",
+		Short: "Lend tensors to other processes and see their holders",
 		Long: `share lends tensors to other processes of the same user on this machine without
-copying them, and shows who holds what. docs/share.md is the protocol.
+copying them, and shows their holders. docs/share.md is the protocol.
 
 Names are sockets in a directory of the user's own: --dir, else
 $TENURE_SHARE_DIR, else a place below $XDG_RUNTIME_DIR or /run/user. Containers
@@ -125,8 +125,9 @@ func dropCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drop NAME TENSOR",
 		Short: "Ask a process to withdraw a tensor that it has published",
-		Long: `drop asks the process behind NAME to withdraw a tensor. Nobody gets it from then
-on; who has it keeps it, and its bytes come back when the last of them lets go.
+		Long: `drop asks the process behind NAME to withdraw a tensor. It is not sent to
+further processes. Those that have it keep it, and its bytes are freed when the
+last of them has released it.
 A process may refuse: tenure share serve does, without --allow-drop.`,
 		Args: exactly("NAME", "TENSOR"),
 		RunE: func(cmd *cobra.Command, args []string) error {

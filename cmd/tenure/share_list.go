@@ -24,14 +24,14 @@ func listCommand() *cobra.Command {
 	var asJSON, blocks bool
 	cmd := &cobra.Command{
 		Use:   "list [NAME]",
-		Short: "List names, arenas, published tensors, and who holds what",
+		Short: "List names, arenas, published tensors, and the holders of leases",
 		Long: `list asks every process that has a name, or the one behind NAME, for its arenas,
 the tensors that it has published, and the leases: which process holds how many
-bytes of it, since when. A lease with the state "ticket" is a ticket that nobody
-has claimed. Bytes in limbo are those whose owner let go while others hold them.
+bytes of it, and since when. A lease with the state "ticket" is an unclaimed
+ticket. Bytes in limbo are released by their owner and still held by others.
 
 Without a NAME it also lists the weights that processes have in common
-(tenure run --shared-weights), and who has them.
+(tenure run --shared-weights), and these processes.
 
 Names whose process was killed are cleared away, and said so once.`,
 		Args: optional("NAME"),
@@ -174,7 +174,7 @@ func (l listing) print(w io.Writer, blocks bool) error {
 		}
 	}
 	if len(l.Names)+len(l.Common) == 0 {
-		fmt.Fprintln(t, "nobody shares anything here")
+		fmt.Fprintln(t, "no process shares tensors here")
 	}
 	return t.Flush()
 }
@@ -183,7 +183,7 @@ func (l listing) print(w io.Writer, blocks bool) error {
 func commonText(c share.CommonBytes) string {
 	size := plan.FormatBytes(int64(c.Bytes))
 	if c.Bytes == 0 {
-		size = "of a size that nobody answers for"
+		size = "of unknown size, because no process answers,"
 	}
 	return fmt.Sprintf("%.16s: %s in %s", c.Key, size, countText(len(c.Holders), "process", "processes"))
 }

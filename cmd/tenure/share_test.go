@@ -157,7 +157,7 @@ func TestWatchScreen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := b.String(); !strings.HasPrefix(got, "\x1b[H03:04:05  (interrupt to end)\x1b[K\n") || !strings.HasSuffix(got, "\x1b[J") || strings.Contains(got, "\x1b[31m") {
-		t.Errorf("got %q, want the time first, the rest cleared, and no colours of somebody else", got)
+		t.Errorf("got %q, want the time first, the rest cleared, and no colours of other processes", got)
 	}
 	for _, line := range strings.Split(b.String(), "\n") {
 		if n := len(strings.NewReplacer("\x1b[H", "", "\x1b[K", "", "\x1b[J", "").Replace(line)); n > 30 {
@@ -195,7 +195,7 @@ func TestCommonInLists(t *testing.T) {
   has  7 a?[31m
   has  12 b
 
-common fedcba9876543210: of a size that nobody answers for in 1 process
+common fedcba9876543210: of unknown size, because no process answers, in 1 process
   silent  9 c
 `
 	if b.String() != want {
@@ -245,7 +245,7 @@ func TestServeSafetensors(t *testing.T) {
 	}
 }
 
-// replaceSocket puts a socket that nobody serves in the place of another.
+// replaceSocket replaces a socket by one that no process serves.
 func replaceSocket(t *testing.T, path string) net.Listener {
 	t.Helper()
 	if err := os.Remove(path); err != nil {

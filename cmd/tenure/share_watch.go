@@ -19,7 +19,7 @@ func watchCommand() *cobra.Command {
 	var count int
 	cmd := &cobra.Command{
 		Use:   "watch [NAME]",
-		Short: "Show who holds what, again every second",
+		Short: "Show the holders of leases, again every second",
 		Long: `watch shows what list shows, again every second, until it is interrupted: on a
 terminal in place, else a line for each name and for weights in common.`,
 		Args: optional("NAME"),

@@ -64,7 +64,7 @@ func TestSizesThatDependOnData(t *testing.T) {
 			t.Fatalf("at: got %v, want [2,%d] places in order", out["at"].Shape(), count)
 		}
 		if !out["positive"].IsExclusive() || !out["at"].IsExclusive() {
-			t.Fatal("got an output that somebody else holds")
+			t.Fatal("got an output that has another holder")
 		}
 		if err := errors.Join(out.Release(), x.Release()); err != nil {
 			t.Fatal(err)

@@ -137,7 +137,7 @@ func TestPassedOn(t *testing.T) {
 						seen[at] = name
 					}
 					if !out[name].IsExclusive() {
-						t.Fatalf("%s: got an output that somebody else holds", name)
+						t.Fatalf("%s: got an output that has another holder", name)
 					}
 				}
 				out.Release()

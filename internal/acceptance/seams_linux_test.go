@@ -201,7 +201,7 @@ func TestReceivedIntoThenExported(t *testing.T) {
 	}
 }
 
-// TestImportedThenOffered: somebody else's bytes are copied once, and given back at once.
+// TestImportedThenOffered: imported bytes are copied once, and returned at once.
 func TestImportedThenOffered(t *testing.T) {
 	needExports(t)
 	owner, here, there := ends(t)
@@ -343,7 +343,7 @@ func TestOfferedThenDonated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := here.Offer(t.Context(), w); !errors.Is(err, tensor.ErrWriting) {
-		t.Errorf("offer while somebody writes: got %v, want ErrWriting", err)
+		t.Errorf("offer while the tensor is written: got %v, want ErrWriting", err)
 	}
 	view.Release()
 	release(t, w)

@@ -177,7 +177,7 @@ func movesDiffer(got, want *tensor.Tensor, numberOf map[string]int64) string {
 	return ""
 }
 
-// Strings of which nobody knows how many there are move like others.
+// Strings whose number depends on data are moved like others.
 func TestTextOfUnknownSize(t *testing.T) {
 	memorytest.Check(t)
 	g := &onnxtest.Graph{}

@@ -11,7 +11,7 @@ import (
 )
 
 // leastCompressed is from how many bytes of panels on they are compressed.
-// Small matrices stay in a cache, and save nothing that anybody would see.
+// Small matrices stay in a cache, where compression would save no time.
 const leastCompressed = 64 << 10
 
 // compressedForm is what the panels of a product's right matrix are when they

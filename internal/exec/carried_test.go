@@ -101,7 +101,7 @@ var passedOn = map[string]string{
 		}
 		return %r, %s, %v
 	}`,
-	"a branch whose result nobody wants": `func @f(%c: bool[], %x: f32[4,6]) -> (i64[?]) {
+	"a branch whose result is unused": `func @f(%c: bool[], %x: f32[4,6]) -> (i64[?]) {
 		HEAD
 		_, %s = if(%c) {
 			%a = neg(%v)

@@ -224,7 +224,7 @@ func TestRunEqualsInterpreter(t *testing.T) {
 			%m = add(%d, %t)
 			return %m
 		}`,
-		"result of a branch that nobody reads": `func @main(%x: f32[32], %c: bool[]) -> (f32[32]) {
+		"unused result of a branch": `func @main(%x: f32[32], %c: bool[]) -> (f32[32]) {
 			%r, %s = if(%c) {
 				%a = neg(%x)
 				%b = exp(%x)

@@ -151,7 +151,7 @@ func TestCompileWantsFinalPrograms(t *testing.T) {
 	}
 }
 
-// A weight that the table has no bytes of is an error of who made the table.
+// A weight without bytes in the table is an error of the table's maker.
 func TestWeightWithoutBytes(t *testing.T) {
 	p := parse(t, `func @main(%x: f32[4]) -> (f32[4]) {
 		weight @w: f32[4]

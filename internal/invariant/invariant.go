@@ -7,7 +7,7 @@ func Failf(format string, args ...any) {
 	panic("BUG: " + fmt.Sprintf(format, args...))
 }
 
-// Poison overwrites freed bytes, so that a reader who kept a slice sees a pattern no float or index survives (as float32 it
+// Poison overwrites freed bytes, so that a read through a stale slice sees a pattern no float or index survives (as float32 it
 // is about -1e8) and not the old values.
 func Poison(b []byte) { fill(b, PoisonByte) }
 

@@ -190,7 +190,7 @@ var verbose = flag.Bool("refusals", false, "print the models that ONNX Runtime r
 // differ compares all outputs.
 func (o *operator) differ(m *model, got, want map[string]*value) string {
 	tol := tolerances[o.name]
-	if *evaluator { // it adds up in the type of the operands, in no order that anybody chose
+	if *evaluator { // it adds up in the type of the operands, in no defined order
 		tol.rel, tol.abs = max(4*tol.rel, 4), max(4*tol.abs, 4)
 	}
 	for _, out := range m.graph.outputs {

@@ -100,7 +100,7 @@ func init() {
 		}
 		if d.m.opset >= 11 {
 			d.maybe("largest", d.chance(0.5))
-			// The order of what is not sorted is nobody's to say.
+			// The order of unsorted results is undefined.
 			if d.chance(0.5) {
 				d.attr("sorted", 1)
 			}

@@ -106,7 +106,7 @@ func (d *drawer) giveCall(c *ir.Call, args ...*ir.Value) []*ir.Value {
 	}
 	for i, t := range sig.Results {
 		if len(c.Regions) > 0 && d.one(8) {
-			continue // nobody wants it
+			continue // it is unused
 		}
 		v := d.program.NewValue(ir.Result, "", t)
 		v.Def, v.Index = c, i

@@ -30,7 +30,7 @@ func readPromised(t *testing.T) []string {
 // TestPromised holds the promised packages to each other, and the others to saying what they are.
 func TestPromised(t *testing.T) {
 	promised := readPromised(t)
-	comments := map[string]string{} // of packages that anybody can import
+	comments := map[string]string{} // of importable packages
 	for _, s := range everySource(t) {
 		if s.isTest || strings.Contains("/"+s.pkg+"/", "/internal/") || strings.HasPrefix(s.pkg, "cmd/") || strings.HasPrefix(s.pkg, "python") || free(s.pkg) || s.pkg == "share/model" {
 			continue

@@ -10,7 +10,7 @@ const (
 type tally struct {
 	stage       string
 	done, total int64
-	report      func(stage string, done, total int64) // nil: nobody asks
+	report      func(stage string, done, total int64) // nil: no progress is reported
 }
 
 // count begins a stage of so many bytes. There is nothing to report of none.
@@ -52,7 +52,7 @@ func (s *Store) unpacked(uses []Use) (sum int64) {
 	return sum
 }
 
-// copyCounted copies a file, part by part so that somebody can see it.
+// copyCounted copies a file in parts and reports the progress after each.
 func (s *Store) copyCounted(dst, src []byte) {
 	const part = 16 << 20
 	t := s.count(ReadingFile, int64(len(src)))

@@ -214,7 +214,7 @@ func (s *Store) loadedInPrivate() (names []string) {
 
 // move makes everything that lies in what private returned for the weight lie
 // in to, which has the same bytes and is released by Close, and gives the
-// memory back. Nobody may be reading there.
+// memory back. No goroutine may read it at the same time.
 func (s *Store) move(name string, to []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -234,7 +234,7 @@ func TestDrawnToScale(t *testing.T) {
 	d.clean()
 }
 
-// What is under the pointer says who wrote it, who reads it last, how large it is, and why it was not put in place.
+// The tooltip of a value names its writer, its last reader, its size, and the reason why it was not put in place.
 func TestHover(t *testing.T) {
 	d := show(t, startBrowser(t), fixture(t, "residual"))
 	for id, want := range map[int][]string{

@@ -1,9 +1,9 @@
-"""Lending arrays to other libraries by DLPack, with every element type that travels.
+"""DLPack exports of arrays, for every element type of the protocol.
 
-numpy makes the structs and the capsules. Its deleter is C code, which may be called by any thread, with Python's lock or without, and also
-when the interpreter is gone; a deleter that ctypes makes of a Python function may not. numpy has no DLPack code for bfloat16 and the like.
-Such elements are given to it as unsigned integers of the same width, packed ones as bytes, and the type in its struct is put right before
-anybody else sees the struct.
+numpy makes the structs and the capsules. Its deleter is C code, which may be called on any thread, with or without Python's global lock, and
+after the end of the interpreter; a deleter that ctypes makes of a Python function may not. numpy has no DLPack code for bfloat16 and similar
+types. It exports such elements as unsigned integers of the same width, packed ones as bytes, and the type in its struct is corrected before
+a consumer receives the struct.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ct
 
 
 class Request(NamedTuple):
-    """What a consumer asks for: whether it knows the versioned struct, and whether to copy (None: if need be)."""
+    """A consumer's request: whether it knows the versioned struct, and whether to copy (None: if need be)."""
 
     versioned: bool
     copy: Optional[bool]
@@ -107,7 +107,7 @@ def lend(array: Array, of: dtypes.DType, shape: Tuple[int, ...], asked: Request)
         copied = True
     if copied:
         array = array.copy()
-    if of.packed:  # nobody reads by way of this array: it is longer than its memory
+    if of.packed:  # never read: the array is longer than its memory
         array = np.lib.stride_tricks.as_strided(array, shape, rows(shape))
     elif array.itemsize * 8 != of.bits:
         raise BufferError(f"dlpack: got elements of type {of.name}, want one that this package knows")
@@ -151,7 +151,7 @@ class Lendable(np.ndarray[Any, Any]):
 
 
 def _stand_in(of: dtypes.DType) -> np.dtype[Any]:
-    """What numpy takes the elements for: their own type if it is one of numpy's own."""
+    """The element type for numpy: the type itself if numpy has it."""
     return of.numpy if of.numpy is not None and of.numpy.isbuiltin == 1 else of.raw
 
 

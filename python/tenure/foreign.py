@@ -1,4 +1,4 @@
-"""What is to be offered, from whatever library it comes: numpy arrays, and everything that speaks DLPack."""
+"""Arrays to offer: of numpy, and of every library that supports DLPack."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class Lending:
 
     def drop(self, request: int, name: str) -> None:
         if not self._table.allow_drop:
-            self._no(request, wire.NO_PERMISSION, "this owner lets nobody withdraw its names")
+            self._no(request, wire.NO_PERMISSION, "this owner does not let peers withdraw its names")
         elif not self._table.withdraw(name):
             self._no(request, wire.NO_NAME, f"no tensor is published as {name!r}")
         else:

@@ -40,7 +40,7 @@ def pidof(sock: socket.socket) -> Tuple[int, int]:
 
 
 def command(pid: int) -> str:
-    """What a process calls itself; a label, nothing depends on it."""
+    """The name of a process: a label, on which nothing depends."""
     try:
         with open(f"/proc/{pid}/comm", "rb") as f:
             return f.read().decode("utf-8", "replace").strip()
@@ -148,7 +148,7 @@ class Link:
         return EndedError(f"{what}: the other end has ended")
 
     def _wait(self, ready: Callable[[], Optional[T]], timeout: Optional[float], what: str) -> T:
-        """What ready returns once that is not None; it is called under the lock, after every packet."""
+        """Waits until ready returns a value that is not None, and returns it. ready is called under the lock, after every packet."""
         self._check(what)
         deadline = None if timeout is None else time.monotonic() + timeout
         in_time = True
@@ -327,7 +327,7 @@ class Link:
             self._send_locked(packet, fd)
 
     def _send_locked(self, packet: bytes, fd: int = -1) -> None:
-        """Sends a packet or keeps it until there is room. What cannot be sent is dropped: the end of the connection will tell."""
+        """Sends a packet or keeps it until there is room. A packet that cannot be sent is dropped: the connection is about to end."""
         if self._poisoned or self._shut:
             return
         if not self._out:
@@ -425,7 +425,7 @@ class Link:
                 self._clogged = False
                 self._armed = not self._reading
             events = self._events()
-            # Without a mask a hang-up would come again and again while somebody else is about to read it.
+            # Without a mask a hang-up would be reported again and again while another thread is about to read it.
             if events and self._service is not None:
                 self._service.watch(self._fd, events)
 

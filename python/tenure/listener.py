@@ -99,7 +99,7 @@ class Listener:
         """The next peer. A process that sends no HELLO within 5 seconds, or a wrong one, is turned away and delays no other."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._ready or self._lock_fd < 0, timeout):
-                raise Timeout("accept: nobody connected in time")
+                raise Timeout("accept: no process connected in time")
             if self._lock_fd < 0:
                 raise ClosedError("accept: the listener is closed")
             peer = self._ready.popleft()
@@ -148,7 +148,7 @@ class Listener:
         return not self._greetings and not self._starved
 
     def _greet(self, sock: socket.socket) -> None:
-        if len(self._greetings) >= _GREETINGS:  # those who mean it have said HELLO long before this
+        if len(self._greetings) >= _GREETINGS:  # a proper peer has sent HELLO long before this
             counts = Counter(n.pid for n in self._greetings.values())
             most = max(counts.values())
             self._turn_away(next(n for n in self._greetings.values() if counts[n.pid] == most))

@@ -164,7 +164,7 @@ def seal(fd: int) -> None:
 
 
 def fault(fd: int, size: int) -> str:
-    """What is wrong with a received descriptor, which its owner could truncate under its readers; empty if nothing is."""
+    """The fault of a received descriptor, which its owner could truncate under its readers; empty if there is none."""
     info = os.fstat(fd)
     if info.st_size != size:
         return f"got memory of {info.st_size} bytes, want {size}"
@@ -186,5 +186,5 @@ def attach(fd: int, size: int) -> memoryview:
 
 
 def attach_private(fd: int, size: int) -> Memory:
-    """Memory that may be written without anybody else seeing it."""
+    """Private memory: writes are not visible to other processes."""
     return Memory(fd, size, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE)

@@ -33,7 +33,7 @@ def directory(dir: Optional[str] = None) -> str:
         raise PlaceError(f"directory {path}: cannot be made: {e}") from None
     info = os.lstat(path)
     mode = stat.S_IMODE(info.st_mode)
-    # Who may enter is what counts: the bit that a folder below one with set-group-ID has lets nobody in.
+    # Only access rights matter: a set-group-ID bit, inherited from the parent folder, grants none.
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.geteuid() or mode & 0o077:
         kind = "directory" if stat.S_ISDIR(info.st_mode) else "file"
         raise PlaceError(

@@ -81,7 +81,7 @@ class Owner(Store):
             raise
 
     def close(self) -> None:
-        """Ends the listeners and says END to all peers. What peers hold they keep; arrays of this process stay valid while they exist."""
+        """Ends the listeners and sends END to all peers. Peers keep the tensors that they hold; arrays of this process stay valid while they exist."""
         if not self._forked:
             for listener in self._listeners:
                 listener.close()

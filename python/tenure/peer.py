@@ -25,7 +25,7 @@ Answer = Union[Received, bytes, wire.No]
 
 
 class _Question:
-    """What was asked and not yet answered."""
+    """An open question to the other end."""
 
     __slots__ = ("abandoned", "answer", "kind", "text")
 
@@ -40,7 +40,7 @@ class Peer(Link):
     """The other end of a connection. All methods may be called by any thread.
 
     writable says how received arrays are made: None, read-only over the owner's memory; "copy", a copy each; "cow", over the owner's
-    memory, with pages copied by the kernel when they are written. What one writes nobody else ever sees.
+    memory, with pages copied by the kernel when they are written. Other processes never see what is written.
     """
 
     def __init__(self, sock: socket.socket, owner: Store, hello: wire.Hello, writable: Optional[str]) -> None:
@@ -80,7 +80,7 @@ class Peer(Link):
         return r
 
     def __iter__(self) -> Iterator[Received]:
-        """What is received, until the other end says that it offers nothing more. Each is closed when the next is asked for."""
+        """Iterates over the received tensors until the other end ends. Each is closed when the next is requested."""
         while True:
             try:
                 r = self.receive()
@@ -94,7 +94,7 @@ class Peer(Link):
 
     def offer(self, array: Any, label: str = "", *, wait: bool = True, timeout: Optional[float] = None, copy: bool = True) -> None:
         """Offers an array of numpy or of any library that speaks DLPack. One that lies in memory of `Owner.empty`, also a view that another
-        library has of it, goes as it lies, and nobody may write it from then on; any other is copied into shared memory (or, up to 16 KiB,
+        library has of it, is offered in place and is immutable from then on; any other is copied into shared memory (or, up to 16 KiB,
         into the message), which copy=False makes an error. Without credit it waits, or raises CreditError."""
         self._check_open("offer")
         self._lending.offer(self.owner._prepare(array, wire.label(label), copy, "offer"), wait, timeout)
@@ -131,7 +131,7 @@ class Peer(Link):
         self._send(wire.with_bytes(wire.CANCEL, 0, Ticket(ticket)))
 
     def state(self, timeout: Optional[float] = None) -> Dict[str, Any]:
-        """What the other end's owner has and which processes hold it, as docs/share.md shows it."""
+        """The state of the other end's owner: its arenas, tensors and their holders, as in docs/share.md."""
         answer = self._ask(wire.LIST, b"", timeout, "state")
         assert isinstance(answer, bytes), "BUG: LIST was answered otherwise"
         try:

@@ -1,4 +1,4 @@
-"""What belongs to one process: its instance number, and what its forked children must forget."""
+"""The state of one process: its instance number, and the objects that its forked children must not use."""
 
 from __future__ import annotations
 

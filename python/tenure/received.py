@@ -1,4 +1,4 @@
-"""What a consumer holds: received tensors, and tickets for them."""
+"""The objects that a consumer holds: received tensors, and tickets for them."""
 
 from __future__ import annotations
 

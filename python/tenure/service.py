@@ -18,7 +18,7 @@ _MOMENT = 0.025
 
 
 class Served(Protocol):
-    """What the service needs of a connection."""
+    """The interface of a connection to the service."""
 
     def fileno(self) -> int: ...
     def serve(self, events: int, buffer: memoryview) -> None:
@@ -99,7 +99,7 @@ class Service:
             if self._lent and time.monotonic() - looked >= _MOMENT:
                 looked = time.monotonic()
                 for fd, link in list(self._lent.items()):
-                    self._lent.pop(fd, None)  # first: from here on somebody may lend it anew
+                    self._lent.pop(fd, None)  # first: from here on another thread may lend it again
                     if link.reclaim():
                         self._serve(link, 0, buffer)
                     else:

@@ -43,7 +43,7 @@ class Hold(weakref.ref[Array]):
     block: Block
     key: int
     made: Optional["weakref.ref[Array]"]
-    """What empty returned: it becomes read-only too when a view of it is offered."""
+    """The array that empty returned: it becomes read-only too when a view of it is offered."""
 
     def __new__(cls, base: Array, dropped: Callable[["Hold"], None], *_: Any) -> "Hold":
         return super().__new__(cls, base, dropped)
@@ -57,7 +57,7 @@ class Hold(weakref.ref[Array]):
 
 
 class Store:
-    """Arenas, blocks, leases and published names of one audience. What an Owner is without its connections."""
+    """Arenas, blocks, leases and published names of one audience. The part of an Owner without its connections."""
 
     def __init__(self, limit: int, leases: int, bytes: int, allow_drop: bool, peer_leases: Optional[int], peer_bytes: Optional[int]) -> None:
         memfd.require("Owner")
@@ -288,7 +288,7 @@ class Store:
     def _in_place(self, given: foreign.Given, hold: Hold, kept: Array, label: bytes) -> Prepared:
         array, of, shape, packed = given
         base: Any = array
-        while isinstance(base, np.ndarray):  # what was offered is nobody's to write any more
+        while isinstance(base, np.ndarray):  # an offered array is immutable
             base.flags.writeable = False
             base = base.base
         kept.flags.writeable = False
@@ -389,7 +389,7 @@ class Store:
     # --- the end ---
 
     def close(self) -> None:
-        """Says END to all peers. What peers hold they keep; arrays of this process stay valid while they exist."""
+        """Sends END to all peers. Peers keep the tensors that they hold; arrays of this process stay valid while they exist."""
         if self._forked or self._closed:
             return
         if self._table.arenas:

@@ -46,7 +46,7 @@ class Entry(NamedTuple):
 
 
 class Account:
-    """What all connections of one peer process hold of this owner together: leases and tickets, their bytes, and those of disconnected
+    """The total that all connections of one peer process hold of this owner: leases and tickets, their bytes, and those of disconnected
     connections among them, which are in quarantine."""
 
     __slots__ = ("bytes", "lost", "lost_bytes", "refs", "rows")
@@ -67,7 +67,7 @@ class Account:
 
 
 class Row:
-    """What one connection holds of this owner."""
+    """The leases and tickets of one connection."""
 
     def __init__(self, peer: Link, account: Account, number: int, max_leases: int, max_bytes: int) -> None:
         self.peer = peer
@@ -180,7 +180,7 @@ class Table:
         return ticket
 
     def ticketed(self, ticket: bytes) -> Optional[Item]:
-        """What a ticket is good for."""
+        """The tensor of a ticket, None if there is no such ticket."""
         row = self.tickets.get(ticket)
         return None if row is None else row.tickets[ticket].item
 
@@ -317,7 +317,7 @@ class Table:
             for b in a.blocks.values():
                 have = refs.pop(id(b), 0)
                 assert b.refs == have, f"BUG: block at {b.offset} says {b.refs} leases, has {have}"
-                assert b.held or b.refs, f"BUG: block at {b.offset} is nobody's"
+                assert b.held or b.refs, f"BUG: block at {b.offset} has no holder"
         assert not refs, "BUG: leases of blocks that are free"
 
     # --- what LIST answers ---

@@ -58,7 +58,7 @@ class Hello(NamedTuple):
 
 
 class Arena(NamedTuple):
-    """What is announced of an arena; its descriptor comes beside it."""
+    """The announcement of an arena; the descriptor is sent with it."""
 
     id: int
     size: int
@@ -81,7 +81,7 @@ class No(NamedTuple):
 
 
 class Form:
-    """What a tensor's elements are and where they lie in their block; many tensors have the same, so it is decoded once.
+    """The element type, shape and place of a tensor in its block; many tensors have the same, so it is decoded once.
 
     strides are in bytes here, for numpy; those of packed elements are not used.
     """
@@ -251,7 +251,7 @@ def header(packet: memoryview, size: int) -> Header:
 
 
 def body(head: Header, packet: memoryview, size: int) -> Body:
-    """What stands behind a head that `header` has checked, but for OFFER and RELEASE."""
+    """The body behind a header that `header` has checked, except those of OFFER and RELEASE."""
     kind, many, _ = head
     if kind == HELLO:
         return _hello(packet)
@@ -280,7 +280,7 @@ def _hello(packet: memoryview) -> Hello:
     _want(zero == 0 and zero2 == 0, f"hello: got {zero} and {zero2} in fields that must be 0")
     _want(1 <= leases <= MAX_LEASES, f"hello: got {leases} leases at most, want 1 to {MAX_LEASES}")
     _want(size >= 1, "hello: got 0 bytes at most, want at least 1")
-    # What a later version says in its capabilities is not for this one.
+    # Capabilities of later versions are ignored.
     _want(caps == 0 or version > VERSION, f"hello: got capabilities {caps:#x}, want 0")
     return Hello(instance, boot, leases, size, version)
 

@@ -53,7 +53,7 @@ func (g *IntGemm) flipB() byte {
 	return 0x80
 }
 
-// packPanel packs n columns. With spill the panel's others may hold what lies behind those, whose sums nobody reads.
+// packPanel packs n columns. With spill the panel's others may hold what lies behind those, whose sums are not read.
 func (g *IntGemm) packPanel(dst, b []byte, col, n int, spill bool) {
 	size := g.panelBytes() - 4*g.nr
 	panel, sums := dst[:size], kernel.View[int32](dst[size:])

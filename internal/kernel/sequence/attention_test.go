@@ -33,7 +33,7 @@ func testAttention(t *testing.T, v *kernel.Variant) {
 	t.Run("rotary", testRotary)
 }
 
-// attention compares a call with the reference. Keys behind the lengths, if there are some, are NaN: nobody may read them.
+// attention compares a call with the reference. Keys behind the lengths, if there are some, are NaN: they must not be read.
 func attention(t *testing.T, v *kernel.Variant, a sequence.Attention, lengths []int64) {
 	t.Helper()
 	r := kerneltest.NewRand(80)

@@ -53,7 +53,7 @@ func live() []any {
 	x := ok(tensor.Of([]float32{1, 2, 3, 4}, 2, 2))
 	gone := ok(tensor.Of([]float32{1}, 1))
 	_ = gone.Release()
-	lost := ok(memory.Alloc(8, memory.IO)) // released by somebody who did not hold it
+	lost := ok(memory.Alloc(8, memory.IO)) // released without a hold
 	over := ok(tensor.FromBuffer(lost, 0, dtype.F32, shape.RowMajor(shape.MustOf(2))))
 	_, _ = lost.Release(), lost.Release()
 	open := ok(shape.FromDims(shape.Sym("n"), shape.N(2)))
