@@ -74,8 +74,7 @@ func (m *Model) specialise(t target, check func(string, *ir.Program) error, reco
 	return c, nil
 }
 
-// verified returns the program for a target, verified, for who does not
-// compile it.
+// verified returns the verified program for a target, without compiling it.
 func (m *Model) verified(t target, check func(string, *ir.Program) error) (*specialised, error) {
 	c, err := m.specialise(t, check, false)
 	if err != nil {

@@ -142,8 +142,8 @@ func TestOperandsTwice(t *testing.T) {
 	}
 }
 
-// TestIntoOthers lends tensors that somebody has already, or that are laid
-// out otherwise.
+// TestIntoOthers writes outputs into tensors that have another holder or
+// another layout.
 func TestIntoOthers(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))

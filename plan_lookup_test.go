@@ -51,7 +51,7 @@ func TestPlanLookup(t *testing.T) {
 	}
 }
 
-// Of ten known shapes by sizes: what a caller pays who has sizes only.
+// Lookup of ten known shapes by sizes: the cost for a caller that has only sizes.
 func BenchmarkPlanLookup(b *testing.B) {
 	s, targets := tenInputs(4)
 	b.Run("by shapes, the last one used", func(b *testing.B) {

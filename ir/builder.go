@@ -55,8 +55,8 @@ func (b *Builder) value(kind ValueKind, name string, t op.Type) *Value {
 	return v
 }
 
-// claim enters the value's name. A name that somebody chose goes before one
-// that was made up.
+// claim registers the value's name. A chosen name takes precedence over a
+// generated one.
 func (b *Builder) claim(v *Value) {
 	if holder := b.names[v.Name]; holder != nil && !b.auto[v] {
 		if !b.auto[holder] {

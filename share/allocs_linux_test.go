@@ -89,7 +89,7 @@ func objects(n int, f func()) uint64 {
 // byName is connected for peers of which one listens and the other dials: then the socket of one has a name.
 func byName(t testing.TB, oa, ob *Owner) (a, b *Peer) {
 	t.Helper()
-	dir := InDir(ok(os.MkdirTemp(t.TempDir(), ""))(t)) // nobody else may enter it
+	dir := InDir(ok(os.MkdirTemp(t.TempDir(), ""))(t)) // a private folder
 	l := ok(oa.Listen("frames", dir))(t)
 	b = ok(ob.Dial(context.Background(), "frames", dir))(t)
 	a = ok(l.Accept(context.Background()))(t)

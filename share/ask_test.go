@@ -49,7 +49,7 @@ func TestQuestionsWaitForTheirTurn(t *testing.T) {
 	_, b := twoEnds(t)
 	var asked sync.WaitGroup
 	answers := make(chan struct{})
-	for range maxQuestions { // questions of which the peer has not heard
+	for range maxQuestions { // questions that the peer has not received
 		b.asking <- struct{}{}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

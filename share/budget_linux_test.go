@@ -21,7 +21,7 @@ import (
 
 // The tests of this file let peers take all that they can get from one process, and want the process and others of its peers to go on.
 
-// spent returns what peers have of the budget now.
+// spent returns the resources that peers have now.
 func spent() [resources]int64 {
 	h := processBudget()
 	h.mu.Lock()
@@ -29,7 +29,7 @@ func spent() [resources]int64 {
 	return h.used
 }
 
-// checkLedger fails the test if it leaves anything charged to anybody.
+// checkLedger fails the test if it leaves any charge.
 func checkLedger(t *testing.T) {
 	t.Helper()
 	before := spent()
@@ -186,7 +186,7 @@ func TestPagesAreMappedByNeed(t *testing.T) {
 	}
 }
 
-// TestMemoryOfMessages: what waits because nobody receives it is bounded for all connections together.
+// TestMemoryOfMessages: messages that are not received are bounded for all connections together.
 func TestMemoryOfMessages(t *testing.T) {
 	checkLedger(t)
 	a, b := twoEnds(t)
@@ -227,7 +227,7 @@ func TestMemoryOfMessages(t *testing.T) {
 		t.Errorf("an honest pair: %v", err)
 	}
 	mustRelease(t, small, receive(t, b).Tensor)
-	for p, n := range sent { // and once somebody receives, it goes on
+	for p, n := range sent { // after a receive it continues
 		for range n {
 			mustRelease(t, receive(t, p).Tensor)
 		}

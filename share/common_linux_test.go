@@ -27,7 +27,7 @@ import (
 
 const commonSize = 3<<20 + 100
 
-// commonDir gives a test a folder of its own.
+// commonDir makes a folder for the test.
 func commonDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "common")
@@ -251,7 +251,7 @@ func TestCommonIsOneCopy(t *testing.T) {
 	for _, c := range append(children, late) {
 		c.kill()
 	}
-	mustFree(t, mustCommon(t, key, true)) // nobody had it any more
+	mustFree(t, mustCommon(t, key, true)) // no process had it any more
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("got %v left in the folder, want nothing: the dead ones' files too", left)
 	}
@@ -340,7 +340,7 @@ func TestCommonLeavesNothing(t *testing.T) {
 	}
 }
 
-// Holders that give something else, or nothing, are passed over.
+// Holders that send something else, or nothing, are skipped.
 func TestCommonBadHolders(t *testing.T) {
 	memorytest.Check(t)
 	key := keyOf("bad")

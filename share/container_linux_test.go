@@ -68,7 +68,7 @@ func TestCommonInContainers(t *testing.T) {
 			mustFree(t, mustCommon(t, key, false))
 			mustFree(t, mustCommon(t, keyOf("from a container"), false))
 			second.kill()
-			mustFree(t, mustCommon(t, key, true)) // nobody had it any more
+			mustFree(t, mustCommon(t, key, true)) // no process had it any more
 			if left, _ := os.ReadDir(dir); len(left) != 0 {
 				t.Errorf("got %v left in the folder, want nothing", left)
 			}

@@ -18,8 +18,8 @@ import (
 
 func init() { roles["deserter"] = deserterRole }
 
-// deserterRole is a consumer that takes one tensor and then says that it holds nothing, although it lives and reads on. It says
-// whether the first byte is still what it was at each line on its input.
+// deserterRole is a consumer that receives one tensor and then declares that it holds nothing, although it continues to read. It
+// prints the first byte for each line on its input.
 func deserterRole() error {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -79,7 +79,7 @@ func bytesOf(t *testing.T, o *Owner, n int, v uint8) *tensor.Tensor {
 	return x
 }
 
-// TestQuarantineLastsUntilDeath: what a disconnected process has read is not written again while it lives, whatever it says about it.
+// TestQuarantineLastsUntilDeath: bytes that a disconnected process has read are not written while it lives, whatever it sends.
 func TestQuarantineLastsUntilDeath(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -107,7 +107,7 @@ func TestQuarantineLastsUntilDeath(t *testing.T) {
 		defer p.mu.Unlock()
 		return p.ended
 	})
-	for range 50 { // whoever gets the bytes next would write them
+	for range 50 { // the next tensor in the bytes would write them
 		mustRelease(t, bytesOf(t, o, 100_000, 9))
 	}
 	child.order(t, "look")
@@ -123,7 +123,7 @@ func TestQuarantineLastsUntilDeath(t *testing.T) {
 	}
 }
 
-// setRule is WithStall for later, so that what comes before need not be quick.
+// setRule applies WithStall to an existing owner, so that earlier steps need not be quick.
 func setRule(t *testing.T, o *Owner, do Stall) {
 	t.Helper()
 	o.mu.Lock()
@@ -133,7 +133,7 @@ func setRule(t *testing.T, o *Owner, do Stall) {
 	}
 }
 
-// silentPeer is one that has mapped an arena, let go of a tensor in it, and does not answer any more.
+// silentPeer returns a peer that has mapped an arena, released a tensor in it, and does not answer any more.
 func silentPeer(t *testing.T, o *Owner, bytes int) (*Peer, int) {
 	t.Helper()
 	p, socket := bareEnd(t, o)
@@ -173,7 +173,7 @@ func takeOffer(t *testing.T, socket int) {
 	}
 }
 
-// TestDisconnectMakesRoom: memory of which nobody holds anything is not lost to a peer that does not answer.
+// TestDisconnectMakesRoom: memory without leases is not lost to a peer that does not answer.
 func TestDisconnectMakesRoom(t *testing.T) {
 	for name, end := range map[string]func(p *Peer){"by call": func(p *Peer) { p.Disconnect() }, "by rule": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -364,7 +364,7 @@ func TestDisconnectTakesBackWhatWasNotSent(t *testing.T) {
 	untilTrue(t, "the end ends them", func() bool { return len(o.Outstanding()) == 0 })
 }
 
-// TestStallDrops: a peer that does not read gets no more until it does, and nobody waits for it any longer.
+// TestStallDrops: a peer that does not read gets no more tensors until it reads, and no offer waits for it.
 func TestStallDrops(t *testing.T) {
 	o, p, socket, x, offers := deafPeer(t)
 	setRule(t, o, StallDrop)
@@ -383,7 +383,7 @@ func TestStallDrops(t *testing.T) {
 	unix.Shutdown(socket, unix.SHUT_RDWR)
 }
 
-// TestStallDisconnects: the rule's other half.
+// TestStallDisconnects: with StallDisconnect a peer that holds all its credits loses its connection.
 func TestStallDisconnects(t *testing.T) {
 	a, b := twoEnds(t, WithCredits(2, 1<<20))
 	x := build(t, a.o, 5000)
@@ -400,7 +400,7 @@ func TestStallDisconnects(t *testing.T) {
 	if !a.isOver() {
 		t.Error("got a connection that goes on, want it over")
 	}
-	r := receive(t, b) // what was sent stays good
+	r := receive(t, b) // tensors that were sent stay valid
 	if got := sum(t, r.Tensor); got != 12497500 {
 		t.Errorf("got the sum %v, want 12497500", got)
 	}
@@ -408,7 +408,7 @@ func TestStallDisconnects(t *testing.T) {
 	untilTrue(t, "everything is free", func() bool { return a.o.State().Bytes.Used == 0 })
 }
 
-// TestPeerLimit: the owner's bound holds for all connections of a process together, whatever they are willing to hold.
+// TestPeerLimit: the owner's bound holds for all connections of a process together, whatever they announce.
 func TestPeerLimit(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)

@@ -41,7 +41,7 @@ func (r *raw) flood(most int, packet func(i int) []byte) (sent int) {
 	return sent
 }
 
-// TestFloodsOfTensors: what nobody receives is bounded, however little each message carries.
+// TestFloodsOfTensors: tensors that are not received are bounded, however small each is.
 func TestFloodsOfTensors(t *testing.T) {
 	const most = 200_000
 	for name, data := range map[string][]byte{"empty": {}, "small": {1}, "large": make([]byte, 65000)} {
@@ -61,7 +61,7 @@ func TestFloodsOfTensors(t *testing.T) {
 		if p.Err() != nil {
 			t.Errorf("%s tensors: got %v, want a peer that waits", name, p.Err())
 		}
-		// Once somebody receives, it goes on.
+		// After a receive it continues.
 		for range 20_000 {
 			got, err := p.Receive(within(t))
 			if err != nil {
@@ -77,7 +77,7 @@ func TestFloodsOfTensors(t *testing.T) {
 	}
 }
 
-// TestFloodsOfQuestions: answers that nobody reads are bounded too.
+// TestFloodsOfQuestions: unread answers are bounded, too.
 func TestFloodsOfQuestions(t *testing.T) {
 	h := newHost(t)
 	before := heap()
@@ -106,7 +106,7 @@ func TestFloodsOfQuestions(t *testing.T) {
 	}
 }
 
-// TestFloodsThatAreLegal: what is ignored costs nothing.
+// TestFloodsThatAreLegal: ignored messages cost nothing.
 func TestFloodsThatAreLegal(t *testing.T) {
 	h := newHost(t)
 	r, p := h.attack()

@@ -57,7 +57,7 @@ func (h *host) consumer() (*child, *share.Peer) {
 	return c, <-h.accepted
 }
 
-// TestConsumerWithoutDescriptors: whoever cannot take an arena gets copies of what is small, until it can.
+// TestConsumerWithoutDescriptors: a consumer that cannot receive descriptors gets copies of small tensors, until it can.
 func TestConsumerWithoutDescriptors(t *testing.T) {
 	h := newHost(t)
 	c, p := h.consumer()
@@ -275,7 +275,7 @@ func ownerChild(t *testing.T) {
 // TestLimitOfAControlGroup: an owner that takes all that its group may have is told so and not killed, and serves on.
 func TestLimitOfAControlGroup(t *testing.T) {
 	if invariant.Race {
-		t.Skip("the race detector takes memory of its own for what is touched, and nobody can tell how much")
+		t.Skip("the race detector uses an unknown amount of memory of its own")
 	}
 	group := memoryGroup(t, groupLimit)
 	c := startChild(t, "owner", func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "TENURE_TEST_GROUP="+group) })
@@ -300,7 +300,7 @@ func TestLimitOfAControlGroup(t *testing.T) {
 	}
 }
 
-// TestStoppedConsumer: a process that is stopped is alive. It bounds what it can hold up, and nobody else waits for it.
+// TestStoppedConsumer: a process that is stopped is alive. It bounds what it can hold up, and no other process waits for it.
 func TestStoppedConsumer(t *testing.T) {
 	h := newHost(t)
 	c, p := h.consumer()
@@ -421,7 +421,7 @@ func TestSocketsThatAreInherited(t *testing.T) {
 	eventually(t, "the row is dropped with the last socket", func() bool { return h.leases(p) == 0 })
 }
 
-// spawned makes a child start one of its own and returns its number. It is killed in the end: whoever its parent was.
+// spawned makes a child start one of its own and returns its number. It is killed at the end, even if its parent has ended.
 func spawned(t *testing.T, c *child) int {
 	t.Helper()
 	pid, err := strconv.Atoi(strings.TrimSpace(c.tell("spawn")))

@@ -56,8 +56,8 @@ func breaches(t *testing.T) []breach {
 		{"GET of a long name", sends(message(mGet, 0, 1, strings.Repeat("x", 256)))},
 		{"GET of no UTF-8", sends(message(mGet, 0, 1, "\xff\xfe"))},
 		{"CLAIM cut short", sends(message(mClaim, 0, 1, make([]byte, 15)))},
-		{"MAPPED that nobody asked for", sends(message(mMapped, 0, 0, 12345))},
-		{"REFUSED that nobody asked for", sends(message(mRefused, 0, 0, 12345, 0))},
+		{"MAPPED without ARENA", sends(message(mMapped, 0, 0, 12345))},
+		{"REFUSED without ARENA", sends(message(mRefused, 0, 0, 12345, 0))},
 		{"UNMAPPED of an unknown arena", sends(message(mUnmapped, 0, 0, 12345))},
 		{"RETIRE of an unknown arena", sends(message(mRetire, 0, 0, 12345))},
 		{"TICKETED to no question", sends(message(mTicketed, 0, 77, make([]byte, 16)))},
@@ -141,7 +141,7 @@ func TestBreachesCostTheirConnectionOnly(t *testing.T) {
 		b.do(r)
 		wantBroken(t, b.name, p)
 		if h.leases(p) == 0 {
-			// All that it holds is at the risk of whoever breaks rules, but it is not dead.
+			// A peer that breaks the protocol is not dead, so its leases stay.
 			t.Errorf("%s: its leases were dropped before the end of file", b.name)
 		}
 		for { // it is told of the end, after what was to be said before
@@ -162,7 +162,7 @@ func TestBreachesCostTheirConnectionOnly(t *testing.T) {
 	h.serves()
 }
 
-// TestBreachesOfLeasesThatAreHeld: what is a breach only while nobody has let go of a tensor.
+// TestBreachesOfLeasesThatAreHeld: messages that are breaches only while a tensor is held.
 func TestBreachesOfLeasesThatAreHeld(t *testing.T) {
 	good := tensorAt(7, arenaID, 64, 100)
 	for _, b := range []breach{
@@ -181,7 +181,7 @@ func TestBreachesOfLeasesThatAreHeld(t *testing.T) {
 		r.expect(mMapped)
 		b.do(r)
 		wantBroken(t, b.name, p)
-		// What came before the breach is good.
+		// Tensors from before the breach are valid.
 		got, err := p.Receive(within(t))
 		if err != nil {
 			t.Fatalf("%s: receive what came before: %v", b.name, err)
@@ -277,7 +277,7 @@ func TestArenasThatAreRefused(t *testing.T) {
 	h.serves()
 }
 
-// TestBadBeginnings: whoever does not begin as the page says is no peer.
+// TestBadBeginnings: a process that breaks the handshake does not become a peer.
 func TestBadBeginnings(t *testing.T) {
 	h := newHost(t)
 	good := hello(1, 1)
@@ -351,7 +351,7 @@ func TestEndsInTheMiddle(t *testing.T) {
 	h.serves()
 }
 
-// TestErrorsNameTheBreach: whoever reads the error learns who did what.
+// TestErrorsNameTheBreach: the error names the process and its breach.
 func TestErrorsNameTheBreach(t *testing.T) {
 	h := newHost(t)
 	r, p := h.attack()
@@ -400,7 +400,7 @@ func TestWhatTheDeadSentStillComes(t *testing.T) {
 	closePeer(t, p)
 }
 
-// TestQuestionsEndWithTheConnection: whoever waits for an answer from a peer that breaks the protocol does not wait for its end.
+// TestQuestionsEndWithTheConnection: a question to a peer that breaks the protocol fails before the peer's end.
 func TestQuestionsEndWithTheConnection(t *testing.T) {
 	o, err := share.NewOwner()
 	if err != nil {

@@ -105,7 +105,7 @@ func (o *Owner) checkTable() error {
 	return nil
 }
 
-// world is a few owners in this process, each connected to the next, and what everybody has.
+// world is a few owners in this process, each connected to the next, and their tensors.
 type world struct {
 	owners   []*Owner
 	ends     []*end

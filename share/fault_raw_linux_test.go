@@ -105,7 +105,7 @@ func inlineTensor(data []byte) []byte {
 	return pack(set(tensorAt(0, 0, 0, len(data)), 44, uint32(1)), data)
 }
 
-// raw is one end of a connection without anybody behind it who keeps rules.
+// raw is one end of a connection that the test drives by hand.
 type raw struct {
 	t  *testing.T
 	fd int
@@ -114,7 +114,7 @@ type raw struct {
 func rawOn(t *testing.T, fd int) *raw {
 	t.Helper()
 	r := &raw{t, fd}
-	// A test that waits for what does not come fails, and does not hang.
+	// A test that waits for a missing message fails and does not hang.
 	for _, option := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} {
 		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, option, &unix.Timeval{Sec: 20}); err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func dialRaw(t *testing.T, path string) *raw {
 	return rawOn(t, fd)
 }
 
-// attach returns both ends of a connection of o of which nobody receives.
+// attach returns both ends of a connection of o on which nothing is received.
 func attach(t *testing.T, o *share.Owner) (*raw, *share.Peer) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
@@ -357,7 +357,7 @@ func newHost(t *testing.T, opts ...share.OwnerOption) *host {
 	return h
 }
 
-// takeAll receives what a peer offers and lets go of it.
+// takeAll receives and releases all tensors that a peer offers.
 func takeAll(p *share.Peer) {
 	for {
 		r, err := p.Receive(context.Background())
@@ -420,7 +420,7 @@ func closePeer(t *testing.T, p *share.Peer) {
 	}
 }
 
-// leases counts what a peer of the host holds.
+// leases counts the leases of a peer of the host.
 func (h *host) leases(p *share.Peer) (n int) {
 	for _, l := range h.o.State().Leases {
 		if l.Connection == p.Info().Connection {
@@ -437,11 +437,11 @@ func (h *host) end() {
 	if err := h.o.Close(); err != nil {
 		h.t.Error(err)
 	}
-	eventually(h.t, "no arenas are left, and nobody has one mapped", func() bool { return len(h.o.State().Arenas) == 0 })
+	eventually(h.t, "no arenas are left, and no process has one mapped", func() bool { return len(h.o.State().Arenas) == 0 })
 	h.before.wantAgain(h.t)
 }
 
-// figures is what a process has of the things that leak.
+// figures counts the resources of a process that could leak.
 type figures struct{ descriptors, arenas, goroutines int }
 
 func figuresNow(t *testing.T) figures {

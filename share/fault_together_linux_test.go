@@ -38,7 +38,7 @@ func (c *crowd) expected(what string, err error, kinds ...error) bool {
 	return false
 }
 
-// produce makes tensors of one value each and offers them to whoever is there.
+// produce makes tensors of one value each and offers them to the present peers.
 func (c *crowd) produce(ctx context.Context, n int, random *rand.Rand) {
 	for i := range n {
 		size := []int{100, 10_000, 300_000}[random.IntN(3)]

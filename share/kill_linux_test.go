@@ -95,7 +95,7 @@ func (c cell) run(t *testing.T) (wrong []string) {
 	return wrong
 }
 
-// scenes are who dies where.
+// scenes list the process that dies and the step at which it does.
 var scenes = []struct {
 	victim      string
 	first, last int
@@ -118,7 +118,7 @@ func TestKillMatrix(t *testing.T) {
 
 // TestKillMatrixNotices breaks the protocol in the two ways that matter and wants the scenes to notice, one of a few: whether bytes
 // that are used too early are looked at in that moment is chance. There are no tickets, of which the first to be claimed would end an
-// owner that has forgotten who holds what.
+// owner that has forgotten its leases.
 func TestKillMatrixNotices(t *testing.T) {
 	for mutation, want := range map[string]string{"early reuse": "violation", "no reclaim": "leak"} {
 		var wrong []string

@@ -48,7 +48,7 @@ func TestListsAreWrittenPageByPage(t *testing.T) {
 		sockets = append(sockets, socket)
 	}
 	if used := memory() - before; used > 8<<20 {
-		t.Errorf("got %d bytes for %d answers that nobody reads, want at most 8 MiB", used, askers)
+		t.Errorf("got %d bytes for %d unread answers, want at most 8 MiB", used, askers)
 	}
 	for _, socket := range sockets[:2] {
 		var text []byte
@@ -115,7 +115,7 @@ func TestSilentNewcomers(t *testing.T) {
 	}
 }
 
-// TestDialsBeforeAccept: whoever has said HELLO waits for the program of the other end as long as that takes.
+// TestDialsBeforeAccept: a connection that has sent HELLO waits for the other program as long as that takes.
 func TestDialsBeforeAccept(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)

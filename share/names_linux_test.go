@@ -18,7 +18,7 @@ import (
 
 func init() { roles["child"], roles["listener"] = childRole, listenerRole }
 
-// childRole gives back to its parent what it gets from it.
+// childRole offers every tensor of its parent back to it.
 func childRole() error {
 	o, err := NewOwner()
 	if err != nil {
@@ -61,7 +61,7 @@ func TestChild(t *testing.T) {
 	cmd.ExtraFiles[0].Close()
 	o := ok(NewOwner())(t)
 	p := ok(o.Attach(t.Context(), ours))(t)
-	if p.Info().PID != cmd.Process.Pid && p.Info().PID != os.Getpid() { // a socketpair knows who made it
+	if p.Info().PID != cmd.Process.Pid && p.Info().PID != os.Getpid() { // the kernel knows the maker of a socketpair
 		t.Errorf("the peer is %+v, want process %d", p.Info(), cmd.Process.Pid)
 	}
 	for _, n := range []int{10, 100000} {
@@ -92,7 +92,7 @@ func TestNames(t *testing.T) {
 	o := ok(NewOwner())(t)
 	defer o.Close()
 	if _, err := o.Dial(t.Context(), "camera", InDir(dir)); !errors.Is(err, ErrNotFound) {
-		t.Errorf("dial nobody: got %v, want ErrNotFound", err)
+		t.Errorf("dial without a listener: got %v, want ErrNotFound", err)
 	}
 	l := ok(o.Listen("camera", InDir(dir)))(t)
 	if _, err := o.Listen("camera", InDir(dir)); !errors.Is(err, ErrRefused) {
@@ -182,7 +182,7 @@ func listenerRole() error {
 	select {}
 }
 
-// TestKilledListener: what it leaves is in nobody's way.
+// TestKilledListener: the files that it leaves do not prevent another listener.
 func TestKilledListener(t *testing.T) {
 	skipElsewhere(t)
 	dir := filepath.Join(t.TempDir(), "s")
@@ -212,7 +212,7 @@ func TestKilledListener(t *testing.T) {
 	checkNothingLeft(t, dir)
 }
 
-// TestFolderBelowASetgidParent: a bit that the folder inherits gives nobody a right. What others may do is what counts.
+// TestFolderBelowASetgidParent: the bit that the folder inherits grants no access. Only the access rights of others matter.
 func TestFolderBelowASetgidParent(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)

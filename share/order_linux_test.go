@@ -21,7 +21,7 @@ import (
 
 // The tests of this file put steps of several goroutines or processes into the orders in which they are most likely to be wrong.
 
-// bareEnd returns a peer and the socket at its other end, behind which nobody keeps rules. Its HELLO is said and heard.
+// bareEnd returns a peer and the socket at its other end, which the test drives by hand after the handshake.
 func bareEnd(t *testing.T, o *Owner) (*Peer, int) {
 	t.Helper()
 	ours, theirs, err := Pair()

@@ -76,7 +76,7 @@ func (p *proc) wants(t testing.TB, want string) {
 	}
 }
 
-// kill ends it as nobody wants to end.
+// kill kills it by SIGKILL.
 func (p *proc) kill() {
 	p.cmd.Process.Kill()
 	<-p.ended

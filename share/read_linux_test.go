@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// watchedContext counts who is to be told of its end.
+// watchedContext counts the functions that its end calls.
 type watchedContext struct {
 	context.Context
 	now, ever atomic.Int32
@@ -50,7 +50,7 @@ func TestWatchedContext(t *testing.T) {
 	if err := <-received; err != nil {
 		t.Fatal(err)
 	}
-	untilTrue(t, "nobody waits, and the context is let go of", func() bool { return once.now.Load() == 0 })
+	untilTrue(t, "no goroutine waits, and the context is not watched", func() bool { return once.now.Load() == 0 })
 
 	inner, cancel := context.WithCancel(t.Context())
 	ctx := &watchedContext{Context: inner}

@@ -96,7 +96,7 @@ func labels(t testing.TB) string {
 	return strings.Join(all, " ")
 }
 
-// TestReceiveIntoKeepsWhatIsHeld: nothing that somebody holds changes, by whatever it is held, and the lease stays with it.
+// TestReceiveIntoKeepsWhatIsHeld: held tensors do not change, however they are held, and their leases stay.
 func TestReceiveIntoKeepsWhatIsHeld(t *testing.T) {
 	a, b := twoEnds(t)
 	const n = 5000

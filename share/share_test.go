@@ -201,7 +201,7 @@ func TestBytesAreTheSame(t *testing.T) {
 	}
 	r := receive(t, b)
 	data, _ := x.UnsafeBytes()
-	data[0] = 0xEE // nobody may do this; it shows that there is one copy
+	data[0] = 0xEE // forbidden for programs; it shows that there is one copy
 	if got, _ := r.Tensor.UnsafeBytes(); got[0] != 0xEE {
 		t.Error("the consumer reads other bytes than the owner's")
 	}

@@ -147,7 +147,7 @@ func (s *soak) stamped(n, v int) *tensor.Tensor {
 	return x
 }
 
-// accept takes whoever comes; of every other one it also takes what comes.
+// accept accepts every connection, and receives from every other one.
 func (s *soak) accept(l *Listener) {
 	for {
 		p, err := l.Accept(context.Background())

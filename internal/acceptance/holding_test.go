@@ -48,7 +48,7 @@ func roundOf() *onnxtest.Graph {
 
 // TestPassedOn runs models that pass values of unknown size on as views, around
 // loops and out of branches, a few times. Every output has bytes of its own
-// whose others nobody can see, and at the end nothing is left.
+// that no other output shows, and at the end nothing is left.
 func TestPassedOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		build func(g *onnxtest.Graph)

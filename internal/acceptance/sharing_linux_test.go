@@ -463,8 +463,8 @@ func wantNothingShared(t *testing.T, dir string) {
 }
 
 // TestSharedWeightsUnderKills kills processes at any moment, those that make
-// the copy and those that wait for it among them: whoever answers is right,
-// and in the end nothing is left that keeps the next one from the one copy.
+// the copy and those that wait for it among them: every answer is correct,
+// and at the end nothing prevents the next process from getting the one copy.
 func TestSharedWeightsUnderKills(t *testing.T) {
 	dir := shareDir(t)
 	path := writePacked(t, "c")

@@ -44,8 +44,8 @@ func compressedForm(v *kernel.Variant, g gemm.Gemm) Form {
 	return f
 }
 
-// inParts runs f for all parts of a matrix, on every processor: whoever
-// compresses waits for it, and no run is under way that it would disturb.
+// inParts runs f for all parts of a matrix, on every processor: the
+// caller waits for it, and no run is under way that it would disturb.
 func inParts(z *gemm.CompressedB, f func(part int, scratch []float32)) {
 	var next atomic.Int64
 	work := func() {

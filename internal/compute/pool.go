@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-go/tenure/internal/ended"
 )
 
-// ErrStopped is the error of a run that was stopped between tiles. Whoever
-// knows the context adds why.
+// ErrStopped is the error of a run that was stopped between tiles. A
+// caller that has the context adds the cause.
 var ErrStopped = errors.New("stopped")
 
 const (
@@ -48,14 +48,14 @@ type Pool struct {
 	closed   atomic.Bool
 	done     sync.WaitGroup
 	start    time.Time
-	place    func() int  // the processor of who calls it, or -1
-	leave    func() bool // moves who calls it to another processor, if there is one
+	place    func() int  // the processor of the calling thread, or -1
+	leave    func() bool // moves the calling thread to another processor, if there is one
 }
 
 type worker struct {
 	owes   atomic.Int64 // the time of the pool until which it owes its callers
 	parked atomic.Bool
-	wake   chan int // capacity 1; whoever clears parked sends the processor of a caller, or -1
+	wake   chan int // capacity 1; the goroutine that clears parked sends the processor of a caller, or -1
 }
 
 // NewPool starts a pool that runs tasks on the given number of threads, the
@@ -278,7 +278,7 @@ func (p *Pool) help(i int) bool {
 	return false
 }
 
-// crowds reports whether who calls it runs on the given processor.
+// crowds reports whether the calling thread runs on the given processor.
 func (p *Pool) crowds(place int) bool { return place >= 0 && p.place() == place }
 
 // move takes a worker from its processor. If it cannot go it is to rest.

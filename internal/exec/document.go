@@ -18,10 +18,9 @@ type document struct {
 	err  error
 }
 
-// Plan returns the plan, which must not be changed. It is written down, and
-// proved as a document, when it is read first: the weights' bytes may be read
-// then, so that nobody may be packing the same weights. An error is a fault of
-// Tenure.
+// Plan returns the plan, which must not be changed. The first call writes
+// and proves the document, and may read the weights' bytes, so the same weights
+// must not be packed at the same time. An error is a fault of Tenure.
 func (e *Executable) Plan() (*plan.Plan, error) {
 	e.document.once.Do(func() { e.document.plan, e.document.err = e.structure.document(e) })
 	return e.document.plan, e.document.err

@@ -208,11 +208,10 @@ func (e *Executable) mayPack(k, i int) bool {
 }
 
 // Pack makes the panels of the constant operands that tasks read packed, unless
-// an executable of the same model has made them, and gives the weights' own
-// bytes back. Runners need it; whoever wants the work done before the first
-// run calls it before, with a context that ends the wait for another process
-// that packs the same. Nobody may compile a program with the same weights
-// meanwhile.
+// an executable of the same model has made them, and unloads the weights.
+// Runners call it; to do the work before the first run, call it earlier. ctx ends
+// the wait for another process that packs the same weights. No program with the
+// same weights may be compiled at the same time.
 func (e *Executable) Pack(ctx context.Context) error {
 	store := e.structure.options.Store
 	if store == nil || e.packing.packed.Load() {

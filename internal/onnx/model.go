@@ -118,7 +118,7 @@ func LoadFS(fsys fs.FS, name string, opts Options) (*Model, error) {
 }
 
 // Parse reads the model in data, which it borrows until the model is closed:
-// nobody may write it. dir is the folder of external data, "" for none.
+// it must not be written. dir is the folder of external data, "" for none.
 func Parse(data []byte, dir string, opts Options) (*Model, error) {
 	m, err := parse(data, opts.store(dir), opts)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 var nested = flag.Bool("nested", false, "test the modules inside this one, too, which need more to be downloaded and built")
 
 // TestNestedModules tests the modules inside this one, into which "./..."
-// does not descend: what they need is not needed by who imports Tenure.
+// does not descend: programs that import Tenure do not need their dependencies.
 func TestNestedModules(t *testing.T) {
 	if !*nested {
 		t.Skip("builds what other libraries need: go test ./internal/rules -nested, as .ci/run does")

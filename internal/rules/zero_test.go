@@ -37,8 +37,7 @@ var zeroPanics = map[string]string{
 	"shape.MustOf":                        "named Must: for sizes that the program knows",
 }
 
-// Those who write operations with tensor.Taken name operands by their places, as in a slice of their own: its methods are left out,
-// like those of tensor.Operation.
+// Operations that use tensor.Taken index its operands like a slice, so its methods are left out, like those of tensor.Operation.
 //
 // TestZeroValues calls everything that the packages export with nil, zero and wrong values. It must return, with an error or a
 // zero result: nothing panics, and nothing hangs.

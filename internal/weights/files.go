@@ -95,8 +95,8 @@ func (s *Store) external(path string) ([]byte, error) {
 	return data, nil
 }
 
-// checkPath refuses a path that leaves the model's folder: a model may come
-// from anybody.
+// checkPath refuses a path that leaves the model's folder, because models are
+// not trusted.
 func checkPath(path string) error {
 	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
 		if part == ".." {

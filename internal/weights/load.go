@@ -74,10 +74,10 @@ func (s *Store) canUnload(v *ir.Value, restorable bool) bool {
 	return again && !s.sharesWith(v.Name, b)
 }
 
-// unload gives the bytes of a weight back, if it can: the pages of its file, or
-// its buffer. It is for a weight that nobody is about to read, since kernels
-// have it in a panel. Who reads it loads it again, from where it came or, if
-// that is not known, by restore, which is nil where nothing can.
+// unload frees the bytes of a weight if possible: the pages of its file, or its
+// buffer. It is for a weight that kernels read from a panel. Reading the weight
+// loads it again, from its source or, if that is not known, by restore, which is
+// nil if the weight cannot be restored.
 func (s *Store) unload(v *ir.Value, restore func(dst []byte)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -99,8 +99,8 @@ func (s *Store) Measure(p *Panel) error {
 // as they are stay where they are: table has them, and maybe constants that
 // the store does not have. Where panels go to shared memory, forms names what
 // forms of one name differ by between processes, and ctx ends the wait for
-// another process that packs the same. Nobody may be compiling a program of
-// the same weights meanwhile.
+// another process that packs the same. No program with the same weights may be
+// compiled at the same time.
 func (s *Store) Pack(ctx context.Context, uses []Use, table ir.Weights, forms string) error {
 	s.packing = s.count(PackingWeights, s.unpacked(uses))
 	defer s.packing.end()

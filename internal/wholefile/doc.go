@@ -1,11 +1,11 @@
-// Package wholefile writes files that are there as a whole or not at all.
+// Package wholefile writes files that exist completely or not at all.
 //
 //	err := wholefile.Write("answer.npy", func(w io.Writer) error {
 //		return npy.Write(w, x)
 //	})
 //
-// What was under the name stays until the new file is complete, so an interrupt or a full disk costs nothing, and whoever has the
-// old file open or mapped keeps it. A loss of power is no part of the promise: nothing is flushed to the disk.
+// A previous file of the name stays until the new one is complete, so it survives an interrupt or a full disk, and a process that
+// has the old file open or mapped keeps it. Nothing is flushed to the disk, so a loss of power may lose the new file.
 //
 // # Memory and concurrency
 //
