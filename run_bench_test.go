@@ -1,62 +1,158 @@
-package tenure_test
+package tenure
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 
-	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/op"
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// BenchmarkRun is what a run costs beside its kernels: models so small that little else is left.
+// BenchmarkRun is what a run costs beside its kernels: models so small that little else is left. Of each model there are the steps
+// alone, without what a session does around them, runs by position into the same tensors, and runs by name.
 func BenchmarkRun(b *testing.B) {
-	bench := func(file string, in func() tenure.Inputs, after func(out tenure.Outputs)) func(b *testing.B) {
-		return func(b *testing.B) {
-			m, err := tenure.Load(file)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer m.Close()
-			s, err := m.NewSession(tenure.WithThreads(1))
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer s.Close()
-			b.ReportAllocs()
-			for b.Loop() {
-				out, err := s.Run(b.Context(), in())
-				if err != nil {
-					b.Fatal(err)
-				}
-				after(out)
-			}
-		}
-	}
-	release := func(out tenure.Outputs) {
-		if err := out.Release(); err != nil {
-			b.Fatal(err)
-		}
-	}
 	of := func(dims ...int) *tensor.Tensor {
 		x, err := tensor.Of(make([]float32, 64), dims...)
 		if err != nil {
 			b.Fatal(err)
 		}
+		b.Cleanup(func() { _ = x.Release() })
 		return x
 	}
-	image := of(1, 1, 8, 8)
-	defer image.Release()
-	b.Run("digits", bench(filepath.Join("examples", "digits", "digits.onnx"), func() tenure.Inputs { return tenure.Inputs{"image": image} }, release))
-	state, x := of(1, 64), of(1, 64)
-	defer x.Release()
-	b.Run("state", bench(filepath.Join("testdata", "state.onnx"),
-		func() tenure.Inputs { return tenure.Inputs{"state": state.Donate(), "x": x} },
-		func(out tenure.Outputs) {
-			state = out["next"]
-			delete(out, "next")
-			release(out)
-		}))
-	if err := state.Release(); err != nil {
+	b.Run("digits", func(b *testing.B) {
+		s := benchSession(b, filepath.Join("examples", "digits", "digits.onnx"))
+		image := of(1, 1, 8, 8)
+		benchSteps(b, s, image)
+		benchPositions(b, s, image)
+		b.Run("by name", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				out, err := s.Run(b.Context(), Inputs{"image": image})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := out.Release(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	})
+	b.Run("state", func(b *testing.B) {
+		s := benchSession(b, filepath.Join("testdata", "state.onnx"))
+		state, x := of(1, 64), of(1, 64)
+		benchSteps(b, s, state, x)
+		benchPositions(b, s, state, x)
+		b.Run("by position, donated", func(b *testing.B) {
+			b.ReportAllocs()
+			out := []*tensor.Tensor{state, nil}
+			for b.Loop() {
+				if err := s.RunInto(b.Context(), []tensor.Operand{state.Donate(), x}, out); err != nil {
+					b.Fatal(err)
+				}
+			}
+			_ = out[1].Release()
+		})
+		b.Run("by name, donated", func(b *testing.B) {
+			b.ReportAllocs()
+			state := of(1, 64)
+			for b.Loop() {
+				out, err := s.Run(b.Context(), Inputs{"state": state.Donate(), "x": x})
+				if err != nil {
+					b.Fatal(err)
+				}
+				state = out["next"]
+				_ = out["y"].Release()
+			}
+			_ = state.Release()
+		})
+	})
+}
+
+func benchSession(b *testing.B, file string) *Session {
+	m, err := Load(file)
+	if err != nil {
 		b.Fatal(err)
 	}
+	s, err := m.NewSession(WithThreads(1))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = s.Close()
+		_ = m.Close()
+	})
+	return s
+}
+
+// benchSteps runs the plan's steps and nothing else.
+func benchSteps(b *testing.B, s *Session, in ...*tensor.Tensor) {
+	b.Run("steps", func(b *testing.B) {
+		types := make([]op.Type, len(in))
+		inputs := make([][]byte, len(in))
+		for i, x := range in {
+			types[i] = typeOf(x)
+			inputs[i], _ = x.UnsafeBytes()
+		}
+		exe, err := s.executable(context.Background(), target{types: types, donated: make([]bool, len(in))})
+		if err != nil {
+			b.Fatal(err)
+		}
+		outputs := make([][]byte, len(s.model.outputs))
+		for i := range outputs {
+			n, err := exe.ResultType(i).Bytes()
+			if err != nil {
+				b.Fatal(err)
+			}
+			outputs[i] = make([]byte, n)
+		}
+		slot, err := s.takeSlot(context.Background())
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer func() { s.slots <- slot }()
+		runner, err := slot.Runner(exe)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := runner.Run(s.pool, nil, inputs, outputs); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// benchPositions runs into the tensors of the run before.
+func benchPositions(b *testing.B, s *Session, in ...*tensor.Tensor) {
+	operands := make([]tensor.Operand, len(in))
+	for i, x := range in {
+		operands[i] = x
+	}
+	b.Run("RunInto", func(b *testing.B) {
+		b.ReportAllocs()
+		out := make([]*tensor.Tensor, len(s.model.outputs))
+		for b.Loop() {
+			if err := s.RunInto(b.Context(), operands, out); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for _, y := range out {
+			_ = y.Release()
+		}
+	})
+	b.Run("Binding", func(b *testing.B) {
+		b.ReportAllocs()
+		bound, err := s.Bind()
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if _, err := bound.Run(b.Context(), operands...); err != nil {
+				b.Fatal(err)
+			}
+		}
+		_ = bound.Close()
+	})
 }

@@ -177,6 +177,7 @@ func (f *flow) args(fn *types.Func, call *ast.CallExpr) {
 		}
 	}
 	for i, a := range call.Args {
+		f.stays(fn, i, a)
 		v := f.variable(a)
 		if v == nil || kindOf(v.Type()) == nothing {
 			if f.effect(fn, i) == checks {
@@ -206,6 +207,35 @@ func (f *flow) args(fn *types.Func, call *ast.CallExpr) {
 			}
 			f.leave(v)
 		}
+	}
+}
+
+// stays follows the tensors in which a run is told to write its outputs: one that the same run is given lives on, as the output.
+func (f *flow) stays(fn *types.Func, i int, a ast.Expr) {
+	if fn == nil || fn.Pkg().Path() != module || !(fn.Name() == "Into" && i == 1 || fn.Name() == "RunInto" && i == 2) {
+		return
+	}
+	ast.Inspect(a, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if v := f.variable(id); v != nil && isTensor(v.Type()) {
+				f.stay(v, fn.Signature().Recv() != nil && fn.Name() == "Into")
+			}
+		}
+		return true
+	})
+}
+
+// stay makes v alive again, if the call that is looked at has given it up. An output of a binding may be given up by any of its runs:
+// it is left alone.
+func (f *flow) stay(v *types.Var, binding bool) {
+	if binding {
+		f.leave(v)
+		return
+	}
+	r := f.state.root(v)
+	if at := slices.Index(f.gives, r); at >= 0 {
+		f.state[r] = f.before[r]
+		f.gives = slices.Delete(f.gives, at, at+1)
 	}
 }
 

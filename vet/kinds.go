@@ -19,7 +19,7 @@ const (
 
 // closers are the types with a Close or Release, by package.
 var closers = map[string]map[string]bool{
-	module:                      {"Model": true, "Session": true},
+	module:                      {"Model": true, "Session": true, "Binding": true},
 	eagerPath:                   {"Scope": true},
 	module + "/memory":          {"Arena": true, "Buffer": true},
 	module + "/share":           {"Owner": true, "Listener": true, "Peer": true},

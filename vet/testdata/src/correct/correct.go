@@ -836,3 +836,63 @@ func TestWithAHelper(t *testing.T) {
 	}
 	z.Release()
 }
+
+func stateStays(ctx context.Context, s *tenure.Session, x *tensor.Tensor) error {
+	state := kit.Must(kit.Make(1))
+	defer state.Release()
+	for range 3 {
+		out, err := s.Run(ctx, tenure.Inputs{"state": state.Donate(), "x": x}, tenure.Into("next", state))
+		if err != nil {
+			return err
+		}
+		use(state)
+		if err := out.Release(); err != nil {
+			return err
+		}
+	}
+	if err := s.RunInto(ctx, []tensor.Operand{state.Donate(), x}, []*tensor.Tensor{state, x}); err != nil {
+		return err
+	}
+	use(state)
+	return nil
+}
+
+func stateOfABinding(ctx context.Context, s *tenure.Session, x, state *tensor.Tensor) error {
+	b, err := s.Bind()
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if err := b.Into(0, state); err != nil {
+		return err
+	}
+	for range 3 {
+		out, err := b.Run(ctx, state.Donate(), x)
+		if err != nil {
+			return err
+		}
+		use(out[1])
+		use(state)
+	}
+	y, err := b.Take(1)
+	if err != nil {
+		return err
+	}
+	return y.Release()
+}
+
+func resultsOfABinding(ctx context.Context, s *tenure.Session, x, first *tensor.Tensor) error {
+	b, err := s.Bind()
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	out, err := b.Run(ctx, first.Donate(), x)
+	for range 3 {
+		if err != nil {
+			return err
+		}
+		out, err = b.Run(ctx, out[0].Donate(), x)
+	}
+	return err
+}

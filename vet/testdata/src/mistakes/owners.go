@@ -219,3 +219,33 @@ func aliasOfAContainer(a *state) {
 	a.x.Release()
 	b.x.Release()
 }
+
+func bindingLeaked(ctx context.Context, s *tenure.Session, x *tensor.Tensor) error {
+	b, err := s.Bind()
+	if err != nil {
+		return err
+	}
+	_, err = b.Run(ctx, x)
+	return err
+}
+
+func takenLeaked(ctx context.Context, b *tenure.Binding, x *tensor.Tensor) error {
+	if _, err := b.Run(ctx, x); err != nil {
+		return err
+	}
+	y, err := b.Take(0)
+	if err != nil {
+		return err
+	}
+	use(y)
+	return nil
+}
+
+func stateGoesElsewhere(ctx context.Context, s *tenure.Session, state, y *tensor.Tensor) error {
+	out, err := s.Run(ctx, tenure.Inputs{"state": state.Donate()}, tenure.Into("y", y))
+	if err != nil {
+		return err
+	}
+	use(state)
+	return out.Release()
+}

@@ -23,5 +23,24 @@ func (m *Model) Close() error                  { return nil }
 
 type Session struct{ n int }
 
-func (s *Session) Run(ctx context.Context, in Inputs) (Outputs, error) { return nil, nil }
-func (s *Session) Close() error                                        { return nil }
+func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (Outputs, error) {
+	return nil, nil
+}
+func (s *Session) RunInto(ctx context.Context, in []tensor.Operand, out []*tensor.Tensor, opts ...RunOption) error {
+	return nil
+}
+func (s *Session) Bind() (*Binding, error) { return &Binding{}, nil }
+func (s *Session) Close() error            { return nil }
+
+type RunOption func(n *int)
+
+func Into(name string, t *tensor.Tensor) RunOption { return nil }
+
+type Binding struct{ n int }
+
+func (b *Binding) Run(ctx context.Context, in ...tensor.Operand) ([]*tensor.Tensor, error) {
+	return nil, nil
+}
+func (b *Binding) Into(i int, t *tensor.Tensor) error { return nil }
+func (b *Binding) Take(i int) (*tensor.Tensor, error) { return nil, nil }
+func (b *Binding) Close() error                       { return nil }
