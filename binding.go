@@ -22,20 +22,32 @@ import (
 // bindings may share a session.
 type Binding struct {
 	run    *running
+	opts   runOptions       // of every run
 	out    []*tensor.Tensor // the set: nil where there is no result yet
 	lent   []bool           // the caller's own, given with Into
 	busy   atomic.Bool
 	closed bool
 }
 
-// Bind returns a binding of the session. The caller closes it.
-func (s *Session) Bind() (*Binding, error) {
+// Bind returns a binding of the session, with options for all of its runs. The
+// caller closes it.
+func (s *Session) Bind(opts ...RunOption) (*Binding, error) {
 	if err := s.admit("bind"); err != nil {
 		return nil, err
 	}
 	defer s.running.Done()
 	n := len(s.model.outputs)
-	return &Binding{run: newRunning(s), out: make([]*tensor.Tensor, n), lent: make([]bool, n)}, nil
+	b := &Binding{run: newRunning(s), out: make([]*tensor.Tensor, n), lent: make([]bool, n)}
+	if err := b.run.configure("bind", opts); err != nil {
+		return nil, err
+	}
+	for i := range b.out {
+		b.out[i] = b.run.outputs[i].into
+		b.lent[i] = b.out[i] != nil
+	}
+	b.opts = b.run.opts
+	b.run.forget()
+	return b, nil
 }
 
 // Run runs the model on inputs in the order of [Model.Inputs], which are
@@ -66,6 +78,7 @@ func (b *Binding) Run(ctx context.Context, in ...tensor.Operand) ([]*tensor.Tens
 	if err := r.byPosition(in); err != nil {
 		return nil, err
 	}
+	r.opts = b.opts
 	for i, t := range b.out {
 		r.outputs[i].into, r.outputs[i].again = t, !b.lent[i]
 	}

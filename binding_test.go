@@ -301,6 +301,33 @@ func TestBindingInto(t *testing.T) {
 	}
 }
 
+// TestBindOptions sets options for all runs of a binding.
+func TestBindOptions(t *testing.T) {
+	memorytest.Check(t)
+	s := wide(t)
+	x := wideInputs(t, 2)
+	mine := modeltest.Of(t, make([]float32, 8), 2, 4)
+	var p tenure.Profile
+	b := modeltest.Must(s.Bind(tenure.WithProfile(&p), tenure.Into("sum", mine)))
+	defer b.Close()
+	for range 3 {
+		out := modeltest.Must(b.Run(t.Context(), operands(x)...))
+		wantWide(t, "options", s, x, out)
+		if out[2] != mine {
+			t.Error("got another tensor than that of Into")
+		}
+	}
+	if runs, _ := p.Time(); runs != 3 {
+		t.Errorf("got %d profiled runs, want 3", runs)
+	}
+	_, err := s.Bind(nil)
+	wantMisuse(t, "nil option", err, nil, "bind: option 0 is nil")
+	_, err = s.Bind(tenure.Into("total", mine))
+	wantMisuse(t, "unknown output", err, tenure.ErrInput, `bind: Into("total"): want one of the model's outputs ab, cd, sum, next`)
+	_, err = s.Bind(tenure.Into("sum", mine), tenure.Into("sum", mine))
+	wantMisuse(t, "twice", err, tenure.ErrInput, "given twice")
+}
+
 // TestBindingMisuse calls a binding wrongly.
 func TestBindingMisuse(t *testing.T) {
 	memorytest.Check(t)

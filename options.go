@@ -154,7 +154,7 @@ func WithOutputsFrom(src memory.Source) SessionOption {
 	}
 }
 
-// RunOption configures one run.
+// RunOption configures one run, or all runs of a [Binding].
 type RunOption func(*runOptions)
 
 type runOptions struct {

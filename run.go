@@ -37,7 +37,7 @@ func (s *Session) Run(ctx context.Context, in Inputs, opts ...RunOption) (Output
 		return nil, err
 	}
 	defer s.leave(r)
-	if err := r.configure(opts); err != nil {
+	if err := r.configure("run", opts); err != nil {
 		return nil, err
 	}
 	if err := r.byName(in); err != nil {
@@ -63,7 +63,7 @@ func (s *Session) RunInto(ctx context.Context, in []tensor.Operand, out []*tenso
 		return err
 	}
 	defer s.leave(r)
-	if err := r.configure(opts); err != nil {
+	if err := r.configure("run", opts); err != nil {
 		return err
 	}
 	if err := r.byPosition(in); err != nil {
@@ -147,23 +147,23 @@ func (r *running) forget() {
 
 // configure applies the options of the run, and finds the outputs that they
 // name.
-func (r *running) configure(opts []RunOption) error {
+func (r *running) configure(what string, opts []RunOption) error {
 	for i, f := range opts {
 		if f == nil {
-			return nilOption("run", i)
+			return nilOption(what, i)
 		}
 		f(&r.opts)
 	}
 	for _, into := range r.opts.into {
 		i := r.session.model.output(into.name)
 		if i < 0 {
-			return fmt.Errorf("run: Into(%q): want one of the model's outputs %s: %w", into.name, names(r.session.model.outputs), ErrInput)
+			return fmt.Errorf("%s: Into(%q): want one of the model's outputs %s: %w", what, into.name, names(r.session.model.outputs), ErrInput)
 		}
 		if into.t.Layout() == nil {
-			return fmt.Errorf("run: Into(%q): got %w: %w", into.name, ErrNoTensor, ErrInput)
+			return fmt.Errorf("%s: Into(%q): got %w: %w", what, into.name, ErrNoTensor, ErrInput)
 		}
 		if r.outputs[i].into != nil {
-			return fmt.Errorf("run: Into(%q): the output is given twice: %w", into.name, ErrInput)
+			return fmt.Errorf("%s: Into(%q): the output is given twice: %w", what, into.name, ErrInput)
 		}
 		r.outputs[i].into = into.t
 	}

@@ -146,13 +146,14 @@ type endingTest struct {
 	running                           bool // and not being planned
 
 	giveUp      func(x *tensor.Tensor) tensor.Operand
+	way         string // how the session is called
 	chosen      bool
 	raw, before [][]byte // of the inputs that are given up: the bytes where they lie, and as they were
 	mayWrite    bool     // a trap sprang in a kernel that was about to write into them
 }
 
 func newEndingTest(t *testing.T) *endingTest {
-	e := &endingTest{t: t}
+	e := &endingTest{t: t, way: byName}
 	def := modeltest.ScaleOperator(func(c *op.Call) error {
 		for _, data := range e.raw {
 			if len(c.Out[0].Data) > 0 && &data[0] == &c.Out[0].Data[0] && e.kernel.count == e.kernel.at && e.kernel.spring != nil {
@@ -211,8 +212,7 @@ func (e *endingTest) once(ctx context.Context, name string) (how string, value a
 		}
 	}
 	how, value = ending(func() {
-		out, err = e.s.Run(fickleContext{ctx, &e.done}, in, tenure.Into("chosen", into),
-			tenure.Watch(func(*ir.Call, time.Duration) { _ = e.watch.hit() }))
+		out, err = e.call(fickleContext{ctx, &e.done}, in, into)
 	})
 	wrote = wrote || e.mayWrite
 	gone := how == returned && err == nil || wrote
@@ -243,6 +243,50 @@ func (e *endingTest) once(ctx context.Context, name string) (how string, value a
 	}
 	modeltest.Must(0, errors.Join(x.Release(), cond.Release()))
 	return how, value, out, err
+}
+
+// The ways in which a session is called.
+const (
+	byName     = "by name"
+	byPosition = "by position"
+	bound      = "bound"
+)
+
+// call runs the session in its way. The outputs that it returns are those of Run.
+func (e *endingTest) call(ctx context.Context, in tenure.Inputs, into *tensor.Tensor) (tenure.Outputs, error) {
+	opts := []tenure.RunOption{tenure.Into("chosen", into), tenure.Watch(func(*ir.Call, time.Duration) { _ = e.watch.hit() })}
+	if e.way == byName {
+		return e.s.Run(ctx, in, opts...)
+	}
+	var operands []tensor.Operand
+	for _, info := range e.s.Model().Inputs() {
+		operands = append(operands, in[info.Name])
+	}
+	infos := e.s.Model().Outputs()
+	results := make([]*tensor.Tensor, len(infos))
+	out := tenure.Outputs{}
+	if e.way == byPosition {
+		if err := e.s.RunInto(ctx, operands, results, opts...); err != nil {
+			return nil, err
+		}
+	} else {
+		b := modeltest.Must(e.s.Bind(opts...))
+		defer func() { modeltest.Must(0, b.Close()) }()
+		if _, err := b.Run(ctx, operands...); err != nil {
+			return nil, err
+		}
+		for i, info := range infos {
+			if info.Name != "chosen" {
+				results[i] = modeltest.Must(b.Take(i))
+			}
+		}
+	}
+	for i, info := range infos {
+		if results[i] != nil {
+			out[info.Name] = results[i]
+		}
+	}
+	return out, nil
 }
 
 // whole makes a run that nothing ends early, and checks its answer.
@@ -297,7 +341,8 @@ func TestEveryEnding(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for given, giveUp := range semantics {
-		for _, e.chosen = range []bool{true, false} {
+		for i := range 6 {
+			e.chosen, e.way = i%2 == 0, []string{byName, byPosition, bound}[i/2]
 			e.giveUp = giveUp
 			e.running = false
 			e.whole(given)
@@ -314,7 +359,7 @@ func TestEveryEnding(t *testing.T) {
 				}
 				for way, spring := range ways {
 					for p.at = range counts[where] {
-						name := fmt.Sprintf("%s, %v: %s in %s %d of %d", given, e.chosen, way, where, p.at, counts[where])
+						name := fmt.Sprintf("%s, %v, %s: %s in %s %d of %d", given, e.chosen, e.way, way, where, p.at, counts[where])
 						p.spring = spring
 						how, value, out, err := e.once(context.Background(), name)
 						p.spring = nil
