@@ -19,7 +19,7 @@ import (
 //	err = p.Report(os.Stdout)   // by operator and by node
 //	err = p.WriteTrace(file)    // for ui.perfetto.dev
 //
-// The zero Profile is empty. Its methods may be called from any goroutine, also
+// The zero Profile is empty, and so is a nil one, to which runs add nothing. Its methods may be called from any goroutine, also
 // while runs add to it; several runs at a time may have the same one. It keeps
 // every step of every run, and the plans of the runs, until Reset.
 type Profile struct {
@@ -124,6 +124,9 @@ func (r *profiledRun) end() {
 
 // Reset forgets all runs, also those under way.
 func (p *Profile) Reset() {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.runs, p.lanes = nil, nil
@@ -132,6 +135,9 @@ func (p *Profile) Reset() {
 // Steps returns the steps that have run, run by run, each in the order in which
 // it ran them.
 func (p *Profile) Steps() []ProfiledStep {
+	if p == nil {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var list []ProfiledStep
@@ -144,6 +150,9 @@ func (p *Profile) Steps() []ProfiledStep {
 // Time returns the number of runs that have ended and how long they took: with
 // the time between their steps, and that of waiting for an arena.
 func (p *Profile) Time() (runs int, took time.Duration) {
+	if p == nil {
+		return 0, 0
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, r := range p.runs {

@@ -237,10 +237,11 @@ func TestTrace(t *testing.T) {
 		t.Errorf("got at most %v live bytes, want the plan's peak %d", most, peak)
 	}
 
-	var empty tenure.Profile
-	file.Reset()
-	if err := errors.Join(empty.WriteTrace(&file), empty.Report(&file)); err != nil || !strings.Contains(file.String(), "traceEvents") {
-		t.Errorf("of an empty profile: got %v, %q", err, file.String())
+	for _, empty := range []*tenure.Profile{nil, {}} {
+		file.Reset()
+		if err := errors.Join(empty.WriteTrace(&file), empty.Report(&file)); err != nil || !strings.Contains(file.String(), "traceEvents") {
+			t.Errorf("of an empty profile: got %v, %q", err, file.String())
+		}
 	}
 	broken := errors.New("disk full")
 	if err := errors.Join(p.WriteTrace(failing{broken}), nil); !errors.Is(err, broken) {

@@ -3,6 +3,7 @@ package tenure
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -16,6 +17,9 @@ import (
 // Report writes tables for people: the sums by operator and, of the nodes that
 // took the longest, by node.
 func (p *Profile) Report(w io.Writer) error {
+	if w == nil {
+		return errNoTraceWriter
+	}
 	const mostNodes = 30
 	runs, took := p.Time()
 	operators, nodes := p.ByOperator(), p.ByNode()
@@ -56,6 +60,8 @@ func (p *Profile) Report(w io.Writer) error {
 	return err
 }
 
+var errNoTraceWriter = errors.New("profile: got no writer, want one")
+
 // perSecond returns the rate of so many bytes.
 func perSecond(bytes int64, in time.Duration) float64 {
 	return float64(bytes) / max(in, 1).Seconds()
@@ -80,6 +86,9 @@ type traceEvent struct {
 // that are live and of those that are moved in a second. Runs at the same time
 // are on threads of their own.
 func (p *Profile) WriteTrace(w io.Writer) error {
+	if w == nil {
+		return errNoTraceWriter
+	}
 	text, err := json.Marshal(map[string]any{"displayTimeUnit": "ns", "traceEvents": p.events()})
 	if err != nil {
 		return fmt.Errorf("profile: %w", err)
@@ -89,6 +98,9 @@ func (p *Profile) WriteTrace(w io.Writer) error {
 }
 
 func (p *Profile) events() []traceEvent {
+	if p == nil {
+		return []traceEvent{}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	const process = 1
