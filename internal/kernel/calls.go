@@ -1,6 +1,7 @@
 package kernel
 
-// ConvTile is a call of the innermost loop: for n positions in two halves, and a vector or two of channels, sums of depth products.
+// ConvTile has the arguments of the innermost loop of a convolution: sums of depth products, for n positions in two halves and one or two
+// vectors of channels.
 type ConvTile struct {
 	Offsets *int32 // in bytes, from x: where each product's input lies for the first position
 	Depth   int
@@ -13,7 +14,8 @@ type ConvTile struct {
 	Add     int // not 0: add to sums, else overwrite
 }
 
-// ConvLeave is a call that transposes sums of up to a vector of channels into planes. Sums are read for whole vectors of positions.
+// ConvLeave has the arguments of the loop that transposes sums, of up to a vector of channels, into planes. It reads the sums of whole
+// vectors of positions.
 type ConvLeave struct {
 	Sums         *float32
 	SumStep      int // bytes
@@ -27,7 +29,8 @@ type ConvLeave struct {
 	Low, High    float32
 }
 
-// ConvRowTile is a call of the innermost loop: for n channels, and a vector or two of positions, sums of depth products.
+// ConvRowTile has the arguments of the innermost loop of a convolution by rows: sums of depth products, for n channels and one or two
+// vectors of positions.
 type ConvRowTile struct {
 	Offsets   *int32 // in bytes, from x
 	Depth     int
@@ -42,7 +45,7 @@ type ConvRowTile struct {
 	Low, High float32
 }
 
-// WindowCall computes rows of outputs.
+// WindowCall has the arguments of the loop over windows, which computes rows of outputs.
 type WindowCall struct {
 	Src          *float32 // of the first output; whole vectors are read
 	RowStep      int      // bytes from the source of a row to the next row's
@@ -59,7 +62,7 @@ type WindowCall struct {
 	Low, High    float32
 }
 
-// WindowKind is what is made of the taps.
+// WindowKind is the function of the taps.
 type WindowKind uint8
 
 const (
@@ -68,7 +71,7 @@ const (
 	WindowMean                   // the sum times scale
 )
 
-// PadCall copies rows: fill, n elements, fill up to width. Whole vectors are written.
+// PadCall has the arguments of the loop that copies rows: fill, n elements, fill up to width. It writes whole vectors.
 type PadCall struct {
 	Src                       *float32
 	SrcStep                   int // bytes
@@ -81,7 +84,7 @@ type PadCall struct {
 	Fill, Scale, Shift, Floor float32
 }
 
-// PadKind is what happens to rows that are copied.
+// PadKind is the function of the elements that are copied.
 type PadKind uint8
 
 const (

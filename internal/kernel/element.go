@@ -60,7 +60,7 @@ func BytesOf[T any](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
 }
 
-// IsAligned tells whether View takes b as elements of T.
+// IsAligned reports whether View takes b as elements of T.
 func IsAligned[T any](b []byte) bool {
 	var zero T
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%unsafe.Alignof(zero) == 0

@@ -7,16 +7,16 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// Loop is a loop over whole groups of elements of one type: the places of the result and of up to three operands, which are rows, or one
-// element where the table says so. n counts groups, and is not 0. The zero Loop does nothing. What a loop leaves of a row goes element by
-// element, to the same bits; only of +0 and -0 a loop takes either for the larger.
+// Loop is a loop over whole groups of elements of one type. Run takes the addresses of the result and of up to three operands: rows, or one
+// element where the table says so. n counts groups, and is not 0. The zero Loop computes nothing. The kernel computes the rest of a row
+// element by element, to the same bits, except that a loop may take either of +0 and -0 for the larger.
 type Loop struct {
 	Step int // elements of a group
 	Run  func(n int, dst, x, y, z *byte)
-	Long *Loop // computes rows from longRow elements on, if it is there: see Row
+	Long *Loop // for rows of longRow elements or more; nil if there is no other loop for them (see Row)
 }
 
-// The element types that loops are for, by their number.
+// The numbers of the element types that have loops.
 const (
 	KindF32 = iota
 	KindF64
@@ -32,7 +32,7 @@ const (
 	KindBool = kinds // only to cast from
 )
 
-// Which of two operands are rows: the other is one element.
+// Which of two operands are rows. The other one is one element.
 const (
 	BothRows = iota
 	FirstRow
@@ -51,8 +51,8 @@ type ElementLoops struct {
 	Clamp      KindLoops
 	Where      WhereLoops
 	Not, Truth Loop
-	Total      JoinLoops // rows joined into one element, by whole groups: see joinRow
-	Columns    JoinLoops // rows joined into one: see joinColumns
+	Total      JoinLoops // reduce a row to one group of elements
+	Columns    JoinLoops // reduce rows to one row
 	Gather     Loop      // adds float32 to float64
 	Backwards  SizeLoops // the operand is given by its last element
 	Second     SizeLoops // every second element
@@ -64,7 +64,7 @@ type ElementLoops struct {
 	TransposeBytes  func(n int, dst, src *uint8, dstStep, srcStep int)
 }
 
-// Loops by what they compute and by the numbers of element types.
+// Loops by function and by the numbers of element types.
 type (
 	CastLoops      [kinds + 1][kinds]Loop // from, to
 	BinaryLoops    [numBinary][kinds][forms]Loop
@@ -105,15 +105,16 @@ func KindOf(dt dtype.DType) int {
 	return -1
 }
 
+// Kind returns the number of the element type T.
 func Kind[T Number]() int { return KindOf(dtype.Of[T]()) }
 
-// Operand is an operand of a loop: where it begins and how far elements are apart, 0 if it is one.
+// Operand is an operand of a loop: the address of its first element, and the bytes from one element to the next, 0 for a single element.
 type Operand struct {
 	At   *byte
 	Size int
 }
 
-// OperandOf is the elements of x from number at on, or that one if step is 0.
+// OperandOf returns the elements of x from index at on, or that element alone if step is 0.
 func OperandOf[T any](x []T, at, step int) Operand {
 	return Operand{(*byte)(unsafe.Pointer(&x[at])), step * int(unsafe.Sizeof(x[at]))}
 }
@@ -122,7 +123,7 @@ func (r *Operand) skip(elements int) {
 	r.At = (*byte)(unsafe.Add(unsafe.Pointer(r.At), elements*r.Size))
 }
 
-// Over computes as many of n elements as whole groups hold, and returns their number.
+// Over computes the whole groups of n elements, and returns the number of elements in them.
 func (l *Loop) Over(n int, dst, x, y, z Operand) int {
 	if l.Step == 0 || n < l.Step {
 		return 0
@@ -143,7 +144,7 @@ func (l *Loop) Over(n int, dst, x, y, z Operand) int {
 	return n / l.Step * l.Step
 }
 
-// rest is what is left of a run after n elements.
+// Rest returns the run without its first n elements.
 func (r *Run) Rest(n int) Run {
 	left := *r
 	left.N -= n
@@ -153,7 +154,7 @@ func (r *Run) Rest(n int) Run {
 	return left
 }
 
-// form tells whether operands are rows or one element, and which: the results are a row.
+// Form returns which operands are rows. It reports false if the result is not a row, or an operand neither a row nor one element.
 func (r *Run) Form() (form int, ok bool) {
 	switch [3]int(r.Step[:3]) {
 	case [3]int{1, 1, 1}:
@@ -166,8 +167,9 @@ func (r *Run) Form() (form int, ok bool) {
 	return 0, false
 }
 
-// Limits are places for what assembly takes by address: through a function variable an address on the stack would cost an allocation.
+// Limits has memory for operands that assembly takes by address. The address of a local variable, passed through a function variable, would
+// cost an allocation.
 var Limits = sync.Pool{New: func() any { return new([2]uint64) }}
 
-// Totals are places for those of loops: see Limits.
+// Totals has memory for the groups that loops reduce to, for the same reason.
 var Totals = sync.Pool{New: func() any { return new([256]byte) }}

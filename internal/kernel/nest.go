@@ -2,29 +2,30 @@ package kernel
 
 import "slices"
 
-// MaxRank is how many axes may remain of an iteration space after adjacent axes have been merged, and MaxOperands how many strided
-// operands walk it together.
+// MaxRank limits the axes that remain of an iteration space after adjacent axes have been merged, and MaxOperands the strided operands of a
+// nest.
 const (
 	MaxRank     = 16
 	MaxOperands = 4
 )
 
-// Nest is the loop nest over the elements of up to MaxOperands strided operands: the one place that knows broadcasting (stride 0) and
-// strides. By convention operand 0 is the output. Elements are numbered in row-major order of the iteration space, and a kernel works on
-// a range [lo, hi) of those numbers, so any cut of 0..Elements() into ranges is a valid split over workers.
+// Nest is the loop nest over the elements of up to MaxOperands strided operands. Strides and broadcasting (stride 0) are implemented here
+// only. By convention operand 0 is the output. Elements are numbered in row-major order of the iteration space, and a kernel computes a
+// range [lo, hi) of these numbers, so that workers may share 0..Elements() in any ranges.
 type Nest struct {
 	Axes     []NestAxis // outermost first; the last one is the inner loop
 	elements int
 	base     [MaxOperands]int
 }
 
+// NestAxis is an axis of a nest: its size, and its stride in each operand, in elements.
 type NestAxis struct {
 	Size   int
 	Stride [MaxOperands]int
 }
 
 // Prepare sets the iteration space size, outermost axis first, and one list of strides (in elements) per operand. Axes of size 1 are
-// dropped, adjacent axes that every operand walks evenly are merged. A nest may be prepared again, with other sizes.
+// dropped; adjacent axes that have one stride in every operand are merged. A nest may be prepared again, with other sizes.
 func (n *Nest) Prepare(size []int, strides ...[]int) {
 	if len(strides) > MaxOperands {
 		Bug("nest: %d operands", len(strides))
@@ -53,7 +54,7 @@ func (n *Nest) Prepare(size []int, strides ...[]int) {
 	}
 }
 
-// continues tells whether one loop of outer.size*inner.size steps walks both axes.
+// continues reports whether one loop of outer.size*inner.size steps walks both axes.
 func (outer NestAxis) continues(inner NestAxis) bool {
 	for op := range outer.Stride {
 		if outer.Stride[op] != inner.Size*inner.Stride[op] {
@@ -63,21 +64,21 @@ func (outer NestAxis) continues(inner NestAxis) bool {
 	return true
 }
 
-// SetBase sets where in its slice an operand's first element lies; 0 unless strides are negative or the operand is a part.
+// SetBase sets the index of an operand's first element in its slice. It is 0 unless strides are negative or the operand is part of a slice.
 func (n *Nest) SetBase(operand, offset int) { n.base[operand] = offset }
 
-// IsRow tells whether the first three operands are rows without gaps that begin at the first elements of their slices.
+// IsRow reports whether the first three operands are rows without gaps that begin at the first elements of their slices.
 func (n *Nest) IsRow() bool {
 	return len(n.Axes) == 1 && n.base == [MaxOperands]int{} && [3]int(n.Axes[0].Stride[:3]) == [3]int{1, 1, 1}
 }
 
-// Elements is the size of the iteration space.
+// Elements returns the size of the iteration space.
 func (n *Nest) Elements() int { return n.elements }
 
-// Tiles is how many ranges of Range cover the space.
+// Tiles returns the number of ranges that cover the space.
 func (n *Nest) Tiles() int { return CeilDiv(n.elements, RangeElements) }
 
-// Range gives the element numbers of tile t.
+// Range returns the element numbers of tile t.
 func (n *Nest) Range(t int) (lo, hi int) {
 	return t * RangeElements, min((t+1)*RangeElements, n.elements)
 }
@@ -92,7 +93,7 @@ type Run struct {
 // EvenRun is a run over contiguous operands.
 func EvenRun(n int) Run { return Run{N: n, Step: [MaxOperands]int{1, 1, 1, 1}} }
 
-// Cursor walks a range of a nest run by run. It lives on the stack of the kernel that uses it.
+// cursor walks a range of a nest run by run. It stays on the stack of the kernel that uses it.
 type cursor struct {
 	Run
 
@@ -105,6 +106,7 @@ type cursor struct {
 	begun bool
 }
 
+// Cursor returns a cursor at the start of a range, before its first run.
 func (n *Nest) Cursor(lo, hi int) cursor {
 	if lo < 0 || hi > n.elements {
 		Bug("nest: range [%d,%d) of %d elements", lo, hi, n.elements)
@@ -129,7 +131,7 @@ func (n *Nest) Cursor(lo, hi int) cursor {
 	return c
 }
 
-// Next moves to the next run; false at the end of the range.
+// Next moves to the next run. It reports false at the end of the range.
 func (c *cursor) Next() bool {
 	if c.left <= 0 {
 		return false
@@ -165,10 +167,10 @@ func (c *cursor) carry() {
 	}
 }
 
-// RowMajor gives the strides of a contiguous tensor.
+// RowMajor returns the strides of a contiguous tensor.
 func RowMajor(shape []int) []int { return RowMajorIn(nil, shape) }
 
-// RowMajorIn is RowMajor in the bytes of buf, where they suffice.
+// RowMajorIn is RowMajor in the memory of buf, if that has the capacity.
 func RowMajorIn(buf, shape []int) []int {
 	s := append(buf[:0], shape...)
 	n := 1

@@ -43,7 +43,7 @@ var binaryNames = [numBinary]string{
 
 func (op BinaryOp) String() string { return binaryNames[op] }
 
-// OnFloats tells whether op is defined on floating point operands; all are on integers.
+// OnFloats reports whether op is defined on floating point operands; all are on integers.
 func (op BinaryOp) OnFloats() bool { return op < BitAnd }
 
 // BinaryOps lists all functions.

@@ -2,7 +2,7 @@ package kernel
 
 import "unsafe"
 
-// Run computes a row piece by piece.
+// Run computes a row, in pieces of AsmElements.
 func (f RowFunc) Run(dst, x []float32) {
 	x = x[:len(dst)]
 	for len(dst) > 0 {
@@ -12,6 +12,7 @@ func (f RowFunc) Run(dst, x []float32) {
 	}
 }
 
+// Run computes a row, in pieces of AsmElements.
 func (f RowFunc2) Run(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for len(dst) > 0 {
@@ -21,6 +22,7 @@ func (f RowFunc2) Run(dst, x, y []float32) {
 	}
 }
 
+// Run computes a row, in pieces of AsmElements.
 func (f RowFuncS) Run(dst, x []float32, s float32) {
 	x = x[:len(dst)]
 	for len(dst) > 0 {
@@ -30,6 +32,7 @@ func (f RowFuncS) Run(dst, x []float32, s float32) {
 	}
 }
 
+// Run computes a row, in pieces of AsmElements.
 func (f RowFuncST) Run(dst, x []float32, s, t float32) {
 	x = x[:len(dst)]
 	for len(dst) > 0 {
@@ -48,6 +51,7 @@ func (l *Row) Run(dst, x []float32) {
 	f.Run(dst, x)
 }
 
+// Run computes a row with the form for its length.
 func (l *Row2) Run(dst, x, y []float32) {
 	f := l.Short
 	if len(dst) >= longRow {
@@ -56,6 +60,7 @@ func (l *Row2) Run(dst, x, y []float32) {
 	f.Run(dst, x, y)
 }
 
+// Run computes a row with the form for its length.
 func (l *RowS) Run(dst, x []float32, s float32) {
 	f := l.Short
 	if len(dst) >= longRow {
@@ -64,6 +69,7 @@ func (l *RowS) Run(dst, x []float32, s float32) {
 	f.Run(dst, x, s)
 }
 
+// Run computes a row with the form for its length.
 func (l *RowST) Run(dst, x []float32, s, t float32) {
 	f := l.Short
 	if len(dst) >= longRow {
@@ -76,7 +82,7 @@ func (l *RowST) Run(dst, x []float32, s, t float32) {
 // a hundredth of it or less.
 const SumElements = 4 << 10
 
-// IsWhole tells whether rows of n elements can be written past the caches as they are.
+// IsWhole reports whether rows of n elements can be written past the caches as they are.
 func IsWhole(v *Variant, dst []float32, n int) bool {
 	return (int(uintptr(unsafe.Pointer(unsafe.SliceData(dst))))|4*n)%v.Rows.Bytes == 0
 }

@@ -144,7 +144,7 @@ func (c *Conv) Layout() WeightsLayout {
 	return RawWeights
 }
 
-// pointwise tells whether every output reads exactly the input element of its own place.
+// pointwise reports whether every output reads exactly the input element of its own place.
 func (c *Conv) pointwise() bool {
 	for i := range MaxSpatial {
 		if c.kernel[i] != 1 || c.stride[i] != 1 || c.padBegin[i] != 0 || c.out[i] != c.in[i] {
@@ -175,10 +175,10 @@ func (c *Conv) preparePanels() {
 	}
 }
 
-// ScratchBytes is what Tile needs of scratch, per worker.
+// ScratchBytes returns the size of the scratch that Tile needs, per worker.
 func (c *Conv) ScratchBytes() int { return 4 * (c.packB + c.region + c.packA) }
 
-// Tiles is how many parts the work has.
+// Tiles returns the number of tiles.
 func (c *Conv) Tiles() int {
 	if c.kind == convDepthwise {
 		return kernel.CeilDiv(c.Batch*c.Group, c.planes) * c.rowTiles * c.colTiles

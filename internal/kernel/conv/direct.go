@@ -46,7 +46,7 @@ func (c *Conv) groupFloats() int {
 	return kernel.CeilDiv(c.perGroup, c.v.Conv.Lanes) * c.v.Conv.Lanes * c.depth
 }
 
-// packable tells whether a direct convolution pays.
+// packable reports whether a direct convolution pays.
 func (c *Conv) packable() bool {
 	return c.v.Conv.Tiles != nil && c.depth > 0 && c.outArea > 0 && (c.perGroup*4 > c.v.Conv.Lanes || c.byRows()) && c.kind != convDepthwise && c.Window.copyable()
 }
@@ -236,7 +236,7 @@ func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32
 	}
 }
 
-// directInput gives the input of the area's first position and a block of channels, copied if it must be.
+// directInput returns the input of the area's first position and a block of channels, copied if it must be.
 func (c *Conv) directInput(planes []float32, batch, group, channel, channels int, a outputArea, args *Args) []float32 {
 	w, d := &c.view, &c.direct
 	first := group*(c.InChannels/c.Group) + channel

@@ -53,7 +53,7 @@ func (c *Conv) preparePool() {
 	}
 }
 
-// pooledDirect tells whether the convolution under the pool is a direct one.
+// pooledDirect reports whether the convolution under the pool is a direct one.
 func (c *Conv) pooledDirect() bool { return c.PackedWeights && c.packable() }
 
 // poolAxis is the axis along which a pooled convolution is cut. A pool with pads may have several steps where the convolution has one.

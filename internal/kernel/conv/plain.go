@@ -17,7 +17,7 @@ type Plain struct {
 // Prepare works out the window.
 func (c *Plain) Prepare() { c.Resolve() }
 
-// Tiles is how many parts the work has.
+// Tiles returns the number of tiles.
 func (c *Plain) Tiles() int {
 	if c.outArea == 0 {
 		return 0
@@ -71,7 +71,7 @@ type PlainPool struct {
 // Prepare works out the window.
 func (p *PlainPool) Prepare() { p.Resolve() }
 
-// Tiles is how many parts the work has.
+// Tiles returns the number of tiles.
 func (p *PlainPool) Tiles() int {
 	if p.outArea == 0 {
 		return 0
@@ -128,7 +128,7 @@ func (w *Window) eachTap(z, y, x int, f func(at int)) {
 	}
 }
 
-// plainMax gives the place of the largest element of a window, the first of equal ones; -1 of none.
+// plainMax returns the place of the largest element of a window, the first of equal ones; -1 of none.
 func plainMax[T kernel.Number](p *Pool, src []T, z, y, x int) int {
 	where := -1
 	p.eachTap(z, y, x, func(at int) {

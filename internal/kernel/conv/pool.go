@@ -68,10 +68,10 @@ func (p *Pool) prepare(v *kernel.Variant, limit int) {
 	p.copied.floats += p.out[2] // factors of an average
 }
 
-// ScratchBytes is what Tile needs of scratch, per worker.
+// ScratchBytes returns the size of the scratch that Tile needs, per worker.
 func (p *Pool) ScratchBytes() int { return 4 * p.copied.floats }
 
-// Tiles is how many parts the work has.
+// Tiles returns the number of tiles.
 func (p *Pool) Tiles() int { return kernel.CeilDiv(p.Planes, p.perTile) * p.rowTiles }
 
 // Tile computes part t. scratch holds at least ScratchBytes()/4 floats.

@@ -22,7 +22,7 @@ type rowConv struct {
 	offsets      []int32 // of a block's products
 }
 
-// byRows tells whether vectors of positions are likely to be faster, by the cycles that an output takes.
+// byRows reports whether vectors of positions are likely to be faster, by the cycles that an output takes.
 func (c *Conv) byRows() bool {
 	if c.v.Conv.RowTiles == nil || c.Window.stride[2] > 2 || c.Pool != nil {
 		return false

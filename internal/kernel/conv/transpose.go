@@ -68,10 +68,10 @@ func (c *Transpose) Prepare(v *kernel.Variant) {
 	c.packRows, c.packPanel, c.product = rows*depth, transposeCols*depth, rows*transposeCols
 }
 
-// ScratchBytes is what Tile needs of scratch, per worker.
+// ScratchBytes returns the size of the scratch that Tile needs, per worker.
 func (c *Transpose) ScratchBytes() int { return 4 * (c.packRows + c.packPanel + c.product) }
 
-// Tiles is how many parts the work has.
+// Tiles returns the number of tiles.
 func (c *Transpose) Tiles() int {
 	if c.out == 0 {
 		return 0

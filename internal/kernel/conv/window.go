@@ -73,7 +73,7 @@ func (w *Window) outSize(i int) int {
 	return n
 }
 
-// span gives the taps of one axis whose input lies inside, for output o: lo <= k < hi.
+// span returns the taps of one axis whose input lies inside, for output o: lo <= k < hi.
 func (w *Window) span(axis, o int) (lo, hi int) {
 	start := o*w.stride[axis] - w.padBegin[axis]
 	if start < 0 {
@@ -85,7 +85,7 @@ func (w *Window) span(axis, o int) (lo, hi int) {
 	return lo, hi
 }
 
-// inside gives the outputs of one axis for which tap k lies inside the input: lo <= o < hi.
+// inside returns the outputs of one axis for which tap k lies inside the input: lo <= o < hi.
 func (w *Window) inside(axis, k int) (lo, hi int) {
 	shift := k*w.dilation[axis] - w.padBegin[axis]
 	if shift < 0 {
@@ -111,7 +111,7 @@ func (w *Window) overlap(k int) (lo, hi, shift [MaxSpatial]int) {
 // reach is how many elements of the input the taps of one output span along an axis.
 func (w *Window) reach(axis int) int { return (w.kernel[axis]-1)*w.dilation[axis] + 1 }
 
-// staysInside tells whether no tap of any output lies in the padding.
+// staysInside reports whether no tap of any output lies in the padding.
 func (w *Window) StaysInside() bool {
 	for i := range MaxSpatial {
 		if w.padBegin[i] > 0 || (w.out[i]-1)*w.stride[i]+w.reach(i) > w.in[i] {

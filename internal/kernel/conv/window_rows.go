@@ -43,7 +43,7 @@ const (
 	copiedFloats = 1 << 20
 )
 
-// copyable tells whether rows can be copied for windows like this.
+// copyable reports whether rows can be copied for windows like this.
 func (w *Window) copyable() bool {
 	if w.taps > copiedTaps {
 		return false

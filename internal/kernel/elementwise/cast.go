@@ -104,7 +104,7 @@ func Carrier(dt dtype.DType) dtype.DType {
 	return dtype.Invalid
 }
 
-// Castable tells whether Cast takes dt.
+// Castable reports whether Cast takes dt.
 func Castable(dt dtype.DType) bool {
 	switch dt {
 	case dtype.Invalid, dtype.String, dtype.C64, dtype.C128, dtype.C32, dtype.BC32, dtype.Opaque:

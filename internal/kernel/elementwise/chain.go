@@ -97,7 +97,7 @@ func (c *Chain) isWhole(operand int) bool {
 
 func (c *Chain) isNumber(a int) bool { return a >= 0 && c.Operands[a].Count == 1 && !c.isWhole(a) }
 
-// readAsRow tells whether one number is an operand of a function that has no form for it.
+// readAsRow reports whether one number is an operand of a function that has no form for it.
 func (c *Chain) readAsRow(operand int) bool {
 	for _, s := range c.Steps {
 		if !s.IsBinary && s.A == operand || s.IsBinary && c.isNumber(s.A) && c.isNumber(s.B) && (s.A == operand || s.B == operand) {
@@ -107,10 +107,10 @@ func (c *Chain) readAsRow(operand int) bool {
 	return false
 }
 
-// ScratchFloats is what a worker needs.
+// ScratchFloats returns the size of a worker's scratch.
 func (c *Chain) ScratchFloats() int { return c.slots * chainPiece }
 
-// Tiles is how many parts the work has.
+// Tiles returns the number of tiles.
 func (c *Chain) Tiles() int { return kernel.CeilDiv(c.Elements, kernel.RangeElements) }
 
 // Tile computes part t. With stream set the result is written past the caches; it may then be no operand.

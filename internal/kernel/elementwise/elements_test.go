@@ -274,7 +274,7 @@ func loopClamp[T kernel.Number](t *testing.T, v *kernel.Variant, x []T, lo, hi T
 	}
 }
 
-// within tells whether got is want, give or take some units in the last place.
+// within reports whether got is want, give or take some units in the last place.
 func within(got, want, units float64) bool {
 	_, exp := math.Frexp(want)
 	return math.Abs(got-want) <= units*math.Ldexp(1, max(exp-53, -1074)) || got == want || got != got && want != want

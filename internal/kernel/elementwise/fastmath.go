@@ -2,9 +2,9 @@ package elementwise
 
 import "math"
 
-// The transcendental functions of portable float32 kernels are computed in float64: on the scalar units that costs the same, and a polynomial that
-// is good to 1e-9 then rounds to the nearest float32 but for one case in fifty. Range ends, NaN and subnormal results come out of the
-// final conversion, with no code of their own.
+// The transcendental functions of portable float32 kernels are computed in float64: on the scalar units that costs the same, and a
+// polynomial that is good to 1e-9 then rounds to the nearest float32 but for one case in fifty. Range ends, NaN and subnormal results come
+// out of the final conversion, with no code of their own.
 
 const (
 	log2e     = 1 / math.Ln2

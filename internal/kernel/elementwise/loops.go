@@ -41,7 +41,7 @@ func castLoop(v *kernel.Variant, dst []byte, to dtype.DType, src []byte, from dt
 	return l.Over(hi-lo, y, x, kernel.Operand{At: (*byte)(unsafe.Pointer(zeroElement))}, kernel.Operand{})
 }
 
-// swappable tells whether operands may be changed round.
+// swappable reports whether operands may be changed round.
 func swappable(op kernel.BinaryOp) bool {
 	switch op {
 	case kernel.Add, kernel.Mul, kernel.Min, kernel.Max, kernel.BitAnd, kernel.BitOr, kernel.BitXor:

@@ -140,7 +140,7 @@ func AddScaled(v *kernel.Variant, dst, src []float32, factor float32) {
 	}
 }
 
-// clamp gives the bounds that an activation comes to; false and no bounds if it does not.
+// clamp returns the bounds that an activation comes to; false and no bounds if it does not.
 func (a Activation) Clamp() (low, high float32, ok bool) {
 	low, high = float32(math.Inf(-1)), float32(math.Inf(1))
 	switch a.Op {

@@ -181,12 +181,12 @@ func blockOf(k int) int {
 	return kernel.CeilDiv(k, kernel.CeilDiv(k, BlockDepth))
 }
 
-// ScratchBytes is what Tile needs of scratch, per worker.
+// ScratchBytes returns the size of the scratch that Tile needs, per worker.
 func (g *Gemm) ScratchBytes() int { return 4 * (g.packA + g.packB) }
 
 func (g *Gemm) parts() int { return g.batch * g.rowTiles * g.colTiles }
 
-// Tiles is how many parts the work has.
+// Tiles returns the number of tiles.
 func (g *Gemm) Tiles() int { return kernel.CeilDiv(g.parts(), g.group) }
 
 // Tile computes part t. scratch holds at least ScratchBytes()/4 floats.
@@ -294,7 +294,7 @@ func (g *Gemm) ahead(r *Rect, b []float32, k, j int) ahead {
 	return ahead{from: b[k*g.LDB+r.Col+j:], ld: g.LDB, rows: depth}
 }
 
-// rowsOfA gives columns [k, k+depth) of the rows of a rectangle, where they lie or copied into scratch.
+// rowsOfA returns columns [k, k+depth) of the rows of a rectangle, where they lie or copied into scratch.
 func (g *Gemm) rowsOfA(r *Rect, scratch, a []float32, k, depth int) (rows []float32, lda int) {
 	if g.TransA {
 		PackColumns(scratch, a[k*g.LDA+r.Row:], g.LDA, depth, r.Rows)

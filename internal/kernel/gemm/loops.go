@@ -3,7 +3,8 @@ package gemm
 import "github.com/tenure-go/tenure/internal/kernel"
 
 // gemmPanel computes m rows of sums, nr <= v.Gemm.Width columns wide: the product of depth columns of A, whose rows are lda apart, and a
-// packed panel of B. How an element is summed depends on depth and m alone. It cuts the rows into tiles of nearly equal height: five and five are faster than six and four.
+// packed panel of B. How an element is summed depends on depth and m alone. It cuts the rows into tiles of nearly equal height: five and
+// five are faster than six and four.
 func gemmPanel(v *kernel.Variant, m, depth int, a []float32, lda int, b []float32, nr int, s sums) {
 	if v.Gemm.Tiles == nil {
 		portableGemmPanel(m, depth, a, lda, b, nr, s)
@@ -76,7 +77,8 @@ func gemmPackPanel(v *kernel.Variant, m, depth int, a []float32, lda int, src []
 	}
 }
 
-// GemvAxpy adds a row vector times a matrix whose rows are ldb apart to out. It takes eight rows of B at a time, so that out is read and written once for eight products. out is short: gemvCols at most.
+// GemvAxpy adds a row vector times a matrix whose rows are ldb apart to out. It takes eight rows of B at a time, so that out is read and
+// written once for eight products. out is short: gemvCols at most.
 func GemvAxpy(v *kernel.Variant, out, a, b []float32, ldb int) {
 	if v.Gemm.Axpy8 == nil {
 		portableGemvAxpy(out, a, b, ldb)
@@ -96,7 +98,8 @@ func GemvAxpy(v *kernel.Variant, out, a, b []float32, ldb int) {
 	}
 }
 
-// GemvDot adds a row vector times a matrix that is stored as rows of columns, ldb apart, to out. It takes four rows at a time, so that a is read once for four products.
+// GemvDot adds a row vector times a matrix that is stored as rows of columns, ldb apart, to out. It takes four rows at a time, so that a is
+// read once for four products.
 func GemvDot(v *kernel.Variant, out, a, b []float32, ldb int) {
 	if v.Gemm.Dot4 == nil {
 		portableGemvDot(out, a, b, ldb)

@@ -18,7 +18,7 @@ type Plain struct {
 // Prepare works out the tiles.
 func (g *Plain) Prepare() { g.rows = max(1, kernel.PlainFlops/max(1, 2*g.N*g.K)) }
 
-// Tiles is how many parts the work has.
+// Tiles returns the number of tiles.
 func (g *Plain) Tiles() int { return kernel.CeilDiv(kernel.Product(g.Batch)*g.M, g.rows) }
 
 // PlainTile computes part t.

@@ -19,7 +19,7 @@ func ReportFlops(b *testing.B, flops int) {
 	b.ReportMetric(float64(flops)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "GFLOP/s")
 }
 
-// Ramp gives n numbers of both signs.
+// Ramp returns n numbers of both signs.
 func Ramp(n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {

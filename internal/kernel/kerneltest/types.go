@@ -25,7 +25,7 @@ func ToHalf(dt dtype.DType, f float32) uint16 {
 	return uint16(dtype.BFloat16FromFloat32(f))
 }
 
-// CastSource gives the bytes of at least n elements of a type, with every pattern of the narrow ones among them.
+// CastSource returns the bytes of at least n elements of a type, with every pattern of the narrow ones among them.
 func CastSource(t *testing.T, dt dtype.DType, n int) []byte {
 	t.Helper()
 	size, err := dt.ByteLen(n)

@@ -16,7 +16,7 @@ var Lengths = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17
 // NewRand returns random numbers that are the same for the same seed.
 func NewRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
-// Uniform gives n numbers in [-1, 1).
+// Uniform returns n numbers in [-1, 1).
 func Uniform(r *rand.Rand, n int) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -25,7 +25,7 @@ func Uniform(r *rand.Rand, n int) []float32 {
 	return x
 }
 
-// Small gives n integers in [-3, 3]: sums of their products are exact in float32, so that results can be compared bit by bit however a
+// Small returns n integers in [-3, 3]: sums of their products are exact in float32, so that results can be compared bit by bit however a
 // kernel orders its additions.
 func Small(r *rand.Rand, n int) []float32 {
 	x := make([]float32, n)
@@ -46,7 +46,7 @@ var Specials = func() []float32 {
 	return append(x, float32(math.NaN()))
 }()
 
-// Spread gives the Specials, n numbers of all magnitudes, and n in [-20, 20).
+// Spread returns the Specials, n numbers of all magnitudes, and n in [-20, 20).
 func Spread(r *rand.Rand, n int) []float32 {
 	x := append([]float32(nil), Specials...)
 	for range n {
@@ -61,7 +61,7 @@ func ulp(want float64) float64 {
 	return math.Ldexp(1, max(exp-24, -149))
 }
 
-// SameValue tells whether got is want rounded to float32, give or take some units in the last place. NaN equals NaN.
+// SameValue reports whether got is want rounded to float32, give or take some units in the last place. NaN equals NaN.
 func SameValue(got float32, want, ulps float64) bool {
 	switch {
 	case math.IsNaN(want) || got != got:
@@ -159,7 +159,7 @@ func InRanges(n int, f func(lo, hi int)) {
 	}
 }
 
-// IntEdges gives pairs of the numbers at the ends of T, small ones, and random ones.
+// IntEdges returns pairs of the numbers at the ends of T, small ones, and random ones.
 func IntEdges[T kernel.Integer]() []T {
 	r := NewRand(6)
 	var zero T
@@ -207,7 +207,7 @@ func Cycle[T any](values []T) func(n, from int) []T {
 	}
 }
 
-// Words gives n elements whose bytes count up from first.
+// Words returns n elements whose bytes count up from first.
 func Words[W any](n, first int) []W {
 	w := make([]W, n)
 	for i, b := 0, AsBytes(w); i < len(b); i++ {

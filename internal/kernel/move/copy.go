@@ -84,7 +84,7 @@ func (c *Copy) findBlock(dstOffset, srcOffset int) {
 	c.group = max(1, kernel.RangeElements/(min(p.Size, copyBlockP)*min(q.Size, copyBlockQ)))
 }
 
-// Tiles is how many parts the copy has.
+// Tiles returns the number of tiles.
 func (c *Copy) Tiles() int {
 	if c.block.np > 0 {
 		return kernel.CeilDiv(c.units, c.group)

@@ -41,7 +41,7 @@ type GatherSpec struct {
 // Prepare fills the rest.
 func (s *GatherSpec) Prepare() { s.rows = max(1, 4*kernel.RangeElements/max(1, s.Inner)) }
 
-// Tiles is how many parts the lookup has.
+// Tiles returns the number of tiles.
 func (s *GatherSpec) Tiles() int {
 	if s.Inner == 0 {
 		return 0
@@ -99,7 +99,7 @@ func (s *GatherElementsSpec) Prepare(elemBytes int, shape, indexShape []int, axi
 	s.nest.Prepare(indexShape, kernel.RowMajorIn(buf[1][:], indexShape), strides)
 }
 
-// Tiles is how many parts the lookup has.
+// Tiles returns the number of tiles.
 func (s *GatherElementsSpec) Tiles() int { return s.nest.Tiles() }
 
 // GatherElements computes part t.
@@ -167,7 +167,7 @@ func place[I kernel.Index](s *TuplesSpec, i int, indices []I) int {
 
 func (s *TuplesSpec) perTile() int { return max(1, kernel.RangeElements/max(1, s.slice)) }
 
-// Tiles is how many parts GatherND has.
+// Tiles returns the number of tiles.
 func (s *TuplesSpec) Tiles() int { return kernel.CeilDiv(s.tuples, s.perTile()) }
 
 // GatherND computes part t of dst[i] = src[tuple i].

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-// indices gives n random indices into an axis, of both signs.
+// indices returns n random indices into an axis, of both signs.
 func indices(r *rand.Rand, n, axis int) []int64 {
 	x := make([]int64, n)
 	for i := range x {
@@ -85,7 +85,7 @@ func gatherElements[W comparable](t *testing.T, shape []int, axis int, indexShap
 	kerneltest.WantEqual(t, narrow, want)
 }
 
-// tuples gives random index tuples for the axes of shape from batch on.
+// tuples returns random index tuples for the axes of shape from batch on.
 func tuples(r *rand.Rand, shape, indexShape []int, batch int) []int64 {
 	k := indexShape[len(indexShape)-1]
 	var idx []int64

@@ -53,7 +53,7 @@ type TriluSpec struct {
 	Upper             bool
 }
 
-// Tiles is how many parts the work has: one per matrix.
+// Tiles returns the number of tiles: one per matrix.
 func (s *TriluSpec) Tiles() int { return s.Batch }
 
 // Trilu computes matrix t. dst may be src exactly.
@@ -86,7 +86,7 @@ type ScanSpec struct {
 	Reverse            bool // from the end
 }
 
-// Tiles is how many parts the work has: one per outer index.
+// Tiles returns the number of tiles: one per outer index.
 func (s *ScanSpec) Tiles() int { return s.Outer }
 
 // Scan computes part t. dst may be src exactly.

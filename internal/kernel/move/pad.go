@@ -138,7 +138,7 @@ func padRuns(runs []padRun, from []int) []padRun {
 	return runs
 }
 
-// Tiles is how many parts the copy has.
+// Tiles returns the number of tiles.
 func (p *Pad) Tiles() int {
 	if p.rowLen*p.elem == 0 {
 		return 0

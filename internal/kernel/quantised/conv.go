@@ -34,7 +34,7 @@ func (c *IntConv) Prepare(v *kernel.Variant) {
 	c.places = max(1, kernel.PlainFlops/max(1, 2*c.Filters*c.Channels*c.taps))
 }
 
-// Tiles is how many parts the work has: each is some places of the output in one group.
+// Tiles returns the number of tiles: each is some places of the output in one group.
 func (c *IntConv) Tiles() int {
 	if c.panels {
 		return c.Batch * c.Group * c.gemm.rowTiles * c.gemm.colTiles
@@ -42,7 +42,7 @@ func (c *IntConv) Tiles() int {
 	return kernel.CeilDiv(c.Batch*c.Group*c.outArea, c.places)
 }
 
-// ScratchBytes is what a worker needs.
+// ScratchBytes returns the size of a worker's scratch.
 func (c *IntConv) ScratchBytes() int {
 	if c.panels {
 		return c.panelScratch()

@@ -61,7 +61,7 @@ func (g *IntGemm) layout() {
 
 func (g *IntGemm) panelBytes() int { return g.nr*g.depth*g.v.Bytes.Step + 4*g.nr }
 
-// Tiles is how many parts the work has.
+// Tiles returns the number of tiles.
 func (g *IntGemm) Tiles() int {
 	if g.nr == 0 {
 		return kernel.CeilDiv(kernel.Product(g.Batch)*g.M, g.rows)
@@ -69,7 +69,7 @@ func (g *IntGemm) Tiles() int {
 	return kernel.Product(g.Batch) * g.rowTiles * g.colTiles
 }
 
-// ScratchBytes is what a worker needs.
+// ScratchBytes returns the size of a worker's scratch.
 func (g *IntGemm) ScratchBytes() int {
 	if g.nr == 0 {
 		return 4 * g.N

@@ -173,10 +173,10 @@ func (g *IntGemm) zeroOfB(zero Numbers, col int) int32 {
 	return z
 }
 
-// inPlace tells whether the kernels read rows of A where they lie.
+// inPlace reports whether the kernels read rows of A where they lie.
 func (g *IntGemm) inPlace() bool { return g.v.Bytes.Step == 4 && !g.SignedA && g.K%4 == 0 }
 
-// needsTotals tells whether what the zeros take from a sum depends on its row, too.
+// needsTotals reports whether what the zeros take from a sum depends on its row, too.
 func (g *IntGemm) needsTotals(zeroA, zeroB Numbers) bool {
 	return len(zeroA.Data) > 1 || len(zeroB.Data) > 1 || g.zeroOfB(zeroB, 0) != 0
 }

@@ -94,7 +94,7 @@ func dynamicScales(t *testing.T, v *kernel.Variant) {
 	}
 }
 
-// randomBytes gives n random bytes, and the same as ints.
+// randomBytes returns n random bytes, and the same as ints.
 func randomBytes[T quantised.Byte](n int, seed uint64) (x []T, ints []int) {
 	r := kerneltest.NewRand(seed)
 	for range n {

@@ -16,7 +16,7 @@ const (
 // ColumnScratch is what a worker of Columns needs, in float64s.
 const ColumnScratch = 2 * columnBlock
 
-// ByColumns tells whether Columns serves the reduction: products and squares under a root may leave the range of float32 on the way.
+// ByColumns reports whether Columns serves the reduction: products and squares under a root may leave the range of float32 on the way.
 func (r *Reduction) ByColumns() bool {
 	switch r.Kind {
 	case Prod, LogSumExp, L2:

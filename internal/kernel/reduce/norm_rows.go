@@ -8,8 +8,8 @@ import (
 
 var lowest = float32(math.Inf(-1))
 
-// rowMoments is the mean and the variance of a row. It takes one pass about a number that lies among those of the row, which loses nothing where that is within a few deviations of the
-// mean. Where it is not, a second pass about the mean does.
+// rowMoments is the mean and the variance of a row. It takes one pass about a number that lies among those of the row, which loses nothing
+// where that is within a few deviations of the mean. Where it is not, a second pass about the mean does.
 func rowMoments(v *kernel.Variant, x []float32) (mean, variance float64) {
 	if v.Rows.NormBias == nil {
 		return momentsOf(x)

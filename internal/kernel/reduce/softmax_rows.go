@@ -43,8 +43,8 @@ func RowSoftmax(v *kernel.Variant, dst, src []float32, log bool) {
 }
 
 // rowsSoftmax is softmax of whole rows at once, where there are loops for rows like these, and reports whether there are. With a temp that
-// takes a row, results are written past the caches; streamEnd must follow. It writes a row while it takes the exponentials of the next, and looks for the largest element of a row two rows before those
-// are taken, so that nothing waits for it.
+// takes a row, results are written past the caches; streamEnd must follow. It writes a row while it takes the exponentials of the next, and
+// looks for the largest element of a row two rows before those are taken, so that nothing waits for it.
 func rowsSoftmax(v *kernel.Variant, n int, dst, temp, src []float32) bool {
 	stream := temp != nil
 	if v.Rows.SoftmaxNext == nil || n == 0 || len(dst) == 0 || n > kernel.SumElements || stream && !kernel.IsWhole(v, dst, n) {

@@ -205,7 +205,7 @@ func (r *Resize) ScratchBytes() int {
 	return 16*r.points() + 8*r.in[len(r.in)-1]
 }
 
-// blends tells whether it pays to blend whole rows of elements by the taps of
+// blends reports whether it pays to blend whole rows of elements by the taps of
 // the outer axes first, and then to apply those of the last axis once.
 func (r *Resize) blends() bool {
 	last := len(r.in) - 1

@@ -97,7 +97,7 @@ func (r *RoiAlign) sample(y, x float64) (s roiSample) {
 	return s
 }
 
-// between gives the elements beside a coordinate, held inside, and how much of the second one counts.
+// between returns the elements beside a coordinate, held inside, and how much of the second one counts.
 func between(v float64, n int) (lo, hi int, f float64) {
 	v = math.Max(v, 0)
 	if lo = int(v); lo >= n-1 {
@@ -136,7 +136,7 @@ func MaxRoiRegion[T kernel.Float](r *MaxRoi, dst, image, corners []T) {
 	}
 }
 
-// bin gives the elements of bin i of n over size elements from start, as far as they lie inside.
+// bin returns the elements of bin i of n over size elements from start, as far as they lie inside.
 func bin(i, n int, start, size float64, inside int) (lo, hi int) {
 	each := size / float64(n)
 	hold := func(v float64) int { return int(math.Min(math.Max(v+start, 0), float64(inside))) }

@@ -42,7 +42,7 @@ type TopK struct {
 	Smallest       bool
 }
 
-// picks tells whether so few elements are wanted that they are picked from a row, and not the row sorted.
+// picks reports whether so few elements are wanted that they are picked from a row, and not the row sorted.
 func (s *TopK) picks() bool { return s.K <= 32 && 4*s.K <= s.Axis }
 
 // Scratch is how many numbers TopKRows wants.

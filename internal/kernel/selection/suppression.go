@@ -55,7 +55,7 @@ func (s *Suppression) candidates(score []float32, scratch []int64) []int64 {
 	return scratch[:n]
 }
 
-// covered tells whether a box overlaps a chosen one too much.
+// covered reports whether a box overlaps a chosen one too much.
 func (s *Suppression) covered(boxes []float32, box int64, chosen []int64) bool {
 	a := s.corners(boxes[4*box:])
 	for i := 2; i < len(chosen); i += 3 {
@@ -72,7 +72,7 @@ func (s *Suppression) covered(boxes []float32, box int64, chosen []int64) bool {
 	return false
 }
 
-// corners gives the least and the largest coordinates of a box.
+// corners returns the least and the largest coordinates of a box.
 func (s *Suppression) corners(box []float32) [4]float32 {
 	if s.Centered {
 		h, w := box[3]/2, box[2]/2

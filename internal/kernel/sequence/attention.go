@@ -37,10 +37,10 @@ func (a *Attention) perTile() int {
 	return max(1, kernel.PlainFlops/max(1, 2*a.total()*(a.Size+a.ValueSize)))
 }
 
-// Tiles is how many parts the work has: each is some queries of a head.
+// Tiles returns the number of tiles: each is some queries of a head.
 func (a *Attention) Tiles() int { return kernel.CeilDiv(a.Batch*a.Heads*a.Queries, a.perTile()) }
 
-// ScratchElements is what a worker needs, in elements.
+// ScratchElements returns the size of a worker's scratch, in elements.
 func (a *Attention) ScratchElements() int { return a.total() }
 
 // at is where a row of a head starts, and how far its next row is.

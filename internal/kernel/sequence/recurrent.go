@@ -41,10 +41,10 @@ type RecurrentArgs[T kernel.Float] struct {
 	Y, H, C                          []T
 }
 
-// Tiles is how many parts the work has: one per sample and direction.
+// Tiles returns the number of tiles: one per sample and direction.
 func (r *Recurrent) Tiles() int { return r.Dirs * r.Batch }
 
-// ScratchElements is what a worker needs, in elements.
+// ScratchElements returns the size of a worker's scratch, in elements.
 func (r *Recurrent) ScratchElements() int { return (2*r.Kind.gates() + 3) * r.Hidden }
 
 // cell is the work of one sample in one direction.
