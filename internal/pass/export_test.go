@@ -1,7 +1,9 @@
 package pass
 
-// Ignore makes the structure admit sizes for which a guard of this kind has
+import "slices"
+
+// Ignore makes the structure admit sizes for which a guard of these kinds has
 // another answer.
-func (s *Structure) Ignore(kind string) {
-	s.ignored = func(k string) bool { return k == kind }
+func (s *Structure) Ignore(kinds []string) {
+	s.ignored = func(kind string) bool { return slices.Contains(kinds, kind) }
 }

@@ -29,7 +29,7 @@ import (
 //	go test ./internal/pass -run TestLengths -rapid.checks 100000 -rapid.seed 7
 func TestLengths(t *testing.T) {
 	seen := map[string]int{}
-	checkLengths(t, 2000, "", func(t *rapid.T, fault string) { t.Fatal(fault) }, seen)
+	checkLengths(t, 2000, nil, func(t *rapid.T, fault string) { t.Fatal(fault) }, seen)
 	t.Logf("seen: %v", seen)
 	for _, what := range []string{"instances", "compared", "refused by a structure", "pinned", "kept by guards"} {
 		if seen[what] == 0 {
@@ -44,7 +44,7 @@ func TestGuardsAreNeeded(t *testing.T) {
 	for _, kind := range []string{"folding", "value", "view", "empty", "alias", "size", "rows", "blocks"} {
 		t.Run(kind, func(t *testing.T) {
 			faults := 0
-			checkLengths(t, 10000, kind, func(rt *rapid.T, fault string) { faults++ }, map[string]int{}, &faults)
+			checkLengths(t, 10000, []string{kind}, func(rt *rapid.T, fault string) { faults++ }, map[string]int{}, &faults)
 			if faults == 0 {
 				t.Errorf("got no fault without the guards of kind %q, want some", kind)
 			}
@@ -53,7 +53,7 @@ func TestGuardsAreNeeded(t *testing.T) {
 }
 
 // checkLengths draws programs until one of the counts, if there is one, is not 0.
-func checkLengths(t *testing.T, programs int, ignore string, fail func(*rapid.T, string), seen map[string]int, until ...*int) {
+func checkLengths(t *testing.T, programs int, ignore []string, fail func(*rapid.T, string), seen map[string]int, until ...*int) {
 	for name, value := range map[string]int{"checks": programs, "seed": 1} {
 		if f := flag.Lookup("rapid." + name); f.Value.String() == f.DefValue {
 			if err := flag.Set(f.Name, strconv.Itoa(value)); err != nil {
@@ -142,8 +142,8 @@ func (l *loaded) specialise(types []op.Type) (*pass.Context, error) {
 
 // meet compares what structures have for a set of sizes with what the passes
 // make, and returns what is wrong.
-func (l *loaded) meet(types []op.Type, ignore string, seen map[string]int) (fault string) {
-	if ignore != "" {
+func (l *loaded) meet(types []op.Type, ignore []string, seen map[string]int) (fault string) {
+	if len(ignore) > 0 {
 		defer func() {
 			if broken := recover(); broken != nil {
 				fault = fmt.Sprint(broken)
@@ -187,9 +187,7 @@ func (l *loaded) meet(types []op.Type, ignore string, seen map[string]int) (faul
 	if len(l.structures) > 0 {
 		seen["kept by guards"]++
 	}
-	if ignore != "" {
-		s.Ignore(ignore)
-	}
+	s.Ignore(ignore)
 	l.structures = append(l.structures, s)
 	return ""
 }
