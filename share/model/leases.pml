@@ -10,6 +10,7 @@
  *   CLOSE     END, and connections that are closed while tensors are out
  *   POISON    the last consumer breaks a rule, or sees the owner break one
  *   RETIRE    arenas are announced, mapped, retired and unmapped
+ *   TAKEBACK  and a retired arena in which nothing is held is used again, under another id
  *   TWICE     consumers send a RELEASE twice
  *   DISCONNECT  the owner disconnects consumers, which may then lie: say that they hold nothing, and hold on
  *   DEVICE    consumers read from a device, which outlives their sockets
@@ -52,6 +53,17 @@
 #define QUEUE 2 /* packets that a socket holds in one direction */
 #endif
 
+#ifdef TAKEBACK
+#define USES 2 /* ids of one arena */
+#else
+#define USES 1
+#endif
+#define OF(c, u) ((c) * USES + (u))
+#ifdef M_SAME_ID
+#define ID 0
+#else
+#define ID use
+#endif
 #define AT(c, s) ((c) * SERIALS + (s))
 
 mtype = { FREE, OWNED, SHARED, LIMBO }          /* a block */
@@ -83,9 +95,10 @@ bool sending[2];          /* a lease is recorded, its offer not sent */
 bool sentEnd[2], gotEnd[2], poisoned[2];
 bool lost[2];             /* disconnected: what it holds is in quarantine */
 mtype arena = LIVE;
-bool known[2];            /* ARENA was sent, and neither UNMAPPED nor the end of file came */
-bool ready[2];            /* MAPPED came */
-bool told[2];             /* RETIRE was sent */
+byte use;                 /* the arena's id: how often it was taken back */
+bool known[2 * USES];     /* ARENA was sent, and neither UNMAPPED nor the end of file came */
+bool ready[2 * USES];     /* MAPPED came */
+bool told[2 * USES];      /* RETIRE was sent */
 byte writes, arenas;
 bool finished;
 
@@ -94,7 +107,7 @@ bool finished;
 byte version[BLOCKS];
 byte readers[BLOCKS];     /* tensors of living consumers over the block */
 byte device[BLOCKS];      /* devices that read it */
-bool maps[2];             /* the consumer maps the arena */
+bool maps[2 * USES];      /* the consumer maps the arena under the id */
 bool ticketOver[TICKETS]; /* claimed, cancelled or dropped with its row */
 bool dead[2];             /* the process handle of a dead consumer is readable; its devices are torn down */
 
@@ -108,6 +121,17 @@ bool dead[2];             /* the process handle of a dead consumer is readable; 
 byte held[HELD];      /* version + 1 */
 byte heldBlock[HELD];
 byte holds[2];
+#ifdef TAKEBACK
+byte heldUse[HELD];   /* the id of the arena in the offer */
+byte holdsIn[2 * USES];
+#define HOLDS(c, u) holdsIn[OF(c, u)]
+#define PUT(b) ((b) + BLOCKS * ID) /* block and id in one field of a message */
+#define GET u = b / BLOCKS; b = b % BLOCKS
+#else
+#define HOLDS(c, u) holds[c]
+#define PUT(b) b
+#define GET skip
+#endif
 byte onDevice[2];     /* block + 1 */
 
 /* Choices among few: SERIALS and BLOCKS are at most 3 and 2. */
@@ -129,7 +153,7 @@ byte onDevice[2];     /* block + 1 */
 #define ALIVE (!ownerDead && !finished)
 
 #ifdef RETIRE
-#define READY(c) (arena == LIVE && ready[c])
+#define READY(c) (arena == LIVE && ready[OF(c, ID)])
 #else
 #define READY(c) true
 #endif
@@ -220,8 +244,12 @@ inline dropRow(c) {
   }
 #endif
   i = 0;
-  known[c] = false;
-  ready[c] = false;
+  known[OF(c, 0)] = false;
+  ready[OF(c, 0)] = false;
+#ifdef TAKEBACK
+  known[OF(c, 1)] = false;
+  ready[OF(c, 1)] = false;
+#endif
   open[c] = false;
   ownerEOF[c] = true
 }
@@ -285,7 +313,7 @@ proctype program() {
              :: else
              fi
 #endif
-          :: else -> toConsumer[c]!OFFER, s, b, version[b]
+          :: else -> toConsumer[c]!OFFER, s, PUT(b), version[b]
           fi;
           sending[c] = false
         }
@@ -336,7 +364,7 @@ inline claim(c, t) {
      newSerial(c, s);
      record(c, s, b);
      dropTicket(t);
-     answer(c, CLAIMED, s, b, version[b])
+     answer(c, CLAIMED, s, PUT(b), version[b])
   fi
 }
 
@@ -356,6 +384,9 @@ inline mint(c, x) {
 
 proctype server() {
   byte b, c, s, x, i;
+#ifdef RETIRE
+  byte u;
+#endif
   mtype kind;
   do
   :: atomic {
@@ -374,8 +405,8 @@ proctype server() {
        :: kind == CANCEL -> if :: ticket[x] -> dropTicket(x) :: else fi
 #endif
        :: kind == END -> gotEnd[c] = true
-       :: kind == MAPPED -> ready[c] = true
-       :: kind == UNMAPPED -> known[c] = false; ready[c] = false
+       :: kind == MAPPED -> ready[OF(c, x)] = true
+       :: kind == UNMAPPED -> known[OF(c, x)] = false; ready[OF(c, x)] = false
        :: kind == RUBBISH ->
           poisoned[c] = true;
           ownerEOF[c] = true; /* it holds nothing of the consumer's and may say so at once */
@@ -446,22 +477,22 @@ proctype server() {
 #else
 #define NOOFFER (!sending[0] && !sending[1])
 #endif
-#define MAYTELL(c) (arena == LIVE && TALKS(c) && !known[c] && nfull(toConsumer[c]))
-#define MAYRETIRE(c) (arena == RETIRED && open[c] && !poisoned[c] && known[c] && !told[c] && nfull(toConsumer[c]))
+#define MAYTELL(c) (arena == LIVE && TALKS(c) && !known[OF(c, ID)] && nfull(toConsumer[c]))
+#define MAYRETIRE(c, u) ((arena == RETIRED || u < ID) && open[c] && !poisoned[c] && known[OF(c, u)] && !told[OF(c, u)] && nfull(toConsumer[c]))
 #ifdef M_RETIRE_UNCOUNTED
 #define USED(c) false
 #else
 #ifdef M_ARENA_UNCOUNTED
-#define USED(c) ready[c]
+#define USED(c) (ready[OF(c, 0)] || ready[OF(c, USES - 1)])
 #else
-#define USED(c) known[c]
+#define USED(c) (known[OF(c, 0)] || known[OF(c, USES - 1)])
 #endif
 #endif
   :: atomic {
        ALIVE && (MAYTELL(0) || MAYTELL(1)) ->
        if :: MAYTELL(0) -> c = 0 :: MAYTELL(1) -> c = 1 fi;
-       known[c] = true;
-       answer(c, ARENA, 0, 0, 0);
+       known[OF(c, ID)] = true;
+       answer(c, ARENA, ID, 0, 0);
        c = 0
      }
   :: atomic { /* its blocks may be in limbo, but a ticket stays good */
@@ -469,24 +500,49 @@ proctype server() {
        arena = RETIRED
      }
   :: atomic {
-       ALIVE && (MAYRETIRE(0) || MAYRETIRE(1)) ->
-       if :: MAYRETIRE(0) -> c = 0 :: MAYRETIRE(1) -> c = 1 fi;
-       told[c] = true;
-       answer(c, RETIREMENT, 0, 0, 0);
-       c = 0
+       ALIVE && (MAYRETIRE(0, 0) || MAYRETIRE(1, 0) || MAYRETIRE(0, USES - 1) || MAYRETIRE(1, USES - 1)) ->
+       if
+       :: MAYRETIRE(0, 0) -> c = 0
+       :: MAYRETIRE(1, 0) -> c = 1
+#ifdef TAKEBACK
+       :: MAYRETIRE(0, 1) -> c = 0; u = 1
+       :: MAYRETIRE(1, 1) -> c = 1; u = 1
+#endif
+       fi;
+       told[OF(c, u)] = true;
+       answer(c, RETIREMENT, u, 0, 0);
+       c = 0; u = 0
      }
   :: atomic { /* I6 */
        ALIVE && arena == RETIRED && !USED(0) && !USED(1) && !ANY(LIMBO) ->
        arena = RETURNED;
        assert(!maps[0] && !maps[1]);
+#ifdef TAKEBACK
+       assert(!maps[2] && !maps[3]);
+#endif
        arenas++
      }
   :: atomic {
        ALIVE && arena == RETURNED && arenas < ARENAS ->
        arena = LIVE;
        told[0] = false;
-       told[1] = false
+       told[1] = false;
+#ifdef TAKEBACK
+       told[2] = false;
+       told[3] = false;
+#endif
+       use = 0
      }
+#ifdef TAKEBACK
+  :: atomic { /* nothing in it is held, so it need not wait for UNMAPPED */
+       ALIVE && arena == RETIRED && use == 0 && !ANY(LIMBO) ->
+#ifdef M_SAME_ID
+       told[OF(0, 0)] = false; told[OF(1, 0)] = false;
+#endif
+       use = 1;
+       arena = LIVE
+     }
+#endif
 #endif
 #ifndef PEACE
   :: atomic { ALIVE -> ownerDead = true; ownerEOF[0] = true; ownerEOF[1] = true; break }
@@ -503,7 +559,14 @@ proctype server() {
 inline hold(s, b, v) {
   assert(!cGotEnd);                       /* I4 */
 #ifdef RETIRE
-  assert(maps[c] && !retiring);           /* I4 */
+#ifdef TAKEBACK
+  assert(maps[OF(c, u)] && !retiring[u]); /* I4 */
+  heldUse[AT(c, s)] = u;
+  holdsIn[OF(c, u)]++;
+  u = 0;
+#else
+  assert(maps[c] && !retiring[0]);        /* I4 */
+#endif
 #endif
   held[AT(c, s)] = v + 1;
   heldBlock[AT(c, s)] = b;
@@ -514,6 +577,10 @@ inline hold(s, b, v) {
 
 inline drop(s) {
   readers[heldBlock[AT(c, s)]]--;
+#ifdef TAKEBACK
+  holdsIn[OF(c, heldUse[AT(c, s)])]--;
+  heldUse[AT(c, s)] = 0;
+#endif
   held[AT(c, s)] = 0;
   heldBlock[AT(c, s)] = 0;
   holds[c]--
@@ -524,7 +591,13 @@ proctype consumer(byte c) {
   byte pending;        /* serial + 1: let go, its RELEASE not sent */
   byte have;           /* ticket + 1 */
   bool asking;         /* a question is open */
-  bool cSentEnd, cGotEnd, blind, rude, again, retiring, owesMapped, owesUnmapped;
+  bool cSentEnd, cGotEnd, blind, rude, again;
+#ifdef RETIRE
+  bool retiring[USES], owesMapped[USES], owesUnmapped[USES];
+#endif
+#ifdef TAKEBACK
+  byte u;
+#endif
   mtype kind;
   do
   :: atomic { /* a message is read */
@@ -532,13 +605,14 @@ proctype consumer(byte c) {
        toConsumer[c]?kind, s, b, v;
        if
        :: kind == OFFER ->
+          GET;
           if
           :: !cSentEnd -> hold(s, b, v)
           :: else -> /* released at once, if that can be sent: else it goes with the row */
              if :: MAYSEND -> toOwner[c]!RELEASE, s :: else fi
           fi
 #ifdef TICKET
-       :: kind == CLAIMED -> hold(s, b, v); asking = false; have = 0
+       :: kind == CLAIMED -> GET; hold(s, b, v); asking = false; have = 0
        :: kind == TICKETED -> asking = false; have = s + 1
        :: kind == NO_CREDIT -> asking = false
        :: kind == NO_UNKNOWN ->
@@ -548,8 +622,8 @@ proctype consumer(byte c) {
 #endif
        :: kind == END -> cGotEnd = true
 #ifdef RETIRE
-       :: kind == ARENA -> maps[c] = true; owesMapped = true
-       :: kind == RETIREMENT -> retiring = true
+       :: kind == ARENA -> maps[OF(c, s)] = true; owesMapped[s] = true
+       :: kind == RETIREMENT -> retiring[s] = true
 #endif
        fi;
        s = 0; b = 0; v = 0; kind = 0
@@ -560,7 +634,9 @@ proctype consumer(byte c) {
        IFHELD;
        b = heldBlock[AT(c, s)];
        assert(version[b] == held[AT(c, s)] - 1 && (state[b] == SHARED || state[b] == LIMBO));
-#ifdef RETIRE
+#ifdef TAKEBACK
+       assert(maps[OF(c, heldUse[AT(c, s)])]);
+#elif defined(RETIRE)
        assert(maps[c]);
 #endif
        s = 0; b = 0
@@ -607,13 +683,19 @@ proctype consumer(byte c) {
 #endif
 #endif
 #ifdef RETIRE
-  :: atomic { owesMapped && !blind && MAYSEND -> toOwner[c]!MAPPED, 0; owesMapped = false }
 #ifdef M_UNMAP_HELD
-  :: atomic { retiring && !owesMapped -> retiring = false; maps[c] = false; owesUnmapped = true }
+#define MAYUNMAP(u) (retiring[u] && !owesMapped[u])
 #else
-  :: atomic { retiring && !owesMapped && holds[c] == 0 && pending == 0 -> retiring = false; maps[c] = false; owesUnmapped = true }
+#define MAYUNMAP(u) (retiring[u] && !owesMapped[u] && HOLDS(c, u) == 0 && pending == 0)
 #endif
-  :: atomic { owesUnmapped && !blind && MAYSEND -> toOwner[c]!UNMAPPED, 0; owesUnmapped = false }
+  :: atomic { owesMapped[0] && !blind && MAYSEND -> toOwner[c]!MAPPED, 0; owesMapped[0] = false }
+  :: atomic { MAYUNMAP(0) -> retiring[0] = false; maps[OF(c, 0)] = false; owesUnmapped[0] = true }
+  :: atomic { owesUnmapped[0] && !blind && MAYSEND -> toOwner[c]!UNMAPPED, 0; owesUnmapped[0] = false }
+#ifdef TAKEBACK
+  :: atomic { owesMapped[1] && !blind && MAYSEND -> toOwner[c]!MAPPED, 1; owesMapped[1] = false }
+  :: atomic { MAYUNMAP(1) -> retiring[1] = false; maps[OF(c, 1)] = false; owesUnmapped[1] = true }
+  :: atomic { owesUnmapped[1] && !blind && MAYSEND -> toOwner[c]!UNMAPPED, 1; owesUnmapped[1] = false }
+#endif
 #endif
 #ifdef CLOSE
   :: atomic { !cSentEnd && !asking && !blind && MAYSEND -> toOwner[c]!END, 0; cSentEnd = true }
@@ -648,7 +730,8 @@ leaves:
 #ifdef M_SUBLEASE
     if :: c == 1 && held[2 * SERIALS] -> readers[heldBlock[2 * SERIALS]]--; held[2 * SERIALS] = 0 :: else fi;
 #endif
-    maps[c] = false;
+    maps[OF(c, 0)] = false;
+    maps[OF(c, USES - 1)] = false;
     consumerEOF[c] = true;
     do :: toConsumer[c]?_, _, _, _ :: empty(toConsumer[c]) -> break od;
     if :: c == 1 -> do :: passed?_, _ :: empty(passed) -> break od :: else fi;
