@@ -204,10 +204,12 @@ func (k *floatConv) Refill(t *Task) error {
 	if err := k.fill(c); err != nil {
 		return err
 	}
+	packed := k.bound && k.layout != conv.RawWeights
 	if elements(&c.Out[0]) == 0 {
-		k.bound = true
+		k.bound = true // nothing is read, in whatever form
 		return nil
 	}
+	k.PackedWeights = packed
 	k.Prepare(t.variant)
 	if err := k.pack(t); err != nil {
 		return err
@@ -221,8 +223,10 @@ func (k *floatConv) Refill(t *Task) error {
 func (k *floatConv) pack(t *Task) error {
 	layout := conv.RawWeights
 	if k.constant && k.PackedFloats() > 0 {
-		k.PackedWeights = true
-		k.Prepare(t.variant)
+		if !k.PackedWeights {
+			k.PackedWeights = true
+			k.Prepare(t.variant)
+		}
 		layout = k.Layout()
 	}
 	if k.bound {

@@ -64,6 +64,11 @@ func (e *Executable) compareFresh(ctx context.Context) {
 	}
 	got.ArenaBytes = max(got.ArenaBytes, want.ArenaBytes)
 	want.ArenaBytes = got.ArenaBytes
+	// What packing unloads depends on the programs that were packed before.
+	got.Packed, got.WeightBytes = want.Packed, want.WeightBytes
+	if k := e.differentForms(fresh); k >= 0 {
+		invariant.Failf("exec: an instance reads constants of %s in other forms than a program that was compiled from the start", e.steps[k].call.Where())
+	}
 	a, err := got.MarshalJSON()
 	b, wrong := want.MarshalJSON()
 	if err != nil || wrong != nil || !bytes.Equal(a, b) {
@@ -72,6 +77,32 @@ func (e *Executable) compareFresh(ctx context.Context) {
 	if !slices.Equal(e.code, fresh.code) {
 		invariant.Failf("exec: got the steps %v of an instance, want %v", e.code, fresh.code)
 	}
+}
+
+// differentForms returns a call that reads a constant in another form than that
+// of the other executable, -1 for none. One whose results are empty reads nothing.
+func (e *Executable) differentForms(o *Executable) int {
+	form := func(e *Executable, n int) string {
+		if x := e.packing.operands[n]; x != nil {
+			return x.Form
+		}
+		return ""
+	}
+	for k := range e.steps {
+		step := &e.steps[k]
+		elements := 0
+		for _, v := range step.call.Results {
+			if v != nil {
+				elements += e.types.Of(v).Shape.NumElements()
+			}
+		}
+		for i := range step.call.Args {
+			if elements > 0 && form(e, step.first+i) != form(o, step.first+i) {
+				return k
+			}
+		}
+	}
+	return -1
 }
 
 // withoutOffsets returns a copy of the plan without the offsets in the arena.
