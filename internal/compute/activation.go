@@ -7,7 +7,7 @@ import (
 )
 
 var _ = register(map[string]binder{
-	"prelu":       binaryOp(kernel.PRelu),
+	"prelu":       binaryOp(kernel.Prelu),
 	"is_nan":      classOp(newIsNaN[float32], newIsNaN[float64]),
 	"is_inf":      classOp(newIsInf[float32], newIsInf[float64]),
 	"bitwise_not": bindBitNot,

@@ -124,7 +124,7 @@ func (k *binaryInt[T]) Tile(t *Task, tile int, _ []byte) {
 
 func bindMod(c *op.Call) (Kernel, error) {
 	if c.Int("fmod") != 0 {
-		return binaryOn(c, kernel.FMod)
+		return binaryOn(c, kernel.Fmod)
 	}
 	return binaryOn(c, kernel.Mod)
 }

@@ -1,9 +1,10 @@
 package elementwise
 
-// binaries are the functions of two operands whose operators follow from their
-// rows. Others are declared by hand: max, min, sum and mean take any number of
-// operands, mod and bit_shift choose a function by an attribute, pow takes
-// operands of two types, prelu broadcasts in one direction.
+// binaries are the functions of two operands. Kernels compute all of them on
+// integers, whatever the operator takes. The operators of those without a name in
+// models are declared by hand: max, min, sum and mean take any number of operands,
+// mod and bit_shift choose a function by an attribute, pow takes operands of two
+// types, prelu broadcasts in one direction.
 var binaries = []*Binary{
 	{Name: "add", ONNX: "Add", Doc: "adds x and y element by element, with broadcasting", Types: Numbers, Chained: true},
 	{Name: "sub", ONNX: "Sub", Doc: "subtracts y from x element by element, with broadcasting", Types: Numbers, Chained: true},
@@ -12,17 +13,26 @@ var binaries = []*Binary{
 		Name: "div", ONNX: "Div", Doc: "divides x by y element by element, with broadcasting; integer quotients are truncated towards zero",
 		Types: Numbers, Nonzero: true, Chained: true,
 	},
-	{Name: "min", Doc: "returns the smaller element of x and y", Types: Numbers, Chained: true},
-	{Name: "max", Doc: "returns the larger element of x and y", Types: Numbers, Chained: true},
-	{Name: "pow", Doc: "raises x to the power y element by element, with broadcasting", Types: Numbers, Chained: true},
+	{Name: "min", Doc: "returns the smaller element of x and y, or NaN if either is", Types: Numbers, Chained: true},
+	{Name: "max", Doc: "returns the larger element of x and y, or NaN if either is", Types: Numbers, Chained: true},
+	{Name: "mod", Doc: "returns the remainder of x / y with the sign of y; of integers and 0 it is 0", Types: Numbers},
+	{Name: "fmod", Doc: "returns the remainder of x / y with the sign of x; of integers and 0 it is 0", Types: Numbers},
+	{
+		Name: "pow", Doc: "raises x to the power y element by element, with broadcasting; powers of integers wrap, and are truncated towards zero",
+		Types: Numbers, Chained: true,
+	},
+	{Name: "prelu", Doc: "multiplies the negative elements of x by y and keeps the others", Types: Numbers},
 	{Name: "bitwise_and", ONNX: "BitwiseAnd", Since: 18, Doc: "returns the bitwise AND of x and y, with broadcasting", Types: Integers},
 	{Name: "bitwise_or", ONNX: "BitwiseOr", Since: 18, Doc: "returns the bitwise OR of x and y, with broadcasting", Types: Integers},
 	{Name: "bitwise_xor", ONNX: "BitwiseXor", Since: 18, Doc: "returns the bitwise exclusive OR of x and y, with broadcasting", Types: Integers},
+	{Name: "shift_left", Doc: "shifts x to the left by y bits; the result is 0 from the width of x on", Types: Integers},
+	{Name: "shift_right", Doc: "shifts x to the right by y bits; the result is 0 from the width of x on, or -1 if x is negative", Types: Integers},
 
 	{
 		Name: "equal", ONNX: "Equal", Doc: "reports for each pair of elements whether x == y, with broadcasting",
 		Types: Numbers | Bools, Predicate: true,
 	},
+	{Name: "not_equal", Doc: "reports for each pair of elements whether x != y", Types: Numbers | Bools, Predicate: true},
 	{
 		Name: "greater", ONNX: "Greater", Doc: "reports for each pair of elements whether x > y, with broadcasting",
 		Types: Numbers, Predicate: true,

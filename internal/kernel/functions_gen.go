@@ -2,7 +2,7 @@
 
 package kernel
 
-// The functions. The comment of each says what it does to the elements of a tensor x.
+// The values of UnaryOp, with what each does to the elements of its operands.
 const (
 	Identity        UnaryOp = iota // returns each element of x
 	Relu                           // computes max(x, 0) of each element of x
@@ -96,4 +96,68 @@ var unaryNames = [NumUnary]string{
 	"asinh",
 	"acosh",
 	"atanh",
+}
+
+// The values of BinaryOp, with what each does to the elements of its operands.
+const (
+	Add        BinaryOp = iota // adds x and y element by element, with broadcasting
+	Sub                        // subtracts y from x element by element, with broadcasting
+	Mul                        // multiplies x and y element by element, with broadcasting
+	Div                        // divides x by y element by element, with broadcasting; integer quotients are truncated towards zero
+	Min                        // returns the smaller element of x and y, or NaN if either is
+	Max                        // returns the larger element of x and y, or NaN if either is
+	Mod                        // returns the remainder of x / y with the sign of y; of integers and 0 it is 0
+	Fmod                       // returns the remainder of x / y with the sign of x; of integers and 0 it is 0
+	Pow                        // raises x to the power y element by element, with broadcasting; powers of integers wrap, and are truncated towards zero
+	Prelu                      // multiplies the negative elements of x by y and keeps the others
+	BitwiseAnd                 // returns the bitwise AND of x and y, with broadcasting
+	BitwiseOr                  // returns the bitwise OR of x and y, with broadcasting
+	BitwiseXor                 // returns the bitwise exclusive OR of x and y, with broadcasting
+	ShiftLeft                  // shifts x to the left by y bits; the result is 0 from the width of x on
+	ShiftRight                 // shifts x to the right by y bits; the result is 0 from the width of x on, or -1 if x is negative
+	NumBinary                  // how many there are
+)
+
+var binaryNames = [NumBinary]string{
+	"add",
+	"sub",
+	"mul",
+	"div",
+	"min",
+	"max",
+	"mod",
+	"fmod",
+	"pow",
+	"prelu",
+	"bitwise_and",
+	"bitwise_or",
+	"bitwise_xor",
+	"shift_left",
+	"shift_right",
+}
+
+// The values of PredicateOp, with what each does to the elements of its operands.
+const (
+	Equal          PredicateOp = iota // reports for each pair of elements whether x == y, with broadcasting
+	NotEqual                          // reports for each pair of elements whether x != y
+	Greater                           // reports for each pair of elements whether x > y, with broadcasting
+	Less                              // reports for each pair of elements whether x < y, with broadcasting
+	GreaterOrEqual                    // reports for each pair of elements whether x >= y, with broadcasting
+	LessOrEqual                       // reports for each pair of elements whether x <= y, with broadcasting
+	And                               // returns the logical AND of x and y, with broadcasting
+	Or                                // returns the logical OR of x and y, with broadcasting
+	Xor                               // returns the logical exclusive OR of x and y, with broadcasting
+	NumPredicate                      // how many there are
+)
+
+var predicateNames = [NumPredicate]string{
+	"equal",
+	"not_equal",
+	"greater",
+	"less",
+	"greater_or_equal",
+	"less_or_equal",
+	"and",
+	"or",
+	"xor",
 }

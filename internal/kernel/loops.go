@@ -67,13 +67,13 @@ type ElementLoops struct {
 // Loops by function and by the numbers of element types.
 type (
 	CastLoops      [kinds + 1][kinds]Loop // from, to
-	BinaryLoops    [numBinary][kinds][forms]Loop
-	BitLoops       [numBinary]Loop
-	PredicateLoops [numPredicate][kinds][forms - 1]Loop
-	LogicLoops     [numPredicate]Loop
+	BinaryLoops    [NumBinary][kinds][forms]Loop
+	BitLoops       [NumBinary]Loop
+	PredicateLoops [NumPredicate][kinds][forms - 1]Loop
+	LogicLoops     [NumPredicate]Loop
 	UnaryLoops     [NumUnary][kinds]Loop
 	KindLoops      [kinds]Loop
-	JoinLoops      [kinds][numBinary]Loop
+	JoinLoops      [kinds][NumBinary]Loop
 	WhereLoops     [4][2][2]Loop // by the logarithm of the size; whether a and b are one element
 	SizeLoops      [4]Loop       // by the logarithm of the size
 )

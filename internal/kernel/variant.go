@@ -108,8 +108,8 @@ type (
 	UnaryRowsS   [NumUnary]RowS
 	UnaryRowsST  [NumUnary]RowST
 	UnaryStreams [NumUnary]RowFunc
-	BinaryRows   [numBinary]Row2
-	BinaryRowsS  [numBinary]RowS
+	BinaryRows   [NumBinary]Row2
+	BinaryRowsS  [NumBinary]RowS
 )
 
 // GemmLoops are the loops of float32 matrix products.

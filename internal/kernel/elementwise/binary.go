@@ -37,7 +37,7 @@ func BinaryF64(v *kernel.Variant, op kernel.BinaryOp, n *kernel.Nest, lo, hi int
 	}
 }
 
-// BinaryInt is BinaryF32 for the integer types.
+// BinaryInt is BinaryF32 for the integer types. Quotients and remainders of 0 are 0.
 func BinaryInt[T kernel.Integer](v *kernel.Variant, op kernel.BinaryOp, n *kernel.Nest, lo, hi int, dst, a, b []T) {
 	c := n.Cursor(lo, hi)
 	for c.Next() {
@@ -71,7 +71,7 @@ func ArithStrided[T kernel.Number](op kernel.BinaryOp, r *kernel.Run, d, a, b []
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = max(a[ia], b[ib])
 		}
-	case kernel.PRelu:
+	case kernel.Prelu:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			x := a[ia]
 			if x < 0 {
@@ -100,7 +100,7 @@ func FloatStrided[T kernel.Float](op kernel.BinaryOp, r *kernel.Run, d, a, b []T
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = floatMod(a[ia], b[ib])
 		}
-	case kernel.FMod:
+	case kernel.Fmod:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = T(math.Mod(float64(a[ia]), float64(b[ib])))
 		}
@@ -143,7 +143,7 @@ func intStrided[T kernel.Integer](op kernel.BinaryOp, r *kernel.Run, d, a, b []T
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = intMod(a[ia], b[ib])
 		}
-	case kernel.FMod:
+	case kernel.Fmod:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			var r T
 			if y := b[ib]; y != 0 {
@@ -155,15 +155,15 @@ func intStrided[T kernel.Integer](op kernel.BinaryOp, r *kernel.Run, d, a, b []T
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = intPow(a[ia], b[ib])
 		}
-	case kernel.BitAnd:
+	case kernel.BitwiseAnd:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = a[ia] & b[ib]
 		}
-	case kernel.BitOr:
+	case kernel.BitwiseOr:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = a[ia] | b[ib]
 		}
-	case kernel.BitXor:
+	case kernel.BitwiseXor:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = a[ia] ^ b[ib]
 		}

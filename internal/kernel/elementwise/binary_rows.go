@@ -100,13 +100,13 @@ func portableBinaryVS(op kernel.BinaryOp, dst, a []float32, s float32) {
 		for i := range dst {
 			dst[i] = floatMod(a[i], s)
 		}
-	case kernel.FMod:
+	case kernel.Fmod:
 		for i := range dst {
 			dst[i] = float32(math.Mod(float64(a[i]), float64(s)))
 		}
 	case kernel.Pow:
 		powScalarRow(dst, a, s, 0)
-	case kernel.PRelu:
+	case kernel.Prelu:
 		leakyReluRow(dst, a, s, 0)
 	default:
 		kernel.Bug("%s is not defined on floats", op)
@@ -130,7 +130,7 @@ func portableBinarySV(op kernel.BinaryOp, dst []float32, s float32, b []float32)
 		for i := range dst {
 			dst[i] = floatMod(s, b[i])
 		}
-	case kernel.FMod:
+	case kernel.Fmod:
 		for i := range dst {
 			dst[i] = float32(math.Mod(float64(s), float64(b[i])))
 		}
@@ -138,7 +138,7 @@ func portableBinarySV(op kernel.BinaryOp, dst []float32, s float32, b []float32)
 		for i := range dst {
 			dst[i] = float32(math.Pow(float64(s), float64(b[i])))
 		}
-	case kernel.PRelu:
+	case kernel.Prelu:
 		for i := range dst {
 			v := s
 			if s < 0 {

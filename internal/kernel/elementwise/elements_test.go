@@ -68,7 +68,7 @@ func loopBinaryOps(dt dtype.DType) []kernel.BinaryOp {
 	if dt.IsFloat() {
 		return []kernel.BinaryOp{kernel.Add, kernel.Sub, kernel.Mul, kernel.Div, kernel.Min, kernel.Max}
 	}
-	return []kernel.BinaryOp{kernel.Add, kernel.Sub, kernel.Mul, kernel.Min, kernel.Max, kernel.BitAnd, kernel.BitOr, kernel.BitXor}
+	return []kernel.BinaryOp{kernel.Add, kernel.Sub, kernel.Mul, kernel.Min, kernel.Max, kernel.BitwiseAnd, kernel.BitwiseOr, kernel.BitwiseXor}
 }
 
 // loopNest walks n elements of three operands, of which form says which is one element: 1 the second, 2 the first.
@@ -209,9 +209,9 @@ func loopWant[T kernel.Number](op kernel.BinaryOp, x, y T) T {
 		return min(x, y)
 	case kernel.Max:
 		return max(x, y)
-	case kernel.BitAnd:
+	case kernel.BitwiseAnd:
 		return bitwise(func(p, q int64) int64 { return p & q })
-	case kernel.BitOr:
+	case kernel.BitwiseOr:
 		return bitwise(func(p, q int64) int64 { return p | q })
 	}
 	return bitwise(func(p, q int64) int64 { return p ^ q })

@@ -44,7 +44,7 @@ func castLoop(v *kernel.Variant, dst []byte, to dtype.DType, src []byte, from dt
 // swappable reports whether operands may be changed round.
 func swappable(op kernel.BinaryOp) bool {
 	switch op {
-	case kernel.Add, kernel.Mul, kernel.Min, kernel.Max, kernel.BitAnd, kernel.BitOr, kernel.BitXor:
+	case kernel.Add, kernel.Mul, kernel.Min, kernel.Max, kernel.BitwiseAnd, kernel.BitwiseOr, kernel.BitwiseXor:
 		return true
 	}
 	return false
@@ -74,12 +74,12 @@ func mirrored(op kernel.PredicateOp) kernel.PredicateOp {
 	switch op {
 	case kernel.Less:
 		return kernel.Greater
-	case kernel.LessEqual:
-		return kernel.GreaterEqual
+	case kernel.LessOrEqual:
+		return kernel.GreaterOrEqual
 	case kernel.Greater:
 		return kernel.Less
-	case kernel.GreaterEqual:
-		return kernel.LessEqual
+	case kernel.GreaterOrEqual:
+		return kernel.LessOrEqual
 	}
 	return op
 }

@@ -32,7 +32,7 @@ func predicateStrided[T kernel.Number](op kernel.PredicateOp, r *kernel.Run, d [
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = bit(a[ia] < b[ib])
 		}
-	case kernel.LessEqual:
+	case kernel.LessOrEqual:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = bit(a[ia] <= b[ib])
 		}
@@ -40,7 +40,7 @@ func predicateStrided[T kernel.Number](op kernel.PredicateOp, r *kernel.Run, d [
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = bit(a[ia] > b[ib])
 		}
-	case kernel.GreaterEqual:
+	case kernel.GreaterOrEqual:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = bit(a[ia] >= b[ib])
 		}

@@ -12,8 +12,8 @@ type relation struct {
 
 var relations = []relation{
 	{"equal", equal, 0, "EQ", false, false}, {"not_equal", 0x04, 4, "EQ", false, true},
-	{"less", less, 1, "GT", true, false}, {"less_equal", 0x12, 2, "GT", false, true},
-	{"greater", greater, 6, "GT", false, false}, {"greater_equal", 0x1d, 5, "GT", true, true},
+	{"less", less, 1, "GT", true, false}, {"less_or_equal", 0x12, 2, "GT", false, true},
+	{"greater", greater, 6, "GT", false, false}, {"greater_or_equal", 0x1d, 5, "GT", true, true},
 }
 
 // compare writes bytes of 0 and 1: with mask registers 64 at a time, otherwise 32.

@@ -16,7 +16,7 @@ func (l elementLoop) fields() string { return fmt.Sprintf("Step: %d, Run: %s", l
 // The operations that have loops, by the name of the loop.
 var (
 	binaryOps     = map[string]string{"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "min": "Min", "max": "Max"}
-	bitOps        = map[string]string{"and": "BitAnd", "or": "BitOr", "xor": "BitXor"}
+	bitOps        = map[string]string{"and": "BitwiseAnd", "or": "BitwiseOr", "xor": "BitwiseXor"}
 	logicOps      = map[string]string{"and": "And", "or": "Or", "xor": "Xor"}
 	unaryElements = []string{"abs", "neg", "sqrt", "round", "floor", "ceil", "exp", "log"}
 )
@@ -82,10 +82,7 @@ func (a *elementWriter) table() {
 		a.putLoop(name+" bits vv", "Bits", "BitLoops", op)
 	}
 	for _, r := range relations {
-		var op string
-		for _, word := range strings.Split(r.name, "_") {
-			op += capital(word)
-		}
+		op := capital(camel(r.name))
 		for _, t := range allTypes {
 			a.putLoop(r.name+" "+t.name+" vv", "Predicate", "PredicateLoops", op, kind(t), forms["vv"])
 			a.putLoop(r.name+" "+t.name+" vs", "Predicate", "PredicateLoops", op, kind(t), forms["vs"])

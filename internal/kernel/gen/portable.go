@@ -2,31 +2,40 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
-// generateFunctions adds the Go files of the functions: their numbers and names, and their loops.
+// generateFunctions adds the Go files of the functions: their numbers and names, and the loops of those of one operand.
 func generateFunctions(files map[string][]byte, functions []*elementwise.Function) error {
-	if err := addSource(files, "functions_gen.go", functionNames(functions)); err != nil {
+	names := constants("Unary", functions, func(f *elementwise.Function) (name, doc string) { return f.Name, f.Doc })
+	for _, kind := range []struct {
+		typ       string
+		predicate bool
+	}{{"Binary", false}, {"Predicate", true}} {
+		rows := slices.DeleteFunc(elementwise.Binaries(), func(f *elementwise.Binary) bool { return f.Predicate != kind.predicate })
+		names += constants(kind.typ, rows, func(f *elementwise.Binary) (name, doc string) { return f.Name, f.Doc })
+	}
+	if err := addSource(files, "functions_gen.go", names); err != nil {
 		return err
 	}
 	return addSource(files, "elementwise/functions_gen.go", portableFunctions(functions))
 }
 
-func functionNames(functions []*elementwise.Function) string {
+// constants writes the numbers and the names of functions of a kind.
+func constants[F any](kind string, functions []F, row func(F) (name, doc string)) string {
 	var s, names strings.Builder
-	s.WriteString("\n// The functions. The comment of each says what it does to the elements of a tensor x.\nconst (\n")
-	for i, f := range functions {
-		typ := ""
-		if i == 0 {
-			typ = " UnaryOp = iota"
-		}
-		fmt.Fprintf(&s, "%s%s // %s\n", constantName(f), typ, f.Doc)
-		fmt.Fprintf(&names, "%q,\n", f.Name)
+	fmt.Fprintf(&s, "\n// The values of %sOp, with what each does to the elements of its operands.\nconst (\n", kind)
+	typ := fmt.Sprintf(" %sOp = iota", kind)
+	for _, f := range functions {
+		name, doc := row(f)
+		fmt.Fprintf(&s, "%s%s // %s\n", capital(camel(name)), typ, doc)
+		fmt.Fprintf(&names, "%q,\n", name)
+		typ = ""
 	}
-	fmt.Fprintf(&s, "NumUnary // how many there are\n)\n\nvar unaryNames = [NumUnary]string{\n%s}\n", names.String())
+	fmt.Fprintf(&s, "Num%s // how many there are\n)\n\nvar %sNames = [Num%[1]s]string{\n%[3]s}\n", kind, strings.ToLower(kind), names.String())
 	return s.String()
 }
 

@@ -74,7 +74,7 @@ func (a *assembler) rowTable() {
 	for op, text := range map[string]string{"Add": "add", "Sub": "sub", "Mul": "mul", "Div": "div", "Min": "minimum", "Max": "maximum"} {
 		a.put("BinaryVV", "BinaryRows", a.shortAndLong(text), "kernel."+op)
 	}
-	for op, text := range map[string]string{"Add": "addScalar", "Sub": "subScalar", "Mul": "mulScalar", "Div": "divScalar", "PRelu": "leakyRelu"} {
+	for op, text := range map[string]string{"Add": "addScalar", "Sub": "subScalar", "Mul": "mulScalar", "Div": "divScalar", "Prelu": "leakyRelu"} {
 		a.put("BinaryVS", "BinaryRowsS", a.shortAndLong(text), "kernel."+op)
 	}
 	for op, text := range map[string]string{"Add": "addScalar", "Sub": "subFrom", "Mul": "mulScalar", "Div": "divInto"} {

@@ -44,7 +44,7 @@ var avx2 = kernel.Variant{
 			kernel.Add:   {Short: addScalar256, Long: addScalar256},
 			kernel.Div:   {Short: divScalar256, Long: divScalar256},
 			kernel.Mul:   {Short: mulScalar256, Long: mulScalar256},
-			kernel.PRelu: {Short: leakyRelu256, Long: leakyRelu256},
+			kernel.Prelu: {Short: leakyRelu256, Long: leakyRelu256},
 			kernel.Sub:   {Short: subScalar256, Long: subScalar256},
 		},
 		BinaryVV: kernel.BinaryRows{
@@ -319,9 +319,9 @@ var avx2 = kernel.Variant{
 			},
 		},
 		Bits: kernel.BitLoops{
-			kernel.BitAnd: {Step: 32, Run: andBitsVv256},
-			kernel.BitOr:  {Step: 32, Run: orBitsVv256},
-			kernel.BitXor: {Step: 32, Run: xorBitsVv256},
+			kernel.BitwiseAnd: {Step: 32, Run: andBitsVv256},
+			kernel.BitwiseOr:  {Step: 32, Run: orBitsVv256},
+			kernel.BitwiseXor: {Step: 32, Run: xorBitsVv256},
 		},
 		Cast: kernel.CastLoops{
 			kernel.KindBool: {
@@ -571,46 +571,46 @@ var avx2 = kernel.Variant{
 					kernel.FirstRow: {Step: 32, Run: greaterU8Vs256},
 				},
 			},
-			kernel.GreaterEqual: {
+			kernel.GreaterOrEqual: {
 				kernel.KindF32: {
-					kernel.BothRows: {Step: 32, Run: greater_equalF32Vv256},
-					kernel.FirstRow: {Step: 32, Run: greater_equalF32Vs256},
+					kernel.BothRows: {Step: 32, Run: greater_or_equalF32Vv256},
+					kernel.FirstRow: {Step: 32, Run: greater_or_equalF32Vs256},
 				},
 				kernel.KindF64: {
-					kernel.BothRows: {Step: 32, Run: greater_equalF64Vv256},
-					kernel.FirstRow: {Step: 32, Run: greater_equalF64Vs256},
+					kernel.BothRows: {Step: 32, Run: greater_or_equalF64Vv256},
+					kernel.FirstRow: {Step: 32, Run: greater_or_equalF64Vs256},
 				},
 				kernel.KindI16: {
-					kernel.BothRows: {Step: 32, Run: greater_equalI16Vv256},
-					kernel.FirstRow: {Step: 32, Run: greater_equalI16Vs256},
+					kernel.BothRows: {Step: 32, Run: greater_or_equalI16Vv256},
+					kernel.FirstRow: {Step: 32, Run: greater_or_equalI16Vs256},
 				},
 				kernel.KindI32: {
-					kernel.BothRows: {Step: 32, Run: greater_equalI32Vv256},
-					kernel.FirstRow: {Step: 32, Run: greater_equalI32Vs256},
+					kernel.BothRows: {Step: 32, Run: greater_or_equalI32Vv256},
+					kernel.FirstRow: {Step: 32, Run: greater_or_equalI32Vs256},
 				},
 				kernel.KindI64: {
-					kernel.BothRows: {Step: 32, Run: greater_equalI64Vv256},
-					kernel.FirstRow: {Step: 32, Run: greater_equalI64Vs256},
+					kernel.BothRows: {Step: 32, Run: greater_or_equalI64Vv256},
+					kernel.FirstRow: {Step: 32, Run: greater_or_equalI64Vs256},
 				},
 				kernel.KindI8: {
-					kernel.BothRows: {Step: 32, Run: greater_equalI8Vv256},
-					kernel.FirstRow: {Step: 32, Run: greater_equalI8Vs256},
+					kernel.BothRows: {Step: 32, Run: greater_or_equalI8Vv256},
+					kernel.FirstRow: {Step: 32, Run: greater_or_equalI8Vs256},
 				},
 				kernel.KindU16: {
-					kernel.BothRows: {Step: 32, Run: greater_equalU16Vv256},
-					kernel.FirstRow: {Step: 32, Run: greater_equalU16Vs256},
+					kernel.BothRows: {Step: 32, Run: greater_or_equalU16Vv256},
+					kernel.FirstRow: {Step: 32, Run: greater_or_equalU16Vs256},
 				},
 				kernel.KindU32: {
-					kernel.BothRows: {Step: 32, Run: greater_equalU32Vv256},
-					kernel.FirstRow: {Step: 32, Run: greater_equalU32Vs256},
+					kernel.BothRows: {Step: 32, Run: greater_or_equalU32Vv256},
+					kernel.FirstRow: {Step: 32, Run: greater_or_equalU32Vs256},
 				},
 				kernel.KindU64: {
-					kernel.BothRows: {Step: 32, Run: greater_equalU64Vv256},
-					kernel.FirstRow: {Step: 32, Run: greater_equalU64Vs256},
+					kernel.BothRows: {Step: 32, Run: greater_or_equalU64Vv256},
+					kernel.FirstRow: {Step: 32, Run: greater_or_equalU64Vs256},
 				},
 				kernel.KindU8: {
-					kernel.BothRows: {Step: 32, Run: greater_equalU8Vv256},
-					kernel.FirstRow: {Step: 32, Run: greater_equalU8Vs256},
+					kernel.BothRows: {Step: 32, Run: greater_or_equalU8Vv256},
+					kernel.FirstRow: {Step: 32, Run: greater_or_equalU8Vs256},
 				},
 			},
 			kernel.Less: {
@@ -655,46 +655,46 @@ var avx2 = kernel.Variant{
 					kernel.FirstRow: {Step: 32, Run: lessU8Vs256},
 				},
 			},
-			kernel.LessEqual: {
+			kernel.LessOrEqual: {
 				kernel.KindF32: {
-					kernel.BothRows: {Step: 32, Run: less_equalF32Vv256},
-					kernel.FirstRow: {Step: 32, Run: less_equalF32Vs256},
+					kernel.BothRows: {Step: 32, Run: less_or_equalF32Vv256},
+					kernel.FirstRow: {Step: 32, Run: less_or_equalF32Vs256},
 				},
 				kernel.KindF64: {
-					kernel.BothRows: {Step: 32, Run: less_equalF64Vv256},
-					kernel.FirstRow: {Step: 32, Run: less_equalF64Vs256},
+					kernel.BothRows: {Step: 32, Run: less_or_equalF64Vv256},
+					kernel.FirstRow: {Step: 32, Run: less_or_equalF64Vs256},
 				},
 				kernel.KindI16: {
-					kernel.BothRows: {Step: 32, Run: less_equalI16Vv256},
-					kernel.FirstRow: {Step: 32, Run: less_equalI16Vs256},
+					kernel.BothRows: {Step: 32, Run: less_or_equalI16Vv256},
+					kernel.FirstRow: {Step: 32, Run: less_or_equalI16Vs256},
 				},
 				kernel.KindI32: {
-					kernel.BothRows: {Step: 32, Run: less_equalI32Vv256},
-					kernel.FirstRow: {Step: 32, Run: less_equalI32Vs256},
+					kernel.BothRows: {Step: 32, Run: less_or_equalI32Vv256},
+					kernel.FirstRow: {Step: 32, Run: less_or_equalI32Vs256},
 				},
 				kernel.KindI64: {
-					kernel.BothRows: {Step: 32, Run: less_equalI64Vv256},
-					kernel.FirstRow: {Step: 32, Run: less_equalI64Vs256},
+					kernel.BothRows: {Step: 32, Run: less_or_equalI64Vv256},
+					kernel.FirstRow: {Step: 32, Run: less_or_equalI64Vs256},
 				},
 				kernel.KindI8: {
-					kernel.BothRows: {Step: 32, Run: less_equalI8Vv256},
-					kernel.FirstRow: {Step: 32, Run: less_equalI8Vs256},
+					kernel.BothRows: {Step: 32, Run: less_or_equalI8Vv256},
+					kernel.FirstRow: {Step: 32, Run: less_or_equalI8Vs256},
 				},
 				kernel.KindU16: {
-					kernel.BothRows: {Step: 32, Run: less_equalU16Vv256},
-					kernel.FirstRow: {Step: 32, Run: less_equalU16Vs256},
+					kernel.BothRows: {Step: 32, Run: less_or_equalU16Vv256},
+					kernel.FirstRow: {Step: 32, Run: less_or_equalU16Vs256},
 				},
 				kernel.KindU32: {
-					kernel.BothRows: {Step: 32, Run: less_equalU32Vv256},
-					kernel.FirstRow: {Step: 32, Run: less_equalU32Vs256},
+					kernel.BothRows: {Step: 32, Run: less_or_equalU32Vv256},
+					kernel.FirstRow: {Step: 32, Run: less_or_equalU32Vs256},
 				},
 				kernel.KindU64: {
-					kernel.BothRows: {Step: 32, Run: less_equalU64Vv256},
-					kernel.FirstRow: {Step: 32, Run: less_equalU64Vs256},
+					kernel.BothRows: {Step: 32, Run: less_or_equalU64Vv256},
+					kernel.FirstRow: {Step: 32, Run: less_or_equalU64Vs256},
 				},
 				kernel.KindU8: {
-					kernel.BothRows: {Step: 32, Run: less_equalU8Vv256},
-					kernel.FirstRow: {Step: 32, Run: less_equalU8Vs256},
+					kernel.BothRows: {Step: 32, Run: less_or_equalU8Vv256},
+					kernel.FirstRow: {Step: 32, Run: less_or_equalU8Vs256},
 				},
 			},
 			kernel.NotEqual: {

@@ -44,7 +44,7 @@ var avx512 = kernel.Variant{
 			kernel.Add:   {Short: addScalar512, Long: addScalar256},
 			kernel.Div:   {Short: divScalar512, Long: divScalar256},
 			kernel.Mul:   {Short: mulScalar512, Long: mulScalar256},
-			kernel.PRelu: {Short: leakyRelu512, Long: leakyRelu256},
+			kernel.Prelu: {Short: leakyRelu512, Long: leakyRelu256},
 			kernel.Sub:   {Short: subScalar512, Long: subScalar256},
 		},
 		BinaryVV: kernel.BinaryRows{
@@ -319,9 +319,9 @@ var avx512 = kernel.Variant{
 			},
 		},
 		Bits: kernel.BitLoops{
-			kernel.BitAnd: {Step: 64, Run: andBitsVv512, Long: &kernel.Loop{Step: 32, Run: andBitsVv256}},
-			kernel.BitOr:  {Step: 64, Run: orBitsVv512, Long: &kernel.Loop{Step: 32, Run: orBitsVv256}},
-			kernel.BitXor: {Step: 64, Run: xorBitsVv512, Long: &kernel.Loop{Step: 32, Run: xorBitsVv256}},
+			kernel.BitwiseAnd: {Step: 64, Run: andBitsVv512, Long: &kernel.Loop{Step: 32, Run: andBitsVv256}},
+			kernel.BitwiseOr:  {Step: 64, Run: orBitsVv512, Long: &kernel.Loop{Step: 32, Run: orBitsVv256}},
+			kernel.BitwiseXor: {Step: 64, Run: xorBitsVv512, Long: &kernel.Loop{Step: 32, Run: xorBitsVv256}},
 		},
 		Cast: kernel.CastLoops{
 			kernel.KindBool: {
@@ -583,46 +583,46 @@ var avx512 = kernel.Variant{
 					kernel.FirstRow: {Step: 64, Run: greaterU8Vs512, Long: &kernel.Loop{Step: 32, Run: greaterU8Vs256}},
 				},
 			},
-			kernel.GreaterEqual: {
+			kernel.GreaterOrEqual: {
 				kernel.KindF32: {
-					kernel.BothRows: {Step: 64, Run: greater_equalF32Vv512, Long: &kernel.Loop{Step: 32, Run: greater_equalF32Vv256}},
-					kernel.FirstRow: {Step: 64, Run: greater_equalF32Vs512, Long: &kernel.Loop{Step: 32, Run: greater_equalF32Vs256}},
+					kernel.BothRows: {Step: 64, Run: greater_or_equalF32Vv512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalF32Vv256}},
+					kernel.FirstRow: {Step: 64, Run: greater_or_equalF32Vs512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalF32Vs256}},
 				},
 				kernel.KindF64: {
-					kernel.BothRows: {Step: 64, Run: greater_equalF64Vv512, Long: &kernel.Loop{Step: 32, Run: greater_equalF64Vv256}},
-					kernel.FirstRow: {Step: 64, Run: greater_equalF64Vs512, Long: &kernel.Loop{Step: 32, Run: greater_equalF64Vs256}},
+					kernel.BothRows: {Step: 64, Run: greater_or_equalF64Vv512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalF64Vv256}},
+					kernel.FirstRow: {Step: 64, Run: greater_or_equalF64Vs512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalF64Vs256}},
 				},
 				kernel.KindI16: {
-					kernel.BothRows: {Step: 64, Run: greater_equalI16Vv512, Long: &kernel.Loop{Step: 32, Run: greater_equalI16Vv256}},
-					kernel.FirstRow: {Step: 64, Run: greater_equalI16Vs512, Long: &kernel.Loop{Step: 32, Run: greater_equalI16Vs256}},
+					kernel.BothRows: {Step: 64, Run: greater_or_equalI16Vv512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalI16Vv256}},
+					kernel.FirstRow: {Step: 64, Run: greater_or_equalI16Vs512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalI16Vs256}},
 				},
 				kernel.KindI32: {
-					kernel.BothRows: {Step: 64, Run: greater_equalI32Vv512, Long: &kernel.Loop{Step: 32, Run: greater_equalI32Vv256}},
-					kernel.FirstRow: {Step: 64, Run: greater_equalI32Vs512, Long: &kernel.Loop{Step: 32, Run: greater_equalI32Vs256}},
+					kernel.BothRows: {Step: 64, Run: greater_or_equalI32Vv512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalI32Vv256}},
+					kernel.FirstRow: {Step: 64, Run: greater_or_equalI32Vs512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalI32Vs256}},
 				},
 				kernel.KindI64: {
-					kernel.BothRows: {Step: 64, Run: greater_equalI64Vv512, Long: &kernel.Loop{Step: 32, Run: greater_equalI64Vv256}},
-					kernel.FirstRow: {Step: 64, Run: greater_equalI64Vs512, Long: &kernel.Loop{Step: 32, Run: greater_equalI64Vs256}},
+					kernel.BothRows: {Step: 64, Run: greater_or_equalI64Vv512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalI64Vv256}},
+					kernel.FirstRow: {Step: 64, Run: greater_or_equalI64Vs512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalI64Vs256}},
 				},
 				kernel.KindI8: {
-					kernel.BothRows: {Step: 64, Run: greater_equalI8Vv512, Long: &kernel.Loop{Step: 32, Run: greater_equalI8Vv256}},
-					kernel.FirstRow: {Step: 64, Run: greater_equalI8Vs512, Long: &kernel.Loop{Step: 32, Run: greater_equalI8Vs256}},
+					kernel.BothRows: {Step: 64, Run: greater_or_equalI8Vv512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalI8Vv256}},
+					kernel.FirstRow: {Step: 64, Run: greater_or_equalI8Vs512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalI8Vs256}},
 				},
 				kernel.KindU16: {
-					kernel.BothRows: {Step: 64, Run: greater_equalU16Vv512, Long: &kernel.Loop{Step: 32, Run: greater_equalU16Vv256}},
-					kernel.FirstRow: {Step: 64, Run: greater_equalU16Vs512, Long: &kernel.Loop{Step: 32, Run: greater_equalU16Vs256}},
+					kernel.BothRows: {Step: 64, Run: greater_or_equalU16Vv512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalU16Vv256}},
+					kernel.FirstRow: {Step: 64, Run: greater_or_equalU16Vs512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalU16Vs256}},
 				},
 				kernel.KindU32: {
-					kernel.BothRows: {Step: 64, Run: greater_equalU32Vv512, Long: &kernel.Loop{Step: 32, Run: greater_equalU32Vv256}},
-					kernel.FirstRow: {Step: 64, Run: greater_equalU32Vs512, Long: &kernel.Loop{Step: 32, Run: greater_equalU32Vs256}},
+					kernel.BothRows: {Step: 64, Run: greater_or_equalU32Vv512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalU32Vv256}},
+					kernel.FirstRow: {Step: 64, Run: greater_or_equalU32Vs512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalU32Vs256}},
 				},
 				kernel.KindU64: {
-					kernel.BothRows: {Step: 64, Run: greater_equalU64Vv512, Long: &kernel.Loop{Step: 32, Run: greater_equalU64Vv256}},
-					kernel.FirstRow: {Step: 64, Run: greater_equalU64Vs512, Long: &kernel.Loop{Step: 32, Run: greater_equalU64Vs256}},
+					kernel.BothRows: {Step: 64, Run: greater_or_equalU64Vv512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalU64Vv256}},
+					kernel.FirstRow: {Step: 64, Run: greater_or_equalU64Vs512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalU64Vs256}},
 				},
 				kernel.KindU8: {
-					kernel.BothRows: {Step: 64, Run: greater_equalU8Vv512, Long: &kernel.Loop{Step: 32, Run: greater_equalU8Vv256}},
-					kernel.FirstRow: {Step: 64, Run: greater_equalU8Vs512, Long: &kernel.Loop{Step: 32, Run: greater_equalU8Vs256}},
+					kernel.BothRows: {Step: 64, Run: greater_or_equalU8Vv512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalU8Vv256}},
+					kernel.FirstRow: {Step: 64, Run: greater_or_equalU8Vs512, Long: &kernel.Loop{Step: 32, Run: greater_or_equalU8Vs256}},
 				},
 			},
 			kernel.Less: {
@@ -667,46 +667,46 @@ var avx512 = kernel.Variant{
 					kernel.FirstRow: {Step: 64, Run: lessU8Vs512, Long: &kernel.Loop{Step: 32, Run: lessU8Vs256}},
 				},
 			},
-			kernel.LessEqual: {
+			kernel.LessOrEqual: {
 				kernel.KindF32: {
-					kernel.BothRows: {Step: 64, Run: less_equalF32Vv512, Long: &kernel.Loop{Step: 32, Run: less_equalF32Vv256}},
-					kernel.FirstRow: {Step: 64, Run: less_equalF32Vs512, Long: &kernel.Loop{Step: 32, Run: less_equalF32Vs256}},
+					kernel.BothRows: {Step: 64, Run: less_or_equalF32Vv512, Long: &kernel.Loop{Step: 32, Run: less_or_equalF32Vv256}},
+					kernel.FirstRow: {Step: 64, Run: less_or_equalF32Vs512, Long: &kernel.Loop{Step: 32, Run: less_or_equalF32Vs256}},
 				},
 				kernel.KindF64: {
-					kernel.BothRows: {Step: 64, Run: less_equalF64Vv512, Long: &kernel.Loop{Step: 32, Run: less_equalF64Vv256}},
-					kernel.FirstRow: {Step: 64, Run: less_equalF64Vs512, Long: &kernel.Loop{Step: 32, Run: less_equalF64Vs256}},
+					kernel.BothRows: {Step: 64, Run: less_or_equalF64Vv512, Long: &kernel.Loop{Step: 32, Run: less_or_equalF64Vv256}},
+					kernel.FirstRow: {Step: 64, Run: less_or_equalF64Vs512, Long: &kernel.Loop{Step: 32, Run: less_or_equalF64Vs256}},
 				},
 				kernel.KindI16: {
-					kernel.BothRows: {Step: 64, Run: less_equalI16Vv512, Long: &kernel.Loop{Step: 32, Run: less_equalI16Vv256}},
-					kernel.FirstRow: {Step: 64, Run: less_equalI16Vs512, Long: &kernel.Loop{Step: 32, Run: less_equalI16Vs256}},
+					kernel.BothRows: {Step: 64, Run: less_or_equalI16Vv512, Long: &kernel.Loop{Step: 32, Run: less_or_equalI16Vv256}},
+					kernel.FirstRow: {Step: 64, Run: less_or_equalI16Vs512, Long: &kernel.Loop{Step: 32, Run: less_or_equalI16Vs256}},
 				},
 				kernel.KindI32: {
-					kernel.BothRows: {Step: 64, Run: less_equalI32Vv512, Long: &kernel.Loop{Step: 32, Run: less_equalI32Vv256}},
-					kernel.FirstRow: {Step: 64, Run: less_equalI32Vs512, Long: &kernel.Loop{Step: 32, Run: less_equalI32Vs256}},
+					kernel.BothRows: {Step: 64, Run: less_or_equalI32Vv512, Long: &kernel.Loop{Step: 32, Run: less_or_equalI32Vv256}},
+					kernel.FirstRow: {Step: 64, Run: less_or_equalI32Vs512, Long: &kernel.Loop{Step: 32, Run: less_or_equalI32Vs256}},
 				},
 				kernel.KindI64: {
-					kernel.BothRows: {Step: 64, Run: less_equalI64Vv512, Long: &kernel.Loop{Step: 32, Run: less_equalI64Vv256}},
-					kernel.FirstRow: {Step: 64, Run: less_equalI64Vs512, Long: &kernel.Loop{Step: 32, Run: less_equalI64Vs256}},
+					kernel.BothRows: {Step: 64, Run: less_or_equalI64Vv512, Long: &kernel.Loop{Step: 32, Run: less_or_equalI64Vv256}},
+					kernel.FirstRow: {Step: 64, Run: less_or_equalI64Vs512, Long: &kernel.Loop{Step: 32, Run: less_or_equalI64Vs256}},
 				},
 				kernel.KindI8: {
-					kernel.BothRows: {Step: 64, Run: less_equalI8Vv512, Long: &kernel.Loop{Step: 32, Run: less_equalI8Vv256}},
-					kernel.FirstRow: {Step: 64, Run: less_equalI8Vs512, Long: &kernel.Loop{Step: 32, Run: less_equalI8Vs256}},
+					kernel.BothRows: {Step: 64, Run: less_or_equalI8Vv512, Long: &kernel.Loop{Step: 32, Run: less_or_equalI8Vv256}},
+					kernel.FirstRow: {Step: 64, Run: less_or_equalI8Vs512, Long: &kernel.Loop{Step: 32, Run: less_or_equalI8Vs256}},
 				},
 				kernel.KindU16: {
-					kernel.BothRows: {Step: 64, Run: less_equalU16Vv512, Long: &kernel.Loop{Step: 32, Run: less_equalU16Vv256}},
-					kernel.FirstRow: {Step: 64, Run: less_equalU16Vs512, Long: &kernel.Loop{Step: 32, Run: less_equalU16Vs256}},
+					kernel.BothRows: {Step: 64, Run: less_or_equalU16Vv512, Long: &kernel.Loop{Step: 32, Run: less_or_equalU16Vv256}},
+					kernel.FirstRow: {Step: 64, Run: less_or_equalU16Vs512, Long: &kernel.Loop{Step: 32, Run: less_or_equalU16Vs256}},
 				},
 				kernel.KindU32: {
-					kernel.BothRows: {Step: 64, Run: less_equalU32Vv512, Long: &kernel.Loop{Step: 32, Run: less_equalU32Vv256}},
-					kernel.FirstRow: {Step: 64, Run: less_equalU32Vs512, Long: &kernel.Loop{Step: 32, Run: less_equalU32Vs256}},
+					kernel.BothRows: {Step: 64, Run: less_or_equalU32Vv512, Long: &kernel.Loop{Step: 32, Run: less_or_equalU32Vv256}},
+					kernel.FirstRow: {Step: 64, Run: less_or_equalU32Vs512, Long: &kernel.Loop{Step: 32, Run: less_or_equalU32Vs256}},
 				},
 				kernel.KindU64: {
-					kernel.BothRows: {Step: 64, Run: less_equalU64Vv512, Long: &kernel.Loop{Step: 32, Run: less_equalU64Vv256}},
-					kernel.FirstRow: {Step: 64, Run: less_equalU64Vs512, Long: &kernel.Loop{Step: 32, Run: less_equalU64Vs256}},
+					kernel.BothRows: {Step: 64, Run: less_or_equalU64Vv512, Long: &kernel.Loop{Step: 32, Run: less_or_equalU64Vv256}},
+					kernel.FirstRow: {Step: 64, Run: less_or_equalU64Vs512, Long: &kernel.Loop{Step: 32, Run: less_or_equalU64Vs256}},
 				},
 				kernel.KindU8: {
-					kernel.BothRows: {Step: 64, Run: less_equalU8Vv512, Long: &kernel.Loop{Step: 32, Run: less_equalU8Vv256}},
-					kernel.FirstRow: {Step: 64, Run: less_equalU8Vs512, Long: &kernel.Loop{Step: 32, Run: less_equalU8Vs256}},
+					kernel.BothRows: {Step: 64, Run: less_or_equalU8Vv512, Long: &kernel.Loop{Step: 32, Run: less_or_equalU8Vv256}},
+					kernel.FirstRow: {Step: 64, Run: less_or_equalU8Vs512, Long: &kernel.Loop{Step: 32, Run: less_or_equalU8Vs256}},
 				},
 			},
 			kernel.NotEqual: {

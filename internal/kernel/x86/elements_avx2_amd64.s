@@ -4306,8 +4306,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalF32Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalF32Vv256(SB), NOSPLIT, $0-40
+// func less_or_equalF32Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalF32Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4340,8 +4340,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalF32Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalF32Vs256(SB), NOSPLIT, $0-40
+// func less_or_equalF32Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalF32Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4442,8 +4442,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalF32Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalF32Vv256(SB), NOSPLIT, $0-40
+// func greater_or_equalF32Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalF32Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4480,8 +4480,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalF32Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalF32Vs256(SB), NOSPLIT, $0-40
+// func greater_or_equalF32Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalF32Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4798,8 +4798,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalF64Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalF64Vv256(SB), NOSPLIT, $0-40
+// func less_or_equalF64Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalF64Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4844,8 +4844,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalF64Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalF64Vs256(SB), NOSPLIT, $0-40
+// func less_or_equalF64Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalF64Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4982,8 +4982,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalF64Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalF64Vv256(SB), NOSPLIT, $0-40
+// func greater_or_equalF64Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalF64Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5036,8 +5036,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalF64Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalF64Vs256(SB), NOSPLIT, $0-40
+// func greater_or_equalF64Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalF64Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5209,8 +5209,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI8Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI8Vv256(SB), NOSPLIT, $0-40
+// func less_or_equalI8Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI8Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5230,8 +5230,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI8Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI8Vs256(SB), NOSPLIT, $0-40
+// func less_or_equalI8Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI8Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5293,8 +5293,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI8Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI8Vv256(SB), NOSPLIT, $0-40
+// func greater_or_equalI8Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI8Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5315,8 +5315,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI8Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI8Vs256(SB), NOSPLIT, $0-40
+// func greater_or_equalI8Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI8Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5469,8 +5469,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU8Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU8Vv256(SB), NOSPLIT, $0-40
+// func less_or_equalU8Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU8Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5494,8 +5494,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU8Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU8Vs256(SB), NOSPLIT, $0-40
+// func less_or_equalU8Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU8Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5567,8 +5567,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU8Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU8Vv256(SB), NOSPLIT, $0-40
+// func greater_or_equalU8Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU8Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5592,8 +5592,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU8Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU8Vs256(SB), NOSPLIT, $0-40
+// func greater_or_equalU8Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU8Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5768,8 +5768,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI16Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI16Vv256(SB), NOSPLIT, $0-40
+// func less_or_equalI16Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI16Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5793,8 +5793,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI16Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI16Vs256(SB), NOSPLIT, $0-40
+// func less_or_equalI16Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI16Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5868,8 +5868,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI16Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI16Vv256(SB), NOSPLIT, $0-40
+// func greater_or_equalI16Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI16Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5895,8 +5895,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI16Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI16Vs256(SB), NOSPLIT, $0-40
+// func greater_or_equalI16Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI16Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6081,8 +6081,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU16Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU16Vv256(SB), NOSPLIT, $0-40
+// func less_or_equalU16Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU16Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6113,8 +6113,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU16Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU16Vs256(SB), NOSPLIT, $0-40
+// func less_or_equalU16Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU16Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6203,8 +6203,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU16Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU16Vv256(SB), NOSPLIT, $0-40
+// func greater_or_equalU16Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU16Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6235,8 +6235,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU16Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU16Vs256(SB), NOSPLIT, $0-40
+// func greater_or_equalU16Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU16Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6472,8 +6472,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI32Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI32Vv256(SB), NOSPLIT, $0-40
+// func less_or_equalI32Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI32Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6506,8 +6506,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI32Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI32Vs256(SB), NOSPLIT, $0-40
+// func less_or_equalI32Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI32Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6608,8 +6608,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI32Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI32Vv256(SB), NOSPLIT, $0-40
+// func greater_or_equalI32Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI32Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6646,8 +6646,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI32Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI32Vs256(SB), NOSPLIT, $0-40
+// func greater_or_equalI32Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI32Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6903,8 +6903,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU32Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU32Vv256(SB), NOSPLIT, $0-40
+// func less_or_equalU32Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU32Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6950,8 +6950,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU32Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU32Vs256(SB), NOSPLIT, $0-40
+// func less_or_equalU32Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU32Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -7077,8 +7077,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU32Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU32Vv256(SB), NOSPLIT, $0-40
+// func greater_or_equalU32Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU32Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -7124,8 +7124,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU32Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU32Vs256(SB), NOSPLIT, $0-40
+// func greater_or_equalU32Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU32Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -7448,8 +7448,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI64Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI64Vv256(SB), NOSPLIT, $0-40
+// func less_or_equalI64Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI64Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -7494,8 +7494,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI64Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI64Vs256(SB), NOSPLIT, $0-40
+// func less_or_equalI64Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI64Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -7632,8 +7632,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI64Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI64Vv256(SB), NOSPLIT, $0-40
+// func greater_or_equalI64Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI64Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -7686,8 +7686,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI64Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI64Vs256(SB), NOSPLIT, $0-40
+// func greater_or_equalI64Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI64Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -8043,8 +8043,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU64Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU64Vv256(SB), NOSPLIT, $0-40
+// func less_or_equalU64Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU64Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -8114,8 +8114,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU64Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU64Vs256(SB), NOSPLIT, $0-40
+// func less_or_equalU64Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU64Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -8297,8 +8297,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU64Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU64Vv256(SB), NOSPLIT, $0-40
+// func greater_or_equalU64Vv256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU64Vv256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -8368,8 +8368,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU64Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU64Vs256(SB), NOSPLIT, $0-40
+// func greater_or_equalU64Vs256(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU64Vs256(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI

@@ -315,10 +315,10 @@ func lessF32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func lessF32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalF32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalF32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalF32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalF32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func greaterF32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -327,10 +327,10 @@ func greaterF32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func greaterF32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalF32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalF32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalF32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalF32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func equalF64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -351,10 +351,10 @@ func lessF64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func lessF64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalF64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalF64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalF64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalF64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func greaterF64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -363,10 +363,10 @@ func greaterF64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func greaterF64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalF64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalF64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalF64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalF64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func equalI8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -387,10 +387,10 @@ func lessI8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func lessI8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalI8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalI8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalI8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalI8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func greaterI8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -399,10 +399,10 @@ func greaterI8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func greaterI8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalI8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalI8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalI8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalI8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func equalU8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -423,10 +423,10 @@ func lessU8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func lessU8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalU8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalU8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalU8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalU8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func greaterU8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -435,10 +435,10 @@ func greaterU8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func greaterU8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalU8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalU8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalU8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalU8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func equalI16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -459,10 +459,10 @@ func lessI16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func lessI16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalI16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalI16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalI16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalI16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func greaterI16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -471,10 +471,10 @@ func greaterI16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func greaterI16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalI16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalI16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalI16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalI16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func equalU16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -495,10 +495,10 @@ func lessU16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func lessU16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalU16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalU16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalU16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalU16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func greaterU16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -507,10 +507,10 @@ func greaterU16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func greaterU16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalU16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalU16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalU16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalU16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func equalI32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -531,10 +531,10 @@ func lessI32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func lessI32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalI32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalI32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalI32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalI32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func greaterI32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -543,10 +543,10 @@ func greaterI32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func greaterI32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalI32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalI32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalI32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalI32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func equalU32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -567,10 +567,10 @@ func lessU32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func lessU32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalU32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalU32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalU32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalU32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func greaterU32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -579,10 +579,10 @@ func greaterU32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func greaterU32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalU32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalU32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalU32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalU32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func equalI64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -603,10 +603,10 @@ func lessI64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func lessI64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalI64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalI64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalI64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalI64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func greaterI64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -615,10 +615,10 @@ func greaterI64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func greaterI64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalI64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalI64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalI64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalI64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func equalU64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -639,10 +639,10 @@ func lessU64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func lessU64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalU64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalU64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func less_equalU64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func less_or_equalU64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func greaterU64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
@@ -651,10 +651,10 @@ func greaterU64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 func greaterU64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalU64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalU64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
-func greater_equalU64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+func greater_or_equalU64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
 
 //go:noescape
 func andBoolVv512(n int, dst *byte, x *byte, y *byte, z *byte)

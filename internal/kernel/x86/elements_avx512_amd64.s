@@ -4053,8 +4053,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalF32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalF32Vv512(SB), NOSPLIT, $0-40
+// func less_or_equalF32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalF32Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4083,8 +4083,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalF32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalF32Vs512(SB), NOSPLIT, $0-40
+// func less_or_equalF32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalF32Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4173,8 +4173,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalF32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalF32Vv512(SB), NOSPLIT, $0-40
+// func greater_or_equalF32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalF32Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4203,8 +4203,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalF32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalF32Vs512(SB), NOSPLIT, $0-40
+// func greater_or_equalF32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalF32Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4485,8 +4485,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalF64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalF64Vv512(SB), NOSPLIT, $0-40
+// func less_or_equalF64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalF64Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4527,8 +4527,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalF64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalF64Vs512(SB), NOSPLIT, $0-40
+// func less_or_equalF64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalF64Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4653,8 +4653,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalF64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalF64Vv512(SB), NOSPLIT, $0-40
+// func greater_or_equalF64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalF64Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4695,8 +4695,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalF64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalF64Vs512(SB), NOSPLIT, $0-40
+// func greater_or_equalF64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalF64Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4863,8 +4863,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI8Vv512(SB), NOSPLIT, $0-40
+// func less_or_equalI8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI8Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4884,8 +4884,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI8Vs512(SB), NOSPLIT, $0-40
+// func less_or_equalI8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI8Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4947,8 +4947,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI8Vv512(SB), NOSPLIT, $0-40
+// func greater_or_equalI8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI8Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -4968,8 +4968,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI8Vs512(SB), NOSPLIT, $0-40
+// func greater_or_equalI8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI8Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5115,8 +5115,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU8Vv512(SB), NOSPLIT, $0-40
+// func less_or_equalU8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU8Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5136,8 +5136,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU8Vs512(SB), NOSPLIT, $0-40
+// func less_or_equalU8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU8Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5199,8 +5199,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU8Vv512(SB), NOSPLIT, $0-40
+// func greater_or_equalU8Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU8Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5220,8 +5220,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU8Vs512(SB), NOSPLIT, $0-40
+// func greater_or_equalU8Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU8Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5385,8 +5385,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI16Vv512(SB), NOSPLIT, $0-40
+// func less_or_equalI16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI16Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5409,8 +5409,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI16Vs512(SB), NOSPLIT, $0-40
+// func less_or_equalI16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI16Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5481,8 +5481,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI16Vv512(SB), NOSPLIT, $0-40
+// func greater_or_equalI16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI16Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5505,8 +5505,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI16Vs512(SB), NOSPLIT, $0-40
+// func greater_or_equalI16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI16Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5673,8 +5673,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU16Vv512(SB), NOSPLIT, $0-40
+// func less_or_equalU16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU16Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5697,8 +5697,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU16Vs512(SB), NOSPLIT, $0-40
+// func less_or_equalU16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU16Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5769,8 +5769,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU16Vv512(SB), NOSPLIT, $0-40
+// func greater_or_equalU16Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU16Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5793,8 +5793,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU16Vs512(SB), NOSPLIT, $0-40
+// func greater_or_equalU16Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU16Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -5997,8 +5997,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI32Vv512(SB), NOSPLIT, $0-40
+// func less_or_equalI32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI32Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6027,8 +6027,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI32Vs512(SB), NOSPLIT, $0-40
+// func less_or_equalI32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI32Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6117,8 +6117,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI32Vv512(SB), NOSPLIT, $0-40
+// func greater_or_equalI32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI32Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6147,8 +6147,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI32Vs512(SB), NOSPLIT, $0-40
+// func greater_or_equalI32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI32Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6357,8 +6357,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU32Vv512(SB), NOSPLIT, $0-40
+// func less_or_equalU32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU32Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6387,8 +6387,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU32Vs512(SB), NOSPLIT, $0-40
+// func less_or_equalU32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU32Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6477,8 +6477,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU32Vv512(SB), NOSPLIT, $0-40
+// func greater_or_equalU32Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU32Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6507,8 +6507,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU32Vs512(SB), NOSPLIT, $0-40
+// func greater_or_equalU32Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU32Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6789,8 +6789,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI64Vv512(SB), NOSPLIT, $0-40
+// func less_or_equalI64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI64Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6831,8 +6831,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalI64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalI64Vs512(SB), NOSPLIT, $0-40
+// func less_or_equalI64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalI64Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6957,8 +6957,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI64Vv512(SB), NOSPLIT, $0-40
+// func greater_or_equalI64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI64Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -6999,8 +6999,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalI64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalI64Vs512(SB), NOSPLIT, $0-40
+// func greater_or_equalI64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalI64Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -7293,8 +7293,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU64Vv512(SB), NOSPLIT, $0-40
+// func less_or_equalU64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU64Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -7335,8 +7335,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func less_equalU64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·less_equalU64Vs512(SB), NOSPLIT, $0-40
+// func less_or_equalU64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·less_or_equalU64Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -7461,8 +7461,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU64Vv512(SB), NOSPLIT, $0-40
+// func greater_or_equalU64Vv512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU64Vv512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
@@ -7503,8 +7503,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func greater_equalU64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
-TEXT ·greater_equalU64Vs512(SB), NOSPLIT, $0-40
+// func greater_or_equalU64Vs512(n int, dst *byte, x *byte, y *byte, z *byte)
+TEXT ·greater_or_equalU64Vs512(SB), NOSPLIT, $0-40
 	MOVQ n+0(FP), CX
 	MOVQ dst+8(FP), DI
 	MOVQ x+16(FP), SI
