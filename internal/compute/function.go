@@ -46,14 +46,17 @@ func functionBinders(functions []*elementwise.Function, binaries []*elementwise.
 // integers that the kernel does not take it is computed in f64.
 func functionBinder(f *elementwise.Function) binder {
 	wantKernel(unaryNamed, f.Name)
-	inFloats := f.Types&elementwise.Integers != 0 && !onIntegers(unaryNamed[f.Name])
+	own, atDefaults := unaryNamed[f.Name], unaryNamed[f.AtDefaults]
+	inFloats := f.Types&elementwise.Integers != 0 && !onIntegers(own)
 	return func(c *op.Call) (Kernel, error) {
 		if inFloats && c.In[0].DType.IsInt() {
 			return converted(c, []dtype.DType{dtype.F64}, []dtype.DType{dtype.F64})
 		}
 		g, params := f.Resolve(c.Float)
-		u := unary{f: unaryNamed[g.Name]}
-		copy(u.p[:], params)
+		u := unary{f: own, p: params}
+		if g != f {
+			u.f = atDefaults
+		}
 		return unaryOn(c, u)
 	}
 }

@@ -55,15 +55,15 @@ type Function struct {
 // Resolve returns the function that a call of the operator computes, and its
 // parameters, if attr returns the call's attributes: f, or the function that is
 // the same at the defaults.
-func (f *Function) Resolve(attr func(name string) float64) (*Function, []float64) {
-	params := make([]float64, len(f.Params))
-	defaults := true
-	for i, p := range f.Params {
+func (f *Function) Resolve(attr func(name string) float64) (g *Function, params [2]float64) {
+	isDefault := true
+	for i := range f.Params {
+		p := &f.Params[i]
 		params[i] = attr(p.Name)
-		defaults = defaults && params[i] == float64(float32(p.Default))
+		isDefault = isDefault && params[i] == float64(float32(p.Default))
 	}
-	if defaults && f.AtDefaults != "" {
-		return Lookup(f.AtDefaults), nil
+	if isDefault && f.AtDefaults != "" {
+		return Lookup(f.AtDefaults), [2]float64{}
 	}
 	return f, params
 }

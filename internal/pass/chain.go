@@ -222,8 +222,8 @@ func (f *chainFinder) function(c *ir.Call) (name string, params []float64, ok bo
 		return name, params, ok
 	default:
 		if row := elementwise.Lookup(name); row != nil && row.ONNX != "" {
-			row, params = row.Resolve(sig.Float)
-			name = row.Name
+			function, values := row.Resolve(sig.Float)
+			name, params = function.Name, values[:len(function.Params)]
 		}
 	}
 	_, ok = op.ChainFuncs()[name]
