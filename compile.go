@@ -34,7 +34,7 @@ func (m *Model) Specialise(shapes Shapes, check func(passName string, p *ir.Prog
 	return c.Program, nil
 }
 
-// target is what a program is specialised for.
+// target is the set of shapes and values for which a program is specialised.
 type target struct {
 	types   []op.Type
 	donated []bool           // nil: no input is

@@ -51,7 +51,7 @@ func ExampleWithOutputs() {
 	// Output: product: f32[n,64] 8
 }
 
-// What a run will take is known before it: every byte, for these shapes.
+// The memory of a run is known beforehand: every byte, for these shapes.
 func ExampleModel_Plan() {
 	m := must(tenure.Load("examples/digits/digits.onnx"))
 	defer m.Close()

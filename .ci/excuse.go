@@ -22,7 +22,7 @@ var (
 	cleanup = regexp.MustCompile(`TempDir RemoveAll cleanup: .*: Invalid function\.$`)
 )
 
-// verdict is what is known of a test, or of a package where the test's name is empty.
+// verdict is the outcome of a test, or of a package if the test's name is empty.
 type verdict struct {
 	lines   []string
 	cleanup bool // the removal of its folder failed

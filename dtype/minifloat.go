@@ -2,7 +2,7 @@ package dtype
 
 import "math"
 
-// specials says which bit patterns of a format are not plain numbers.
+// specials describes the bit patterns of a format that are not plain numbers.
 type specials uint8
 
 const (

@@ -12,7 +12,7 @@ const (
 	classComplex
 )
 
-// info is what the package knows of one type. dlpack is -1 where DLPack has no code, onnx is 0 where ONNX has none.
+// info describes one type. dlpack is -1 where DLPack has no code, onnx is 0 where ONNX has none.
 type info struct {
 	name   string
 	bits   uint8

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// What a function's parameters mean reaches its operator: each result differs from what another order or another default would give.
+// A function's parameters reach its operator: each result differs from that of another order or another default.
 func TestParameters(t *testing.T) {
 	memorytest.Check(t)
 	m := of(t, []float32{1, -2, 3, 4, 5, -6}, 2, 3)

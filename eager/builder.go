@@ -60,7 +60,7 @@ func (b *Builder) InPlaceIfPossible() *Builder { return b.Semantics(tensor.Reuse
 // Donate gives the last operand up, strictly: the result lies in its bytes, or the call is an error.
 func (b *Builder) Donate() *Builder { return b.Semantics(tensor.DonateInput) }
 
-// Semantics says what may happen to the last operand's bytes.
+// Semantics sets the semantics of the last operand.
 func (b *Builder) Semantics(s tensor.CopySemantics) *Builder {
 	b = b.begun()
 	n := len(b.operands)
@@ -105,7 +105,7 @@ func (b *Builder) Attr(a op.Attr) *Builder {
 
 func (b *Builder) set(name string, v any) *Builder { return b.Attr(op.Attr{Name: name, Value: v}) }
 
-// Results says how many results are wanted; without it, as few as the operator allows.
+// Results sets the number of results; the default is the smallest that the operator allows.
 func (b *Builder) Results(n int) *Builder {
 	b = b.begun()
 	b.results = n

@@ -26,7 +26,7 @@ type Scope struct {
 	byName map[string]*Stats // nil unless asked for
 }
 
-// Stats says what operations did with bytes.
+// Stats counts how operations used the bytes of their operands.
 type Stats struct {
 	Calls        int   `json:"calls"`         // operations that succeeded
 	InPlace      int   `json:"in_place"`      // results in the bytes of an operand that was given up
@@ -57,7 +57,7 @@ func (s *Stats) MovedBytes() int64 {
 	return s.ReadBytes + s.WrittenBytes + 2*s.CopiedBytes
 }
 
-// OperationStats is what the calls of one operation did.
+// OperationStats are the statistics of one operation.
 type OperationStats struct {
 	Operation string `json:"operation"`
 	Stats
@@ -66,7 +66,7 @@ type OperationStats struct {
 // Option configures a scope.
 type Option func(*Scope)
 
-// KeepPolicy says what Keep does with a tensor whose bytes are from the scope's own source.
+// KeepPolicy selects what Keep does with a tensor whose bytes are from the scope's own source.
 type KeepPolicy uint8
 
 // The policies.

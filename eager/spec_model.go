@@ -18,7 +18,7 @@ var (
 	opDynamicQuant  = builtin("dynamic_quantize_linear")
 )
 
-// Sampling says how [Resize] computes the elements of the result. The zero Sampling takes the nearest element.
+// Sampling selects how [Resize] computes the elements of the result. The zero Sampling selects the nearest element.
 type Sampling struct {
 	Mode        string // "nearest", "linear" or "cubic"; "" stands for nearest
 	Coordinates string // the mapping of positions in the result to positions in x: "half_pixel", as images are scaled, or another of ONNX's

@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// answer is what a run gave, for people and for programs.
+// answer is the result of a run, printed as text or as JSON.
 type answer struct {
 	infos    []tenure.Info
 	out      tenure.Outputs
@@ -72,7 +72,7 @@ func (a *answer) print(w io.Writer, profile bool) error {
 	return err
 }
 
-// sharedNote says how much of the weights other processes may have too.
+// sharedNote reports how much of the weights is shared memory.
 func sharedNote(shared int64) string {
 	if shared == 0 {
 		return ""

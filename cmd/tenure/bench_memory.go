@@ -329,7 +329,7 @@ func writeMemoryRows(out io.Writer, rows []memoryRow) {
 	_ = w.Flush() // the writer below keeps its error for the command
 }
 
-// writeOperations says what each operation of a network did with bytes when operands were given up.
+// writeOperations reports for each operation of a network how its operands' bytes were reused when they were given up.
 func writeOperations(out io.Writer, rows []memoryRow) {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	for _, r := range rows {
@@ -342,7 +342,7 @@ func writeOperations(out io.Writer, rows []memoryRow) {
 	_ = w.Flush() // the writer below keeps its error for the command
 }
 
-// less says how much less than held.
+// less formats the difference to held.
 func less(u, than usage) string {
 	return fmt.Sprintf("%.0f%% / %.0f%%", 100-100*float64(u.Total)/float64(than.Total), 100-100*float64(u.Peak)/float64(than.Peak))
 }

@@ -70,7 +70,7 @@ that pass (` + passNames() + `).
 	return cmd
 }
 
-// summary is what inspect says of a model.
+// summary is the report of inspect on a model.
 type summary struct {
 	Model       string           `json:"model"`
 	Producer    string           `json:"producer"`

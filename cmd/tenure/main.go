@@ -58,7 +58,7 @@ type hintError struct {
 
 func (e hintError) Unwrap() error { return e.error }
 
-// conversion is what Go's number parsing says of itself in errors of flags.
+// conversion matches the words of Go's number parsing in errors of flags.
 var conversion = regexp.MustCompile(`: strconv\.\w+: parsing "(?:[^"\\]|\\.)*": `)
 
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -155,7 +155,7 @@ func prefix(cmd *cobra.Command) string {
 	return ""
 }
 
-// version says which build this is: of a version of the module, or of a commit.
+// version returns the version of this build: of the module, or of the commit.
 func version() string {
 	v := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -247,7 +247,7 @@ func (f *runFlags) answer(ctx context.Context, m *tenure.Model, in map[string]*t
 	return a, nil
 }
 
-// measuredOf is what a run took by the memory package's own count: arena,
+// measuredOf returns the memory of a run as package memory counts it: arena,
 // scratch, inputs and outputs at their peaks.
 func measuredOf(f memory.Figures) int64 {
 	return f.Of(memory.Activations).Peak + f.Of(memory.Scratch).Peak + f.Of(memory.IO).Peak

@@ -54,7 +54,7 @@ func parseShapes(flags []string) (sizes, error) {
 	return all, nil
 }
 
-// bound is what is known of the sizes of a model's inputs.
+// bound is the known sizes of a model's inputs.
 type bound struct {
 	inputs []tenure.Info
 	shapes tenure.Shapes // of inputs

@@ -66,13 +66,13 @@ func optional(name string) cobra.PositionalArgs {
 	}
 }
 
-// listing is what there is to see.
+// listing is the output of list.
 type listing struct {
 	Names  []ownerState        `json:"names"`
 	Common []share.CommonBytes `json:"common"`
 }
 
-// ownerState is what there is to say of a name.
+// ownerState is the entry of a name.
 type ownerState struct {
 	Name  string       `json:"name"`
 	Stale bool         `json:"stale"` // its process was killed; the name is cleared away

@@ -247,7 +247,7 @@ func TestPassedOn(t *testing.T) {
 	}
 }
 
-// What a plan says of values without a size is proved in loops too.
+// The plan's statements about values without a size are proved in loops too.
 func TestPassedOnIsProved(t *testing.T) {
 	const text = `func @f(%x: f32[4,6]) -> (i64[?], f32[3]) {
 		HEAD

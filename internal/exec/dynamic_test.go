@@ -193,7 +193,7 @@ func TestBranchPlanIsProved(t *testing.T) {
 	}
 }
 
-// What a plan says of values without a size is proved like the rest.
+// The plan's statements about values without a size are proved like the others.
 func TestDynamicPlanIsProved(t *testing.T) {
 	const text = `func @f(%x: f32[4,6]) -> (i64[?,?]) {
 		%n = non_zero(%x)

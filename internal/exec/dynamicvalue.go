@@ -31,7 +31,7 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// init says where d counts its buffer, and what its buffers are for.
+// init sets the counter of d's buffer and the purpose of its buffers.
 func (d *dynamicValue) init(buffers *int, p memory.Purpose) { d.buffers, d.purpose = buffers, p }
 
 // typ returns the type of the value, the zero Type when there is none.

@@ -130,7 +130,7 @@ func TestDynamicValueKeepsOffsets(t *testing.T) {
 	}
 }
 
-// What is all of its buffer and alone in it is taken as it is.
+// A value that is alone in its buffer and fills it is taken as it is.
 func TestDynamicValueOwnsWithoutACopy(t *testing.T) {
 	list, _ := valuesOf(t, 2)
 	filled(t, list[0], 16, 0)

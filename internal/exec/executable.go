@@ -124,7 +124,7 @@ func spaceOf(s plan.Space) space {
 	panic("BUG: exec: a value in the space " + string(s))
 }
 
-// yield is what a region returns as a dynamic result of the call around it.
+// yield is a value that a region returns as a dynamic result of the call around it.
 type yield struct {
 	ref
 	typ op.Type

@@ -54,7 +54,7 @@ type lowering struct {
 	declined []plan.Declined
 }
 
-// call is what lowering finds out about a call.
+// call is the result of lowering for a call.
 type call struct {
 	*ir.Call
 	sig    *op.Sig
@@ -65,7 +65,7 @@ type call struct {
 	left   [][]int // per region: those that are freed when it ends
 }
 
-// value is what lowering finds out about a value.
+// value is the result of lowering for a value.
 type value struct {
 	place
 	end      plan.Time // of its last use

@@ -71,7 +71,7 @@ func TestSizesThatRegionsDoNotReturn(t *testing.T) {
 	}
 }
 
-// What has to be one element and turns out not to be is an error.
+// A value that must have one element and has another number is an error.
 func TestConditionsWithoutOneElement(t *testing.T) {
 	for name, c := range map[string]struct{ text, op string }{
 		"if": {`func @f(%x: f32[4]) -> (f32[4]) {

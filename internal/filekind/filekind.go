@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a file looks like.
+// Kind is the format of a file, as its contents indicate.
 type Kind struct {
 	Name   string // "an HTML page"; "" where nothing is known
 	Advice string // what to do about it, "" for nothing
@@ -47,7 +47,7 @@ const (
 	complete = "download it again, and compare its size with the original's"
 )
 
-// magic is what files of a kind have in common.
+// magic is the beginning of the files of a kind.
 type magic struct {
 	at   int
 	text string

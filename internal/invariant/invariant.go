@@ -11,7 +11,7 @@ func Failf(format string, args ...any) {
 // is about -1e8) and not the old values.
 func Poison(b []byte) { fill(b, PoisonByte) }
 
-// PoisonByte is what Poison writes.
+// PoisonByte is the byte that Poison writes.
 const PoisonByte = 0xCC
 
 // canaryByte fills the bytes behind an allocation. It differs from PoisonByte so that a report tells the two apart.

@@ -27,7 +27,7 @@ func Example() {
 	// {Mapped:96 Copied:0 Derived:0 Shared:0}
 }
 
-// What a model needs and the operator table does not have is known at once.
+// The operators of a model that are not supported are listed when it is read.
 func ExampleUnsupportedError() {
 	_, err := onnx.Load("testdata/written/unsupported.onnx", onnx.Options{})
 	var missing *onnx.UnsupportedError

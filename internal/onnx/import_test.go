@@ -80,7 +80,7 @@ func importText(t *testing.T, f txtar.File) txtar.File {
 	if err := ir.VerifyKnown(m.Program, ir.Known(m.Weights)); err != nil {
 		t.Errorf("%s: %v\n%s", f.Name, err, text)
 	}
-	// What is printed is the program: parsed again it prints the same.
+	// A printed program parses to one that prints the same.
 	again, err := ir.Parse(m.Program.String(), testRegistry(t))
 	if err != nil {
 		t.Errorf("%s: %v\n%s", f.Name, err, text)

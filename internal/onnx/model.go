@@ -20,7 +20,7 @@ const (
 	MaxOpset = lift.MaxOpset
 )
 
-// Options says how a model is read. The zero Options are the defaults.
+// Options configure how a model is read. The zero Options are the defaults.
 type Options struct {
 	Registry *op.Registry // operators; nil for op.Builtin()
 	FS       fs.FS        // where external data are read from, instead of the model's folder

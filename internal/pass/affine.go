@@ -19,7 +19,7 @@ import (
 // constants. Sums are associated differently than in the model file: the
 // result differs by rounding.
 //
-// What it leaves: scales and shifts before a convolution (fuse).
+// Left to other passes: scales and shifts before a convolution (fuse).
 var BatchNorm = Pass{Name: "batchnorm", Doc: "fold per-channel scales and shifts into the convolution before them", Run: batchNorm}
 
 func batchNorm(ctx *Context) error {

@@ -27,7 +27,7 @@ type aliasCall struct {
 	unsure  bool
 }
 
-// aliasPair is what the rules say of an operand and a result.
+// aliasPair is the alias rule of an operand and a result.
 type aliasPair struct {
 	arg, result int
 	kind        op.AliasKind

@@ -17,7 +17,7 @@ const (
 	mostWork = 1 << 32
 )
 
-// allowance is what folding in a context may still do. A small file can describe a large computation: x+x, n times over,
+// allowance is the work that folding in a context may still do. A small file can describe a large computation: x+x, n times over,
 // has 2^n elements. A call that exceeds the budget stays in the program, to be
 // computed by a run.
 type allowance struct {

@@ -19,7 +19,7 @@ import (
 // to the chain only if no more values live longer for it than disappear.
 // Results are the same to the bit.
 //
-// What it leaves: operands that broadcast along axes on both sides of one
+// Left to other passes: operands that broadcast along axes on both sides of one
 // that they have, and whose bytes take the result (donate).
 var Chain = Pass{Name: "chain", Doc: "join elementwise calls into one", Run: chain}
 

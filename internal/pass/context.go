@@ -21,7 +21,7 @@ type Constants interface {
 	Derive(v, of *ir.Value, offset int, fill func(dst, src []byte)) error
 }
 
-// Context is what a pass works on.
+// Context is the input and the state of a pass.
 type Context struct {
 	Program   *ir.Program
 	Constants Constants

@@ -16,7 +16,7 @@ import (
 // donated per result, and the program keeps the verifier's rules for
 // donations; it asks the verifier's own analysis.
 //
-// What it leaves: declining a right that would cost more than it saves (the
+// Left to other passes: declining a right that would cost more than it saves (the
 // planner).
 var Donate = Pass{Name: "donate", Doc: "mark the last uses whose bytes a result may take", Run: donate}
 

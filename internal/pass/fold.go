@@ -20,7 +20,7 @@ import (
 // `if` whose condition is a constant is replaced by its branch; `shape` and
 // `size` of a value of static type are constants.
 //
-// What it leaves: dead weights and calls (dce).
+// Left to other passes: dead weights and calls (dce).
 var Fold = Pass{Name: "fold", Doc: "infer types and compute what is constant", Run: fold}
 
 func fold(ctx *Context) error {
@@ -144,7 +144,7 @@ func (f *folder) infer(c *ir.Call) (*op.Sig, error) {
 	return sig, nil
 }
 
-// outcome is what fold makes of a call whose operands are constants.
+// outcome is the result of folding a call whose operands are constants.
 type outcome uint8
 
 const (

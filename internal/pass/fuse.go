@@ -26,7 +26,7 @@ import (
 // convolution, or transposed before the product, lives until it, in place of
 // the scaled or transposed value of the same size.
 //
-// What it leaves: whether the residual's bytes take the result (donate).
+// Left to other passes: whether the residual's bytes take the result (donate).
 var Fuse = Pass{Name: "fuse", Doc: "join convolutions and products with the additions, activations, pools, scales and transposes around them", Run: fuse}
 
 func fuse(ctx *Context) error {

@@ -22,7 +22,7 @@ import (
 // used is left for dce where there is no other reader. Results differ by
 // rounding.
 //
-// What it leaves: types other than f32, and idioms whose sizes are not known
+// Left to other passes: types other than f32, and idioms whose sizes are not known
 // yet (they are tried again when the program is specialised).
 var Idioms = Pass{Name: "idioms", Doc: "find normalisations and activations that are spelled out", Run: idioms}
 

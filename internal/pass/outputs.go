@@ -16,7 +16,7 @@ import (
 // another result; every result of a region is computed in that region, is no
 // view, and appears once. Each copy is reported.
 //
-// What it leaves: where the results lie (the planner).
+// Left to other passes: where the results lie (the planner).
 var Outputs = Pass{Name: "outputs", Doc: "put every output into bytes of its own", Run: outputs}
 
 func outputs(ctx *Context) error {

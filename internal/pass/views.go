@@ -10,7 +10,7 @@ import "github.com/tenure-go/tenure/ir"
 // to the same shape, a slice of everything, a padding by nothing); a reshape
 // of a reshape reads the first one's operand.
 //
-// What it leaves: the calls that are no longer read (dce).
+// Left to other passes: the calls that are no longer read (dce).
 var Views = Pass{Name: "views", Doc: "remove calls that compute nothing, shorten chains of views", Run: views}
 
 func views(ctx *Context) error {

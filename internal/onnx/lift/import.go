@@ -19,7 +19,7 @@ type Options struct {
 	FileSize  int            // bytes of the file, which bound what its functions may expand to
 }
 
-// Result is what a graph was imported into.
+// Result is the result of importing a graph.
 type Result struct {
 	Program *ir.Program
 	Opsets  map[string]int64 // by domain; "" is that of ONNX
@@ -137,7 +137,7 @@ type Scope struct {
 	fn     *inlining // in a function body
 }
 
-// Binding is what a name stands for.
+// Binding is the meaning of a name.
 type Binding struct {
 	Value *ir.Value    // nil: an initializer that is not used yet, an absent operand of a function, or an output that is not read
 	init  *initializer // nil for everything else

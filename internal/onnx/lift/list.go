@@ -14,7 +14,7 @@ import (
 // any size.
 const MaxItems = 1 << 12
 
-// List is what is known of a sequence or of an optional that holds nothing.
+// List describes a sequence, or an optional without a value.
 type List struct {
 	Items  []*ir.Value
 	Absent bool // an optional without an element
