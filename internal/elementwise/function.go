@@ -38,8 +38,7 @@ type Function struct {
 	// AtDefaults is the name of a function without parameters that computes the
 	// same if all parameters have their defaults; empty if there is none.
 	AtDefaults string
-	// Formula computes the function. It is evaluated symbolically; nil if the
-	// function is a primitive of formulas itself.
+	// Formula computes the function. It is evaluated symbolically.
 	Formula Formula
 	// Domain is where the function is defined. Tests draw operands from it.
 	Domain Domain

@@ -23,6 +23,7 @@ func faults(f *Function) (list []string) {
 	add(f.ONNX == "" && f.Since != 0, "an opset without a name in models")
 	add(faultyDoc(f.Doc), "the documentation is no verb in the indicative with what follows it, without a full stop")
 	add(f.Types&Floats == 0, "floats are not among the types")
+	add(f.Formula == nil, "there is no formula")
 	add(len(f.Params) > 2, "more than two parameters")
 	for _, p := range f.Params {
 		add(p.Name == "" || p.Min >= p.Max, "parameter "+p.Name+" has no name or an empty range")
@@ -52,8 +53,8 @@ func TestFunctions(t *testing.T) {
 		onnx[f.ONNX], cells[f.Cell] = true, true
 	}
 	broken := &Function{Name: "Twice", ONNX: "twice", Doc: "computing.", Types: Ints, Params: []Param{{Name: "a", Min: 1, Max: 1}}, AtDefaults: "elu", Domain: Domain{1, 0}}
-	if got := faults(broken); len(got) != 7 {
-		t.Errorf("a row with seven faults: got %q", got)
+	if got := faults(broken); len(got) != 8 {
+		t.Errorf("a row with eight faults: got %q", got)
 	}
 }
 
