@@ -1,0 +1,115 @@
+package acceptance
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tenure-go/tenure"
+	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/modeltest"
+	"github.com/tenure-go/tenure/memory/memorytest"
+	"github.com/tenure-go/tenure/shape"
+	"github.com/tenure-go/tenure/tensor"
+)
+
+// TestLengthsOfModels runs one session of each model at many sizes in random
+// order, and each size in a model that meets no other. The results are the same
+// bits.
+func TestLengthsOfModels(t *testing.T) {
+	type sizes = map[string]int
+	pairs := func(a, b string, list ...int) (all []sizes) {
+		for i := 0; i < len(list); i += 2 {
+			all = append(all, sizes{a: list[i], b: list[i+1]})
+		}
+		return all
+	}
+	for name, all := range map[string][]sizes{
+		"bert_tiny":        pairs("batch", "sequence", 1, 1, 1, 2, 1, 17, 2, 17, 17, 2, 3, 64, 1, 63, 5, 5, 1, 18),
+		"resnet18_thin":    pairs("batch", "", 1, 0, 2, 0, 3, 0, 7, 0),
+		"resnet18_thin_bn": pairs("height", "width", 32, 32, 33, 65, 96, 96, 65, 33, 40, 130),
+		"unet_tiny":        pairs("height", "width", 16, 16, 32, 48, 48, 32, 64, 64, 16, 80),
+		"vit_tiny":         pairs("batch", "", 1, 0, 2, 0, 5, 0),
+		"gpt2_tiny": {
+			{"batch": 1, "sequence": 7, "past_sequence": 0}, {"batch": 1, "sequence": 1, "past_sequence": 7}, {"batch": 1, "sequence": 1, "past_sequence": 8},
+			{"batch": 2, "sequence": 1, "past_sequence": 8}, {"batch": 2, "sequence": 3, "past_sequence": 3}, {"batch": 1, "sequence": 1, "past_sequence": 1},
+			{"batch": 3, "sequence": 5, "past_sequence": 40}, {"batch": 1, "sequence": 64, "past_sequence": 0}, {"batch": 1, "sequence": 1, "past_sequence": 63},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memorytest.Check(t)
+			path := filepath.Join(modeltest.SharedDir(t, filepath.Join("models", name)), "model.onnx")
+			m := modeltest.Load(t, path)
+			s := modeltest.Session(t, m)
+			r := rand.New(rand.NewPCG(1, 2))
+			for range 3 {
+				for _, k := range r.Perm(len(all)) {
+					in := inputsOf(t, m, all[k])
+					got := modeltest.Run(t, s, in)
+					want := modeltest.Run(t, modeltest.Session(t, modeltest.Load(t, path)), in)
+					for output := range want {
+						if a, b := bytesOf(t, got[output]), bytesOf(t, want[output]); got[output].Shape() != want[output].Shape() || !bytes.Equal(a, b) {
+							t.Errorf("%v: output %s: got %s of other bits than %s of a new model", all[k], output, got[output].Shape(), want[output].Shape())
+						}
+					}
+				}
+			}
+			f := m.Structures()
+			// A session forgets plans: a size may be compiled again.
+			if f.Compiled < len(all) || f.Instances+f.Kept+f.Evictions != f.Compiled || len(f.Pinned) > 0 {
+				t.Errorf("got %+v, want %d sizes or more, each a structure or an instance", f, len(all))
+			}
+			t.Logf("%d sizes: %d structures", f.Compiled, f.Compiled-f.Instances)
+		})
+	}
+}
+
+// inputsOf makes inputs of a model with open dimensions of these sizes, 1 where
+// a name has none. A name may be a sum.
+func inputsOf(t *testing.T, m *tenure.Model, sizes map[string]int) tenure.Inputs {
+	in := tenure.Inputs{}
+	for _, info := range m.Inputs() {
+		dims := make([]int, info.Shape.Rank())
+		for i := range dims {
+			d := info.Shape.Dim(i)
+			if n, ok := d.Size(); ok {
+				dims[i] = n
+				continue
+			}
+			for term := range strings.SplitSeq(strings.Trim(d.String(), `"`), " + ") {
+				if n, ok := sizes[term]; ok {
+					dims[i] += n
+				} else {
+					dims[i]++
+				}
+			}
+		}
+		n := shape.MustOf(dims...).NumElements()
+		switch info.DType {
+		case dtype.F32:
+			in[info.Name] = modeltest.Of(t, modeltest.Ramp(n), dims...)
+		case dtype.I64:
+			data := make([]int64, n)
+			for i := range data {
+				data[i] = int64(i+1) % 2
+			}
+			in[info.Name] = modeltest.Of(t, data, dims...)
+		default:
+			t.Fatalf("input %s is of %s, want f32 or i64 (the test has %v)", info.Name, info.DType, slices.Sorted(maps.Keys(sizes)))
+		}
+	}
+	return in
+}
+
+func bytesOf(t *testing.T, x *tensor.Tensor) []byte {
+	v, err := tensor.Values[float32](x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Appendf(nil, "%x", v)
+}
