@@ -15,7 +15,7 @@ func benchmarks(t testing.TB) map[string]*plan.Problem {
 	t.Helper()
 	shared := os.Getenv("TENURE_SHARED")
 	if shared == "" {
-		shared = filepath.Join("..", "..", "..", "shared")
+		shared = filepath.Join("..", "..", "..", "..", "shared")
 	}
 	files, err := filepath.Glob(filepath.Join(shared, "planner", "*.csv"))
 	if err != nil || len(files) == 0 {
