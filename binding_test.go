@@ -90,7 +90,7 @@ func TestRunInto(t *testing.T) {
 	}
 }
 
-// TestStateStaysItsTensor gives a state up and asks for its successor in the same tensor, by name and by position.
+// TestStateStaysItsTensor donates a state and requests its successor in the same tensor, by name and by position.
 func TestStateStaysItsTensor(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))

@@ -108,7 +108,7 @@ func TestFailedRuns(t *testing.T) {
 	}
 }
 
-// TestOperandsTwice gives one tensor as two inputs, in each way.
+// TestOperandsTwice passes one tensor as two inputs, in each way.
 func TestOperandsTwice(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, newGated(t).Model)
@@ -176,8 +176,8 @@ func TestIntoOthers(t *testing.T) {
 	}
 }
 
-// TestIntoReused gives an input up to be reused, and its output other bytes:
-// that one is written, and the input is only given up.
+// TestIntoReused passes an input to be reused, and another tensor for the
+// output: that one is written, and the input is only released.
 func TestIntoReused(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))

@@ -69,8 +69,8 @@ func LoadFS(fsys fs.FS, name string, opts ...Option) (*Model, error) {
 	return newModel(m, o)
 }
 
-// loadError makes an error of the caller's of one about a name that the caller
-// gave.
+// loadError converts an error about a name that the caller passed to an error
+// of the caller.
 func loadError(err error) error {
 	if errors.Is(err, onnx.ErrNoValue) {
 		return inputError{err}

@@ -14,7 +14,7 @@ type Metadata struct {
 	GraphDoc        string            // for people
 	IRVersion       int64             // of the file's format
 	Opsets          map[string]int64  // operator sets by domain; "" is that of ONNX
-	Properties      map[string]string // whatever the maker noted: labels, licence, authors
+	Properties      map[string]string // notes of the model's maker: labels, licence, authors
 }
 
 // Metadata returns what the file says about the model. The maps are the

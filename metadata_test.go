@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// What a server tells of a model: names, types, and sizes or the symbols in their place.
+// A server describes the inputs of a model: names, types, and sizes or the symbols in their place.
 func ExampleModel_Inputs() {
 	m := must(tenure.Load("examples/decode/decode.onnx"))
 	defer m.Close()
@@ -33,7 +33,7 @@ func ExampleModel_Inputs() {
 	// logits: f32[1,32]
 }
 
-// What the file says about the model as a whole.
+// The file's statements about the model as a whole.
 func ExampleModel_Metadata() {
 	m := must(tenure.Load("examples/decode/decode.onnx"))
 	defer m.Close()

@@ -51,7 +51,7 @@ func wantMisuse(t *testing.T, what string, err, kind error, texts ...string) {
 	}
 }
 
-// What callers forget is an error before anything is consumed.
+// A caller's mistake is an error before anything is consumed.
 func TestMisuseIsAnError(t *testing.T) {
 	memorytest.Check(t)
 	m := modeltest.Load(t, "testdata/alias.onnx")

@@ -112,8 +112,8 @@ func (m *Model) Notes() []string {
 	return slices.Clone(m.file.Notes)
 }
 
-// Close gives the weights back as soon as no session uses them. Open sessions
-// keep working; new sessions, plans and checks are refused.
+// Close frees the weights as soon as no session uses them. Open sessions keep
+// working; new sessions, plans and checks are refused.
 func (m *Model) Close() error {
 	if m.none() {
 		return nil

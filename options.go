@@ -58,10 +58,11 @@ func WithWeights(w Weights) Option { return func(o *loadOptions) { o.weights = w
 // A file that is read instead of mapped (by [WithWeights] with Read, or by
 // [LoadFS]) is one copy too. The bytes passed to [LoadBytes] stay the caller's.
 //
-// Equal weights on processors with the same instructions are one copy, whatever
-// the name of the file. Other input shapes may need weights in other forms: then
-// processes share what the same shapes needed in the same order. Processes meet
-// in the user's folder that package share describes, or in another one:
+// Equal weights on processors with the same instructions are one copy, even
+// from files with other names. Other input shapes may need weights in other
+// forms: then processes share those that the same shapes needed in the same
+// order. Processes share through the user's folder that package share
+// describes, or through another one:
 // WithSharedWeights(share.InDir(dir)). Linux only: elsewhere Load fails with
 // ErrUnsupported.
 func WithSharedWeights(where ...share.Option) Option {
@@ -74,10 +75,10 @@ func WithSharedWeights(where ...share.Option) Option {
 // between the layers can be seen. Values of the graphs within nodes, such as the
 // branches of an If, are not among them.
 //
-// What the outputs do not need is not part of the model: it is neither
-// computed nor planned, its weights take no memory, and it may have operators
-// that are not supported. The inputs stay those of the model. A name that is none
-// of a value is ErrInput, with names that are similar.
+// Nodes that the outputs do not need are not part of the model: they are neither
+// computed nor planned, their weights take no memory, and they may have operators
+// that are not supported. The inputs stay those of the model. A name that no
+// value has is ErrInput, with similar names.
 func WithOutputs(names ...string) Option {
 	return func(o *loadOptions) { o.outputs = append([]string{}, names...) }
 }

@@ -229,7 +229,7 @@ func (r *running) complete(i int) (err error) {
 }
 
 // fill copies a value whose size depended on data into the caller's tensor, and
-// gives up its buffer, which is nil for no bytes.
+// releases its buffer, which is nil for no bytes.
 func (o *output) fill(buf *memory.Buffer, typ op.Type) (err error) {
 	if got := typeOf(o.t); got != typ {
 		err = fmt.Errorf("Into: got %s, want %s, of which the output is in this run: %w", got, typ, ErrShape)

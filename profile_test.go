@@ -300,7 +300,7 @@ func TestProfileAtOnce(t *testing.T) {
 	}
 }
 
-// What is live in the arena at a time is the union of the values that live then.
+// The live bytes of the arena at a time are the union of the values live then.
 func TestLiveBytesOfAPlan(t *testing.T) {
 	d := plan.Plan{ArenaBytes: 192, Values: []plan.Value{
 		{Space: plan.SpaceArena, Offset: 0, Size: 128, Start: 1, End: 4},

@@ -186,8 +186,8 @@ func (r *running) run(ctx context.Context) (err error) {
 
 // end is the way out of every run: one that is done, one that was refused or
 // failed, and one that panics or whose goroutine ends, which then goes on. It
-// gives back the slot and what the run holds, and decides what becomes of the
-// outputs and of the inputs that were given up.
+// releases the slot and the run's holds, and decides the fate of the outputs and
+// of the inputs that were given up.
 func (r *running) end(err error) error {
 	wrote := false
 	if r.runner != nil {

@@ -125,8 +125,8 @@ func (s *Session) leave(r *running) {
 	s.running.Done()
 }
 
-// Close refuses new runs, waits for those that have begun, and gives the arenas
-// back. A second call waits for the same and returns nil.
+// Close refuses new runs, waits for those that have begun, and frees the
+// arenas. A second call waits for the same and returns nil.
 func (s *Session) Close() (err error) {
 	if s.none() {
 		return nil

@@ -50,7 +50,7 @@ func TestPromise(t *testing.T) {
 				continue
 			}
 			got := [3]int64{now.Of(memory.Activations).Peak, now.Of(memory.Scratch).Peak, now.Of(memory.IO).Peak - before}
-			// The slot gives a larger arena back before it takes the new one, so a peak never holds both.
+			// The slot frees a larger arena before it allocates the new one, so a peak never contains both.
 			want := [3]int64{p.ArenaBytes, p.ScratchBytes, p.IOBytes}
 			if k == 1 && batch == 3 {
 				got[0], got[1] = now.Of(memory.Activations).Current, now.Of(memory.Scratch).Current
@@ -451,8 +451,8 @@ func TestWeightsAreReadOnRequest(t *testing.T) {
 	}
 }
 
-// TestWrongType gives another element type than the model's, before and after
-// there is a plan for the shape.
+// TestWrongType passes an input of another element type than the model's, before
+// and after there is a plan for the shape.
 func TestWrongType(t *testing.T) {
 	memorytest.Check(t)
 	s := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))
@@ -524,7 +524,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestOutputsFromArena gives a released output's bytes to the next run.
+// TestOutputsFromArena: the next run reuses the bytes of a released output.
 func TestOutputsFromArena(t *testing.T) {
 	memorytest.Check(t)
 	arena, err := memory.NewArena(1<<20, memory.IO)

@@ -54,10 +54,10 @@ func (b *Builder) On(x tensor.Operand) *Builder {
 	return b
 }
 
-// InPlaceIfPossible gives the last operand up: the result lies in its bytes if it may.
+// InPlaceIfPossible gives up the last operand: the result is written into its bytes if that is allowed.
 func (b *Builder) InPlaceIfPossible() *Builder { return b.Semantics(tensor.ReuseInput) }
 
-// Donate gives the last operand up, strictly: the result lies in its bytes, or the call is an error.
+// Donate gives up the last operand strictly: the result is written into its bytes, or the call is an error.
 func (b *Builder) Donate() *Builder { return b.Semantics(tensor.DonateInput) }
 
 // Semantics sets the semantics of the last operand.

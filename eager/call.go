@@ -376,7 +376,7 @@ func (r *runner) countMoved(c *op.Call) {
 	}
 }
 
-// dropResults gives up fresh results. Those in an operand's bytes end with the call.
+// dropResults releases fresh results. Those in an operand's bytes end with the call.
 func (r *runner) dropResults() {
 	for k, t := range r.results {
 		if t != nil && r.places[k].arg < 0 {

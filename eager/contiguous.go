@@ -61,7 +61,7 @@ func (r *runner) gather(i int, src []byte, first int) error {
 	return nil
 }
 
-// isDense reports whether the elements lie one after the other, in whatever order.
+// isDense reports whether the elements lie one after the other, in any order.
 func isDense(l *shape.Layout) bool {
 	low, high := l.Span()
 	return !l.Overlaps() && high-low+1 == l.Shape().NumElements()

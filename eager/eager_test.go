@@ -80,7 +80,7 @@ func address(x *tensor.Tensor) *byte {
 	return &data[0]
 }
 
-// A tensor that only its owner has is not written either, unless the owner gives it up.
+// A tensor with a single holder is not written either, unless the caller gives it up.
 func TestBorrowNeverMutates(t *testing.T) {
 	memorytest.Check(t)
 	x := vector(t, -1, 2, -3)
@@ -464,7 +464,7 @@ func int64s(x *tensor.Tensor) ([]int64, error) {
 	return slices.Clone(v.Data), nil
 }
 
-// Parts that lie together are views: of a borrowed tensor they share, and a tensor that is given up gives its hold to one.
+// Parts that lie together are views. Those of a borrowed tensor share its bytes; the hold of a tensor that is given up passes to one part.
 func TestSplitShows(t *testing.T) {
 	memorytest.Check(t)
 	x := of(t, []float32{1, 2, 3, 4, 5, 6}, 3, 2)

@@ -94,7 +94,7 @@ func ExampleStack() {
 	// Output: [2,1,2] false
 }
 
-// A loop whose results come from an arena takes memory once, whatever their size.
+// A loop whose results come from an arena allocates memory once, for results of any size.
 func ExampleFrom() {
 	arena, err := memory.NewArena(1<<20, memory.Activations)
 	if err != nil {

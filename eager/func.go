@@ -44,7 +44,7 @@ func NewFunc(name string, params int, consumes []int, body func(s *Scope, args [
 func (f *Func) Consumes(i int) bool { return f != nil && i >= 0 && i < f.params && f.consumes[i] }
 
 // Call runs the operation. A consumed parameter takes any operand: one that was given up goes to the body as it is, and is
-// dead after a call that succeeds, whatever the body did with it; of a borrowed one the body gets a copy. A parameter that is
+// dead after a call that succeeds, even if the body left it alone; of a borrowed one the body gets a copy. A parameter that is
 // not consumed is lent to the body as a view, and an operand that is given up for it is an error. Donated operands must be
 // exclusive. After an error of the body, what it had not consumed yet is as it was; if it had consumed something, the error is
 // tensor.ErrPartlyWritten.
@@ -112,7 +112,7 @@ func (f *Func) run(inner *Scope, operands []tensor.Operand) ([]*tensor.Tensor, e
 	return f.end(operands, results)
 }
 
-// end gives up what the body was given and left alone. A result that is such a tensor gets its hold under a new handle.
+// end releases the operands that the body received and left alone. A result that is such a tensor gets its hold under a new handle.
 func (f *Func) end(operands []tensor.Operand, results []*tensor.Tensor) ([]*tensor.Tensor, error) {
 	var k tensor.Taken
 	for _, o := range operands {

@@ -32,7 +32,7 @@ func elementwise(name string) *operator {
 	return o
 }
 
-// constant is an operand that the caller gave as Go numbers.
+// constant is an operand that the caller passed as Go numbers.
 type constant struct {
 	at   int // its number among the operands
 	t    op.Type

@@ -127,7 +127,7 @@ func TestKeepAndAdoptRefuse(t *testing.T) {
 	s.Adopt(nil, nil)
 }
 
-// counted is a source that counts what it gave.
+// counted is a source that counts the buffers that it allocates.
 type counted struct{ buffers int }
 
 func (c *counted) Alloc(bytes int) (*memory.Buffer, error) {

@@ -26,7 +26,7 @@ type Arg interface{ operand() Operand }
 func (v *Value) operand() Operand  { return Operand{Value: v} }
 func (o Operand) operand() Operand { return o }
 
-// Donate gives the value up to the call that takes it.
+// Donate returns the operand that gives up the value to the call that takes it.
 func Donate(v *Value) Operand { return Operand{Value: v, Donate: true} }
 
 // NewBuilder returns a builder of a program with the operators of r.

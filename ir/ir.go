@@ -56,7 +56,7 @@ type Value struct {
 type Operand struct {
 	Value *Value
 
-	// Donate gives the value up: the call is its last use, and the result
+	// Donate gives up the value: the call is its last use, and the result
 	// that the operator's alias rules name may lie in its bytes.
 	Donate bool
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// What a value can be follows from what branches give, through shape rules and further branches, until it is too much.
+// The possible values of a value follow from the results of branches, through shape rules and further branches, until there are too many.
 func TestPossibleOf(t *testing.T) {
 	p, err := ir.Parse(`func @f(%x: f32[64], %c: bool[], %d: bool[]) -> (f32[?], f32[?], i64[1,?], f32[1], f32[?]) {
 		%h, %i = split(%x) {axis = 0}

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// broken is printed for whatever a malformed program lacks.
+// broken is printed for every part that a malformed program lacks.
 const broken = "??"
 
 // String returns the text form of the program. Malformed programs print too.

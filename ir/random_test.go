@@ -242,9 +242,9 @@ func (d drawn) compare(t *rapid.T, want []op.Arg) (takes int) {
 	return s.takes
 }
 
-// TestAcceptedDonationsDoNotShow marks operands at random. Whatever the
-// verifier accepts gives what the program gives without donations; among what
-// it rejects there must be programs that do not, else this test sees nothing.
+// TestAcceptedDonationsDoNotShow marks operands at random. Programs that the
+// verifier accepts must have the same results as without donations; some that
+// it rejects must have different ones, or this test cannot detect a fault.
 func TestAcceptedDonationsDoNotShow(t *testing.T) {
 	accepted, rejected, caught, corrupt := 0, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {

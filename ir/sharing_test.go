@@ -10,11 +10,11 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// sharing runs programs the way that hurts most: every view is a view, every
-// donated operand that a result may take is taken, an undeclared operator
-// returns its operand whenever it can, and whatever was given up and not
-// taken is overwritten. For a program that the verifier accepts it must give
-// what the interpreter gives, which shares nothing.
+// sharing runs programs in the way most likely to show a fault: every view is a
+// view, every donated operand that a result may take is taken, an undeclared
+// operator returns its operand whenever it can, and operands that were given up
+// and not taken are overwritten. For a program that the verifier accepts, its
+// results must equal those of the interpreter, which shares nothing.
 type sharing struct {
 	pick    func(n int) int // which of several operands to take
 	weights ir.WeightMap

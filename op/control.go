@@ -64,9 +64,10 @@ func inferLoop(s *Sig) error {
 }
 
 // LoopParts reads the attribute "parts" of a loop: for each of its stacks the
-// rank of what a round gives, then its sizes, -1 for what is not declared. It
-// decides the shape of a stack of no rounds where nothing else does. It returns
-// the sizes, nil for a rank that is not declared.
+// rank of the part that one iteration yields, then its sizes, -1 for a rank or
+// size that is not declared. The attribute determines the shape of a stack of no
+// iterations where nothing else does. LoopParts returns the sizes, nil for a
+// rank that is not declared.
 func LoopParts(list []int64, stacks int) ([][]int64, error) {
 	parts := make([][]int64, stacks)
 	if len(list) == 0 {

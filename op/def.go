@@ -90,9 +90,9 @@ type Def struct {
 
 	// Bound is for operators whose shape rule cannot say the sizes even when
 	// every operand is known, because finding them is the work itself: it sets
-	// s.Results to types that are large enough whatever the data is. The
-	// kernel fills the first bytes of such a result and sets its Type to what
-	// it gave; the Type that it finds is the bound.
+	// s.Results to types that are large enough for any data. The kernel fills
+	// the first bytes of such a result and sets its Type to the actual one;
+	// the Type that it finds is the bound.
 	Bound func(s *Sig) error
 
 	Alias Alias

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// What a shape rule lets through is computed or refused: it does not panic, writes its results alone, and ends. Sizes may be zero, and
+// A call that a shape rule accepts is computed or refused: it does not panic, writes only its results, and ends. Sizes may be zero, and
 // those beside a zero absurd.
 func TestEvalOfHostileCalls(t *testing.T) {
 	calls := map[string][]*op.Sig{}

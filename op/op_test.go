@@ -85,7 +85,7 @@ func checkDeclaredAttrs(t *testing.T, d *op.Def) {
 	}
 }
 
-// What InferTypes checks before a shape rule runs.
+// TestInferTypesChecksTheCall tests the checks of InferTypes before a shape rule runs.
 func TestInferTypesChecksTheCall(t *testing.T) {
 	f32 := func(dims ...int) op.Type { return op.Type{DType: dtype.F32, Shape: shape.MustOf(dims...)} }
 	tests := []struct {

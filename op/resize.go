@@ -21,7 +21,7 @@ var resizeOps = []*Def{{
 type ResizeAxis struct {
 	In, Out  int
 	Scale    float64 // as given, or Out / In; 0 for an axis without elements
-	Lo, Hi   float64 // region of interest in fractions of the axis; 0 and 1 unless the operand gives one
+	Lo, Hi   float64 // region of interest in fractions of the axis; 0 and 1 unless the operand has one
 	Resizing bool    // false: an axis that no operand names
 }
 
@@ -283,7 +283,7 @@ func (s *Sig) ResizeAxes() ([]ResizeAxis, bool, error) {
 		}
 		for i := range axes {
 			if axes[i].Resizing {
-				axes[i].Scale = scale // of the axes, whatever their sizes are rounded to
+				axes[i].Scale = scale // of the axes, not of their rounded sizes
 			}
 		}
 	}

@@ -42,8 +42,8 @@ func call(rt *rapid.T, name string, attrs map[string]any, types []op.Type, lists
 	return s
 }
 
-// A convolution gives one element for each place of the window inside the
-// padded operand; "same" pads give as many places as there are strides.
+// The result of a convolution has one element for each place of the window
+// inside the padded operand; with "same" pads there are as many places as strides.
 func TestConvAxes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		k := rapid.IntRange(1, 5).Draw(rt, "kernel")
@@ -172,7 +172,7 @@ func TestConvTransposeAxes(t *testing.T) {
 	})
 }
 
-// The elements that a slice names are those that counting step by step gives,
+// The elements that a slice selects are those found by counting step by step,
 // and it is a view exactly when they are neighbours in the operand.
 func TestSliceAxesAndView(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

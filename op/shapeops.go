@@ -146,8 +146,8 @@ func fillStatic(x *shape.Shape, target []int64, dims []shape.Dim, hole int) erro
 	return nil
 }
 
-// fillHole sets dims[hole] as far as the sizes that are known tell it: copied
-// dimensions are factors on both sides, whatever they are.
+// fillHole sets dims[hole] as far as the known sizes determine it: copied
+// dimensions are factors on both sides, even if they are unknown.
 func fillHole(x *shape.Shape, target []int64, dims []shape.Dim, copied []bool, hole int) error {
 	var from, own []shape.Dim
 	for i := range x.Rank() {
@@ -304,7 +304,7 @@ func inferShape(s *Sig) error {
 }
 
 // ShapeRange returns which dimensions of its operand, whose rank is known, a
-// call of shape gives.
+// call of shape returns.
 func (s *Sig) ShapeRange() (start, end int) {
 	rank := int64(s.Args[0].Shape.Rank())
 	clamp := func(v int64) int64 {

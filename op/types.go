@@ -144,8 +144,8 @@ func badDType(format string, args ...any) error {
 
 func intAttr(name string, value int64) AttrDef { return AttrDef{Name: name, Kind: Int, Default: value} }
 func floatAttr(name string, value float32) AttrDef {
-	// ONNX files hold attributes in single precision: the default must be
-	// the number that a file which states the default gives.
+	// ONNX files hold attributes in single precision: the default must equal
+	// the number read from a file that states the default.
 	return AttrDef{Name: name, Kind: Float, Default: float64(value)}
 }
 func stringAttr(name, value string) AttrDef {

@@ -22,8 +22,8 @@ type window struct {
 	pooling                  bool
 }
 
-// perAxis checks a list attribute with one number per axis; an absent one
-// gives def everywhere.
+// perAxis returns a list attribute with one number per axis, after checking
+// it; an absent one is def for every axis.
 func (s *Sig) perAxis(attr string, n int, lo, def int64) ([]int, error) {
 	list := s.Ints(attr)
 	out := make([]int, n)

@@ -102,7 +102,7 @@ func TestCSVRoundTrip(t *testing.T) {
 	})
 }
 
-// What ReadCSV accepts is a valid problem that the form can say again.
+// A problem that ReadCSV accepts is valid and can be written as CSV again.
 func FuzzReadCSV(f *testing.F) {
 	f.Add("id,lower,upper,size\nb1,0,3,4\nb2,3,9,4\n")
 	f.Add("size,upper,lower,id,offset\n4,3,0,a,0\n8, 9, 3,b,0\n2,9,3,a,6\n")

@@ -121,7 +121,7 @@ func TestTotal(t *testing.T) {
 	}
 }
 
-// What ReadJSON accepts can be written, read again, reported and drawn, and comes back the same.
+// A plan that ReadJSON accepts can be written, read again, reported and drawn, and stays the same.
 func FuzzReadJSON(f *testing.F) {
 	for _, name := range []string{"residual", "hostile", "empty"} {
 		var text bytes.Buffer

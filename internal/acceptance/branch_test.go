@@ -240,7 +240,7 @@ func TestBranchesOfDifferentShapes(t *testing.T) {
 	}
 }
 
-// Outputs are counted as such, whatever they have gone through: when a run is over, only the arena is left of the rest.
+// Outputs are counted as outputs, in whichever way they were made: when a run is over, only the arena is left of the rest.
 func TestDynamicOutputsAreCounted(t *testing.T) {
 	for name, model := range branchModels() {
 		t.Run(name, func(t *testing.T) {
@@ -271,7 +271,7 @@ func TestDynamicOutputsAreCounted(t *testing.T) {
 	}
 }
 
-// runBranch makes one run, compares what it gives with the interpreter, and the bytes that it takes with the promise.
+// runBranch makes one run and compares its results with the interpreter's, and the bytes that it takes with the promise.
 func runBranch(t *testing.T, s *tenure.Session, file []byte, data []float32, promise *plan.Plan) {
 	t.Helper()
 	before := memory.Stats()
@@ -296,7 +296,7 @@ func runBranch(t *testing.T, s *tenure.Session, file []byte, data []float32, pro
 	}
 }
 
-// compareWithInterpreter holds outputs against what the file's program gives, computed call by call.
+// compareWithInterpreter compares outputs with those of the file's program, computed call by call.
 func compareWithInterpreter(t *testing.T, file []byte, x *tensor.Tensor, out tenure.Outputs) {
 	t.Helper()
 	m, err := onnx.Parse(file, "", onnx.Options{})

@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// corner is a model at a corner of what its operator means, with what it gives for the input x.
+// corner is a model of a corner case of its operator, with its output for the input x.
 type corner struct {
 	build func(g *onnxtest.Graph)
 	x     []float32
@@ -135,7 +135,7 @@ func TestUnalignedComplexWeight(t *testing.T) {
 	}
 }
 
-// TestAxesOfARun reduces along axes that a run gives, where the sizes of the result do not tell that it needs them.
+// TestAxesOfARun reduces along axes that are inputs of the run, where the sizes of the result do not show that it needs them.
 func TestAxesOfARun(t *testing.T) {
 	var g onnxtest.Graph
 	g.Input("x", onnxtest.F32, 2)

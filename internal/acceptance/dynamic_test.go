@@ -15,8 +15,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// picker gives the places of x's elements that are not zero, those elements,
-// and how many they are.
+// picker returns a model that outputs the places of x's elements that are not
+// zero, those elements, and their number.
 func picker(t *testing.T) *tenure.Model {
 	t.Helper()
 	var g onnxtest.Graph

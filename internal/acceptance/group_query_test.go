@@ -105,8 +105,8 @@ func tokenRow(sample, place int) []float32 {
 	return row
 }
 
-// add runs so many more tokens of each sample, the shorter ones padded, and
-// gives what comes out of each token.
+// add runs counts more tokens of each sample, the shorter ones padded, and
+// returns the output for each token.
 func (c *conversation) add(t *testing.T, counts ...int) [][][]float32 {
 	t.Helper()
 	batch, tokens := len(counts), slices.Max(counts)
@@ -153,9 +153,9 @@ func (c *conversation) cached(t *testing.T, x *tensor.Tensor, sample int) []floa
 	return out
 }
 
-// TestGroupQueryAttentionInSteps lets samples of different lengths go on from
-// a padded prompt, in a cache that grows and in one with spare capacity: each gives what
-// it gives alone, in one prompt.
+// TestGroupQueryAttentionInSteps continues samples of different lengths from
+// a padded prompt, in a cache that grows and in one with spare capacity: the
+// output of each is the same as alone, in one prompt.
 func TestGroupQueryAttentionInSteps(t *testing.T) {
 	s := modeltest.SessionOf(t, groupQueryFile(true, true))
 	for _, capacity := range []int{0, mostTokens} {

@@ -53,7 +53,7 @@ func packedModel(first string) []byte {
 
 // TestPackedWeights loads a model whose weights lie at every distance from an
 // aligned address. A session holds them once, in the forms of the kernels, as
-// the plan says, whatever shapes it is run for; the results are those of the
+// the plan says, for any shapes that it runs; the results are those of the
 // program as it was read.
 func TestPackedWeights(t *testing.T) {
 	for pad := range 4 {
@@ -91,7 +91,7 @@ func testPackedWeights(t *testing.T, data []byte) {
 		for _, w := range p.Packed {
 			packed, unloaded = packed+w.Bytes, unloaded+w.Unloaded
 		}
-		// What is not packed lies in the file or, in all less than this, beside it. The portable kernels pack no weights of convolutions.
+		// Weights that are not packed lie in the file or, in all less than this, beside it. The portable kernels pack no weights of convolutions.
 		const conv, products = 4 * 64 * 16 * 9, 4 * (1024*256 + 192*256)
 		rest := int64(8 << 10)
 		want := int64(0)

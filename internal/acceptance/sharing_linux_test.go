@@ -27,7 +27,7 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// shareDir gives a test a folder of its own for processes to meet in.
+// shareDir returns a folder of the test's own in which processes share weights.
 func shareDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "weights")
@@ -110,7 +110,7 @@ func (r *runner) close() error {
 	return err
 }
 
-// ramps gives every input a ramp; open dimensions are batch.
+// ramps returns a ramp for every input; open dimensions are batch.
 func (r *runner) ramps(t testing.TB, batch int) tenure.Inputs {
 	in := tenure.Inputs{}
 	for _, info := range r.m.Inputs() {

@@ -218,7 +218,7 @@ func TestTextOfUnknownSize(t *testing.T) {
 	}
 }
 
-// What is no text, or text where numbers are wanted, is told by name.
+// Errors name inputs that are not text, and texts where numbers are wanted.
 func TestTextFaults(t *testing.T) {
 	memorytest.Check(t)
 	numbers := modeltest.Session(t, modeltest.Load(t, "testdata/state.onnx"))

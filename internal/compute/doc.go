@@ -9,8 +9,8 @@
 // on a fixed set of workers; [Eval] binds and runs a call at once, on the
 // caller's goroutine.
 //
-// What a task runs is a [Kernel]: functions, and a record of what they must know
-// of the call. Binding chooses the functions by the operator, its attributes and
+// A task runs a [Kernel]: functions, and a record of the facts of the call that
+// they need. Binding chooses the functions by the operator, its attributes and
 // the element types; sizes only fill the record. [Task.Refill] fills it again
 // when the shapes of a call change, in the same memory.
 //

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// What follows from no row of package elementwise.
+// The functions that have no row in package elementwise.
 var _ = register(map[string]binder{
 	"pow":   bindPow,
 	"mod":   bindMod,

@@ -323,7 +323,7 @@ func TestVariadic(t *testing.T) {
 			expect(t, name, eval(t, name, nil, x), []int{2, 3}, want[2], 0)
 		}
 	}
-	// The same rounding in whatever operand's bytes the result lies, over several tiles.
+	// The rounding is the same in any operand's bytes, over several tiles.
 	var big []op.Arg
 	for i := range 4 {
 		big = append(big, random(dtype.F32, uint64(i), -1e6, 1e6, 3, spanElements/2))

@@ -332,8 +332,8 @@ func refilled(t testing.TB, c *op.Call) {
 	}
 }
 
-// bounded ends run for results that the kernel sizes: Eval gave them, and a
-// pool gives the same ones. They allocate.
+// bounded ends run for results that the kernel sizes: it compares those of Eval
+// with those of a pool. Both allocate.
 func bounded(t testing.TB, c *op.Call, guards [][]byte) []op.Arg {
 	t.Helper()
 	name := c.Def.Name
@@ -400,7 +400,7 @@ func shifted(t testing.TB, c *op.Call, task *Task, same func(string)) {
 	restore(c.Out, out)
 }
 
-// freshResults gives the results bytes of their own between guards.
+// freshResults allocates bytes for the results, between guards.
 func freshResults(c *op.Call) (guards [][]byte) {
 	for i := range c.Out {
 		var whole []byte

@@ -81,7 +81,7 @@ func (j *job) drain(id int) {
 	j.shut()
 }
 
-// divide gives every worker a portion.
+// divide divides the tiles among the workers.
 func (j *job) divide(tiles int) {
 	for i := range j.portions {
 		p := &j.portions[i]

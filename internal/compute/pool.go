@@ -26,10 +26,10 @@ const (
 	// may come back on its caller's processor.
 	spinTime = 200 * time.Microsecond
 
-	// A worker that makes its caller wait in vain, because the system gave its
-	// processor to another process, owes it restFactor times as long. Once it
-	// owes for more than maxWaits of waiting it takes no tile until the time
-	// has passed: the caller loses one part in restFactor of its time at most.
+	// A worker whose processor the system assigns to another process, so that
+	// its caller waits in vain, is charged restFactor times the wait. Once the
+	// charge is for more than maxWaits of waiting, it takes no tile until that
+	// time has passed: the caller loses at most 1/restFactor of its time.
 	restFactor = 20
 	maxWaits   = 5 * time.Millisecond
 	longRest   = time.Second // the most that it rests at a time

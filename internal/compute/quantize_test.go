@@ -23,7 +23,7 @@ func TestQuantize(t *testing.T) {
 	expect(t, "f16 divided in f32", eval(t, "quantize_linear", nil, narrow, thin, five), []int{4}, []float64{736, 82, 159, 259}, 0)
 	expect(t, "f16 divided in f16", eval(t, "quantize_linear", attrs("precision", dtype.F16), narrow, thin, five), []int{4}, []float64{735, 82, 159, 259}, 0)
 	for _, dt := range []dtype.DType{dtype.I4, dtype.U4, dtype.I2, dtype.U2, dtype.F8E4M3FN, dtype.F8E5M2, dtype.F4E2M1} {
-		// What has few bits is compared as what it stands for.
+		// Types of few bits are compared by the numbers that they represent.
 		q := eval(t, "quantize_linear", attrs("output_dtype", dt), arg([]float32{0, 1, 2, -2, 0.1}, 5), scalar[float32](1))
 		want := []float64{0, 1, 2, -2, 0}
 		switch dt {

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// folded gives the elements that go into each result of a reduction.
+// folded returns the elements that each result of a reduction is computed from.
 func folded(x op.Arg, axes []int) [][]float64 {
 	sizes, data := x.Shape.Sizes(), floats(x)
 	var kept, gone []int

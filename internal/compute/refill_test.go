@@ -34,7 +34,7 @@ func runPacked(t *testing.T, task *Task) []byte {
 	return c.Out[0].Data
 }
 
-// retype gives the task's call the shapes and bytes of another call.
+// retype sets the shapes and bytes of the task's call to those of another call.
 func retype(task *Task, to *op.Call) {
 	*task.Call.Sig = *to.Sig
 	copy(task.Call.In, to.In)

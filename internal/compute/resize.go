@@ -62,7 +62,7 @@ func (k *resize[T]) Refill(t *Task) error {
 			return unknown(c, arg)
 		}
 	}
-	// What keeps its sizes is a copy, whatever scale they are rounded from: ONNX Runtime and PyTorch have it so.
+	// A result with the sizes of the operand is a copy, for any scale that they are rounded from, as in ONNX Runtime and PyTorch.
 	region := k.mode.Transform == "tf_crop_and_resize"
 	same := !region && slices.Equal(c.In[0].Shape.Sizes(), c.Out[0].Shape.Sizes())
 	k.taps = k.taps[:0]

@@ -50,7 +50,7 @@ func TestResize(t *testing.T) {
 	}
 }
 
-// The expected numbers are those of ONNX Runtime 1.32. Where a scale gives a size with a fraction, ONNX's reference
+// The expected numbers are those of ONNX Runtime 1.32. Where size times scale has a fraction, ONNX's reference
 // implementation has others for align_corners and tf_crop_and_resize: it puts the corners where the fraction ends.
 func TestResizeByFractions(t *testing.T) {
 	squares := func(n int, dims ...int) op.Arg {

@@ -33,10 +33,11 @@ type Task struct {
 	empty    bool            // no result has an element
 }
 
-// Kernel is what a task runs: the functions of an operator on some element
-// types, and in its fields what they must know of one call. Attributes,
-// constants and the choice of functions are set when the call is bound and
-// stay; whatever depends on sizes is set by Refill, which Bind calls, too.
+// Kernel is the code that a task runs: the functions of an operator on some
+// element types, and in its fields the facts of one call that they need.
+// Attributes, constants and the choice of functions are set when the call is
+// bound and stay; the fields that depend on sizes are set by Refill, which Bind
+// calls, too.
 //
 // A kernel may have two more methods: Start(*Task) error runs once per run,
 // before the tiles, to read operand values and check them, and may set

@@ -11,7 +11,7 @@ import (
 )
 
 // TestVariants binds the same calls for every variant in one process and runs them. All numbers are small integers, so that results are
-// exact, in whatever order a variant adds.
+// exact, in any order of additions.
 func TestVariants(t *testing.T) {
 	whole := func(dt dtype.DType, seed uint64, dims ...int) op.Arg {
 		x := random(dtype.I8, seed, -4, 4, dims...)

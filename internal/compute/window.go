@@ -206,7 +206,7 @@ func (k *floatConv) Refill(t *Task) error {
 	}
 	packed := k.bound && k.layout != conv.RawWeights
 	if elements(&c.Out[0]) == 0 {
-		k.bound = true // nothing is read, in whatever form
+		k.bound = true // nothing is read, in any form
 		return nil
 	}
 	k.PackedWeights = packed

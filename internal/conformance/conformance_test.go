@@ -293,7 +293,7 @@ func runBackendSet(s *tenure.Session, files map[string][]byte, tol modeltest.Tol
 	return nil
 }
 
-// textDiffers compares strings, whatever their widths, "" for equal.
+// textDiffers returns the difference of two tensors of strings, whose widths may differ, "" if they are equal.
 func textDiffers(got, want *tensor.Tensor) string {
 	a, err := tensor.Strings(got)
 	if err != nil {

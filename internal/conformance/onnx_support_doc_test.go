@@ -156,7 +156,7 @@ func typesOf(t *testing.T, def *op.Def) string {
 // all that it may leave out.
 var leastOperands = map[string]int{"resize": 3, "linear_attention": 6}
 
-// neededText gives values of string attributes that have no default.
+// neededText has values of string attributes that have no default.
 var neededText = map[string]string{"mode": "TF", "direction": "LEFT"}
 
 var complaint = regexp.MustCompile(`operand (\d+)`)
@@ -191,7 +191,7 @@ func takesType(def *op.Def, dt dtype.DType) bool {
 	return false
 }
 
-// neededAttrs gives every attribute that a call must have some value.
+// neededAttrs returns some value for every attribute that a call must have.
 func neededAttrs(def *op.Def, dt dtype.DType) op.Attrs {
 	var list []op.Attr
 	for _, a := range def.Attrs {

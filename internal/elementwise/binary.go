@@ -1,7 +1,7 @@
 package elementwise
 
 // binaries are the functions of two operands. Kernels compute all of them on
-// integers, whatever the operator takes. The operators of those without a name in
+// integers, even if the operator takes none. The operators of those without a name in
 // models are declared by hand: max, min, sum and mean take any number of operands,
 // mod and bit_shift choose a function by an attribute, pow takes operands of two
 // types, prelu broadcasts in one direction.

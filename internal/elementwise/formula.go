@@ -133,8 +133,8 @@ func (b *Builder) Less(x, y Value) Condition { return Condition{Less, x, y} }
 // Equal says whether x == y. It is false where either is NaN.
 func (b *Builder) Equal(x, y Value) Condition { return Condition{Equal, x, y} }
 
-// Select is then where c is true and otherwise where it is false, whatever the
-// other of them is.
+// Select is then where c is true and otherwise where it is false; the other of
+// the two may have any value, NaN too.
 func (b *Builder) Select(c Condition, then, otherwise Value) Value {
 	return b.add(Node{Op: Select, Relation: c.relation, Args: [4]Value{c.x, c.y, then, otherwise}})
 }

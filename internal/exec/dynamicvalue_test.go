@@ -42,7 +42,7 @@ func valuesOf(t *testing.T, n int) (list []*dynamicValue, buffers *int) {
 	return list, buffers
 }
 
-// filled gives d a value of n bytes: first, first+1 and so on.
+// filled sets d to a value of n bytes: first, first+1 and so on.
 func filled(t *testing.T, d *dynamicValue, n int, first byte) {
 	t.Helper()
 	if err := d.set(u8(n)); err != nil {
@@ -60,8 +60,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestDynamicValueDropsWhatWasThere gives a value that has a buffer another one, in
-// every way that there is.
+// TestDynamicValueDropsWhatWasThere sets a value that already has a buffer, in
+// each of the possible ways.
 func TestDynamicValueDropsWhatWasThere(t *testing.T) {
 	arena := []byte{7, 8, 9}
 	for name, give := range map[string]func(d, other *dynamicValue) error{

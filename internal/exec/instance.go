@@ -64,7 +64,7 @@ func (e *Executable) compareFresh(ctx context.Context) {
 	}
 	got.ArenaBytes = max(got.ArenaBytes, want.ArenaBytes)
 	want.ArenaBytes = got.ArenaBytes
-	// What packing unloads depends on the programs that were packed before.
+	// The weights that packing unloads depend on the programs packed before.
 	got.Packed, got.WeightBytes = want.Packed, want.WeightBytes
 	if k := e.differentForms(fresh); k >= 0 {
 		invariant.Failf("exec: an instance reads constants of %s in other forms than a program that was compiled from the start", e.steps[k].call.Where())

@@ -182,7 +182,7 @@ func TestInstanceOfOtherPanels(t *testing.T) {
 		t.Logf("%s: %+v", base, f)
 		repacked += f.Repacked
 	}
-	// What a convolution reads depends on the instruction set, too.
+	// The form that a convolution reads depends on the instruction set, too.
 	if other := memory.Stats().Of(memory.Weights).Current > held; other != (repacked > 0) {
 		t.Errorf("got %d instances in other panels, want some where there are such panels: %v", repacked, other)
 	}

@@ -40,7 +40,7 @@ func newEndings(t *testing.T) *endings {
 		binary.LittleEndian.PutUint32(x[4*i:], math.Float32bits(1))
 	}
 	e := &endings{exe: exe, runner: runner, pool: pool, inputs: [][]byte{{1}, x}}
-	e.run(t, nil) // whatever is made once
+	e.run(t, nil) // makes everything that is made once
 	e.before = memory.Stats()
 	return e
 }

@@ -101,7 +101,7 @@ func (e *Executable) bound() []int {
 	return list
 }
 
-// readRaw notes the weights that are read as they are, whatever the kernels are.
+// readRaw notes the weights that are read as they are, with any kernels.
 func (e *Executable) readRaw() {
 	for _, in := range e.code {
 		step := &e.steps[in.call]

@@ -25,7 +25,7 @@ func (s *structure) newTasks() *tasks {
 	return &tasks{sigs: ir.NewSignatures(s.lowering.index), list: make([]*compute.Task, len(s.lowering.calls)), steps: make([]boundStep, len(s.lowering.calls))}
 }
 
-// setTypes gives a call the types of the executable's values.
+// setTypes sets a call's types to those of the executable's values.
 func (e *Executable) setTypes(c *op.Call, k int) {
 	from := e.steps[k].call
 	for i, a := range from.Args {

@@ -1,5 +1,5 @@
-// Package hostile gives files to package tenure that are damaged, cut off, contradictory, or absurdly large: each must end in an
-// error or in a run, in bounded time and memory, and never in a panic. The package itself is empty.
+// Package hostile tests package tenure on files that are damaged, cut off, contradictory, or absurdly large: each must end in an
+// error or in a run, in bounded time and memory, and never in a panic. The package has tests only.
 //
 //	go test ./internal/hostile -run TestDamagedFiles -flips 10000   # damaged files per model
 //	go test ./internal/hostile -fuzz FuzzModel

@@ -98,8 +98,8 @@ var fitting = map[string]int{
 	"past_sequence": 3, "unk__214": 1, "sequence": 5, "past_sequence + sequence": 8,
 }
 
-// smallShapes gives every open dimension a size of 1 to 8, the same one to the
-// same symbol.
+// smallShapes sets every open dimension to a size of 1 to 8, the same size for
+// the same symbol.
 func smallShapes(m *tenure.Model) tenure.Shapes {
 	shapes := tenure.Shapes{}
 	for i, in := range m.Inputs() {

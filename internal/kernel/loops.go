@@ -44,7 +44,7 @@ const (
 type ElementLoops struct {
 	Cast       CastLoops
 	Binary     BinaryLoops
-	Bits       BitLoops // of bytes, whatever the elements are
+	Bits       BitLoops // of bytes, for elements of any type
 	Predicate  PredicateLoops
 	Logic      LogicLoops
 	Unary      UnaryLoops

@@ -4,8 +4,8 @@
 //	out := modeltest.Run(t, s, tenure.Inputs{"x": modeltest.Of(t, data, 2, 4)})
 //	got := modeltest.Values(t, out["y"])
 //
-// What its functions make belongs to the test and is released when that ends. They fail the test instead of returning errors, and
-// may be called from the goroutine of the test only.
+// Sessions and tensors that its functions make belong to the test and are released when it ends. The functions fail the test instead of
+// returning errors, and may be called from the goroutine of the test only.
 package modeltest
 
 import (

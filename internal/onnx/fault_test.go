@@ -61,7 +61,7 @@ func faultModel(t testing.TB) []byte {
 	return wiretest.EncodeModel(m)
 }
 
-// parseAny parses a file that may hold anything: it gives an error in one
+// parseAny parses a file with any content. The outcome must be an error in one
 // line, or a model that verifies.
 func parseAny(t testing.TB, data []byte) error {
 	t.Helper()

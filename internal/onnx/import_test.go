@@ -90,7 +90,7 @@ func importText(t *testing.T, f txtar.File) txtar.File {
 	return txtar.File{Name: base + ".ir", Data: []byte(text)}
 }
 
-// weightText gives the elements of a weight.
+// weightText returns the elements of a weight as text.
 func weightText(t *testing.T, m *Model, w *ir.Value) string {
 	t.Helper()
 	data, ok := m.Weights.Bytes(w)

@@ -179,5 +179,5 @@ func valuesOf(list []lift.Value) []Value {
 	return values
 }
 
-// Close gives back the weights and unmaps the file.
+// Close frees the weights and unmaps the file.
 func (m *Model) Close() error { return m.Weights.Close() }

@@ -15,10 +15,10 @@ import (
 // structure repeats step by step.
 var mayRead = []string{"sizes.go", "fold.go", "budget.go", "recorder.go", "structure.go", "aliases.go", "ranges.go"}
 
-// What files may name beyond what all may. Outputs and donate read the alias
-// rules, which a structure evaluates again for every call (aliases.go); freeze
-// reads whether values have sizes, which a structure requires to stay; context
-// is where constants are made and known.
+// The names that a file may use beyond those that all may. Outputs and donate
+// read the alias rules, which a structure evaluates again for every call
+// (aliases.go); freeze reads whether values have sizes, which a structure
+// requires to stay; context makes constants and knows them.
 var mayName = map[string][]string{
 	"outputs.go": {"Sig", "known", "ir.ResultFaults", "ir.RegionFaults", "op.Sig", "Type"},
 	"donate.go":  {"Sig", "known", "AliasOf", "IsStatic", "ir.NewDonations", "ir.Donations", "ir.Violation", "op.Sig", "Type"},
@@ -32,7 +32,7 @@ var mayName = map[string][]string{
 var leads = []string{"Type", "Shape", "Sig", "Bytes", "Known", "KnownInts", "known", "AliasOf", "ViewOf", "MayAlias", "Permutes", "IsStatic", "NumElements",
 	"Sizes", "Size", "Dim", "Dims", "Strides", "ReduceAxes", "AppendReduceAxes", "SliceAxes", "AppendSliceAxes", "Infer", "Bound", "Largest", "Extents", "Overlap"}
 
-// What files may name of other packages of the compiler: none of it has sizes.
+// The names of the compiler's other packages that files may use: none of them has sizes.
 var plain = []string{"op.Attrs", "op.Builtin", "op.ChainStep", "op.ChainFuncs", "op.Variadic", "op.View", "op.Type", "op.Def",
 	"ir.Program", "ir.Block", "ir.Call", "ir.Value", "ir.Operand", "ir.Weight", "ir.Weights", "ir.Param", "ir.Result"}
 

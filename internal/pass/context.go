@@ -8,8 +8,8 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// Constants is the table of a program's constants as passes see it. A pass
-// that makes a constant gives it a name that is free in the table.
+// Constants is the table of a program's constants as passes see it. A constant
+// that a pass makes must have a name that is free in the table.
 type Constants interface {
 	ir.Weights // Has and Bytes
 

@@ -217,7 +217,7 @@ func (m *idiomFinder) isSquare(v, x *ir.Value) bool {
 	return c != nil && c.Args[0].Value == x && c.Args[1].Value == x
 }
 
-// halfProduct returns the call that computes v*x/2, in whatever order.
+// halfProduct returns the call that computes v*x/2, in any order.
 func (m *idiomFinder) halfProduct(v, x *ir.Value) *ir.Call {
 	first := m.only(v, "mul")
 	if first == nil {

@@ -23,7 +23,7 @@ func (m *idiomFinder) norm(root *ir.Call) {
 	if squares == nil {
 		return
 	}
-	// What is squared: a difference from the mean, or x itself.
+	// The operand that is squared: a difference from the mean, or x itself.
 	d := squares.Args[0].Value.Def
 	if d == nil || len(d.Args) == 0 || !m.isSquare(squares.Args[0].Value, d.Args[0].Value) {
 		return

@@ -30,8 +30,8 @@ func init() {
 	}
 }
 
-// fill gives a weight bytes that depend on its type alone: small numbers that
-// are positive, so that square roots and divisions stay finite.
+// fill returns bytes for a weight that depend on its type alone: small positive
+// numbers, so that square roots and divisions stay finite.
 func fill(t op.Type) []byte {
 	n, err := t.Bytes()
 	if err != nil {

@@ -13,7 +13,7 @@ type Pass struct {
 	Run  func(*Context) error
 }
 
-// Load is what a program goes through once, when it is read: whatever does
+// Load are the passes that run once, when a program is read: those that do
 // not depend on the inputs' sizes.
 var Load = []Pass{Fold, Views, BatchNorm, CSE, DCE, Idioms, DCE}
 

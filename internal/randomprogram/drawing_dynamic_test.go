@@ -232,15 +232,15 @@ func (d *drawer) few(depth int) {
 	}
 }
 
-// dynamicBranch draws an `if` that gives what its regions make, what stands
-// outside, one value twice, and views.
+// dynamicBranch draws an `if` that yields values made in its regions, values
+// from outside, one value twice, and views.
 func (d *drawer) dynamicBranch(x *ir.Value, depth int) {
 	cond := d.condition(x)
 	if cond == nil {
 		return
 	}
 	of := make([]*ir.Value, d.n(1, 3))
-	sliced := make([]bool, len(of)) // each region gives a part of it, which may be of another size
+	sliced := make([]bool, len(of)) // each region yields a part of it, which may be of another size
 	for i := range of {
 		of[i] = d.pickedValue()
 		if x := d.recent(); d.one(3) && !d.bounds[x].fusible && d.bounds[x].off == 0 {

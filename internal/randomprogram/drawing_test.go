@@ -518,7 +518,7 @@ func (d *drawer) branch(depth int) []*ir.Value {
 }
 
 // loop draws a loop that carries one or two values and stacks one or none.
-// Its values must agree to the last bit, whatever they are: the same kernels
+// Its values, of any magnitude, must agree to the last bit: the same kernels
 // compute them.
 func (d *drawer) loop(depth int) []*ir.Value {
 	visible, inLoop := d.visible, d.inLoop

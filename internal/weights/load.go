@@ -49,9 +49,9 @@ func (s *Store) raw(name string, e *entry) ([]byte, error) {
 	return e.data, err
 }
 
-// canUnload reports whether unload gives the bytes of a weight back: those of
-// a mapped file, where the system takes its pages back, and those that can be
-// made again. restorable says whether the call would have a restore.
+// canUnload reports whether unload frees the bytes of a weight: those of
+// a mapped file, where the system can take its pages back, and those that can
+// be made again. restorable says whether the call would have a restore.
 func (s *Store) canUnload(v *ir.Value, restorable bool) bool {
 	e := s.entries[v.Name]
 	if e == nil {
@@ -110,9 +110,9 @@ func (s *Store) unload(v *ir.Value, restore func(dst []byte)) error {
 	return b.Release()
 }
 
-// discard gives the pages of a mapped file back, where the system takes them.
-// All of them: reading a weight brings pages around it, of which the system
-// does not say how many. What runs read comes back.
+// discard returns all pages of a mapped file to the system, where it takes
+// them: reading a weight also loads pages around it, and the system does not
+// say how many. Pages that runs read are loaded again.
 func discard(file *memory.Buffer) error {
 	err := file.Discard(0, file.Len())
 	if errors.Is(err, errors.ErrUnsupported) {

@@ -60,7 +60,7 @@ func (s *Store) Panel(p *Panel) []byte {
 	return s.panels[p.key()]
 }
 
-// Unloads reports whether Pack gives the weight's own bytes back.
+// Unloads reports whether Pack frees the weight's own bytes.
 func (s *Store) Unloads(u Use) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// Prune drops every weight that the program does not have, and gives back the
-// buffers and unmaps the files in which none of the others lies. It is for
-// after the passes that replace weights by others.
+// Prune drops every weight that the program does not have, frees the buffers
+// and unmaps the files in which none of the others lies. Call it after the
+// passes that replace weights by others.
 func (s *Store) Prune(p *ir.Program) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -212,9 +212,9 @@ func (s *Store) loadedInPrivate() (names []string) {
 	return names
 }
 
-// move makes everything that lies in what private returned for the weight lie
-// in to, which has the same bytes and is released by Close, and gives the
-// memory back. No goroutine may read it at the same time.
+// move lets everything that lies in the bytes that private returned for the
+// weight lie in to instead, which has the same bytes and is released by Close,
+// and frees the memory. No goroutine may read it at the same time.
 func (s *Store) move(name string, to []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// TestMove gives the memory of a weight back for a copy elsewhere, and takes
-// along what lies in the same buffer.
+// TestMove replaces the memory of a weight by a copy elsewhere, and moves the
+// other weights in the same buffer, too.
 func TestMove(t *testing.T) {
 	memorytest.Check(t)
 	v, part, other := weightOf("v", 4), weightOf("part", 2), weightOf("other", 4)
@@ -57,7 +57,7 @@ func TestMove(t *testing.T) {
 }
 
 // TestMoveUnaligned moves a weight out of its file, in which it is read at
-// whatever address, mapped or not.
+// any address, mapped or not.
 func TestMoveUnaligned(t *testing.T) {
 	memorytest.Check(t)
 	for pad := range 4 {

@@ -299,7 +299,7 @@ func (s *Store) alloc(name string, in stage, n int) (*entry, error) {
 	return e, nil
 }
 
-// allocFor gives a weight that is not loaded a buffer of its own, zeroed.
+// allocFor allocates a zeroed buffer for a weight that is not loaded.
 func (s *Store) allocFor(name string, e *entry, in stage, n int) error {
 	b, err := memory.Alloc(n, memory.Weights)
 	if err != nil {
@@ -311,7 +311,7 @@ func (s *Store) allocFor(name string, e *entry, in stage, n int) error {
 	return nil
 }
 
-// Close gives back all bytes and unmaps the files. Further calls do nothing.
+// Close frees all bytes and unmaps the files. Further calls do nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

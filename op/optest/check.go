@@ -292,7 +292,7 @@ func (r run) do(s *op.Sig, c Case) ([][]byte, error) {
 	return results, nil
 }
 
-// sizeOf is how many bytes of a result the kernel gave: all, unless the
+// sizeOf returns how many bytes of a result the kernel wrote: all, unless the
 // operator bounds it.
 func sizeOf(s *op.Sig, result int, got op.Type) (int, error) {
 	most := s.Results[result]

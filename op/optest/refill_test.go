@@ -37,7 +37,7 @@ var refillAllocates = map[string]string{
 // which is read anew when that changes.
 var windowOperand = map[string]int{"conv": 1, "fused_conv": 1, "conv_integer": 1, "qlinear_conv": 3}
 
-// unsized has the operators that no operand gives a size.
+// unsized has the operators whose sizes do not come from operands.
 var unsized = map[string]string{"constant": "its shape is an attribute"}
 
 // A task that is bound at some shapes and refilled for others computes, to the
@@ -157,7 +157,7 @@ func (s *sized) call() *op.Call {
 	return &op.Call{Sig: &sig, In: slices.Clone(s.in), Out: slices.Clone(s.out)}
 }
 
-// set gives a call the shapes, the known values and the bytes of s.
+// set sets the shapes, the known values and the bytes of a call to those of s.
 func (s *sized) set(c *op.Call) {
 	*c.Sig = s.sig
 	copy(c.In, s.in)

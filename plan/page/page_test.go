@@ -75,7 +75,7 @@ var (
 	policy  = regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`)
 )
 
-// The page carries the whole document, and as much markup whatever the names in it are.
+// The page contains the whole document, and the amount of markup does not depend on the names in it.
 func TestNamesStayText(t *testing.T) {
 	plain := fixture(t, "empty")
 	p := hostile()

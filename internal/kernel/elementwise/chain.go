@@ -10,7 +10,7 @@ import "github.com/tenure-go/tenure/internal/kernel"
 type Chain struct {
 	Elements int
 	Operands []ChainOperand
-	Steps    []ChainStep // the last one gives the result
+	Steps    []ChainStep // the last one computes the result
 
 	slots  int
 	expand []int // per operand: the slot that its elements are laid out in, -1 for none

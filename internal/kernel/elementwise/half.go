@@ -8,7 +8,7 @@ import (
 )
 
 // Arithmetic on F16 and BF16 is done in float32: rows are widened into scratch, computed, and rounded once. Where a function here takes
-// scratch, any length will do that gives each row a few elements; HalfScratchFloats is a good one.
+// scratch, any length with a few elements for each row suffices; HalfScratchFloats is a good one.
 const HalfScratchFloats = 3 * 512
 
 // hidden returns p as the compiler cannot follow it: what a loop is handed by address does not outlive the call, so a buffer of a caller can

@@ -26,7 +26,7 @@ func StreamRow(v *kernel.Variant, dst, src []float32) {
 	copy(dst, src)
 }
 
-// StreamEnd puts what was copied before whatever is written next.
+// StreamEnd orders the copied bytes before all later writes.
 func StreamEnd(v *kernel.Variant) {
 	if v.Rows.Fence != nil {
 		v.Rows.Fence()

@@ -14,7 +14,7 @@ import (
 // A vector is as many floats as expandFloats makes at once, and every float's bits are in its own lane of 32-bit words. 32 vectors are a
 // group: three vectors of words with their codes, ten in a word and the last two in the bits that are left over, and then three for every
 // four vectors with their other bits. Three have these where floats have them; in place of their exponents are the bits of the fourth.
-// What lies aside follows the groups: places, and then the exponents.
+// The exponents without a code follow the groups: first their places, then the exponents themselves.
 
 const (
 	codesPerWord   = 10

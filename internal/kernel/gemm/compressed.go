@@ -11,8 +11,8 @@ import (
 // little. It begins with an index, so that tiles find the blocks. N, K, TransB and Alpha are those of the product, whose CompressedB is
 // set.
 //
-// What comes of B has the size that Place returns after Measure has seen all parts; it is filled by Pack, part by part. Measure and Pack
-// may work on several parts at once, each with scratch of its own.
+// The compressed B has the size that Place returns after Measure has been called for all parts; Pack fills it part by part. Measure and
+// Pack may work on several parts at once, each with scratch of its own.
 type CompressedB struct {
 	N, K   int
 	TransB bool

@@ -256,7 +256,7 @@ func (g *Gemm) panelPart(r *Rect, scratch []float32, args *Args, a, b []float32)
 			case g.CompressedB:
 				panel := compressed.panel(g.v, g.blockAt(k, r.Col+j), scratch[:g.nr*depth])
 				gemmPrefetchPanel(g.v, r.Rows, depth, rows, lda, panel, n, s, g.ahead(r, b, k, j))
-			case g.PackedB && r.Rows <= memoryRows: // they read as fast as memory gives
+			case g.PackedB && r.Rows <= memoryRows: // few rows read as fast as memory allows
 				gemmPanel(g.v, r.Rows, depth, rows, lda, b[g.panelAt(k, r.Col+j):], n, s)
 			case g.PackedB:
 				gemmPrefetchPanel(g.v, r.Rows, depth, rows, lda, b[g.panelAt(k, r.Col+j):], n, s, g.ahead(r, b, k, j))

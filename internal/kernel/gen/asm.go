@@ -116,7 +116,7 @@ func (a *assembler) function(name, doc string, in, out []param) {
 	a.compares = false
 }
 
-// arg gives the place of the next argument in order.
+// arg returns the place of the next argument in order.
 func (a *assembler) arg(p param) string {
 	a.offset = (a.offset + p.size() - 1) / p.size() * p.size()
 	s := fmt.Sprintf("%s+%d(FP)", p.name, a.offset)
@@ -124,7 +124,7 @@ func (a *assembler) arg(p param) string {
 	return s
 }
 
-// result gives the place of the first result.
+// result returns the place of the first result.
 func (a *assembler) result(p param) string {
 	a.offset = (a.offset + 7) / 8 * 8
 	return a.arg(p)
@@ -193,7 +193,7 @@ func (a *assembler) isPinned(c float32) bool {
 	return ok
 }
 
-// constant gives the place of a vector of equal words.
+// constant returns the place of a vector of equal words.
 func (a *assembler) constant(word uint64) string {
 	if v, ok := a.pins[word]; ok {
 		return a.v(v)

@@ -25,8 +25,8 @@ type body struct {
 
 const none = -1
 
-// topVector is the first of the vectors that turns do not use: from it down there
-// are a function's parameters and whatever else is the same in all turns.
+// topVector is the first of the vectors that iterations do not use: from it down
+// are a function's parameters and the other values that no iteration changes.
 const topVector = 13
 
 // emit writes a turn, whose operand is in vector 0, and returns the vector of its result.

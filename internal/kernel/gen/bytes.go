@@ -189,7 +189,7 @@ func (a *assembler) storeBytes(x, zero, spare int) {
 	a.op("VMOVQ X%d, (DI)", x)
 }
 
-// quantize gives zero for NaN.
+// quantize writes the function quantizeBytes, in which NaN becomes zero.
 func (a *assembler) quantize() {
 	in := []param{{"n", "int"}, {"dst", "*byte"}, {"x", "*float32"}, {"scale", "float32"}, {"lo", "float32"}, {"hi", "float32"}, {"zero", "int32"}}
 	a.function("quantizeBytes", "is min(max(x[i]/scale, lo), hi) rounded to the nearest integer, plus zero, for n times eight numbers; n is not 0.", in, nil)

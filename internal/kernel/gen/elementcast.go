@@ -175,7 +175,7 @@ func (a *elementWriter) floatToInt(from, to elementType) {
 	}
 }
 
-// longOfFloat gives 64-bit integers; the instruction's answer to what does not fit is the smallest number.
+// longOfFloat converts to 64-bit integers; the instruction converts numbers that do not fit to the smallest integer.
 func (a *elementWriter) longOfFloat(from elementType) {
 	if from.size == 4 {
 		a.op("VCVTTPS2QQ Y0, Z1")
@@ -189,7 +189,7 @@ func (a *elementWriter) longOfFloat(from elementType) {
 	a.op("VMOVDQU64.Z Z1, K2, Z0")
 }
 
-// intOfDouble gives 64-bit integers in the range of 32, or without mask registers 32-bit ones in half a vector.
+// intOfDouble converts to 64-bit integers in the range of 32, or without mask registers to 32-bit ones in half a vector.
 func (a *elementWriter) intOfDouble(to elementType) {
 	limit := 0x1p31 - 1
 	if !to.signed {
@@ -217,7 +217,7 @@ func (a *elementWriter) intOfDouble(to elementType) {
 	a.op("VPMOVSXDQ X0, Y0")
 }
 
-// intOfFloat gives 32-bit integers.
+// intOfFloat converts to 32-bit integers.
 func (a *elementWriter) intOfFloat(signed bool) {
 	x, r, t := a.v(0), a.v(1), a.v(2)
 	switch {

@@ -109,7 +109,7 @@ func (a *elementWriter) logDouble() {
 	a.op("VFNMADD231PD %s, %s, %s", a.f64(rest), a.v(k), a.v(p))
 	a.op("VSUBPD %s, %s, %s", a.v(p), a.v(f), a.v(f))
 	a.op("VFMADD231PD %s, %s, %s", a.f64(high), a.v(k), a.v(f))
-	// Infinity and NaN stay; 0 gives -Inf, negative numbers NaN.
+	// Infinity and NaN stay; 0 becomes -Inf, negative numbers NaN.
 	a.op("VMOVUPS %s, %s", a.f64(math.Inf(1)), a.v(p))
 	a.choose("PD", notLess, a.v(x), a.v(p), a.v(x), a.v(f))
 	a.op("VXORPD %s, %s, %s", a.v(z), a.v(z), a.v(z))

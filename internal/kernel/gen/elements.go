@@ -38,8 +38,8 @@ const (
 
 var elementPointers = []string{"DI", "SI", "DX", "R8"}
 
-// emit writes one function. steps are the bytes by which a group moves dst and the operands on, 0 for those that are one element or are
-// not there; start comes before the loop. at gives the place in turn behind a pointer.
+// emit writes one function. steps are the bytes by which a group advances dst and the operands, 0 for absent operands and those of one
+// element; start comes before the loop. at returns the current place behind a pointer.
 func (a *elementWriter) emit(name string, elements, unroll int, steps []int, start func(), body func(at func(operand, offset int) string)) {
 	words := strings.Fields(name)
 	symbol := words[0]

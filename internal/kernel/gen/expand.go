@@ -54,7 +54,7 @@ func (a *assembler) expandKernels() {
 	a.set("Expand", "expandBy"+a.suffix)
 }
 
-// word gives the place of a vector of equal words.
+// word returns the place of a vector of equal words.
 func (a *assembler) word(w uint64) string { return a.constant(w<<32 | w) }
 
 // expandVector puts vector j of a group together: an exponent by its code, and the other bits, which three vectors of four have where they

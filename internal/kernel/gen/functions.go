@@ -319,7 +319,7 @@ func (b *body) log(v elementwise.Value) int {
 	b.op("VFNMADD231PS %s, %s, %s", b.f32(0.5), r, b.v(fp))
 	b.ps("VADDPS", fp, fu, fu)
 	b.op("VFMADD231PS %s, %s, %s", b.f32(ln2High), n, u)
-	// Infinity and NaN stay; 0 gives -Inf, negative numbers NaN.
+	// Infinity and NaN stay; 0 becomes -Inf, negative numbers NaN.
 	b.choose("PS", notLess, x, b.f32(float32(math.Inf(1))), x, u)
 	b.choose("PS", equal, x, b.f32(0), b.f32(float32(math.Inf(-1))), u)
 	b.choose("PS", less, x, b.f32(0), b.f32(float32(math.NaN())), u)

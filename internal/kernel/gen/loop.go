@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// rowLoop runs body over a row of CX elements: a few vectors at a time, then one by one, then the rest through a mask. at gives the place
-// of the vector in turn behind a pointer; the loop moves the pointers on.
+// rowLoop runs body over a row of CX elements: a few vectors at a time, then one by one, then the rest through a mask. at returns the
+// place of the current vector behind a pointer; the loop advances the pointers.
 func (a *assembler) rowLoop(pointers []string, unroll int, body func(at func(string) string, tail bool)) {
 	a.loop(pointers, unroll, a.lanes, body)
 }

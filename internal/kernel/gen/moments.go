@@ -107,8 +107,8 @@ func (a *assembler) foldFour(first, spare int) {
 	a.foldLanes("VADDPS", first, spare)
 }
 
-// stream copies past the caches: what is much larger than they are would only push other things out of them, and without reading the
-// lines first that are then overwritten. Four vectors at a time keep a line together. Vectors of 32 bytes reach what the memory gives on every
+// stream copies past the caches, from which data much larger than they are would only evict other lines, and without first reading the
+// lines that are then overwritten. Four vectors at a time keep a line together. Vectors of 32 bytes reach the memory's bandwidth on every
 // machine.
 func (a *assembler) stream() {
 	if a.masks {

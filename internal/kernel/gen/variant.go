@@ -28,7 +28,7 @@ type array struct {
 	entries map[string]string // by index
 }
 
-// set gives a field of the table its value.
+// set sets a field of the table.
 func (g *group) set(field string, value any) {
 	if g.fields == nil {
 		g.fields = map[string]string{}
@@ -36,7 +36,7 @@ func (g *group) set(field string, value any) {
 	g.fields[field] = fmt.Sprint(value)
 }
 
-// put gives an element of an array of the table its value. The index may have several parts.
+// put sets an element of an array of the table. The index may have several parts.
 func (g *group) put(field, typ, value string, index ...string) {
 	if g.arrays == nil {
 		g.arrays = map[string]*array{}

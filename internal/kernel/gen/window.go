@@ -162,7 +162,7 @@ func (a *assembler) windowRowGroup(name string, rows, first, weight, spare int, 
 	a.label(l("next"))
 }
 
-// takeMax keeps a NaN that is there and takes one that comes: VMAXPS gives its first operand here, the new one, where either is NaN.
+// takeMax keeps an earlier NaN and takes a new one: VMAXPS returns its first operand here, the new one, where either is NaN.
 func (a *assembler) takeMax(at string, sum, x, spare int) {
 	s := a.v(sum)
 	if a.masks {

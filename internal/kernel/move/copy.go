@@ -26,7 +26,7 @@ type copyBlock struct {
 	qBlocks    int
 }
 
-// What one tile of the blocked form moves, and the side of the squares that it is walked in: a cache line of float32.
+// The size of a tile of the blocked form, and the side of the squares in which it is copied: a cache line of float32.
 const (
 	copyBlockP = 64
 	copyBlockQ = 256

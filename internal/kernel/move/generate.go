@@ -29,7 +29,7 @@ func Range[T kernel.Number](dst []T, start, step T, first int) {
 // OneHotSpec sets, for each index, one of Depth positions: dst is [Outer, Depth, Inner], the indices are [Outer, Inner].
 type OneHotSpec struct{ Outer, Depth, Inner int }
 
-// OneHot writes on where an index says and off everywhere else; an index outside [-Depth, Depth) gives off only. values holds off and on.
+// OneHot writes on at the place of each index and off everywhere else; for an index outside [-Depth, Depth), off only. values holds off and on.
 func OneHot(s OneHotSpec, elemBytes int, dst []byte, indices []int64, values []byte) {
 	off, on := values[:elemBytes], values[elemBytes:2*elemBytes]
 	fillBytes(dst, off)

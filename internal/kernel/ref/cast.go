@@ -28,7 +28,7 @@ func valueOf(f float64) Value {
 	return Value{Float: new(big.Float).SetPrec(200).SetFloat64(f)}
 }
 
-// Bits gives the pattern of element i.
+// Bits returns the bit pattern of element i.
 func Bits(dt dtype.DType, data []byte, i int) uint64 {
 	switch dt.Size() {
 	case 0:
@@ -102,7 +102,7 @@ func SameBits(dt dtype.DType, data []byte, i int, want uint64) bool {
 	return got == want || dt.IsFloat() && decode(dt, got).Float == nil && decode(dt, want).Float == nil
 }
 
-// Cast gives the pattern of v in another type.
+// Cast returns the bit pattern of v in another type.
 func Cast(v Value, to dtype.DType, saturate bool, round dtype.RoundMode) uint64 {
 	switch {
 	case to == dtype.Bool:

@@ -52,7 +52,7 @@ func Map[T, R any](x []T, f func(T) R) []R {
 	return out
 }
 
-// Broadcast gives the element of x, whose shape is aligned with the end of the output's, that meets output index idx.
+// Broadcast returns the element of x at output index idx. The shape of x is aligned with the end of the output's.
 func Broadcast[T any](x []T, shape, idx []int) T {
 	at := make([]int, len(shape))
 	for k := range shape {

@@ -112,7 +112,7 @@ func Softmax(x []float64, outer, axis, inner int, log bool) []float64 {
 	return out
 }
 
-// Norm normalises one row: (x - mean) / sqrt(variance + epsilon), and gives mean and 1/sqrt(variance + epsilon). Without a mean (RMS) the
+// Norm normalises one row: it returns (x - mean) / sqrt(variance + epsilon), mean and 1/sqrt(variance + epsilon). Without a mean (RMS) the
 // variance is the mean of the squares.
 func Norm(x []float64, epsilon float64, rms bool) (y []float64, mean, inv float64) {
 	if !rms {

@@ -126,7 +126,7 @@ func reflect(k, n int, middles bool) int {
 	return k
 }
 
-// AffineGrid gives, for each of the places of an image of sizes Out, where Batch matrices move it to.
+// AffineGrid computes the place to which each of Batch matrices moves every place of an image of sizes Out.
 type AffineGrid struct {
 	Batch int
 	Out   []int

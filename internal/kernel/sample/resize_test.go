@@ -49,7 +49,7 @@ func resizeCase(t *testing.T, want ref.Resize) {
 		}
 		want.Lo, want.Hi = append(want.Lo, lo), append(want.Hi, hi)
 		scale := float64(want.Out[i]) / float64(n)
-		if n != want.Out[i] { // a scale that gives no whole size
+		if n != want.Out[i] { // a scale by which the size is no integer
 			scale = (float64(want.Out[i]) + 0.4) / float64(n)
 		}
 		want.Scale = append(want.Scale, scale)

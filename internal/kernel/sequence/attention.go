@@ -51,7 +51,7 @@ func (a *Attention) at(batch, heads, head, length, size int) (start, step int) {
 	return (batch*heads + head) * length * size, size
 }
 
-// seen is the range of keys that is not hidden from a query, whatever the mask says.
+// seen returns the range of keys that a query may see, if the mask allows them.
 func (a *Attention) seen(lengths []int64, batch, query int) (lo, hi int) {
 	length, place := a.total(), query+a.Past
 	if lengths != nil {
@@ -146,7 +146,7 @@ func attentionMask[T kernel.Float](a *Attention, g *AttentionArgs[T], scores []T
 	return open
 }
 
-// softmaxKeys is softmax, in which a row without a key gives zeros.
+// softmaxKeys is softmax, with zeros for a row without a key.
 func softmaxKeys[T kernel.Float](v *kernel.Variant, scores []T) {
 	peak := T(math.Inf(-1))
 	for _, s := range scores {

@@ -61,7 +61,7 @@ func wantText(t *testing.T, what string, got text.Text, want []string) {
 	}
 }
 
-// Every character fits the place that op.CasedWidth gives it.
+// Every character fits into the width that op.CasedWidth returns.
 func testRecase(t *testing.T) {
 	for r := rune(1); r < 0x20000; r++ { // letters with a case are in the first two planes
 		if !utf8.ValidRune(r) {

@@ -8,7 +8,7 @@
 // The tables are those of the packages standard, contrib and ml, by domain.
 //
 // Import inlines functions, imports nested graphs as regions, and resolves sequences, which are lists of values here and not in programs.
-// What is not supported is gathered for the whole graph. Errors name the node; those of files that contradict themselves are of the kind
+// Errors list everything in the graph that is not supported. They name the node; errors of files that contradict themselves are of the kind
 // [tensor.ErrCorrupt].
 //
 // Weights go to the store of the caller, which owns them; those that no node reads are left out. An import is for one goroutine.

@@ -261,7 +261,7 @@ func (s *Scope) inputs(g *wire.Graph) error {
 }
 
 // outputs returns the results of the main graph. A result has the name of the
-// output, also when a function gave the value another.
+// output, even if the value has another name in a function.
 func (s *Scope) outputs(g *wire.Graph) error {
 	if len(g.Outputs) == 0 {
 		return wire.Corruptf("the graph has no outputs")

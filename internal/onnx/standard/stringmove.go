@@ -29,7 +29,7 @@ var textMoves = map[string]func(*lift.Node){
 	"Shape":     liftShapeText,
 	"Size":      liftSizeText,
 
-	// Sequences are lists of values, whatever these hold.
+	// Sequences are lists of values of any type.
 	"SequenceConstruct": liftSequenceConstruct, "SequenceAt": liftSequenceAt, "SequenceInsert": liftSequenceInsert,
 	"SequenceErase": liftSequenceErase, "SequenceLength": liftSequenceLength,
 }

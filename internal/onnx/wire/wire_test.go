@@ -142,7 +142,7 @@ func TestDecodeRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What was decoded, encoded again, is the same file.
+	// Encoding the decoded file again yields the same bytes.
 	if again := wiretest.EncodeModel(got); string(again) != string(data) {
 		t.Errorf("encoded again: got\n%x\nwant\n%x", again, data)
 	}

@@ -11,7 +11,7 @@ import (
 
 // Check proves that plan d is a safe way to run program p, which has to be
 // well-formed (see [ir.Verify]). The views of some operators depend on the
-// values of operands: weights gives those of weights, and may be nil. The
+// values of operands: weights contains those of weights, and may be nil. The
 // error is a [Violation] of the first rule that does not hold.
 func Check(p *ir.Program, d *plan.Plan, weights ir.Weights) error {
 	c := newChecker(p)

@@ -16,7 +16,7 @@
 //
 // # Rules
 //
-// What is rejected is a [Violation] of one of these rules:
+// A plan is rejected with a [Violation] of one of these rules:
 //
 //  1. [Document]: the document is valid in itself and was made for this
 //     program: its hash, its inputs, one entry per step and per value, values in

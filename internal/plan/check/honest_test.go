@@ -7,8 +7,8 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// honest gives the plan, whose places and steps may be anything, the figures
-// and claims that are true of it. It counts every block at every moment.
+// honest sets the figures and claims of the plan, whose places and steps may be
+// anything, to the true ones. It counts every block at every moment.
 func honest(p *ir.Program, d *plan.Plan, weights ir.Weights) {
 	var calls []*ir.Call
 	p.Walk(func(_ *ir.Block, c *ir.Call) { calls = append(calls, c) })

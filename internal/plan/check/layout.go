@@ -24,9 +24,9 @@ type Position struct {
 	End          plan.Time // when a buffer of its own is freed; not read of others
 }
 
-// Prover proves layouts of one program, for whatever types its values have. It
-// keeps what does not depend on them, and nothing of a proof. It belongs to one
-// goroutine at a time.
+// Prover proves layouts of one program, for any types of its values. It keeps
+// the facts that do not depend on the types, and no state of a proof. It is for
+// one goroutine at a time.
 type Prover struct{ checker *checker }
 
 // NewProver returns a prover of layouts of a well-formed program, which must not

@@ -231,8 +231,8 @@ func clonePlan(d *plan.Plan) *plan.Plan {
 	return &c
 }
 
-// saveMost is the choice of the planner that reuses all it can; shareNothing
-// gives every value bytes of its own.
+// saveMost is the choice of the planner that reuses all it can; with
+// shareNothing every value has bytes of its own.
 func saveMost(int) int       { return 0 }
 func shareNothing(n int) int { return n - 1 }
 

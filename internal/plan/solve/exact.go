@@ -50,8 +50,8 @@ func newExact(in *instance, c *sections, b *budget) *exact {
 	}
 }
 
-// run looks for a placement that ends at capacity or below and leaves it in base. It gives up when it has spent effort;
-// whole says that it did not, so that another run could find no more.
+// run looks for a placement that ends at capacity or below and leaves it in base. It stops when it has spent effort;
+// whole reports that it did not have to, so that another run would find nothing more.
 func (x *exact) run(capacity int64, prefer []int, effort int64) (found, whole bool) {
 	x.capacity, x.prefer, x.limit = capacity, prefer, x.spent+effort
 	clear(x.base)

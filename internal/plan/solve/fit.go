@@ -32,7 +32,7 @@ func (f fit) String() string {
 }
 
 // pack places order[from:] after order[:from], which has to be in place already, and returns the end of the highest storage.
-// It gives up when a storage would end above limit, and says so.
+// It stops and returns false when a storage would end above limit.
 func (k *packer) pack(order []int, from int, rule fit, limit int64) (top int64, ok bool) {
 	for r, i := range order {
 		k.rank[i] = r

@@ -15,7 +15,7 @@ type instance struct {
 	unit     int64 // in bytes
 	bound    int64 // lower bound, in units like all that follows
 	storages []storage
-	times    []plan.Time // the moments that matter: whatever is live at any moment is live at one of them
+	times    []plan.Time // the moments that matter: the storages live at any moment are all live at one of these
 	dense    bool        // so many storages meet that their neighbours are found anew each time
 }
 

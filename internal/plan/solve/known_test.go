@@ -39,8 +39,8 @@ func place(t *testing.T, k *solve.Known, p *plan.Problem, o solve.Options) plan.
 	return a
 }
 
-// Storages of other sizes are placed soundly, at most a twentieth above what a
-// search finds, whatever their pieces.
+// Storages of other sizes, with any pieces, are placed soundly, at most a
+// twentieth above the result of a search.
 func TestKnownPlacesOtherSizes(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 3))
 	var repeated, packed, searched int

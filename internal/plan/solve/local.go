@@ -96,7 +96,7 @@ func (m *mover) move() bool {
 	return better
 }
 
-// shake moves a random storage before another, whatever comes of it.
+// shake moves a random storage before another, even if the result is worse.
 func (m *mover) shake() {
 	i := m.random.IntN(len(m.order))
 	if to := m.earlier(i); to >= 0 {

@@ -82,7 +82,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// What is counted is the largest unit that divides everything.
+// Sizes are counted in the largest unit that divides all of them.
 func TestUnits(t *testing.T) {
 	p := &plan.Problem{Storages: []plan.Storage{buffer(600, 0, 2), buffer(1900, 1, 3), buffer(1, 1, 3)}}
 	if in := compile(p); in.unit != 64 || in.bound != (640+1920+64)/64 || in.storages[1].extent != 30 {

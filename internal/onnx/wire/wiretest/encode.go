@@ -2,7 +2,7 @@
 //
 //	file := wiretest.ModelText(t, "opset 13\ninput x f32[2]\ny = Relu(x)\noutput y f32[2]")
 //
-// It encodes whatever the messages say, so that faults can be written too. What it returns belongs to the caller. A [Writer] is for one
+// It encodes messages without checking them, so that faults can be written too. The caller owns the results. A [Writer] is for one
 // goroutine.
 package wiretest
 
