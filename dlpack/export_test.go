@@ -344,8 +344,8 @@ func TestDeleteTwice(t *testing.T) {
 	release(t, x)
 }
 
-// TestLifetimes ends tensor, export and import in every order: the bytes stay intact while anybody has them, and go with the
-// last.
+// TestLifetimes ends tensor, export and import in every order: the bytes stay intact while one of them holds them, and are
+// freed with the last.
 func TestLifetimes(t *testing.T) {
 	memorytest.Check(t)
 	for _, order := range [][]string{{"tensor", "import", "view"}, {"tensor", "view", "import"}, {"import", "tensor", "view"}, {"import", "view", "tensor"}, {"view", "tensor", "import"}, {"view", "import", "tensor"}} {

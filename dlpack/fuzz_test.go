@@ -47,8 +47,8 @@ func (f *fields) address(good uintptr) uintptr {
 	return 0
 }
 
-// FuzzImport makes structs in which every field may be anything. Whatever the importer says, the deleter must have been
-// called once when all is over; what it accepts must lie where exact arithmetic says.
+// FuzzImport makes structs in which every field may have any value. Whether the importer accepts one or not, the deleter must
+// have been called once at the end; the bytes of an accepted one must lie where exact arithmetic says.
 func FuzzImport(f *testing.F) {
 	f.Add([]byte{1, 3, 0, 0, 1, 0, 2, 2, 32, 1, 0, 0, 0, 0, 2, 3, 3, 1})
 	f.Add([]byte{1, 1, 0, 0, 1, 0, 2, 2, 32, 1, 0, 7, 0, 4, 2, 3})

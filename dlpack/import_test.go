@@ -42,7 +42,7 @@ func (p *producer) address() uintptr { return uintptr(unsafe.Pointer(&p.data[0])
 
 func at(words []int64) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(words))) }
 
-// layout gives the struct other dimensions; no strides make them NULL.
+// layout sets the struct's dimensions and strides; without strides they are NULL.
 func (p *producer) layout(dims, strides []int64) {
 	p.dims, p.strides = dims, strides
 	p.m.Tensor.NDim, p.m.Tensor.Shape, p.m.Tensor.Strides = int32(len(dims)), at(dims), at(strides)

@@ -17,7 +17,7 @@
 //
 // # Special values in 8 bits
 //
-// Conversion follows ONNX's Cast as it is since opset 24. (Before, its text gave NaN for infinities in the FNUZ types, while its test data
+// Conversion follows ONNX's Cast as it is since opset 24. (Before, its text stated NaN for infinities in the FNUZ types, while its test data
 // already had the largest number.)
 //
 //	x                         E4M3FN  E4M3FNUZ, E5M2FNUZ  E5M2

@@ -56,7 +56,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// A buffer of 33 bytes and one of 60 are of one class: whoever gets the other's bytes has room for all of his.
+// A buffer of 33 bytes and one of 60 are of one class: the bytes of the first, reused, suffice for the second.
 func TestReusedBufferHasRoomForItsClass(t *testing.T) {
 	a := mustArena(t, 1<<20)
 	small := mustTake(t, a, 33)
@@ -100,7 +100,7 @@ func TestArenaLimit(t *testing.T) {
 	if got := a.Stats(); got.FreeListed != 128 || got.Class != 128 || got.Requested != 100 {
 		t.Errorf("one back: got %+v", got)
 	}
-	// What waits in another class makes room.
+	// Free bytes of another class are released when the limit requires it.
 	z := mustTake(t, a, 10)
 	if got := a.Stats(); got.FreeListed != 0 || got.Class != 160 || Stats().Of(Activations).Current != before.Of(Activations).Current+160 {
 		t.Errorf("after another class: got %+v", got)

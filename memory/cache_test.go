@@ -24,7 +24,7 @@ func mustObtain(t *testing.T, size int) []byte {
 	return m
 }
 
-// still gives back what waits, and lets no look come before the test is over: the figures change only by what the test does.
+// still empties the cache, and prevents its timer from running before the test ends: the figures change only by the test's calls.
 func still(t *testing.T) {
 	t.Helper()
 	Trim()
@@ -32,7 +32,7 @@ func still(t *testing.T) {
 	t.Cleanup(giving.Unlock)
 }
 
-// idle is a cache of a test's own, at which nobody else looks.
+// idle returns a cache for one test, which no other code uses.
 func idle(t *testing.T) *mappings {
 	c := &mappings{}
 	t.Cleanup(func() {

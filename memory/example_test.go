@@ -36,7 +36,7 @@ func ExampleVar() {
 // Small mappings that came back wait a moment for the next of their size, and are counted.
 func ExampleTrim() {
 	memory.Trim()
-	b, err := memory.Process(memory.Scratch).Alloc(1 << 20) // for who writes all of it
+	b, err := memory.Process(memory.Scratch).Alloc(1 << 20) // not zeroed: for bytes that are all written
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func TestExportKeepsTheBytes(t *testing.T) {
 	}
 	h.Foreign().end(ForeignUnit)
 	for end := time.Now().Add(10 * time.Second); b.Holders() != 0 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond) // the timer's work: nobody else allocates or asks
+		time.Sleep(time.Millisecond) // the timer does it: no other goroutine allocates or reads figures
 	}
 	if b.Holders() != 0 || orphans.Load() != 0 {
 		t.Errorf("after the last export: got %d holders and %d orphans, want none", b.Holders(), orphans.Load())

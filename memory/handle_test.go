@@ -104,7 +104,7 @@ func TestStaleHandleNeverMatchesALaterOne(t *testing.T) {
 func TestRecordInItsLastGenerationIsNotReused(t *testing.T) {
 	_, h := newHandle(t)
 	last := h.rec
-	// Move the record, while nobody else has it, near the end of its life.
+	// Move the record, while no other goroutine has it, near the end of its life.
 	h.tag = genMask - genUnit | stateAlive
 	last.word.Store(h.tag)
 	wantErr(t, "release", h.Release(), nil)
@@ -335,8 +335,8 @@ func TestHandlesFollowTheModel(t *testing.T) {
 	})
 }
 
-// TestHammerOneHandle lets readers, writers, makers of views and a releaser meet on one handle after another. The bytes hold
-// eight equal words whenever nobody writes; a reader that sees a mix has read during a write or after the end.
+// TestHammerOneHandle lets readers, writers, makers of views and a releaser use one handle after another concurrently. The bytes
+// are eight equal words except during a write; a reader that sees a mix has read during a write or after the end.
 func TestHammerOneHandle(t *testing.T) {
 	const rounds, readers, writers = 60, 3, 2
 	before := Stats()

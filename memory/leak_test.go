@@ -86,7 +86,7 @@ func TestDroppedHandleInUseIsReportedAndKept(t *testing.T) {
 //go:noinline
 func dropBuffer(t *testing.T) []byte { return mustAlloc(t, 3333, Scratch).Bytes() }
 
-// Somebody may still read through a slice that Bytes gave: nothing tells, so the bytes stay.
+// A slice that Bytes returned may still be in use, which cannot be detected, so the bytes stay.
 func TestDroppedBufferIsReportedAndKept(t *testing.T) {
 	var data []byte
 	leak := collectLeak(t, 3333, func() { data = dropBuffer(t) })

@@ -75,7 +75,7 @@ func liveWith(id uint64) (n int) {
 	return n
 }
 
-// What somebody holds is not renewed, by whatever it is held.
+// A buffer with a holder of any kind is not renewed.
 func TestRenewRefusesWhatIsHeld(t *testing.T) {
 	data := make([]byte, 100)
 	for name, hold := range map[string]func(*Buffer, Handle) (end func()){
@@ -141,7 +141,7 @@ func TestRenewAfterMove(t *testing.T) {
 	b, h := newRenewable(t, 100, nil)
 	wantErr(t, "release", h.Release(), nil)
 	h = mustRenew(t, b, h, make([]byte, 100), "", nil)
-	h.rec.word.Store(h.tag | writing | useUnit) // as under the lock, which nobody gets on imported bytes
+	h.rec.word.Store(h.tag | writing | useUnit) // as under the lock, which no call gets on imported bytes
 	moved := h.Move()
 	wantErr(t, "moved from", h.Use(), ErrReleased)
 	wantErr(t, "release", moved.Release(), nil)

@@ -38,7 +38,7 @@ type trie[T any] struct {
 	roots  [maxLevels + 1]node[T]
 	making [stripes]struct {
 		sync.Mutex
-		_ [64]byte // stripes do not share cache lines, whatever the alignment of the first one
+		_ [64]byte // stripes do not share cache lines, for any alignment of the first one
 	}
 	keys   keys
 	spread uint64 // random odd multiplier of this process that spreads words over classes

@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// TestAllocationsOfHandOver counts the objects that a hand-over makes when one like it was made before: none in the owner's
-// process, in the consumer's what Receive gives out, and none with ReceiveInto. Here both are this process. The consumer's credit
+// TestAllocationsOfHandOver counts the objects that a hand-over allocates when one like it was made before: none in the owner's
+// process, in the consumer's the results of Receive, and none with ReceiveInto. Here both are this process. The consumer's credit
 // of one makes each offer wait for the release of the tensor before, and read it.
 func TestAllocationsOfHandOver(t *testing.T) {
 	if invariant.Enabled {
@@ -20,8 +20,8 @@ func TestAllocationsOfHandOver(t *testing.T) {
 	}
 	skipElsewhere(t)
 	// The Received, its Tensor, and of package memory the Buffer, what it counts, and two objects that the runtime makes when a
-	// cleanup is hung on the Buffer. They serve again only where the caller says so, by ReceiveInto: whoever kept a pointer to one
-	// would use another tensor by it.
+	// cleanup is attached to the Buffer. They are reused only where the caller asks for it, by ReceiveInto: otherwise a pointer that
+	// the caller kept to one would refer to another tensor.
 	const received = 6
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -39,7 +39,7 @@ const (
 var resourceNames = [resources]string{"connections", "arenas", "bytes of arenas", "bytes of messages that wait"}
 
 // processID is a peer process as the kernel names it. A process without a number in this namespace, or with the number of this process
-// (the kernel gives both ends of a socket pair that of its maker), is identified by the instance that it states.
+// (the kernel reports that of the maker for both ends of a socket pair), is identified by the instance that it states.
 type processID struct {
 	pid      int
 	instance Instance

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestKillMatrixInContainers plays scenes with each process in a container. The one who dies stays in the namespace of this
+// TestKillMatrixInContainers plays scenes with each process in a container. The one that dies stays in the namespace of this
 // process, where its numbers mean nothing to the others: process 1 of a namespace cannot kill itself.
 func TestKillMatrixInContainers(t *testing.T) {
 	scenes := []struct {

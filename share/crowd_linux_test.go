@@ -80,8 +80,8 @@ func (s *side) run(random *rand.Rand) {
 }
 
 // TestOnePeerManyGoroutines: both ends of one connection offer, receive and ask in many goroutines, whose contexts end at random,
-// so that whoever reads for all leaves at any moment; then an end or an owner is closed under them. Nobody hangs, no byte is
-// wrong, and nothing is left.
+// so that the goroutine that reads for all leaves at any moment; then an end or an owner is closed while they run. No goroutine
+// hangs, no byte is wrong, and nothing is left.
 func TestOnePeerManyGoroutines(t *testing.T) {
 	for i, end := range []func(a, b *Peer) error{
 		func(a, _ *Peer) error { return a.Close() },

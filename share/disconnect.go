@@ -43,7 +43,7 @@ func WithStall(after time.Duration, do Stall) OwnerOption {
 }
 
 // WithPeerLimit bounds the leases and tickets that all connections of one peer process together hold of this owner, and
-// their bytes, whatever credits the peer announces. Leases of disconnected connections count until they are released or
+// their bytes, for any credits that the peer announces. Leases of disconnected connections count until they are released or
 // the process is dead. So do retired arenas that a disconnected connection may still have mapped: at most the given bytes
 // of these, or of the owner's limit without this option, leave the owner's own limit.
 func WithPeerLimit(tensors int, bytes int64) OwnerOption {

@@ -79,7 +79,7 @@ func bytesOf(t *testing.T, o *Owner, n int, v uint8) *tensor.Tensor {
 	return x
 }
 
-// TestQuarantineLastsUntilDeath: bytes that a disconnected process has read are not written while it lives, whatever it sends.
+// TestQuarantineLastsUntilDeath: bytes that a disconnected process has read are not written while it lives, even if it sends messages.
 func TestQuarantineLastsUntilDeath(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)
@@ -408,7 +408,7 @@ func TestStallDisconnects(t *testing.T) {
 	untilTrue(t, "everything is free", func() bool { return a.o.State().Bytes.Used == 0 })
 }
 
-// TestPeerLimit: the owner's bound holds for all connections of a process together, whatever they announce.
+// TestPeerLimit: the owner's bound holds for all connections of a process together, with any credits that they announce.
 func TestPeerLimit(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)

@@ -184,7 +184,7 @@ func consumerChild(t *testing.T) {
 			}
 			held = append(held, r)
 			data, _ := r.Tensor.UnsafeBytes()
-			// What came inside the message is this process's own.
+			// Bytes that were sent inside the message belong to this process.
 			fmt.Printf("%s: %d bytes, first %d, last %d, inline %v\n", r.Label, len(data), data[0], data[len(data)-1], r.Tensor.IsDonatable())
 		case "look":
 			for _, r := range held {

@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-go/tenure/share"
 )
 
-// forker receives a tensor and forks without exec. fork is os.fork, of which the client hears, or that of the C library, of
-// which nobody does. The child waits until it is killed; after os.fork it first takes part for itself.
+// forker receives a tensor and forks without exec. fork is os.fork, which the client notices, or that of the C library, which
+// it does not. The child waits until it is killed; after os.fork it first takes part for itself.
 const forker = `
 import ctypes, os, sys, time
 import tenure

@@ -65,8 +65,8 @@ func newFuzzTarget(f *testing.F) *fuzzTarget {
 	return &fuzzTarget{o, s}
 }
 
-// FuzzPeer plays packets to a live peer, after a good beginning: an arena is mapped, in some lives a tensor is leased or somebody
-// receives. Whatever they are, tensors that arrive can be read, and at the end nothing of the connection is left.
+// FuzzPeer sends packets to a live peer, after a good beginning: an arena is mapped, in some cases a tensor is leased or a goroutine
+// receives. With any packets, tensors that arrive can be read, and at the end nothing of the connection is left.
 func FuzzPeer(f *testing.F) {
 	good := tensorAt(7, arenaID, 64, 100)
 	f.Add(script(message(mOffer, 2, 0, good, set(good, 0, 8)), message(mRetire, 0, 0, arenaID)))
@@ -83,7 +83,7 @@ func FuzzPeer(f *testing.F) {
 
 func (f *fuzzTarget) play(t *testing.T, script []byte) {
 	r, p := attach(t, f.o)
-	// Whoever waits for something reads for all, and the next reader takes over only after a while. So most lives are without.
+	// A goroutine that waits reads for all, and the next reader takes over only after a while. So most cases have none.
 	if len(script)%16 == 0 {
 		go readAll(p)
 	}

@@ -89,8 +89,8 @@ func TestConsumerWithoutDescriptors(t *testing.T) {
 	eventually(t, "the row is dropped", func() bool { return h.leases(p) == 0 })
 }
 
-// TestOwnerWithoutDescriptors: an arena that cannot be announced now can be later, and nobody waits for an answer to what was
-// not asked.
+// TestOwnerWithoutDescriptors: an arena that cannot be announced now can be later, and no call waits for an answer to a
+// question that was not sent.
 func TestOwnerWithoutDescriptors(t *testing.T) {
 	c := startChild(t, "announcer", nil)
 	if got := c.hear(); got != "done" {

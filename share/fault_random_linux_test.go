@@ -342,8 +342,8 @@ func (w *world) connect(t *rapid.T, a, b *Owner) {
 	w.ends = append(w.ends, one, two)
 }
 
-// TestRandomLives plays a random history of a few owners. At every moment the table is what its rows say, at no moment do
-// bytes change that somebody reads, and at the end nothing is left.
+// TestRandomLives plays a random history of a few owners. At every moment the table agrees with its rows, bytes never change
+// while a consumer reads them, and at the end nothing is left.
 func TestRandomLives(t *testing.T) {
 	checkDescriptors(t)
 	memorytest.Check(t)

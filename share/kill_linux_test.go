@@ -37,7 +37,7 @@ func (p *proc) finish(killed bool) (wrong []string) {
 	return wrong
 }
 
-// cell is one scene of the matrix: an owner, consumers, the first of which forwards to the last, and the one who dies.
+// cell is one scene of the matrix: an owner, consumers, the first of which forwards to the last, and the process that dies.
 type cell struct {
 	victim    string // "owner", "consumer", "forwarder", "claimer"
 	step      int

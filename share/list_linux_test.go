@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// TestListsAreWrittenPageByPage: askers that do not read keep one page each, and not a text of all that there is; and whoever
-// reads gets it all, although the owner goes on meanwhile.
+// TestListsAreWrittenPageByPage: for a client that does not read, the owner keeps one page and not the whole list; a client
+// that reads gets the whole list, although the owner continues meanwhile.
 func TestListsAreWrittenPageByPage(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)

@@ -82,8 +82,8 @@ func TestPacketsGoOnce(t *testing.T) {
 	}
 }
 
-// TestNothingEndsTheWaitForTheEnd: whoever waits for the end of a broken peer's side is not fooled by an interruption that was
-// meant for its last receive: the row would be dropped while the peer reads.
+// TestNothingEndsTheWaitForTheEnd: a wait for the end of a broken peer's side does not end by an interruption that was meant
+// for its last receive: the row would be dropped while the peer reads.
 func TestNothingEndsTheWaitForTheEnd(t *testing.T) {
 	skipElsewhere(t)
 	memorytest.Check(t)
@@ -106,7 +106,7 @@ func TestNothingEndsTheWaitForTheEnd(t *testing.T) {
 	<-over
 }
 
-// TestOffersBehindEnd: what a peer offers after both have said END is nobody's: the owner may have heard that nothing is held.
+// TestOffersBehindEnd: an offer after both sides have sent END has no receiver: the owner may have been told that nothing is held.
 func TestOffersBehindEnd(t *testing.T) {
 	skipElsewhere(t)
 	checkDescriptors(t)

@@ -32,7 +32,7 @@ type Peer struct {
 	bounded bool     // the connection counts against the budget, because the other end has made it
 	closing sync.Once
 
-	// What the peer holds of this owner. The owner's mutex guards it.
+	// The state that the peer holds of this owner. The owner's mutex guards it.
 	row    row
 	maps   map[uint64]*mapping
 	debtor *debtor  // of the peer's process

@@ -406,7 +406,7 @@ func TestPythonTickets(t *testing.T) {
 	p.order(t, "")
 }
 
-// TestPythonNames: both directions of names: what is published, the state, and who may withdraw.
+// TestPythonNames: both directions of names: publishing, the state, and the right to withdraw.
 func TestPythonNames(t *testing.T) {
 	pythontest.Interpreter(t, "numpy")
 	checkDescriptors(t)

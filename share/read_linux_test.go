@@ -28,8 +28,8 @@ func (c *watchedContext) AfterFunc(f func()) func() bool {
 // Value hides that a context of package context is within, which AfterFunc would be told of instead.
 func (c *watchedContext) Value(any) any { return nil }
 
-// TestWatchedContext: the end of a context ends the wait that is under way with it, and the connection lets go of the context
-// when nobody waits for a while, or somebody does with another.
+// TestWatchedContext: the end of a context ends the wait that is under way with it, and the connection drops the context when
+// no goroutine waits for a while, or one waits with another context.
 func TestWatchedContext(t *testing.T) {
 	a, b := twoEnds(t)
 	x := build(t, a.o, 4)

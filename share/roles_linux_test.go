@@ -161,7 +161,7 @@ func (s *stamper) rounds(n int) error {
 				return err
 			}
 		}
-		// Between rounds nothing is out, unless somebody holds a ticket for somebody who is dead: so arenas go back too.
+		// Between rounds nothing is out, unless a process holds a ticket for one that is dead: so arenas are freed too.
 		for until := time.Now().Add(300 * time.Millisecond); len(s.o.Outstanding()) > 0 && time.Now().Before(until); time.Sleep(200 * time.Microsecond) {
 		}
 		s.o.Collect()

@@ -82,7 +82,7 @@ func TestReleasesWhileTheOwnerIsStopped(t *testing.T) {
 	untilTrue(t, "the queue is empty", func() bool { return !p.congested() && p.unsaid.Load() == 0 })
 }
 
-// TestOffersOverUnsaidReleases: what the owner cannot have heard of still counts, so that nobody can make the releases grow
+// TestOffersOverUnsaidReleases: releases that the owner cannot have received still count, so that no peer can let them grow
 // without end.
 func TestOffersOverUnsaidReleases(t *testing.T) {
 	skipElsewhere(t)

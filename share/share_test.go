@@ -337,7 +337,7 @@ func TestArenas(t *testing.T) {
 	}
 }
 
-// TestArenasAtTheLimit: the last arena has what the limit leaves, and what peers have mapped comes back for whoever needs it.
+// TestArenasAtTheLimit: the last arena has the bytes that the limit leaves, and arenas that peers have mapped are freed when needed.
 func TestArenasAtTheLimit(t *testing.T) {
 	skipElsewhere(t)
 	memorytest.Check(t)

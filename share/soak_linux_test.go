@@ -32,7 +32,7 @@ var (
 
 // TestSoak: an honest pair hands over while eight peers, half of them in Python, stop, die, flood, stall and misname. Every byte
 // is right, at no moment is the table wrong or more spent than the bounds say, and in the end nothing is held. The rate of the honest pair is
-// compared with its rate beside processes that take as much of the processors and connect to nobody.
+// compared with its rate beside processes that use as much processor time and connect to no peer.
 //
 //	go test ./share -run TestSoak -v -timeout 20m -soak 10m -soakrate
 func TestSoak(t *testing.T) {
@@ -172,7 +172,7 @@ func (s *soak) accept(l *Listener) {
 	}
 }
 
-// living returns the peers that are not over. Who is over without anybody having received is closed.
+// living returns the peers that are not over, and closes the others.
 func (s *soak) living() []*Peer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

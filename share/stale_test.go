@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// TestStalePointer: whoever uses a pointer from before, against the rule and at any moment, gets an error or a tensor that is
-// there: all of it one stamp, and while it is in use no other. The race detector would report it, as it should.
+// TestStalePointer: the use of an old pointer, against the rule and at any moment, returns an error or a live tensor: all of it
+// has one stamp, and no other while it is in use. The race detector would report it, as it should.
 func TestStalePointer(t *testing.T) {
 	a, b := twoEnds(t)
 	const n = 5000

@@ -221,7 +221,7 @@ func TestPackedElements(t *testing.T) {
 	release(t, x, row, odd)
 }
 
-// Bits behind the last element are zero, whatever was in the bytes before.
+// Bits behind the last element are zero, for any earlier content of the bytes.
 func TestBitsBehindTheLastElement(t *testing.T) {
 	memorytest.Check(t)
 	arena, err := memory.NewArena(1<<20, memory.IO)

@@ -102,7 +102,7 @@ func TestStaleCopyOfAWriter(t *testing.T) {
 	release(t, y)
 }
 
-// A copy ends the use when the first view is forgotten: the use is one, whoever ends it.
+// A copy ends the use when the first view is forgotten: all copies have one use, and any of them ends it.
 func TestCopyEndsTheUse(t *testing.T) {
 	memorytest.Check(t)
 	x := ok(Of([]float32{1, 2, 3, 4}, 4))(t)
@@ -188,7 +188,7 @@ func TestRandomCopies(t *testing.T) {
 	}
 }
 
-// Goroutines that release copies of one view at once end one use, and leave that of the one who still reads.
+// Goroutines that release copies of one view at once end one use, and leave that of another view.
 func TestConcurrentCopies(t *testing.T) {
 	memorytest.Check(t)
 	x := ok(Of([]float32{1, 2, 3, 4}, 4))(t)

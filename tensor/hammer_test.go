@@ -92,7 +92,7 @@ func (h *hammer) step(r *rand.Rand) {
 	}
 }
 
-// replace computes a tensor in x's place. Whoever succeeds was the only one to give x up.
+// replace computes a tensor in x's place. Only one goroutine can give up x and succeed.
 func (h *hammer) replace(slot *atomic.Pointer[Tensor], x *Tensor, o Operand) {
 	y, err := negate(o)
 	if err != nil {

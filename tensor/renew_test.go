@@ -12,7 +12,7 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// lent returns four numbers as somebody else's bytes.
+// lent returns four numbers as bytes of other code.
 func lent(first float32) []byte {
 	return asBytes([]float32{first, first + 1, first + 2, first + 3})
 }
@@ -105,7 +105,7 @@ func TestRenewRefusesWhatIsUnlike(t *testing.T) {
 	release(t, x)
 }
 
-// What foreign code sees of a tensor belongs to one life: it is made again for the next, and a life lasts while it is lent.
+// The export of a tensor belongs to one life: a new one is made for the next, and a life lasts while the tensor is exported.
 func TestRenewAndExports(t *testing.T) {
 	memorytest.Check(t)
 	x := renewable(t, lent(0))

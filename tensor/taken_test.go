@@ -360,8 +360,8 @@ func TestChainsOfViewsKeepTheDonation(t *testing.T) {
 	release(t, r)
 }
 
-// A reused view gives its tensor up even while somebody reads it: the reader keeps the bytes, and the view is exclusive when
-// it has ended.
+// A reused view gives up its tensor even while a reader uses it: the reader keeps the bytes, and the view is exclusive when
+// the use has ended.
 func TestReusedViewOfATensorInUse(t *testing.T) {
 	memorytest.Check(t)
 	x := vector(t, 1, 2)

@@ -178,8 +178,8 @@ func compiled(t *testing.T) Library {
 	return l
 }
 
-// TestMillionDeletes hands a million exports to threads of C, while the collector runs, the profiler interrupts whoever runs,
-// and tensors come and go. No count may be lost or doubled: living tensors are exclusive afterwards, and dead ones are gone.
+// TestMillionDeletes passes a million exports to threads of C, while the collector runs, the profiler interrupts all threads,
+// and tensors are made and released. No count may be lost or doubled: live tensors are exclusive afterwards, and dead ones freed.
 func TestMillionDeletes(t *testing.T) {
 	memorytest.Check(t)
 	lib := compiled(t)

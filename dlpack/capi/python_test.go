@@ -110,7 +110,7 @@ func TestPythonRuns(t *testing.T) {
 	}
 }
 
-// TestProtocol is the producer's half of __dlpack__: arguments, capsule names, and structs that nobody takes.
+// TestProtocol tests the producer's half of __dlpack__: arguments, capsule names, and structs that no consumer takes.
 func TestProtocol(t *testing.T) {
 	p := python(t)
 	memorytest.Check(t)
@@ -580,8 +580,7 @@ func TestExchangeAllocates(t *testing.T) {
 	}
 }
 
-// TestTVMInC hands the versioned struct to a library in C, whose tensors live as long as somebody counts them, and takes it
-// back.
+// TestTVMInC passes the versioned struct to a library in C, which counts the references to its tensors, and takes it back.
 func TestTVMInC(t *testing.T) {
 	p := python(t, "tvm_ffi", "numpy")
 	memorytest.Check(t)

@@ -71,7 +71,7 @@ func createSealable(name string) (int, error) {
 	return fd, err
 }
 
-// build gives the empty memfd the properties of Shared.
+// build makes a Shared of the empty memfd.
 func build(fd, n int) (*Shared, error) {
 	if err := unix.Ftruncate(fd, int64(n)); err != nil {
 		return nil, fmt.Errorf("set the size: %w", err)

@@ -201,7 +201,7 @@ func TestMapSharedRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := mustMemfd(t, size, all)
-	closed, err := unix.FcntlInt(uintptr(good), unix.F_DUPFD_CLOEXEC, 500) // a number that nobody else gets meanwhile
+	closed, err := unix.FcntlInt(uintptr(good), unix.F_DUPFD_CLOEXEC, 500) // a number that no other test gets meanwhile
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,8 +269,8 @@ func TestNameOfSharedMemory(t *testing.T) {
 	}
 }
 
-// TestPopulateWithoutTheAdvice is the way of kernels that do not know it: they answer as this one does to a number that
-// nobody knows. An emulator takes it and does nothing, as with MADV_NORMAL.
+// TestPopulateWithoutTheAdvice: kernels that do not know the advice answer as this one does to an undefined number. An
+// emulator accepts it and does nothing, as with MADV_NORMAL.
 func TestPopulateWithoutTheAdvice(t *testing.T) {
 	for name, advice := range map[string]int{"refused": 12345, "ignored": unix.MADV_NORMAL} {
 		t.Run(name, func(t *testing.T) { populateWith(t, advice) })

@@ -152,7 +152,7 @@ func (c tools) explore(t *testing.T, file string, defs, how []string) (states in
 	}
 	run(c.cc, how[0], "-w", "-DSAFETY", "-DCOLLAPSE", "-DVECTORSZ=2048", "-DMEMLIM=16000", "-o", "pan", "pan.c")
 	args := []string{"-m1000000", how[1]}
-	if strings.HasSuffix(file, "reading.pml") { // whoever waits for what never comes is right to: its monitor says who is not
+	if strings.HasSuffix(file, "reading.pml") { // a wait without end may be correct: the monitor of the model tells which is not
 		args = append(args, "-E")
 	}
 	out = run(filepath.Join(dir, "pan"), args...)

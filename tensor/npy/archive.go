@@ -21,7 +21,7 @@ const suffix = ".npy"
 type Archive struct {
 	names []string
 	files map[string]*zip.File
-	file  *os.File // nil if the caller gave the reader
+	file  *os.File // nil if the caller passed the reader
 }
 
 // OpenArchive opens a .npz file. The caller closes the archive; the tensors read from it do not need it.
@@ -129,7 +129,7 @@ func (a *Archive) ReadAll() ([]Entry, error) {
 		x, err := a.Read(name)
 		if err != nil {
 			for _, e := range entries {
-				_ = e.Tensor.Release() // nobody else knows it
+				_ = e.Tensor.Release() // no other code has it
 			}
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func WriteArchiveFile(path string, entries ...Entry) error {
 	return wholefile.Write(path, func(w io.Writer) error { return WriteArchive(w, entries...) })
 }
 
-// wrapSource gives an error of reading its kind.
+// wrapSource wraps an error of reading in its kind.
 func wrapSource(err error) error {
 	kind := tensor.ErrCorrupt
 	var flateErr flate.CorruptInputError

@@ -19,7 +19,7 @@
 //
 // The machine's byte order, C order, version 1 (2 if the header is long). Types that numpy has are written as they are, f16
 // among them. Types that numpy lacks are written as the smallest type of numpy's that holds every value exactly: bf16 and
-// the floats of 8 bits and less as float32, integers of less than a byte as int8 or uint8. Reading such a file gives that
+// the floats of 8 bits and less as float32, integers of less than a byte as int8 or uint8. Reading such a file returns that
 // wider type. [WriteStrings] writes text. Opaque types and complex numbers of half precision are ErrUnsupported.
 //
 // # Ownership

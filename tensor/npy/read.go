@@ -62,7 +62,7 @@ func readWhole(r io.Reader, size int64) (*tensor.Tensor, error) {
 	return x, nil
 }
 
-// release gives up a tensor that nobody else knows, because of err.
+// release releases a tensor that no other code has, because of err.
 func release(x *tensor.Tensor, err error) error {
 	_ = x.Release()
 	return err
@@ -186,7 +186,7 @@ func normalizeTensor(x *tensor.Tensor, dt dtype.DType, swap int) error {
 	return nil
 }
 
-// toRowMajor gives x up for its transpose, contiguous. Strings stay whole.
+// toRowMajor releases x and returns its transpose, contiguous. Strings stay whole.
 func toRowMajor(x *tensor.Tensor, text bool) (*tensor.Tensor, error) {
 	axes := make([]int, x.Shape().Rank())
 	for i := range axes {

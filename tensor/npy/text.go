@@ -30,7 +30,7 @@ func parseText(name string) (dt dtype.DType, width int, err error) {
 	return dtype.U8, width, nil
 }
 
-// encoded gives up strings of code points for the same strings in UTF-8.
+// encoded releases strings of code points and returns the same strings in UTF-8.
 func encoded(x *tensor.Tensor) (*tensor.Tensor, error) {
 	dims := x.Shape().Sizes()
 	width := dims[len(dims)-1]

@@ -152,7 +152,7 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: got %v, want ErrCorrupt, and ErrFormat unless it is cut off", name, err)
 		}
 	}
-	// What stands before the picture is skipped.
+	// Bytes before the picture are skipped.
 	r := bytes.NewReader(append([]byte("xx"), data.Bytes()...))
 	if _, err := r.Seek(2, 0); err != nil {
 		t.Fatal(err)

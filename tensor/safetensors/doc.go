@@ -23,7 +23,7 @@
 // do not have are [tensor.ErrUnsupported] when that tensor is read, so that the
 // others of the file can be read.
 //
-// If somebody truncates a file while it is mapped, reading behind its end kills
+// If a file is truncated while it is mapped, reading behind its end kills
 // the process: replace such files by renaming a new one over them. [Parse]
 // reads a file that is in memory already.
 //

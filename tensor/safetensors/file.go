@@ -123,7 +123,7 @@ func isAligned(data []byte, dt dtype.DType) bool {
 	return len(data) == 0 || uintptr(unsafe.Pointer(&data[0]))%size == 0
 }
 
-// Close gives up the file's own hold on the mapping; tensors keep theirs.
+// Close releases the file's own hold on the mapping; tensors keep theirs.
 func (f *File) Close() error {
 	if f == nil || f.buf == nil {
 		return fmt.Errorf("safetensors: close: got no file: %w", tensor.ErrReleased)

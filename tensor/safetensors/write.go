@@ -77,8 +77,8 @@ func Write(w io.Writer, metadata map[string]string, entries ...Entry) error {
 }
 
 // WriteFile writes the tensors into a file, which appears under its name when
-// it is whole. Whoever has mapped a file that was there keeps that one, so the
-// tensors of a file may be written back to it.
+// it is whole. Mappings of a file that it replaces stay valid, so the tensors of
+// a file may be written back to it.
 func WriteFile(path string, metadata map[string]string, entries ...Entry) error {
 	return wholefile.Write(path, func(w io.Writer) error { return Write(w, metadata, entries...) })
 }
