@@ -22,7 +22,7 @@ var (
 	ErrWriting       = tensor.ErrWriting                    // a tensor that is locked for writing
 	ErrLimit         = tensor.ErrLimit                      // more bytes than allowed
 	ErrPartlyWritten = tensor.ErrPartlyWritten              // a call that failed after it had consumed an operand
-	ErrCorrupt       = tensor.ErrCorrupt                    // a file that is not what it should be
+	ErrCorrupt       = tensor.ErrCorrupt                    // a file that is damaged or of another format
 	ErrClosed        = errors.New("closed")                 // a model, session or binding that was closed, or is nil
 	ErrBusy          = errors.New("in use by another call") // a binding that a run uses
 

@@ -2,8 +2,8 @@ package tenure
 
 import "maps"
 
-// Metadata is what a model's file says about the model as a whole. What the
-// file leaves out is empty.
+// Metadata is the information of a model's file about the model as a whole.
+// Fields that the file leaves out are empty.
 type Metadata struct {
 	Producer        string // the program that wrote the file
 	ProducerVersion string
@@ -17,7 +17,7 @@ type Metadata struct {
 	Properties      map[string]string // notes of the model's maker: labels, licence, authors
 }
 
-// Metadata returns what the file says about the model. The maps are the
+// Metadata returns the file's information about the model. The maps are the
 // caller's.
 func (m *Model) Metadata() Metadata {
 	if m.none() {

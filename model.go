@@ -104,7 +104,7 @@ func (m *Model) Program() *ir.Program {
 	return m.program
 }
 
-// Notes are remarks on what the model's file says and what was done about it.
+// Notes are remarks on statements of the model's file and how they were handled.
 func (m *Model) Notes() []string {
 	if m.none() {
 		return nil

@@ -107,7 +107,7 @@ func (s *Session) warm(ctx context.Context, exes []*exec.Executable) error {
 	return nil
 }
 
-// SessionStats are counts of what a session has done since it was made.
+// SessionStats are counts of a session's work since it was made.
 type SessionStats struct {
 	Compiled  int64 // plans that were compiled
 	Found     int64 // runs, and other calls for a plan, that found theirs

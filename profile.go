@@ -10,9 +10,9 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// Profile collects what the steps of runs take: their time, the bytes that they
-// read and write, and the memory that is live meanwhile. Runs add to it that are
-// given it by [WithProfile]; all others pay nothing for it.
+// Profile collects the time of the steps of runs, the bytes that they read and
+// write, and the memory that is live meanwhile. Runs with the option
+// [WithProfile] add to it; other runs do no extra work.
 //
 //	var p tenure.Profile
 //	out, err := s.Run(ctx, in, tenure.WithProfile(&p))

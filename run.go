@@ -83,10 +83,10 @@ func (s *Session) RunInto(ctx context.Context, in []tensor.Operand, out []*tenso
 	return nil
 }
 
-// PlanFor says what a run with these inputs will take and keeps the plan for
-// it, as [Session.Plan] does for shapes alone. It serves models in which the
-// value of an input decides a size, and inputs that are to be donated. It
-// consumes nothing.
+// PlanFor returns the plan of a run with these inputs and keeps it for that run,
+// as [Session.Plan] does for shapes alone. It is for models in which the value of
+// an input decides a size, and for inputs that are to be donated. It consumes
+// nothing.
 func (s *Session) PlanFor(ctx context.Context, in Inputs) (*plan.Plan, error) {
 	r, err := s.begin("plan")
 	if err != nil {
@@ -240,7 +240,7 @@ func (r *running) execute(ctx context.Context) error {
 	return nil
 }
 
-// watch is told of every step of the runner, where the caller wants to know.
+// watch is called after every step of the runner, if the caller asked for it.
 func (r *running) watch(k int, start time.Time, took time.Duration) {
 	if r.profile != nil {
 		r.profile.add(r.runner, k, start, took)

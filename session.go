@@ -59,9 +59,9 @@ func (s *Session) Model() *Model {
 	return s.model
 }
 
-// Plan says what a run with inputs of these shapes will take and keeps the
-// plan for it: arena and scratch per concurrent run, inputs and outputs,
-// weights.
+// Plan returns the plan of runs with inputs of these shapes and keeps it for
+// them. It states the bytes of arena and scratch per concurrent run, of inputs
+// and outputs, and of weights.
 func (s *Session) Plan(ctx context.Context, shapes Shapes) (*plan.Plan, error) {
 	if err := s.admit("plan"); err != nil {
 		return nil, err

@@ -20,9 +20,9 @@ import (
 // strings of up to 8 bytes.
 type Shapes map[string][]int
 
-// Plan says what a run with inputs of these shapes will take, before any run:
-// every byte, and where each value lies and when. Inputs whose declared shape
-// has a size for every dimension may be left out.
+// Plan returns the plan of runs with inputs of these shapes, before any run:
+// every byte, and the place and lifetime of each value. Inputs whose declared
+// shape has a size for every dimension may be left out.
 func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) (*plan.Plan, error) {
 	if err := ended.Missing(ctx); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)

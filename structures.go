@@ -32,7 +32,7 @@ const (
 )
 
 // structures are kept by a model and shared by its sessions. Model.compiling
-// guards the list and what is in it, Model.mu the figures.
+// guards the list and its contents, Model.mu the figures.
 type structures struct {
 	list    []*structure // the one used last first
 	figures Structures

@@ -9,8 +9,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Builder configures one call in steps: the operator, its operands with what may happen to each, its attributes. It runs any
-// operator of the table, and operators that users bring. What is wrong with a step is the error of Run.
+// Builder configures one call in steps: the operator, its operands and whether each is borrowed or given up, its attributes. It
+// runs any operator of the table, and operators of the caller. Run returns the first error of a step.
 //
 //	y, err := eager.Op("leaky_relu").On(x).InPlaceIfPossible().Float("alpha", 0.1).Run()
 type Builder struct {
@@ -31,8 +31,8 @@ func Op(name string) *Builder {
 	return Call(def)
 }
 
-// Call begins a call of an operator that the caller brings. Its alias rules decide what may happen to its operands' bytes, as
-// they do for the operators of the table.
+// Call begins a call of an operator of the caller. Its alias rules decide whether its operands' bytes may be overwritten, as for
+// the operators of the table.
 func Call(def *op.Def) *Builder {
 	if def == nil {
 		return &Builder{err: errors.New("call: got no operator, want one")}

@@ -8,9 +8,9 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Func is an operation that is written as a function over tensors. It declares which of its parameters it consumes: what is
-// passed for those with Donate or Reuse belongs to the body, which may give it up in turn and so compute in its bytes; what
-// is borrowed is never written.
+// Func is an operation that is written as a function over tensors. It declares which of its parameters it consumes: a tensor
+// passed for one of those with Donate or Reuse belongs to the body, which may give it up in turn and so compute in its bytes; a
+// borrowed tensor is never written.
 type Func struct {
 	name     *tensor.Operation
 	params   int
@@ -21,8 +21,8 @@ type Func struct {
 const maxParams = 1 << 16
 
 // NewFunc returns the operation of the given name with the given number of parameters, of which it consumes those listed. Its
-// body computes in a scope of its own: what it returns it has kept with [Scope.Keep] or made outside the scope, and everything
-// else that belongs to the scope is released when it returns.
+// body computes in a scope of its own: results must be kept with [Scope.Keep] or made outside the scope, and everything else
+// that belongs to the scope is released when it returns.
 func NewFunc(name string, params int, consumes []int, body func(s *Scope, args []*tensor.Tensor) ([]*tensor.Tensor, error)) (*Func, error) {
 	switch {
 	case params < 0 || params > maxParams:

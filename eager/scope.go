@@ -85,7 +85,7 @@ func WithContext(ctx context.Context) Option {
 	return func(s *Scope) { s.ctx = ctx }
 }
 
-// ByOperation makes the scope count what each operation does with bytes, for [Scope.Operations].
+// ByOperation makes the scope keep the counts of [Stats] for each operation too, for [Scope.Operations].
 func ByOperation() Option {
 	return func(s *Scope) { s.byName = map[string]*Stats{} }
 }
@@ -111,7 +111,7 @@ func (s *Scope) Err() error {
 	return s.err
 }
 
-// Stats returns what the operations have done with bytes so far.
+// Stats returns the counts of the operations so far: calls, results and bytes.
 func (s *Scope) Stats() Stats {
 	if s == nil {
 		return Stats{}
@@ -119,8 +119,8 @@ func (s *Scope) Stats() Stats {
 	return s.stats
 }
 
-// Operations returns what each operation has done with bytes so far, those that moved most first. The scope counts that if it was
-// made with [ByOperation].
+// Operations returns the counts of each operation so far, those that moved most bytes first. The scope counts by operation if it
+// was made with [ByOperation].
 func (s *Scope) Operations() []OperationStats {
 	if s == nil {
 		return nil
@@ -270,7 +270,7 @@ func (s *Scope) Keep(t *tensor.Tensor) *tensor.Tensor {
 	return t
 }
 
-// Close releases what the scope still owns, and returns the first error of its operations. A second call releases nothing.
+// Close releases the tensors that the scope still owns, and returns the first error of its operations. A second call releases nothing.
 func (s *Scope) Close() error {
 	if s == nil {
 		return errNoScope

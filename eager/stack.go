@@ -21,7 +21,7 @@ func (s *Scope) Stack(axis int, xs ...tensor.Operand) *tensor.Tensor {
 	return s.own(stack(s, axis, xs))
 }
 
-// opStack has stack's name in errors; what is computed is concat.
+// opStack has stack's name in errors; the operator is concat.
 var opStack = &operator{def: &op.Def{Name: "stack"}, name: tensor.NewOperation("stack")}
 
 // stack concatenates views of the operands that have the new axis.

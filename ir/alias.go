@@ -50,10 +50,10 @@ func (e Extent) part(offset, size int64) Extent {
 	return e
 }
 
-// Aliases says for each value of a program in which bytes it may lie. What is
-// not known counts as shared: a result of an operator that declares no alias
-// rules may lie in any operand, and a view whose place is not known may be
-// any part of what it views.
+// Aliases states for each value of a program in which bytes it may lie. Unknown
+// places count as shared: a result of an operator that declares no alias rules
+// may lie in any operand, and a view whose place is not known may be any part of
+// its operand.
 //
 // A result that an operator may write into a donated operand has the extents
 // of that operand. Whether it really lies there is for the planner to choose;
@@ -88,8 +88,8 @@ func newAliases(p *Program, known func(*Value) ([]byte, bool), broken map[*Call]
 	return a
 }
 
-// advance analyses up to the given step. What is known then does not depend
-// on what comes after.
+// advance analyses up to the given step. The result does not depend on later
+// steps.
 func (a *Aliases) advance(to int) {
 	for ; a.done < to; a.done++ {
 		if s := a.order.steps[a.done]; s.call != nil {

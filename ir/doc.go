@@ -57,8 +57,8 @@
 // of the first three.
 //
 // Types of results may be left out: Parse infers them with the shape rules.
-// One that is there must agree with the shape rule in every size that both
-// know, and adds what the rule does not know. For example:
+// One that is present must agree with the shape rule in every size that both
+// contain, and adds the sizes that the rule cannot determine. For example:
 //
 //	func @step(%x: f32[1,8], donate %cache: f32[16,8]) -> (f32[16,8]) {
 //	  weight @w: f32[8,8]
@@ -68,8 +68,8 @@
 //	}
 //
 // The printer writes the same text for the same program on every run, and
-// prints malformed programs too, with "??" for what is missing. What the printer
-// wrote is printed the same again after it was parsed.
+// prints malformed programs too, with "??" for missing parts. Printed text that
+// is parsed and printed again stays the same.
 //
 // # Memory
 //

@@ -44,8 +44,8 @@ func (d *Donations) Mark(c *Call, arg int) error {
 }
 
 // donation checks the donation of one operand, C0 to C2. Calls come in the
-// order in which they run; what they see has been analysed before, with all
-// donations up to there, and what comes after them does not matter.
+// order in which they run; the values that they see have been analysed before,
+// with all donations up to there, and later calls do not matter.
 func (a *Aliases) donation(c *Call, arg int) []*Violation {
 	a.advance(a.order.seen[c])
 	v := c.Args[arg].Value

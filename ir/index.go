@@ -88,8 +88,8 @@ func (c *Call) OperandIDs() []int {
 	return ids
 }
 
-// Uses returns the values that the call uses: its operands, and what is used
-// in its regions. A value comes once for each of its uses.
+// Uses returns the values that the call uses: its operands, and values used
+// in its regions. A value occurs once for each of its uses.
 func (c *Call) Uses() iter.Seq[*Value] {
 	return func(yield func(*Value) bool) { c.eachUse(yield) }
 }

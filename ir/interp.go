@@ -32,7 +32,7 @@ type Interpreter struct {
 
 const defaultMaxBytes = 16 << 30
 
-// poison is written over what is dead and over results before they are
+// poison is written over dead values and over results before they are
 // computed.
 const poison = 0xDB
 
@@ -89,7 +89,7 @@ func newArg(t op.Type, data []byte) op.Arg {
 	return op.Arg{Type: t, Layout: shape.RowMajor(t.Shape), Data: data}
 }
 
-// block runs the calls and returns copies of what the block returns.
+// block runs the calls and returns copies of the block's results.
 func (f *frame) block(b *Block) ([]op.Arg, error) {
 	for _, c := range b.Calls {
 		if err := f.call(c); err != nil {
@@ -246,7 +246,7 @@ func (f *frame) loop(c *Call, in []op.Arg) ([]op.Arg, error) {
 	return results, nil
 }
 
-// stack joins what the rounds of a loop returned.
+// stack joins the parts that the iterations of a loop returned.
 func stack(c *Call, i int, parts []op.Arg) (op.Arg, error) {
 	var t op.Type
 	if len(parts) > 0 {

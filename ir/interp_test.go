@@ -15,9 +15,9 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// TestRunGolden verifies and interprets programs. What the verifier accepts
-// must give the same with all sharing that donation allows; what it rejects
-// is interpreted all the same, and says what becomes of it.
+// TestRunGolden verifies and interprets programs. Those that the verifier
+// accepts must have the same results with all sharing that donation allows; those
+// that it rejects are interpreted, too, and their golden files have the outcome.
 func TestRunGolden(t *testing.T) {
 	golden(t, "testdata/run/*.txtar", func(t *testing.T, a *txtar.Archive) string {
 		p := mustParse(t, section(a, "in"))

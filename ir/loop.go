@@ -8,12 +8,12 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Parameters of a loop's region before what is carried, and the result before
-// what is carried on.
+// Parameters of a loop's region before the loop state, and the result before
+// the next loop state.
 const (
 	LoopRound = 0 // i64[]: number of the round
 	LoopRuns  = 1 // bool[]: it is to run
-	LoopArgs  = 2 // what is carried: operands of the call from here on too
+	LoopArgs  = 2 // the loop state: operands of the call from here on too
 )
 
 // isEndless reports whether the condition of a loop is known to hold always.
@@ -60,10 +60,10 @@ func (c *Call) loopArity() error {
 	return nil
 }
 
-// EmptyPart returns the type of the parts of a loop's stack i when no round
-// returned one: what is known of the region's result, its type t, and, where
-// that is nothing, what the loop declares. Sizes that are not known either way are 0; a rank
-// that is not known is an error.
+// EmptyPart returns the type of the parts of a loop's stack i when no iteration
+// returned one: the known sizes of t, the type of the region's result, and for
+// the others those that the loop declares. Sizes that are not known either way
+// are 0; a rank that is not known is an error.
 func (c *Call) EmptyPart(i int, t op.Type) (op.Type, error) {
 	carried := max(0, len(c.Args)-LoopArgs)
 	parts, err := op.LoopParts(c.Attrs.Ints("parts"), len(c.Results)-carried)
@@ -98,9 +98,9 @@ func (c *Call) EmptyPart(i int, t op.Type) (op.Type, error) {
 // each may double the work.
 const deepLoops = 3
 
-// InferLoop sets the types of the parameters of a loop's region to those in
-// every round, and infers the region: at first the types of the operands,
-// then what these have in common with what the region carries on.
+// InferLoop sets the types of the parameters of a loop's region to types that
+// hold in every iteration, and infers the region: at first to the types of the
+// operands, then to the common part of these and the types of the next state.
 func InferLoop(c *Call, known func(*Value) ([]byte, bool)) error { return inferLoop(c, known, 0) }
 
 func inferLoop(c *Call, known func(*Value) ([]byte, bool), depth int) error {

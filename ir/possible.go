@@ -6,8 +6,8 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// Possible is what is known, before the program runs, of a value whose size
-// depends on data.
+// Possible has the facts that are known, before the program runs, of a value
+// whose size depends on data.
 type Possible struct {
 	// Types are static types one of which the value has when the program
 	// runs; nil when they are not known.
@@ -24,11 +24,11 @@ const (
 	mostTried   = 32
 )
 
-// PossibleOf finds what is known of the values whose size depends on data. A
-// branch whose regions return values of two types returns one of both; what is
-// computed from it has the types that the shape rule returns for each. An
-// operator with a bound takes at most that. Types must hold (V8 of [Verify]);
-// known returns the bytes of weights, it may be nil.
+// PossibleOf finds the possible types and bounds of the values whose size
+// depends on data. A branch whose regions return values of two types returns one
+// of both; values computed from it have the types that the shape rule returns for
+// each. A result of an operator with a bound takes at most that. Types must hold
+// (V8 of [Verify]); known returns the bytes of weights and may be nil.
 func PossibleOf(p *Program, known func(*Value) ([]byte, bool)) Possibles {
 	return PossibleFor(p, TypesOf(p), known)
 }
@@ -42,15 +42,15 @@ func PossibleFor(p *Program, types Types, known func(*Value) ([]byte, bool)) Pos
 	return f.Possibles
 }
 
-// Possibles has what is known of the values of a program whose size depends on
-// data.
+// Possibles has the possible types and bounds of the values of a program whose
+// size depends on data.
 type Possibles struct {
 	types Types
 	found []Possible // by ID; nil where nothing is known of any
 }
 
-// Of returns what is known of a value: no types and -1 bytes if that is nothing,
-// or if the value has a static type.
+// Of returns the possible types and the bound of a value: no types and -1 bytes
+// if nothing is known, or if the value has a static type.
 func (p Possibles) Of(v *Value) Possible {
 	if p.found == nil {
 		return Possible{Bytes: -1}
@@ -86,7 +86,7 @@ func (f *finder) block(b *Block) {
 	}
 }
 
-// of returns what is known of any value.
+// of returns the possible types and the bound of any value.
 func (f *finder) of(v *Value) Possible {
 	if t := f.types.Of(v); t.IsStatic() {
 		return Possible{Types: []op.Type{t}, Bytes: bytesOf(t)}
@@ -163,9 +163,9 @@ func (f *finder) call(c *Call) {
 	}
 }
 
-// Sigs returns the signatures that a call can have when it runs, by what is
-// known of its operands: those of the combinations of their types that the shape
-// rule takes. Nil means that they are not known, or too many.
+// Sigs returns the signatures that a call can have when it runs: those of the
+// combinations of its operands' possible types that the shape rule accepts. Nil
+// means that they are not known, or too many.
 func (p Possibles) Sigs(c *Call, known func(*Value) ([]byte, bool)) []*op.Sig {
 	var open []*Value
 	tries := 1

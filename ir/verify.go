@@ -14,7 +14,7 @@ import (
 //	V1   A program has a body, every block stands in one place, every call too,
 //	     and every call has an operator with a shape rule and a name that the
 //	     text form allows. The other invariants are checked only where V1 holds.
-//	V2   Every value is defined in one place, and knows it: its kind, call and index.
+//	V2   Every value is defined in one place, and records it: its kind, call and index.
 //	V3   IDs are unique and were assigned by the program.
 //	V4   Names are unique and not empty.
 //	V5   A value is defined before it is used, in the same block or one around it.
@@ -25,13 +25,13 @@ import (
 //	V8   Values have types, and those of results fit the operator's shape rule:
 //	     they agree in every size that both know.
 //	V9   The regions of a branch have no parameters and return what the call
-//	     does, in number and type. The region of a loop takes the round, its
-//	     condition and what is carried, and returns the condition and what the
-//	     call does; what it carries on fits what it takes.
-//	V10  What a block returns exists.
+//	     does, in number and type. The region of a loop takes the number of the
+//	     iteration, its condition and the loop state, and returns the condition
+//	     and the call's results; the next state fits the parameters.
+//	V10  The values that a block returns exist.
 //	V11  Only parameters of the program are marked as donated, and only operands
 //	     that are present.
-//	V12  Weights are never donated, nor what may lie in their bytes.
+//	V12  Weights are never donated, nor values that may lie in their bytes.
 //	V13  C0: a donated value is fresh, a donated parameter, or a parameter of a
 //	     loop's region, which is copied in, in all bytes in which it may lie.
 //	V14  C0: nothing that may share bytes with a donated value is used after the
@@ -39,7 +39,7 @@ import (
 //	V15  C1: the donating call is the last use of the value on every path.
 //	     Earlier users only read: they stand before it, and one that donates
 //	     breaks V15 itself.
-//	V16  C1: in a region that may run again, only what the region defines is donated.
+//	V16  C1: in a region that may run again, only values that it defines are donated.
 //	V17  C2: a wanted result may lie in the donated bytes, by the operator's alias
 //	     rules. For types that are not static yet: it could for some sizes.
 //	V18  No byte of a donated operand is in another operand of the call.

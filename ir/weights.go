@@ -29,7 +29,7 @@ func (m WeightMap) Bytes(w *Value) ([]byte, bool) {
 }
 
 // Known returns the function that [Infer], [AliasesOf] and [Call.Sig] take:
-// it knows the weights of the table and nothing else. w may be nil.
+// it returns the weights of the table and nothing else. w may be nil.
 func Known(w Weights) func(*Value) ([]byte, bool) {
 	return func(v *Value) ([]byte, bool) {
 		if w == nil || v == nil || v.Kind != Weight {

@@ -96,7 +96,7 @@ func (s *Sig) headsOf(arg, rank int, attr string) (h heads, err error) {
 	return h, nil
 }
 
-// meet unifies dimensions that must agree, and writes what is known to both.
+// meet unifies dimensions that must agree, and writes the result to both.
 func (s *Sig) meet(meaning string, a, b *shape.Dim) error {
 	d, ok := unify(*a, *b)
 	if !ok {

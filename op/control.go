@@ -135,7 +135,7 @@ func inferIf(s *Sig) error {
 	return nil
 }
 
-// Either returns what is known of a value that has one type or the other, of
+// Either returns the common type of a value that has one type or the other, of
 // one element type.
 func Either(a, b Type) (Type, error) {
 	if a.Shape == b.Shape {

@@ -268,7 +268,7 @@ func (a *WindowAxis) spread(auto string, extra int) error {
 
 // ConvTransposeAxes returns the spatial axes of a call of conv_transpose with
 // static operands. In is then the size of the operand that is spread and Out
-// that of the result; element i of the operand goes to the elements
+// that of the result; element i of the operand is added to the elements
 // i*Stride - Begin + k*Dilation of the result that exist.
 func (s *Sig) ConvTransposeAxes() ([]WindowAxis, error) {
 	if err := s.wantStatic(0, 1); err != nil {

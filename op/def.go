@@ -27,7 +27,7 @@ func (t Type) IsZero() bool { return t.DType == dtype.Invalid }
 // IsStatic reports whether every dimension has a size.
 func (t Type) IsStatic() bool { return t.Shape != nil && t.Shape.IsStatic() }
 
-// Open returns the type with every size unknown: what is left is the rank.
+// Open returns the type with every size unknown: only the rank stays.
 func (t Type) Open() Type {
 	if t.Shape == nil {
 		return t
@@ -77,8 +77,8 @@ type Def struct {
 	// as operand 0 says, and while operand 1, and then the region's result 0, is
 	// true; an absent operand sets no limit. The region's parameters are the
 	// number of the iteration, its condition, and the loop state: first the
-	// operands from 2 on, then what the iteration before yielded behind its
-	// condition. The call's results are the final loop state, and the other
+	// operands from 2 on, then the values that the previous iteration yielded
+	// after its condition. The call's results are the final loop state, and the other
 	// values that the iterations yielded, stacked.
 	Loop bool
 

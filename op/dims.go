@@ -10,7 +10,7 @@ import (
 )
 
 // MaxRank bounds the rank of every value: without a bound a declared shape
-// operand of unknown value could ask for 2^58 dimensions.
+// operand of unknown value could state 2^58 dimensions.
 const MaxRank = 64
 
 // maxSize bounds sizes in arithmetic. It is the bound of package shape on
@@ -18,7 +18,7 @@ const MaxRank = 64
 // the checked functions below.
 const maxSize = 1 << 58
 
-// give sets result i.
+// give sets the type of result i.
 func (s *Sig) give(i int, dt dtype.DType, dims ...shape.Dim) error {
 	if len(dims) > MaxRank {
 		return badShape("result %d: got %d dimensions, want at most %d", i, len(dims), MaxRank)
@@ -95,8 +95,8 @@ func appendAxes(axes []int, list []int64, rank int) ([]int, error) {
 	return axes, nil
 }
 
-// unify returns what is known of a dimension that both a and b describe, and
-// false when they contradict each other.
+// unify returns the dimension that both a and b describe, as far as either is
+// known, and false when they contradict each other.
 func unify(a, b shape.Dim) (shape.Dim, bool) {
 	n, aSized := a.Size()
 	m, bSized := b.Size()
@@ -138,8 +138,8 @@ func sizeOf(v int64, meaning string) (int, error) {
 	return int(v), nil
 }
 
-// product is what the given dimensions have in elements together: a size, the
-// one symbol among ones, or Unknown.
+// product returns the product of the given dimensions: a size, the one symbol
+// among ones, or Unknown.
 func product(dims []shape.Dim) (shape.Dim, error) {
 	count, rest, open := 1, shape.N(1), 0
 	for _, d := range dims {

@@ -1,5 +1,5 @@
-// Package op is the table of operators: what each is called, what it takes, what
-// it returns, and whether its result may lie in an operand's bytes.
+// Package op is the table of operators: the name of each, its operands and
+// results, and whether a result may lie in an operand's bytes.
 //
 //	double := &op.Def{
 //		Name: "acme.double", Doc: "doubles each element of x, which are bytes", MinArgs: 1, MaxArgs: 1,
@@ -25,8 +25,8 @@
 //
 // A shape rule computes the result types from the operand types and from operands
 // whose values are known. Dimensions and values may be unknown: the rule returns
-// what follows from the others, with symbols and unknown dimensions, and an
-// unknown rank (a nil Shape) where not even that follows. Facts that a rule and a
+// the types that follow from the others, with symbols and unknown dimensions, and
+// an unknown rank (a nil Shape) where not even that follows. Facts that a rule and a
 // kernel both need are methods of [Sig]: windows with automatic pads resolved
 // ([Sig.ConvAxes], [Sig.PoolAxes]), the elements that a slice takes
 // ([Sig.SliceAxes]), pads, reduced axes, permutations, scales.

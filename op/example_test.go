@@ -8,8 +8,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// An operator of one's own: its shape rule, what it may overwrite and its
-// kernel are one declaration, in a registry that one hands on.
+// An operator of the program's own: its shape rule, alias rule and kernel are
+// one declaration, in a registry of its own.
 func Example() {
 	double := &op.Def{
 		Name: "acme.double", Doc: "doubles each element of x, which are bytes",

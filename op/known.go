@@ -16,7 +16,7 @@ func (s *Sig) known(arg int) ([]byte, bool) {
 	}
 	t := s.Args[arg]
 	if !t.IsStatic() {
-		return nil, false // what is known has a type that is known
+		return nil, false // a known value has a known type
 	}
 	if t.Shape.NumElements() == 0 {
 		return nil, true

@@ -113,7 +113,7 @@ func inferLayerNorm(s *Sig) error {
 }
 
 // channelOps checks x [N,C,...] of the given least rank and the operands after
-// it, which hold one number per channel, and returns what is known of C.
+// it, which hold one number per channel, and returns C as far as it is known.
 func (s *Sig) channelOps(minRank int) (shape.Dim, error) {
 	channels := shape.Unknown
 	for i := range s.Args {

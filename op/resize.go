@@ -17,7 +17,7 @@ var resizeOps = []*Def{{
 	Infer: inferResize, Alias: Fresh(),
 }}
 
-// ResizeAxis is what a resize does along one axis.
+// ResizeAxis describes a resize along one axis.
 type ResizeAxis struct {
 	In, Out  int
 	Scale    float64 // as given, or Out / In; 0 for an axis without elements
@@ -106,7 +106,7 @@ func (s *Sig) resizeModes() error {
 	return nil
 }
 
-// resizeSpan is what the operands say about one axis.
+// resizeSpan has the statements of the operands about one axis.
 type resizeSpan struct {
 	named  bool
 	scale  float64 // 0: size counts
@@ -257,8 +257,8 @@ func (s *Sig) keepAspect(spans []resizeSpan, x Type, dims []shape.Dim) (float64,
 	return scale, nil
 }
 
-// ResizeAxes returns what a call of resize with a static first operand does
-// along each of its axes; false when its other operands are not known.
+// ResizeAxes describes a call of resize with a static first operand along each
+// of its axes; it returns false when the other operands are not known.
 func (s *Sig) ResizeAxes() ([]ResizeAxis, bool, error) {
 	if err := s.wantStatic(0); err != nil {
 		return nil, false, err

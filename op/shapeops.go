@@ -7,7 +7,7 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// shapeOps change or ask the shape and leave the elements where they are.
+// shapeOps change or return the shape and leave the elements where they are.
 var shapeOps = []*Def{
 	{Name: "identity", ONNX: "Identity", Doc: "returns x", MinArgs: 1, MaxArgs: 1, Infer: inferIdentity, Alias: ViewOf(0)},
 	{Name: "copy", Doc: "copies the elements of x", MinArgs: 1, MaxArgs: 1, Infer: inferIdentity, Alias: Fresh()},

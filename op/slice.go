@@ -13,7 +13,7 @@ var sliceOps = []*Def{{
 	Alias: Aliases(Rule{Kind: View, Offset: sliceOffset}),
 }}
 
-// SliceAxis is what a slice takes along one axis: Size elements from Start by
+// SliceAxis describes a slice along one axis: Size elements from Start by
 // Step, which may be negative.
 type SliceAxis struct{ Start, Step, Size int }
 
@@ -139,8 +139,8 @@ func (sp sliceSpan) dim(d shape.Dim) shape.Dim {
 	return shape.Unknown
 }
 
-// SliceAxes returns what a call of slice with a static first operand takes
-// along each of its axes; false when the other operands are not known.
+// SliceAxes returns the slice that a call of slice with a static first operand
+// takes along each of its axes; false when the other operands are not known.
 func (s *Sig) SliceAxes() ([]SliceAxis, bool, error) { return s.AppendSliceAxes(nil) }
 
 // AppendSliceAxes is SliceAxes that appends to dst.

@@ -2,8 +2,8 @@ package op
 
 import "github.com/tenure-go/tenure/shape"
 
-// WindowAxis is what a convolution or a pooling does along one spatial axis,
-// with automatic pads worked out. Element o of the result is made from the
+// WindowAxis describes a convolution or a pooling along one spatial axis,
+// with automatic pads resolved. Element o of the result is computed from the
 // elements o*Stride - Begin + k*Dilation of the operand, for k below Kernel,
 // as far as they exist; a transposed convolution does the reverse.
 type WindowAxis struct {
@@ -46,7 +46,7 @@ func (s *Sig) perAxis(attr string, n int, lo, def int64) ([]int, error) {
 }
 
 // windowOf reads the attributes that convolutions and poolings share. kernel
-// is what the weights say, nil for a pooling.
+// has the sizes of the weights, nil for a pooling.
 func (s *Sig) windowOf(n int, kernel []shape.Dim) (window, error) {
 	w := window{kernel: kernel}
 	var err error
@@ -160,12 +160,12 @@ func (a WindowAxis) span() (int, error) {
 	return reach + 1, nil
 }
 
-// Slide is what a convolution or a pooling does along its spatial axes, for
+// Slide describes a convolution or a pooling along its spatial axes, for
 // operands of any size there.
 type Slide struct{ window window }
 
-// Axes appends to dst what the window does along axes of the given sizes, as
-// many as the call has spatial ones.
+// Axes appends to dst the descriptions of the window along axes of the given
+// sizes, as many as the call has spatial ones.
 func (s *Slide) Axes(dst []WindowAxis, sizes []int) ([]WindowAxis, error) {
 	for i, n := range sizes {
 		a, _, err := s.window.axis(i, shape.N(n))

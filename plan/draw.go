@@ -40,7 +40,7 @@ const (
 	labelSize    = 7 // of a letter on a rectangle
 )
 
-// kinds are what a value can be on the drawing, with the colour of each in light and dark.
+// kinds are the kinds of values on the drawing, with the colour of each in light and dark.
 var kinds = []struct{ class, label, light, dark string }{
 	{"fresh", "own place", "#4c78c8", "#5b8be0"},
 	{"same", "in place of an operand", "#1f8f72", "#35b898"},
@@ -255,7 +255,7 @@ func clip(name string, room int) string {
 	return string([]rune(name)[:room-1]) + "…"
 }
 
-// hover is what the picture says of a value under the pointer.
+// hover returns the text of the picture for a value under the pointer.
 func (c *canvas) hover(v *Value) string {
 	text := fmt.Sprintf("%s: %s\n%s (%d bytes)\n%s %s", v.Name, v.Type, FormatBytes(v.Size), v.Size, v.Space, v.life())
 	if of := c.of[v.Name]; of != "" {

@@ -148,7 +148,7 @@ func (d documentReader) readList(v reflect.Value, path string) error {
 	return err
 }
 
-// describe says in a few words what a token is.
+// describe returns a short description of a token.
 func describe(token json.Token) string {
 	var text string
 	switch t := token.(type) {

@@ -14,8 +14,8 @@ import (
 // reportRows is how many entries the report shows of a long list; the document has all of them.
 const reportRows = 20
 
-// Report writes p for people to read: what a run takes, the moment of its peak and the values that live there, what was put in place,
-// what was not and why.
+// Report writes p as text: the memory that a run takes, the moment of its peak and the values live then, the values that were put in
+// place, those that were not, and why.
 func (p *Plan) Report(w io.Writer) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (p *Plan) Report(w io.Writer) error {
 	return err
 }
 
-// printable escapes what would end a line or what a terminal might obey: names come from files.
+// printable escapes line ends and characters that a terminal might obey: names come from files.
 func printable(name string) string {
 	var out strings.Builder
 	for _, r := range name {
@@ -48,7 +48,7 @@ func printable(name string) string {
 	return out.String()
 }
 
-// subject names what the plan is for: the inputs that it was made for, or its model where it has none.
+// subject names the inputs that the plan was made for, or its model where it has none.
 func (p *Plan) subject() string {
 	if len(p.Shapes) == 0 {
 		return "model " + p.Model

@@ -190,7 +190,7 @@ func (share Share) file(data []byte) (*memory.Buffer, error) {
 	})
 }
 
-// kindOf names what is no regular file.
+// kindOf names the kind of a file that is not a regular one.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():

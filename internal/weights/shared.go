@@ -22,10 +22,10 @@ type Share func(ctx context.Context, key [sha256.Size]byte, size int, fill func(
 // another.
 const sharedFormat = 1
 
-// parts are what a program needs in memory of its own and does not find in
-// shared memory yet: panels, and weights that are read as they are. Their key
-// is a hash of the bytes that they are made from, and of what is made of them.
-// Where each part lies follows from the list, so the memory has nothing but
+// parts are the panels of a program, and the weights that it reads as they are,
+// that it needs in memory of its own and does not find in shared memory yet.
+// Their key is a hash of the bytes that they are made from and of their forms.
+// The place of each part follows from the list, so the memory has nothing but
 // the parts.
 type parts struct {
 	list []part
@@ -72,8 +72,8 @@ func (p *parts) fill(dst []byte) error {
 // in returns the bytes of the part in the memory of all parts.
 func (p *part) in(b []byte) []byte { return b[p.offset : p.offset+p.size : p.offset+p.size] }
 
-// share finds in shared memory what the program would need in memory of this
-// process, or makes it there.
+// share finds in shared memory the parts that the program would need in memory
+// of this process, or makes them there.
 func (s *Store) share(ctx context.Context, uses []Use, forms string) error {
 	p := newParts(forms)
 	for _, u := range uses {

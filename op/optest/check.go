@@ -11,9 +11,9 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Check holds an operator to its declarations on the given cases; see the
-// package comment for what it looks at. The error names the case and joins
-// all that is wrong.
+// Check compares an operator with its declarations on the given cases; the
+// package comment lists the checks. The error names the case and joins all
+// faults.
 func Check(def *op.Def, cases ...Case) error {
 	if len(cases) == 0 {
 		return fmt.Errorf("%s: got no cases, want one at least", def.Name)
@@ -134,8 +134,8 @@ func infer(s *op.Sig) (err error) {
 	return nil
 }
 
-// checkRule asks the shape rule about calls of which less is known: its answer
-// must leave room for what it says when all is known.
+// checkRule calls the shape rule on calls of which less is known: the types that
+// it returns must admit those that it returns when all is known.
 func checkRule(s *op.Sig) error {
 	var errs []error
 	for _, less := range []struct {
@@ -219,7 +219,7 @@ func firstDifference(a, b []byte) int {
 // A run is one execution of the kernel.
 type run struct {
 	name        string
-	poison      byte // what stands in results, scratch and between buffers
+	poison      byte // the content of results, scratch and the gaps between buffers
 	backwards   bool // the last tile first
 	shift       int  // elements between a boundary of 64 bytes and each buffer
 	inPlace     bool

@@ -19,8 +19,8 @@
 //     operands lie;
 //   - a result in place that differs by one bit from the fresh one, and a view
 //     that is not the operand's bytes;
-//   - a result that is not the one that the case wants, and a call without the
-//     error that the case wants.
+//   - a result that differs from the case's, and a call without the error that
+//     the case states.
 //
 // # Memory
 //

@@ -262,7 +262,7 @@ func (b *browser) press(key, text string) {
 	b.settle()
 }
 
-// picture returns what the page looks like, all of it or what is in view.
+// picture returns a screenshot of the whole page or of the part in view.
 func (b *browser) picture(whole bool) []byte {
 	b.t.Helper()
 	var reply struct{ Data string }
