@@ -8,7 +8,7 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// BenchmarkRun is what a run costs beyond its tiles.
+// BenchmarkRun measures the cost of a run beyond its tiles.
 func BenchmarkRun(b *testing.B) {
 	for _, threads := range []int{1, 2} {
 		for _, tiles := range []int{1, 16} {

@@ -14,8 +14,8 @@ import (
 // Small matrices stay in a cache, where compression would save no time.
 const leastCompressed = 64 << 10
 
-// compressedForm is what the panels of a product's right matrix are when they
-// are compressed. The sizes of the rest have no part in it.
+// compressedForm is the form of the panels of a product's right matrix when they
+// are compressed. It does not depend on the sizes of the left matrix.
 func compressedForm(v *kernel.Variant, g gemm.Gemm) Form {
 	z := &gemm.CompressedB{N: g.N, K: g.K, TransB: g.TransB, Alpha: g.Alpha}
 	z.Prepare(v)

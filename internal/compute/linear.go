@@ -23,8 +23,8 @@ var _ = registerPackers(map[string]packer{
 	"fused_matmul": packedProductOp(fusedSizes),
 })
 
-// product2 is a product of two matrices, or of batches of them, and what is
-// added to it: the problem that all element types share.
+// product2 is a product of two matrices, or of batches of them, and its addend:
+// the problem that all element types share.
 type product2 struct {
 	m, n, k        int
 	transA, transB bool
@@ -72,7 +72,7 @@ func (p *product2) fill(c *op.Call, left, right int, swap bool) {
 	}
 }
 
-// gemmSizes sets the matrix product of a gemm and what is added to it.
+// gemmSizes sets the matrix product of a gemm and its addend.
 func gemmSizes(c *op.Call, p *product2) error {
 	y, a := c.Out[0].Shape, c.In[0].Shape
 	*p = product2{
@@ -98,8 +98,8 @@ func gemmSizes(c *op.Call, p *product2) error {
 	return nil
 }
 
-// fusedSizes sets the matrix product of a fused_matmul and what is fused into
-// it.
+// fusedSizes sets the matrix product of a fused_matmul and the operations fused
+// into it.
 func fusedSizes(c *op.Call, p *product2) error {
 	if c.In[0].DType != dtype.F32 {
 		return unsupported(c)
@@ -211,8 +211,8 @@ func (k *floatGemm) setForms(t *Task) {
 	t.setForm(1, form)
 }
 
-// panelsForm is what the panels of a product's right matrix are. The sizes of
-// the rest have no part in it.
+// panelsForm is the form of the panels of a product's right matrix. It does not
+// depend on the sizes of the left matrix.
 func panelsForm(v *kernel.Variant, g gemm.Gemm) Form {
 	g = gemm.Gemm{N: g.N, K: g.K, TransB: g.TransB, Alpha: g.Alpha, PackedB: true}
 	f := Form{

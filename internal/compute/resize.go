@@ -18,7 +18,7 @@ func bindResize(c *op.Call) (Kernel, error) {
 	case isHalf(dt):
 		return halfAsF32(c)
 	case dt.IsInt() || dt == dtype.Bool:
-		// Integers are sampled as f64, and what is not an integer is cut.
+		// Integers are sampled as f64, and fractions are truncated.
 		types := make([]dtype.DType, len(c.In))
 		for i := range c.In {
 			types[i] = c.In[i].DType
@@ -33,8 +33,8 @@ func bindResize(c *op.Call) (Kernel, error) {
 	return nil, unsupported(c)
 }
 
-// resize samples operand 0 by tables of what each result is made of along each
-// axis.
+// resize samples operand 0 by tables of the elements that each result is computed
+// from along each axis.
 type resize[T kernel.Float] struct {
 	mode sample.ResizeMode
 	spec sample.Resize

@@ -22,8 +22,8 @@ var _ = registerPackers(map[string]packer{
 	"fused_conv": packedConv(bindFusedConv),
 })
 
-// slide is what a window does along the spatial axes of a call. It is read once
-// for all sizes of the operand that the window slides over.
+// slide describes a window along the spatial axes of a call. It is read once for
+// all sizes of the operand that the window slides over.
 type slide struct {
 	op.Slide
 	kernel *shape.Shape // of the weights that it was read for
@@ -108,17 +108,17 @@ func (k *plainConv) Tile(t *Task, tile int, _ []byte) {
 	conv.PlainTile(&k.Plain, tile, out[float64](c, 0), in[float64](c, 0), in[float64](c, 1), in[float64](c, 2))
 }
 
-// floatConv is a convolution of f32, and what is fused into it.
+// floatConv is a convolution of f32, and the operations fused into it.
 type floatConv struct {
 	conv.Conv
 	slide     slide
 	act       gemm.Activation
 	pool      conv.Pool
 	poolSlide slide
-	between   []int     // sizes of what is pooled
+	between   []int     // sizes of the pooled operand
 	pre       []float32 // scale or shift of the prologue where the call lacks one of the two
 
-	constant bool // the weights are read in panels where the convolution wants them so
+	constant bool // the weights are read in panels where the convolution uses them
 	layout   conv.WeightsLayout
 	bound    bool // layout is decided
 }
@@ -131,8 +131,8 @@ func newConv(c *op.Call) *floatConv {
 	return k
 }
 
-// packedConv reads constant weights in panels where the convolution wants
-// them so.
+// packedConv reads constant weights in panels where the convolution uses
+// panels.
 func packedConv(plain binder) packer {
 	return func(_ *kernel.Variant, c *op.Call, constants Constants) (Kernel, error) {
 		of, err := plain(c)
@@ -169,7 +169,7 @@ func (k *floatConv) fill(c *op.Call) error {
 	return nil
 }
 
-// fuse adds what is fused into a convolution.
+// fuse adds the operations fused into a convolution.
 func (k *floatConv) fuse(c *op.Call, to *conv.Conv) error {
 	to.Residual, to.Act = has(c, 3), k.act
 	to.ScaleShift, to.PrologueRelu = has(c, 4) || has(c, 5), c.Int("pre_relu") != 0
@@ -219,7 +219,7 @@ func (k *floatConv) Refill(t *Task) error {
 }
 
 // pack prepares the convolution once more, for constant weights in panels where
-// it wants them so. The first time decides the form.
+// it uses panels. The first call decides the form.
 func (k *floatConv) pack(t *Task) error {
 	layout := conv.RawWeights
 	if k.constant && k.PackedFloats() > 0 {
@@ -247,7 +247,7 @@ func (k *floatConv) pack(t *Task) error {
 	return nil
 }
 
-// weightsForm is what the panels of a convolution's weights are. It keeps the
+// weightsForm is the form of the panels of a convolution's weights. It keeps the
 // convolution.
 func weightsForm(k *conv.Conv) Form {
 	return Form{
@@ -324,7 +324,7 @@ func (k *convTranspose) Tile(t *Task, tile int, scratch []byte) {
 	k.Transpose.Tile(tile, view[float32](scratch), &args)
 }
 
-// plainConvTranspose serves what has no fast kernel.
+// plainConvTranspose is for element types and numbers of axes without a fast kernel.
 type plainConvTranspose[T kernel.Float] struct{ conv.PlainTranspose }
 
 func newPlainConvTranspose[T kernel.Float]() Kernel { return &plainConvTranspose[T]{} }

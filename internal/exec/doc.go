@@ -26,8 +26,8 @@
 // arena and scratch of one concurrent run, sized for the plan that it runs.
 //
 // A value whose size depends on data, and that nothing bounds, lies in a
-// buffer that is made when the run comes to it. Several values may share one
-// buffer: views, what a loop carries, what branches return. Each is dropped
+// buffer that is allocated when the run computes it. Several values may share one
+// buffer: views, loop state, results of branches. Each is dropped
 // after its last use, and a result of the program gets a buffer that no other
 // value shares. However a run ends, no buffer is left but those of the results
 // that [Runner.TakeDynamic] hands over. [Leftover] counts those that were left

@@ -84,8 +84,9 @@ func (l *lowering) document(problem *plan.Problem, e *Executable, o Options) *pl
 	return d
 }
 
-// allDeclined lists what the passes and the lowering declined in the program's
-// order, each operand of a call once, with its bytes for these sizes.
+// allDeclined lists the operands that the passes and the lowering declined to
+// reuse, in the program's order, each once per call, with its bytes for these
+// sizes.
 func (l *lowering) allDeclined(before []plan.Declined) []plan.Declined {
 	list := slices.Concat(before, l.declined)
 	for i := range list {

@@ -117,7 +117,7 @@ func (l *lowering) reasonOf(c *ir.Call) string {
 	return "the values of operands decide the size of what " + c.Op.Name + " returns"
 }
 
-// collectDynamic notes what a runner has to know of dynamic values.
+// collectDynamic collects the facts about dynamic values that a runner needs.
 func (e *Executable) collectDynamic(l *lowering) {
 	e.dynamic = make([]dynamicInfo, l.dynamic+l.spares())
 	for n := range e.dynamic {
@@ -151,9 +151,9 @@ func (l *lowering) spares() (n int) {
 	return n
 }
 
-// markOutput marks v, and the values whose buffers can become its own: what the
-// regions of its call return, what a loop carries it in, and operands in whose
-// bytes it may lie.
+// markOutput marks v, and the values whose buffers can become its own: results of
+// its call's regions, the loop state that becomes v, and operands in whose bytes
+// it may lie.
 func (l *lowering) markOutput(e *Executable, v *ir.Value) {
 	n := l.of(v).dynamic
 	if n < 0 || e.dynamic[n].purpose == memory.IO {

@@ -33,7 +33,7 @@ func (r *Runner) assign(to int, from ref, placed []byte, typ op.Type) error {
 	return r.dynamic[to].copy(typ, placed)
 }
 
-// yield makes what a region returns the results of the call around it.
+// yield makes the results of a region the results of the call around it.
 func (r *Runner) yield(k, region int) error {
 	for i, y := range r.exe.steps[k].yields[region] {
 		placed := r.steps[k].yields[region][i]
@@ -61,7 +61,7 @@ func (r *Runner) drop(list []int) {
 }
 
 // dynamicCall makes the call of a step that is bound when it runs, with the
-// types of what has a known size.
+// types of the values of known size.
 func (e *Executable) dynamicCall(ts *tasks, k int) *op.Call {
 	c := e.newCall(ts, k)
 	for i, at := range e.steps[k].refs {
@@ -199,7 +199,7 @@ func (r *Runner) dynamicResult(k int, call *op.Call, i int, t op.Type) (op.Alias
 // operandFor finds an operand with a buffer in which result i may lie, as a
 // view of it or in its place: kind is 0 when there is none. Other values may
 // share the buffer: only its last holder's last use may overwrite it, and an
-// output takes only what it need not share.
+// output takes only a buffer that it need not share.
 func (r *Runner) operandFor(k int, call *op.Call, i int) (arg int, kind op.AliasKind, offset int) {
 	if !call.IsStatic() {
 		return -1, 0, 0

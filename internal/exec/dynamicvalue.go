@@ -127,7 +127,7 @@ func (d *dynamicValue) view(from *dynamicValue, t op.Type, offset int) error {
 }
 
 // share makes d the same value as another one. Both are holders of the buffer
-// then; what lies in the arena is copied, because the plan knows of one holder.
+// then; a value in the arena is copied, because the plan has one holder for it.
 func (d *dynamicValue) share(from *dynamicValue) error {
 	switch {
 	case d == from:

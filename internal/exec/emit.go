@@ -72,7 +72,7 @@ func (e *Executable) pollsIn(at int) bool {
 		case in.kind == run && !e.steps[in.call].dynamic:
 			return true
 		case in.kind == branch || in.kind == enter:
-			return false // what follows may be passed over
+			return false // the following code may be skipped
 		}
 	}
 	return false

@@ -65,7 +65,7 @@ type Executable struct {
 	document document
 }
 
-// step is a call with what a runner has to know of it.
+// step is a call with the facts that a runner needs.
 type step struct {
 	call    *ir.Call
 	refs    []ref // operands, then results
@@ -75,12 +75,12 @@ type step struct {
 	*rare
 }
 
-// rare is what a runner has to know of a call with regions, or after which
-// buffers are freed. Other calls share one without anything.
+// rare has the facts that a runner needs of a call with regions, or after which
+// buffers are freed. Other calls share an empty one.
 type rare struct {
 	freed  []int     // dynamic values whose own buffers are freed after it
 	left   [][]int   // per region: those that are freed when the region has ended
-	yields [][]yield // per region of a branch: what it returns
+	yields [][]yield // per region of a branch: its results
 	loop   *loop     // of a loop
 }
 
@@ -132,8 +132,8 @@ type yield struct {
 	in  bool // the result's place in the arena, where the region has computed it
 }
 
-// dynamicInfo is what a runner has to know of a value whose size depends on
-// data.
+// dynamicInfo has the facts that a runner needs of a value whose size depends
+// on data.
 type dynamicInfo struct {
 	isResult bool           // of the program
 	purpose  memory.Purpose // of its buffers: IO where one may become a result
@@ -147,7 +147,8 @@ type resultInfo struct {
 }
 
 // Compile verifies and compiles a final program: the sizes of its inputs are
-// known, every result has bytes of its own, what may be overwritten is marked.
+// known, every result has bytes of its own, operands that may be overwritten are
+// marked.
 // The error of a program that is not well-formed is that of [ir.VerifyKnown].
 // table may be nil where the program has no weights.
 func Compile(ctx context.Context, p *ir.Program, table ir.Weights, o Options) (*Executable, error) {

@@ -50,9 +50,9 @@ func (l *lowering) checkRegion(c *ir.Call, region *ir.Block) error {
 	return nil
 }
 
-// checkCarried refuses a loop whose region carries on a value in the bytes in
-// which the loop carries another one: a round would read what the end of the
-// one before has already overwritten.
+// checkCarried refuses a loop whose region yields a value in the bytes of another
+// value of the loop state: an iteration would read bytes that the end of the
+// previous one has already overwritten.
 func (l *lowering) checkCarried(c *ir.Call) error {
 	region := c.Regions[0]
 	params := region.Params[ir.LoopArgs:]
@@ -71,8 +71,9 @@ func (l *lowering) checkCarried(c *ir.Call) error {
 	return nil
 }
 
-// checkSizes checks that what a call's regions return, and what a loop takes,
-// has a size where the program says one: only steps compare sizes when they run.
+// checkSizes checks that the results of a call's regions, and the operands of a
+// loop, have a size where the program states one: only steps compare sizes when
+// they run.
 func (l *lowering) checkSizes(c *ir.Call) error {
 	check := func(got, want *ir.Value) error {
 		if want != nil && l.isStatic(want) && !l.isStatic(got) {

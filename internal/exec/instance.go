@@ -26,7 +26,7 @@ var ErrStructure = errors.New("the final program does not hold for these sizes")
 // An instance is what [Compile] makes of a program with these types, but for the
 // offsets in the arena: values are placed as before where that takes at most a
 // fiftieth more than the lower bound. It shares with the executables of its
-// program what does not depend on sizes. Its numbers are proved like any other's.
+// program the parts that do not depend on sizes. Its figures are proved like any other's.
 //
 // The error is [ErrStructure] where the program has no safe plan for these types;
 // the program is then to be made anew from the inputs' sizes.
@@ -166,7 +166,7 @@ func (s *structure) rebind(e *Executable) (*tasks, error) {
 	return ts, e.findPanels(ts)
 }
 
-// InstanceFigures say what the instances of a program cost.
+// InstanceFigures are the costs of the instances of a program.
 type InstanceFigures struct {
 	Instances int64 // that were made, or were to be made
 	Packed    int64 // whose values were placed anew, without a search

@@ -17,7 +17,7 @@ import (
 )
 
 // endings runs a program that passes values on in every way, until it is
-// stopped in one of several ways, and checks what is left then.
+// stopped in one of several ways, and then checks the remaining buffers.
 type endings struct {
 	exe    *exec.Executable
 	runner *exec.Runner

@@ -30,8 +30,8 @@ func (l *lowering) collectEnds() {
 			l.endAt(a.Value, end)
 		}
 	}
-	// Loops first: what a branch returns lives as long as the call's result,
-	// which a loop that follows may read in every round.
+	// Loops first: the results of a branch live as long as the call's result,
+	// which a later loop may read in every iteration.
 	for _, loops := range []bool{true, false} {
 		for k, c := range l.calls {
 			if len(c.Regions) > 0 && c.Op.Loop == loops {
@@ -52,7 +52,7 @@ func (l *lowering) becomesResult(c *ir.Call, operand *ir.Value) bool {
 	return false
 }
 
-// endRegions finds the lives of what goes in and out of the regions of a call.
+// endRegions finds the lives of the parameters and results of a call's regions.
 func (l *lowering) endRegions(k int) {
 	c := &l.calls[k]
 	end := plan.Time(2 * c.end)
@@ -74,8 +74,8 @@ func (l *lowering) endRegions(k int) {
 	}
 }
 
-// endLoop finds the lives of what a loop takes and carries. What stands
-// outside is read again in every round, so it stays until the loop ends.
+// endLoop finds the lives of the operands and state of a loop. Values from
+// outside are read again in every iteration, so they stay until the loop ends.
 func (l *lowering) endLoop(k int, end plan.Time) {
 	region := l.calls[k].Regions[0]
 	for _, p := range region.Params {

@@ -8,9 +8,9 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// placeLoop places what a loop carries: a parameter of the region, and the
-// call's result, lie in one storage, into which the operand is copied first and
-// what the region carries on after every round.
+// placeLoop places the state of a loop: a parameter of the region and the call's
+// result lie in one storage, into which the operand is copied first, and the
+// next state after every iteration.
 func (l *lowering) placeLoop(c *ir.Call) error {
 	region, carried := c.Regions[0], max(0, len(c.Args)-ir.LoopArgs)
 	for i, p := range region.Params {
@@ -96,7 +96,7 @@ type loop struct {
 type carry struct {
 	from, at, next, result ref     // operand, parameter, result of the region and of the call
 	first, then, last      op.Type // of the operand, the region's result and the call's
-	spare                  int     // of a dynamic value: the number of one that has what the region returns
+	spare                  int     // of a dynamic value: the number of one that has the region's result
 }
 
 // stack is one result that has a part from every round.

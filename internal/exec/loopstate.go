@@ -163,7 +163,7 @@ func (r *Runner) carryOn(s *loopState) error {
 	return nil
 }
 
-// leave moves what was carried in buffers of its own to the call's results.
+// leave moves the loop state that has buffers of its own to the call's results.
 func (r *Runner) leave(s *loopState) error {
 	for i := range s.carry {
 		c := &s.carry[i]

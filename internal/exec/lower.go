@@ -16,7 +16,7 @@ type place struct {
 }
 
 // storage is a range of bytes that values share: views, chains of in-place
-// results, the results of a branch, what a loop carries.
+// results, the results of a branch, loop state.
 type storage struct {
 	name   string
 	space  plan.Space
@@ -122,7 +122,7 @@ func (l *lowering) lower(types ir.Types, known func(*ir.Value) ([]byte, bool)) e
 	return l.checkTotal()
 }
 
-// reset forgets what the last types led to.
+// reset drops the state that depends on the last types.
 func (l *lowering) reset(types ir.Types, known func(*ir.Value) ([]byte, bool)) {
 	l.types, l.known, l.possible = types, known, ir.PossibleFor(l.program, types, known)
 	l.sigs.Set(types, known)
@@ -141,7 +141,7 @@ func (l *lowering) reset(types ir.Types, known func(*ir.Value) ([]byte, bool)) {
 	clear(l.aliases)
 }
 
-// of returns what is known of a value.
+// of returns the record of a value.
 func (l *lowering) of(v *ir.Value) *value { return &l.values[v.ID] }
 
 // isStatic reports whether the value has a known size.

@@ -15,11 +15,11 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// packing says which operands of an executable are read in panels: what is
-// packed, for which kernel, and when. Package weights has the bytes. The
+// packing says which operands of an executable are read in panels: which weights
+// are packed, for which kernel, and when. Package weights has the bytes. The
 // executables of a structure share one where their calls read the same.
 type packing struct {
-	operands []*weights.Panel   // by number of the ref; nil for what is read as it is
+	operands []*weights.Panel   // by number of the ref; nil for operands that are read as they are
 	panels   [][]*weights.Panel // of each weight, by ID, in the order of the calls
 	raw      []bool             // by ID: some call reads the weight as it is
 	asked    []bool             // by number of the ref: its call was bound so that it may read it in a form

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// resolve turns places into what a runner can follow.
+// resolve converts places to the form that a runner uses.
 func (e *Executable) resolve(l *lowering) {
 	e.collectDynamic(l)
 	e.steps = make([]step, len(l.calls))
@@ -60,7 +60,7 @@ func (l *lowering) ref(v *ir.Value) ref {
 	return r
 }
 
-// yieldsOf lists what a region of a branch returns as dynamic results.
+// yieldsOf lists the dynamic results of a region of a branch.
 func (l *lowering) yieldsOf(c *ir.Call, region *ir.Block) (list []yield) {
 	for i, v := range c.Results {
 		if v == nil || l.of(v).dynamic < 0 {

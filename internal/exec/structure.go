@@ -94,8 +94,8 @@ func (s *structure) lower(types ir.Types, table ir.Weights) (*Executable, error)
 	return e, s.lowering.lower(types, ir.Known(table))
 }
 
-// settle places the storages of the arena, and makes what a runner follows. The
-// code is overwritten by the next one.
+// settle places the storages of the arena, and makes the code that a runner
+// executes. The next call overwrites the code.
 func (s *structure) settle(e *Executable, placed plan.Placement) {
 	l := s.lowering
 	l.settle(placed.Offsets)

@@ -14,7 +14,7 @@ import (
 // one of its executables at a time. One runner uses them.
 type tasks struct {
 	sigs *ir.Signatures
-	list []*compute.Task // by number of the call; nil for what is not bound
+	list []*compute.Task // by number of the call; nil for calls that are not bound
 
 	// Of the runner, which leaves them to the next one.
 	steps                  []boundStep
@@ -58,8 +58,8 @@ func (e *Executable) bind(ts *tasks, k int, is func(i int) bool) error {
 	return err
 }
 
-// bindAll makes the tasks those of the executable: what is bound is refilled,
-// the rest, and what the sizes need another kernel for, is bound.
+// bindAll makes the tasks those of the executable: bound tasks are refilled; the
+// others, and those that need another kernel for the sizes, are bound.
 func (e *Executable) bindAll(ts *tasks) error {
 	ts.sigs.Set(e.types, ir.Known(e.weights))
 	for _, in := range e.code {
@@ -96,6 +96,6 @@ func (e *Executable) refill(ts *tasks, k int) error {
 	return nil
 }
 
-// errForms is the error of a task that wants constants in other forms than
-// those that the executable has settled on.
+// errForms is the error of a task that needs constants in other forms than
+// those of the executable.
 var errForms = errors.New("the sizes want constants in other forms")

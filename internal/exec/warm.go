@@ -7,8 +7,8 @@ import (
 // pageBytes is how far apart bytes are touched: no system has smaller pages.
 const pageBytes = 4 << 10
 
-// Warm makes the next run of e find what it needs in memory: its runner, bound, and the pages of the slot's arena and scratch and of
-// the weights that its calls read. The arena stays that of e until another executable runs.
+// Warm brings everything that the next run of e needs into memory: its runner, bound, and the pages of the slot's arena and scratch and
+// of the weights that its calls read. The arena stays that of e until another executable runs.
 func (s *Slot) Warm(e *Executable) error {
 	r, err := s.Runner(e)
 	if err != nil {
