@@ -75,9 +75,7 @@ func compareRow(t *testing.T, f *elementwise.Function, attrs string, reference f
 		return nil
 	}}
 	x := []float32{-1e30, -3, -0.5, 0, 1e-20, 0.75, 4, 1e30}
-	arg := op.Arg{Type: op.Type{DType: dtype.F32, Shape: shape.MustOf(2, 4)}, Data: unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 4*len(x))}
-	arg.Layout = shape.RowMajor(arg.Shape)
-	results, err := in.Run(model, arg)
+	results, err := in.Run(model, float32Arg(x, 2, 4))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,15 +92,22 @@ func compareRow(t *testing.T, f *elementwise.Function, attrs string, reference f
 // there is.
 func importRow(t *testing.T, f *elementwise.Function, opset int, dt, attrs string) (*ir.Program, error) {
 	t.Helper()
-	registry, err := op.Builtin().With(op.FunctionDef(f))
+	text := fmt.Sprintf("opset %d\ninput x %s[2,4]\ny = %s(x) %s\noutput y %s[2,4]\n", opset, dt, f.ONNX, attrs, dt)
+	return importText(t, op.FunctionDef(f), standard.Functions([]*elementwise.Function{f}, nil), text)
+}
+
+// importText imports a model of the operators of a table, one of which is not
+// built in.
+func importText(t *testing.T, def *op.Def, table map[string]lift.Operator, text string) (*ir.Program, error) {
+	t.Helper()
+	registry, err := op.Builtin().With(def)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("opset %d\ninput x %s[2,4]\ny = %s(x) %s\noutput y %s[2,4]\n", opset, dt, f.ONNX, attrs, dt)
 	store := weights.New(weights.Options{})
 	defer store.Close()
 	r, err := lift.Import(wiretest.ParseText(t, text), lift.Options{
-		Registry: registry, Operators: lift.Tables{"": standard.Functions([]*elementwise.Function{f}, nil)}, Weights: store, FileSize: len(text),
+		Registry: registry, Operators: lift.Tables{"": table}, Weights: store, FileSize: len(text),
 	})
 	switch {
 	case err != nil:
@@ -111,6 +116,92 @@ func importRow(t *testing.T, f *elementwise.Function, opset int, dt, attrs strin
 		return nil, fmt.Errorf("not supported: %v", r.Missing)
 	}
 	return r.Program, nil
+}
+
+// squareDifference is the row of an operator of two operands that is in no table.
+var squareDifference = elementwise.Binary{
+	Name: "square_difference", ONNX: "SquareDifference", Since: 20, Doc: "squares the differences of x and y, with broadcasting",
+	Types: elementwise.Signed, MaxError: elementwise.Bound{Ulps: 3}, Chained: true,
+	Formula: func(b *elementwise.Builder, x, y elementwise.Value) elementwise.Value {
+		d := b.Sub(x, y)
+		return b.Mul(d, d)
+	},
+}
+
+// TestABinaryRowIsAnOperator is TestARowIsAnOperator for a function of two
+// operands, of which the second broadcasts.
+func TestABinaryRowIsAnOperator(t *testing.T) {
+	if err := compareBinaryRow(t, &squareDifference); err != nil {
+		t.Error(err)
+	}
+	wrong := squareDifference
+	wrong.Formula = func(b *elementwise.Builder, x, y elementwise.Value) elementwise.Value {
+		return b.Sub(b.Mul(x, x), b.Mul(y, y))
+	}
+	if compareBinaryRow(t, &wrong) == nil {
+		t.Error("a formula of the difference of squares agrees with the reference, want a difference")
+	}
+	for _, c := range []struct {
+		opset int
+		dt    string
+		ok    bool
+	}{
+		{20, "f32", true}, {28, "f16", true}, {20, "i8", true},
+		{19, "f32", false}, // before Since
+		{20, "u8", false},  // not among Types
+	} {
+		if _, err := importBinaryRow(t, &squareDifference, c.opset, c.dt); (err == nil) != c.ok {
+			t.Errorf("opset %d, %s: got error %v, want success %v", c.opset, c.dt, err, c.ok)
+		}
+	}
+}
+
+// compareBinaryRow imports a model of one node and compares its results.
+func compareBinaryRow(t *testing.T, f *elementwise.Binary) error {
+	t.Helper()
+	model, err := importBinaryRow(t, f, 20, "f32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ir.Verify(model); err != nil {
+		t.Fatal(err)
+	}
+	expression := f.Expression()
+	in := ir.Interpreter{Eval: func(c *op.Call) error {
+		x, y, z := float32s(c.In[0].Data), float32s(c.In[1].Data), float32s(c.Out[0].Data)
+		for i := range z {
+			z[i] = float32(expression.Eval(float64(x[i]), float64(y[i%len(y)])))
+		}
+		return nil
+	}}
+	x, y := []float32{-1e10, -3, -0.5, 0, 1e-20, 0.75, 4, 1e10}, []float32{1, -2, 0.25, 3}
+	results, err := in.Run(model, float32Arg(x, 2, 4), float32Arg(y, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := float32s(results[0].Data)
+	if len(got) != len(x) {
+		return fmt.Errorf("%s: got %d elements, want %d", f.Name, len(got), len(x))
+	}
+	for i := range got {
+		want := math.Pow(float64(x[i])-float64(y[i%4]), 2)
+		if math.Abs(float64(got[i])-want) > 0x1p-22*want {
+			return fmt.Errorf("%s(%v, %v): got %v, want %v", f.Name, x[i], y[i%4], got[i], want)
+		}
+	}
+	return nil
+}
+
+func importBinaryRow(t *testing.T, f *elementwise.Binary, opset int, dt string) (*ir.Program, error) {
+	t.Helper()
+	text := fmt.Sprintf("opset %d\ninput x %s[2,4]\ninput y %s[4]\nz = %s(x, y)\noutput z %s[2,4]\n", opset, dt, dt, f.ONNX, dt)
+	return importText(t, op.BinaryFunctionDef(f), standard.Functions(nil, []*elementwise.Binary{f}), text)
+}
+
+func float32Arg(x []float32, sizes ...int) op.Arg {
+	arg := op.Arg{Type: op.Type{DType: dtype.F32, Shape: shape.MustOf(sizes...)}, Data: unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 4*len(x))}
+	arg.Layout = shape.RowMajor(arg.Shape)
+	return arg
 }
 
 func float32s(data []byte) []float32 {

@@ -62,14 +62,23 @@ func functionBinder(f *elementwise.Function) binder {
 }
 
 // binaryFunctionBinder binds a function of two operands of one type that
-// broadcast.
+// broadcast. A function that has a formula is computed in f64 on integers.
 func binaryFunctionBinder(f *elementwise.Binary) binder {
 	if f.Predicate {
 		wantKernel(predicateNamed, f.Name)
 		return predicateOp(predicateNamed[f.Name])
 	}
 	wantKernel(binaryNamed, f.Name)
-	return binaryOp(binaryNamed[f.Name])
+	own := binaryNamed[f.Name]
+	if f.Formula == nil {
+		return binaryOp(own)
+	}
+	return func(c *op.Call) (Kernel, error) {
+		if c.In[0].DType.IsInt() {
+			return converted(c, []dtype.DType{dtype.F64, dtype.F64}, []dtype.DType{dtype.F64})
+		}
+		return binaryOn(c, own)
+	}
 }
 
 func wantKernel[F any](functions map[string]F, name string) {

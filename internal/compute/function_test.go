@@ -42,6 +42,39 @@ func TestFunctionBinder(t *testing.T) {
 	expect(t, "shrink", shrunk, []int{4}, []float64{-2, 0, 0, 99}, 0)
 }
 
+// A binder of a function of two operands that has a formula computes in f64 on
+// integers.
+func TestBinaryFunctionBinder(t *testing.T) {
+	rows := []*elementwise.Binary{{
+		Name: "sub", ONNX: "Sub", Types: elementwise.Numbers,
+		Formula: func(b *elementwise.Builder, x, y elementwise.Value) elementwise.Value { return b.Sub(x, y) },
+	}}
+	bind := functionBinders(nil, rows)["sub"]
+	for _, c := range []struct {
+		x, y   op.Arg
+		inF64s bool
+	}{
+		{arg([]int8{-3, 0, 100}, 3), arg([]int8{4}, 1), true},
+		{arg([]float32{-3, 0, 100}, 3), arg([]float32{4}, 1), false},
+		{arg([]float64{-3, 0, 100}, 3), arg([]float64{4}, 1), false},
+	} {
+		call := call(t, "sub", nil, 1, c.x, c.y)
+		freshResults(call)
+		k, err := bind(call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, inF64s := k.(*retyped); inF64s != c.inF64s {
+			t.Errorf("%v: got the kernel %T, want a conversion %v", c.x.Type, k, c.inF64s)
+		}
+		task := newTaskFor(t, call, k)
+		if err := task.run(aligned(task.Scratch)); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, "sub", call.Out[0], []int{3}, []float64{-7, -4, 96}, 0)
+	}
+}
+
 // A row whose kernel is not generated is a bug that says what to do.
 func TestFunctionWithoutKernel(t *testing.T) {
 	for name, bind := range map[string]func(){

@@ -24,8 +24,17 @@ const (
 	},`
 	addedReference = `
 	"squash": func(x, a, _ float64) float64 { return a * (x / (1 + math.Abs(x))) },`
-	addedInference = "squash f16[2,n] alpha=2 -> f16[2,n]\nsquash f32[3] -> f32[3] ; same(0)\nsquash i32[3] -> ! operand 0\n"
-	addedImport    = `A model with a node of a function.
+	addedPairRow = `
+	{
+		Name: "square_difference", ONNX: "SquareDifference", Since: 20, Doc: "squares the differences of x and y, with broadcasting",
+		Types: Signed, MaxError: Bound{Ulps: 3}, Chained: true,
+		Formula: func(b *Builder, x, y Value) Value { return b.Mul(b.Sub(x, y), b.Sub(x, y)) },
+	},`
+	addedPairReference = `
+	"square_difference": func(x, y float64) float64 { return (x - y) * (x - y) },`
+	addedPairInference = "square_difference f16[2,n] f16[n] -> f16[2,n]\nsquare_difference u8[3] u8[3] -> ! operand 0\n"
+	addedInference     = "squash f16[2,n] alpha=2 -> f16[2,n]\nsquash f32[3] -> f32[3] ; same(0)\nsquash i32[3] -> ! operand 0\n"
+	addedImport        = `A model with a node of a function.
 -- squash.model --
 opset 20
 input x f32[2,n]
@@ -60,23 +69,32 @@ func TestAddedFunction(t *testing.T) {
 	tree := copyModule(t)
 	tree.insert(t, "internal/elementwise/activation.go", "var activations = []*Function{", addedRow)
 	tree.insert(t, "internal/kernel/ref/elementwise.go", "var withParameters = map[string]func(x, a, b float64) float64{", addedReference)
+	tree.insert(t, "internal/elementwise/binary.go", "var binaries = []*Binary{", addedPairRow)
+	tree.insert(t, "internal/kernel/ref/elementwise.go", "var ofTwo = map[string]func(x, y float64) float64{", addedPairReference)
 	tree.write(t, "op/testdata/infer/squash.txt", addedInference)
+	tree.write(t, "op/testdata/infer/square_difference.txt", addedPairInference)
 	tree.write(t, "internal/onnx/testdata/import/squash.txtar", addedImport)
-	tree.write(t, schemas, tree.read(t, schemas)+"Squash 1 alpha\n")
+	tree.write(t, schemas, tree.read(t, schemas)+"SquareDifference 2\nSquash 1 alpha\n")
 
 	tree.pass(t, "generate", "./internal/kernel/gen", "./eager", "./internal/conformance")
 	tree.has(t, "docs/operators.md", "| `squash` |")
 	tree.has(t, "docs/onnx-support.md", "| Squash | 20-28 | `squash` |")
 	tree.has(t, "eager/operations_gen.go", "\nfunc Squash(")
+	tree.has(t, "docs/operators.md", "| `square_difference` |")
+	tree.has(t, "docs/onnx-support.md", "| SquareDifference | 20-28 | `square_difference` |")
+	tree.has(t, "eager/operations_gen.go", "\nfunc SquareDifference(")
 
 	out := tree.pass(t, "test", "-v", "-run", strings.Join([]string{
 		"TestFunctions", "TestExpressions", "TestInferTypes/squash", "TestBuiltinOperators/squash", "TestRefilledTasks/squash", "TestImportGolden/squash",
-		"TestUnary/squash", "TestUnary/.*/squash", "TestEvery", "TestGenerated", "TestCommitted",
+		"TestUnary/squash", "TestUnary/.*/squash", "TestBinar.*", "TestInferTypes/square_difference", "TestBuiltinOperators/square_difference",
+		"TestRefilledTasks/square_difference", "TestEvery", "TestGenerated", "TestCommitted",
 	}, "|"), "./internal/elementwise", "./op/...", "./internal/onnx", "./internal/compute", "./internal/kernel/elementwise", "./internal/kernel/gen",
 		"./internal/ortdiff", "./eager")
 	for _, test := range []string{
 		"TestFunctions", "TestExpressions", "TestInferTypes/squash", "TestImportGolden/squash", "TestUnary/squash/f32", "TestUnary/squash/bf16",
 		"TestEveryChainFunctionHasAKernel", "TestEverythingIsDrawn", "TestCommitted", "TestGenerated", "TestUnary/portable/squash", "TestBuiltinOperators/squash", "TestRefilledTasks/squash",
+		"TestBinaries", "TestBinaryFormulas", "TestBinary/portable/square_difference", "TestBinary/square_difference/f32", "TestBinary/square_difference/bf16",
+		"TestBinary/square_difference/i8", "TestInferTypes/square_difference", "TestBuiltinOperators/square_difference", "TestRefilledTasks/square_difference",
 	} {
 		if !strings.Contains(out, "--- PASS: "+test+" ") {
 			t.Errorf("%s did not pass:\n%s", test, out)
@@ -84,10 +102,14 @@ func TestAddedFunction(t *testing.T) {
 	}
 
 	tree.replace(t, "internal/elementwise/activation.go", "b.Mul(p[0], b.Div(x, b.Add(b.Const(1)", "b.Mul(p[0], b.Div(x, b.Add(b.Const(1.5)")
+	tree.replace(t, "internal/elementwise/binary.go", "b.Mul(b.Sub(x, y), b.Sub(x, y))", "b.Mul(b.Sub(x, y), b.Add(x, y))")
 	tree.pass(t, "generate", "./internal/kernel/gen")
 	for _, c := range []struct{ pkg, test, fails string }{
 		{"./internal/compute", "TestUnary/squash", "TestUnary/squash/f32"},
 		{"./internal/kernel/elementwise", "TestUnary/.*/squash", "TestUnary/portable/squash"},
+		{"./internal/compute", "TestBinary/square_difference", "TestBinary/square_difference/f32"},
+		{"./internal/kernel/elementwise", "TestBinary/.*/square_difference", "TestBinary/portable/square_difference"},
+		{"./internal/kernel/elementwise", "TestBinaryFormulas", "TestBinaryFormulas"},
 	} {
 		if out, err := tree.run("test", "-run", c.test, c.pkg); err == nil || !strings.Contains(out, "--- FAIL: "+c.fails+" ") {
 			t.Errorf("%s with another formula: got error %v, want that it fails:\n%s", c.fails, err, out)

@@ -1,10 +1,10 @@
 package elementwise
 
-// binaries are the functions of two operands. Kernels compute all of them on
-// integers, even if the operator takes none. The operators of those without a name in
-// models are declared by hand: max, min, sum and mean take any number of operands,
-// mod and bit_shift choose a function by an attribute, pow takes operands of two
-// types, prelu broadcasts in one direction.
+// binaries are the functions of two operands. Kernels compute those without a
+// formula, and prelu, on integers, even if the operator takes none. The operators of
+// those without a name in models are declared by hand: max, min, sum and mean take
+// any number of operands, mod and bit_shift choose a function by an attribute, pow
+// takes operands of two types, prelu broadcasts in one direction.
 var binaries = []*Binary{
 	{Name: "add", ONNX: "Add", Doc: "adds x and y element by element, with broadcasting", Types: Numbers, Chained: true},
 	{Name: "sub", ONNX: "Sub", Doc: "subtracts y from x element by element, with broadcasting", Types: Numbers, Chained: true},
@@ -21,7 +21,10 @@ var binaries = []*Binary{
 		Name: "pow", Doc: "raises x to the power y element by element, with broadcasting; powers of integers wrap, and are truncated towards zero",
 		Types: Numbers, Chained: true,
 	},
-	{Name: "prelu", Doc: "multiplies the negative elements of x by y and keeps the others", Types: Numbers},
+	{
+		Name: "prelu", Doc: "multiplies the negative elements of x by y and keeps the others", Types: Numbers,
+		Formula: prelu, MaxError: Bound{Ulps: 1},
+	},
 	{Name: "bitwise_and", ONNX: "BitwiseAnd", Since: 18, Doc: "returns the bitwise AND of x and y, with broadcasting", Types: Integers},
 	{Name: "bitwise_or", ONNX: "BitwiseOr", Since: 18, Doc: "returns the bitwise OR of x and y, with broadcasting", Types: Integers},
 	{Name: "bitwise_xor", ONNX: "BitwiseXor", Since: 18, Doc: "returns the bitwise exclusive OR of x and y, with broadcasting", Types: Integers},
@@ -52,4 +55,8 @@ var binaries = []*Binary{
 	{Name: "and", ONNX: "And", Doc: "returns the logical AND of x and y, with broadcasting", Types: Bools, Predicate: true},
 	{Name: "or", ONNX: "Or", Doc: "returns the logical OR of x and y, with broadcasting", Types: Bools, Predicate: true},
 	{Name: "xor", ONNX: "Xor", Doc: "returns the logical exclusive OR of x and y, with broadcasting", Types: Bools, Predicate: true},
+}
+
+func prelu(b *Builder, x, y Value) Value {
+	return b.Select(b.Less(x, b.Const(0)), b.Mul(x, y), x)
 }

@@ -16,6 +16,15 @@ type Expression struct {
 // Expression records the formula of f.
 func (f *Function) Expression() *Expression { return Record(f.Formula, len(f.Params)) }
 
+// Expression records the formula of f, in which y is parameter 0. It returns nil
+// if f has no formula.
+func (f *Binary) Expression() *Expression {
+	if f.Formula == nil {
+		return nil
+	}
+	return Record(func(b *Builder, x Value, p []Value) Value { return f.Formula(b, x, p[0]) }, 1)
+}
+
 // Record evaluates a formula symbolically.
 func Record(f Formula, params int) *Expression {
 	b := &Builder{}

@@ -26,6 +26,19 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
+// TestBinaryExpressions evaluates formulas of two operands, in which y is the parameter.
+func TestBinaryExpressions(t *testing.T) {
+	for _, f := range Binaries() {
+		if (f.Expression() == nil) != (f.Formula == nil) {
+			t.Errorf("%s: got the expression %v, want one if there is a formula", f.Name, f.Expression())
+		}
+	}
+	f := &Binary{Formula: func(b *Builder, x, y Value) Value { return b.Sub(x, b.Mul(y, y)) }}
+	if got := f.Expression().Eval(5, 3); got != -4 {
+		t.Errorf("got %v, want -4", got)
+	}
+}
+
 func TestRecord(t *testing.T) {
 	e := Record(func(b *Builder, x Value, p []Value) Value {
 		b.Exp(x) // is not used

@@ -6,6 +6,9 @@ import "math"
 // per target, with symbolic values, and must not depend on anything else.
 type Formula func(b *Builder, x Value, params []Value) Value
 
+// BinaryFormula is the Formula of a function of two operands.
+type BinaryFormula func(b *Builder, x, y Value) Value
+
 // step is the formula of a function that is a primitive itself.
 func step(f func(b *Builder, x Value) Value) Formula {
 	return func(b *Builder, x Value, _ []Value) Value { return f(b, x) }

@@ -89,6 +89,13 @@ type Binary struct {
 	Predicate bool
 	// Nonzero says that tests draw no zero for the second operand.
 	Nonzero bool
+	// Formula computes the function on floats; its loops are generated. On
+	// integers its operator computes in f64. Formula is nil if the loops are
+	// written by hand.
+	Formula BinaryFormula
+	// MaxError bounds the error of the float32 kernels if there is a Formula, in
+	// terms of x.
+	MaxError Bound
 	// Chained says that a fused chain may contain the function.
 	Chained bool
 }

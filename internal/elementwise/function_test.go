@@ -68,6 +68,9 @@ func TestBinaries(t *testing.T) {
 		if !nameForm.MatchString(f.Name) || f.ONNX != "" && !onnxForm.MatchString(f.ONNX) || faultyDoc(f.Doc) || f.Types == 0 {
 			t.Errorf("got the row %+v", *f)
 		}
+		if f.Formula != nil && (f.Predicate || f.Types&Floats == 0) || f.Formula == nil && f.MaxError != (Bound{}) {
+			t.Errorf("%s: a formula is of floats, and an error bound is of a formula", f.Name)
+		}
 		if f.Chained && (f.Predicate || f.Types&Floats == 0) {
 			t.Errorf("%s: a chain is of floats", f.Name)
 		}

@@ -26,6 +26,19 @@ func elementwiseCases() map[string][]optest.Case {
 	for _, name := range []string{"add", "sub", "mul", "div", "greater", "less", "greater_or_equal", "less_or_equal", "equal"} {
 		out[name] = append(out[name], binaryCases(f32, f64, f16, i8, i32, i64, u8)...)
 	}
+	for _, f := range elementwise.Binaries() {
+		if f.ONNX == "" || f.Formula == nil {
+			continue
+		}
+		types := []dtype.DType{f32, f64, f16}
+		if f.Types&elementwise.Ints != 0 {
+			types = append(types, i8, i32, i64)
+		}
+		if f.Types&elementwise.Uints != 0 {
+			types = append(types, u8)
+		}
+		out[f.Name] = append(out[f.Name], binaryCases(types...)...)
+	}
 	for _, name := range []string{"and", "or", "xor", "equal"} {
 		out[name] = append(out[name], binaryCases(boo)...)
 	}

@@ -71,14 +71,6 @@ func ArithStrided[T kernel.Number](op kernel.BinaryOp, r *kernel.Run, d, a, b []
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = max(a[ia], b[ib])
 		}
-	case kernel.Prelu:
-		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
-			x := a[ia]
-			if x < 0 {
-				x *= b[ib]
-			}
-			d[id] = x
-		}
 	default:
 		return false
 	}
@@ -109,8 +101,21 @@ func FloatStrided[T kernel.Float](op kernel.BinaryOp, r *kernel.Run, d, a, b []T
 			d[id] = T(math.Pow(float64(a[ia]), float64(b[ib])))
 		}
 	default:
-		kernel.Bug("%s is not defined on floats", op)
+		if !formulaStrided(op, r, d, a, b) {
+			kernel.Bug("%s is not defined on floats", op)
+		}
 	}
+}
+
+// formulaStrided computes a run of a function that has a formula. It returns false if op has none.
+func formulaStrided[T kernel.Float](op kernel.BinaryOp, r *kernel.Run, d, a, b []T) bool {
+	switch d := any(d).(type) {
+	case []float32:
+		return formulaStrided32(op, r, d, any(a).([]float32), any(b).([]float32))
+	case []float64:
+		return formulaStrided64(op, r, d, any(a).([]float64), any(b).([]float64))
+	}
+	return false
 }
 
 func floatMod[T kernel.Float](x, y T) T {
@@ -154,6 +159,14 @@ func intStrided[T kernel.Integer](op kernel.BinaryOp, r *kernel.Run, d, a, b []T
 	case kernel.Pow:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
 			d[id] = intPow(a[ia], b[ib])
+		}
+	case kernel.Prelu:
+		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {
+			x := a[ia]
+			if x < 0 {
+				x *= b[ib]
+			}
+			d[id] = x
 		}
 	case kernel.BitwiseAnd:
 		for ; n > 0; n, id, ia, ib = n-1, id+sd, ia+sa, ib+sb {

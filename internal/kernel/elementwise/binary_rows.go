@@ -64,6 +64,9 @@ func PortableBinaryVV(op kernel.BinaryOp, dst, a, b []float32) {
 			dst[i] = max(a[i], b[i])
 		}
 	default:
+		if formulaVV(op, dst, a, b) {
+			return
+		}
 		r := kernel.EvenRun(len(dst))
 		FloatStrided(op, &r, dst, a, b)
 	}
@@ -106,10 +109,10 @@ func portableBinaryVS(op kernel.BinaryOp, dst, a []float32, s float32) {
 		}
 	case kernel.Pow:
 		powScalarRow(dst, a, s, 0)
-	case kernel.Prelu:
-		leakyReluRow(dst, a, s, 0)
 	default:
-		kernel.Bug("%s is not defined on floats", op)
+		if !formulaVS(op, dst, a, s) {
+			kernel.Bug("%s is not defined on floats", op)
+		}
 	}
 }
 
@@ -138,15 +141,9 @@ func portableBinarySV(op kernel.BinaryOp, dst []float32, s float32, b []float32)
 		for i := range dst {
 			dst[i] = float32(math.Pow(float64(s), float64(b[i])))
 		}
-	case kernel.Prelu:
-		for i := range dst {
-			v := s
-			if s < 0 {
-				v *= b[i]
-			}
-			dst[i] = v
-		}
 	default:
-		kernel.Bug("%s is not defined on floats", op)
+		if !formulaSV(op, dst, s, b) {
+			kernel.Bug("%s is not defined on floats", op)
+		}
 	}
 }

@@ -38,13 +38,20 @@ func testBinary(t *testing.T, v *kernel.Variant) {
 	for _, op := range kernel.BinaryOps() {
 		t.Run(op.String(), func(t *testing.T) {
 			row := func(f *table.Binary) bool { return f.Name == op.String() && !f.Predicate }
-			at := slices.IndexFunc(table.Binaries(), row)
-			if table.Binaries()[at].Types&table.Floats != 0 {
-				for _, p := range shapePairs {
-					binaryF32(t, v, op, p[0], p[1])
+			f := table.Binaries()[slices.IndexFunc(table.Binaries(), row)]
+			if f.Types&table.Floats != 0 {
+				if ref.BinaryOf(f.Name) == nil {
+					t.Fatal(f.Name + noReference)
 				}
-				binarySpecials(t, v, op)
-				binaryHalf(t, v, op)
+				for _, p := range shapePairs {
+					binaryF32(t, v, op, f, p[0], p[1])
+				}
+				binarySpecials(t, v, op, f)
+				binaryStrided(t, v, op, f)
+				binaryHalf(t, v, op, f)
+			}
+			if f.Formula != nil && !roundsOnce(op, f) {
+				return // integers are computed in f64
 			}
 			binaryInt[int8](t, v, op)
 			binaryInt[int16](t, v, op)
@@ -59,7 +66,12 @@ func testBinary(t *testing.T, v *kernel.Variant) {
 	t.Run("strides", kerneltest.With(v, testBinaryStrides))
 }
 
-func binaryF32(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, aShape, bShape []int) {
+// roundsOnce reports whether all results of a function in float64 are those of the reference, and those in 16-bit floats rounded from them.
+func roundsOnce(op kernel.BinaryOp, f *table.Binary) bool {
+	return f.Formula == nil || op == kernel.Prelu
+}
+
+func binaryF32(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, f *table.Binary, aShape, bShape []int) {
 	t.Helper()
 	r := kerneltest.NewRand(4)
 	to := ref.BroadcastShape(aShape, bShape)
@@ -71,13 +83,19 @@ func binaryF32(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, aShape, bSha
 	a, b, dst := kerneltest.In(s, "a", av), kerneltest.In(s, "b", bv), kerneltest.Out[float32](s, "dst", len(want))
 	kerneltest.InRanges(n.Elements(), func(lo, hi int) { elementwise.BinaryF32(v, op, n, lo, hi, dst, a, b) })
 	s.Check()
-	kerneltest.WantValues(t, dst, want, 2)
 
 	wide := make([]float64, len(want))
 	kerneltest.InRanges(n.Elements(), func(lo, hi int) {
 		elementwise.BinaryF64(v, op, n, lo, hi, wide, kerneltest.F64s(av), kerneltest.F64s(bv))
 	})
-	kerneltest.WantEqual(t, wide, want)
+	if roundsOnce(op, f) {
+		kerneltest.WantValues(t, dst, want, 2)
+		kerneltest.WantEqual(t, wide, want)
+	}
+	pairs := ref.Zip(av, aShape, bv, bShape, func(x, y float32) [2]float32 { return [2]float32{x, y} })
+	if fault := binaryFault(f, ref.BinaryOf(f.Name), pairs, dst, wide); fault != "" {
+		t.Fatal(fault)
+	}
 
 	// In place on whichever operand has the output's shape.
 	if slices.Equal(aShape, to) {
@@ -94,7 +112,7 @@ func binaryF32(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, aShape, bSha
 }
 
 // binarySpecials meets every special number with every other, as vectors and as a scalar on each side.
-func binarySpecials(t *testing.T, v *kernel.Variant, op kernel.BinaryOp) {
+func binarySpecials(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, f *table.Binary) {
 	t.Helper()
 	k := len(kerneltest.Specials)
 	for _, shapes := range [][2][]int{{{k, 1}, {1, k}}, {{k, k}, {k, k}}, {{1, k}, {k, 1}}} {
@@ -110,7 +128,7 @@ func binarySpecials(t *testing.T, v *kernel.Variant, op kernel.BinaryOp) {
 		i := 0
 		ref.Zip(a, shapes[0], b, shapes[1], func(x, y float32) bool {
 			want := ref.Binary(op.String(), float64(x), float64(y))
-			if !kerneltest.SameValue(dst[i], want, 2) {
+			if !isWithin(f, x, dst[i], want) {
 				t.Fatalf("%s(%v, %v): got %v, want %v", op, x, y, dst[i], want)
 			}
 			i++
@@ -119,7 +137,35 @@ func binarySpecials(t *testing.T, v *kernel.Variant, op kernel.BinaryOp) {
 	}
 }
 
-func binaryHalf(t *testing.T, v *kernel.Variant, op kernel.BinaryOp) {
+// binaryStrided compares the results of operands with gaps, which are taken backwards, with those of rows, to the bit.
+func binaryStrided(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, f *table.Binary) {
+	t.Helper()
+	const n = 37
+	r, s := kerneltest.NewRand(9), kerneltest.NewSpace(t)
+	av, bv := kerneltest.Uniform(r, 2*n), kerneltest.Uniform(r, 3*n)
+	a, b, dst := kerneltest.In(s, "a", av), kerneltest.In(s, "b", bv), kerneltest.InOut(s, "dst", make([]float32, 2*n))
+	var nest kernel.Nest
+	nest.Prepare([]int{n}, []int{2}, []int{-2}, []int{3})
+	nest.SetBase(1, 2*n-2)
+	kerneltest.InRanges(n, func(lo, hi int) { elementwise.BinaryF32(v, op, &nest, lo, hi, dst, a, b) })
+	s.Check()
+	wide := make([]float64, 2*n)
+	kerneltest.InRanges(n, func(lo, hi int) {
+		elementwise.BinaryF64(v, op, &nest, lo, hi, wide, kerneltest.F64s(av), kerneltest.F64s(bv))
+	})
+	pairs, got, got64 := make([][2]float32, n), make([]float32, n), make([]float64, n)
+	for i := range n {
+		pairs[i], got[i], got64[i] = [2]float32{av[2*n-2-2*i], bv[3*i]}, dst[2*i], wide[2*i]
+		if dst[2*i+1] != 0 || wide[2*i+1] != 0 {
+			t.Fatalf("%s: element %d of the output is between its elements and was written", op, 2*i+1)
+		}
+	}
+	if fault := binaryFault(f, ref.BinaryOf(f.Name), pairs, got, got64); fault != "" {
+		t.Fatal(fault)
+	}
+}
+
+func binaryHalf(t *testing.T, v *kernel.Variant, op kernel.BinaryOp, f *table.Binary) {
 	t.Helper()
 	r := kerneltest.NewRand(5)
 	for _, dt := range []dtype.DType{dtype.F16, dtype.BF16} {
@@ -137,10 +183,21 @@ func binaryHalf(t *testing.T, v *kernel.Variant, op kernel.BinaryOp) {
 		scratch := kerneltest.Out[float32](s, "scratch", 21)
 		kerneltest.InRanges(n.Elements(), func(lo, hi int) { elementwise.BinaryHalf(v, op, n, lo, hi, dt, dst, a, b, scratch) })
 		s.Check()
-		want := ref.Zip(av, aShape, bv, bShape, func(x, y uint16) float32 {
-			return kerneltest.FromHalf(dt, kerneltest.ToHalf(dt, float32(ref.Binary(op.String(), float64(kerneltest.FromHalf(dt, x)), float64(kerneltest.FromHalf(dt, y))))))
+		rounded := func(v float64) float32 { return kerneltest.FromHalf(dt, kerneltest.ToHalf(dt, float32(v))) }
+		exact := ref.Zip(av, aShape, bv, bShape, func(x, y uint16) float64 {
+			return ref.Binary(op.String(), float64(kerneltest.FromHalf(dt, x)), float64(kerneltest.FromHalf(dt, y)))
 		})
-		kerneltest.WantEqual(t, ref.Map(dst, func(x uint16) float32 { return kerneltest.FromHalf(dt, x) }), want)
+		got := ref.Map(dst, func(x uint16) float32 { return kerneltest.FromHalf(dt, x) })
+		if roundsOnce(op, f) {
+			kerneltest.WantEqual(t, got, ref.Map(exact, rounded))
+			continue
+		}
+		for i, want := range exact { // the nearest half, or that of a float32 within the error of the function
+			slack := math.Abs(want)*unitsAt(f.MaxError, float64(kerneltest.FromHalf(dt, av[i])))*0x1p-23 + f.MaxError.Absolute
+			if lo, hi := rounded(want-slack), rounded(want+slack); !(lo <= got[i] && got[i] <= hi) && (got[i] == got[i] || want == want) {
+				t.Fatalf("%s %s: element %d: got %v, want %v", dt, op, i, got[i], want)
+			}
+		}
 	}
 }
 

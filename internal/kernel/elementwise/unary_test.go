@@ -99,11 +99,14 @@ func unitsAt(b table.Bound, x float64) float64 {
 // vanishes has the numbers below which the results of a function are as good as 0.
 var vanishes = map[string]float64{"gelu": -6, "gelu_tanh": -6}
 
+// noReference stands behind the name of a function in the fault that it has no reference.
+const noReference = ": there is no reference: write one in internal/kernel/ref/elementwise.go"
+
 // functionFault compares the results of a function of x, in float32 and in float64, with those of a reference. It returns the first that is
 // off by more than the function's row states, and "" if none is.
 func functionFault(f *table.Function, reference func(x, a, b float64) float64, p [2]float32, x, got []float32, wide []float64) string {
 	if reference == nil {
-		return f.Name + ": there is no reference: write one in internal/kernel/ref/elementwise.go"
+		return f.Name + noReference
 	}
 	for i, x := range x {
 		x, a, b := float64(x), float64(p[0]), float64(p[1])

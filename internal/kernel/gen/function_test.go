@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +23,7 @@ func TestEditedFormula(t *testing.T) {
 		return b.Div(x, b.Add(b.Const(2), b.Abs(x)))
 	}
 	functions[at] = &edited
-	want, err := generate(functions)
+	want, err := generate(functions, elementwise.Binaries())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,12 +37,31 @@ func TestEditedFormula(t *testing.T) {
 	}
 }
 
+// TestEditedBinaryFormula is TestEditedFormula for a function of two operands, whose loops are in Go only.
+func TestEditedBinaryFormula(t *testing.T) {
+	binaries := elementwise.Binaries()
+	at := slices.IndexFunc(binaries, func(f *elementwise.Binary) bool { return f.Name == "prelu" })
+	edited := *binaries[at]
+	edited.Formula = func(b *elementwise.Builder, x, y elementwise.Value) elementwise.Value {
+		return b.Select(b.Less(x, b.Const(1)), b.Mul(x, y), x)
+	}
+	binaries[at] = &edited
+	want, err := generate(elementwise.Functions(), binaries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults := compare(t, os.DirFS(".."), want)
+	if len(faults) != 1 || !strings.HasPrefix(faults[0], "elementwise/binary_gen.go: ") {
+		t.Errorf("got faults %q, want one in the loops of two operands", faults)
+	}
+}
+
 // TestFunctionsWithoutVectorForm finds loops in Go only.
 func TestFunctionsWithoutVectorForm(t *testing.T) {
 	sine := &elementwise.Function{Name: "damped_sine", Formula: func(b *elementwise.Builder, x elementwise.Value, _ []elementwise.Value) elementwise.Value {
 		return b.Mul(b.Sin(x), b.Exp(b.Neg(b.Abs(x))))
 	}}
-	files, err := generate(append(elementwise.Functions(), sine))
+	files, err := generate(append(elementwise.Functions(), sine), elementwise.Binaries())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +73,8 @@ func TestFunctionsWithoutVectorForm(t *testing.T) {
 	}
 }
 
-// TestMadeUpFunction adds two functions as one is added to the module: a row and a reference for each. The generator writes their kernels, and
-// the suite tests them: one passes, and one has a wrong formula.
+// TestMadeUpFunction adds functions as one is added to the module, one of one operand and two of two: a row and a reference for each. The
+// generator writes their kernels, and the suite tests them; of each there is another with a wrong formula, which fails.
 func TestMadeUpFunction(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the kernels anew")
@@ -102,10 +122,12 @@ func TestMadeUpFunction(t *testing.T) {
 		}
 		replaced[filepath.Join(kernel, name)] = file
 	}
-	text, err := run("test", "-count=1", "-v", "-run", "TestUnary/.*/.*_made_up$", "./internal/kernel/elementwise")
-	passed := regexp.MustCompile(`--- PASS: TestUnary/(\w+)/right_made_up`).FindAllString(text, -1)
-	failed := regexp.MustCompile(`--- FAIL: TestUnary/(\w+)/wrong_made_up`).FindAllString(text, -1)
-	if err == nil || len(passed) == 0 || len(failed) != len(passed) || strings.Contains(text, "FAIL: TestUnary/portable/right") {
-		t.Errorf("got %d variants in which the right function passes, %d in which the wrong one fails, error %v, want all of them:\n%s", len(passed), len(failed), err, text)
+	text, err := run("test", "-count=1", "-v", "-run", "Test(Unary|Binary)/.*/.*_made_up$", "./internal/kernel/elementwise")
+	for _, name := range []string{"TestUnary/%s/%s_made_up", "TestBinary/%s/%s_pair_made_up", "TestBinary/%s/%s_damped_made_up"} {
+		passed := regexp.MustCompile(fmt.Sprintf("--- PASS: "+name, `(\w+)`, "right")).FindAllString(text, -1)
+		failed := regexp.MustCompile(fmt.Sprintf("--- FAIL: "+name, `(\w+)`, "wrong")).FindAllString(text, -1)
+		if err == nil || len(passed) == 0 || len(failed) != len(passed) || strings.Contains(text, "--- FAIL: "+fmt.Sprintf(name, "portable", "right")) {
+			t.Errorf("%s: got %d variants in which the right function passes, %d in which the wrong one fails, error %v, want all of them:\n%s", name, len(passed), len(failed), err, text)
+		}
 	}
 }

@@ -42,7 +42,7 @@ var parts = []part{
 func main() {
 	out := flag.String("out", "..", "folder of package kernel")
 	flag.Parse()
-	files, err := generate(elementwise.Functions())
+	files, err := generate(elementwise.Functions(), elementwise.Binaries())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -54,9 +54,9 @@ func main() {
 }
 
 // generate returns the text of each file by its path from package kernel's.
-func generate(functions []*elementwise.Function) (map[string][]byte, error) {
+func generate(functions []*elementwise.Function, binaries []*elementwise.Binary) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	if err := generateFunctions(files, functions); err != nil {
+	if err := generateFunctions(files, functions, binaries); err != nil {
 		return nil, err
 	}
 	below := map[string]*group{}

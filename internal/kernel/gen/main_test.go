@@ -16,7 +16,7 @@ import (
 
 // TestCommitted generates all files in memory and compares them with those that are there.
 func TestCommitted(t *testing.T) {
-	want, err := generate(elementwise.Functions())
+	want, err := generate(elementwise.Functions(), elementwise.Binaries())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestCommitted(t *testing.T) {
 
 // TestEditsAreFound changes what was generated in each way that there is.
 func TestEditsAreFound(t *testing.T) {
-	whole, err := generate(elementwise.Functions())
+	whole, err := generate(elementwise.Functions(), elementwise.Binaries())
 	if err != nil {
 		t.Fatal(err)
 	}

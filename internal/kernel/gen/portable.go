@@ -8,20 +8,23 @@ import (
 	"github.com/tenure-go/tenure/internal/elementwise"
 )
 
-// generateFunctions adds the Go files of the functions: their numbers and names, and the loops of those of one operand.
-func generateFunctions(files map[string][]byte, functions []*elementwise.Function) error {
+// generateFunctions adds the Go files of the functions: their numbers and names, and the loops of those with a formula.
+func generateFunctions(files map[string][]byte, functions []*elementwise.Function, binaries []*elementwise.Binary) error {
 	names := constants("Unary", functions, func(f *elementwise.Function) (name, doc string) { return f.Name, f.Doc })
 	for _, kind := range []struct {
 		typ       string
 		predicate bool
 	}{{"Binary", false}, {"Predicate", true}} {
-		rows := slices.DeleteFunc(elementwise.Binaries(), func(f *elementwise.Binary) bool { return f.Predicate != kind.predicate })
+		rows := slices.DeleteFunc(slices.Clone(binaries), func(f *elementwise.Binary) bool { return f.Predicate != kind.predicate })
 		names += constants(kind.typ, rows, func(f *elementwise.Binary) (name, doc string) { return f.Name, f.Doc })
 	}
 	if err := addSource(files, "functions_gen.go", names); err != nil {
 		return err
 	}
-	return addSource(files, "elementwise/functions_gen.go", portableFunctions(functions))
+	if err := addSource(files, "elementwise/functions_gen.go", portableFunctions(functions)); err != nil {
+		return err
+	}
+	return addSource(files, "elementwise/binary_gen.go", portableBinaries(binaries))
 }
 
 // constants writes the numbers and the names of functions of a kind.

@@ -75,6 +75,9 @@ func tilesAllocateNothing(t *testing.T, v *kernel.Variant) {
 		"binary": func() {
 			elementwise.BinaryF32(v, kernel.Add, &even, 0, n, z, x, y)
 			elementwise.BinaryF32(v, kernel.Pow, &perRow, 5, n, z, x, y)
+			elementwise.BinaryF32(v, kernel.Prelu, &even, 0, n, z, x, y)
+			elementwise.BinaryF32(v, kernel.Prelu, &perRow, 5, n, z, x, y)
+			elementwise.BinaryF64(v, kernel.Prelu, &even, 0, n, wide, wide, wide)
 		},
 		"int":       func() { elementwise.BinaryInt(v, kernel.Div, &even, 0, n, ints, ints, ints) },
 		"predicate": func() { elementwise.Predicate(v, kernel.Less, &even, 0, n, bools, x, y) },

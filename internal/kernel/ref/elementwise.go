@@ -108,42 +108,50 @@ func softplus(x float64) float64 {
 	return math.Log1p(math.Exp(x))
 }
 
-// Binary is the function of that name on floats.
+// Binary is the function of two operands of that name on floats.
 func Binary(name string, x, y float64) float64 {
-	switch name {
-	case "add":
-		return x + y
-	case "sub":
-		return x - y
-	case "mul":
-		return x * y
-	case "div":
-		return x / y
-	case "min", "max":
-		if x != x || y != y {
-			return math.NaN()
-		}
-		if name == "min" {
-			return math.Min(x, y)
-		}
-		return math.Max(x, y)
-	case "fmod":
-		return math.Mod(x, y)
-	case "mod":
+	f := BinaryOf(name)
+	if f == nil {
+		panic("ref: no binary function " + name)
+	}
+	return f(x, y)
+}
+
+// BinaryOf returns the function of two operands of that name on floats, nil if there is none. As those of UnaryOf, the functions are written
+// from their definitions.
+func BinaryOf(name string) func(x, y float64) float64 { return ofTwo[name] }
+
+// ofTwo are the functions of two operands on floats.
+var ofTwo = map[string]func(x, y float64) float64{
+	"add":  func(x, y float64) float64 { return x + y },
+	"sub":  func(x, y float64) float64 { return x - y },
+	"mul":  func(x, y float64) float64 { return x * y },
+	"div":  func(x, y float64) float64 { return x / y },
+	"min":  func(x, y float64) float64 { return orNaN(x, y, math.Min(x, y)) },
+	"max":  func(x, y float64) float64 { return orNaN(x, y, math.Max(x, y)) },
+	"fmod": math.Mod,
+	"mod": func(x, y float64) float64 {
 		r := math.Mod(x, y)
 		if r*y < 0 {
 			r += y
 		}
 		return r
-	case "pow":
-		return math.Pow(x, y)
-	case "prelu":
+	},
+	"pow": math.Pow,
+	"prelu": func(x, y float64) float64 {
 		if x < 0 {
 			return x * y
 		}
 		return x
+	},
+}
+
+// orNaN returns r, or NaN if x or y is NaN.
+func orNaN(x, y, r float64) float64 {
+	if x != x || y != y {
+		return math.NaN()
 	}
-	panic("ref: no binary function " + name)
+	return r
 }
 
 // BinaryInt is the function of that name on integers of width bits: the true result, of which the lower bits are kept.
