@@ -103,8 +103,11 @@ func TestPoolStopsBetweenTiles(t *testing.T) {
 		done := make(chan struct{})
 		var ran atomic.Int32
 		funcsOf(task).tile = func(int, []byte) {
-			if ran.Add(1) == 5 {
+			switch n := ran.Add(1); {
+			case n == 5:
 				close(done)
+			case n > 5:
+				<-done // however long the fifth takes to close it
 			}
 		}
 		err := p.Run(done, task, nil)
