@@ -169,8 +169,8 @@ func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *e
 	if err := m.program.CheckInputs(t.types); err != nil {
 		return nil, nil, inputError{err}
 	}
-	if exe, err := m.instance(ctx, t, o); exe != nil || err != nil {
-		return exe, nil, broken(err)
+	if exe, frozen, err := m.instance(ctx, t, o); exe != nil || err != nil {
+		return exe, frozen, broken(err)
 	}
 	c, err := m.specialise(t, nil, true)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 )
 
 // Structures says how a model's final programs were made. The passes run once
-// for each structure; other sizes that they would treat alike are instances of
-// it.
+// for each structure; other sizes, and other values of inputs that decide sizes,
+// that they would treat alike are instances of it.
 type Structures struct {
 	Kept      int   // structures that are kept
 	Bytes     int64 // that they take on the Go heap, about
-	Compiled  int   // sets of sizes that programs were made for
+	Compiled  int   // sets of sizes, and of values that decide sizes, that programs were made for
 	Instances int   // of these, how many are instances of a structure that was there
 	Evictions int   // structures that were dropped for others
 
@@ -66,16 +66,17 @@ func (m *Model) Structures() Structures {
 	return f
 }
 
-// instance makes the executable for a target of a structure that is kept. It is
-// nil where none holds for the target's sizes.
-func (m *Model) instance(ctx context.Context, t target, o sessionOptions) (*exec.Executable, error) {
+// instance makes the executable for a target of a structure that is kept, and
+// says which inputs' values it is made for. It is nil where none holds for the
+// target's sizes and values.
+func (m *Model) instance(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
 	s := &m.structures
 	for i, st := range s.list {
 		if !slices.Equal(st.donated, t.donations()) {
 			continue
 		}
 		table := &weights.Overlay{Base: st.Constants()}
-		types := st.Types(t.types, table)
+		types := st.Types(t.types, t.value, table)
 		if types == nil {
 			continue
 		}
@@ -87,7 +88,7 @@ func (m *Model) instance(ctx context.Context, t target, o sessionOptions) (*exec
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		copy(s.list[1:i+1], s.list[:i])
 		s.list[0] = st
@@ -95,9 +96,9 @@ func (m *Model) instance(ctx context.Context, t target, o sessionOptions) (*exec
 		s.figures.Compiled++
 		s.figures.Instances++
 		m.mu.Unlock()
-		return exe, nil
+		return exe, st.Deciding(), nil
 	}
-	return nil, nil
+	return nil, nil, nil
 }
 
 // instantiate makes the executable of a structure for values of these types:

@@ -18,6 +18,12 @@ func (p *Program) Clone() *Program {
 	return out
 }
 
+// Clone returns a copy of the call, its regions and all values that they name,
+// which shares nothing with the program but operators, attributes and shapes.
+// IDs are the same. A value that is defined elsewhere has no definition in the
+// copy.
+func (c *Call) Clone() *Call { return cloner{}.call(c) }
+
 // cloner maps values to their copies.
 type cloner map[*Value]*Value
 

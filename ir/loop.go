@@ -2,6 +2,7 @@ package ir
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/op"
@@ -34,7 +35,7 @@ func (c *Call) isEndless(known func(*Value) ([]byte, bool)) bool {
 	}
 	v := region.Results[0]
 	for range region.Calls { // no more of them lie in between, except in a circle, which Verify has yet to refuse
-		if v == nil || v.Def == nil || v.Def.Op.Name != "identity" && v.Def.Op.Name != "copy" || len(v.Def.Args) == 0 {
+		if v == nil || v.Def == nil || v.Def.Op.Name != "identity" && v.Def.Op.Name != "copy" || len(v.Def.Args) == 0 || !slices.Contains(region.Calls, v.Def) {
 			break
 		}
 		v = v.Def.Args[0].Value

@@ -14,6 +14,7 @@ type aliases struct {
 	calls   []aliasCall
 	empty   []emptiness
 	partial bool // some view is a part of its operand
+	open    bool // some call has types without a size: it has no answers, and is never put in place by the passes
 	ranges  ranges
 }
 
@@ -66,6 +67,11 @@ func (s *Structure) aliasesOf() aliases {
 		for _, r := range c.Results {
 			note(r)
 		}
+		for _, region := range c.Regions {
+			for _, v := range region.Params {
+				note(v)
+			}
+		}
 		ac := aliasCall{shadow: shadowOf(c), of: c}
 		for arg, operand := range c.Args {
 			for result, r := range c.Results {
@@ -81,6 +87,9 @@ func (s *Structure) aliasesOf() aliases {
 	for i := range a.calls {
 		c := &a.calls[i]
 		s.fillTracking(c)
+		if !c.sig.IsStatic() {
+			c.pairs, a.open = nil, true
+		}
 		c.offsets = make([]int64, len(c.pairs))
 		for j := range c.pairs {
 			c.pairs[j] = c.say(j)

@@ -13,7 +13,7 @@ import (
 
 // Files that may read sizes: where questions are asked and answered, and what a
 // structure repeats step by step.
-var mayRead = []string{"sizes.go", "fold.go", "budget.go", "recorder.go", "structure.go", "aliases.go", "ranges.go"}
+var mayRead = []string{"sizes.go", "fold.go", "budget.go", "recorder.go", "visit.go", "rounds.go", "deciding.go", "structure.go", "aliases.go", "ranges.go"}
 
 // The names that a file may use beyond those that all may. Outputs and donate
 // read the alias rules, which a structure evaluates again for every call
@@ -22,7 +22,7 @@ var mayRead = []string{"sizes.go", "fold.go", "budget.go", "recorder.go", "struc
 var mayName = map[string][]string{
 	"outputs.go": {"Sig", "known", "ir.ResultFaults", "ir.RegionFaults", "op.Sig", "Type"},
 	"donate.go":  {"Sig", "known", "AliasOf", "IsStatic", "ir.NewDonations", "ir.Donations", "ir.Violation", "op.Sig", "Type"},
-	"freeze.go":  {"IsStatic", "known", "Type", "Bound", "ir.Possibles", "ir.PossibleOf", "compute.NeedsValue"},
+	"freeze.go":  {"IsStatic", "Type", "Bound", "compute.NeedsValue"},
 	"context.go": {"Bytes", "Type", "Bound"},
 	"affine.go":  {"shape.Of"},
 	"doc.go":     nil,

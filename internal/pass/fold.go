@@ -77,12 +77,14 @@ func (f *folder) fold(c *ir.Call, kept []*ir.Call) ([]*ir.Call, error) {
 	}
 	fits := true
 	if c.Op.Loop {
-		f.ctx.pin("a loop")
 		// The types that hold in every round, before anything is computed from them.
 		for _, region := range c.Regions {
 			f.replaced.apply(region)
 		}
-		if err := ir.InferLoop(c, f.ctx.known); err != nil {
+		rounds := f.ctx.rounds(c)
+		err := ir.InferLoop(c, f.ctx.known)
+		rounds.end(c, err)
+		if err != nil {
 			return kept, err
 		}
 	}
@@ -93,7 +95,6 @@ func (f *folder) fold(c *ir.Call, kept []*ir.Call) ([]*ir.Call, error) {
 			}
 			// Not a fault yet: the condition may become known, and choose the other branch.
 			f.ctx.Suspended = append(f.ctx.Suspended, err)
-			f.ctx.pin("a branch that does not fit")
 			fits = false
 		}
 		for i, v := range region.Results {
@@ -103,13 +104,12 @@ func (f *folder) fold(c *ir.Call, kept []*ir.Call) ([]*ir.Call, error) {
 	if !fits {
 		return append(kept, c), nil
 	}
-	visit := f.ctx.visit(c)
+	visit, folded := f.ctx.visit(c), false
 	sig, err := f.infer(c)
-	if err != nil {
-		return kept, err
+	if err == nil {
+		folded, err = f.constant(c, sig, visit)
 	}
-	folded, err := f.constant(c, sig, visit)
-	visit.end(c)
+	visit.end(c, err)
 	if err != nil || folded {
 		return kept, err
 	}
@@ -202,11 +202,14 @@ func (f *folder) constant(c *ir.Call, sig *op.Sig, visit *visit) (bool, error) {
 		return false, nil
 	}
 	call, err := f.call(c, sig)
+	if err != nil || call != nil {
+		visit.evaluates(c)
+	}
 	if err != nil || call == nil {
 		return false, err
 	}
 	decided, asked := f.ctx.allowance.judge(call)
-	visit.judged(c, call, decided, asked)
+	visit.judged(call, decided, asked)
 	if decided == viewed {
 		if f.view(c, call, visit) {
 			return true, nil

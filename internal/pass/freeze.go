@@ -21,13 +21,9 @@ const maxDeciding = 64
 // Requires: fold.
 func Deciders(ctx *Context) []*ir.Value {
 	p, found := ctx.Program, map[*ir.Value]bool{}
-	var possible ir.Possibles
-	analysed := false
+	open := ctx.openBranches()
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
-		if c.Op.Branch && opensTypes(c) && !analysed {
-			possible, analysed = ir.PossibleOf(p, ctx.known), true
-		}
-		if !areStatic(c) || c.Op.Bound != nil || c.Op.Branch && arePossible(c, possible) {
+		if !areStatic(c) || c.Op.Bound != nil || c.Op.Branch && !open[c] {
 			return
 		}
 		opens := opensTypes(c)
@@ -53,14 +49,6 @@ func isSmall(ctx *Context, v *ir.Value) bool { return ctx.is(atMost, v, nil, max
 // operands have sizes it is the first one of a chain, the one to help.
 func opensTypes(c *ir.Call) bool {
 	return slices.ContainsFunc(c.Results, func(r *ir.Value) bool { return r != nil && !r.Type.IsStatic() })
-}
-
-// arePossible reports whether the types are known that each result of the call
-// can have.
-func arePossible(c *ir.Call, possible ir.Possibles) bool {
-	return !slices.ContainsFunc(c.Results, func(r *ir.Value) bool {
-		return r != nil && !r.Type.IsStatic() && possible.Of(r).Types == nil
-	})
 }
 
 // areStatic reports whether all operands of the call have sizes.
@@ -93,7 +81,7 @@ func Freeze(ctx *Context, param *ir.Value, data []byte) error {
 	}
 	copy(bytes, data)
 	ctx.vary(w)
-	ctx.pin("the value of an input decides a size")
+	ctx.recordFrozen(param, w, bytes)
 	replacer{param: w}.apply(ctx.Program.Body)
 	return nil
 }

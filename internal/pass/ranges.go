@@ -43,7 +43,7 @@ type end struct {
 // rangesOf finds the ranges of the structure's program, whose alias rules have
 // been evaluated for the sizes of now.
 func (s *Structure) rangesOf(a *aliases) ranges {
-	r := ranges{low: make([]int64, len(s.types)), high: make([]int64, len(s.types))}
+	r := ranges{again: a.open, low: make([]int64, len(s.types)), high: make([]int64, len(s.types))}
 	at := map[*ir.Call]int{}
 	for i := range a.calls {
 		at[a.calls[i].of] = i

@@ -3,7 +3,6 @@ package pass
 import (
 	"slices"
 
-	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 )
@@ -14,14 +13,23 @@ import (
 type recorder struct {
 	pinned    string // why the program is for its sizes alone, "" if it is not
 	allowance allowance
+	initial   ir.Types            // of the values before the first pass: they do not depend on sizes but for the parameters'
 	visits    map[*ir.Call]*visit // the last one of each call
-	steps     []*visit
+	steps     []step
+	typed     map[int]int // the number of steps after which a value had its type
 	guards    []guard
 	asked     map[guard]bool
 	values    []valueGuard
 	views     []viewGuard
 	copies    []copied
+	deciding  []int       // inputs whose values are constants of the program
 	met       []*ir.Value // operands and results of steps
+}
+
+// step is a part of what was done with the program that is done again for other
+// sizes. take returns what is different then, "" if nothing is.
+type step interface {
+	take(s *Structure, left *allowance) (why string)
 }
 
 // guard is a question with its answer.
@@ -30,12 +38,14 @@ type guard struct {
 	a, b     int // 0: none
 	x, y     int
 	answer   int
+	at       int // the number of steps before it was asked
 }
 
 // valueGuard is a constant that has these bytes.
 type valueGuard struct {
 	id   int
 	data []byte
+	at   int // the number of steps before they were read
 }
 
 // viewGuard is what wholeView said of a call.
@@ -59,7 +69,7 @@ type shadow struct {
 // Record makes the context write down what a [Structure] needs. Call it before
 // the first pass on a program that was bound to one set of types.
 func (c *Context) Record() {
-	c.recorder = &recorder{visits: map[*ir.Call]*visit{}, asked: map[guard]bool{}}
+	c.recorder = &recorder{initial: ir.TypesOf(c.Program), visits: map[*ir.Call]*visit{}, typed: map[int]int{}, asked: map[guard]bool{}}
 }
 
 // pin says that what was done with the program holds for its sizes alone.
@@ -76,7 +86,7 @@ func (c *Context) recordQuestion(q question, a, b *ir.Value, x, y, answer int) {
 	if c.recorder == nil || a == b || !c.varies(a) && !c.varies(b) {
 		return
 	}
-	g := guard{question: q, a: a.ID, x: x, y: y, answer: answer}
+	g := guard{question: q, a: a.ID, x: x, y: y, answer: answer, at: len(c.recorder.steps)}
 	if b != nil {
 		g.b = b.ID
 	}
@@ -95,7 +105,7 @@ func (c *Context) recordValue(v *ir.Value, data []byte) {
 			return
 		}
 	}
-	c.recorder.values = append(c.recorder.values, valueGuard{v.ID, slices.Clone(data)})
+	c.recorder.values = append(c.recorder.values, valueGuard{v.ID, slices.Clone(data), len(c.recorder.steps)})
 }
 
 func (c *Context) recordView(call *ir.Call, arg int, whole bool) {
@@ -139,106 +149,4 @@ func idsOf(values []*ir.Value) []int {
 		}
 	}
 	return ids
-}
-
-// visit is one call as fold met it: its operands are the values that had taken
-// the place of others until then. A nil visit records nothing.
-type visit struct {
-	shadow
-	ctx     *Context
-	node    string
-	before  []op.Type // of the results: a shape rule may see them
-	again   *visit    // an earlier visit of the call
-	changed bool      // the call has other operands than at the earlier visit
-
-	constant bool // its operands are constants
-	outcome  outcome
-	made     []int // the constants that took the place of its results
-	fixed    bool  // nothing about it depends on sizes
-	asks     bool  // a fixed call asked for these of the allowance
-	bytes    int64
-	work     int64
-	call     *op.Call // of a constant, made again for other sizes
-	task     *compute.Task
-}
-
-// visit begins to record what fold does with a call.
-func (c *Context) visit(call *ir.Call) *visit {
-	if c.recorder == nil {
-		return nil
-	}
-	v := &visit{shadow: shadowOf(call), ctx: c, node: call.Node, before: make([]op.Type, len(call.Results)), made: make([]int, len(call.Results))}
-	for i, r := range call.Results {
-		if r != nil {
-			v.before[i] = r.Type
-		}
-	}
-	for _, r := range call.Regions {
-		if len(r.Params) > 0 {
-			c.pin("a region with parameters")
-		}
-	}
-	v.again = c.recorder.visits[call]
-	v.changed = v.again != nil && (!slices.Equal(v.again.args, v.args) || !slices.EqualFunc(v.again.regions, v.regions, slices.Equal[[]int]))
-	return v
-}
-
-// judged notes what is decided about a call whose operands are constants.
-func (v *visit) judged(c *ir.Call, call *op.Call, decided outcome, asked bool) {
-	if v == nil {
-		return
-	}
-	v.constant, v.outcome = true, decided
-	v.fixed = !slices.ContainsFunc(c.Args, func(a ir.Operand) bool { return v.ctx.varies(a.Value) })
-	if v.fixed {
-		v.asks = asked
-		v.bytes, v.work, _ = needs(call)
-	} else {
-		v.call = &op.Call{Sig: &v.sig, Node: call.Node, In: make([]op.Arg, len(call.In)), Out: make([]op.Arg, len(call.Out))}
-	}
-}
-
-// became notes the constant that takes the place of a result.
-func (v *visit) became(r, made *ir.Value) {
-	if v == nil {
-		return
-	}
-	for i, id := range v.results {
-		if id == r.ID {
-			v.made[i] = made.ID
-		}
-	}
-	v.ctx.recorder.met = append(v.ctx.recorder.met, made)
-}
-
-// end records the visit. A second visit of a call, in a later run of fold, must
-// find nothing new: its operands are the same values, with the same types at
-// all sizes, so that the first visit says all.
-func (v *visit) end(c *ir.Call) {
-	if v == nil {
-		return
-	}
-	r := v.ctx.recorder
-	if v.again != nil {
-		same := !v.changed && v.outcome == kept && v.again.outcome == kept
-		for i, res := range c.Results {
-			same = same && (res == nil || res.Type == v.before[i])
-		}
-		if !same {
-			v.ctx.pin("a size that is found late")
-		}
-		return
-	}
-	r.visits[c] = v
-	r.steps = append(r.steps, v)
-	for _, a := range c.Args {
-		if a.Value != nil {
-			r.met = append(r.met, a.Value)
-		}
-	}
-	for _, res := range c.Results {
-		if res != nil {
-			r.met = append(r.met, res)
-		}
-	}
 }

@@ -27,17 +27,19 @@ type Structure struct {
 	constants Constants
 	params    []int
 
-	steps     []*visit
+	steps     []step
 	allowance allowance
 	guards    []guard
 	constant  []valueGuard
 	views     []viewGuard
 	aliases   aliases
 	copies    []copied
+	deciding  []int
 
 	declined []plan.Declined
 	reported []plan.Copy
-	template []op.Type // by ID: for the sizes of the first program
+	initial  []op.Type // by ID: before the first step
+	params0  []op.Type // of the first program
 	weights  []*ir.Value
 	origins  []origin // by ID: where a constant lies that shares bytes
 	varying  []int    // constants that depend on sizes
@@ -45,8 +47,9 @@ type Structure struct {
 	small    [][]byte // by ID: copies of small constants that do not, which steps read
 	values   []int    // of the program
 
-	types []op.Type // by ID: for the sizes of the last Instance
-	data  [][]byte  // by ID: of varying constants
+	types []op.Type        // by ID: for the sizes of the last Instance
+	data  [][]byte         // by ID: of varying constants
+	value func(int) []byte // of an input
 	slab  slab
 	room  []byte // scratch of kernels
 
@@ -70,96 +73,78 @@ func (c *Context) Structure() (s *Structure, reason string) {
 	}
 	n := c.Program.NumIDs()
 	s = &Structure{program: c.Program, constants: c.Constants, params: idsOf(c.Program.Body.Params),
-		steps: r.steps, allowance: r.allowance, guards: r.guards, constant: r.values, views: r.views, copies: r.copies,
+		steps: r.steps, allowance: r.allowance, guards: r.guards, constant: r.values, views: r.views, copies: r.copies, deciding: r.deciding,
 		declined: c.Declined, reported: c.Copies,
-		template: make([]op.Type, n), weights: make([]*ir.Value, n), varies: make([]bool, n), small: make([][]byte, n), origins: make([]origin, n), types: make([]op.Type, n), data: make([][]byte, n)}
-	if reason := s.complete(c); reason != "" {
-		return nil, reason
-	}
+		initial: make([]op.Type, n), weights: make([]*ir.Value, n), varies: make([]bool, n), small: make([][]byte, n), origins: make([]origin, n), types: make([]op.Type, n), data: make([][]byte, n)}
+	met := s.complete(c)
 	// The steps are taken once for the sizes of now: what they find must be what is there.
-	params := make([]op.Type, len(s.params))
-	for i, id := range s.params {
-		params[i] = s.template[id]
-	}
-	if why := s.fit(params); why != "" {
+	if why := s.fit(s.params0, r.firstValue); why != "" {
 		return nil, "the steps do not repeat: " + why
 	}
-	if !slices.Equal(s.types, s.template) {
-		return nil, "the steps do not repeat: types"
+	for _, v := range met {
+		if s.types[v.ID] != v.Type {
+			return nil, "the steps do not repeat: types"
+		}
 	}
 	s.aliases = s.aliasesOf()
 	return s, ""
 }
 
-// complete fills the tables by ID, and says why the structure cannot know the
-// types of its program.
-func (s *Structure) complete(c *Context) (reason string) {
+// complete fills the tables by ID, and returns the values whose types steps find.
+func (s *Structure) complete(c *Context) (met []*ir.Value) {
+	copy(s.initial, c.recorder.initial)
 	for v := range c.varying {
 		s.varying = append(s.varying, v.ID)
 		s.varies[v.ID] = true
 	}
 	slices.Sort(s.varying)
-	typed := make([]bool, len(s.template))
 	note := func(v *ir.Value) {
 		if v == nil {
 			return
 		}
-		s.template[v.ID] = v.Type
+		met = append(met, v)
 		if v.Kind == ir.Weight {
 			s.weights[v.ID] = v
-			typed[v.ID] = typed[v.ID] || !c.varying[v]
+			if !s.varies[v.ID] {
+				s.initial[v.ID] = v.Type
+			}
 		}
-		if !v.Type.IsStatic() {
-			reason = "a size that depends on data"
+	}
+	add := func(list []*ir.Value) {
+		for _, v := range list {
+			if v != nil {
+				note(v)
+				s.values = append(s.values, v.ID)
+			}
 		}
 	}
 	for _, v := range c.recorder.met {
 		note(v)
 	}
-	for _, st := range s.steps {
-		for i, id := range st.results {
-			typed[id] = true
-			typed[st.made[i]] = true
-		}
-	}
 	for _, v := range c.Program.Body.Params {
-		typed[v.ID] = true
-		note(v)
-		s.values = append(s.values, v.ID)
+		s.params0 = append(s.params0, v.Type)
 	}
-	for _, w := range c.Program.Weights {
-		note(w)
-		s.values = append(s.values, w.ID)
-	}
-	for _, cp := range s.copies {
-		typed[cp.id] = typed[cp.of]
-	}
-	check := func(v *ir.Value) {
-		note(v)
-		if v != nil && !typed[v.ID] {
-			reason = "a value whose type no step finds"
-		}
-	}
+	add(c.Program.Body.Params)
+	add(c.Program.Weights)
 	c.Program.Walk(func(_ *ir.Block, call *ir.Call) {
 		for _, a := range call.Args {
-			check(a.Value)
+			note(a.Value)
 		}
-		for _, r := range call.Results {
-			check(r)
-			if r != nil {
-				s.values = append(s.values, r.ID)
-			}
+		add(call.Results)
+		for _, region := range call.Regions {
+			add(region.Params)
 		}
 	})
-	return reason
+	return met
 }
 
 // Types returns the types of the program's values, by ID, for parameters of
 // these static types, which fit the model's, and enters the constants that
-// depend on them in the table. It returns nil where the passes would, or might,
-// make another program.
-func (s *Structure) Types(params []op.Type, constants Constants) ir.Types {
-	if s.fit(params) != "" {
+// depend on them in the table. value returns the bytes of an input; it may be
+// nil where no value is known. Types returns nil where the passes would, or
+// might, make another program.
+func (s *Structure) Types(params []op.Type, value func(input int) []byte, constants Constants) ir.Types {
+	if s.fit(params, value) != "" {
 		return nil
 	}
 	types := make(ir.Types, len(s.types))
@@ -226,39 +211,40 @@ func (s *Structure) donatesAlike(types ir.Types, constants Constants) bool {
 
 // fit takes the steps for parameters of these types and compares all outcomes
 // and answers. It returns what is different, "" if nothing is.
-func (s *Structure) fit(params []op.Type) (why string) {
+func (s *Structure) fit(params []op.Type, value func(int) []byte) (why string) {
 	if len(params) != len(s.params) {
 		return "number of inputs"
 	}
-	copy(s.types, s.template)
+	copy(s.types, s.initial)
 	for _, id := range s.varying {
 		s.data[id] = nil
 	}
 	s.slab.reset()
 	for i, id := range s.params {
-		if !alike(params[i], s.template[id]) {
+		if !alike(params[i], s.params0[i]) {
 			return "rank"
 		}
 		s.types[id] = params[i]
 	}
-	left := s.allowance
-	for _, st := range s.steps {
-		if why := s.take(st, &left); why != "" {
+	s.value = value
+	defer func() { s.value = nil }()
+	left, guards, constant := s.allowance, s.guards, s.constant
+	for at, st := range s.steps {
+		// Types change while fold runs: a question is answered where it was asked.
+		if len(guards) > 0 && guards[0].at <= at || len(constant) > 0 && constant[0].at <= at {
+			if guards, constant, why = s.hold(guards, constant, at); why != "" {
+				return why
+			}
+		}
+		if why := st.take(s, &left); why != "" {
 			return why
 		}
 	}
 	for _, cp := range s.copies {
 		s.types[cp.id] = s.types[cp.of]
 	}
-	for _, g := range s.guards {
-		if s.answer(g) != g.answer && !s.ignores(questionNames[g.question]) {
-			return questionNames[g.question]
-		}
-	}
-	for _, g := range s.constant {
-		if !bytes.Equal(s.data[g.id], g.data) && !s.ignores("value") {
-			return "value"
-		}
+	if _, _, why := s.hold(guards, constant, len(s.steps)); why != "" {
+		return why
 	}
 	for i := range s.views {
 		g := &s.views[i]
@@ -268,6 +254,22 @@ func (s *Structure) fit(params []op.Type) (why string) {
 		}
 	}
 	return s.aliases.fit(s)
+}
+
+// hold compares the answers to the questions that were asked after so many
+// steps, and the constants that were read, and returns the rest of the lists.
+func (s *Structure) hold(guards []guard, constant []valueGuard, at int) (_ []guard, _ []valueGuard, why string) {
+	for ; len(guards) > 0 && guards[0].at <= at; guards = guards[1:] {
+		if g := guards[0]; s.answer(g) != g.answer && !s.ignores(questionNames[g.question]) {
+			return nil, nil, questionNames[g.question]
+		}
+	}
+	for ; len(constant) > 0 && constant[0].at <= at; constant = constant[1:] {
+		if g := constant[0]; !bytes.Equal(s.data[g.id], g.data) && !s.ignores("value") {
+			return nil, nil, "value"
+		}
+	}
+	return guards, constant, ""
 }
 
 func (s *Structure) ignores(kind string) bool { return s.ignored != nil && s.ignored(kind) }
@@ -280,12 +282,24 @@ func (s *Structure) answer(g guard) int {
 	return g.question.answer(a, b, g.x, g.y)
 }
 
-// alike reports whether two types differ in sizes alone, or in nothing.
+// alike reports whether two types differ in sizes alone, or in nothing: both
+// know the same sizes.
 func alike(a, b op.Type) bool {
 	if a == b {
 		return true
 	}
-	return a.DType == b.DType && (a.Shape == nil) == (b.Shape == nil) && a.Shape.Rank() == b.Shape.Rank() && a.IsStatic() == b.IsStatic()
+	if a.DType != b.DType || (a.Shape == nil) != (b.Shape == nil) || a.Shape.Rank() != b.Shape.Rank() || a.IsStatic() != b.IsStatic() {
+		return false
+	}
+	if a.IsStatic() || a.Shape == nil {
+		return true
+	}
+	for axis := range a.Shape.Rank() {
+		if (a.Shape.Size(axis) < 0) != (b.Shape.Size(axis) < 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // known returns the bytes of a constant.
@@ -305,6 +319,14 @@ func (s *Structure) known(id int) ([]byte, bool) {
 		s.small[id] = append([]byte{}, data...)
 	}
 	return data, ok
+}
+
+// knownValue is known for a value of a copy of the program.
+func (s *Structure) knownValue(v *ir.Value) ([]byte, bool) {
+	if v == nil || v.Kind != ir.Weight {
+		return nil, false
+	}
+	return s.known(v.ID)
 }
 
 // maxSmall is the size of constants up to which a structure has copies, so that
@@ -334,44 +356,9 @@ func (s *Structure) fill(c *shadow) {
 	}
 }
 
-// take is one step: what fold does with a call.
-func (s *Structure) take(st *visit, left *allowance) (why string) {
-	if st.fixed {
-		if st.asks && left.spend(st.bytes, st.work) != (st.outcome == computed) && !s.ignores("allowance") {
-			return "allowance"
-		}
-		return ""
-	}
-	s.fill(&st.shadow)
-	own := st.sig.Results
-	copy(own, st.before)
-	err := st.sig.Def.Infer(&st.sig) // the number of operands and the attributes were checked when it was recorded
-	found := st.sig.Results
-	st.sig.Results = own
-	if err != nil || len(found) != len(own) {
-		return "a shape rule's error"
-	}
-	for i, id := range st.results {
-		own[i] = found[i]
-		if id == 0 {
-			continue
-		}
-		if !alike(found[i], s.template[id]) {
-			return "rank"
-		}
-		s.types[id] = found[i]
-		if made := st.made[i]; made != 0 {
-			s.types[made] = found[i]
-		}
-	}
-	if st.constant {
-		return s.fold(st, left)
-	}
-	return ""
-}
-
-// fold judges a call whose operands are constants, and evaluates it.
-func (s *Structure) fold(st *visit, left *allowance) (why string) {
+// fold judges a call whose operands are constants, and evaluates it. It says
+// whether the call fails, and what else is different.
+func (s *Structure) fold(st *visit, left *allowance) (failed bool, why string) {
 	c := st.call
 	for i, id := range st.args {
 		if id != 0 {
@@ -384,12 +371,12 @@ func (s *Structure) fold(st *visit, left *allowance) (why string) {
 			continue
 		}
 		if _, err := s.types[id].Bytes(); err != nil {
-			return "a size beyond all bounds"
+			return true, ""
 		}
 		c.Out[i] = op.Arg{Type: s.types[id], Layout: shape.RowMajor(s.types[id].Shape)}
 	}
 	if decided, _ := left.judge(c); decided != st.outcome && !s.ignores("folding") {
-		return "folding"
+		return false, "folding"
 	}
 	switch st.outcome {
 	case viewed:
@@ -400,17 +387,16 @@ func (s *Structure) fold(st *visit, left *allowance) (why string) {
 			}
 		}
 	case computed:
-		for i, id := range st.made {
+		for i, id := range st.results {
 			if id != 0 {
-				s.data[id] = s.slab.bytes(int(bytesOf(s.types[id])))
-				c.Out[i].Data = s.data[id]
+				c.Out[i].Data = s.slab.bytes(int(bytesOf(s.types[id])))
+				s.data[st.made[i]] = c.Out[i].Data
 			}
 		}
-		if err := s.evaluate(st); err != nil {
-			return "a constant's error"
-		}
+		s.data[0] = nil // of a call that failed, which made nothing
+		return s.evaluate(st) != nil, ""
 	}
-	return ""
+	return false, ""
 }
 
 // evaluate computes a constant. The call is bound once, and refilled for other
@@ -488,9 +474,11 @@ func (s *Structure) Constants() Constants { return s.constants }
 // Bytes returns about how much memory the structure takes.
 func (s *Structure) Bytes() int64 {
 	const perValue, perCall = 200, 500
-	n := int64(len(s.template))*perValue + int64(len(s.steps)+len(s.aliases.calls)+len(s.views))*perCall + int64(len(s.guards))*64
+	n := int64(len(s.types))*perValue + int64(len(s.steps)+len(s.aliases.calls)+len(s.views))*perCall + int64(len(s.guards))*64
 	for _, id := range s.varying {
-		n += 2 * bytesOf(s.template[id]) // where it was made first, and now
+		if w := s.weights[id]; w != nil {
+			n += 2 * bytesOf(w.Type) // where it was made first, and now
+		}
 	}
 	return n
 }
