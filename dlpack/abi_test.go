@@ -16,7 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestLayout holds sizes and offsets to what a C compiler makes of the header on 64-bit machines.
+// TestLayout compares sizes and offsets with those that a C compiler computes from the header on
+// 64-bit machines.
 func TestLayout(t *testing.T) {
 	var (
 		d DLTensor

@@ -40,7 +40,7 @@ func wantErr(t testing.TB, what string, err, kind error, text string) {
 	}
 }
 
-// words reads back what a struct's shape or strides point to.
+// words reads the numbers that a struct's shape or strides point to.
 func words(address uintptr, n int32) []int64 {
 	if address == 0 {
 		return nil

@@ -167,7 +167,7 @@ func TestImportIsNotExclusive(t *testing.T) {
 		name   string
 		change func(*producer)
 		opts   []ImportOption
-		want   string // what the reason says, "" for exclusive
+		want   string // contained in the reason, "" for exclusive
 	}{
 		{"plain", func(*producer) {}, nil, "imported"},
 		{"copied", func(p *producer) { p.m.Flags = FlagCopied }, nil, "imported"},

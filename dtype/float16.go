@@ -9,7 +9,7 @@ type Float16 uint16
 type BFloat16 uint16
 
 // Float16FromFloat32 rounds to nearest, ties to even. Magnitudes of 65520 and more become infinite, subnormals are exact, a NaN keeps its
-// sign and the upper bits of its payload and becomes quiet: bit for bit what the conversion instructions of amd64 and arm64 do.
+// sign and the upper bits of its payload and becomes quiet: bit for bit as the conversion instructions of amd64 and arm64 do.
 func Float16FromFloat32(f float32) Float16 {
 	b := math.Float32bits(f)
 	sign := uint16(b >> 16 & 0x8000)

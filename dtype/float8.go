@@ -121,7 +121,8 @@ func Float8E8M0FromFloat32(f float32, mode RoundMode, saturate bool) Float8E8M0 
 	b := math.Float32bits(f)
 	exp, fraction, half := b>>23, b&0x007f_ffff, uint32(1)<<22
 	if exp == 0 {
-		// 2^-127 is itself a subnormal float32: the bit below the exponent stands for it, and the fraction is what follows.
+		// 2^-127 is itself a subnormal float32: the bit below the exponent stands for it, and the bits below that one are the
+		// fraction.
 		fraction, half = b&0x003f_ffff, 1<<21
 	}
 	if mode == RoundUp && fraction > 0 || mode == RoundNearest && fraction >= half {

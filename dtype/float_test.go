@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// format is what the test knows of a float format: the widths, and its special patterns one by one. The reference below computes with
-// powers of two and a search among all values, and shares nothing with the code under test.
+// format describes a float format for the test: the widths, and each special pattern. The reference below computes with powers of two
+// and a search among all values, and shares nothing with the code under test.
 type format struct {
 	name     string
 	exp, man int

@@ -121,7 +121,7 @@ func TestApproximations(t *testing.T) {
 	release(t, x)
 }
 
-// A scope's assignments give what the functions do.
+// A scope's assignments return the results of the functions.
 func TestScopeAssigns(t *testing.T) {
 	memorytest.Check(t)
 	s := eager.NewScope()

@@ -133,7 +133,7 @@ func (b *Builder) fail(format string, args ...any) {
 	}
 }
 
-// call returns what was configured.
+// call returns the configured call.
 func (b *Builder) call() (call, error) {
 	if b.err != nil {
 		return call{}, b.err

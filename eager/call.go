@@ -146,8 +146,8 @@ func (r *runner) run() error {
 
 var errPanicked = errors.New("panicked")
 
-// abandon ends a call that panics, or whose goroutine ends, in a function of the user's: what the call holds goes back, and what it
-// wrote into is dead. The runner is not used again. It does nothing for a call that has returned.
+// abandon ends a call that panics, or whose goroutine ends, in a function of the user's: it returns the operands that the call
+// holds, and ends the tensors that it wrote into. The runner is not used again. It does nothing for a call that has returned.
 func (r *runner) abandon() {
 	if !r.working {
 		return
@@ -312,7 +312,7 @@ func (r *runner) compute(s *signature) error {
 	}
 	inPlace := false
 	for k, p := range r.places {
-		b.call.Out[k].Type = s.results[k] // a task whose results depend on data says what they are
+		b.call.Out[k].Type = s.results[k] // the task of a result whose type depends on data sets it
 		switch {
 		case s.results[k].IsZero():
 		case p.arg >= 0:

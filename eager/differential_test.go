@@ -68,7 +68,7 @@ type value struct {
 	data []byte
 }
 
-// variable is a tensor of the program with what it must hold.
+// variable is a tensor of the program with its expected elements.
 type variable struct {
 	t     *tensor.Tensor
 	want  value
@@ -133,7 +133,7 @@ func (p *program) open(arena *memory.Arena) {
 	p.scope = eager.NewScope(options...)
 }
 
-// close ends the scope: what it owned is kept or dies.
+// close ends the scope: the tensors that it owned are kept or dead.
 func (p *program) close() {
 	if p.scope == nil {
 		return
@@ -216,7 +216,7 @@ func (p *program) add(x *tensor.Tensor, want value, owned bool) {
 	p.check(v)
 }
 
-// check compares a variable with what the oracle holds.
+// check compares a variable with the oracle's copy.
 func (p *program) check(v *variable) {
 	c, _, err := v.t.Contiguous()
 	if err != nil {

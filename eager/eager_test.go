@@ -429,7 +429,7 @@ func TestCancelledCall(t *testing.T) {
 func TestBoundedResults(t *testing.T) {
 	memorytest.Check(t)
 	x := of(t, []float32{0, 3, 0, 5, 3, 0}, 2, 3)
-	for range 2 { // the second call finds what the first one has bound
+	for range 2 { // the second call finds the task that the first one bound
 		places := ok(eager.NonZero(x))(t)
 		if got, err := int64s(places); err != nil || !slices.Equal(got, []int64{0, 1, 1, 1, 0, 1}) || places.Shape() != shape.MustOf(2, 3) {
 			t.Errorf("non_zero: got %v of %s, error %v", got, places.Shape(), err)

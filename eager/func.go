@@ -43,11 +43,11 @@ func NewFunc(name string, params int, consumes []int, body func(s *Scope, args [
 // Consumes reports whether the operation consumes parameter i.
 func (f *Func) Consumes(i int) bool { return f != nil && i >= 0 && i < f.params && f.consumes[i] }
 
-// Call runs the operation. A consumed parameter takes any operand: one that was given up goes to the body as it is, and is
-// dead after a call that succeeds, even if the body left it alone; of a borrowed one the body gets a copy. A parameter that is
-// not consumed is lent to the body as a view, and an operand that is given up for it is an error. Donated operands must be
-// exclusive. After an error of the body, what it had not consumed yet is as it was; if it had consumed something, the error is
-// tensor.ErrPartlyWritten.
+// Call runs the operation. A consumed parameter takes any operand: an operand that was given up goes to the body as it is, and
+// is dead after a call that succeeds, even if the body left it alone; of a borrowed one the body gets a copy. A parameter that
+// is not consumed is lent to the body as a view, and an operand that is given up for it is an error. Donated operands must be
+// exclusive. After an error of the body, the operands that it had not consumed are unchanged; if it had consumed one, the error
+// is tensor.ErrPartlyWritten.
 func (f *Func) Call(operands ...tensor.Operand) ([]*tensor.Tensor, error) {
 	return f.CallIn(nil, operands...)
 }

@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "write the generated file")
 
-// TestGenerated writes the two faces of every operation, or holds the file to what it would write.
+// TestGenerated writes the two faces of every operation, or compares the file with the text that it would write.
 func TestGenerated(t *testing.T) {
 	const name = "operations_gen.go"
 	want, err := generate()

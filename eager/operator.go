@@ -39,7 +39,7 @@ type constant struct {
 	data []byte
 }
 
-// call is one operation and what it works on.
+// call is one operation with its operands and attributes.
 type call struct {
 	op      *operator
 	few     [3]tensor.Operand
@@ -49,7 +49,7 @@ type call struct {
 	attrs   op.Attrs
 	consts  []constant
 	once    bool  // no further call of this operator will be made
-	err     error // what was wrong with the caller's numbers
+	err     error // a fault in the caller's numbers
 }
 
 func unary(o *operator, x tensor.Operand) call {

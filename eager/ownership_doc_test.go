@@ -28,7 +28,7 @@ func Example_ownership() {
 	z := must(eager.Neg(y.Donate()))
 	defer z.Release()
 
-	// A scope releases what it made; Keep takes one result out.
+	// A scope releases the tensors made in it; Keep takes one result out.
 	s := eager.NewScope()
 	defer s.Close()
 	h := s.MatMul(z, x)                     // fresh bytes

@@ -34,7 +34,7 @@ type Stats struct {
 	Views        int   `json:"views"`         // results that show an operand's bytes
 	FreshBytes   int64 `json:"fresh_bytes"`   // bytes of those in bytes of their own
 	CopiedBytes  int64 `json:"copied_bytes"`  // bytes of operands that were copied to lie in row-major order
-	ReadBytes    int64 `json:"read_bytes"`    // bytes of the operands of what was computed; a view computes nothing
+	ReadBytes    int64 `json:"read_bytes"`    // bytes of the operands of computed operations; a view computes nothing
 	WrittenBytes int64 `json:"written_bytes"` // bytes of its results
 }
 
@@ -135,7 +135,7 @@ func (s *Scope) Operations() []OperationStats {
 	return all
 }
 
-// count adds what a call of the operation did.
+// count adds the statistics of one call of the operation.
 func (s *Scope) count(name string, call *Stats) {
 	s.stats.add(call)
 	if s.byName == nil {

@@ -153,7 +153,8 @@ func TestScopeTakesFromItsSource(t *testing.T) {
 	}
 }
 
-// In an arena a scope's temporaries are the same few buffers over and over, and what is kept outlives it or holds it open.
+// In an arena a scope reuses the same few buffers for its temporaries, and a kept result outlives
+// the arena or holds it open.
 func TestScopeInAnArena(t *testing.T) {
 	memorytest.Check(t)
 	for _, keep := range []eager.KeepPolicy{eager.CopyOut, eager.HoldOpen} {

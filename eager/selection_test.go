@@ -204,7 +204,7 @@ func TestResize(t *testing.T) {
 	release(t, x)
 }
 
-// A cache that is given up takes what is written into it; nothing else of it moves.
+// A call writes into a cache that is given up, and moves none of its other elements.
 func TestCacheInPlace(t *testing.T) {
 	memorytest.Check(t)
 	cache := ok(tensor.Zeros[float32](1, 1, 4, 2))(t)

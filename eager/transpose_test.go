@@ -9,8 +9,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// A transpose of what is given up puts the elements into their new order in
-// their own bytes, and is the same as one of a borrowed tensor.
+// A transpose of an operand that is given up moves the elements within their
+// own bytes, and its result equals that of a borrowed tensor.
 func TestTransposeInPlace(t *testing.T) {
 	memorytest.Check(t)
 	data := make([]float32, 2*30*12*16)
@@ -37,7 +37,7 @@ func TestTransposeInPlace(t *testing.T) {
 	}
 }
 
-// Where that would take much room aside, a donation is refused.
+// Where that would take much scratch, a donation is refused.
 func TestTransposeTooLargeInPlace(t *testing.T) {
 	memorytest.Check(t)
 	x := of(t, make([]float32, 300*400), 300, 400)

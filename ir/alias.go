@@ -269,7 +269,7 @@ func add(out []Extent, e Extent) []Extent {
 	return out
 }
 
-// answer is what the alias rules say about an operand and a result.
+// answer is the alias rules' answer for an operand and a result.
 type answer uint8
 
 const (

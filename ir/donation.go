@@ -11,10 +11,10 @@ type Violation struct {
 	Err       error
 }
 
-// Error returns "V7: " and what is wrong.
+// Error returns "V7: " and the fault.
 func (v *Violation) Error() string { return fmt.Sprintf("V%d: %v", v.Invariant, v.Err) }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the fault.
 func (v *Violation) Unwrap() error { return v.Err }
 
 func violation(invariant int, format string, args ...any) *Violation {
@@ -121,7 +121,7 @@ func (a *Aliases) backed(c *Call, arg int) []*Violation {
 	v := c.Args[arg].Value
 	switch {
 	case a.broken[c]:
-		return nil // reported as what it is
+		return nil // reported as itself
 	case !c.Op.Alias.Declared():
 		return []*Violation{violation(19, "%s donates %s to %s, which declares no aliases", c, v, c.Op.Name)}
 	}

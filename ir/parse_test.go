@@ -19,7 +19,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the want sections of the golden files")
 
 // golden runs f over the file "in" of every archive that matches and compares
-// what it returns with the file "want".
+// its result with the file "want".
 func golden(t *testing.T, pattern string, f func(t *testing.T, a *txtar.Archive) string) {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)

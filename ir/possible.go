@@ -102,7 +102,7 @@ func bytesOf(t op.Type) int64 {
 	return int64(n)
 }
 
-// branch joins what the regions return.
+// branch joins the possible values that the regions return.
 func (f *finder) branch(c *Call) {
 	for i, v := range c.Results {
 		if v == nil || f.types.Of(v).IsStatic() {

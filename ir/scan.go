@@ -29,7 +29,8 @@ func (s *scanner) fail(at int, format string, args ...any) {
 	s.at = len(s.text)
 }
 
-// want reports what stands at the next token instead of what.
+// want reports that the next token is not the expected one, which what
+// describes.
 func (s *scanner) want(what string) {
 	s.skip()
 	rest := s.text[s.at:]

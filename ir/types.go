@@ -38,7 +38,7 @@ type Signatures struct {
 	index *Index
 	known func(*Value) ([]byte, bool)
 	sigs  []op.Sig
-	ids   []int     // of operands, results and what regions return, call by call; 0 for what is absent
+	ids   []int     // of operands, results and values that regions return, call by call; 0 for an absent one
 	types []op.Type // of those; the signatures hold parts of it
 }
 

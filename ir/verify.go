@@ -24,8 +24,8 @@ import (
 //	     those that the operator needs are there.
 //	V8   Values have types, and those of results fit the operator's shape rule:
 //	     they agree in every size that both know.
-//	V9   The regions of a branch have no parameters and return what the call
-//	     does, in number and type. The region of a loop takes the number of the
+//	V9   The regions of a branch have no parameters and return values of the
+//	     call's number and types. The region of a loop takes the number of the
 //	     iteration, its condition and the loop state, and returns the condition
 //	     and the call's results; the next state fits the parameters.
 //	V10  The values that a block returns exist.

@@ -230,7 +230,8 @@ func TestHammerExports(t *testing.T) {
 	}
 }
 
-// TestRecordModel drives a handle through everything that can happen to it and compares it with what a plain account says.
+// TestRecordModel drives a handle through all of its transitions and compares it with a simple
+// model.
 func TestRecordModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, err := Alloc(64, Scratch)

@@ -194,7 +194,7 @@ func TestUseAllocatesNothing(t *testing.T) {
 	wantErr(t, "release", h.Release(), nil)
 }
 
-// modelHandle is what a handle should be, in the plainest words.
+// modelHandle is a simple model of a handle.
 type modelHandle struct {
 	h      Handle
 	dead   error

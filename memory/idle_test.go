@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-go/tenure/internal/osmem"
 )
 
-// recordBytes is what the records of handles take, for good.
+// recordBytes returns the bytes that the records of handles take permanently.
 func recordBytes() int64 {
 	slabs := records.slabs.Load()
 	if slabs == nil {
@@ -20,7 +20,7 @@ func recordBytes() int64 {
 	return int64(len(*slabs) * recordSlabBytes)
 }
 
-// apart is what the process has from the system besides the records of handles.
+// apart returns the bytes that the process has from the system, without the records of handles.
 func apart() int64 { return Stats().System - recordBytes() }
 
 // capacityOf is how many bytes a slot of size i has for a buffer.

@@ -208,7 +208,7 @@ func float32s(data []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(data))), len(data)/4)
 }
 
-// TestARowIsChecked holds the operator of a row to what the row says.
+// TestARowIsChecked compares the operator of a row with the row.
 func TestARowIsChecked(t *testing.T) {
 	for _, c := range []struct {
 		opset     int

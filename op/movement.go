@@ -114,7 +114,7 @@ func movesOnlyOnes(s *Sig) bool {
 	return err == nil
 }
 
-// mostMoved bounds what a transpose in place holds aside, in bytes: a mark for
+// mostMoved bounds the scratch of a transpose in place, in bytes: a mark for
 // each unit of elements that stay together, or a block in which the last axis
 // changes places with others.
 const mostMoved = 56 << 10

@@ -14,7 +14,8 @@ import (
 // verb matches a line of documentation that begins with a verb in the indicative.
 var verb = regexp.MustCompile(`^[a-z]{2,}s,? `)
 
-// Every built-in operator says what it is and how it treats its operands.
+// Every built-in operator has documentation and declares how it treats its
+// operands.
 func TestBuiltinDeclarations(t *testing.T) {
 	defs := op.Builtin().Defs()
 	if len(defs) < 100 {

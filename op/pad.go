@@ -95,7 +95,7 @@ func padded(d shape.Dim, begin, end int, mode string) (shape.Dim, error) {
 		return shape.Unknown, nil
 	}
 	size := n + begin + end
-	left := n + min(begin, 0) + min(end, 0) // what is not taken away; below 0, some of what is added is
+	left := n + min(begin, 0) + min(end, 0) // elements that are not removed; below 0, some of the added ones are
 	added := max(begin, end)
 	switch {
 	case size < 0 || left < 0 && mode != "constant":

@@ -136,8 +136,8 @@ func hostileBytes(rt *rapid.T, n int) []byte {
 	return data[:n]
 }
 
-// No call makes a shape rule or an alias rule panic, and what they say holds
-// together: a view lies inside its operand.
+// No call makes a shape rule or an alias rule panic, and the rules agree with
+// each other: a view lies inside its operand.
 func checkNoPanic(rt *rapid.T, calls []*op.Sig) {
 	s := mutate(rt, rapid.SampledFrom(calls).Draw(rt, "call"))
 	if op.InferTypes(s) != nil {
@@ -166,7 +166,7 @@ func checkNoPanic(rt *rapid.T, calls []*op.Sig) {
 			}
 		}
 	}
-	// Also the resolved forms that kernels ask for.
+	// Also the resolved forms that kernels use.
 	_, _ = s.AliasOf(len(s.Args), 0)
 	askResolved(s)
 }

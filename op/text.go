@@ -102,8 +102,8 @@ func (s *Sig) giveText(result int, dims []shape.Dim, width shape.Dim) error {
 // mappings of single characters.
 func CasedWidth(width int) int { return width + width/2 }
 
-// StringCase returns what a string_normalizer makes of its strings: "NONE",
-// "LOWER" or "UPPER".
+// StringCase returns the case that a string_normalizer converts its strings
+// to: "NONE", "LOWER" or "UPPER".
 func (s *Sig) StringCase() string { return s.Str("case_change_action") }
 
 // ownCase are the languages whose letters change case by other rules than

@@ -80,7 +80,7 @@ type Step struct {
 }
 
 // Value is where a value lives and when. Offset counts from the start of its space (for SpaceInput and SpaceOutput: of that
-// buffer). Inputs and weights live all the time, and what lies in the bytes of an input, output or weight lives to the end.
+// buffer). Inputs and weights live all the time, and a value in the bytes of an input, output or weight lives to the end.
 type Value struct {
 	ID     int    `json:"id"`
 	Name   string `json:"name"`

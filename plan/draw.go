@@ -230,7 +230,7 @@ func (c *canvas) drawArena(top int) {
 		x, width := c.x(v.Start), c.x(v.End)-c.x(v.Start)
 		room := int(width/100/labelSize) - 1
 		readable := room >= min(utf8.RuneCountInString(v.Name), 8) && high-low >= 1300
-		// A name is left out where what is drawn over its rectangle would hide it.
+		// A name is left out if a rectangle that is drawn later would hide it.
 		if readable && !slices.ContainsFunc(values[i+1:], v.overlaps) {
 			c.text(int(x/100)+4, int(bottom-(high+low)/2)/100+4, "on", clip(v.Name, room))
 		}

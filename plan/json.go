@@ -201,7 +201,7 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 }
 
 // writeDocument writes v. Depth 0 is the document itself and 1 its fields: both, and the entries of lists of objects, get
-// lines of their own; what is deeper stays on one line.
+// lines of their own; deeper values stay on one line.
 func writeDocument(out *bytes.Buffer, v reflect.Value, depth int) {
 	switch v.Kind() {
 	case reflect.Struct:

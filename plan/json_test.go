@@ -13,7 +13,8 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// Every edit of the residual fixture is refused with an error that names the place and what was expected.
+// Every edit of the residual fixture is refused with an error that names the place and the expected
+// text.
 func TestReadJSONRejects(t *testing.T) {
 	text := string(written(t, fixture(t, "residual").WriteJSON))
 	for _, test := range []struct{ name, old, new, want string }{

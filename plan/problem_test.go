@@ -150,7 +150,7 @@ func problems() *rapid.Generator[*plan.Problem] {
 	})
 }
 
-// The bound is what a count over every block and every moment says, and its witness adds up to it.
+// The bound equals a count over every block and every moment, and its witness adds up to it.
 func TestLowerBoundCountsBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problems().Draw(t, "problem")

@@ -90,7 +90,7 @@ func (p *Plan) runs() string {
 	return fmt.Sprintf("%d concurrent runs", p.MaxConcurrent)
 }
 
-// ratio says how far the arena is from what it has to be.
+// ratio describes the arena's size relative to the lower bound.
 func (p *Plan) ratio() string {
 	switch {
 	case p.ArenaBytes == p.LowerBoundBytes:
@@ -106,7 +106,7 @@ type table struct {
 	title   string
 	columns []string
 	rows    [][]string
-	more    string // what a shortened list leaves out
+	more    string // the line for the omitted rows of a shortened list
 }
 
 // tables returns the lists of the report that have something to say.

@@ -63,7 +63,7 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestBudget holds the client's files to what the Go files are held to.
+// TestBudget applies the limits of the Go files to the client's files.
 func TestBudget(t *testing.T) {
 	for _, dir := range []string{"tenure", "tests"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.py"))

@@ -11,7 +11,7 @@ import (
 // ErrLimit is the error of a shape or layout that [SetLimit] leaves no room for.
 var ErrLimit = errors.New("more shapes than allowed")
 
-// account counts what the tries of one interner hold. Only insertions and
+// account counts the values in the tries of one interner. Only insertions and
 // sweeps write it.
 type account struct {
 	_                    [64]byte // fields that insertions write and fields that lookups read are on different cache lines

@@ -330,7 +330,7 @@ const record = 32
 
 func bytesEach(name string, start func() of, all [][]int) float64 {
 	heap := func() uint64 {
-		for range 4 { // sweeps and unique follow a collection; the next one frees what they drop
+		for range 4 { // sweeps and unique follow a collection; the next one frees the dropped values
 			runtime.GC()
 			time.Sleep(time.Duration(len(all)/50+1000) * time.Microsecond)
 		}

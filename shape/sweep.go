@@ -27,7 +27,7 @@ func watch(sweep func()) {
 	}, sweep)
 }
 
-// phase selects what a sweep does with the values that it finds alive.
+// phase selects the work of a sweep on the values that it finds alive.
 type phase uint8
 
 const (

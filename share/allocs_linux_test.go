@@ -19,7 +19,7 @@ func TestAllocationsOfHandOver(t *testing.T) {
 		t.Skip("this build notes where buffers and handles are made")
 	}
 	skipElsewhere(t)
-	// The Received, its Tensor, and of package memory the Buffer, what it counts, and two objects that the runtime makes when a
+	// The Received, its Tensor, and of package memory the Buffer, its counters, and two objects that the runtime makes when a
 	// cleanup is attached to the Buffer. They are reused only where the caller asks for it, by ReceiveInto: otherwise a pointer that
 	// the caller kept to one would refer to another tensor.
 	const received = 6
@@ -75,7 +75,8 @@ func TestAllocationsOfHandOver(t *testing.T) {
 	}
 }
 
-// objects counts what is made while f runs n times: all of it, where testing.AllocsPerRun rounds down to whole ones per run.
+// objects counts the objects that are made while f runs n times: all of them, where testing.AllocsPerRun rounds down to whole ones
+// per run.
 func objects(n int, f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

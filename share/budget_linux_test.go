@@ -131,7 +131,7 @@ func TestManyFilesOfOneProcess(t *testing.T) {
 		t.Errorf("an honest owner's arena: %v", err)
 	}
 	mustRelease(t, x, receive(t, b).Tensor)
-	for id := range uint64(2) { // an end makes room: one is for what the honest one has since
+	for id := range uint64(2) { // each end frees a place, and the honest peer has taken one since
 		if err := unix.Send(sockets[0], le.AppendUint64(header{kind: kindRetire}.append(nil), id+1), 0); err != nil {
 			t.Fatal(err)
 		}

@@ -98,14 +98,14 @@ func mustFree(t *testing.T, b *memory.Buffer) {
 	}
 }
 
-// child is another process that asks for common bytes.
+// child is another process that requests common bytes.
 type child struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Scanner
 }
 
-// TestCommonChild is what a child runs: one request per line, one answer per request.
+// TestCommonChild is the main function of a child: one request per line, one answer per request.
 func TestCommonChild(t *testing.T) {
 	if os.Getenv("TENURE_COMMON_CHILD") == "" {
 		t.Skip("only as a child of another test")

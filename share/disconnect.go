@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-go/tenure/internal/ended"
 )
 
-// A stopped process is alive and may read at any time what was sent to it. So these bytes are not written before it has released them
-// or is dead. An owner can only stop sending to it, and charge what it holds to its account instead of the owner's limit.
+// A stopped process is alive and may read bytes that were sent to it at any time. So these bytes are not written before it has released
+// them or is dead. An owner can only stop sending to it, and charge its leases to its account instead of the owner's limit.
 
 // Stall selects what an owner does with a stalled peer; see [WithStall].
 type Stall uint8
@@ -28,10 +28,10 @@ const (
 	StallDisconnect
 )
 
-// WithStall sets what the owner does with a stalled peer: one that has read no packet, released no tensor and answered
-// nothing for the given time while an offer waited for it, or an allocation waited until it unmaps an arena. A peer that
-// reads a long queue slowly is not stalled. Offers that fail because they do not wait count as one that waits if no more
-// than that time is between them. A peer for which nothing waits is never stalled, however long it holds its leases.
+// WithStall sets how the owner treats a stalled peer: one that has read no packet, released no tensor and answered nothing for the
+// given time while an offer waited for it, or an allocation waited until it unmaps an arena. A peer that reads a long queue slowly is
+// not stalled. Offers that fail because they do not wait count as one that waits if no more than that time is between them. A peer for
+// which nothing waits is never stalled, however long it holds its leases.
 func WithStall(after time.Duration, do Stall) OwnerOption {
 	return func(o *Owner) error {
 		if after <= 0 || do > StallDisconnect {
@@ -56,7 +56,7 @@ func WithPeerLimit(tensors int, bytes int64) OwnerOption {
 	}
 }
 
-// debtor counts what the connections of a peer process hold of an owner. The owner's mutex guards it.
+// debtor counts the leases, tickets and bytes of an owner that the connections of a peer process hold. The owner's mutex guards it.
 type debtor struct {
 	id        processID
 	peers     int
@@ -167,15 +167,15 @@ func (o *Owner) pin(a *arena) bool {
 	return true
 }
 
-// unread describes how much the peer has read of what was sent to it.
+// unread describes how much the peer has read of the data that was sent to it.
 type unread struct {
 	flushed uint64    // packets that have left the queue
 	bytes   int       // in the socket, as the kernel counts them
 	read    time.Time // time of the last call that found that the peer had read
 }
 
-// lastRead returns when the peer was last found to have read. It compares what is unread now with what was unread at the
-// last call: packets leave the queue, and bytes leave the socket, only because the peer reads. The caller has o.mu.
+// lastRead returns when the peer was last found to have read. It compares the unread data now with the unread data at the last call:
+// packets leave the queue, and bytes leave the socket, only because the peer reads. The caller has o.mu.
 func (p *Peer) lastRead(now time.Time) time.Time {
 	p.outMu.Lock()
 	is := unread{flushed: p.flushed, bytes: p.s.unread(), read: p.row.seen.read}

@@ -36,8 +36,8 @@
 // objects if it uses [Peer.ReceiveInto].
 //
 // A stopped peer holds the tensors that were sent to it, and cannot be made to release them. [WithStall] sets how long an owner waits for
-// it, [Peer.Disconnect] stops sending and charges what it holds to its account, and [WithPeerLimit] bounds that account. [SetBudget]
-// bounds the resources that peers can make this process spend.
+// it, [Peer.Disconnect] stops sending and charges its leases to its account, and [WithPeerLimit] bounds that account. [SetBudget] bounds
+// the resources that peers can make this process spend.
 //
 // Empty arenas are kept for later tensors. [Owner.Collect] returns them to the system, and so does an allocation that reaches the limit.
 //

@@ -21,7 +21,7 @@ import (
 	"github.com/tenure-go/tenure/share"
 )
 
-// child is this test binary in a process of its own, which does what it is told line by line.
+// child is this test binary in a process of its own, which runs commands line by line.
 type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -157,7 +157,7 @@ func consumerChild(t *testing.T) {
 	if dir := os.Getenv("TENURE_TEST_DIR"); dir != "" {
 		p, err = share.Dial(ctx, "host", share.InDir(dir))
 	} else {
-		if socket, err = unix.Dup(3); err != nil { // what a program does that is careless on purpose
+		if socket, err = unix.Dup(3); err != nil { // a careless program does this on purpose
 			t.Fatal(err)
 		}
 		var o *share.Owner
@@ -299,7 +299,7 @@ func announcerChild(t *testing.T) {
 	fmt.Println("done")
 }
 
-// keeperChild has what it inherited open until it is killed.
+// keeperChild keeps its inherited descriptors open until it is killed.
 func keeperChild(t *testing.T) {
 	forever := make(chan os.Signal, 1)
 	signal.Notify(forever, syscall.SIGUSR1)

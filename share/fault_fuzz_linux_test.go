@@ -36,7 +36,7 @@ func nextPacket(script []byte) (packet []byte, withArena bool, rest []byte) {
 	return packet, n&(1<<15) != 0, script[len(packet):]
 }
 
-// fuzzTarget is an owner that lives as long as the fuzzing: what a bad peer breaks, a later one finds broken.
+// fuzzTarget is an owner that lives as long as the fuzzing: a later peer finds the damage of a bad one.
 type fuzzTarget struct {
 	o     *share.Owner
 	arena *osmem.Shared

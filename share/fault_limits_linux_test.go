@@ -300,7 +300,8 @@ func TestLimitOfAControlGroup(t *testing.T) {
 	}
 }
 
-// TestStoppedConsumer: a process that is stopped is alive. It bounds what it can hold up, and no other process waits for it.
+// TestStoppedConsumer: a process that is stopped is alive. The bytes that it can hold are bounded, and no other process waits
+// for it.
 func TestStoppedConsumer(t *testing.T) {
 	h := newHost(t)
 	c, p := h.consumer()

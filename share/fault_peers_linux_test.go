@@ -144,7 +144,7 @@ func TestBreachesCostTheirConnectionOnly(t *testing.T) {
 			// A peer that breaks the protocol is not dead, so its leases stay.
 			t.Errorf("%s: its leases were dropped before the end of file", b.name)
 		}
-		for { // it is told of the end, after what was to be said before
+		for { // the end is reported after the messages before it
 			got, _ := r.receive()
 			if got == nil {
 				t.Fatalf("%s: got the end of file, want END", b.name)
@@ -197,7 +197,7 @@ func TestBreachesOfLeasesThatAreHeld(t *testing.T) {
 	}
 }
 
-// TestHonestBytes: what the breaches change is right without the change.
+// TestHonestBytes: the messages that the breaches modify are valid without the modification.
 func TestHonestBytes(t *testing.T) {
 	h := newHost(t)
 	r, p := h.attack()
@@ -366,7 +366,8 @@ func TestErrorsNameTheBreach(t *testing.T) {
 	r.close()
 }
 
-// TestWhatTheDeadSentStillComes: packets that the dead did not read are said by an error, which comes before what they sent.
+// TestWhatTheDeadSentStillComes: the packets that a dead peer did not read are reported by an error, which comes before the
+// packets that it sent.
 func TestWhatTheDeadSentStillComes(t *testing.T) {
 	o, err := share.NewOwner()
 	if err != nil {

@@ -252,7 +252,7 @@ func (r *raw) greet() *raw {
 	return r
 }
 
-// get asks for a published tensor and returns the serial of the lease.
+// get requests a published tensor and returns the serial of the lease.
 func (r *raw) get(name string) uint64 {
 	r.t.Helper()
 	r.send(message(mGet, 0, 1, name))
@@ -387,7 +387,7 @@ func (h *host) attack() (*raw, *share.Peer) {
 	return r, <-h.accepted
 }
 
-// serves checks that an honest peer gets what it asks for, over its old connection and over a new one.
+// serves checks that an honest peer is served, over its old connection and over a new one.
 func (h *host) serves() {
 	h.t.Helper()
 	fresh, _ := h.dial()
@@ -471,7 +471,7 @@ func (f figures) wantAgain(t *testing.T) {
 
 const timeLimit = 20 * time.Second
 
-// within is a context that ends long after what the test waits for should have come.
+// within returns a context that ends long after the expected event.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	t.Cleanup(cancel)

@@ -13,7 +13,7 @@ import (
 
 func (p *proc) tell(format string, args ...any) { fmt.Fprintf(p.in, format+"\n", args...) }
 
-// finish waits for the end and returns what is wrong with it, and what no process may say.
+// finish waits for the end and returns the faults: of the end, and of lines that no process may print.
 func (p *proc) finish(killed bool) (wrong []string) {
 	select {
 	case <-p.ended:
@@ -46,7 +46,7 @@ type cell struct {
 	env       []string // of all
 }
 
-// run plays the scene and returns what was wrong.
+// run plays the scene and returns its faults.
 func (c cell) run(t *testing.T) (wrong []string) {
 	dir := filepath.Join(t.TempDir(), "s")
 	env := func(who string) []string {

@@ -33,7 +33,7 @@ type lease struct {
 	since time.Time
 }
 
-// row records what a peer holds of this owner. The owner's mutex guards it. A hand-over allocates nothing in it: leases are values,
+// row records the leases of a peer in this owner. The owner's mutex guards it. A hand-over allocates nothing in it: leases are values,
 // and the channels of waiting offers are reused.
 type row struct {
 	leases  map[uint64]lease

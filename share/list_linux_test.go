@@ -59,7 +59,7 @@ func TestListsAreWrittenPageByPage(t *testing.T) {
 			}
 			more = le.Uint16(packet[2:]) == 1
 			text = append(text, packet[headBytes:n]...)
-			if len(text) < 1<<20 { // the owner goes on: what it makes now is listed or not
+			if len(text) < 1<<20 { // the owner continues: its new tensors are listed or not
 				mustRelease(t, build(t, o, 10))
 			}
 		}

@@ -36,7 +36,7 @@ type Peer struct {
 	row    row
 	maps   map[uint64]*mapping
 	debtor *debtor  // of the peer's process
-	lost   bool     // disconnected: what it holds is in quarantine
+	lost   bool     // disconnected: its leases are in quarantine
 	death  *os.File // readable when the process of a disconnected peer is dead; nil if that cannot be known
 
 	// Sending. A packet is sent at once or, while the other end does not read, queued.
@@ -319,7 +319,7 @@ func (p *Peer) settle() {
 
 func (p *Peer) who() string { return fmt.Sprintf("process %d (%s)", p.info.PID, p.info.Command) }
 
-// end handles the peer's end of file: the peer holds nothing any more, unless it was disconnected; then only its death ends what it holds.
+// end handles the peer's end of file: all leases of the peer end, unless it was disconnected; then they end with its process.
 func (p *Peer) end() {
 	death := p.deathToAwait()
 	if death == nil {

@@ -77,7 +77,8 @@ func (p *proc) await(want string, each func(string)) bool {
 	return false
 }
 
-// checkNothingLeft: a look at the names clears what the killed left, and then the directory is empty.
+// checkNothingLeft: listing the names removes the files of killed processes, and then the directory
+// is empty.
 func checkNothingLeft(t testing.TB, dir string) {
 	t.Helper()
 	names, err := Names(InDir(dir))

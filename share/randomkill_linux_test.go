@@ -18,9 +18,9 @@ var (
 	pythons = flag.Int("pythons", 0, "how many of 100 of them are in Python")
 )
 
-// TestRandomKills keeps consumers and an owner at work and kills them at any time: consumers all the while, every so often the
+// TestRandomKills keeps consumers and an owner at work and kills them at any time: consumers throughout, now and then the
 // owner too. Each tensor carries a stamp that every consumer compares, at receipt, before its release and after the owner's
-// death; owners and consumers that live to their end report what is left.
+// death; owners and consumers that live to their end report the tensors and bytes that are left.
 func TestRandomKills(t *testing.T) {
 	checkDescriptors(t)
 	r := &ruin{t: t, random: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))}

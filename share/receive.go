@@ -319,7 +319,7 @@ func (p *Peer) full() bool {
 	return p.inline > maxInlineBox || !p.inRoom.fits(p.account, p.inline)
 }
 
-// waitForRoom waits while the inbox is full. It returns when the peer's side is over, so that what the peer holds is freed then.
+// waitForRoom waits while the inbox is full. It returns when the peer's side is over, so that the peer's leases end then.
 func (p *Peer) waitForRoom() {
 	if !p.full() {
 		return

@@ -207,7 +207,7 @@ func TestReceiveIntoOfAllKinds(t *testing.T) {
 	mustRelease(t, x, transposed)
 }
 
-// TestReceiveIntoErrors: on an error what was received before stays.
+// TestReceiveIntoErrors: after an error the tensor that was received before is unchanged.
 func TestReceiveIntoErrors(t *testing.T) {
 	a, b := twoEnds(t)
 	if err := b.ReceiveInto(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "no Received") {

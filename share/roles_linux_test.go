@@ -98,7 +98,7 @@ func ownerRole() error {
 	return o.checkEmpty()
 }
 
-// checkEmpty waits until nothing is out any more and says what is left.
+// checkEmpty waits until no lease is left and otherwise returns an error that lists them.
 func (o *Owner) checkEmpty() error {
 	deadline := time.Now().Add(5 * time.Second)
 	for {
@@ -189,7 +189,7 @@ func (s *stamper) runUntil(stop <-chan struct{}) error {
 // offer builds one tensor and offers it to all.
 func (s *stamper) offer() error {
 	s.stamp++
-	n := 1 << 12 // often, so that what a consumer receives into is like what it had
+	n := 1 << 12 // often, so that a tensor is often received into one of its own shape
 	if s.random.IntN(2) == 0 {
 		n = 1 + s.random.IntN(1<<14)
 	}

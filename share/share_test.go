@@ -192,7 +192,7 @@ func TestOfferReceiveRelease(t *testing.T) {
 	}
 }
 
-// TestBytesAreTheSame: what the consumer reads are the pages that the owner writes, at the place where they were written.
+// TestBytesAreTheSame: the consumer reads the pages that the owner writes, at the place where they were written.
 func TestBytesAreTheSame(t *testing.T) {
 	a, b := twoEnds(t)
 	x := build(t, a.o, 4)
@@ -343,7 +343,7 @@ func TestArenasAtTheLimit(t *testing.T) {
 	memorytest.Check(t)
 	checkDescriptors(t)
 	a, b := twoEnds(t, WithLimit(20<<20))
-	// lend makes a tensor, as soon as what was let go of before has come back, and lends it for a moment.
+	// lend makes a tensor, as soon as the bytes of the last one are back, and lends it for a moment.
 	lend := func(bytes int) *tensor.Tensor {
 		var x *tensor.Tensor
 		untilTrue(t, "there is room", func() bool {

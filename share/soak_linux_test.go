@@ -92,7 +92,7 @@ type soak struct {
 	started, stopped, killed, accepted, stalled, full atomic.Int64
 }
 
-// handovers is what the honest pair did in a while.
+// handovers counts the hand-overs of the honest pair in a period.
 type handovers struct {
 	n     int
 	in    time.Duration

@@ -67,7 +67,7 @@ func keepRole() error {
 				held = append(held[:i], held[i+1:]...)
 			}
 		}
-		for _, r := range held { // what was sent before a disconnection stays as it was
+		for _, r := range held { // tensors that were sent before a disconnection are unchanged
 			check(r, "kept after the end")
 			_ = r.Tensor.Release()
 		}
@@ -135,7 +135,7 @@ func floodRole() error {
 	}
 }
 
-// stallRole takes what it is sent and never says a word again, and keeps connections open that never said one.
+// stallRole receives and never sends again, and keeps connections open on which it never sent.
 func stallRole() error {
 	for {
 		var silent []int
@@ -154,7 +154,8 @@ func stallRole() error {
 	}
 }
 
-// stallOn maps what is announced, so that offers come, and then reads nothing until the other end is tired of it.
+// stallOn maps announced arenas, so that offers come, and then reads nothing until the other end closes the
+// connection.
 func stallOn(fd int) {
 	packet, oob := make([]byte, maxPacket), make([]byte, 64)
 	for kind(packet[0]) != kindOffer {

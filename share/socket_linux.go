@@ -33,7 +33,7 @@ type socket struct {
 
 	sendMu   sync.Mutex
 	sending  sendState
-	try, all func(fd uintptr) bool // send what is in sending: one attempt, or until it is sent
+	try, all func(fd uintptr) bool // send the messages in sending: one attempt, or until all are sent
 }
 
 type sendState struct {

@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSpansAgainstAMap takes and releases at random and holds the spans to a map of what is out: no overlap, every byte in
-// one span, free neighbours merged, and after the last release one span.
+// TestSpansAgainstAMap takes and releases at random and compares the spans with a map of the taken bytes: no overlap,
+// every byte in one span, free neighbours merged, and after the last release one span.
 func TestSpansAgainstAMap(t *testing.T) {
 	const size = 1 << 16
 	rapid.Check(t, func(t *rapid.T) {

@@ -98,7 +98,7 @@ func TestQueueThatShrinks(t *testing.T) {
 	unix.Shutdown(socket, unix.SHUT_RDWR)
 }
 
-// TestSlowAnswerAboutAnArena: a peer that owes an answer about a retired arena is not disconnected while it reads what was sent before.
+// TestSlowAnswerAboutAnArena: a peer that owes an answer about a retired arena is not disconnected while it reads older messages.
 func TestSlowAnswerAboutAnArena(t *testing.T) {
 	o, p, socket, _ := unreadOffers(t)
 	stallAfterAnHour(o, StallDisconnect)

@@ -184,7 +184,8 @@ func reach(sizes, strides []int, at int, low, high *int) {
 	}
 }
 
-// FuzzParse: no packet makes the parsers panic, and what they take they write the same way.
+// FuzzParse: no packet makes the parsers panic, and a packet that they accept is written the same
+// way.
 func FuzzParse(f *testing.F) {
 	m := someOffer(f)
 	f.Add(m.append(header{kind: kindOffer, count: 1}.append(nil)))

@@ -229,7 +229,7 @@ func TestBitsBehindTheLastElement(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, src := range []memory.Source{memory.Process(memory.IO), arena} {
-		for range 3 { // what was given back comes again
+		for range 3 { // released buffers are reused
 			full, err := Make(src, dtype.U8, shape.MustOf(2))
 			if err != nil {
 				t.Fatal(err)

@@ -103,7 +103,7 @@ func (h *hammer) replace(slot *atomic.Pointer[Tensor], x *Tensor, o Operand) {
 	h.put(slot, x, y)
 }
 
-// put stores y if the slot still has x, and releases what is left over.
+// put stores y if the slot still has x, and releases the other one.
 func (h *hammer) put(slot *atomic.Pointer[Tensor], x, y *Tensor) {
 	if err := x.Release(); !errors.Is(err, ErrDonated) && !errors.Is(err, ErrReleased) {
 		h.t.Errorf("a tensor that was given up: got %v, want ErrDonated", err)

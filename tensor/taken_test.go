@@ -445,8 +445,8 @@ func TestOperationNamesItsOperands(t *testing.T) {
 	release(t, x, w)
 }
 
-// A donated operand that stays is alive after the commit, in the same bytes, with what was written; after a failure it is dead, and
-// a rollback leaves it as it was.
+// A donated operand that stays is alive after the commit, in the same bytes, with the written elements; after a failure it is dead,
+// and a rollback leaves it unchanged.
 func TestStay(t *testing.T) {
 	memorytest.Check(t)
 	op := NewOperation("negate")

@@ -198,7 +198,7 @@ func TestViewsFollowTheModel(t *testing.T) {
 	})
 }
 
-// randomView returns a random view of x and what it should show. Half of the views are borrowed, the others donated or
+// randomView returns a random view of x and its expected elements. Half of the views are borrowed, the others donated or
 // reused.
 func randomView(t *rapid.T, x *Tensor, g grid) (*Tensor, grid) {
 	type viewer interface {

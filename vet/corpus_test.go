@@ -18,7 +18,7 @@ type quiet struct{}
 
 func (quiet) Errorf(string, ...any) {}
 
-// reports returns the functions of a package, and what is reported in each.
+// reports returns the functions of a package, and the reports about each.
 func reports(t *testing.T, path string) (functions []string, found map[string][]string) {
 	t.Helper()
 	t.Setenv("GOPROXY", "off")

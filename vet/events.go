@@ -371,7 +371,7 @@ func (f *flow) inspected(err *types.Var) {
 // use checks a use of a tensor.
 func (f *flow) use(v *types.Var, at token.Pos, what string) {
 	if kindOf(v.Type()) == ender {
-		return // a method that says itself what the tensor's end means
+		return // a method that handles the tensor's end itself
 	}
 	if h, ok := f.get(v); ok && h.is&deadBits != 0 {
 		if f.c.flagged[v] && h.is&^deadBits != 0 {

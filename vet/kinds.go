@@ -85,7 +85,7 @@ func canEnd(t types.Type) bool {
 	return false
 }
 
-// nameOf returns package and name of t, or of what it points to.
+// nameOf returns package and name of t, or of the type that it points to.
 func nameOf(t types.Type) (path, name string) {
 	t = types.Unalias(t)
 	if p, ok := t.(*types.Pointer); ok {
@@ -98,7 +98,7 @@ func nameOf(t types.Type) (path, name string) {
 	return n.Obj().Pkg().Path(), n.Obj().Name()
 }
 
-// named reports whether t, or what it points to, is the named type of package path.
+// named reports whether t, or the type that it points to, is the named type of package path.
 func named(t types.Type, path, name string) bool {
 	p, n := nameOf(t)
 	return n == name && p == path

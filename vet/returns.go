@@ -73,7 +73,7 @@ func (f *flow) leaveScope(s state, next *cfg.Block) {
 	}
 }
 
-// learn records what the return shows about the function.
+// learn records the function's behaviour that the return shows.
 func (f *flow) learn(r *ast.ReturnStmt, ownedResults []bool) {
 	for _, list := range [][]*types.Var{f.params, f.outside} {
 		for _, p := range list {

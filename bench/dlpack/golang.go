@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// subjects are what the loops work on: the first tensor of each worker's, and
+// subjects are the tensors of the loops: the first one of each worker, and
 // one that all share.
 type subjects struct {
 	own    []*tensor.Tensor

@@ -10,7 +10,8 @@ import (
 	"github.com/tenure-go/tenure/memory"
 )
 
-// TestRun lets every case run that this machine can run, once, and looks that all gave back what they took.
+// TestRun runs every case that this machine can run, once, and checks that all of them released their
+// tensors.
 func TestRun(t *testing.T) {
 	before := memory.Stats().Of(memory.IO).Current
 	var out bytes.Buffer

@@ -25,7 +25,7 @@ type server struct {
 	arena *memory.Arena // where results lie that have the same bytes on every run
 }
 
-// answer does what a request asks for.
+// answer carries out a request.
 func (s *server) answer(q engine.Request) (engine.Reply, error) {
 	switch q.Do {
 	case "load":

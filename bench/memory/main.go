@@ -25,7 +25,7 @@ const (
 //go:embed chain.py
 var script string
 
-// taken is what a run of the chain took in bytes, beside its input.
+// taken is the memory of a run of the chain in bytes, without its input.
 type taken struct {
 	Engine  string `json:"engine"`
 	Version string `json:"version"`

@@ -3,8 +3,8 @@
 //	go run ./models [flags]
 //
 // It builds each model's file, starts one process per engine, and lets them
-// run in turn: A B A B. See README.md for what is measured and how to install
-// ONNX Runtime. Everything that it writes lies in a temporary folder.
+// run in turn: A B A B. README.md describes the measurements and how to
+// install ONNX Runtime. All files that it writes are in a temporary folder.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command neighbour shows what a second thread costs and gains beside a
-// process that keeps one processor busy.
+// Command neighbour measures a second thread beside a process that keeps one
+// processor busy.
 //
 //	go run ./neighbour [flags]
 //

@@ -2,12 +2,12 @@
 //
 //	go run ./rss [flags] MODEL [NAME=SIZE,SIZE,...]...
 //
-// It loads the model with its weights in memory, plans, writes down the
-// resident size of the process, and resets the system's high-water mark; then
-// it runs once and prints how far the mark rose, beside what the plan
-// promised for arena, scratch and outputs. The difference is what the Go
-// runtime and page ends took. Linux only. Everything is released at the end;
-// the program is one goroutine.
+// It loads the model with its weights in memory, plans, notes the resident
+// size of the process, and resets the system's high-water mark. It then runs
+// the model once and prints the rise of the mark beside the bytes that the
+// plan promised for arena, scratch and outputs. The difference is the Go
+// runtime's memory and partial pages. Linux only. Everything is released at
+// the end; the program is one goroutine.
 package main
 
 import (

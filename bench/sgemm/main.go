@@ -200,8 +200,7 @@ func (p product) speeds(s contest.Side) (list []float64) {
 	return list
 }
 
-// fastest is the least of a few times: what is read first comes from further
-// away.
+// fastest is the least of a few times: the first one also reads its data from further away.
 func fastest(f func() time.Duration) time.Duration {
 	least := f()
 	for range 9 {

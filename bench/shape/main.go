@@ -8,12 +8,11 @@
 // allocations where there are any, and how many times as long as the trie
 // another takes.
 //
-// Storm makes and drops so many different shapes, holding each for a moment,
-// and says how fast that went, how much memory the process took at most, and
-// what was left when it was over. A map outside knows which shapes are held
-// by whom: the storm fails if two are ever equal and not one pointer, or if
-// something stays. Everything it makes is the collector's; its goroutines end
-// before it does.
+// Storm makes and drops many different shapes, holding each for a moment, and
+// prints the rate, the process's peak memory, and the memory that is left at
+// the end. A map outside records the holders of each shape: the storm fails
+// if two shapes are ever equal and not one pointer, or if one stays. All of
+// its objects are the collector's; its goroutines end before it does.
 package main
 
 import (

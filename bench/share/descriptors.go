@@ -14,7 +14,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// shared is what a process has open while tensors are shared.
+// shared counts the descriptors that a process has open while tensors are shared.
 type shared struct {
 	who             string
 	sockets, arenas int

@@ -1,5 +1,5 @@
-// Command share holds what it takes to hand a tensor to another process
-// against a bare round trip of a socket, and against other ways.
+// Command share compares the hand-over of a tensor to another process with a bare round trip of a socket, and with
+// other ways.
 //
 //	go run ./share [-python EXECUTABLE] [-sizes 4KiB,1MiB,1GiB] [-turns N]
 //
@@ -240,7 +240,7 @@ func takeTurn(ctx context.Context, r *report, p *path, s session, size, turn int
 	return err
 }
 
-// steady is what a path does to the memory of both processes when nothing is new any more.
+// steady counts the page faults and mappings of both processes after the warm-up.
 type steady struct {
 	handOvers int
 	faults    [2]int64 // of the producer and of the consumer

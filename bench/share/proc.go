@@ -88,8 +88,8 @@ func mapsOf(pids []int) (map[string]bool, error) {
 	return all, nil
 }
 
-// descriptors counts a process's descriptors of sockets and of files of shared memory, by what the kernel calls each of these: no
-// two have one name.
+// descriptors counts a process's descriptors of sockets and of files of shared memory, by the kernel's names for them: no two have
+// one name.
 func descriptors(pid int) (open map[string]int, err error) {
 	links, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	if err != nil {
@@ -110,8 +110,8 @@ const (
 	arenaName  = "/memfd:tenure"
 )
 
-// countOpen counts the descriptors of what a process has open now and had not before. A difference of two numbers would be wrong
-// where the connection of another path, which is over, is only being closed.
+// countOpen counts the descriptors that a process has open now and had not before. A difference of two counts would be wrong while
+// the connection of another path, which has ended, is still being closed.
 func countOpen(who string, pid int, before map[string]int) (shared, error) {
 	s := shared{who: who}
 	open, err := descriptors(pid)

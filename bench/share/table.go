@@ -86,7 +86,7 @@ func (r *report) write(w io.Writer) error {
 	return t.Flush()
 }
 
-// writeGoals prints what was to be reached beside what was.
+// writeGoals prints the goals beside the results.
 func (r *report) writeGoals(w io.Writer) {
 	goal := func(what, want, got string) { fmt.Fprintf(w, "%s\twant %s\tgot %s\n", what, want, got) }
 	for _, name := range []string{goName, pythonName} {

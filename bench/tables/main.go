@@ -1,7 +1,7 @@
 // Command tables writes the tables of the project's pages from the files in results.
 //
-//	go run ./tables          rewrites what stands between the markers of every page
-//	go run ./tables -check   says which pages differ from that, and fails if any does
+//	go run ./tables          rewrites the tables between the markers of every page
+//	go run ./tables -check   lists the pages whose tables differ, and fails if there is one
 //
 // A marker is a line
 //

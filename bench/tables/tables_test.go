@@ -17,7 +17,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A copy of the project's pages, results and a change: what the check says of it.
+// The check runs on a copy of the project's pages and results after a change.
 func TestCheckFinds(t *testing.T) {
 	const page = "# Page\n\n<!-- table: chain -->\n<!-- end of table -->\n\nText.\n"
 	for name, c := range map[string]struct {

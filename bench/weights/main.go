@@ -1,13 +1,13 @@
-// Command weights says what the weights of a model take in several processes
-// that run it at the same time, shared and apart.
+// Command weights measures the memory of the weights of a model in several
+// processes that run it at the same time, shared and apart.
 //
 //	go run ./weights [-models resnet50,...] [-processes 4] [FILE...]
 //
 // It starts the processes one after the other, so that the first one packs,
-// lets each run the model once on zeros, and then asks all of them what the
-// system says of their mappings: the proportional set size (PSS) gives each
-// process its part of a page that several have, so that sums are bytes of
-// memory. Linux only. Everything that it writes lies in a temporary folder.
+// lets each run the model once on zeros, and then reads the system's figures
+// for the mappings of all of them: the proportional set size (PSS) counts a
+// page that several processes map in parts, so that sums are bytes of memory.
+// Linux only. All files that it writes are in a temporary folder.
 package main
 
 import (
@@ -138,7 +138,7 @@ func mib(n int64) string { return fmt.Sprintf("%.2f", inMiB(n)) }
 
 func inMiB(n int64) float64 { return float64(n) / (1 << 20) }
 
-// sum is what the weights of all processes take.
+// sum returns the bytes of the weights of all processes.
 func sum(list []figures) (bytes int64) {
 	for _, f := range list {
 		bytes += f.weights()

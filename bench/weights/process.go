@@ -24,7 +24,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// figures is what a process says of itself, in bytes.
+// figures is a process's report about itself, in bytes.
 type figures struct {
 	Shared       int64 // PSS of memory that processes have in common
 	File         int64 // PSS of the model's file
@@ -135,7 +135,7 @@ func zeros(m *tenure.Model) (tenure.Inputs, error) {
 	return in, nil
 }
 
-// look reads what the system says of this process.
+// look reads the system's figures for this process.
 func look(file string) (f figures, err error) {
 	runtime.GC()
 	debug.FreeOSMemory()
@@ -181,8 +181,8 @@ type process struct {
 	out *bufio.Scanner
 }
 
-// group starts n processes, each when the one before has run, and returns what
-// they say when all have.
+// group starts n processes, each when the one before has run, and returns
+// their reports when all have.
 func group(file, dir string, n int, shared bool) (list []figures, err error) {
 	var all []*process
 	defer func() {

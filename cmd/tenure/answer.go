@@ -104,8 +104,8 @@ func printText(b *strings.Builder, x *tensor.Tensor) {
 	}
 }
 
-// printTensor prints type and shape, and the largest elements of scores, all
-// of a small tensor, or what the elements of a large one are like.
+// printTensor prints the type and shape, and the largest elements of scores,
+// all of a small tensor, or statistics of a large one.
 func printTensor(b *strings.Builder, x *tensor.Tensor, top int) {
 	if rows := topOf(x, top); rows != nil {
 		fmt.Fprintf(b, "%s%s\n", x.DType(), x.Shape())

@@ -274,7 +274,7 @@ func aliasKind(name string, arg int) op.AliasKind {
 	return 0
 }
 
-// planned runs the network as a program, its input given up, and returns what that took and what the plan promised.
+// planned runs the network as a program, its input given up, and returns the memory that it took and the plan's promise.
 func (n *network) planned(ctx context.Context, weights []*tensor.Tensor) (took usage, promised int64, err error) {
 	p, err := ir.Parse(n.String(), op.Builtin())
 	if err != nil {

@@ -100,7 +100,7 @@ func compareText(got, want *tensor.Tensor) (comparison, error) {
 	return comparison{Equal: true}, nil
 }
 
-// verdict is the error of a run whose outputs are not what they should be.
+// verdict is the error of a run whose outputs differ from the expected ones.
 func (a *answer) verdict() error {
 	var bad []string
 	for _, c := range a.compared {

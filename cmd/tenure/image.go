@@ -41,7 +41,7 @@ func (f *imageFlags) check() error {
 	return nil
 }
 
-// scaleFor returns what the pixels are multiplied with for an input.
+// scaleFor returns the factor of the pixels for an input.
 func (f *imageFlags) scaleFor(info tenure.Info) (float64, error) {
 	dt := info.DType
 	switch {

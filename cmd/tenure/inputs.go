@@ -24,8 +24,8 @@ type given struct {
 }
 
 // read reads the inputs from the files that the flags name; --inputs-from
-// serves those that no --input is for. The caller releases what it returns,
-// also with an error.
+// serves inputs without an --input. The caller releases the tensors, also
+// after an error.
 func (f *runFlags) read(m *tenure.Model, b *bound) (in map[string]*tensor.Tensor, err error) {
 	in = map[string]*tensor.Tensor{}
 	var open []given
@@ -98,7 +98,7 @@ func releaseAll(list []given) {
 	}
 }
 
-// put gives an input its value; it owns the tensor from then on, unless it
+// put sets an input's value; it owns the tensor from then on, unless it
 // fails.
 func put(m *tenure.Model, in map[string]*tensor.Tensor, g given) error {
 	if _, ok := inputOf(m, g.name); !ok {
@@ -128,9 +128,9 @@ func inputNames(m *tenure.Model) string {
 	return strings.Join(names, ", ")
 }
 
-// splitInput splits [NAME=]FILE. A name may hold an equals sign, and so may a
-// path: what stands before one is a name if it is an input's, or if the whole
-// is no file.
+// splitInput splits [NAME=]FILE. A name may contain an equals sign, and so
+// may a path: the part before one is a name if it is an input's, or if there
+// is no file of the whole text.
 func splitInput(m *tenure.Model, arg string) (name, path string) {
 	for i, r := range arg {
 		if r != '=' {

@@ -1,18 +1,17 @@
 // Command tenure runs ONNX models in memory whose size is known before the
-// run, and shows what a run will take.
+// run, and shows the memory that a run will take.
 //
 //	tenure run MODEL       run a model on files and print or save the answer
-//	tenure plan MODEL      say what a run will take, before any run
+//	tenure plan MODEL      report the memory of a run before any run
 //	tenure check MODEL P   prove a stored plan against a model
 //	tenure inspect MODEL   list inputs, outputs, operators, the program's text
 //	tenure share serve F   lend tensors to other processes; list, get, drop, watch
-//	tenure bench memory    what networks take, held, released, donated, planned
+//	tenure bench memory    measure networks whose values are held, released, donated, planned
 //
-// It exits with 0 when it did what was asked, 1 when that failed, 2 when it
-// was asked in a way that it does not understand. Reports go to standard
-// output, errors, in one line (and lines with hints, indented), and progress
-// to standard error. Files are written whole or not at all. Memory is that
-// of one run; nothing is kept.
+// The exit code is 0 for success, 1 for a failure, 2 for an invalid command
+// line. Reports go to standard output, errors, in one line (and lines with
+// hints, indented), and progress to standard error. Files are written whole
+// or not at all. The memory is that of one run; nothing is kept.
 package main
 
 import (

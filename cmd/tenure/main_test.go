@@ -60,8 +60,7 @@ func serveModel() {
 	}
 }
 
-// TestScripts runs the command as a person would; each script says what it
-// shows in its first line. In scripts $REPO is the repository.
+// TestScripts runs the command as a user would; the first line of each script describes it. In scripts $REPO is the repository.
 func TestScripts(t *testing.T) {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // quiet is how long work may take before a person is told that it goes on.
 const quiet = time.Second
 
-// work is what a command does at the moment, for a person on a terminal: what
+// work is the current work of a command, for display on a terminal: work that
 // takes longer than quiet is shown as a bar with percent where its amount is
 // known, else as a spinner.
 type work struct {
@@ -66,8 +66,8 @@ func (w *work) report(p tenure.Progress) {
 	w.to(stage{name: string(p.Stage), done: p.Done, total: p.Total, bytes: true})
 }
 
-// to says how far a stage of the work is. When it is done, nothing is known of
-// what follows.
+// to reports how far a stage of the work is. When it is done, nothing is known
+// of the next one.
 func (w *work) to(s stage) {
 	if s.done >= s.total {
 		s = stage{}
@@ -86,8 +86,8 @@ func (w *work) now() (what string, s stage) {
 	return what, w.stage
 }
 
-// show draws the work at every tick until it ends, and clears what it has
-// drawn. A bar that cannot be drawn is no reason to fail.
+// show draws the work at every tick until it ends, and clears the display. A
+// bar that cannot be drawn is no reason to fail.
 func (w *work) show(to io.Writer, ticks <-chan time.Time, end <-chan struct{}) {
 	var bar *progressbar.ProgressBar
 	var of string

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure"
 )
 
-// drawn is what a person sees of work at one tick for each step.
+// drawn returns the lines that are displayed for work at one tick for each step.
 func drawn(w *work, steps ...func()) []string {
 	var out bytes.Buffer
 	ticks, end, gone := make(chan time.Time), make(chan struct{}), make(chan struct{})

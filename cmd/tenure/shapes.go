@@ -61,8 +61,8 @@ type bound struct {
 	dims   map[string]int
 }
 
-// bind finds what the names of --shape are in a model, and completes the
-// shapes of inputs whose symbols all have sizes.
+// bind finds the inputs and symbols that the names of --shape stand for in a
+// model, and completes the shapes of inputs whose symbols all have sizes.
 func (given sizes) bind(m *tenure.Model) (*bound, error) {
 	b := &bound{inputs: m.Inputs(), shapes: tenure.Shapes{}, dims: map[string]int{}}
 	symbols := symbolsOf(b.inputs)

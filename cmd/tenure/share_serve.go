@@ -79,7 +79,7 @@ func (f *serveFlags) serve(ctx context.Context, w io.Writer, paths []string) (er
 	}
 	s := owner.State()
 	fmt.Fprintf(w, "%s: %s, %s, at %s; interrupt to end\n", name, countText(len(s.Names), "tensor", "tensors"), plan.FormatBytes(s.Bytes.Used), l.Path())
-	for err == nil { // peers ask for what they want: there is nothing to do for one
+	for err == nil { // peers request tensors by themselves: there is nothing to do for one
 		_, err = l.Accept(ctx)
 	}
 	if ctx.Err() != nil {
@@ -93,7 +93,7 @@ func baseName(path string) string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// publishFiles publishes what the files hold.
+// publishFiles publishes the tensors of the files.
 func publishFiles(ctx context.Context, owner *share.Owner, paths []string, work *work) error {
 	var done, total int64 // of the files, about as many bytes as of their tensors
 	for _, path := range paths {

@@ -96,7 +96,7 @@ func plainLines(w io.Writer, all listing, now time.Time) error {
 	return err
 }
 
-// drawScreen prints over what was printed before, no more than fits.
+// drawScreen prints over the previous screen, no more than fits.
 func drawScreen(w io.Writer, all listing, now time.Time, width, height int) error {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%s  (interrupt to end)\n\n", now.Format(time.TimeOnly))

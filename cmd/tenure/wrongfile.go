@@ -11,12 +11,13 @@ import (
 	"github.com/tenure-go/tenure/internal/filekind"
 )
 
-// mostLookedAt is how large a file may be to be looked at after it could not
-// be read as what was expected.
+// mostLookedAt is the size of the largest file that is examined after it
+// could not be read as expected.
 const mostLookedAt = 64 << 20
 
-// wrongFile makes the error of a file that could not be read say what it is,
-// if it is of another kind than wanted. It begins with the file's name, once.
+// wrongFile returns the error of a file that could not be read; if the file
+// is of another kind than wanted, the error names that kind. It begins with
+// the file's name, once.
 func wrongFile(path, want string, wanted []string, err error) error {
 	var missing *fs.PathError
 	if err == nil || errors.As(err, &missing) {
@@ -28,8 +29,8 @@ func wrongFile(path, want string, wanted []string, err error) error {
 	return err
 }
 
-// lookAt returns the words that say what a regular file is, "" where that is
-// what was wanted, or not known.
+// lookAt returns a description of a regular file, or "" if it is of a wanted
+// kind or not known.
 func lookAt(path, want string, wanted []string) string {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > mostLookedAt {

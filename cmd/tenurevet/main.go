@@ -4,7 +4,8 @@
 //	tenurevet ./...
 //	go vet -vettool=$(which tenurevet) ./...
 //
-// It reports on standard error and exits with 1 if it found mistakes. Package vet documents what it reports, and what it does not.
+// It reports on standard error and exits with 1 if it found mistakes. Package vet documents the mistakes that it reports, and
+// those that it does not.
 package main
 
 import (

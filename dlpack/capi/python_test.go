@@ -74,7 +74,7 @@ func run(t testing.TB, p *Python, source string) {
 	}
 }
 
-// collect deletes names of module __main__ and lets Python free what they held.
+// collect deletes names of module __main__ and lets Python free the objects that they referred to.
 func collect(t testing.TB, p *Python, names string) {
 	t.Helper()
 	run(t, p, "del "+names+"\nimport gc; gc.collect()")
@@ -442,8 +442,9 @@ for th in threads: th.start()
 	collect(t, p, "x, shared, bad, take, threads")
 }
 
-// TestTVM moves what numpy does not have through tvm-ffi: bfloat16 and floats of 8, 6 and 4 bits, the latter packed. It takes
-// them by the C exchange API and, where the object has none, by the legacy struct: then what is lent for reading is copied.
+// TestTVM moves types that numpy does not have through tvm-ffi: bfloat16 and floats of 8, 6 and 4 bits, the latter packed. It
+// takes them by the C exchange API and, for objects without it, by the legacy struct: then tensors that are lent for reading
+// are copied.
 func TestTVM(t *testing.T) {
 	p := python(t, "tvm_ffi")
 	memorytest.Check(t)

@@ -66,8 +66,8 @@ func read(s *tenure.Session, points js.Value) (any, error) {
 	return js.ValueOf(list), nil
 }
 
-// define makes f a function of the page. JavaScript throws what a wrapper of
-// two lines finds in the field "error".
+// define makes f a function of the page. A wrapper of two lines of JavaScript
+// throws the error that it finds in the field "error".
 func define(name string, f func(arg js.Value) (any, error)) {
 	js.Global().Set(name+"Result", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		value, err := f(args[0])

@@ -6,7 +6,7 @@
 // tensor that is there already (tenure.Into). So a step takes no memory for tensors and copies none of the cache, however long it is.
 // When the cache is full it is copied, once, into one of twice the capacity, and the session plans for the new shape.
 //
-// decode.onnx is made by make.py from random weights: what it says means nothing.
+// decode.onnx is made by make.py from random weights: its output means nothing.
 package main
 
 import (
@@ -60,7 +60,7 @@ type decoder struct {
 
 	planned           int // capacity that the session has a plan and an arena for
 	grown             int
-	copied, allocated int64 // what the plans copy in their steps, and what tensors were allocated in steps with a plan that had run before
+	copied, allocated int64 // the bytes that the plans copy in their steps, and that tensors took in steps with a plan that had run before
 }
 
 // newDecoder returns a decoder with an empty cache. The caller closes it, also after an error.

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// TestSamples reads every sample as what it shows.
+// TestSamples classifies every sample as the digit that it shows.
 func TestSamples(t *testing.T) {
 	memorytest.Check(t)
 	r, err := newReader()

@@ -33,7 +33,7 @@ func TestOutlivesSession(t *testing.T) {
 	}
 }
 
-// answer runs a model and returns an export of its output, and what is in it.
+// answer runs a model and returns an export of its output, and the output's elements.
 func answer() (*dlpack.DLManagedTensorVersioned, []float32, error) {
 	m, err := tenure.Load("../digits/digits.onnx")
 	if err != nil {

@@ -111,7 +111,7 @@ func Example_state() {
 	// Output: 5
 }
 
-// What a program asks before it runs, and how it is told of faults.
+// Inputs, outputs and memory before a run, and errors.
 func Example_questions() {
 	m := must(tenure.Load(model))
 	defer m.Close()
@@ -144,7 +144,7 @@ func Example_eager() {
 	defer x.Release()
 
 	s := eager.NewScope()
-	defer s.Close() // releases what was not kept
+	defer s.Close() // releases the tensors that were not kept
 	sum := s.ReduceSum(s.Mul(x, x), nil, false)
 	norm := s.Keep(s.Sqrt(sum.Donate())) // in the bytes of the sum
 	if err := s.Err(); err != nil {

@@ -29,7 +29,7 @@ const (
 	releaseOptions       = 100
 	functions            = 101
 
-	apiVersion = 1 // what is called here was in the first one
+	apiVersion = 1 // the first version has all functions that are called here
 )
 
 // runtime is ONNX Runtime, with one model.

@@ -3,10 +3,10 @@
 //	go run ./examples/serve examples/digits/digits.onnx
 //	curl -d "$(printf '[%s0]' $(printf '0,%.0s' {1..63}))" localhost:8080
 //
-// A request is the first input as JSON numbers in row-major order, the answer every output in the same form. It shows what a
-// service decides: how many runs go on at once and with how many threads each, where outputs take their memory from, which
-// errors are the client's, and what happens to a run whose client has gone. Each run under way has an arena of the session's
-// and makes one tensor per input and output; /debug/vars shows all of it as tenure.memory.
+// A request is the first input as JSON numbers in row-major order, the answer every output in the same form. It shows the
+// decisions of a service: how many runs go on at once and with how many threads each, which memory outputs use, which errors
+// are the client's, and how a run ends whose client has disconnected. Each run under way has an arena of the session's and
+// makes one tensor per input and output; /debug/vars shows all of it as tenure.memory.
 package main
 
 import (

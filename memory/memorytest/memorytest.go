@@ -7,10 +7,10 @@
 //
 // # What it checks
 //
-// [Check] compares what is live at the end of the test with what was live at its beginning: buffers, handles (tensors), uses
+// [Check] compares the live objects at the end of the test with those at its beginning: buffers, handles (tensors), uses
 // (views of data, running operations, exports) and holds on earlier buffers. With the tag `invariants` the report names the
-// place that made each; without it, size, purpose and element type. Buffers that the collector found dropped in the
-// meantime count as left behind.
+// place that made each; without it, size, purpose and element type. Buffers that the collector found dropped in the meantime
+// count as left behind.
 //
 // # Concurrency
 //

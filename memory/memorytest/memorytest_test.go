@@ -147,7 +147,7 @@ func drop(t *testing.T) { must2(alloc(t, 5555).IntoHandle())(t) }
 
 func TestDroppedAndCollected(t *testing.T) {
 	seen := make(chan bool, 100)
-	old := memory.OnLeak(func(memory.Leak) { seen <- true }) // Check passes on what it has recorded
+	old := memory.OnLeak(func(memory.Leak) { seen <- true }) // Check passes on the leaks that it has recorded
 	defer func() { memory.OnLeak(old) }()
 	report := check(t, func() {
 		drop(t)

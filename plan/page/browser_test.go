@@ -83,7 +83,8 @@ func launch(path string) (*browser, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The page is this test's own, and containers often lack what the sandbox needs.
+	// The page comes from this test, and containers often lack the system calls that the sandbox
+	// needs.
 	cmd := exec.Command(path, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--no-first-run", "--hide-scrollbars", "--user-data-dir="+profile, "about:blank")
 	cmd.ExtraFiles = []*os.File{theirs, replies}
@@ -161,7 +162,7 @@ func (b *browser) call(method string, params, result any) {
 	}
 }
 
-// receive reads a message and notes what it tells of the page.
+// receive reads a message and records the events of the page in it.
 func (b *browser) receive() message {
 	b.t.Helper()
 	text, err := b.replies.ReadBytes(0)
@@ -203,7 +204,7 @@ func (b *browser) open(page []byte, width, height int, scheme string) {
 	b.settle()
 }
 
-// settle waits until what the page has asked to be drawn is drawn.
+// settle waits until the page has drawn everything that it has requested.
 func (b *browser) settle() {
 	b.t.Helper()
 	b.eval(`new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`, nil)

@@ -17,7 +17,8 @@ func (d *drawn) box(id int) (b box) {
 	return b
 }
 
-// The wheel zooms around the pointer, a drag moves what is under it, and the wheel alone is left to the page.
+// The wheel zooms around the pointer, a drag moves the drawing, and the wheel alone scrolls the
+// page.
 func TestZoomAndMove(t *testing.T) {
 	d := show(t, startBrowser(t), fixture(t, "residual"))
 	const id = 5 // conv2, in the middle of the run

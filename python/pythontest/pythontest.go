@@ -1,8 +1,8 @@
 // Package pythontest finds, or makes, the Python that tests of the Python client run in.
 //
-// [Interpreter] takes the one of $TENURE_PYTHON, or else python3 if it has the modules that a test needs, or else a virtual environment
-// in the user's cache folder, which the first test that needs it makes and fills over the network. Where none of these can be had the test
-// skips and says what was tried. Nothing here owns tensors; everything may be called from any goroutine, and from several processes.
+// [Interpreter] takes the one of $TENURE_PYTHON, or else python3 if it has the modules that a test needs, or else a virtual environment in
+// the user's cache folder, which the first test that needs it creates and fills over the network. If there is none of these, the test
+// skips and lists the attempts. Nothing here owns tensors; everything may be called from any goroutine, and from several processes.
 package pythontest
 
 import (
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// packages are what the environment that is made has: what the client needs, and its tests.
+// packages are the packages of the virtual environment: those that the client and its tests need.
 var packages = []string{"numpy", "pytest", "ml_dtypes"}
 
 var (

@@ -90,7 +90,7 @@ var badReading = []struct{ fault, defs string }{
 	{"END_SILENT", ""},
 }
 
-// tools are what a model is run with.
+// tools are the programs that run a model.
 type tools struct{ spin, cc string }
 
 func find(t *testing.T) tools {

@@ -96,7 +96,7 @@ func (a *Archive) Read(name string) (*tensor.Tensor, error) {
 	if f == nil {
 		return nil, fmt.Errorf("npy: got name %q, want one of %q: %w", name, a.names, os.ErrNotExist)
 	}
-	// A stored entry lies in the file as long as it says; what a compressed one says is believed only as it comes.
+	// The stated size of a stored entry is checked against the file; that of a compressed entry is not trusted.
 	size := int64(unknown)
 	if f.Method == zip.Store && f.UncompressedSize64 == f.CompressedSize64 {
 		size = int64(f.UncompressedSize64)

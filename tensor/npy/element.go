@@ -93,7 +93,7 @@ func formatDescr(dt dtype.DType) (descr string, ok bool) {
 	return "", false
 }
 
-// normalize makes data as it stands in a file what a tensor wants: the machine's byte order, bools of 0 and 1.
+// normalize converts data of a file for a tensor: to the machine's byte order, and bools to 0 and 1.
 func normalize(dt dtype.DType, swap int, data []byte) {
 	if swap > 0 {
 		for at := 0; at+swap <= len(data); at += swap {

@@ -102,7 +102,7 @@ func (p *literal) expect(c byte) error {
 	return nil
 }
 
-// next is what stands at the present place, for error texts.
+// next returns the text at the present position, for errors.
 func (p *literal) next() string {
 	if p.at >= len(p.text) {
 		return "the end"

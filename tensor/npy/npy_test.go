@@ -397,7 +397,8 @@ func TestLongHeaderIsVersion2(t *testing.T) {
 	}
 }
 
-// A header that lies must not take memory for what is not there, whether or not the size is known beforehand.
+// A header with a wrong size must not allocate memory for bytes that are not there, whether or not
+// the file's size is known beforehand.
 func TestLyingHeaderTakesNoMemory(t *testing.T) {
 	memorytest.Check(t)
 	data := file("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000,)}", make([]byte, 100)...)

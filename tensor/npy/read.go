@@ -207,7 +207,7 @@ func toRowMajor(x *tensor.Tensor, text bool) (*tensor.Tensor, error) {
 	return c, nil
 }
 
-// counter counts what was read.
+// counter counts the bytes that were read.
 type counter struct {
 	r io.Reader
 	n int64

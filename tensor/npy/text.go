@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// parseText returns what the characters of a type of strings are, without its byte order, and how many each string has; 0 for a type that
-// is not of strings. Those of S and a are bytes, those of U are code points of four bytes.
+// parseText returns the type of the characters of a type of strings, without its byte order, and how many each string has; 0 for a type
+// that is not of strings. Those of S and a are bytes, those of U are code points of four bytes.
 func parseText(name string) (dt dtype.DType, width int, err error) {
 	if name == "" || name[0] != 'S' && name[0] != 'a' && name[0] != 'U' {
 		return dtype.Invalid, 0, nil

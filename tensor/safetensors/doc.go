@@ -30,8 +30,8 @@
 // # Writing
 //
 // [Write] puts tensors with larger elements first and the data at a multiple of
-// 8 bytes, so that what it writes is read without a copy. The same tensors make
-// the same bytes.
+// 8 bytes, so that its files are read without a copy. The same tensors make the
+// same bytes.
 //
 // # Concurrency
 //

@@ -184,7 +184,7 @@ func (o Options) Start(name string) (*engine.Process, error) {
 	return p, nil
 }
 
-// Player is an engine with a model loaded, and what it showed.
+// Player is an engine with a model loaded, and its measurements.
 type Player struct {
 	*engine.Process
 	Side *Side

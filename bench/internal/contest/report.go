@@ -55,7 +55,7 @@ type Row struct {
 	Calls []engine.Call // of Tenure's program, with -calls
 }
 
-// name is the model, and what is unusual about its row.
+// name is the model with the options that are unusual in its row.
 func (r Row) name() string {
 	if r.Held == "compressed" {
 		return r.Model + ", compressed"

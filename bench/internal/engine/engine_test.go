@@ -84,7 +84,7 @@ func numbers(t *testing.T, file string) (list []float32) {
 	return list
 }
 
-// A state that is given up counts the runs; one that is not stays what it was.
+// A state that is given up counts the runs; a state that is not stays the same.
 func TestStates(t *testing.T) {
 	model, state := count(t)
 	for _, c := range []struct {

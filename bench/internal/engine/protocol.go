@@ -1,6 +1,6 @@
 package engine
 
-// Request is one line from the driver to a process. Do says what it asks for:
+// Request is one line from the driver to a process. Do selects the action:
 //
 //	load     loads Model with Threads and makes its Inputs and Outputs
 //	run      runs once untimed, then until Milliseconds have passed, at most Runs times

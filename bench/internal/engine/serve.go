@@ -31,8 +31,8 @@ func Serve(in io.Reader, out io.Writer) error {
 	return Answer(in, out, s.answer)
 }
 
-// Answer answers requests with what a function says until it is told to exit
-// or the requests end.
+// Answer answers requests with the results of a function until a request to
+// exit or the end of the requests.
 func Answer(in io.Reader, out io.Writer, answer func(q Request) (Reply, error)) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)

@@ -1,7 +1,6 @@
-// Package limits measures what a processor can do at best: how many
-// multiply-adds a second, and how fast it moves floats through memory. The
-// benchmarks measure it in the same minutes as the engines, since clocks and
-// neighbours change.
+// Package limits measures the limits of a processor: the multiply-adds per second, and
+// the floats per second that it moves through memory. The benchmarks measure them in
+// the same minutes as the engines, since clocks and neighbours change.
 //
 // The loops are assembly on amd64, as simple as a loop can be: [FMA] keeps
 // independent sums in registers; [Read], [Copy], [Scale] and [Triad] walk over slices,

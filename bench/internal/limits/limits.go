@@ -61,7 +61,7 @@ func Triad(dst, a, b []float32, s float32, threads int, streaming bool) time.Dur
 	return split(len(dst), threads, func(from, to int) { triadFloats(dst[from:to], a[from:to], b[from:to], s, streaming) })
 }
 
-// block is what the assembly does at a time, in elements.
+// block is the number of elements in one iteration of the assembly.
 const block = 32
 
 // split runs f on equal parts, which begin at multiples of block.

@@ -150,7 +150,7 @@ func (g *Graph) Sizes(name string, list ...int64) {
 	g.constants = g.constants.bytes(5, wire(nil).varint(1, int64(len(list))).varint(2, int64(I64)).text(8, name).bytes(9, raw))
 }
 
-// head is what stands before a weight's numbers in its message.
+// head is the part of a weight's message before its numbers.
 func (w weight) head() wire {
 	var head wire
 	for _, d := range w.dims {

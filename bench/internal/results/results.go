@@ -1,8 +1,8 @@
-// Package results is the form in which the benchmarks write what they measured.
+// Package results is the form in which the benchmarks write their measurements.
 //
-// A [Result] is one run of one command: what was run where, by which versions, and a row of figures for each case. Commands
-// print it as a table or as JSON, and write it to a file, as their flags say ([Output]). The tables of README.md are rendered
-// from such files by the command tables.
+// A [Result] is one run of one command: the command, the machine, the versions, and a row of figures for each case. Commands
+// print it as a table or as JSON, and write it to a file, depending on their flags ([Output]). The tables of README.md are
+// rendered from such files by the command tables.
 //
 //	r := results.New("rows", map[string]string{"ONNX Runtime": "1.32.0"}, "operator", "threads")
 //	r.Add([]string{"relu", "1"}, results.Samples("Tenure ms", ours), results.Ratios("ratio", ours, theirs))
@@ -32,10 +32,10 @@ type Result struct {
 	Machine    string            `json:"machine"`
 	Processors int               `json:"processors"`
 	Date       string            `json:"date"`     // the day, as in 2026-11-22
-	Versions   map[string]string `json:"versions"` // of Go, of Tenure (a commit), of what it was compared with
+	Versions   map[string]string `json:"versions"` // of Go, of Tenure (a commit), of the libraries that it was compared with
 	Command    string            `json:"command"`  // as typed in the folder bench
 	Note       string            `json:"note,omitempty"`
-	Case       []string          `json:"case"`    // what the words of a row's case are
+	Case       []string          `json:"case"`    // the parts of a row's case
 	Figures    []string          `json:"figures"` // the names of figures, in the order of a table's columns
 	Rows       []Row             `json:"rows"`
 }
@@ -60,7 +60,7 @@ type Named struct {
 }
 
 // New begins a result of this machine, of today, and of the command that this process is. The versions of Go and Tenure are
-// added to the given ones. The words name what a row's case consists of.
+// added to the given ones. The words name the parts of a row's case.
 func New(benchmark string, versions map[string]string, words ...string) *Result {
 	r := &Result{Benchmark: benchmark, Machine: Machine(), Processors: runtime.NumCPU(), Date: time.Now().UTC().Format(time.DateOnly),
 		Versions: map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go"), "Tenure": commit()}, Case: words}

@@ -139,7 +139,8 @@ func TestEncoderIsNormalised(t *testing.T) {
 	normalised(t, run(t, encoder(), values, 1, tokens, width))
 }
 
-// Normalisation and GELU by hand are what they say, on numbers around 5.
+// The normalisation and the GELU that are made of other operators equal their
+// definitions, on numbers around 5.
 func TestPartsOfTheEncoder(t *testing.T) {
 	values := make([]float32, 3*width)
 	onnxfile.Between(5, 4, 6)()(values)
