@@ -169,6 +169,14 @@ func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *e
 	if err := m.program.CheckInputs(t.types); err != nil {
 		return nil, nil, inputError{err}
 	}
+	if p := o.promise; p != nil {
+		if err := p.sizes.admit(t.types); err != nil {
+			return nil, nil, inputError{err}
+		}
+		if exe := p.known(t); exe != nil {
+			return exe, nil, nil
+		}
+	}
 	if exe, frozen, err := m.instance(ctx, t, o); exe != nil || err != nil {
 		return exe, frozen, broken(err)
 	}
@@ -180,10 +188,17 @@ func (m *Model) compile(ctx context.Context, t target, o sessionOptions) (exe *e
 	if err == nil {
 		m.keep(t, c, exe, o)
 	}
+	if err == nil && o.promise != nil {
+		err = o.promise.check(t, exe)
+	}
 	return exe, c.frozen, broken(err)
 }
 
 // execOptions are those of executables for sessions of these options.
 func (m *Model) execOptions(o sessionOptions, declined []plan.Declined, copies []plan.Copy) exec.Options {
-	return exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: declined, Copies: copies, Store: m.file.Weights, Compressed: m.compressed}
+	e := exec.Options{Threads: o.threads, MaxConcurrent: o.maxConcurrent, Declined: declined, Copies: copies, Store: m.file.Weights, Compressed: m.compressed}
+	if o.promise != nil {
+		e.Room = &o.promise.room
+	}
+	return e
 }

@@ -2,8 +2,10 @@ package tenure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tenure-go/tenure/internal/ended"
@@ -97,6 +99,9 @@ func (r *running) findPlan(ctx context.Context) error {
 	var err error
 	for {
 		r.exe, err = r.session.executable(ctx, target{types: r.types, donated: r.donated, value: r.input})
+		if errors.Is(err, errNoRoom) && r.onlyReleases() {
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("run: %w", err)
 		}
@@ -126,6 +131,16 @@ func (r *running) forgoReuse() (any bool) {
 		}
 	}
 	return any
+}
+
+// onlyReleases makes inputs to reuse ones that are only released, where all that
+// are given up are of that kind.
+func (r *running) onlyReleases() bool {
+	if slices.ContainsFunc(r.operands, func(o tensor.Operand) bool { return o.Semantics() == tensor.DonateInput }) {
+		return false
+	}
+	clear(r.donated)
+	return true
 }
 
 // takes returns an error for a value of another element type, and for bytes

@@ -96,6 +96,9 @@ type sessionOptions struct {
 	maxConcurrent int
 	plans         int
 	outputs       memory.Source
+	bounds        []bounded
+	giveBack      bool
+	promise       *promise // for all sizes within the bounds, nil without any
 }
 
 // Every thread of a run has scratch, and every run an arena: these bounds keep

@@ -34,7 +34,8 @@ type Session struct {
 	warming   chan struct{} // one Prepare at a time has slots
 }
 
-// NewSession makes a session on the model. The caller closes it.
+// NewSession makes a session on the model. The caller closes it. With bounds
+// ([WithUpTo]) it proves the plans of all sizes and takes their memory.
 func (m *Model) NewSession(opts ...SessionOption) (*Session, error) {
 	o, err := configure(opts)
 	if err != nil {
@@ -43,10 +44,22 @@ func (m *Model) NewSession(opts ...SessionOption) (*Session, error) {
 	if err := m.retain("new session"); err != nil {
 		return nil, err
 	}
+	if len(o.bounds) > 0 {
+		if o.promise, err = m.promise(context.Background(), o); err != nil {
+			return nil, errors.Join(fmt.Errorf("new session: %w", err), m.release())
+		}
+	}
 	s := &Session{model: m, opts: o, pool: compute.NewPool(o.threads), slots: make(chan *exec.Slot, o.maxConcurrent),
 		compiling: make(chan struct{}, 1), warming: make(chan struct{}, 1)}
 	for range o.maxConcurrent {
-		s.slots <- &exec.Slot{}
+		slot := &exec.Slot{}
+		s.slots <- slot
+		if p := o.promise; p != nil && !o.giveBack {
+			err = errors.Join(err, slot.Reserve(p.figures.Arena.Bytes, p.figures.Scratch.Bytes))
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("new session: %w", err), s.Close())
 	}
 	return s, nil
 }

@@ -35,6 +35,9 @@ func (m *Model) Plan(ctx context.Context, shapes Shapes, opts ...SessionOption) 
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
+	if len(o.bounds) > 0 {
+		return nil, fmt.Errorf("plan: got bounds (WithUpTo, WithSizes) and one set of sizes, want one of them (PlanUpTo is for bounds): %w", ErrInput)
+	}
 	var planned *plan.Plan
 	err = m.withWeights("plan", func() error {
 		exe, _, err := m.compile(ctx, target{types: types}, o)

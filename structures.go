@@ -3,6 +3,7 @@ package tenure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/tenure-go/tenure/internal/exec"
@@ -29,13 +30,17 @@ type Structures struct {
 const (
 	mostStructures      = 8
 	mostStructuresBytes = 32 << 20
+
+	mostStaying = 64 // further ones are not kept: their sizes have programs of their own
 )
 
-// structures are kept by a model and shared by its sessions. Model.compiling
+// structures are kept by a model and shared by its sessions, or kept for the
+// promise of a session alone. Model.compiling
 // guards the list and its contents, Model.mu the figures.
 type structures struct {
 	list    []*structure // the one used last first
 	figures Structures
+	stay    bool // none is dropped for others: those of a promise, see mostStaying
 }
 
 // structure is a final program for many sizes, and what was compiled of it
@@ -70,7 +75,7 @@ func (m *Model) Structures() Structures {
 // says which inputs' values it is made for. It is nil where none holds for the
 // target's sizes and values.
 func (m *Model) instance(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
-	s := &m.structures
+	s := m.structuresFor(t, o)
 	for i, st := range s.list {
 		if !slices.Equal(st.donated, t.donations()) {
 			continue
@@ -89,6 +94,9 @@ func (m *Model) instance(ctx context.Context, t target, o sessionOptions) (exe *
 		}
 		if err != nil {
 			return nil, nil, err
+		}
+		if o.promise != nil && !o.promise.holds(exe) {
+			continue // another one was there first, of which it takes less
 		}
 		copy(s.list[1:i+1], s.list[:i])
 		s.list[0] = st
@@ -132,7 +140,10 @@ func (m *Model) keep(t target, c *specialised, exe *exec.Executable, o sessionOp
 	st, reason := c.Structure()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := &m.structures
+	s := m.structuresFor(t, o)
+	if s.stay && len(s.list) == mostStaying {
+		st, reason = nil, fmt.Sprintf("more than %d structures", mostStaying)
+	}
 	s.figures.Compiled++
 	if st == nil {
 		if s.figures.Pinned == nil {
@@ -145,7 +156,7 @@ func (m *Model) keep(t target, c *specialised, exe *exec.Executable, o sessionOp
 	kept.compiled(exe, o)
 	s.list = slices.Insert(s.list, 0, kept)
 	s.figures.Bytes += st.Bytes()
-	for len(s.list) > 1 && (len(s.list) > mostStructures || s.figures.Bytes > mostStructuresBytes) {
+	for !s.stay && len(s.list) > 1 && (len(s.list) > mostStructures || s.figures.Bytes > mostStructuresBytes) {
 		last := len(s.list) - 1
 		s.figures.Bytes -= s.list[last].Bytes()
 		s.list[last] = nil
@@ -153,6 +164,18 @@ func (m *Model) keep(t target, c *specialised, exe *exec.Executable, o sessionOp
 		s.figures.Evictions++
 	}
 	s.figures.Kept = len(s.list)
+}
+
+// structuresFor returns where the structures of a target are kept.
+func (m *Model) structuresFor(t target, o sessionOptions) *structures {
+	switch p := o.promise; {
+	case p == nil:
+		return &m.structures
+	case t.donations() == nil:
+		return &p.structures
+	default:
+		return &p.givenUp
+	}
 }
 
 // donations says which inputs are donated, nil if none is.

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/internal/compute"
+	"github.com/tenure-go/tenure/internal/plan/check"
+	"github.com/tenure-go/tenure/internal/plan/solve"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
@@ -38,6 +40,11 @@ type Options struct {
 
 	// Effort bounds the search for a placement, see package plan/solve.
 	Effort int64
+
+	// Room, where it is not nil, is the arena for executables of many sizes. Values
+	// of each are placed in at most so many bytes, if they were before, and the
+	// executable has the figures of its proof.
+	Room *solve.Room
 }
 
 // Executable is a compiled program: the numbers of its plan, proved, and where
@@ -58,6 +65,7 @@ type Executable struct {
 	numRefs int    // how many they have
 	code    []instr
 	dynamic []dynamicInfo // per value whose size depends on data, then one per spare
+	proof   check.Figures // with Options.Room
 	taken   []bool        // per parameter: the program writes into it or returns it
 	results []resultInfo
 

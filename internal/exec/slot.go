@@ -8,9 +8,11 @@ import (
 
 // Slot owns the arena and the scratch of one concurrent run. They have the
 // size of the plan that runs: a smaller plan returns memory to the system, and a larger
-// one frees the old arena before it takes the new one.
+// one frees the old arena before it takes the new one. After [Slot.Reserve] they
+// have at least the reserved bytes.
 type Slot struct {
 	arena, scratch *memory.Buffer
+	reserved       struct{ arena, scratch int64 }
 	runners        map[*Executable]*Runner
 	attached       *Runner
 	epoch          int
@@ -32,10 +34,7 @@ func (s *Slot) Runner(e *Executable) (*Runner, error) {
 		}
 	}
 	s.attached = nil
-	if err := resize(&s.arena, e.ArenaBytes, memory.Activations); err != nil {
-		return nil, err
-	}
-	if err := resize(&s.scratch, e.ScratchBytes, memory.Scratch); err != nil {
+	if err := s.resize(e.ArenaBytes, e.ScratchBytes); err != nil {
 		return nil, err
 	}
 	if s.runners == nil {
@@ -47,6 +46,23 @@ func (s *Slot) Runner(e *Executable) (*Runner, error) {
 	r.Attach(bytesOr(s.arena), bytesOr(s.scratch))
 	s.attached = r
 	return r, nil
+}
+
+// Reserve takes an arena and scratch for every plan that needs no more. Runners
+// of such plans allocate no memory for them, and smaller plans return none.
+func (s *Slot) Reserve(arena, scratch int64) error {
+	s.attached = nil
+	s.reserved.arena, s.reserved.scratch = arena, scratch
+	return s.resize(0, 0)
+}
+
+// resize makes arena and scratch have the given sizes, or the reserved ones where
+// these are larger.
+func (s *Slot) resize(arena, scratch int64) error {
+	if err := resize(&s.arena, max(arena, s.reserved.arena), memory.Activations); err != nil {
+		return err
+	}
+	return resize(&s.scratch, max(scratch, s.reserved.scratch), memory.Scratch)
 }
 
 // Keep drops the slot's runners of executables that are not kept any more.

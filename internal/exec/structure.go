@@ -60,11 +60,10 @@ func (s *structure) compile(ctx context.Context, types ir.Types, table ir.Weight
 		return nil, err
 	}
 	problem := s.lowering.problem()
-	placed, err := solve.Solve(ctx, problem, s.solveOptions())
+	placed, err := s.placeFirst(ctx, problem)
 	if err != nil {
 		return nil, err
 	}
-	s.known.Remember(problem, placed)
 	s.settle(e, placed)
 	e.code = slices.Clone(e.code)
 	ts := s.newTasks()
@@ -74,6 +73,18 @@ func (s *structure) compile(ctx context.Context, types ir.Types, table ir.Weight
 	}
 	s.firstCode, s.firstPacking = e.code, e.packing
 	return e, s.finish(e, ts)
+}
+
+// placeFirst places the values of the first executable.
+func (s *structure) placeFirst(ctx context.Context, p *plan.Problem) (plan.Placement, error) {
+	if s.options.Room != nil {
+		return s.place(ctx, p)
+	}
+	placed, err := solve.Solve(ctx, p, s.solveOptions())
+	if err == nil {
+		s.known.Remember(p, placed)
+	}
+	return placed, err
 }
 
 func (s *structure) solveOptions() solve.Options { return solve.Options{Effort: s.options.Effort} }
@@ -122,6 +133,12 @@ func (s *structure) finish(e *Executable, ts *tasks) error {
 	e.ScratchBytes = s.layout.ScratchPerThread * int64(max(s.options.Threads, 1))
 	if err := s.prover.Prove(e.types, &s.layout, e.weights); err != nil {
 		return fmt.Errorf("BUG: the plan does not hold: %w", err)
+	}
+	if s.options.Room != nil {
+		var err error
+		if e.proof, err = s.prover.Figures(); err != nil {
+			return err
+		}
 	}
 	e.tasks.Store(ts)
 	return nil
@@ -193,6 +210,11 @@ func (r *Runner) retire() {
 	clear(r.steps)
 	ts.arena, ts.inputs, ts.outputs = r.arena, r.inputs, r.outputs
 	*r = Runner{}
+	s.yield(ts)
+}
+
+// yield keeps tasks that no runner has any more.
+func (s *structure) yield(ts *tasks) {
 	s.freeMu.Lock()
 	defer s.freeMu.Unlock()
 	if len(s.unused) < maxUnused {

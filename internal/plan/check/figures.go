@@ -33,31 +33,16 @@ func (c *checker) figure(name string, got, want int64) *Violation {
 
 // sums proves the bytes of arena, inputs, outputs and weights.
 func (c *checker) sums() *Violation {
-	var io, weights int64
-	add := func(sum *int64, x *value) *Violation {
-		if x.size > plan.MaxBytes-*sum {
-			return c.fault(Figure, x, "a sum of sizes above the largest possible", fmt.Sprintf("at most %d", int64(plan.MaxBytes)))
-		}
-		*sum += x.size
-		return nil
-	}
 	if fault := c.figure("arena_bytes", c.plan.ArenaBytes, c.arena()); fault != nil {
 		return fault
 	}
-	for _, v := range c.program.Body.Params {
-		if fault := add(&io, c.of(v)); fault != nil {
-			return fault
-		}
+	io, fault := c.io()
+	if fault != nil {
+		return fault
 	}
-	for _, v := range c.program.Body.Results {
-		if x := c.of(v); x.place.Space == plan.SpaceOutput {
-			if fault := add(&io, x); fault != nil {
-				return fault
-			}
-		}
-	}
+	var weights int64
 	for _, v := range c.program.Weights {
-		if fault := add(&weights, c.of(v)); fault != nil {
+		if fault := c.add(&weights, c.of(v)); fault != nil {
 			return fault
 		}
 	}
@@ -70,6 +55,32 @@ func (c *checker) sums() *Violation {
 	}
 	weights += packed
 	return c.figure("weight_bytes", c.plan.WeightBytes, weights)
+}
+
+// add adds the bytes of a value to a sum.
+func (c *checker) add(sum *int64, x *value) *Violation {
+	if x.size > plan.MaxBytes-*sum {
+		return c.fault(Figure, x, "a sum of sizes above the largest possible", fmt.Sprintf("at most %d", int64(plan.MaxBytes)))
+	}
+	*sum += x.size
+	return nil
+}
+
+// io returns the bytes of inputs and outputs.
+func (c *checker) io() (sum int64, fault *Violation) {
+	for _, v := range c.program.Body.Params {
+		if fault := c.add(&sum, c.of(v)); fault != nil {
+			return 0, fault
+		}
+	}
+	for _, v := range c.program.Body.Results {
+		if x := c.of(v); x.place.Space == plan.SpaceOutput {
+			if fault := c.add(&sum, x); fault != nil {
+				return 0, fault
+			}
+		}
+	}
+	return sum, nil
 }
 
 // arena returns the bytes of the arena, up to the end of the last block that a

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/tenure-go/tenure/ir"
@@ -27,11 +28,14 @@ type Position struct {
 // Prover proves layouts of one program, for any types of its values. It keeps
 // the facts that do not depend on the types, and no state of a proof. It is for
 // one goroutine at a time.
-type Prover struct{ checker *checker }
+type Prover struct {
+	checker *checker
+	proved  bool // the last layout
+}
 
 // NewProver returns a prover of layouts of a well-formed program, which must not
 // be changed after that.
-func NewProver(p *ir.Program) *Prover { return &Prover{newChecker(p)} }
+func NewProver(p *ir.Program) *Prover { return &Prover{checker: newChecker(p)} }
 
 // Prove proves that the layout is a safe way to run the program with values of
 // the given types, which have to follow from the operators' shape rules. It
@@ -41,12 +45,35 @@ func NewProver(p *ir.Program) *Prover { return &Prover{newChecker(p)} }
 // rule that does not hold.
 func (p *Prover) Prove(types ir.Types, l *Layout, weights ir.Weights) error {
 	c := p.checker
+	p.proved = false
 	c.set(types, weights)
 	c.layout = l
 	if v := c.first(c.laidOut, c.places, c.run, c.outputs, c.extents, c.scratch); v != nil {
 		return v
 	}
+	p.proved = true
 	return nil
+}
+
+// Figures are the bytes that a run over a layout takes.
+type Figures struct {
+	ArenaBytes       int64
+	ScratchPerThread int64
+	IOBytes          int64 // inputs and outputs
+}
+
+// Figures returns the figures of the layout that was proved last, as the proof
+// has found them. It is an error where the last one was not proved.
+func (p *Prover) Figures() (Figures, error) {
+	c := p.checker
+	if !p.proved {
+		return Figures{}, errors.New("BUG: check: the figures of a layout that was not proved")
+	}
+	io, fault := c.io()
+	if fault != nil {
+		return Figures{}, fault
+	}
+	return Figures{ArenaBytes: c.arena(), ScratchPerThread: c.layout.ScratchPerThread, IOBytes: io}, nil
 }
 
 // laidOut takes the places of the values from the layout.

@@ -31,16 +31,25 @@ const maxOrders = 4
 
 // Remember takes over the placement of a problem that Solve found.
 func (k *Known) Remember(p *plan.Problem, a plan.Placement) {
-	order := make([]int, len(p.Storages))
+	if k.add(orderOf(a)); len(k.orders) > maxOrders {
+		k.orders = k.orders[:maxOrders]
+	}
+}
+
+// orderOf returns the storages of a placement by their bases.
+func orderOf(a plan.Placement) []int {
+	order := make([]int, len(a.Offsets))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(a.Offsets[i], a.Offsets[j]) })
-	if slices.ContainsFunc(k.orders, func(known []int) bool { return slices.Equal(known, order) }) {
-		return
-	}
-	if k.orders = slices.Insert(k.orders, 0, order); len(k.orders) > maxOrders {
-		k.orders = k.orders[:maxOrders]
+	return order
+}
+
+// add remembers an order, unless it is known.
+func (k *Known) add(order []int) {
+	if !slices.ContainsFunc(k.orders, func(known []int) bool { return slices.Equal(known, order) }) {
+		k.orders = slices.Insert(k.orders, 0, order)
 	}
 }
 

@@ -100,3 +100,63 @@ func TestKnownOfAnotherNumber(t *testing.T) {
 		}
 	}
 }
+
+// A problem fits again into the bytes that it took before, whatever came between,
+// and into any larger room. The arena is at most a fiftieth larger than a search's.
+func TestKnownPlacesWithin(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 5))
+	var figures solve.Known
+	for round := range 80 {
+		p := &plan.Problem{Align: 4}
+		for range 3 + random.IntN(20) {
+			c := plan.Storage{Size: 4 * (1 + random.Int64N(9))}
+			for range 1 + random.IntN(1+round%3) {
+				offset := random.Int64N(c.Size)
+				c.Pieces = append(c.Pieces, randomLife(random, offset, 1+random.Int64N(c.Size-offset)))
+			}
+			p.Storages = append(p.Storages, c)
+		}
+		var k solve.Known
+		o := solve.Options{Effort: 50_000}
+		within := func(k *solve.Known, p *plan.Problem, room solve.Room) int64 {
+			t.Helper()
+			a, err := k.PlaceWithin(t.Context(), p, room, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.CheckPlacement(a); err != nil {
+				t.Fatal(err)
+			}
+			return a.Size
+		}
+		var problems []*plan.Problem
+		var took []int64
+		room := int64(0)
+		for range 12 {
+			n, m := random.Int64N(4), 1+random.Int64N(7)
+			q := scaled(p, func(i int) int64 { return []int64{m, n, m + n}[i%3] })
+			size, want := within(&k, q, solve.Room{Bytes: room}), solved(t, q, o).Size
+			if size > max(room, want+want/50) {
+				t.Errorf("round %d: got %d bytes in a room of %d, want at most 1.02 of %d", round, size, room, want)
+			}
+			problems, took, room = append(problems, q), append(took, size), max(room, size)
+		}
+		for _, i := range random.Perm(len(problems)) {
+			for _, bytes := range []int64{took[i], room} {
+				if size := within(&k, problems[i], solve.Room{Bytes: bytes, Fixed: true}); size > bytes {
+					t.Errorf("round %d: got %d bytes, want at most %d, as before", round, size, bytes)
+				}
+			}
+			var alone, again solve.Known
+			first := within(&alone, problems[i], solve.Room{})
+			if second := within(&again, problems[i], solve.Room{Bytes: first, Fixed: true}); second > first {
+				t.Errorf("round %d: got %d bytes, want at most %d, as before", round, second, first)
+			}
+		}
+		figures.Repeated, figures.Packed, figures.Searched = figures.Repeated+k.Repeated, figures.Packed+k.Packed, figures.Searched+k.Searched
+	}
+	if figures.Repeated < 1200 || figures.Packed == 0 || figures.Searched == 0 {
+		t.Errorf("got %d placed as before, %d packed, %d searched, want at least 1200 and some", figures.Repeated, figures.Packed, figures.Searched)
+	}
+	t.Logf("%d placed as before, %d packed, %d searched", figures.Repeated, figures.Packed, figures.Searched)
+}
