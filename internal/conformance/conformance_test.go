@@ -1,17 +1,13 @@
 package conformance_test
 
 import (
-	"archive/zip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 
@@ -22,52 +18,6 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 	"github.com/tenure-go/tenure/tensor"
 )
-
-// backendCase is one public ONNX backend test: a model and its data sets.
-type backendCase struct {
-	model []byte
-	sets  map[string]map[string][]byte // by folder, by file name
-}
-
-func readCases(t *testing.T, file string) map[string]*backendCase {
-	t.Helper()
-	z, err := zip.OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer z.Close()
-	cases := map[string]*backendCase{}
-	for _, f := range z.File {
-		if f.FileInfo().IsDir() {
-			continue
-		}
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(r)
-		r.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir, base := path.Split(f.Name)
-		name, set, _ := strings.Cut(strings.TrimSuffix(dir, "/"), "/")
-		c := cases[name]
-		if c == nil {
-			c = &backendCase{sets: map[string]map[string][]byte{}}
-			cases[name] = c
-		}
-		if base == "model.onnx" {
-			c.model = data
-			continue
-		}
-		if c.sets[set] == nil {
-			c.sets[set] = map[string][]byte{}
-		}
-		c.sets[set][base] = data
-	}
-	return cases
-}
 
 // looser lists the cases whose tolerance is not the usual one, and why.
 var looser = map[string]struct {
@@ -119,35 +69,24 @@ func readOutcomes(t *testing.T) []caseOutcome {
 	return list
 }
 
-// findArchives returns the archives of cases: those of the optional test data, else those that the command fetch has put into the cache
-// folder. Without any it skips the test.
-func findArchives(t *testing.T) []string {
-	t.Helper()
-	fetched, err := conformance.Folder()
-	folders := []string{filepath.Join(modeltest.SharedRoot(), "conformance")}
-	if err == nil {
-		folders = append(folders, fetched)
-	}
-	for _, dir := range folders {
-		if list, err := filepath.Glob(filepath.Join(dir, "*.zip")); err == nil && len(list) > 0 {
-			return list
-		}
-	}
-	t.Skipf("skipped: %d public test cases of ONNX are not in %s: go run ./internal/conformance/fetch fetches them", len(conformance.Cases()), strings.Join(folders, " or "))
-	return nil
-}
-
 // TestConformance runs the public ONNX backend tests. A case that needs what
 // is not supported must be in the table of excluded ones; any other caseOutcome
 // than a pass is a fault.
 func TestConformance(t *testing.T) {
-	archives := findArchives(t)
+	archives, err := conformance.Archives(filepath.Join(modeltest.SharedRoot(), "conformance"))
+	if err != nil {
+		t.Skip("skipped: ", err)
+	}
 	var outcomes []caseOutcome
 	for _, file := range archives {
 		archive := strings.TrimSuffix(filepath.Base(file), ".zip")
 		t.Run(archive, func(t *testing.T) {
 			memorytest.Check(t)
-			outcomes = append(outcomes, runArchive(t, archive, readCases(t, file))...)
+			cases, err := conformance.Read(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			outcomes = append(outcomes, runArchive(t, archive, cases)...)
 		})
 	}
 	matched := map[string]bool{}
@@ -165,13 +104,13 @@ func TestConformance(t *testing.T) {
 }
 
 // runArchive runs the cases of one archive, in the order of their names.
-func runArchive(t *testing.T, archive string, cases map[string]*backendCase) []caseOutcome {
+func runArchive(t *testing.T, archive string, cases map[string]*conformance.Files) []caseOutcome {
 	var outcomes []caseOutcome
 	counts := map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		c := cases[name]
-		o := caseOutcome{archive: archive, name: name, operators: operatorsOf(t, c.model)}
-		err := c.run(name)
+		o := caseOutcome{archive: archive, name: name, operators: operatorsOf(t, c.Model)}
+		err := runCase(name, c)
 		row := excludedBy(name)
 		switch {
 		case err == nil:
@@ -231,8 +170,8 @@ func operatorsOf(t *testing.T, model []byte) []string {
 	return slices.Sorted(maps.Keys(d.Operators))
 }
 
-func (c *backendCase) run(name string) error {
-	m, err := tenure.LoadBytes(c.model)
+func runCase(name string, c *conformance.Files) error {
+	m, err := tenure.LoadBytes(c.Model)
 	if err != nil {
 		return err
 	}
@@ -242,17 +181,12 @@ func (c *backendCase) run(name string) error {
 		return err
 	}
 	defer s.Close()
-	var sets []string
-	for set := range c.sets {
-		sets = append(sets, set)
-	}
-	sort.Strings(sets)
 	tol := modeltest.Tolerance{RTol: 1e-3, ATol: 1e-7}
 	if row, ok := looser[name]; ok {
 		tol = row.Tolerance
 	}
-	for _, set := range sets {
-		if err := runBackendSet(s, c.sets[set], tol); err != nil {
+	for _, set := range slices.Sorted(maps.Keys(c.Sets)) {
+		if err := runBackendSet(s, c.Sets[set], tol); err != nil {
 			return fmt.Errorf("%s: %w", set, err)
 		}
 	}

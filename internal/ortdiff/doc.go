@@ -8,9 +8,13 @@
 // departures says how, and the test looks away. An operator without a generator of its own is drawn from its cases in
 // internal/opcases, and TestCases draws every operator from these.
 //
+// TestPublicCases opens the dimensions of the public test cases, TestModelsAtSizes takes models of the optional test data that have
+// open ones: each is loaded once and runs at its own sizes and at others, in mixed order, so that instances of structures are compared too.
+//
 //	go test ./internal/ortdiff                          # some models of every operator
 //	go test ./internal/ortdiff -models 5000 -v          # more of them
 //	go test ./internal/ortdiff -models 5000 -run TestOperators/Resize -from 17
+//	go test ./internal/ortdiff -run TestPublicCases -public 0 -v # every public case, with counts
 //
 // A model that fails is drawn again in smaller sizes until a small one fails too, and is printed as text with the numbers
 // (-from) that draw it again.

@@ -193,6 +193,11 @@ func (o *operator) differ(m *model, got, want map[string]*value) string {
 	if *evaluator { // it adds up in the type of the operands, in no defined order
 		tol.rel, tol.abs = max(4*tol.rel, 4), max(4*tol.abs, 4)
 	}
+	return m.differ(got, want, tol)
+}
+
+// differ says where outputs of the model are further apart than that, "" where they are not.
+func (m *model) differ(got, want map[string]*value, tol tolerance) string {
 	for _, out := range m.graph.outputs {
 		w := want[out.name]
 		size := scale(append([]*value{w}, m.values...)...)

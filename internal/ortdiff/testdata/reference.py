@@ -81,10 +81,24 @@ def encode(name, value):
     return head + struct.pack("<%dQ" % (len(dims) + 1), *dims, n) + data
 
 
-def answer(model, inputs, options):
+class Sessions:
+    """Makes sessions. That of the last model stays: a model that is asked for at many sizes is loaded once."""
+
+    def __init__(self, options):
+        self.options, self.model, self.session = options, None, None
+
+    def of(self, model):
+        if model != self.model:
+            self.model = None
+            self.session = onnxruntime.InferenceSession(model, self.options, providers=["CPUExecutionProvider"])
+            self.model = model
+        return self.session
+
+
+def answer(model, inputs, sessions):
     stage = 1
     try:
-        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        session = sessions.of(model)
         stage = 2
         names = [o.name for o in session.get_outputs()]
         if any(isinstance(v, numpy.ndarray) for v in inputs.values()):  # an OrtValue is not made of strings
@@ -106,10 +120,11 @@ def main():
     options.log_severity_level = 4
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     reader = Reader(sys.stdin.buffer)
+    sessions = Sessions(options)
     while True:
         model = reader.bytes(reader.u32())
         inputs = dict(reader.tensor() for _ in range(reader.u32()))
-        sys.stdout.buffer.write(answer(model, inputs, options))
+        sys.stdout.buffer.write(answer(model, inputs, sessions))
         sys.stdout.buffer.flush()
 
 
