@@ -143,7 +143,7 @@ func TestApart(t *testing.T) {
 	if _, _, err := apart(raw(1), raw(1, 2)); err == nil || !strings.Contains(err.Error(), "got 4 bytes from Tenure and 8 from ONNX Runtime") {
 		t.Errorf("got error %v, want one with both sizes", err)
 	}
-	if _, _, err := compare([]string{"a"}, nil); err == nil {
+	if _, _, err := Compare([]string{"a"}, nil); err == nil {
 		t.Error("got no error for different numbers of outputs, want one")
 	}
 }

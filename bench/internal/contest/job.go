@@ -155,7 +155,7 @@ func (j *Job) Run(threads int, o Options) (Row, error) {
 	if err != nil {
 		return row, err
 	}
-	if row.Difference, row.Largest, err = compare(ours, theirs); err != nil {
+	if row.Difference, row.Largest, err = Compare(ours, theirs); err != nil {
 		return row, err
 	}
 	if err := Alternate(o, a, b); err != nil {
@@ -244,9 +244,9 @@ func (j *Job) Load(p Player, threads int, o Options) error {
 	return err
 }
 
-// compare returns the largest difference of two engines' float outputs, and
+// Compare returns the largest difference of two engines' float outputs, and
 // the largest number among those of the output where it is.
-func compare(a, b []string) (difference, largest float64, err error) {
+func Compare(a, b []string) (difference, largest float64, err error) {
 	if len(a) != len(b) || len(a) == 0 {
 		return 0, 0, fmt.Errorf("got %d and %d outputs, want as many of both", len(a), len(b))
 	}

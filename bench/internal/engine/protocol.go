@@ -5,24 +5,29 @@ package engine
 //	load     loads Model with Threads and makes its Inputs and Outputs
 //	run      runs once untimed, then until Milliseconds have passed, at most Runs times
 //	peak     resets the high-water mark of the resident size and runs Runs times
-//	outputs  runs once and writes every output into the folder Dir
+//	outputs  runs once and writes every output into the folder Dir; with Inputs, on these
+//	first    runs on Inputs, whose sizes are new, and Runs times more; a run on the inputs of load stands before each
+//	grow     runs on each of Sets; states, of which the first set says what they Become, come from the run before
+//	prepare  makes the session ready for Inputs, whose sizes are new (Tenure only)
+//	counts   counts steps, structures and their instances (Tenure only)
 //	profile  runs Runs times and says how long each call took (Tenure only)
 //	exit     ends the process
 type Request struct {
-	Do           string   `json:"do"`
-	Model        string   `json:"model,omitempty"`
-	Threads      int      `json:"threads,omitempty"`
-	Inputs       []Input  `json:"inputs,omitempty"`
-	Outputs      []string `json:"outputs,omitempty"`
-	Arena        bool     `json:"arena,omitempty"`   // load: released memory waits for the next run, in an arena
-	Into         bool     `json:"into,omitempty"`    // load: every run writes the outputs into the same bytes
-	Weights      string   `json:"weights,omitempty"` // load: how weights are held, "compressed" or as usual (Tenure only)
-	Milliseconds int      `json:"milliseconds,omitempty"`
-	Runs         int      `json:"runs,omitempty"`
-	Dir          string   `json:"dir,omitempty"`
+	Do           string    `json:"do"`
+	Model        string    `json:"model,omitempty"`
+	Threads      int       `json:"threads,omitempty"`
+	Inputs       []Input   `json:"inputs,omitempty"`
+	Sets         [][]Input `json:"sets,omitempty"`
+	Outputs      []string  `json:"outputs,omitempty"`
+	Arena        bool      `json:"arena,omitempty"`   // load: released memory waits for the next run, in an arena
+	Into         bool      `json:"into,omitempty"`    // load: every run writes the outputs into the same bytes
+	Weights      string    `json:"weights,omitempty"` // load: how weights are held, "compressed" or as usual (Tenure only)
+	Milliseconds int       `json:"milliseconds,omitempty"`
+	Runs         int       `json:"runs,omitempty"`
+	Dir          string    `json:"dir,omitempty"`
 }
 
-// Input is an operand of the model.
+// Input is an operand of the model: the first numbers of a file.
 type Input struct {
 	Name string `json:"name"`
 	Type string `json:"type"` // "f32" or "i64"
@@ -41,10 +46,11 @@ type Reply struct {
 	Nanos []int64 `json:"nanos,omitempty"` // run: the time of each run; load: the time of loading
 	// The resident size in bytes: load says it before and after, peak
 	// before the first run and at the mark.
-	Before int64    `json:"before,omitempty"`
-	After  int64    `json:"after,omitempty"`
-	Files  []string `json:"files,omitempty"` // outputs: one per output
-	Calls  []Call   `json:"calls,omitempty"` // profile: the calls of a run, in order
+	Before int64            `json:"before,omitempty"`
+	After  int64            `json:"after,omitempty"`
+	Files  []string         `json:"files,omitempty"`  // outputs: one per output
+	Calls  []Call           `json:"calls,omitempty"`  // profile: the calls of a run, in order
+	Counts map[string]int64 `json:"counts,omitempty"` // what else an engine counts, by name
 }
 
 // Call is one call of a program and the median time that it took.

@@ -103,8 +103,16 @@ func (s *server) answer(q Request) (Reply, error) {
 		return s.write(q)
 	case "profile":
 		return s.profile(q)
+	case "first":
+		return s.first(q)
+	case "grow":
+		return s.grow(q)
+	case "prepare":
+		return s.prepare(q)
+	case "counts":
+		return s.counts()
 	}
-	return Reply{}, fmt.Errorf("got %q, want load, run, peak, outputs, profile or exit", q.Do)
+	return Reply{}, fmt.Errorf("got %q, want load, run, peak, outputs, profile, first, grow, prepare, counts or exit", q.Do)
 }
 
 func (s *server) load(q Request) (r Reply, err error) {
@@ -114,7 +122,6 @@ func (s *server) load(q Request) (r Reply, err error) {
 	if err := s.read(q.Inputs); err != nil {
 		return r, err
 	}
-	s.outputs = q.Outputs
 	debug.FreeOSMemory() // of reading the inputs
 	if r.Before, err = Resident("VmRSS"); err != nil {
 		return r, err
@@ -126,6 +133,11 @@ func (s *server) load(q Request) (r Reply, err error) {
 	}
 	if s.model, err = tenure.Load(q.Model, tenure.WithWeights(weights)); err != nil {
 		return r, err
+	}
+	if s.outputs = q.Outputs; len(s.outputs) == 0 {
+		for _, info := range s.model.Outputs() {
+			s.outputs = append(s.outputs, info.Name)
+		}
 	}
 	opts := []tenure.SessionOption{tenure.WithThreads(q.Threads)}
 	outputs := "outputs from the system"
@@ -156,26 +168,46 @@ func (s *server) load(q Request) (r Reply, err error) {
 func (s *server) read(inputs []Input) error {
 	s.inputs, s.becomes = map[string]*tensor.Tensor{}, map[string]string{}
 	for _, in := range inputs {
-		data, err := os.ReadFile(in.File)
+		x, err := in.read()
 		if err != nil {
 			return err
 		}
-		dt, err := dtype.Parse(in.Type)
-		if err != nil {
-			return err
-		}
-		sh, err := shape.Of(in.Dims...)
-		if err != nil {
-			return err
-		}
-		if s.inputs[in.Name], err = tensor.FromBytes(dt, sh, data); err != nil {
-			return fmt.Errorf("input %s: %w", in.Name, err)
-		}
+		s.inputs[in.Name] = x
 		if in.Becomes != "" {
 			s.becomes[in.Name] = in.Becomes
 		}
 	}
 	return nil
+}
+
+// read makes the tensor of an input from the first numbers of its file.
+func (in Input) read() (*tensor.Tensor, error) {
+	dt, err := dtype.Parse(in.Type)
+	if err != nil {
+		return nil, err
+	}
+	sh, err := shape.Of(in.Dims...)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.Open(in.File)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	size, err := dt.ByteLen(sh.NumElements())
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, size)
+	if _, err := io.ReadFull(file, data); err != nil {
+		return nil, fmt.Errorf("input %s: %s: %w", in.Name, in.File, err)
+	}
+	x, err := tensor.FromBytes(dt, sh, data)
+	if err != nil {
+		return nil, fmt.Errorf("input %s: %w", in.Name, err)
+	}
+	return x, nil
 }
 
 // keep runs once and keeps the outputs, for later runs to write into.
@@ -275,7 +307,11 @@ func (s *server) peak(q Request) (r Reply, err error) {
 
 // write runs once and writes the outputs.
 func (s *server) write(q Request) (r Reply, err error) {
-	return r, s.once(func(out tenure.Outputs) error {
+	once := s.once
+	if len(q.Inputs) > 0 {
+		once = func(use func(tenure.Outputs) error, _ ...tenure.RunOption) error { return s.onceOn(q.Inputs, use) }
+	}
+	return r, once(func(out tenure.Outputs) error {
 		for i, name := range s.outputs {
 			t := out[name]
 			if t == nil {

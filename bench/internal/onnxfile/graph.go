@@ -27,7 +27,10 @@ type Graph struct {
 	results                []string
 }
 
-// Input is a declared input of a graph.
+// Open is the size of an open dimension.
+const Open = -1
+
+// Input is a declared input of a graph. A size may be [Open].
 type Input struct {
 	Name string
 	Elem Elem
@@ -102,11 +105,15 @@ func (g *Graph) Node(op string, in, out []string, attrs ...Attr) {
 	g.nodes = g.nodes.bytes(1, w)
 }
 
-// Input declares an input of fixed sizes.
+// Input declares an input of these sizes, of which some may be [Open].
 func (g *Graph) Input(name string, elem Elem, dims ...int) {
 	var shape wire
 	for _, d := range dims {
-		shape = shape.bytes(1, wire(nil).varint(1, int64(d)))
+		var dim wire
+		if d != Open {
+			dim = dim.varint(1, int64(d))
+		}
+		shape = shape.bytes(1, dim)
 	}
 	typ := wire(nil).bytes(1, wire(nil).varint(1, int64(elem)).bytes(2, shape))
 	g.inputs = g.inputs.bytes(11, wire(nil).text(1, name).bytes(2, typ))

@@ -51,14 +51,21 @@ const (
 	layers                      = 6
 )
 
-// encoder is six layers of self-attention, written as exporters did before
+func encoder() *f.Graph { return encoderOf(tokens) }
+
+// OpenEncoder returns the encoder of [Models] with an open number of tokens: x
+// is f32[1,n,384].
+func OpenEncoder() *f.Graph { return encoderOf(f.Open) }
+
+// encoderOf is six layers of self-attention, written as exporters did before
 // LayerNormalization and Gelu were operators: mean and variance by hand, GELU
-// by Erf.
-func encoder() *f.Graph {
+// by Erf. The number of tokens may be open.
+func encoderOf(tokens int) *f.Graph {
 	b := &builder{Graph: f.New(13)}
 	b.Input("x", f.F32, 1, tokens, width)
-	b.Sizes("apart", 1, tokens, heads, width/heads)
-	b.Sizes("together", 1, tokens, width)
+	rows := int64(max(tokens, 0)) // 0: that of the operand of the Reshape
+	b.Sizes("apart", 1, rows, heads, width/heads)
+	b.Sizes("together", 1, rows, width)
 	b.constants()
 	x := "x"
 	for i := range layers {
