@@ -100,10 +100,14 @@ func BenchmarkCompileEncoder(b *testing.B) {
 	benchmarkCompile(b, sizes)
 }
 
-// encoderOf returns the final program of an encoder for so many tokens.
-func encoderOf(b *testing.B, tokens int) final {
+// encoder returns the program of an encoder for so many tokens, and its weights.
+func encoder(b *testing.B, tokens shape.Dim) (*ir.Program, ir.WeightMap) {
 	const layers, width, heads = 17, 32, 4
 	f32 := func(dims ...int) op.Type { return op.Type{DType: dtype.F32, Shape: shape.MustOf(dims...)} }
+	input, err := shape.FromDims(tokens, shape.N(width))
+	if err != nil {
+		b.Fatal(err)
+	}
 	table := ir.WeightMap{}
 	g := ir.NewBuilder("encoder", op.Builtin())
 	weight := func(dims ...int) *ir.Value {
@@ -123,7 +127,7 @@ func encoderOf(b *testing.B, tokens int) final {
 	split := func(x, w *ir.Value, perm ...int64) *ir.Value {
 		return g.Call("transpose", attrs("perm", perm), g.Call("reshape", nil, g.Call("matmul", nil, x, w), apart))
 	}
-	x := g.Call("relu", nil, g.Param("x", f32(tokens, width)))
+	x := g.Call("relu", nil, g.Param("x", op.Type{DType: dtype.F32, Shape: input}))
 	for range layers {
 		q, k, v := split(x, weight(width, width), 1, 0, 2), split(x, weight(width, width), 1, 2, 0), split(x, weight(width, width), 1, 0, 2)
 		seen := g.Call("softmax", attrs("axis", int64(-1)), g.Call("matmul", nil, q, k))
@@ -137,6 +141,12 @@ func encoderOf(b *testing.B, tokens int) final {
 	if err != nil {
 		b.Fatal(err)
 	}
+	return p, table
+}
+
+// encoderOf returns the final program of an encoder for so many tokens.
+func encoderOf(b *testing.B, tokens int) final {
+	p, table := encoder(b, shape.N(tokens))
 	constants := &weights.Overlay{Base: table}
 	c := &pass.Context{Program: p, Constants: constants, MaxFold: 64 << 10}
 	if err := pass.Run(c, pass.Specialise, nil); err != nil {

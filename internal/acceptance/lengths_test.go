@@ -71,7 +71,7 @@ func TestLengthsOfModels(t *testing.T) {
 
 // inputsOf makes inputs of a model with open dimensions of these sizes, 1 where
 // a name has none. A name may be a sum.
-func inputsOf(t *testing.T, m *tenure.Model, sizes map[string]int) tenure.Inputs {
+func inputsOf(t modeltest.TB, m *tenure.Model, sizes map[string]int) tenure.Inputs {
 	in := tenure.Inputs{}
 	for _, info := range m.Inputs() {
 		dims := make([]int, info.Shape.Rank())

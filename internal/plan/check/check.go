@@ -63,11 +63,9 @@ func (c *checker) set(types ir.Types, weights ir.Weights) {
 	known := ir.Known(weights)
 	c.types, c.possible = types, ir.PossibleFor(c.program, types, known)
 	c.sigs.Set(types, known)
-	clear(c.values)
 	c.ordered = c.ordered[:0]
 	for _, v := range c.listed {
-		x := c.of(v)
-		x.Value, x.typ = v, types.Of(v)
+		*c.of(v) = value{Value: v, typ: types.Of(v)}
 	}
 	c.memory.clear()
 	c.step, c.next, c.loops = -1, 0, c.loops[:0]
@@ -93,7 +91,7 @@ type span struct {
 type value struct {
 	*ir.Value
 	typ   op.Type
-	place Bytes
+	place place
 	size  int64
 
 	// Set when the value is there: what its bytes are.
@@ -128,8 +126,8 @@ func (c *checker) fault(rule Rule, v *value, got, want string) *Violation {
 }
 
 // in adds the bytes.
-func (v *Violation) in(b Bytes) *Violation {
-	v.Bytes = b
+func (v *Violation) in(p place) *Violation {
+	v.Bytes = p.bytes()
 	return v
 }
 
@@ -192,10 +190,12 @@ func (c *checker) place(x *value, at Position) *Violation {
 	if at.Size != x.size {
 		return c.fault(Document, x, fmt.Sprintf("%q of type %q and %d bytes", x.Name, x.typ, at.Size), fmt.Sprintf("%d bytes", x.size))
 	}
-	x.place = Bytes{Space: at.Space, Lo: at.Offset, Hi: at.Offset + at.Size}
+	x.place = place{space{kind: kindOf(at.Space)}, at.Offset, at.Offset + at.Size}
 	switch {
-	case at.Space == plan.SpaceInput || at.Space == plan.SpaceOutput:
-		x.place.Arg = at.Arg
+	case x.place.kind == nowhere:
+		return c.fault(Place, x, fmt.Sprintf("a place in the space %q", at.Space), "one of those that there are")
+	case x.place.kind == input || x.place.kind == output:
+		x.place.arg = at.Arg
 	case at.Arg != 0:
 		return c.fault(Document, x, fmt.Sprintf("arg %d in space %q", at.Arg, at.Space), "0: only inputs and outputs have numbers")
 	}
@@ -212,20 +212,19 @@ func (c *checker) place(x *value, at Position) *Violation {
 func (c *checker) places() *Violation {
 	for i, v := range c.program.Body.Params {
 		x := c.of(v)
-		if want := (Bytes{Space: plan.SpaceInput, Arg: i, Hi: x.size}); x.place != want {
+		if want := (place{space{input, i}, 0, x.size}); x.place != want {
 			return c.fault(Place, x, x.place.String(), want.String())
 		}
-		x.content = content{root: v}
+		x.content = content{root: v.ID}
 		c.memory.set(x.place, x.content)
 	}
 	for _, v := range c.program.Weights {
 		x := c.of(v)
-		if x.place.Space != plan.SpaceWeight || x.place.Lo != 0 {
+		if x.place.kind != weight || x.place.lo != 0 {
 			return c.fault(Place, x, x.place.String(), fmt.Sprintf("bytes [0,%d) of the weight", x.size))
 		}
-		x.place.Arg = v.ID
-		x.content = content{root: v}
-		c.memory.set(x.place, x.content)
+		x.place.arg = v.ID
+		x.content = content{root: v.ID}
 	}
 	for _, x := range c.ordered {
 		if v := c.fits(x); v != nil {
@@ -238,32 +237,32 @@ func (c *checker) places() *Violation {
 // fits proves that a value lies within its space and is aligned there.
 func (c *checker) fits(x *value) *Violation {
 	var owners []*ir.Value // that the buffers of the space are made for
-	switch x.place.Space {
-	case plan.SpaceInput:
+	switch x.place.kind {
+	case input:
 		owners = c.program.Body.Params
-	case plan.SpaceOutput:
+	case output:
 		owners = c.program.Body.Results
-	case plan.SpaceConstant:
+	case constant:
 		return c.fault(Place, x, "a place among constants", "another space: programs have none")
 	}
 	align := alignment(x.typ.DType)
-	if x.place.Lo%align != 0 {
-		return c.fault(Place, x, fmt.Sprintf("offset %d", x.place.Lo), fmt.Sprintf("a multiple of %d", align)).in(x.place)
+	if x.place.lo%align != 0 {
+		return c.fault(Place, x, fmt.Sprintf("offset %d", x.place.lo), fmt.Sprintf("a multiple of %d", align)).in(x.place)
 	}
-	if x.place.Space != plan.SpaceInput && x.place.Space != plan.SpaceOutput {
+	if x.place.kind != input && x.place.kind != output {
 		return nil
 	}
-	if x.place.Arg >= len(owners) {
-		return c.fault(Place, x, fmt.Sprintf("%s %d", x.place.Space, x.place.Arg), fmt.Sprintf("one of %d", len(owners)))
+	if x.place.arg >= len(owners) {
+		return c.fault(Place, x, fmt.Sprintf("%s %d", spaces[x.place.kind], x.place.arg), fmt.Sprintf("one of %d", len(owners)))
 	}
-	owner := c.of(owners[x.place.Arg])
+	owner := c.of(owners[x.place.arg])
 	if owner.unsized || x.unsized || !owner.typ.IsStatic() {
 		if owner != x {
 			return c.fault(Place, x, x.place.String(), "another place: a buffer whose size depends on data holds one value")
 		}
 		return nil
 	}
-	if x.place.Hi > owner.size {
+	if x.place.hi > owner.size {
 		return c.fault(Place, x, x.place.String(), fmt.Sprintf("bytes within its %d", owner.size))
 	}
 	if align > alignment(owner.typ.DType) {
@@ -288,8 +287,8 @@ func (c *checker) outputs() *Violation {
 	results := c.program.Body.Results
 	for i, v := range results {
 		x := c.of(v)
-		own := Bytes{Space: plan.SpaceOutput, Arg: i, Hi: x.extent()}
-		returned := c.donated(x.place) && x.size == c.of(c.program.Body.Params[x.place.Arg]).size
+		own := place{space{output, i}, 0, x.extent()}
+		returned := c.donated(x.place) && x.size == c.of(c.program.Body.Params[x.place.arg]).size
 		if x.place != own && !returned {
 			return c.fault(Output, x, fmt.Sprintf("output %d in %s", i, x.place), fmt.Sprintf("%s, or all bytes of a donated input", own))
 		}
@@ -307,20 +306,20 @@ func (c *checker) outputs() *Violation {
 
 // donated reports whether the bytes are those of an input that may be
 // overwritten.
-func (c *checker) donated(b Bytes) bool {
-	return b.Space == plan.SpaceInput && c.program.Body.Params[b.Arg].Donated
+func (c *checker) donated(p place) bool {
+	return p.kind == input && c.program.Body.Params[p.arg].Donated
 }
 
 // holds is the fault of bytes that do not hold what they should.
-func (c *checker) holds(rule Rule, x *value, bad Bytes, actual content) *Violation {
+func (c *checker) holds(rule Rule, x *value, bad place, actual content) *Violation {
 	got := "nothing"
-	if actual.root != nil {
-		got = fmt.Sprintf("%s from its byte %d", actual.root, actual.offset)
+	if actual.root != 0 {
+		got = fmt.Sprintf("%s from its byte %d", c.values[actual.root].Value, actual.offset)
 	}
-	want := x.content.at(bad.Lo - x.place.Lo)
-	return c.fault(rule, x, got, fmt.Sprintf("%s from its byte %d", want.root, want.offset)).in(bad)
+	want := x.content.at(bad.lo - x.place.lo)
+	return c.fault(rule, x, got, fmt.Sprintf("%s from its byte %d", c.values[want.root].Value, want.offset)).in(bad)
 }
 
-func overlap(a, b Bytes) bool {
-	return a.space() == b.space() && max(a.Lo, b.Lo) < min(a.Hi, b.Hi)
+func overlap(a, b place) bool {
+	return a.space == b.space && max(a.lo, b.lo) < min(a.hi, b.hi)
 }

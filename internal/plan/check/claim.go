@@ -61,7 +61,7 @@ func (c *checker) liesInOperand(k, r int) bool {
 		}
 		y := c.of(a.Value)
 		kind, offset := sig.AliasOf(i, r)
-		if kind != 0 && (x.size > 0 || kind == op.View) && x.place.space() == y.place.space() && x.place.Lo == y.place.Lo+int64(offset) {
+		if kind != 0 && (x.size > 0 || kind == op.View) && x.place.space == y.place.space && x.place.lo == y.place.lo+int64(offset) {
 			return true
 		}
 	}
@@ -159,7 +159,7 @@ func (c *checker) claim(p *plan.InPlace) *Violation {
 	if plan.AliasKind(kind.String()) != p.Kind {
 		return c.fault(Claim, x, fmt.Sprintf("%s of operand %d (%s)", p.Kind, p.Operand, y), fmt.Sprintf("%s, as the operator has it", kind))
 	}
-	if kind == 0 || x.place.space() != y.place.space() || x.place.Lo != y.place.Lo+int64(offset) {
+	if kind == 0 || x.place.space != y.place.space || x.place.lo != y.place.lo+int64(offset) {
 		return c.fault(Claim, x, fmt.Sprintf("%s in %s", x, x.place), fmt.Sprintf("it %d bytes into %s, in %s", offset, y, y.place))
 	}
 	return nil

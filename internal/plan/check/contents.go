@@ -7,9 +7,10 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// content is a run of bytes of a value that is no view: those from Offset on.
+// content is a run of bytes of a value that is no view: those from the offset on
+// of the value with the ID root, nothing for ID 0.
 type content struct {
-	root   *ir.Value
+	root   int
 	offset int64
 }
 
@@ -22,19 +23,64 @@ type interval struct {
 	content
 }
 
-// space names one buffer: Bytes without the range.
-type space struct {
-	kind plan.Space
-	arg  int
+// kind is a [plan.Space] as a number.
+type kind uint8
+
+const (
+	nowhere kind = iota
+	arena
+	input
+	output
+	weight
+	constant
+	own
+)
+
+var spaces = [...]plan.Space{arena: plan.SpaceArena, input: plan.SpaceInput, output: plan.SpaceOutput,
+	weight: plan.SpaceWeight, constant: plan.SpaceConstant, own: plan.SpaceOwn}
+
+// kindOf returns nowhere for a space that does not exist.
+func kindOf(s plan.Space) kind {
+	switch s {
+	case plan.SpaceArena:
+		return arena
+	case plan.SpaceInput:
+		return input
+	case plan.SpaceOutput:
+		return output
+	case plan.SpaceWeight:
+		return weight
+	case plan.SpaceConstant:
+		return constant
+	case plan.SpaceOwn:
+		return own
+	}
+	return nowhere
 }
 
-func (b Bytes) space() space { return space{b.Space, b.Arg} }
+// space names one buffer.
+type space struct {
+	kind kind
+	arg  int // as in [Bytes]
+}
+
+// place is a range of bytes of one space: [Bytes] that are compared fast.
+type place struct {
+	space
+	lo, hi int64
+}
+
+func (p place) bytes() Bytes { return Bytes{spaces[p.kind], p.arg, p.lo, p.hi} }
+
+// String is that of [Bytes].
+func (p place) String() string { return p.bytes().String() }
 
 // contents is what the bytes of all spaces hold: for each space disjoint
-// intervals in order of address. Bytes of no interval hold nothing.
+// intervals in order of address. Bytes of no interval hold nothing. Weights have
+// no intervals: each holds itself, because no step may write it.
 type contents struct {
 	inputs, outputs int
-	lists           [][]interval // the arena, inputs, outputs, weights and own buffers by ID
+	lists           [][]interval // the arena, inputs, outputs, and own buffers by ID
 }
 
 func newContents(p *ir.Program) contents {
@@ -42,24 +88,26 @@ func newContents(p *ir.Program) contents {
 	return contents{inputs, outputs, make([][]interval, 1+inputs+outputs+p.NumIDs())}
 }
 
-// clear makes all bytes hold nothing.
+// clear makes all bytes but the weights' hold nothing.
 func (m contents) clear() {
 	for i, list := range m.lists {
-		m.lists[i] = list[:0]
+		if len(list) > 0 {
+			m.lists[i] = list[:0]
+		}
 	}
 }
 
-// of returns what the bytes of a space hold.
-func (m contents) of(b Bytes) *[]interval {
-	switch b.Space {
-	case plan.SpaceArena:
+// of returns what the bytes of a space hold, which is not a weight.
+func (m contents) of(s space) *[]interval {
+	switch s.kind {
+	case arena:
 		return &m.lists[0]
-	case plan.SpaceInput:
-		return &m.lists[1+b.Arg]
-	case plan.SpaceOutput:
-		return &m.lists[1+m.inputs+b.Arg]
+	case input:
+		return &m.lists[1+s.arg]
+	case output:
+		return &m.lists[1+m.inputs+s.arg]
 	}
-	return &m.lists[1+m.inputs+m.outputs+b.Arg]
+	return &m.lists[1+m.inputs+m.outputs+s.arg]
 }
 
 // from returns the index of the first interval that ends after lo.
@@ -75,53 +123,62 @@ func from(list []interval, lo int64) int {
 	return first
 }
 
-// set makes the bytes b hold what c begins with.
-func (m contents) set(b Bytes, c content) {
-	if b.Lo == b.Hi {
+// set makes the bytes p, which are not a weight's, hold what c begins with.
+func (m contents) set(p place, c content) {
+	if p.lo == p.hi {
 		return
 	}
-	to := m.of(b)
+	to := m.of(p.space)
 	list := *to
-	first := from(list, b.Lo)
+	first := from(list, p.lo)
 	end := first
+	for end < len(list) && list[end].lo < p.hi {
+		end++
+	}
 	var most [3]interval
 	written := most[:0]
-	for ; end < len(list) && list[end].lo < b.Hi; end++ {
-		if h := list[end]; h.lo < b.Lo {
-			written = append(written, interval{h.lo, b.Lo, h.content})
-		}
+	if end > first && list[first].lo < p.lo {
+		h := list[first]
+		written = append(written, interval{h.lo, p.lo, h.content})
 	}
-	written = append(written, interval{b.Lo, b.Hi, c})
-	if end > first {
-		if h := list[end-1]; h.hi > b.Hi {
-			written = append(written, interval{b.Hi, h.hi, h.content.at(b.Hi - h.lo)})
-		}
+	written = append(written, interval{p.lo, p.hi, c})
+	if end > first && list[end-1].hi > p.hi {
+		h := list[end-1]
+		written = append(written, interval{p.hi, h.hi, h.content.at(p.hi - h.lo)})
+	}
+	if len(written) == end-first {
+		copy(list[first:], written)
+		return
 	}
 	*to = slices.Replace(list, first, end, written...)
 }
 
-// differ returns the first bytes of b that do not hold what c has there, with
+// differ returns the first bytes of p that do not hold what c has there, with
 // what they hold: a content without root is nothing.
-func (m contents) differ(b Bytes, c content) (bad Bytes, actual content, found bool) {
-	list := *m.of(b)
-	at := b.Lo
-	for i := from(list, b.Lo); at < b.Hi; i++ {
-		bad = b
-		bad.Lo = at
+func (m contents) differ(p place, c content) (bad place, actual content, found bool) {
+	if p.kind == weight {
+		actual = content{p.arg, p.lo}
+		return p, actual, actual != c && p.lo < p.hi
+	}
+	list := *m.of(p.space)
+	at := p.lo
+	for i := from(list, p.lo); at < p.hi; i++ {
+		bad = p
+		bad.lo = at
 		if i == len(list) || list[i].lo > at {
 			if i < len(list) {
-				bad.Hi = min(b.Hi, list[i].lo)
+				bad.hi = min(p.hi, list[i].lo)
 			}
 			return bad, content{}, true
 		}
 		h := list[i]
-		if actual := h.content.at(at - h.lo); actual != c.at(at-b.Lo) {
-			bad.Hi = min(b.Hi, h.hi)
+		if actual := h.content.at(at - h.lo); actual != c.at(at-p.lo) {
+			bad.hi = min(p.hi, h.hi)
 			return bad, actual, true
 		}
 		at = h.hi
 	}
-	return Bytes{}, content{}, false
+	return place{}, content{}, false
 }
 
 func (m contents) clone() contents {

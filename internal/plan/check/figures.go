@@ -74,7 +74,7 @@ func (c *checker) io() (sum int64, fault *Violation) {
 		}
 	}
 	for _, v := range c.program.Body.Results {
-		if x := c.of(v); x.place.Space == plan.SpaceOutput {
+		if x := c.of(v); x.place.kind == output {
 			if fault := c.add(&sum, x); fault != nil {
 				return 0, fault
 			}
@@ -87,7 +87,7 @@ func (c *checker) io() (sum int64, fault *Violation) {
 // value touches.
 func (c *checker) arena() (end int64) {
 	for _, x := range c.ordered {
-		if x.place.Space == plan.SpaceArena && x.size > 0 {
+		if x.place.kind == arena && x.size > 0 {
 			_, hi := blocks(x.place)
 			end = max(end, hi)
 		}
@@ -152,10 +152,10 @@ func (c *checker) scratchOf(k int) int64 {
 	return c.plan.Steps[c.stepOf[k]].Scratch
 }
 
-// blocks returns the range of the blocks that the bytes touch.
-func blocks(b Bytes) (lo, hi int64) {
+// blocks returns the range of the blocks that a place touches.
+func blocks(p place) (lo, hi int64) {
 	const mask = plan.DefaultAlign - 1
-	return b.Lo &^ mask, (b.Hi + mask) &^ mask
+	return p.lo &^ mask, (p.hi + mask) &^ mask
 }
 
 // live derives the life of every value that a call defines.

@@ -86,11 +86,6 @@ func (c *checker) laidOut() *Violation {
 	}
 	for _, v := range c.listed {
 		at := &c.layout.Values[v.ID]
-		switch at.Space {
-		case plan.SpaceArena, plan.SpaceInput, plan.SpaceOutput, plan.SpaceWeight, plan.SpaceConstant, plan.SpaceOwn:
-		default:
-			return c.fault(Place, c.of(v), fmt.Sprintf("a place in the space %q", at.Space), "one of those that there are")
-		}
 		if at.Offset < 0 || at.Size < 0 || at.Size > plan.MaxBytes-at.Offset || at.Arg < 0 {
 			return c.fault(Document, c.of(v), fmt.Sprintf("%d bytes at offset %d, arg %d", at.Size, at.Offset, at.Arg), "0 or more")
 		}

@@ -18,7 +18,7 @@ func (c *checker) lives() *Violation {
 		switch {
 		case x.Kind == ir.Weight, x.Kind == ir.Param && !c.isInner(x.Value):
 			start, end = 0, max(last, 1)
-		case x.place.Space != plan.SpaceArena && x.place.Space != plan.SpaceOwn:
+		case x.place.kind != arena && x.place.kind != own:
 			end = max(end, last)
 		}
 		if v := &c.plan.Values[i]; v.Start != start || v.End != end {
@@ -36,7 +36,7 @@ func (c *checker) ownEnds(b *ir.Block, k int) int {
 		end := plan.Time(2*c.lastInside(k) + 2)
 		extend := func(v *ir.Value) {
 			d := c.index.Def(v)
-			if x := c.of(v); x.place.Space == plan.SpaceOwn && v.Kind == ir.Result && c.index.Calls[d].Block == b {
+			if x := c.of(v); x.place.kind == own && v.Kind == ir.Result && c.index.Calls[d].Block == b {
 				x.end = max(x.end, end)
 			}
 		}

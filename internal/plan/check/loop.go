@@ -22,7 +22,7 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 	for i, v := range call.Results {
 		if v != nil && c.isFilled(call, i) { // from the first round on
 			x := c.of(v)
-			x.content = content{root: v}
+			x.content = content{root: v.ID}
 			c.memory.set(x.place, x.content)
 		}
 	}
@@ -30,7 +30,7 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 	for round := range 3 {
 		for _, p := range region.Params {
 			x := c.of(p)
-			x.content = content{root: p}
+			x.content = content{root: p.ID}
 			c.memory.set(x.place, x.content)
 		}
 		if round == 0 {
@@ -61,7 +61,7 @@ func (c *checker) loop(k int, call *ir.Call) *Violation {
 				return c.holds(Branch, x, bad, actual)
 			}
 		}
-		x.content = content{root: v}
+		x.content = content{root: v.ID}
 		x.end = plan.Time(2 * c.next)
 		c.memory.set(x.place, x.content)
 	}
@@ -129,7 +129,7 @@ func (c *checker) carriedOn(call *ir.Call, carried int) *Violation {
 	region := call.Regions[0]
 	for i, v := range region.Results {
 		y := c.of(v)
-		if y.content.root == nil {
+		if y.content.root == 0 {
 			return c.fault(Order, y, "a result of the region before the step that computes it", "it computed")
 		}
 		if bad, actual, found := c.memory.differ(y.place, y.content); found {

@@ -25,7 +25,7 @@ func levels(values []*value) []level {
 	var events []event
 	var edges []int64
 	for _, x := range values {
-		if x.place.Space == plan.SpaceArena && x.size > 0 {
+		if x.place.kind == arena && x.size > 0 {
 			lo, hi := blocks(x.place)
 			events = append(events, event{x.start, 1, lo, hi}, event{x.end, -1, lo, hi})
 			edges = append(edges, lo, hi)
@@ -77,7 +77,7 @@ func (c *checker) peak() *Violation {
 	}
 	var live []int
 	for _, x := range c.ordered {
-		if x.place.Space == plan.SpaceArena && x.size > 0 && x.start <= most.at && most.at < x.end {
+		if x.place.kind == arena && x.size > 0 && x.start <= most.at && most.at < x.end {
 			live = append(live, x.ID)
 		}
 	}

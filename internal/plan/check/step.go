@@ -83,7 +83,7 @@ func (c *checker) read(call *ir.Call) *Violation {
 			continue
 		}
 		x := c.of(a.Value)
-		if x.content.root == nil {
+		if x.content.root == 0 {
 			return c.fault(Order, x, fmt.Sprintf("operand %d before the step that computes it", i), "it computed")
 		}
 		if bad, actual, found := c.memory.differ(x.place, x.content); found {
@@ -108,14 +108,14 @@ func (c *checker) compute(k int, call *ir.Call) *Violation {
 		if fault != nil {
 			return fault
 		}
-		x.content = content{root: v}
+		x.content = content{root: v.ID}
 		if of != nil {
 			x.content = of.content.at(offset)
 		}
 		if fault := c.placeInWeight(x); fault != nil {
 			return fault
 		}
-		inPlace = inPlace && of != nil && x.place.space() == of.place.space() && x.place.Lo == of.place.Lo+offset
+		inPlace = inPlace && of != nil && x.place.space == of.place.space && x.place.lo == of.place.lo+offset
 	}
 	if inPlace {
 		return nil
@@ -167,13 +167,13 @@ func (c *checker) viewed(k int, call *ir.Call, r int) (of *value, offset int64, 
 // view of a weight, and completes its place: the document does not say which
 // weight it is.
 func (c *checker) placeInWeight(x *value) *Violation {
-	if x.place.Space != plan.SpaceWeight {
+	if x.place.kind != weight {
 		return nil
 	}
-	if x.content.root.Kind != ir.Weight {
+	if c.values[x.content.root].Kind != ir.Weight {
 		return c.fault(Place, x, "a place in a weight", "another space, or a view of a weight")
 	}
-	x.place.Arg = x.content.root.ID
+	x.place.arg = x.content.root
 	return nil
 }
 
@@ -183,9 +183,9 @@ func (c *checker) writable(x *value) *Violation {
 		return nil
 	}
 	switch {
-	case x.place.Space == plan.SpaceWeight:
+	case x.place.kind == weight:
 		return c.fault(Write, x, "a write into a weight", "other bytes: weights are never written").in(x.place)
-	case x.place.Space == plan.SpaceInput && !c.donated(x.place):
+	case x.place.kind == input && !c.donated(x.place):
 		return c.fault(Write, x, "a write into an input that is not donated", "other bytes").in(x.place)
 	}
 	return nil
@@ -210,8 +210,8 @@ func (c *checker) alias(k int, call *ir.Call, r int) *Violation {
 		if kind == 0 || !c.sigs.Of(k).IsStatic() {
 			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s)", i, y, y.place), "none: the operator may not overwrite that operand").in(x.place)
 		}
-		if want := y.place.Lo + int64(offset); x.place.Lo != want {
-			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s) from %d on", i, y, y.place, x.place.Lo),
+		if want := y.place.lo + int64(offset); x.place.lo != want {
+			return c.fault(Alias, x, fmt.Sprintf("bytes of operand %d (%s, %s) from %d on", i, y, y.place, x.place.lo),
 				fmt.Sprintf("them from %d on: the operator allows %s", want, kind)).in(x.place)
 		}
 		if shared != nil && (kind != op.Same || sharedKind != op.Same) {
@@ -256,7 +256,7 @@ func (c *checker) branch(call *ir.Call) *Violation {
 				return c.fault(Alias, x, fmt.Sprintf("bytes that are also those of result %s", other), "bytes of its own").in(x.place)
 			}
 		}
-		x.content = content{root: v}
+		x.content = content{root: v.ID}
 		x.end = plan.Time(2 * c.next) // it is there when the branches end, whether or not it is read then
 		c.memory.set(x.place, x.content)
 	}
@@ -274,7 +274,7 @@ func (c *checker) branchResults(call *ir.Call, region *ir.Block) *Violation {
 		if fault := c.writable(x); fault != nil {
 			return fault
 		}
-		if x.unsized || x.place.Space == plan.SpaceOutput && !x.typ.IsStatic() {
+		if x.unsized || x.place.kind == output && !x.typ.IsStatic() {
 			// The run moves or copies it there.
 			if bad, actual, found := c.memory.differ(y.place, y.content); found {
 				return c.holds(Branch, y, bad, actual)
@@ -286,7 +286,7 @@ func (c *checker) branchResults(call *ir.Call, region *ir.Block) *Violation {
 		}
 		left := *y
 		left.place = x.place
-		left.place.Hi = min(x.place.Hi, x.place.Lo+y.extent()) // the other region may return more
+		left.place.hi = min(x.place.hi, x.place.lo+y.extent()) // the other region may return more
 		if bad, actual, found := c.memory.differ(left.place, y.content); found {
 			return c.holds(Branch, &left, bad, actual)
 		}

@@ -36,9 +36,9 @@ func (c *checker) measure(x *value, space plan.Space) error {
 // placeUnsized lets one byte of a value of unknown size stand for its
 // buffer: the simulation follows contents through it as through any other.
 func (c *checker) placeUnsized(x *value) {
-	x.place.Hi = x.place.Lo + 1
-	if x.place.Space == plan.SpaceOwn {
-		x.place.Arg = x.ID
+	x.place.hi = x.place.lo + 1
+	if x.place.kind == own {
+		x.place.arg = x.ID
 	}
 }
 
@@ -75,7 +75,7 @@ func (c *checker) unpromised() *Violation {
 // isFreed proves that a buffer whose size depends on data is still there when
 // step c.next-1 ends, and when the loops end that read it again in every round.
 func (c *checker) isFreed(rule Rule, x *value) *Violation {
-	if !x.unsized || x.place.Space != plan.SpaceOwn {
+	if !x.unsized || x.place.kind != own {
 		return nil
 	}
 	need, what := plan.Time(2*c.next), "step"
