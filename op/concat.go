@@ -1,6 +1,10 @@
 package op
 
-import "github.com/tenure-go/tenure/shape"
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/shape"
+)
 
 // concatOps put values together along an axis and take them apart again.
 var concatOps = []*Def{
@@ -23,6 +27,7 @@ func inferConcat(s *Sig) error {
 	if err := s.want(0, plain); err != nil {
 		return err
 	}
+	var buf, alongBuf [fewDims]shape.Dim
 	var dims []shape.Dim // of the result, once an operand's rank is known
 	axis := 0
 	for i, a := range s.Args {
@@ -40,7 +45,7 @@ func inferConcat(s *Sig) error {
 			if axis, err = axisOf(s.Int("axis"), a.Shape.Rank()); err != nil {
 				return err
 			}
-			dims = a.Shape.Dims()
+			dims = appendDims(buf[:0], a.Shape)
 		}
 		if a.Shape.Rank() != len(dims) {
 			return badShape("operand %d: got %s, want %d dimensions as the operands before it", i, a, len(dims))
@@ -56,11 +61,13 @@ func inferConcat(s *Sig) error {
 	if dims == nil {
 		return s.giveAny(0, x.DType)
 	}
-	along := make([]shape.Dim, len(s.Args))
-	for i, a := range s.Args {
+	along := alongBuf[:0]
+	for _, a := range s.Args {
+		d := shape.Unknown
 		if a.Shape != nil {
-			along[i] = a.Shape.Dim(axis)
+			d = a.Shape.Dim(axis)
 		}
+		along = append(along, d)
 	}
 	var err error
 	if dims[axis], err = total(along); err != nil {
@@ -84,9 +91,11 @@ func onlyNonEmpty(arg int) func(*Sig) bool {
 	}
 }
 
-// splitSizes returns the sizes of the parts of a dimension.
-func splitSizes(s *Sig, whole shape.Dim) ([]shape.Dim, error) {
-	parts := make([]shape.Dim, len(s.Results))
+// splitSizes returns the sizes of the parts of a dimension, in a list that it
+// appends to none.
+func splitSizes(none []shape.Dim, s *Sig, whole shape.Dim) ([]shape.Dim, error) {
+	parts := slices.Grow(none, len(s.Results))[:len(s.Results)]
+	clear(parts)
 	if s.Attrs.Has("num_outputs") {
 		if s.Has(1) {
 			return nil, badShape("got both sizes and num_outputs, want one of them")
@@ -101,7 +110,8 @@ func splitSizes(s *Sig, whole shape.Dim) ([]shape.Dim, error) {
 	if n, ok := s.listLen(1); ok && n != len(parts) {
 		return nil, badShape("operand 1: got %d sizes for a call with %d results, want as many", n, len(parts))
 	}
-	list, ok := s.KnownInts(1)
+	var ints [fewDims]int64
+	list, ok := s.AppendKnownInts(ints[:0], 1)
 	if !ok || len(list) != len(parts) {
 		return parts, nil
 	}
@@ -117,7 +127,7 @@ func splitSizes(s *Sig, whole shape.Dim) ([]shape.Dim, error) {
 		return nil, err
 	}
 	if _, ok := unify(sum, whole); !ok {
-		return nil, badShape("split: got sizes %v, want a sum of %s", list, whole)
+		return nil, badShape("split: got sizes %v, want a sum of %s", slices.Clone(list), whole)
 	}
 	return parts, nil
 }
@@ -160,11 +170,12 @@ func inferSplit(s *Sig) error {
 	if err != nil {
 		return err
 	}
-	parts, err := splitSizes(s, x.Shape.Dim(axis))
+	var partsBuf, buf [fewDims]shape.Dim
+	parts, err := splitSizes(partsBuf[:0], s, x.Shape.Dim(axis))
 	if err != nil {
 		return err
 	}
-	dims := x.Shape.Dims()
+	dims := appendDims(buf[:0], x.Shape)
 	for i := range s.Results {
 		dims[axis] = parts[i]
 		if err := s.give(i, x.DType, dims...); err != nil {
@@ -190,7 +201,8 @@ func splitOffset(s *Sig, result int) (int, bool) {
 			return 0, false
 		}
 	}
-	parts, err := splitSizes(s, x.Shape.Dim(axis))
+	var buf [fewDims]shape.Dim
+	parts, err := splitSizes(buf[:0], s, x.Shape.Dim(axis))
 	if err != nil {
 		return 0, false
 	}

@@ -59,6 +59,31 @@ func (s *Sig) giveKnown(dt dtype.DType, dims []shape.Dim) error {
 	return s.give(0, dt, dims...)
 }
 
+// giveSizes is give for a result whose dimensions all have sizes.
+func (s *Sig) giveSizes(i int, dt dtype.DType, sizes ...int) error {
+	if len(sizes) > MaxRank {
+		return badShape("result %d: got %d dimensions, want at most %d", i, len(sizes), MaxRank)
+	}
+	sh, err := shape.Of(sizes...)
+	if err != nil {
+		return fmt.Errorf("result %d: %w", i, err)
+	}
+	s.Results[i] = Type{dt, sh}
+	return nil
+}
+
+// fewDims is the rank up to which shape rules allocate nothing but the shapes
+// that they find.
+const fewDims = 8
+
+// appendDims appends the dimensions of a shape to dims.
+func appendDims(dims []shape.Dim, of *shape.Shape) []shape.Dim {
+	for i := range of.Rank() {
+		dims = append(dims, of.Dim(i))
+	}
+	return dims
+}
+
 // axisOf counts a negative axis from the end.
 func axisOf(axis int64, rank int) (int, error) {
 	if rank == 0 {
@@ -152,7 +177,7 @@ func product(dims []shape.Dim) (shape.Dim, error) {
 			return shape.N(0), nil
 		default:
 			if count, ok = mulSize(count, n); !ok {
-				return shape.Unknown, badShape("got more than 2^58 elements in %v", dims)
+				return shape.Unknown, badShape("got more than 2^58 elements in %v", slices.Clone(dims))
 			}
 		}
 	}

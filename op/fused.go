@@ -1,6 +1,10 @@
 package op
 
-import "github.com/tenure-go/tenure/shape"
+import (
+	"slices"
+
+	"github.com/tenure-go/tenure/shape"
+)
 
 // fusedOps have no model format: passes make them out of several operators.
 var fusedOps = []*Def{{
@@ -56,7 +60,8 @@ func inferFusedMatMul(s *Sig) error {
 	if err := s.giveProduct(s.Args[0].DType, 0, 1, swap); err != nil || s.Results[0].Shape == nil {
 		return err
 	}
-	dims := s.Results[0].Shape.Dims()
+	var buf [fewDims]shape.Dim
+	dims := appendDims(buf[:0], s.Results[0].Shape)
 	if err := s.wantVector(2, dims[len(dims)-1], "column"); err != nil {
 		return err
 	}
@@ -114,7 +119,7 @@ func (s *Sig) wantDims(arg int, dims []shape.Dim) error {
 	}
 	for i, d := range dims {
 		if _, ok := unify(d, s.Args[arg].Shape.Dim(i)); !ok {
-			return badShape("operand %d: got %s, want %v", arg, s.Args[arg], dims)
+			return badShape("operand %d: got %s, want %v", arg, s.Args[arg], slices.Clone(dims))
 		}
 	}
 	return nil

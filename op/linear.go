@@ -44,14 +44,19 @@ func (s *Sig) giveProduct(dt dtype.DType, left, right int, swap bool) error {
 	if a.Shape == nil || b.Shape == nil {
 		return s.giveAny(0, dt)
 	}
-	// A vector is a matrix of one row or one column, whose axis the result drops.
-	x, y := a.Shape.Dims(), b.Shape.Dims()
-	row, col := len(x) == 1, len(y) == 1
-	if row {
-		x = []shape.Dim{shape.N(1), x[0]}
+	if n := a.Shape.Rank(); a.IsStatic() && b.IsStatic() && n > 1 && b.Shape.Rank() > 1 {
+		return s.giveStaticProduct(dt, a, b, swap)
 	}
+	// A vector is a matrix of one row or one column, whose axis the result drops.
+	var bufA, bufB, bufOut [fewDims]shape.Dim
+	row, col := a.Shape.Rank() == 1, b.Shape.Rank() == 1
+	x, y := bufA[:0], bufB[:0]
+	if row {
+		x = append(x, shape.N(1))
+	}
+	x, y = appendDims(x, a.Shape), appendDims(y, b.Shape)
 	if col {
-		y = []shape.Dim{y[0], shape.N(1)}
+		y = append(y, shape.N(1))
 	}
 	m, n := len(x)-2, len(y)-2
 	if swap {
@@ -72,7 +77,7 @@ func (s *Sig) giveProduct(dt dtype.DType, left, right int, swap bool) error {
 	if err != nil {
 		return badShape("got %s and %s, want axes before the last two that broadcast", a, b)
 	}
-	dims := batch.Dims()
+	dims := appendDims(bufOut[:0], batch)
 	if !row {
 		dims = append(dims, x[m])
 	}
@@ -82,11 +87,45 @@ func (s *Sig) giveProduct(dt dtype.DType, left, right int, swap bool) error {
 	return s.give(0, dt, dims...)
 }
 
+// giveStaticProduct is giveProduct for operands that have sizes and are matrices,
+// or several.
+func (s *Sig) giveStaticProduct(dt dtype.DType, a, b Type, swap bool) error {
+	x, y := a.Shape.Sizes(), b.Shape.Sizes()
+	m, n := len(x)-2, len(y)-2
+	inner, cols := y[n], y[n+1]
+	if swap {
+		inner, cols = cols, inner
+	}
+	if x[m+1] != inner {
+		return badShape("got %s and %s, want equal inner sizes instead of %d and %d", a, b, x[m+1], inner)
+	}
+	var buf [fewDims]int
+	sizes := buf[:0]
+	for i := range max(m, n) {
+		k, l := 1, 1
+		if j := i - (max(m, n) - m); j >= 0 {
+			k = x[j]
+		}
+		if j := i - (max(m, n) - n); j >= 0 {
+			l = y[j]
+		}
+		if k != l && k != 1 && l != 1 {
+			return badShape("got %s and %s, want axes before the last two that broadcast", a, b)
+		}
+		if k == 1 {
+			k = l
+		}
+		sizes = append(sizes, k)
+	}
+	return s.giveSizes(0, dt, append(sizes, x[m], cols)...)
+}
+
 func inferGemm(s *Sig) error {
 	if err := s.want(0, wide); err != nil {
 		return err
 	}
 	var dims [2][]shape.Dim
+	var buf [2][2]shape.Dim
 	for i, attr := range []string{"transA", "transB"} {
 		if err := s.wantLike(i, 0); err != nil {
 			return err
@@ -95,7 +134,7 @@ func inferGemm(s *Sig) error {
 		if err != nil {
 			return err
 		}
-		if dims[i], err = s.dimsOf(i, 2); err != nil {
+		if dims[i], err = s.dimsIn(buf[i][:], i); err != nil {
 			return err
 		}
 		if swap {

@@ -81,7 +81,8 @@ func inferTranspose(s *Sig) error {
 		_, err := s.Perm(n)
 		return err
 	}
-	perm, err := s.Perm(x.Shape.Rank())
+	var permBuf [MaxRank]int
+	perm, err := s.permIn(permBuf[:x.Shape.Rank()])
 	if err != nil {
 		return err
 	}
@@ -157,8 +158,10 @@ func inferExpand(s *Sig) error {
 	if n > MaxRank {
 		return badShape("shape: got %d dimensions, want at most %d", n, MaxRank)
 	}
-	target := make([]shape.Dim, n)
-	list, _ := s.KnownInts(1)
+	var buf [fewDims]shape.Dim
+	var ints [fewDims]int64
+	target := slices.Grow(buf[:0], n)[:n]
+	list, _ := s.AppendKnownInts(ints[:0], 1)
 	for i, v := range list {
 		size, err := sizeOf(v, "shape")
 		if err != nil {

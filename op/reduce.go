@@ -87,7 +87,8 @@ func inferReduce(s *Sig) error {
 		return s.giveAny(0, x.DType)
 	}
 	rank := x.Shape.Rank()
-	axes, known, err := s.ReduceAxes(rank)
+	var axesBuf [MaxRank]int
+	axes, known, err := s.AppendReduceAxes(axesBuf[:0], rank)
 	if err != nil {
 		return err
 	}
@@ -101,11 +102,11 @@ func inferReduce(s *Sig) error {
 		}
 		return s.giveAny(0, x.DType)
 	}
-	return s.give(0, x.DType, reduced(x.Shape, axes, keep)...)
+	var buf [fewDims]shape.Dim
+	return s.give(0, x.DType, appendReduced(buf[:0], x.Shape, axes, keep)...)
 }
 
-func reduced(x *shape.Shape, axes []int, keep bool) []shape.Dim {
-	var dims []shape.Dim
+func appendReduced(dims []shape.Dim, x *shape.Shape, axes []int, keep bool) []shape.Dim {
 	for i := range x.Rank() {
 		switch {
 		case !slices.Contains(axes, i):
@@ -139,5 +140,6 @@ func inferArg(s *Sig) error {
 	if isSize(x.Shape.Dim(axis), 0) {
 		return badShape("got %s, want an element along axis %d", x, axis)
 	}
-	return s.give(0, dtype.I64, reduced(x.Shape, []int{axis}, keep)...)
+	var buf [fewDims]shape.Dim
+	return s.give(0, dtype.I64, appendReduced(buf[:0], x.Shape, []int{axis}, keep)...)
 }

@@ -70,38 +70,42 @@ func inferReshape(s *Sig) error {
 	if err != nil {
 		return err
 	}
-	target, ok := s.KnownInts(1)
+	var ints [fewDims]int64
+	target, ok := s.AppendKnownInts(ints[:0], 1)
 	if !ok {
 		if n, ok := s.listLen(1); ok {
 			return s.giveRank(0, x.DType, n)
 		}
 		return s.giveAny(0, x.DType)
 	}
-	dims, err := reshaped(x.Shape, target, keepZero)
+	var buf [fewDims]shape.Dim
+	dims, err := reshaped(buf[:0], x.Shape, target, keepZero)
 	if err != nil {
 		return err
 	}
 	return s.give(0, x.DType, dims...)
 }
 
-// reshaped returns the dimensions of x, whose shape may be nil, under target.
-func reshaped(x *shape.Shape, target []int64, keepZero bool) ([]shape.Dim, error) {
+// reshaped returns the dimensions of x, whose shape may be nil, under target, in
+// a list that it appends to none.
+func reshaped(none []shape.Dim, x *shape.Shape, target []int64, keepZero bool) ([]shape.Dim, error) {
 	if len(target) > MaxRank {
 		return nil, badShape("shape: got %d dimensions, want at most %d", len(target), MaxRank)
 	}
-	dims := make([]shape.Dim, len(target))
-	copied := make([]bool, MaxRank) // the dimensions of x that stay where they are
+	dims := slices.Grow(none, len(target))[:len(target)]
+	clear(dims)
+	var copied [MaxRank]bool // the dimensions of x that stay where they are
 	hole := -1
 	for i, v := range target {
 		switch {
 		case v == -1 && hole >= 0:
-			return nil, badShape("shape: got %v, want -1 at most once", target)
+			return nil, badShape("shape: got %v, want -1 at most once", slices.Clone(target))
 		case v == -1:
 			hole = i
 		case v == 0 && !keepZero && x == nil:
 		case v == 0 && !keepZero:
 			if i >= x.Rank() {
-				return nil, badShape("shape: got %v with a 0 at %d, want the operand %s to have that dimension", target, i, x)
+				return nil, badShape("shape: got %v with a 0 at %d, want the operand %s to have that dimension", slices.Clone(target), i, x)
 			}
 			dims[i], copied[i] = x.Dim(i), true
 		default:
@@ -113,7 +117,7 @@ func reshaped(x *shape.Shape, target []int64, keepZero bool) ([]shape.Dim, error
 		}
 	}
 	if hole >= 0 && slices.Contains(dims, shape.N(0)) {
-		return nil, badShape("shape: got %v with -1 beside a size of 0, want no -1 where it could be anything", target)
+		return nil, badShape("shape: got %v with -1 beside a size of 0, want no -1 where it could be anything", slices.Clone(target))
 	}
 	switch {
 	case x == nil:
@@ -121,7 +125,7 @@ func reshaped(x *shape.Shape, target []int64, keepZero bool) ([]shape.Dim, error
 	case x.IsStatic():
 		return dims, fillStatic(x, target, dims, hole)
 	case hole >= 0:
-		return dims, fillHole(x, target, dims, copied, hole)
+		return dims, fillHole(x, target, dims, copied[:], hole)
 	}
 	return dims, nil
 }
@@ -138,7 +142,7 @@ func fillStatic(x *shape.Shape, target []int64, dims []shape.Dim, hole int) erro
 	have := x.NumElements()
 	want, _ := all.Size()
 	if hole < 0 && have != want || hole >= 0 && have%want != 0 {
-		return badShape("shape: got operand %s of %d elements for the target %v, want as many elements on both sides", x, have, target)
+		return badShape("shape: got operand %s of %d elements for the target %v, want as many elements on both sides", x, have, slices.Clone(target))
 	}
 	if hole >= 0 {
 		dims[hole] = shape.N(have / want)
@@ -172,7 +176,7 @@ func fillHole(x *shape.Shape, target []int64, dims []shape.Dim, copied []bool, h
 	m, _ := want.Size() // the target's own dimensions are sizes
 	switch {
 	case sized && n%m != 0:
-		return badShape("shape: got operand %s for the target %v, want a multiple of the target's elements", x, target)
+		return badShape("shape: got operand %s for the target %v, want a multiple of the target's elements", x, slices.Clone(target))
 	case sized:
 		dims[hole] = shape.N(n / m)
 	case m == 1:
@@ -189,7 +193,8 @@ func inferSqueeze(s *Sig) error {
 	if err := s.wantList(1, int64s, 0); err != nil {
 		return err
 	}
-	list, known := s.KnownInts(1)
+	var ints [fewDims]int64
+	list, known := s.AppendKnownInts(ints[:0], 1)
 	if x.Shape == nil {
 		return s.giveAny(0, x.DType)
 	}
@@ -200,15 +205,16 @@ func inferSqueeze(s *Sig) error {
 		}
 		return s.giveAny(0, x.DType)
 	}
-	drop := make([]bool, rank)
+	var drop [MaxRank]bool
 	if s.Has(1) {
-		axes, err := axesOf(list, rank)
+		var axesBuf [fewDims]int
+		axes, err := appendAxes(axesBuf[:0], list, rank)
 		if err != nil {
 			return err
 		}
 		for _, a := range axes {
 			if n, ok := x.Shape.Dim(a).Size(); ok && n != 1 {
-				return badShape("axes: got %v for %s, want axes of size 1", list, x)
+				return badShape("axes: got %v for %s, want axes of size 1", slices.Clone(list), x)
 			}
 			drop[a] = true
 		}
@@ -221,7 +227,8 @@ func inferSqueeze(s *Sig) error {
 			drop[a] = n == 1
 		}
 	}
-	var dims []shape.Dim
+	var buf [fewDims]shape.Dim
+	dims := buf[:0]
 	for a := range rank {
 		if !drop[a] {
 			dims = append(dims, x.Shape.Dim(a))
@@ -243,24 +250,25 @@ func inferUnsqueeze(s *Sig) error {
 		return s.giveAny(0, x.DType)
 	}
 	rank := x.Shape.Rank()
-	list, known := s.KnownInts(1)
+	var ints [fewDims]int64
+	list, known := s.AppendKnownInts(ints[:0], 1)
 	if !known || n > MaxRank-rank {
 		return s.giveRank(0, x.DType, rank+min(n, MaxRank+1))
 	}
-	axes, err := axesOf(list, rank+n)
+	var axesBuf [fewDims]int
+	axes, err := appendAxes(axesBuf[:0], list, rank+n)
 	if err != nil {
 		return err
 	}
-	dims := make([]shape.Dim, rank+n)
-	for _, a := range axes {
-		dims[a] = shape.N(1)
-	}
-	next := 0
-	for i := range dims {
-		if !slices.Contains(axes, i) {
-			dims[i] = x.Shape.Dim(next)
-			next++
+	var buf [fewDims]shape.Dim
+	dims, next := buf[:0], 0
+	for i := range rank + n {
+		if slices.Contains(axes, i) {
+			dims = append(dims, shape.N(1))
+			continue
 		}
+		dims = append(dims, x.Shape.Dim(next))
+		next++
 	}
 	return s.give(0, x.DType, dims...)
 }
@@ -280,7 +288,8 @@ func inferFlatten(s *Sig) error {
 	if axis < 0 {
 		axis += int64(rank)
 	}
-	dims := x.Shape.Dims()
+	var buf [fewDims]shape.Dim
+	dims := appendDims(buf[:0], x.Shape)
 	rows, err := product(dims[:axis])
 	if err != nil {
 		return err

@@ -183,14 +183,16 @@ func inferSlice(s *Sig) error {
 	if x.Shape == nil {
 		return s.giveAny(0, x.DType)
 	}
-	spans, ok, err := s.sliceSpans(nil, x.Shape.Rank())
+	var buf [8]sliceSpan
+	spans, ok, err := s.sliceSpans(buf[:], x.Shape.Rank())
 	if err != nil {
 		return err
 	}
 	if !ok {
 		return s.giveRank(0, x.DType, x.Shape.Rank())
 	}
-	dims := x.Shape.Dims()
+	var dimsBuf [fewDims]shape.Dim
+	dims := appendDims(dimsBuf[:0], x.Shape)
 	for i, sp := range spans {
 		dims[i] = sp.dim(dims[i])
 	}

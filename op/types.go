@@ -2,6 +2,7 @@ package op
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tenure-go/tenure/dtype"
@@ -119,7 +120,7 @@ func (s *Sig) wantOneOf(attr string, values ...string) (string, error) {
 			return got, nil
 		}
 	}
-	return "", fmt.Errorf("attribute %q: got %q, want one of %q: %w", attr, got, values, ErrUnsupported)
+	return "", fmt.Errorf("attribute %q: got %q, want one of %q: %w", attr, got, slices.Clone(values), ErrUnsupported)
 }
 
 // wantFlag checks an integer attribute that is 0 or 1.

@@ -29,7 +29,6 @@ var refillAllocates = map[string]string{
 	"max_unpool":     "the table reads the window anew",
 	"pad":            "the table reads the pads anew",
 	"resize":         "tables of taps, per axis",
-	"split":          "the table reads the sizes anew",
 	"stft":           "tables of roots, per length",
 }
 
