@@ -33,7 +33,7 @@ func acmeModel(t testing.TB, def *op.Def) (*tenure.Model, *tenure.Session) {
 	return m, modeltest.Session(t, m)
 }
 
-// acmeData is what the model makes of x: 6 * relu(x) + x.
+// acmeData returns the model's result for x: 6 * relu(x) + x.
 func acmeData(x []float32) []float32 {
 	y := make([]float32, len(x))
 	for i, v := range x {
@@ -184,7 +184,7 @@ func TestUserOperatorMissing(t *testing.T) {
 	}
 }
 
-// The operator of these tests keeps to what it declares.
+// The operator of these tests behaves as it declares.
 func TestUserOperatorDeclarations(t *testing.T) {
 	data := make([]byte, 16)
 	for i := range 4 {

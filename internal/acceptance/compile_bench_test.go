@@ -58,8 +58,8 @@ func finalOf(b *testing.B, path string, sizes [][]int) final {
 	return final{p, table, exec.Options{Threads: 2, Declined: c.Declined, Copies: c.Copies, Store: m.Weights}}
 }
 
-// BenchmarkCompile is what a final program costs until it can run, and the
-// parts of it that have functions of their own: the rules of the program
+// BenchmarkCompile measures the compilation of a final program until it can run,
+// and its parts that have functions of their own: the rules of the program
 // (verify), the whole of exec.Compile, the proof of its document (check), the
 // tasks of a runner, and an instance of other sizes that a slot is ready to run.
 func BenchmarkCompile(b *testing.B) {

@@ -57,9 +57,9 @@ func compressedModel() []byte {
 	return g.File()
 }
 
-// TestCompressedWeights runs a model with its weights compressed and as they
-// are: the results are the same bits, for any number of rows and threads, and
-// memory holds what the plan says, which is less.
+// TestCompressedWeights runs a model with and without compressed weights: the
+// results are the same bits, for any number of rows and threads, and memory
+// use equals that of the plan, which is less.
 func TestCompressedWeights(t *testing.T) {
 	memorytest.Check(t)
 	path := filepath.Join(t.TempDir(), "compressed.onnx")

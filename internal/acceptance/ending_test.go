@@ -142,7 +142,7 @@ func (f fickleContext) Done() <-chan struct{} {
 type endingTest struct {
 	t                                 *testing.T
 	s                                 *tenure.Session
-	kernel, watch, rule, source, done trap // what a run passes
+	kernel, watch, rule, source, done trap // the points that a run passes
 	running                           bool // and not being planned
 
 	giveUp      func(x *tensor.Tensor) tensor.Operand
@@ -184,7 +184,8 @@ func (e *endingTest) traps() map[string]*trap {
 	return map[string]*trap{"kernel": &e.kernel, "watch": &e.watch, "shape rule": &e.rule, "source": &e.source, "context": &e.done}
 }
 
-// once makes one run, with the traps as they are, and looks at what it has left. It says how it ended.
+// once makes one run, with the traps as they are, checks the memory that it has left, and returns how
+// it ended.
 func (e *endingTest) once(ctx context.Context, name string) (how string, value any, out tenure.Outputs, err error) {
 	t := e.t
 	t.Helper()
@@ -347,7 +348,7 @@ func TestEveryEnding(t *testing.T) {
 			e.running = false
 			e.whole(given)
 			e.running = true
-			e.whole(given) // counts what a run passes that is planned already
+			e.whole(given) // counts the points that a run passes that is planned already
 			before := memory.Stats().Total
 			counts := map[string]int{}
 			for where, p := range e.traps() {

@@ -145,8 +145,8 @@ func wantPlain(t *testing.T, path string, x, y *tensor.Tensor) {
 }
 
 // TestFoldedWeightsAreNotThereTwice folds a normalisation into convolutions
-// and packs them: at no moment is more in memory than what is packed, and one
-// weight.
+// and packs them: at no moment is more in memory than the packed weights and
+// one other weight.
 func TestFoldedWeightsAreNotThereTwice(t *testing.T) {
 	memorytest.Check(t)
 	const channels, layers = 64, 6

@@ -185,7 +185,7 @@ func documentOf(t *testing.T, d *plan.Plan) []byte {
 	return text
 }
 
-// fieldsOf lists the fields of a struct and of what is in it: "steps",
+// fieldsOf lists the fields of a struct and of the types in it: "steps",
 // "steps[]" and "steps[].op".
 func fieldsOf(path string, t reflect.Type) (list []string) {
 	switch t.Kind() {

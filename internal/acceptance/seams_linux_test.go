@@ -152,8 +152,8 @@ func TestReceivedThenExported(t *testing.T) {
 	}
 }
 
-// TestReceivedIntoThenExported: what a library still has of a tensor keeps it from being used again, and the struct that the library
-// sees is never that of the tensor before.
+// TestReceivedIntoThenExported: an export that a library holds keeps its tensor from being used again, and the struct that the
+// library sees is never that of the tensor before.
 func TestReceivedIntoThenExported(t *testing.T) {
 	needExports(t)
 	owner, here, there := ends(t)
@@ -306,7 +306,7 @@ func TestRunIntoASharedArena(t *testing.T) {
 	untilFree(t, owner, true)
 }
 
-// TestOfferedThenDonated: what was offered is never written again, not even after every lease is back.
+// TestOfferedThenDonated: the bytes of an offered tensor are never written again, not even after every lease has ended.
 func TestOfferedThenDonated(t *testing.T) {
 	owner, here, there := ends(t)
 	x := lent(t, owner, 1000, 0)

@@ -39,7 +39,7 @@ func shareDir(t *testing.T) string {
 	return filepath.Join(dir, "common")
 }
 
-// mapped is what the system says of this process's mappings of weights.
+// mapped is the system's account of this process's mappings of weights.
 type mapped struct {
 	Inodes []string // of the shared memory, in order
 	Shared int64    // proportional bytes of it
@@ -74,12 +74,13 @@ func mappedNow(path string) (m mapped, err error) {
 	return m, nil
 }
 
-// report is what a process that runs a model says of itself.
+// report is the memory of a process that runs a model, as the process measures
+// it.
 type report struct {
 	Answer  string // a hash of all outputs
 	Mapped  mapped
 	Memory  tenure.WeightMemory
-	Weights int64 // what the plan promises
+	Weights int64 // the plan's promise
 	Faults  string
 }
 
@@ -247,7 +248,7 @@ func (w *worker) run(t *testing.T, batch int) report {
 	return w.hear(t)
 }
 
-// runAlone is what a process reports that shares nothing.
+// runAlone returns the report of a process that shares nothing.
 func runAlone(t *testing.T, path string, batch int) report {
 	t.Helper()
 	r, err := newRunner(path)
@@ -421,7 +422,7 @@ func TestSharedWeightsThatAreCompressed(t *testing.T) {
 func compareSharing(t *testing.T, path string, opts []tenure.Option, inputs func(t *testing.T, r *runner, i int) tenure.Inputs, n int) {
 	t.Helper()
 	memorytest.Check(t)
-	for range 2 { // the second finds what the first has made, as long as that is there
+	for range 2 { // the second finds the bytes of the first, as long as they are there
 		alone, err := newRunner(path, opts...)
 		if err != nil {
 			t.Fatal(err)

@@ -153,8 +153,8 @@ func TestTextMoves(t *testing.T) {
 	}
 }
 
-// movesDiffer compares strings, or what was computed of their sizes, with
-// numbers.
+// movesDiffer compares strings, or results that were computed from their
+// sizes, with numbers.
 func movesDiffer(got, want *tensor.Tensor, numberOf map[string]int64) string {
 	numbers, err := tensor.Values[int64](want)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // Weights that lie unaligned in the file are packed from there, whichever way
 // the file came into memory, and others in the same file stay.
 func TestUnalignedWeightsArePacked(t *testing.T) {
-	const n = 160 // so that a weight is larger than what is copied at once
+	const n = 160 // a weight is larger than the part that is copied at once
 	for shift := range 4 {
 		var g onnxtest.Graph
 		raw := make([]byte, 4*n*n)

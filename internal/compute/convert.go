@@ -145,8 +145,8 @@ func converted(c *op.Call, args, results []dtype.DType) (Kernel, error) {
 	return k, nil
 }
 
-// retype sets the types of the inner call, and where what it reads and writes
-// lies.
+// retype sets the types of the inner call, and the places of its operands and
+// results.
 func (k *retyped) retype(c, inner *op.Call) error {
 	k.bytes, k.ins, k.outs = 0, k.ins[:0], k.outs[:0]
 	for i := range c.In {

@@ -21,7 +21,7 @@ var (
 	intTypes   = []dtype.DType{dtype.I8, dtype.I16, dtype.I32, dtype.I64, dtype.U8, dtype.U16, dtype.U32, dtype.U64}
 )
 
-// tolerance is what a result of that type may be off by.
+// tolerance is the largest error of a result of that type.
 func tolerance(dt dtype.DType) float64 {
 	switch dt {
 	case dtype.F64:

@@ -26,10 +26,10 @@ type job struct {
 	panicked atomic.Pointer[string]
 }
 
-// portion is the part of a job's tiles with which one worker begins. It goes
-// on with what others have left. Tiles with the same numbers mostly touch the
-// same parts of tensors, from one task to the next and from run to run: what
-// a worker has in its caches it shall find there again.
+// portion is the part of a job's tiles with which one worker begins. It
+// continues with tiles that are left of other portions. Tiles with the same
+// numbers mostly touch the same parts of tensors, from one task to the next
+// and from run to run, so a worker finds them in its caches again.
 type portion struct {
 	next   atomic.Int64 // tile to claim
 	end    int64

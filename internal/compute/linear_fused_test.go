@@ -8,8 +8,8 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// TestFusedMatMul computes what is fused call by call and at once, with the
-// right matrix as it lies and packed.
+// TestFusedMatMul computes fused calls call by call and at once, with the
+// right matrix as it is and packed.
 func TestFusedMatMul(t *testing.T) {
 	x, w := random(dtype.F32, 1, -1, 1, 2, 9, 70), random(dtype.F32, 2, -1, 1, 70, 100)
 	bias, residual := random(dtype.F32, 3, -1, 1, 100), random(dtype.F32, 4, -1, 1, 2, 9, 100)

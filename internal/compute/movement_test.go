@@ -183,7 +183,7 @@ func TestPad(t *testing.T) {
 	}
 	expect(t, "pad", eval(t, "pad", nil, x, ints(-1, 1, 0, -1)), []int{1, 3}, []float64{0, 3, 4}, 0)
 	expect(t, "pad", eval(t, "pad", nil, x, ints(1, 0), absent, ints(-1)), []int{2, 4}, []float64{0, 0, 1, 2, 0, 3, 4, 5}, 0)
-	all := eval(t, "pad", nil, x, ints(0, -5, 0, 4), scalar[float32](9)) // and some of what is added
+	all := eval(t, "pad", nil, x, ints(0, -5, 0, 4), scalar[float32](9)) // and some of the added elements
 	expect(t, "pad", all, []int{2, 2}, []float64{9, 9, 9, 9}, 0)
 	expect(t, "pad", eval(t, "pad", nil, x, ints(0, 0, 0, 0)), []int{2, 3}, []float64{0, 1, 2, 3, 4, 5}, 0)
 	for _, dt := range wordTypes {

@@ -38,9 +38,8 @@ const (
 // Pool is a fixed set of workers that run the tiles of tasks. The goroutine
 // that calls Run takes part as one more worker and can finish a task alone, so
 // busy or descheduled workers delay a run by the tile that they are in at
-// most, and rest after that. A worker that finds itself on its caller's
-// processor, where it would take from the caller what it does, moves to
-// another one, or takes no tile.
+// most, and rest after that. A worker on its caller's processor, where it
+// would only delay the caller, moves to another one, or takes no tile.
 type Pool struct {
 	jobs     [maxJobs]job
 	workers  []worker

@@ -20,7 +20,8 @@ type Task struct {
 	Scratch int // bytes per worker, a multiple of 64
 
 	// Forms are the constant operands that the task reads packed: their
-	// Call.In[i].Data are what the form's Pack made. Bind makes none.
+	// Call.In[i].Data must be the bytes that the form's Pack wrote. Bind makes
+	// none.
 	Forms map[int]Form
 
 	// Begun, where it is not nil, is set when Start has succeeded: from then

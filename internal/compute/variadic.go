@@ -53,7 +53,7 @@ type variadic[T kernel.Number] struct {
 
 	n       int
 	spread  bool          // operands have several shapes
-	nests   []kernel.Nest // with spread: operand i onto what was folded before; the last one divides
+	nests   []kernel.Nest // with spread: operand i onto the result of the operands before; the last one divides
 	chunk   kernel.Nest   // without: of foldChunk elements
 	divided kernel.Nest   // and of as many and one number
 }

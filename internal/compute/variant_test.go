@@ -76,8 +76,8 @@ func runOn(t *testing.T, v *kernel.Variant, c *op.Call) []float64 {
 	return floats(c.Out[0])
 }
 
-// TestVariantIsPassedOn binds calls for variants that differ from the best one in what a binder, a packer or a task inside of another asks
-// them for.
+// TestVariantIsPassedOn binds calls for variants that differ from the best one in the entries that a binder, a packer or an inner task
+// reads.
 func TestVariantIsPassedOn(t *testing.T) {
 	constants := Constants{Is: func(arg int) bool { return arg == 1 }}
 	forms := func(v *kernel.Variant, name string, in ...op.Arg) int {

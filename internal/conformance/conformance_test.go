@@ -69,9 +69,9 @@ func readOutcomes(t *testing.T) []caseOutcome {
 	return list
 }
 
-// TestConformance runs the public ONNX backend tests. A case that needs what
-// is not supported must be in the table of excluded ones; any other caseOutcome
-// than a pass is a fault.
+// TestConformance runs the public ONNX backend tests. A case that needs an
+// unsupported operator or type must be in the table of excluded ones; any other
+// caseOutcome than a pass is a fault.
 func TestConformance(t *testing.T) {
 	archives, err := conformance.Archives(filepath.Join(modeltest.SharedRoot(), "conformance"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package conformance runs the public test cases of ONNX and the models of the optional test data, and holds the documents that
-// say what is supported (docs/operators.md, docs/onnx-support.md) to the tables and to the outcomes. The package itself names the cases
+// Package conformance runs the public test cases of ONNX and the models of the optional test data, and compares the documents
+// that list the supported operators (docs/operators.md, docs/onnx-support.md) with the tables and the outcomes. The package itself names the cases
 // and reads their archives.
 //
 //	go run ./internal/conformance/fetch    # the cases, from the package onnx of PyPI

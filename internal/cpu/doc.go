@@ -1,7 +1,7 @@
 // Package cpu says which kernels this machine can run.
 //
-// [Level] is a [Tier]: a set of instructions that kernels are written for. It is found once, at start, from what the processor and the
-// operating system offer, and can be lowered, never raised, by the one environment variable
+// [Level] is a [Tier]: a set of instructions that kernels are written for. It is found once, at start, from the features of the
+// processor and the operating system, and can be lowered, never raised, by the one environment variable
 //
 //	TENURE_CPU=portable|neon|avx2|avx512
 //

@@ -8,8 +8,8 @@ import (
 
 func hasRDTSCP() bool
 
-// readAux returns what the system keeps in the register that is read along
-// with the clock.
+// readAux returns the system's number in the register that is read along with
+// the clock.
 func readAux() uint32
 
 var placed = hasRDTSCP()

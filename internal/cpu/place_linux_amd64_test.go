@@ -31,7 +31,8 @@ func place(t *testing.T) (got, want int, ok bool) {
 	return got, want, true
 }
 
-// allowed is what the system says of where this thread may run.
+// allowed returns the system's list of processors on which this thread may
+// run.
 func allowed(t *testing.T) string {
 	text, err := os.ReadFile("/proc/thread-self/status")
 	if err != nil {

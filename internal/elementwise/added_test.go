@@ -13,7 +13,7 @@ import (
 var added = flag.Bool("added", false, "add a function to a copy of the module, generate what follows from its row, and test it, which builds most packages")
 
 // A function that is added as CONTRIBUTING.md describes: its row and its reference,
-// and what the tests of each package read of it.
+// and the parts of it that the tests of each package read.
 const (
 	addedRow = `
 	{

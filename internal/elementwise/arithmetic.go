@@ -59,7 +59,8 @@ var arithmetic = []*Function{
 	},
 }
 
-// sign adds 0 to what is neither positive nor negative: NaN stays, -0 becomes 0.
+// sign adds 0 to elements that are neither positive nor negative: NaN stays, -0
+// becomes 0.
 func sign(b *Builder, x Value, _ []Value) Value {
 	zero := b.Const(0)
 	negative := b.Select(b.Less(x, zero), b.Const(-1), b.Add(x, zero))

@@ -141,7 +141,7 @@ func (e *Expression) Has(ops ...Op) bool {
 	return false
 }
 
-// Range returns bounds of a value: what it can be but for NaN.
+// Range returns bounds of a value: all that it can be but NaN.
 func (e *Expression) Range(v Value) (lo, hi float64) {
 	n := &e.Nodes[v]
 	at := func(i int) (lo, hi float64) { return e.Range(n.Args[i]) }

@@ -27,8 +27,8 @@ type Function struct {
 	ONNX string
 	// Since is the first ONNX opset that has the operator, 0 if all have it.
 	Since int
-	// Doc says in the indicative what the function computes; it follows the
-	// operator's name in documentation.
+	// Doc describes the result in the indicative; it follows the operator's name
+	// in documentation.
 	Doc string
 	// Types are the element types that the operator takes.
 	Types Types

@@ -11,7 +11,7 @@ var (
 	onnxForm = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 )
 
-// faults returns what is wrong with a row.
+// faults returns the faults of a row.
 func faults(f *Function) (list []string) {
 	add := func(wrong bool, text string) {
 		if wrong {

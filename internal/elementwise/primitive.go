@@ -2,10 +2,10 @@ package elementwise
 
 import "math"
 
-// Op is a primitive: what a step of a formula does.
+// Op is a primitive: the operation of one step of a formula.
 type Op uint8
 
-// The primitives. Builder has a method for each, which says what it computes.
+// The primitives. The Builder's method of each documents its result.
 const (
 	X Op = iota // the operand of the function
 	Parameter
@@ -51,8 +51,8 @@ const (
 	numOps
 )
 
-// primitives has how many values each takes, and what it computes in float64; the
-// first three and Select are seen to by Expression.Eval.
+// primitives has the number of values that each takes, and its result in float64;
+// Expression.Eval computes the first three and Select.
 var primitives = [numOps]struct {
 	name  string
 	arity int

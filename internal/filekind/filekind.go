@@ -1,7 +1,7 @@
-// Package filekind says what a file is that is not what was expected: a Git
-// LFS pointer, a page of HTML, an archive, a model of another framework. It
-// is asked after a reader has failed, so a guess can only make an error
-// clearer.
+// Package filekind identifies a file of an unexpected kind: a Git LFS
+// pointer, a page of HTML, an archive, a model of another framework. It is
+// used after a reader has failed, so a wrong guess can only make an error
+// less clear.
 package filekind
 
 import (

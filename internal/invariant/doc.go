@@ -7,8 +7,8 @@
 //		invariant.Failf("memory: ...")
 //	}
 //
-// is removed by the compiler. A check must never change what the program does, only say that it is wrong: production paths
-// are the tested paths.
+// is removed by the compiler. A check must never change the program's behaviour, only report a fault: production paths are
+// the tested paths.
 //
 // [Race] tells whether the race detector is built in; then tensor bytes come from the Go heap, because the detector sees no
 // other memory.

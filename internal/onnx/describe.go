@@ -10,8 +10,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Description is what a model file declares, whether or not it can be
-// imported.
+// Description lists the declarations of a model file, whether or not it can
+// be imported.
 type Description struct {
 	Producer        string
 	ProducerVersion string
@@ -21,11 +21,11 @@ type Description struct {
 	Operators       map[string]int   // "Relu", "domain::Type" to the number of nodes, those in nested graphs and functions included
 	Functions       []string         // model-local functions
 	Weights         int              // initializers and Constant nodes
-	WeightBytes     int64            // what they declare
+	WeightBytes     int64            // by their declared types and shapes
 }
 
-// Describe reads what the model in the file at path declares. It fails only
-// on a file that is no model.
+// Describe reads the declarations of the model in the file at path. It fails
+// only on a file that is no model.
 func Describe(path string) (*Description, error) {
 	files := weights.New(weights.Options{})
 	data, err := files.MapFile(path)

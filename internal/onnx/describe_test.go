@@ -13,7 +13,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// A description needs no operator to be known, and counts what is nested.
+// A description needs no operator to be known, and counts nested graphs.
 func TestDescribe(t *testing.T) {
 	memorytest.Check(t)
 	m := wiretest.ParseText(t, `

@@ -17,8 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-// Every file in testdata/import holds models as text (NAME.model) and what
-// they are imported as (NAME.ir) or refused with (NAME.error).
+// Every file in testdata/import has models as text (NAME.model) and for each
+// the program that it is imported as (NAME.ir) or the error that refuses it
+// (NAME.error).
 func TestImportGolden(t *testing.T) {
 	paths, err := filepath.Glob("testdata/import/*.txtar")
 	if err != nil || len(paths) == 0 {

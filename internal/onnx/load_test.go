@@ -157,8 +157,8 @@ func TestLoadFaults(t *testing.T) {
 	}
 }
 
-// TestWrongFiles loads what lies in place of models: the error says what it
-// is, from every door.
+// TestWrongFiles loads files of other kinds in place of models: the error names
+// the kind, for every function that loads.
 func TestWrongFiles(t *testing.T) {
 	memorytest.Check(t)
 	whole := wiretest.ModelText(t, "opset 13\ninput x f32[4]\ny = Relu(x)\noutput y f32[4]")

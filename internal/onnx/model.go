@@ -46,12 +46,12 @@ type Model struct {
 	Program *ir.Program
 	Weights *weights.Store
 
-	// Inputs and Outputs are what the file declares, in its order, without
-	// inputs that have an initializer. They may name dimensions that
-	// Program knows under another symbol or not at all.
+	// Inputs and Outputs are the file's declarations, in its order, without
+	// inputs that have an initializer. They may name dimensions that Program
+	// knows under another symbol or not at all.
 	Inputs, Outputs []Value
 
-	// Notes are remarks on what the file says and what was done about it.
+	// Notes are remarks on contents of the file and their treatment.
 	Notes []string
 
 	IRVersion       int64
@@ -83,7 +83,7 @@ func (v Value) String() string { return v.Name + ": " + lift.TypeText(v.Type, v.
 // Load reads the model in the file at path. Unless opts say otherwise the file
 // is mapped, not read: then it must not be truncated while the model is in use.
 // The error of a file that is no model, such as a Git LFS pointer, a page of
-// HTML or an archive, says what it is; it wraps [tensor.ErrCorrupt].
+// HTML or an archive, names its kind; it wraps [tensor.ErrCorrupt].
 func Load(path string, opts Options) (*Model, error) {
 	w := opts.store(filepath.Dir(path))
 	data, err := w.MapFile(path)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-go/tenure/internal/onnx/wire"
 )
 
-// ErrNoValue is the error of an output that is asked for and that no value of the model can be.
+// ErrNoValue is the error of a requested output that is no value of the model.
 var ErrNoValue = errors.New("no value of the model")
 
 // choose makes the values of the given names the outputs of a graph, in that order, and drops the nodes that nothing of them needs. It
@@ -48,7 +48,7 @@ func choose(g *wire.Graph, names []string) (dropped int, err error) {
 	return kept, nil
 }
 
-// markRead marks what a node reads, in its subgraphs too.
+// markRead marks the values that a node reads, in its subgraphs too.
 func markRead(needed map[string]bool, n *wire.Node) {
 	for _, name := range n.Inputs {
 		needed[name] = true

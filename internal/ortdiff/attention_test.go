@@ -125,7 +125,7 @@ func drawAttention(d *drawer) {
 		outs = 4
 		d.attr("qk_matmul_output_mode", d.IntN(4))
 	}
-	if outs > 1 && past == 0 { // what is not past is not present
+	if outs > 1 && past == 0 { // without past keys there are no present ones
 		n := outs
 		d.outs(n)
 		if n == 4 {

@@ -41,7 +41,7 @@ func contribAttention(ms func(string, tolerance, func(*drawer)), sums tolerance)
 			d.attr("is_packed_batching", 0)
 		}
 	})
-	// scores draws what the score of a key depends on beside it; past ones count among the keys.
+	// scores draws the attributes that scores depend on; past keys count among the keys.
 	scores := func(d *drawer) {
 		if d.chance(0.3) {
 			d.attr("scale", 0.7)

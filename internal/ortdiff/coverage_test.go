@@ -60,7 +60,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// drawn counts what the models of an operator had: attributes with their values, and operands by their place.
+// drawn counts attributes with their values, and operands by their place, in the models of an operator.
 type drawn struct {
 	attributes map[string]map[string]bool
 	without    map[string]bool // attributes that some model left to its default

@@ -75,7 +75,7 @@ func (d *decoder) norm(residual, x, name string) (y, sum string) {
 	return y, sum
 }
 
-// lengths are what the attention reads of the mask.
+// lengths are the parts of the mask that the attention reads.
 func (d *decoder) lengths() (last, total string) {
 	one := d.list([]int{1}, 1)
 	n := d.put("", "ReduceSum", []string{"attention_mask", one}, []string{"counts"}) // [batch,1]

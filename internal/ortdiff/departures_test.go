@@ -8,7 +8,7 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// departure is a difference that stands: ONNX Runtime does not do what the specification says, or that leaves it open.
+// departure is an accepted difference: ONNX Runtime departs from the specification, or the specification leaves it open.
 type departure struct {
 	ops  []string
 	why  string
@@ -345,7 +345,7 @@ func dilated(n *node) bool {
 	return false
 }
 
-// resized is what a Resize does along the axes that its operands name: their sizes, and what is given for them, a scale or a size.
+// resized lists the axes that the operands of a Resize name: their sizes, and the given scale or size.
 func (m *model) resized(each func(in int, scale float64, out int)) {
 	dims := m.operand(0).dims
 	axes, named := m.node().get("axes").([]int64)

@@ -157,8 +157,8 @@ func drawGroupAngles(d *drawer, g *groups) {
 	d.with(dtype.I64, []int{g.batch, g.length}, encodeInts(dtype.I64, list...))
 }
 
-// outputs are those of the node; where samples are shorter than the longest
-// one, of what they have: the rest is left open.
+// outputs are those of the node; if samples are shorter than the longest one,
+// only their own part is compared: the rest is undefined.
 func (g *groups) outputs(d *drawer) {
 	n := 3
 	if !g.hasPast { // without these outputs ONNX Runtime reads no past

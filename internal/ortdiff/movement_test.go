@@ -356,7 +356,7 @@ func drawPad(d *drawer) {
 			}
 			pads[i+k*len(chosen)] = int64(p)
 		}
-		if mode == "constant" && d.chance(0.1) { // all is taken away, and some of what the other side adds
+		if mode == "constant" && d.chance(0.1) { // all elements are removed, and some of those that the other side adds
 			k := d.IntN(2)
 			pads[i+k*len(chosen)], pads[i+(1-k)*len(chosen)] = int64(-dims[at]-d.between(0, 2)), int64(d.between(1, 4))
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/memory/memorytest"
 )
 
-// TestPackedHeads compares MultiHeadAttention of packed operands, which ONNX Runtime does not run on a CPU, with what it makes of the same
+// TestPackedHeads compares MultiHeadAttention of packed operands, which ONNX Runtime does not run on a CPU, with its result for the same
 // numbers in three operands.
 func TestPackedHeads(t *testing.T) {
 	memorytest.Check(t)

@@ -18,9 +18,9 @@ type room struct {
 	by    string
 }
 
-// roomLeft returns how much memory this process may still allocate: the memory of the machine, or what the limit of one of its
-// control groups leaves, whichever is less. File cache that a group would reclaim first counts as free. The result may be outdated
-// when it is returned. root is the root of the kernel's files.
+// roomLeft returns how much memory this process may still allocate: the smaller of the machine's memory and the rest of the limits
+// of its control groups. File cache that a group would reclaim first counts as free. The result may be outdated when it is
+// returned. root is the root of the kernel's files.
 func roomLeft(root string) (room, error) {
 	info, err := readNumbers(filepath.Join(root, "proc/meminfo"))
 	if err != nil {
@@ -49,7 +49,7 @@ type group struct {
 	version int
 }
 
-// left returns what the group's own limit leaves. A missing file means no limit: the root of version 2 has none.
+// left returns the rest of the group's own limit. A missing file means no limit: the root of version 2 has none.
 func (g group) left(root string) (int64, bool) {
 	limitFile, usageFile, cache := "memory.max", "memory.current", []string{"inactive_file"}
 	if g.version == 1 {

@@ -420,7 +420,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// inChild runs the part of this test binary that the environment names, and returns how it ended and what it printed.
+// inChild runs the part of this test binary that the environment names, and returns how it ended and its output.
 func inChild(t *testing.T, part string, extra ...string) (string, error) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.v=false")
@@ -429,7 +429,7 @@ func inChild(t *testing.T, part string, extra ...string) (string, error) {
 	return string(out), err
 }
 
-// TestChild is what the other tests run in a process of its own.
+// TestChild is the main function of the other tests' child processes.
 func TestChild(t *testing.T) {
 	part, ok := children[os.Getenv("OSMEM_CHILD")]
 	if !ok {
@@ -512,7 +512,7 @@ func TestChildrenDoNotInherit(t *testing.T) {
 	}
 }
 
-// vmFlags returns what the kernel says of the mapping that starts with m.
+// vmFlags returns the kernel's flags of the mapping that starts with m.
 func vmFlags(t *testing.T, m []byte) string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/smaps")

@@ -49,8 +49,8 @@ func TestRandomPrograms(t *testing.T) {
 // TestRandomDynamicPrograms draws programs of values whose size depends on
 // data, which are viewed at offsets, carried, branched, stacked, nested and
 // returned, also twice. Each is run to its end, then once more until it is
-// stopped, fails or panics somewhere, and once more after that. What is held
-// at the end is what was held before.
+// stopped, fails or panics somewhere, and once more after that. At the end the
+// same objects are live as before.
 func TestRandomDynamicPrograms(t *testing.T) {
 	memorytest.Check(t)
 	seen := compareRandom(t, 500, true)
@@ -62,7 +62,7 @@ func TestRandomDynamicPrograms(t *testing.T) {
 }
 
 // compareRandom draws as many programs as -rapid.checks says, by default the
-// same ones in every run, and says what was in them.
+// same ones in every run, and returns counts of their features.
 func compareRandom(t *testing.T, programs int, dynamic bool) map[string]int {
 	return forRandom(t, programs, func(t *rapid.T, pool *compute.Pool, seen map[string]int) {
 		before := memory.Stats().Total
@@ -75,7 +75,7 @@ func compareRandom(t *testing.T, programs int, dynamic bool) map[string]int {
 }
 
 // forRandom draws as many times as -rapid.checks says, by default the same in
-// every run, and returns what was counted.
+// every run, and returns the counts.
 func forRandom(t *testing.T, programs int, do func(t *rapid.T, pool *compute.Pool, seen map[string]int)) map[string]int {
 	if invariant.Race {
 		programs /= 10
@@ -177,7 +177,7 @@ func (d *randomProgram) prepare(t *rapid.T, seen map[string]int) *exec.Executabl
 	return e
 }
 
-// refuse fails on what the passes must not refuse.
+// refuse fails on programs that the passes must not refuse.
 func (d *randomProgram) refuse(t *rapid.T, stage string, err error, p *ir.Program, seen map[string]int) {
 	if !d.dynamic || !errors.Is(err, shape.ErrShape) {
 		t.Fatalf("%s: %v\n%s\nwas\n%s", stage, err, p, d.program)
@@ -200,7 +200,7 @@ func opened(s *shape.Shape, axes int) *shape.Shape {
 	return out
 }
 
-// count notes what a program made of the passes and the planner.
+// count records the results of the passes and the planner for a program.
 func (d *randomProgram) count(ctx *pass.Context, e *exec.Executable, document *plan.Plan, seen map[string]int) {
 	calls := func(p *ir.Program) (n int) {
 		p.Walk(func(*ir.Block, *ir.Call) { n++ })
@@ -289,7 +289,7 @@ func (d *randomProgram) compare(t *rapid.T, pool *compute.Pool, seen map[string]
 	}
 }
 
-// bound is what is known of a drawn value's elements.
+// bound is the known range of a drawn value's elements.
 type bound struct {
 	size    float64 // none is larger
 	off     float64 // none may be further from the reference; 0: they are equal

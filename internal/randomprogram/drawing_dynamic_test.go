@@ -11,9 +11,9 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// dynamics is what a drawer knows of values whose size depends on data, and of
-// what is computed of them. They are exact: integers, or floats that no sum
-// rounds.
+// dynamics is a drawer's knowledge of values whose size depends on data, and
+// of values computed from them. They are exact: integers, or floats that no
+// sum rounds.
 type dynamics struct {
 	picked    []*ir.Value // visible
 	doublings int         // how often values may still double in size
@@ -156,7 +156,7 @@ func (d *drawer) dynamicMath(x *ir.Value) {
 		d.give("cast", op.Attrs{attr("to", rapid.SampledFrom([]dtype.DType{dtype.I64, dtype.F32, dtype.I32}).Draw(d.t, "type"))}, 1, x)
 	case 1:
 		if y := d.pickedLike(x); y.Type == x.Type || d.one(8) && d.spend(4) {
-			d.give("max", nil, 1, x, y) // of the same size mostly: what is not, and does not broadcast, is refused
+			d.give("max", nil, 1, x, y) // mostly of the same size: others that do not broadcast are refused
 		}
 	case 2:
 		d.give("abs", nil, 1, x)

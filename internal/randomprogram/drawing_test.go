@@ -147,8 +147,8 @@ func (d *drawer) chosen(n int, from ...float32) *ir.Value {
 	return w
 }
 
-// emit adds a call if the operator table accepts it, and says what is known
-// of its results.
+// emit adds a call if the operator table accepts it, and records the known
+// range of its results.
 func (d *drawer) emit(b bound, name string, attrs op.Attrs, results int, args ...*ir.Value) []*ir.Value {
 	return d.emitCall(b, &ir.Call{Op: op.Builtin().Lookup(name), Attrs: sorted(attrs), Results: make([]*ir.Value, results)}, args...)
 }

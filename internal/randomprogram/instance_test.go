@@ -203,8 +203,8 @@ func idsOf(p *ir.Program) (ids []int) {
 	return ids
 }
 
-// samePlan compares the plans of what was compiled from the start and of the
-// instance.
+// samePlan compares the plan of the program that was compiled from the start
+// with that of the instance.
 func samePlan(t *rapid.T, c compiled, seen map[string]int) {
 	want, err := c.fresh.Plan()
 	if err != nil {

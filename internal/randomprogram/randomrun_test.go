@@ -152,7 +152,7 @@ func (r *randomRun) apart(t *rapid.T) {
 }
 
 // spoil runs until the run is stopped, panics in the caller's function, or
-// gets no more memory, and looks at what is held then.
+// gets no more memory, and checks the objects that are live then.
 func (r *randomRun) spoil(t *rapid.T, pool *compute.Pool, seen map[string]int) {
 	before := memory.Stats().Total
 	at, calls := rapid.IntRange(1, 20).Draw(t, "spoilt at"), 0

@@ -1,6 +1,6 @@
-// Package rules tests what the sources of this module must keep: the import rule of ARCHITECTURE.md, the documentation of every
+// Package rules tests the rules for the sources of this module: the import rule of ARCHITECTURE.md, the documentation of every
 // package, the sizes of files and functions, words that belong to one machine, the modules inside this one, and that no exported
-// function panics when it gets zero values. The package itself is empty.
+// function panics on zero values. The package itself is empty.
 //
 //	go test ./internal/rules -run TestImportRule
 //

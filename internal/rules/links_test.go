@@ -80,7 +80,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// broken says what is wrong with a link of a page, "" if nothing is.
+// broken returns the fault of a link of a page, "" if there is none.
 func broken(page, text, to string) string {
 	file, fragment, _ := strings.Cut(to, "#")
 	if file != "" {

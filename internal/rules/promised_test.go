@@ -27,7 +27,8 @@ func readPromised(t *testing.T) []string {
 	return strings.FieldsFunc(string(m[1]), func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
 }
 
-// TestPromised holds the promised packages to each other, and the others to saying what they are.
+// TestPromised checks that promised packages use only each other's types, and that the comments of
+// the other public packages say that they are not promised.
 func TestPromised(t *testing.T) {
 	promised := readPromised(t)
 	comments := map[string]string{} // of importable packages

@@ -104,7 +104,7 @@ func packageOf(dir string) string {
 
 // lattice is an import rule of ARCHITECTURE.md.
 type lattice struct {
-	below map[string][]string // what a package may import directly by rule
+	below map[string][]string // the packages that a package may import directly by rule
 	never [][2]string
 }
 
@@ -230,7 +230,8 @@ func (l *lattice) fault(s source) string {
 		if s.isTest {
 			ok = ok || imp == s.pkg || slices.Contains([]string{"memory/memorytest", "internal/kernel/ref", "internal/kernel/kerneltest", "op/optest", "internal/opcases", "internal/weights", "python/pythontest",
 				"internal/modeltest", "internal/onnxtest", "internal/onnx/wire/wiretest"}, imp)
-			// A test in a package of its own may look up at whatever builds on what it tests.
+			// A test in a package of its own may import any package that builds on the tested
+			// one.
 			ok = ok || strings.HasSuffix(s.file.Name.Name, "_test") && l.reach(imp)[s.pkg]
 		}
 		if !ok {

@@ -47,7 +47,8 @@ func TestWalks(t *testing.T) {
 	}
 }
 
-// namesOf returns what a declaration declares: Name, or Type.Name for a method.
+// namesOf returns the names that a declaration declares: Name, or Type.Name for a
+// method.
 func namesOf(d ast.Decl) (names []string) {
 	switch d := d.(type) {
 	case *ast.GenDecl:

@@ -69,7 +69,7 @@ func TestZeroValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := exec.Command(program, model)
-	run.Dir, run.Env = dir, append(os.Environ(), "XDG_RUNTIME_DIR="+dir) // what it writes by mistake goes with the folder
+	run.Dir, run.Env = dir, append(os.Environ(), "XDG_RUNTIME_DIR="+dir) // files that it writes by mistake go with the folder
 	out, err := run.CombinedOutput()
 	if err != nil || !strings.HasSuffix(string(out), "END\n") {
 		t.Fatalf("the program ended early: %v\n%s", err, out)

@@ -3,9 +3,9 @@
 //
 //	go run ./internal/testsummary [-short] [...] ./...
 //
-// All arguments are those of go test. A package prints one line when it ends; of what failed the whole output follows. The exit status is that
-// of go test. The reason of a skipped test says what it would need. The command owns no tensors and runs one process, whose output it
-// reads as it comes.
+// All arguments are those of go test. A package prints one line when it ends; the whole output of failed ones follows. The exit status is that
+// of go test. The reason of a skipped test names its requirements. The command owns no tensors and runs one process, whose output it reads as
+// it comes.
 package main
 
 import (
@@ -54,7 +54,7 @@ func main() {
 // event is one line of go test -json.
 type event struct{ Action, Package, Test, Output string }
 
-// summary is what the tests have said so far.
+// summary collects the results of the tests so far.
 type summary struct {
 	output  map[string][]string // of each test and package that has not ended
 	skipped map[string][]string // tests by the reason why they were skipped
@@ -73,7 +73,7 @@ func (s *summary) read(in io.Reader, out io.Writer) error {
 	for lines.Scan() {
 		var e event
 		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			fmt.Fprintln(out, lines.Text()) // go test says so what it cannot do at all
+			fmt.Fprintln(out, lines.Text()) // a message of go test itself
 			continue
 		}
 		s.take(e, out)
@@ -117,7 +117,7 @@ func (s *summary) take(e event, out io.Writer) {
 
 var place = regexp.MustCompile(`^\s*\S+\.go:\d+: (skipped: )?`)
 
-// reason returns what a test said when it skipped.
+// reason returns a test's message when it skipped.
 func reason(lines []string) string {
 	for _, line := range slices.Backward(lines) {
 		if at := place.FindString(line); at != "" {

@@ -195,8 +195,9 @@ func TestDeriveLazily(t *testing.T) {
 	}
 }
 
-// TestDeriveNow derives at once what would keep the other weight's bytes in
-// memory, and what is small; bytes of the caller are there anyway.
+// TestDeriveNow derives at once the constants that would keep the other
+// weight's bytes in memory, and small ones; bytes of the caller are there
+// anyway.
 func TestDeriveNow(t *testing.T) {
 	memorytest.Check(t)
 	const n = lazyBytes / 4

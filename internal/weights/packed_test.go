@@ -87,9 +87,8 @@ func (e *entry) source() []byte {
 	return e.origin.inFile
 }
 
-// TestPackRestores unloads a weight that is in no file where its panel has all
-// of it, and unpacks the panel when the weight is read. Parts of a weight are
-// packed one by one, and what is read unpacked stays.
+// TestPackRestores unloads a weight that is in no file where its panel has all of it, and unpacks the panel when the weight
+// is read. Parts of a weight are packed one by one, and a part that is read unpacked stays.
 func TestPackRestores(t *testing.T) {
 	memorytest.Check(t)
 	whole, parts, plain := weightOf("whole", 4), weightOf("parts", 4), weightOf("plain", 4)

@@ -14,9 +14,10 @@ import (
 // parts tells apart the files that this process is writing.
 var parts atomic.Int64
 
-// Write makes a file of what fill writes and puts it in the place of path. A new file is made with mode 0666, less the umask; one
-// that is replaced keeps its mode. A link stays, and the file that it names is replaced; what is no regular file, such as
-// /dev/stdout, is written into. Errors begin with path; where fill fails they match its error, and what was there is untouched.
+// Write creates a file with the bytes that fill writes, and renames it to path. A new file is made with mode 0666, less the
+// umask; one that is replaced keeps its mode. A link stays, and the file that it names is replaced; anything but a regular file,
+// such as /dev/stdout, is written into. Errors begin with path; if fill fails they match its error, and the old file is
+// unchanged.
 func Write(path string, fill func(io.Writer) error) error {
 	if err := write(path, fill); err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -30,7 +30,7 @@ import (
 	"github.com/tenure-go/tenure/internal/conformance"
 )
 
-// packages are what the cases are made with.
+// packages are the Python packages that make the cases.
 var packages = []string{"onnx==1.23.2", "numpy>=2", "ml_dtypes"}
 
 //go:embed cases.py

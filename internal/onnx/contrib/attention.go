@@ -57,12 +57,12 @@ func liftRotary(n *lift.Node) {
 // attention is an attention of ONNX Runtime's while it is put together.
 type attention struct {
 	heads        int64
-	filter       float64 // what the score of a masked key has added
+	filter       float64 // added to the score of a masked key
 	isCausal     bool
 	attrs        []op.Attr
 	q, k, v      *ir.Value // [batch, length, heads * size], or all of them [batch, heads, length, size]
 	pastK, pastV *ir.Value
-	mask, bias   *ir.Value // which keys count, and what is added to the scores
+	mask, bias   *ir.Value // which keys count, and the terms added to the scores
 	places       *ir.Value // 0, 1, ... of the keys, past ones too, once they are needed
 }
 

@@ -96,11 +96,12 @@ func (g *groupQuery) attentionAttrs() []op.Attr {
 			g.Unsupported("%s %s", name, lift.Printable(v))
 		}
 	}
-	g.Ignore("kv_cache_bit_width", "qk_norm_epsilon", "q_norm_epsilon", "k_norm_epsilon") // of what is refused
+	g.Ignore("kv_cache_bit_width", "qk_norm_epsilon", "q_norm_epsilon", "k_norm_epsilon") // of refused attributes
 	return attrs
 }
 
-// checkOperands checks what the calls below would not, or not clearly.
+// checkOperands checks conditions that the calls below would not check, or not
+// report clearly.
 func (g *groupQuery) checkOperands(rotary bool) {
 	for i, name := range groupQueryMore {
 		if at := groupBias + 1 + i; g.Arg(at) != nil {

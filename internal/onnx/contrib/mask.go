@@ -21,8 +21,8 @@ func lowest(dt dtype.DType) float64 {
 	return -math.MaxFloat32
 }
 
-// scoreMask makes what is added to the scores, nil for nothing, and completes
-// the attributes of the attention.
+// scoreMask makes the value that is added to the scores, nil for none, and
+// completes the attributes of the attention.
 //
 // A masked key has the filter added, a key after its query the lowest number
 // instead. The attention's own causal mask takes keys out for good, which is the

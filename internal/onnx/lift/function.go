@@ -102,7 +102,7 @@ func (n *Node) inline(key functionKey, f *wire.Function) {
 	n.functionOutputs(body, f)
 }
 
-// CallPath is what stands before the names of a body.
+// CallPath is the prefix of names in a body.
 func (n *Node) CallPath() string {
 	if len(n.Name) <= MaxPath {
 		return n.Name + "/"

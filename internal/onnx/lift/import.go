@@ -24,12 +24,12 @@ type Result struct {
 	Program *ir.Program
 	Opsets  map[string]int64 // by domain; "" is that of ONNX
 
-	// Inputs and Outputs are what the file declares, in its order, without
+	// Inputs and Outputs are the file's declarations, in its order, without
 	// inputs that have an initializer.
 	Inputs, Outputs []Value
 
-	Notes   []string      // remarks on what the file says and what was done about it
-	Missing []Unsupported // what is not supported, by operator: the program is of use only if there is nothing
+	Notes   []string      // remarks on contents of the file and their treatment
+	Missing []Unsupported // the unsupported operators: the program is of use only if there is none
 }
 
 // Value is an input or output as the file declares it. If Text is set

@@ -41,8 +41,8 @@ func (n *Node) ListAt(i int) *List {
 	return nil
 }
 
-// Grow counts what a list of so many values adds to the program that is being
-// made.
+// Grow adds the size of a list of so many values to the size of the program
+// that is being made.
 func (n *Node) Grow(values int) {
 	if n.inlined += 64 * values; n.inlined > n.maxInlined && n.Err == nil {
 		n.Err = wire.Corruptf("the sequences and functions of the model expand to more than %d bytes", n.maxInlined)

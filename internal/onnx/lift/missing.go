@@ -17,7 +17,7 @@ type Unsupported struct {
 // maxNamed is how many nodes of one item the error text names.
 const maxNamed = 4
 
-// collector gathers what is not supported while an import goes on.
+// collector gathers the unsupported operators while an import goes on.
 type collector struct {
 	items []Unsupported
 	index map[string]int // into items, by operator and reason
@@ -37,7 +37,7 @@ func (c *collector) add(opName string, opset int64, reason, node string) {
 	c.items[i].Nodes = append(c.items[i].Nodes, node)
 }
 
-// sorted returns what was gathered, by operator.
+// sorted returns the collection, by operator.
 func (c *collector) sorted() []Unsupported {
 	slices.SortStableFunc(c.items, func(a, b Unsupported) int { return strings.Compare(a.Op, b.Op) })
 	return c.items

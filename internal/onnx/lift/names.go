@@ -23,7 +23,7 @@ func (s *Scope) lookup(name string) (*ir.Value, error) {
 	return b.Value, nil
 }
 
-// find returns what a name stands for.
+// find returns the binding of a name.
 func (s *Scope) find(name string) (*Binding, error) {
 	for in := s; in != nil; in = in.parent {
 		b := in.Values[name]

@@ -13,7 +13,8 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// maxAttrs and maxOutputs bound what is compared each with each.
+// maxAttrs and maxOutputs bound the numbers of attributes and outputs that are
+// compared pairwise.
 const (
 	maxAttrs   = 1 << 8
 	maxOutputs = 1 << 12

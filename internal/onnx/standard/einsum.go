@@ -231,7 +231,8 @@ func anyHas(list []labelled, l label) bool {
 	return slices.ContainsFunc(list, func(x labelled) bool { return slices.Contains(x.labels, l) })
 }
 
-// times multiplies two operands and sums over what is not needed any more.
+// times multiplies two operands and sums over the labels that are not needed any
+// more.
 func times(n *lift.Node, x, y labelled, result []label, later []labelled) labelled {
 	var batch, inner, left, right []label
 	for _, l := range x.labels {

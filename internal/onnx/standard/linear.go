@@ -8,7 +8,7 @@ var linearTable = map[string]lift.Operator{
 	"Det":    lift.Since(11),
 }
 
-// liftGemm drops what the newer form always does.
+// liftGemm drops the attribute that the newer form always implies.
 func liftGemm(n *lift.Node) {
 	if n.Opset < 7 {
 		n.Ignore("broadcast")

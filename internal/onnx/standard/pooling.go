@@ -67,8 +67,9 @@ func liftLpPool(n *lift.Node) {
 	root(n, n.WithNumber("mul", mean, taps, x.Type.DType), p)
 }
 
-// padLast adds the zeros that windows reach into which begin inside and end
-// outside: rounded down, the sizes are then what they are rounded up without.
+// padLast adds the zeros for windows that begin inside and end outside:
+// rounded down, the sizes are then those that rounding up would produce
+// without them.
 func padLast(n *lift.Node, x *ir.Value, attrs []op.Attr) *ir.Value {
 	if n.Err != nil {
 		return x

@@ -105,7 +105,7 @@ func liftCenterCropPad(n *lift.Node) {
 	target := n.Call("cast", n.Args[1:2], op.Attr{Name: "to", Value: dtype.I64})
 	sizes := n.Call("gather", []*ir.Value{n.Call("shape", []*ir.Value{x}), along})
 	extra := n.Call("sub", []*ir.Value{target, sizes})
-	before := n.WithNumber("div", extra, 2, dtype.I64) // toward zero: what is odd goes to the end
+	before := n.WithNumber("div", extra, 2, dtype.I64) // toward zero: an odd one goes to the end
 	after := n.Call("sub", []*ir.Value{extra, before})
 	pads := n.Call("concat", []*ir.Value{before, after}, lift.IntAttr("axis", 0))
 	n.Finish("pad", []*ir.Value{x, pads, nil, along})

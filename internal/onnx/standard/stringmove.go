@@ -34,7 +34,7 @@ var textMoves = map[string]func(*lift.Node){
 	"SequenceErase": liftSequenceErase, "SequenceLength": liftSequenceLength,
 }
 
-// liftSameText lifts what is the same for text as for any other bytes.
+// liftSameText lifts operators that treat text as any other bytes.
 func liftSameText(n *lift.Node) {
 	n.LiftNumbers()
 	n.MarkText()
@@ -53,7 +53,7 @@ func textRank(n *lift.Node, i int) int {
 	return rank - 1
 }
 
-// textAxis counts an axis of strings from the front: what is counted from the
+// textAxis counts an axis of strings from the front: an axis counted from the
 // end would begin with their bytes.
 func textAxis(n *lift.Node, axis int64, rank int) int64 {
 	if axis < int64(-rank) || axis >= int64(rank) {
@@ -203,7 +203,8 @@ func widen(n *lift.Node, values []*ir.Value) []*ir.Value {
 	return wide
 }
 
-// textWidth is what is known of how many bytes each string of a value takes.
+// textWidth returns the bytes of each string of a value, as far as they are
+// known.
 func textWidth(v *ir.Value) shape.Dim {
 	if v.Type.Shape == nil {
 		return shape.Unknown

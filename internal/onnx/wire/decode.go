@@ -24,7 +24,8 @@ func (d *decoder) str(f *field) string {
 	return s
 }
 
-// Decode decodes a whole file, and says of one that is no model what it is.
+// Decode decodes a whole file; the error of a file that is no model names its
+// kind.
 func Decode(data []byte) (*Model, error) {
 	p, err := decodeModel(data)
 	if err == nil && p.Graph != nil {
@@ -203,7 +204,7 @@ func (d *decoder) graph(in *field) (*Graph, error) {
 	return g, m.err
 }
 
-// sparseName decodes of a sparse tensor what it is called.
+// sparseName decodes the name of a sparse tensor.
 func (d *decoder) sparseName(m message, name *string) error {
 	for f := (field{}); m.next(&f); {
 		if f.num != 1 {

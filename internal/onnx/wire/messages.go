@@ -6,9 +6,9 @@ import (
 	"github.com/tenure-go/tenure/dtype"
 )
 
-// The messages of an ONNX file, as plain structs with what the importer needs.
-// Strings are copies, because names outlive the file; the bytes of tensors
-// stay where they are.
+// The messages of an ONNX file, as plain structs with the fields that the
+// importer needs. Strings are copies, because names outlive the file; the
+// bytes of tensors stay where they are.
 
 // Model is a ModelProto.
 type Model struct {

@@ -119,7 +119,7 @@ type named struct {
 	t    reflect.Type
 }
 
-// enders are called last: they end what the others need.
+// enders are called last: they end the objects that the others need.
 var enders = []string{"Close", "Release", "TakeBuffer", "Rollback", "Clear"}
 
 func methods(name string, v reflect.Value) {
