@@ -38,7 +38,7 @@ type ConvRowTile struct {
 	Weights   *float32 // n for each product
 	Out       *float32
 	OutStep   int
-	Add       *float32 // what is added: a residual or earlier sums; nil if nothing is
+	Add       *float32 // the addend: a residual or earlier sums; nil if there is none
 	AddStep   int
 	Bias      *float32 // nil if there is none
 	Cols      int      // of all vectors

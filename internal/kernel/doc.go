@@ -38,8 +38,8 @@
 //
 // A kernel whose innermost loops may be assembly takes a Variant, the table of the loops of one set of instructions, as its first argument;
 // one that is prepared takes it there. Package machine has the best one for the process (TENURE_CPU lowers the choice: see internal/cpu) and
-// lists all, package x86 has the assembly. Portable, which has no assembly, works everywhere. The tests, which are beside
-// the kernels, compare every variant with the results of package ref; kerneltest has what they share.
+// lists all, package x86 has the assembly. Portable, which has no assembly, works everywhere. The tests, which are beside the kernels,
+// compare every variant with the results of package ref; kerneltest has their common functions.
 //
 // A call of assembly takes a bounded piece of a row or a matrix, since the garbage collector cannot interrupt it.
 package kernel

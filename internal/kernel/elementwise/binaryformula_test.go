@@ -54,7 +54,7 @@ func pairsOf() (pairs [][2]float32) {
 	return pairs
 }
 
-// binaryFormulaFault compares what a formula computes, step by step, with a reference.
+// binaryFormulaFault compares the step-by-step evaluation of a formula with a reference.
 func binaryFormulaFault(f *table.Binary, reference func(x, y float64) float64) string {
 	e, pairs := f.Expression(), pairsOf()
 	got, wide := make([]float32, len(pairs)), make([]float64, len(pairs))

@@ -203,7 +203,7 @@ func convert[D, S kernel.Number](dst []D, src []S) {
 	}
 }
 
-// truncate does not lean on Go's conversion of what is out of range: that depends on the machine.
+// truncate does not depend on Go's conversion of numbers out of range, whose result depends on the machine.
 func truncate[D kernel.Integer, S kernel.Float](dst []D, src []S) {
 	dst = dst[:len(src)]
 	signed := ^D(0) < 0

@@ -62,7 +62,7 @@ func (c *Chain) Prepare() {
 	}
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		for _, a := range s.inputs() { // a result may take the place of what it is made of
+		for _, a := range s.inputs() { // a result may overwrite its own operands
 			if a < 0 && lastUse[i+a] == i {
 				if to := c.Steps[i+a].to; len(free) == 0 || free[len(free)-1] != to {
 					free = append(free, to)

@@ -22,7 +22,7 @@ var laneLengths = func() []int {
 
 func TestElements(t *testing.T) { kerneltest.EachVariant(t, testElements) }
 
-// testElements runs what is elementwise on rows of all lengths, both operands rows and one of them one element, in place too.
+// testElements runs elementwise loops on rows of all lengths, both operands rows and one of them one element, in place too.
 func testElements(t *testing.T, v *kernel.Variant) {
 	loopRows(t, v, kerneltest.Cycle(kerneltest.F64s(kerneltest.Specials)))
 	loopRows(t, v, kerneltest.Cycle(kerneltest.Specials))

@@ -80,7 +80,7 @@ func erf64(x float64) float64 {
 	if z > 0.5 {
 		return math.Copysign(1-erfc64(z), x)
 	}
-	// Taylor series: 1-erfc would lose what is small.
+	// Taylor series: 1-erfc would lose small results.
 	t := z * z
 	p := 1.0/685440 - t*(1.0/6894720)
 	p = 1.0/9360 - t*(1.0/75600-t*p)

@@ -10,7 +10,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/ref"
 )
 
-// formulaFault compares what a formula computes, step by step, with a reference.
+// formulaFault compares the step-by-step evaluation of a formula with a reference.
 func formulaFault(f *table.Function, reference func(x, a, b float64) float64, p [2]float32, x []float32) string {
 	e := f.Expression()
 	got, wide := make([]float32, len(x)), make([]float64, len(x))

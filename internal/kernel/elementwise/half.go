@@ -11,8 +11,8 @@ import (
 // scratch, any length with a few elements for each row suffices; HalfScratchFloats is a good one.
 const HalfScratchFloats = 3 * 512
 
-// hidden returns p as the compiler cannot follow it: what a loop is handed by address does not outlive the call, so a buffer of a caller can
-// stay on its stack.
+// hidden returns p without the compiler's knowledge: the memory that a loop gets by address does not outlive the call, so a buffer of a
+// caller can stay on its stack.
 func hidden(p unsafe.Pointer) unsafe.Pointer {
 	at := uintptr(p)
 	return *(*unsafe.Pointer)(unsafe.Pointer(&at))

@@ -33,7 +33,7 @@ const (
 // Exponents are the exponents that have codes, by their codes.
 type Exponents [kernel.ExponentCodes]byte
 
-// groupBytes is the size of n floats in vectors of some lanes, without what lies aside.
+// groupBytes is the size of n floats in vectors of some lanes, without the exponents aside.
 func groupBytes(lanes, n int) int {
 	vectors := n / lanes
 	return 4 * lanes * (codeWords*kernel.CeilDiv(vectors, vectorGroup) + bitWords*kernel.CeilDiv(vectors, 4))
@@ -156,8 +156,8 @@ func ExpandFloats(v *kernel.Variant, dst []float32, src []byte, exponents Expone
 	}
 }
 
-// expandFloats puts whole vectors of floats together, as many as fill dst, but for exponents without a code. It may prefetch what lies
-// behind them.
+// expandFloats expands whole vectors of floats, as many as fill dst, but for exponents without a code. It may prefetch the bytes after
+// them.
 func expandFloats(v *kernel.Variant, dst []float32, src []byte, exponents Exponents) {
 	if v.Compressed.Expand == nil {
 		portableExpandFloats(dst, src, exponents)
@@ -221,7 +221,7 @@ func codeAt(words *[codeWords * kernel.PortableExpandLanes]uint32, j, lane int) 
 	return words[lanes+lane]>>31 | words[2*lanes+lane]>>30<<1
 }
 
-// bitsAt returns the bits of a lane of the j-th of four vectors that are no exponent; what is there of one is not its own.
+// bitsAt returns the bits of a lane of the j-th of four vectors, except the exponent's; in the exponent's place are other bits.
 func bitsAt(words *[bitWords * kernel.PortableExpandLanes]uint32, j, lane int) uint32 {
 	const lanes = kernel.PortableExpandLanes
 	lane &= lanes - 1

@@ -164,7 +164,7 @@ func placeAt(data []byte, part int) int {
 	return int(binary.LittleEndian.Uint32(data[entryBytes*part:])) * compressedUnit
 }
 
-// compressedBlock is a block and what the index says of it.
+// compressedBlock is a block and its entries in the index.
 type compressedBlock struct {
 	data       []byte
 	exponents  Exponents

@@ -51,8 +51,8 @@ type Rect struct {
 	Width      int
 }
 
-// begin puts into c what the product is added to. It returns false if that is nothing, and the product may overwrite c: then the sums
-// start in registers. The residual must enter here, since in place it is gone once the first part of the product is stored.
+// begin writes the addend of the product into c. It returns false if there is none, and the product may overwrite c: then the sums start
+// in registers. The residual must enter here, since in place it is gone once the first part of the product is stored.
 func (e *Epilogue) Begin(v *kernel.Variant, r *Rect, c, bias, residual []float32) bool {
 	full := e.Bias == BiasFull
 	if !full && !e.Residual {
@@ -81,7 +81,7 @@ func (e *Epilogue) Begin(v *kernel.Variant, r *Rect, c, bias, residual []float32
 	return true
 }
 
-// fuse says what the loops that multiply do of an epilogue, and what is left of it: they add rows to the sums, and end with a relu.
+// fuse returns the part of an epilogue that the loops of the product do, and the rest: they add rows to the sums, and end with a relu.
 func (e *Epilogue) fuse(v *kernel.Variant, r *Rect, c, bias, residual []float32) (from sums, left Epilogue) {
 	left = *e
 	plain := e.BiasFactor == 1

@@ -276,7 +276,7 @@ func (g *Gemm) panelAt(k, col int) int {
 	return k*g.width + col*min(g.block, g.K-k)
 }
 
-// ahead is what a rectangle needs of B after the panel at k, j.
+// ahead returns the part of B that a rectangle needs after the panel at k, j.
 func (g *Gemm) ahead(r *Rect, b []float32, k, j int) ahead {
 	if j += g.nr; j >= r.Cols {
 		k, j = k+g.block, 0

@@ -5,7 +5,7 @@ import "github.com/tenure-go/tenure/internal/kernel"
 // ahead are rows of B that will be needed after those in hand, as wide as a panel and ld apart. They are needed so long after them that
 // the processor does not prefetch them by itself.
 type ahead struct {
-	from     []float32 // the first one and what follows
+	from     []float32 // the first one and those after it
 	ld, rows int
 }
 

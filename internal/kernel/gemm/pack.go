@@ -5,7 +5,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/elementwise"
 )
 
-// A panel holds gemmNR columns of a block of B, row after row: what the inner loop reads in order. The last panel of a matrix is filled up
+// A panel has gemmNR columns of a block of B, row after row: the inner loop's order of reading. The last panel of a matrix is filled up
 // with zeros.
 
 // PanelWidth is how many columns of B a panel holds.

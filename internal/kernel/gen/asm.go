@@ -159,7 +159,7 @@ func (a *assembler) pin(body func()) {
 	a.pins = pins
 }
 
-// dry runs body without a trace, and returns what the assembler was afterwards: with the constants and tables that body uses.
+// dry runs body without a trace, and returns the assembler as it was afterwards: with the constants and tables that body uses.
 func (a *assembler) dry(body func()) (used *assembler) {
 	outer := *a
 	a.text, a.stubs, a.table, a.lookups = strings.Builder{}, strings.Builder{}, nil, nil
@@ -179,7 +179,7 @@ func (a *assembler) lookupAt(t lookup) int {
 	return i
 }
 
-// lookup sets to to the numbers of the table at the indices in from, on machines with masks and in what was given to pin.
+// lookup sets to to the numbers of the table at the indices in from, on machines with masks and in the registers that pin was given.
 func (a *assembler) lookup(t lookup, from, to int) {
 	a.lookupAt(t)
 	if from != to {
@@ -276,7 +276,7 @@ func (a *assembler) cutMask(count string, first, to int) {
 	a.op("NEGQ %s", count)
 }
 
-// load and store move a vector of float32, or what the mask leaves of it. With half set it is half a vector.
+// load and store move a vector of float32, or its part that the mask selects. With half set it is half a vector.
 func (a *assembler) load(from string, to int, half, tail bool) {
 	reg, mask := a.v(to), a.v(tailVector)
 	if half {
@@ -307,8 +307,8 @@ func (a *assembler) store(from int, to string, half, tail bool) {
 	}
 }
 
-// storeTo stores a vector of float32 or what the mask leaves of it. With stream set whole vectors pass the caches; their places are then
-// at multiples of a vector's size, and fence must follow.
+// storeTo stores a vector of float32 or its part that the mask selects. With stream set whole vectors bypass the caches; their places
+// are then at multiples of a vector's size, and fence must follow.
 func (a *assembler) storeTo(stream bool, from int, to string, tail bool) {
 	if stream && !tail {
 		a.op("VMOVNTPS %s, %s", a.v(from), to)

@@ -92,8 +92,8 @@ func newBinarySource(e *elementwise.Expression, forms goForms, single bool) *sou
 	return s
 }
 
-// binaryElement32 writes the function of two float32 numbers. As in portableRow, what is a few instructions is computed in float32 and may be
-// inlined; the rest is computed in float64 by a function that is not.
+// binaryElement32 writes the function of two float32 numbers. As in portableRow, a function of a few instructions is computed in float32 and
+// may be inlined; others are computed in float64 by a function that is not.
 func binaryElement32(name string, e *elementwise.Expression) string {
 	if e.IsArithmetic() {
 		s := newBinarySource(e, singleForms, true)

@@ -58,7 +58,8 @@ func (b *body) start() {
 	}
 }
 
-// fix computes what is the same in all turns, from the parameters at places in memory.
+// fix computes the values that are the same in all iterations, from the parameters at
+// places in memory.
 func (b *body) fix(params []string) {
 	b.fixed = map[elementwise.Value]int{}
 	b.start()
@@ -130,7 +131,8 @@ func (b *body) dropOperands() {
 	}
 }
 
-// result returns a vector for what the step's last instruction writes, which may be that of an operand.
+// result returns a vector for the result of the step's last instruction, which may be that of an
+// operand.
 func (b *body) result() int {
 	b.dropOperands()
 	return b.take()

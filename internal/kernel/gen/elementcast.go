@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// casts convert between element types by way of 32 or 64 bits: what is narrower is widened when it is loaded and cut when it is
-// stored. A group is a vector of what is wider on the way.
+// casts convert between element types by way of 32 or 64 bits: narrower elements are widened when they are loaded and cut when they are
+// stored. A group is a vector of the wider type on the way.
 func (a *elementWriter) casts() {
 	for _, from := range append([]elementType{typeBool}, allTypes...) {
 		for _, to := range allTypes {
@@ -60,7 +60,7 @@ func (a *elementWriter) moveBytes(n, i int, at string, store bool) {
 	}
 }
 
-// loadWide fills vector 0 with integers of width bytes, or what is left of it with floats as they are.
+// loadWide fills vector 0 with integers of width bytes, or with floats as they are, as far as the row goes.
 func (a *elementWriter) loadWide(from elementType, width int, at string) {
 	n := a.bytes() / width
 	if from.float || from.size >= width {
@@ -73,7 +73,7 @@ func (a *elementWriter) loadWide(from elementType, width int, at string) {
 	a.oneIfTrue(from, width, a.v(0))
 }
 
-// oneIfTrue makes what was widened from bools, in which any byte but 0 is true, 1 or 0.
+// oneIfTrue sets widened bools, in which any byte but 0 is true, to 1 or 0.
 func (a *elementWriter) oneIfTrue(from elementType, width int, v string) {
 	if from.name == typeBool.name {
 		a.op("VPMINUW %s, %s, %s", a.constant(map[int]uint64{2: 0x0001000100010001, 4: 0x0000000100000001, 8: 1}[width]), v, v)
@@ -162,7 +162,7 @@ func (a *elementWriter) toDouble(from, to elementType, body func(at string)) {
 	})
 }
 
-// floatToInt drops the fraction, and saturates: numbers beyond the ends give the ends, NaN 0.
+// floatToInt drops the fraction, and saturates: numbers beyond the ends become the ends, NaN becomes 0.
 func (a *elementWriter) floatToInt(from, to elementType) {
 	switch {
 	case to.size == 8 && (!a.masks || !to.signed): // rare, or there are no instructions

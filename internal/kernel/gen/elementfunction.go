@@ -28,7 +28,7 @@ func (a *elementWriter) series(p, x int, coefficients []float64) {
 	}
 }
 
-// expDouble is 2^n * (1 + (r + r^2*p)), with n the nearest integer to x/ln(2), r what is left of x, and a series p.
+// expDouble is 2^n * (1 + (r + r^2*p)), with n the nearest integer to x/ln(2), r the remainder, and a series p.
 func (a *elementWriter) expDouble() {
 	const x, n, r, p, square = 0, 1, 2, 3, 4
 	const roundBias = 0x1.8p52 // adding and subtracting it rounds to an integer

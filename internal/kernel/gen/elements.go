@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Loops over whole groups of elements of any type, all of one signature: what is left of a row goes element by element in Go. They are named
-// by what they do, the element types, and which operands are vectors (v) or one element (s).
+// Loops over whole groups of elements of any type, all of one signature: the rest of a row goes element by element in Go. They are named by
+// their operation, the element types, and which operands are vectors (v) or one element (s).
 
 // elementType is an element type of these loops.
 type elementType struct {

@@ -8,8 +8,8 @@ const (
 	bitsVector  = 3
 	tableVector = 6
 	keepVector  = 7 // all but the exponent
-	upperVector = 8 // what the first two vectors of bits have of the fourth vector
-	lastVector  = 9 // what the third one has
+	upperVector = 8 // the fourth vector's bits in the first two vectors of bits
+	lastVector  = 9 // its bits in the third one
 )
 
 // codeGroup is how many vectors of floats share three vectors of codes: ten have theirs in one of them, three bits each, and the last two
@@ -61,7 +61,7 @@ func (a *assembler) word(w uint64) string { return a.constant(w<<32 | w) }
 // belong, and the fourth in place of the three exponents.
 func (a *assembler) expandVector(j int) {
 	const exponents, bits, spare, line = 10, 11, 12, 64
-	ahead := 1 << 14 // the first-level cache holds this and what is made of a block
+	ahead := 1 << 14 // the first-level cache has space for this and the floats of a block
 	if a.masks {
 		ahead = 1 << 12
 	}

@@ -7,9 +7,9 @@ import (
 )
 
 // The transcendental functions in float32: the steps of formulas that are made of many instructions. Polynomials are minimax fits with
-// coefficients rounded to float32; what they leave over is below half a unit in the last place, and the errors of whole functions, measured
-// over all their range, are tested beside the kernels. Numbers above the largest, below the smallest and NaN come out of the arithmetic, with
-// clamps that keep NaN where they are needed.
+// coefficients rounded to float32; their errors are below half a unit in the last place, and the errors of whole functions, measured over all
+// their range, are tested beside the kernels. Numbers above the largest, below the smallest and NaN come out of the arithmetic, with clamps
+// that keep NaN where they are needed.
 
 // Vectors of the loops that are written by hand around an exponential.
 const (
@@ -43,7 +43,7 @@ func (a *assembler) with(op string, c float32, x int) {
 	a.op("%s %s, %s, %s", op, a.f32(c), a.v(x), a.v(x))
 }
 
-// bound is to = min(x, c) or max(x, c), and NaN where x is: the instructions give their last source, the first as written here, then.
+// bound is to = min(x, c) or max(x, c), and NaN where x is: the instructions return their last source, the first as written here, then.
 func (a *assembler) bound(op string, c float32, x, to int) {
 	limit := a.f32(c)
 	if !a.isPinned(c) {

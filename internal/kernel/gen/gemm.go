@@ -14,7 +14,7 @@ const (
 	regColumn = "R13"
 )
 
-// packedRows is the most rows of a tile that packs while it computes: what the rows leave of the registers holds where B lies.
+// packedRows is the most rows of a tile that packs while it computes: the other registers have the addresses in B.
 const packedRows = 12
 
 // fewRows take all their time to read a panel. They prefetch nothing else, unless the panel is in a cache already.
@@ -172,7 +172,7 @@ func (t *tile) panelStep() int {
 	return 2 * t.bytes()
 }
 
-// prefetch brings a row that will be needed into the second-level cache. The first-level cache is full of what is needed now.
+// prefetch brings a row that will be needed into the second-level cache. The first-level cache is full of data that is needed now.
 func (t *tile) prefetch() {
 	if t.next == "" {
 		return
@@ -242,8 +242,8 @@ func (t *tile) join() {
 	}
 }
 
-// finish adds what the product is added to, takes the greater of zero, and writes whole rows of the tile, or through masks what nr leaves
-// of them. args are the places of the last arguments.
+// finish adds the addends of the product, takes the greater of zero, and writes whole rows of the tile, or their first nr columns through
+// masks. args are the places of the last arguments.
 func (t *tile) finish(args []string) {
 	t.op("MOVQ %s, SI", args[0])
 	t.op("MOVQ %s, R8", args[1])

@@ -63,7 +63,7 @@ func (a *assembler) sideBySide(n int, body func(side int)) {
 	a.shift = 0
 	a.text.Reset()
 	a.text.WriteString(before)
-	for line := range sides[0] { // the first may have more than the others: what it prefetches
+	for line := range sides[0] { // the first may have more than the others: its prefetches
 		for _, s := range sides {
 			if line < len(s) {
 				a.text.WriteString(s[line])
@@ -72,19 +72,19 @@ func (a *assembler) sideBySide(n int, body func(side int)) {
 	}
 }
 
-// twoPages is how far ahead loops over long rows prefetch: what the processor prefetches itself ends with a page. It sets a register for
-// fetchAhead.
+// twoPages is the distance at which loops over long rows prefetch: the processor's own prefetching ends with a page. It sets a register
+// for fetchAhead.
 func (a *assembler) twoPages() (ahead string) {
 	a.op("MOVQ $8192, R11")
 	return "R11"
 }
 
-// fetchAhead prefetches what lies as many bytes ahead as a register says, if one is named.
+// fetchAhead prefetches at the distance in bytes that is in a register, if one is named.
 func (a *assembler) fetchAhead(at, ahead string, turn int, tail bool) {
 	a.fetch("PREFETCHT0", at, ahead, turn, tail)
 }
 
-// fetchFar is fetchAhead for what is not needed soon, and not for long.
+// fetchFar is fetchAhead for data that is not needed soon, and not for long.
 func (a *assembler) fetchFar(at, ahead string, turn int, tail bool) {
 	a.fetch("PREFETCHNTA", at, ahead, turn, tail)
 }

@@ -25,7 +25,7 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// TestEditsAreFound changes what was generated in each way that there is.
+// TestEditsAreFound changes generated files in every possible way.
 func TestEditsAreFound(t *testing.T) {
 	whole, err := generate(elementwise.Functions(), elementwise.Binaries())
 	if err != nil {

@@ -80,7 +80,7 @@ func (a *assembler) beginDeviations(name, doc string, ahead bool) (distance stri
 	if !ahead {
 		return ""
 	}
-	a.op("LEAQ 4096(CX*4), R11") // a row and a page: at less, what was asked for has not come when short rows need it
+	a.op("LEAQ 4096(CX*4), R11") // a row and a page: with less, prefetched lines arrive too late for short rows
 	return "R11"
 }
 

@@ -40,7 +40,7 @@ func (b *body) positiveLess(v elementwise.Value, u, e int) int {
 func (b *body) timesPhiPieces(v elementwise.Value) int {
 	const (
 		smaller   = 0x0a     // of the magnitudes, and the number where one is NaN
-		rest      = 0x00     // what is left of the nearest integer
+		rest      = 0x00     // x less the nearest integer
 		roundBias = 0x1.8p23 // adding it rounds to an integer, and leaves that in the last bits
 	)
 	u, r, n, e, p := b.take(), b.take(), b.take(), b.take(), b.take()
@@ -65,7 +65,7 @@ const (
 
 // tailTables are the coefficients of Phi(-u) around u = i/tailScale for each i, as polynomials in the distance times tailScale, which is 1/2
 // at most: first those of the highest power. They meet Phi at the zeros of Chebyshev's polynomial, and in relative terms are off by less
-// than the rounding of u*u/2. The last piece ends what is as good as 0 at its middle, with 0.
+// than the rounding of u*u/2. The last piece is 0 from its middle on, where Phi is almost 0.
 var tailTables = func() (tables [tailDegree + 1]lookup) {
 	var zeros, newton, powers [tailDegree + 1]float64
 	for k := range zeros {

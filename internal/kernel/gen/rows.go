@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// Vectors of an elementwise kernel: the operand, which becomes the result, the second operand, the scalars, and what is free.
+// Vectors of an elementwise kernel: the operand, which becomes the result, the second operand, the scalars, and the free ones.
 const (
 	vecX = iota
 	vecY
@@ -295,7 +295,7 @@ func (a *assembler) addDoubles(v, spare int) {
 }
 
 // rowMax returns the largest number, and a number that is NaN if any is: the sum of x[i] - x[i] would be NaN for infinities, too, so it
-// keeps what is unordered.
+// keeps unordered elements.
 func (a *assembler) rowMax() {
 	peak := param{"peak", "float32"}
 	for _, k := range []struct{ name, instruction, doc string }{{"max", "VMAXPS", "largest"}, {"min", "VMINPS", "smallest"}} {

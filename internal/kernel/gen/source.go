@@ -83,7 +83,7 @@ var paramNames = [2]string{"a", "b"}
 
 func (s *source) line(format string, args ...any) { fmt.Fprintf(s.code, format+"\n", args...) }
 
-// value returns the text of a value, for which it has written what is needed before.
+// value returns the text of a value, after writing the statements that it needs.
 func (s *source) value(v elementwise.Value) text {
 	if t, ok := s.texts[v]; ok {
 		return t
@@ -169,8 +169,8 @@ func (s *source) logisticDivisor(v elementwise.Value) string {
 	return strings.TrimPrefix(s.called(s.forms[elementwise.Sigmoid], &s.Nodes[v]).string, "1 / ")
 }
 
-// selection writes a branch if what it leaves out is worth it. In float32 both values are computed, and of their bits one is taken, which
-// the compiler does without a branch: signs are as good as random.
+// selection writes a branch if it saves a costly value. In float32 both values are computed, and of their bits one is taken, which the
+// compiler does without a branch: signs are as good as random.
 func (s *source) selection(v elementwise.Value) text {
 	n := &s.Nodes[v]
 	name := s.name(v)

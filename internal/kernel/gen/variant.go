@@ -47,7 +47,7 @@ func (g *group) put(field, typ, value string, index ...string) {
 	g.arrays[field].entries[strings.Join(index, " ")] = value
 }
 
-// inherit takes over what the machine below has alone.
+// inherit takes over the loops that only the machine below has.
 func (g *group) inherit() {
 	if g.below == nil {
 		return

@@ -2,9 +2,9 @@ package main
 
 import "fmt"
 
-// Kernels of windows that stay in one channel: depthwise convolutions and pools. Rows of the input are copied first, with what stands for
-// padding around them, and taken apart by the stride, so that every tap reads neighbours; then all taps of an output are summed, or the
-// largest is taken.
+// Kernels of windows that stay in one channel: depthwise convolutions and pools. Rows of the input are copied first, with padding around
+// them, and taken apart by the stride, so that every tap reads neighbours; then all taps of an output are summed, or the largest is
+// taken.
 //
 // Arguments come in structs, whose fields are read at these offsets.
 const (

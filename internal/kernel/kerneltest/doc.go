@@ -1,6 +1,6 @@
-// Package kerneltest has what the tests of the kernels share: slices between guard bands (Space), numbers to compute with, comparisons with the
-// results of kernel/ref, and loops over the variants that the process may run (EachVariant, BenchVariants). The tests are in the packages of
-// the kernels. A test makes a space, computes in its slices, checks it, and compares:
+// Package kerneltest has the common parts of the kernels' tests: slices between guard bands (Space), numbers to compute with, comparisons with
+// the results of kernel/ref, and loops over the variants that the process may run (EachVariant, BenchVariants). The tests are in the packages
+// of the kernels. A test makes a space, computes in its slices, checks it, and compares:
 //
 //	func TestRelu(t *testing.T) {
 //		kerneltest.EachVariant(t, func(t *testing.T, v *kernel.Variant) {

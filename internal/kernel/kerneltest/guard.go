@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// guardBytes surround every slice on both sides; canary is what they hold, and what an output holds before the kernel runs.
+// guardBytes surround every slice on both sides; canary is their value, and the value of an output before the kernel runs.
 const (
 	guardBytes = 96
 	canary     = 0xa5

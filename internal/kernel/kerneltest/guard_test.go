@@ -20,7 +20,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	panic(r)
 }
 
-// failureOf runs a check and returns what it complained of.
+// failureOf runs a check and returns its complaint.
 func failureOf(check func(t testing.TB)) (failure string) {
 	r := &recorder{}
 	defer func() {

@@ -9,7 +9,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel/machine"
 )
 
-// TestBest holds the choice to what the processor has and TENURE_CPU allows.
+// TestBest compares the choice with the processor's features and TENURE_CPU.
 func TestBest(t *testing.T) {
 	all := machine.Variants()
 	if all[0] != kernel.Portable || all[len(all)-1] != machine.Best() {

@@ -182,7 +182,7 @@ func copyStrided[W kernel.Word](v *kernel.Variant, dst, src []W, at, step int) {
 	if size < len(kernel.SizeLoops{}) && (step == 2 || step == -1) {
 		_ = src[at+(len(dst)-1)*step]
 		to, from := kernel.OperandOf(dst, 0, 1), kernel.OperandOf(src, at, step)
-		if step == 2 { // a group also reads what is behind its last element
+		if step == 2 { // a group also reads the element after its last one
 			done = v.Elements.Second[size].Over(len(dst)-1, to, from, kernel.Operand{}, kernel.Operand{})
 		} else {
 			done = v.Elements.Backwards[size].Over(len(dst), to, from, kernel.Operand{}, kernel.Operand{})

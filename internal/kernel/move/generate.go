@@ -5,7 +5,7 @@ import "github.com/tenure-go/tenure/internal/kernel"
 // Fill repeats one element over dst.
 func Fill(dst, element []byte) { fillBytes(dst, element) }
 
-// fillBytes doubles what is there already, so that the work is done by copies of growing size.
+// fillBytes doubles the filled part, so that copies of growing size do the work.
 func fillBytes(dst, element []byte) {
 	if len(dst) == 0 {
 		return

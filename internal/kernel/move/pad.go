@@ -6,7 +6,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// PadMode says what stands outside the data.
+// PadMode selects the elements outside the data.
 type PadMode uint8
 
 const (
@@ -74,8 +74,8 @@ func (p *Pad) nextAxis() *padAxis {
 	return &p.axes[n]
 }
 
-// padTable appends the source index of each output index to from, which is empty. What negative pads take away is gone for the mode too: it
-// repeats what is left.
+// padTable appends the source index of each output index to from, which is empty. Elements that negative pads remove do not exist for the
+// mode either: it repeats the rest.
 func padTable(from []int, n, before, after int, mode PadMode) []int {
 	size := max(0, before+n+after)
 	from = slices.Grow(from, size)[:size]

@@ -10,7 +10,7 @@ const permutePiece = 4 << 10
 
 // Permute puts the axes of a contiguous tensor in another order, within its own bytes and with little scratch.
 //
-// First the last axis stays what it is, and so does every unit of elements that stay together: units follow each other around the
+// First the last axis stays in its place, and so does every unit of elements that stay together: units follow each other around the
 // cycles of the permutation. Then, where the last axis is to stand before others, each block of those is transposed through scratch.
 type Permute struct {
 	unit    int // bytes

@@ -81,7 +81,7 @@ func IntConvTile[X, W Byte](c *IntConv, t int, dst []byte, x []X, w []W, zeroX, 
 	}
 }
 
-// intWindow gathers what the window at one place of the output reads, and returns its sum. Pads stand for zero.
+// intWindow gathers the elements of the window at one place of the output, and returns their sum. Pads stand for zero.
 func intWindow[X Byte](c *IntConv, window []int32, x []X, place int, zero int32) (total int32) {
 	for tap := range c.taps {
 		at, inside := 0, true

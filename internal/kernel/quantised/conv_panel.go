@@ -9,7 +9,7 @@ import (
 // neighbouring positions the right one, so that results come as the planes that are wanted. A pad is the input's zero, from which nothing is
 // left when that is taken off.
 
-// patchBytes is what the patches of a part may take, and filterBytes its filters.
+// patchBytes bounds the patches of a part, and filterBytes its filters.
 const (
 	patchBytes  = 256 << 10
 	filterBytes = 1 << 20
@@ -17,7 +17,7 @@ const (
 
 func (c *IntConv) preparePanels() {
 	w := &c.window
-	// Sizes are given: what is behind the last element does not matter.
+	// Sizes are given: elements after the last one do not matter.
 	*w = conv.Window{In: c.In, Out: c.Out, Kernel: c.Kernel, Stride: c.Stride, Dilation: c.Dilation, PadBegin: c.Pad, PadEnd: c.Pad}
 	w.Resolve()
 	w.DropUnits()
@@ -54,7 +54,7 @@ func (c *IntConv) patchBytes() int {
 	return c.gemm.K * c.cols
 }
 
-// filterWork is what is added to the sums of each filter, and what they are multiplied with.
+// filterWork is the addend and the factor of each filter's sums.
 type filterWork struct {
 	add    []int32
 	factor []float32
@@ -106,7 +106,7 @@ func (c *IntConv) panelTile(t int, dst, x, weights []byte, zeroX, zeroW Numbers,
 	}
 }
 
-// lessZeros takes from the sums what the zeros of filters do that have one each.
+// lessZeros subtracts from the sums the terms of the zeros of filters that have one each.
 func (c *IntConv) lessZeros(w *byteWork, p *bytePart, zeroW Numbers) {
 	g := &c.gemm
 	totals := kernel.View[int32](w.panel[len(w.panel)-4*g.nr:])[:p.cols]
@@ -118,7 +118,7 @@ func (c *IntConv) lessZeros(w *byteWork, p *bytePart, zeroW Numbers) {
 	}
 }
 
-// filters works out what is added to each filter's sums, its bias less what the input's zero takes, and their factor.
+// filters computes the addend of each filter's sums, its bias less the term of the input's zero, and their factor.
 func (c *IntConv) filters(f *filterWork, first int, totals []int32, zeroX, zeroW Numbers, bias []int32, r *Requant) {
 	g := &c.gemm
 	zx := g.zeroOfB(zeroX, 0)

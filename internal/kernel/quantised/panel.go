@@ -53,7 +53,7 @@ func (g *IntGemm) flipB() byte {
 	return 0x80
 }
 
-// packPanel packs n columns. With spill the panel's others may hold what lies behind those, whose sums are not read.
+// packPanel packs n columns. With spill the panel's other columns may hold bytes after those, whose sums are not read.
 func (g *IntGemm) packPanel(dst, b []byte, col, n int, spill bool) {
 	size := g.panelBytes() - 4*g.nr
 	panel, sums := dst[:size], kernel.View[int32](dst[size:])
@@ -80,7 +80,7 @@ type byteWork struct {
 	rows   []byte  // of A, as the kernels want them
 	totals []int32 // of these rows
 	sums   []int32 // rows of a panel's width
-	from   []int32 // what is added to every row
+	from   []int32 // the addend of every row
 	scale  []int32 // float32 by column, as bits
 	panel  []byte
 }
@@ -176,12 +176,12 @@ func (g *IntGemm) zeroOfB(zero Numbers, col int) int32 {
 // inPlace reports whether the kernels read rows of A where they lie.
 func (g *IntGemm) inPlace() bool { return g.v.Bytes.Step == 4 && !g.SignedA && g.K%4 == 0 }
 
-// needsTotals reports whether what the zeros take from a sum depends on its row, too.
+// needsTotals reports whether the term of the zeros in a sum depends on its row, too.
 func (g *IntGemm) needsTotals(zeroA, zeroB Numbers) bool {
 	return len(zeroA.Data) > 1 || len(zeroB.Data) > 1 || g.zeroOfB(zeroB, 0) != 0
 }
 
-// lessZeros takes from the sums what the zeros do.
+// lessZeros subtracts the terms of the zeros from the sums.
 func (g *IntGemm) lessZeros(w *byteWork, p *bytePart, panel []byte, zeroA, zeroB Numbers) {
 	totals := kernel.View[int32](panel[len(panel)-4*g.nr:])
 	for j := range p.cols {

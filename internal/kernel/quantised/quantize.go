@@ -229,8 +229,8 @@ func DynamicScale(v *kernel.Variant, x []float32) (scale float32, zero uint8) {
 // Byte is the element type of the integer products.
 type Byte interface{ int8 | uint8 }
 
-// Requant is what follows a product of integers: the sum times the two scales over the scale of the result, moved by Zero and saturated. A
-// scale that holds one element is that of all.
+// Requant is the operation after a product of integers: the sum times the two scales over the scale of the result, moved by Zero and
+// saturated. A scale of one element is that of all.
 type Requant struct {
 	A, B, Y Numbers
 	Zero    Numbers

@@ -13,7 +13,7 @@ const (
 	leastColumn = 16 // narrower ones are not worth a row loop
 )
 
-// ColumnScratch is what a worker of Columns needs, in float64s.
+// ColumnScratch is the scratch of a worker of Columns, in float64s.
 const ColumnScratch = 2 * columnBlock
 
 // ByColumns reports whether Columns serves the reduction: products and squares under a root may leave the range of float32 on the way.

@@ -6,7 +6,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Kind is what a reduction computes.
+// Kind is the function of a reduction.
 type Kind uint8
 
 // The reductions. Of no elements a sum is 0, a product 1, a maximum the
@@ -50,7 +50,7 @@ func (r *Reduction) Prepare(kind Kind, sizes []int, reduced []bool) {
 	var buf [kernel.MaxRank]axisStep
 	gone := buf[:0]
 	stride := 1
-	last := 0 // what the axis inside this one was: 1 kept, 2 reduced
+	last := 0 // the state of the axis inside this one: 1 kept, 2 reduced
 	for i := len(sizes) - 1; i >= 0; i-- {
 		n, ax := sizes[i], axisStep{sizes[i], stride}
 		stride *= n
@@ -173,7 +173,7 @@ func reduceFloats[T kernel.Number](v *kernel.Variant, r *Reduction, lo, hi int, 
 			eachRow(r, at, w, src, func(row []T) { foldFloats(Max, peak[:w], row) })
 			for i, m := range peak[:w] {
 				if math.IsInf(m, 0) || m != m {
-					peak[i] = 0 // exp(x-0) already is what it must be: 0, infinite or NaN
+					peak[i] = 0 // exp(x-0) is right already: 0, infinite or NaN
 				}
 			}
 			fillFloats(acc[:w], 0)

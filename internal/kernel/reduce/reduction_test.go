@@ -183,7 +183,7 @@ func testSoftmax(t *testing.T, v *kernel.Variant) {
 			softmaxCase(t, v, fmt.Sprint("row ", row, " of ", odd), [3]int{7, 21, 1}, false, x)
 		}
 	}
-	for n := 1; n <= 40; n++ { // what lies beyond a row is larger than all of it
+	for n := 1; n <= 40; n++ { // the elements after a row are larger than all of it
 		softmaxCase(t, v, fmt.Sprint("low ", n), [3]int{9, n, 1}, false, ref.Map(kerneltest.Uniform(r, 9*n), func(v float32) float32 { return v - 1000 }))
 	}
 	for _, dims := range [][3]int{{512, 3, 1}, {3, 512, 1}, {1, 512, 3}} {
@@ -246,7 +246,7 @@ func softmaxCase(t *testing.T, v *kernel.Variant, name string, dims [3]int, log 
 	for i, w := range ref.Softmax(kerneltest.F64s(x), dims[0], dims[1], dims[2], log) {
 		// An element's distance from the largest one is rounded to float32 before it is an exponent.
 		near := math.Abs(float64(dst[i])-w) <= w*(1e-6-0x1p-23*math.Log(w)) || log && math.Abs(float64(dst[i])-w) <= 1e-5
-		near = near || !log && dst[i] == 0 && w < 0x1.1p-126 // what is no normal number may be 0
+		near = near || !log && dst[i] == 0 && w < 0x1.1p-126 // a result that is no normal number may be 0
 		if !kerneltest.SameValue(dst[i], w, 8) && !near {
 			t.Fatalf("%s: element %d: got %v, want %v", name, i, dst[i], w)
 		}

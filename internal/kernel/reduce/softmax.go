@@ -18,7 +18,7 @@ type Softmax struct {
 // softmaxGrain is the number of elements of one tile.
 const softmaxGrain = 8 << 10
 
-// rowsPerTile is how many rows a tile has. Among many rows it has more: at a tile's beginning the memory is asked for nothing.
+// rowsPerTile is how many rows a tile has. Among many rows it has more: at a tile's beginning nothing is prefetched.
 func rowsPerTile(rows, length int) int {
 	const tiles = 256 // enough for threads to end together
 	grain := softmaxGrain
@@ -28,8 +28,8 @@ func rowsPerTile(rows, length int) int {
 	return max(1, grain/max(length, 1))
 }
 
-// softmaxWidth is the most columns that are computed together, so that memory is read along its rows; columnBytes is what a block of them
-// may have to stay in a cache between its passes.
+// softmaxWidth is the most columns that are computed together, so that memory is read along its rows; columnBytes is the largest block of
+// them, which stays in a cache between its passes.
 const (
 	softmaxWidth = 512
 	columnBytes  = 256 << 10
@@ -56,7 +56,7 @@ func (s *Softmax) Tiles() int {
 	return kernel.CeilDiv(n, perTile)
 }
 
-// ScratchBytes returns what a worker needs.
+// ScratchBytes returns the scratch of a worker.
 func (s *Softmax) ScratchBytes() int {
 	if s.Inner == 1 {
 		return 0
@@ -90,7 +90,7 @@ func SoftmaxTile[T kernel.Float](v *kernel.Variant, s *Softmax, tile int, scratc
 	}
 }
 
-// StreamRows is the length up to which rows may be streamed: what they pass through stays in the first cache.
+// StreamRows is the length up to which rows may be streamed: their intermediate results stay in the first cache.
 const StreamRows = 4 << 10
 
 // SoftmaxStream is SoftmaxTile for rows of StreamRows elements at most (Inner is 1), with a result that is written past the caches. dst is

@@ -1,6 +1,6 @@
 package ref
 
-// Epilogue is what follows a product: act(v + Beta*bias + residual).
+// Epilogue is the operation after a product: act(v + Beta*bias + residual).
 type Epilogue struct {
 	Bias       string // "", "scalar", "row", "col" or "full"
 	Beta       float64

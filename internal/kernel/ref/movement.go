@@ -159,7 +159,7 @@ func ScatterND[T any](x []T, shape []int, indices []int64, indexShape []int, upd
 	return out
 }
 
-// Pad surrounds x; a negative pad crops, and the mode goes by what it leaves.
+// Pad surrounds x; a negative pad crops, and the mode applies to the cropped data.
 func Pad[T any](x []T, shape, before, after []int, mode string, constant T) []T {
 	outShape := make([]int, len(shape))
 	for i, n := range shape {

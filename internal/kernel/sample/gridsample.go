@@ -22,7 +22,7 @@ type GridSample struct {
 	Batch, Channels, Places int
 	In                      []int
 	Mode                    GridMode
-	Border, Reflect         bool // what lies outside; else it is 0
+	Border, Reflect         bool // the elements outside; else they are 0
 	Align                   bool // -1 and 1 are the middles of the first and last element, else their outer edges
 }
 

@@ -12,7 +12,7 @@ type RoiAlign struct {
 	Ratio                                        int // samples along each side of a bin, 0 for about one per element
 	Scale                                        float64
 	HalfPixel                                    bool // elements lie between whole numbers
-	Max                                          bool // of what the samples are made of, else the mean of the samples
+	Max                                          bool // of the terms of the samples, else the mean of the samples
 }
 
 // roiSample is where a sample lies: four elements and how much of each.

@@ -9,7 +9,7 @@ import (
 type Suppression struct {
 	Batch, Classes, Boxes int
 	Most                  int     // boxes per class
-	Overlap               float32 // two boxes may share so much of what they cover together
+	Overlap               float32 // the largest part of their union that two boxes may share
 	Score                 float32 // a box needs more, if HasScore
 	HasScore              bool
 	Centered              bool // boxes are middles and sizes, else two corners

@@ -128,7 +128,7 @@ func uniqueRows(s *UniqueSpec, dt dtype.DType, src []byte, first, which, counts 
 	n := 0
 	for i, at := range order {
 		if i == 0 || rows(order[n-1], at) != 0 {
-			order[n] = at // behind i: what is overwritten has been read
+			order[n] = at // behind i: the overwritten entry has been read
 			counts[n] = 0
 			n++
 		}

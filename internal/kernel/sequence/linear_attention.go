@@ -11,7 +11,7 @@ import (
 type LinearAttention struct {
 	Batch, Length, Heads, Queries, Keys, Values int
 	Scale                                       float64
-	Delta                                       bool // what is written is what the state lacks, times the rate
+	Delta                                       bool // writes the difference to the state, times the rate
 	DecayPerKey, RatePerHead                    bool // else one decay per head, one rate for all heads
 }
 

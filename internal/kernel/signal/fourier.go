@@ -116,7 +116,7 @@ func (f *Fourier) powerOfTwo(x []complex128) {
 	}
 }
 
-// Signal is what is transformed: rows of In numbers, of Parts parts each, that lie Inner apart, into rows of Out numbers.
+// Signal is the layout of the data: rows of In numbers, of Parts parts each, that lie Inner apart, into rows of Out numbers.
 type Signal struct {
 	Fourier
 	In, Out, Inner int

@@ -57,8 +57,8 @@ type Normalizer struct {
 	Stop   map[string]bool
 }
 
-// Normalize fills dst with what is kept of the first n strings of src, and returns how many there are: an empty string if nothing is
-// kept. dst is wide enough for changed strings, and scratch is as long as one of them.
+// Normalize fills dst with the strings that remain of the first n strings of src, and returns their number: an empty string if none
+// remains. dst is wide enough for changed strings, and scratch is as long as one of them.
 func Normalize(z *Normalizer, dst, src Text, n int, scratch []byte) int {
 	kept := 0
 	for i := range n {
@@ -158,7 +158,7 @@ func SplitText(z *TextSplit, dst, src Text, n, parts int) {
 	}
 }
 
-// start returns what is to be split of a string; false means that it has no parts.
+// start returns the part of a string that is to be split; false means that it has no parts.
 func (z *TextSplit) start(s []byte) ([]byte, bool) {
 	if len(z.Delimiter) > 0 {
 		return s, true
@@ -167,8 +167,8 @@ func (z *TextSplit) start(s []byte) ([]byte, bool) {
 	return s, len(s) > 0
 }
 
-// Part returns the part at the front of what is left of a string after so many parts, and what is left then; more says whether there
-// is another part.
+// Part returns the part at the front of the rest of a string after so many parts, and the new rest; more says whether there is
+// another part.
 func (z *TextSplit) part(rest []byte, done int) (part, left []byte, more bool) {
 	if z.Most >= 0 && done == z.Most {
 		return rest, nil, false

@@ -20,7 +20,8 @@ func TestText(t *testing.T) {
 	t.Run("split", testSplitText)
 }
 
-// textParts are what random strings are made of: letters of one to four bytes, white space of all kinds, a delimiter, what is no UTF-8.
+// textParts are the parts of random strings: letters of one to four bytes, white space of all kinds, a delimiter, bytes that are no
+// UTF-8.
 var textParts = []string{"a", "B", "k", " ", "\t", "\u00a0", "\u3000", "--", "ß", "É", "ɐ", "İ", "Ω", "中", "𐐀", "\xff", "\xc3", "\uFFFD"}
 
 func randomText(r *rand.Rand, n int) []string {

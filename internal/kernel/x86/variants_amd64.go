@@ -12,7 +12,8 @@ var narrow512 = func() kernel.Variant {
 	return v
 }()
 
-// Variants returns those that this process may run, slowest first: what the processor has and TENURE_CPU allows.
+// Variants returns those that this process may run, slowest first: the processor has them, and TENURE_CPU allows
+// them.
 func Variants() (all []*kernel.Variant) {
 	if cpu.Level() >= cpu.AVX2 {
 		all = append(all, &avx2)
