@@ -147,7 +147,7 @@ func (a *Aliases) params(b *Block) {
 	for _, v := range b.Params {
 		extents := own(v)
 		// A parameter of a region starts as an operand or as a result of the
-		// round before; that of a loop as a copy.
+		// iteration before; that of a loop as a copy.
 		if s, nested := a.order.site[b]; nested && !s.call.Op.Loop {
 			for _, o := range s.call.Args {
 				extents = a.addHull(extents, o.Value)

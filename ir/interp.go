@@ -145,7 +145,7 @@ func (f *frame) call(c *Call) error {
 			return fmt.Errorf("ir: %s: %s: got %s, want %s", c.Where(), v, out[i].Type, v.Type)
 		}
 		f.env[v] = out[i]
-		delete(f.dead, v) // of the round before
+		delete(f.dead, v) // of the iteration before
 	}
 	for i, o := range c.Args {
 		if o.Donate && o.Value != nil {
@@ -194,7 +194,7 @@ func wantOne(c *Call, x op.Arg) error {
 	return nil
 }
 
-// loop runs the region of a loop round by round.
+// loop runs the region of a loop one iteration after the other.
 func (f *frame) loop(c *Call, in []op.Arg) ([]op.Arg, error) {
 	for _, x := range in[:min(LoopArgs, len(in))] {
 		if err := wantOne(c, x); err != nil {
@@ -211,8 +211,8 @@ func (f *frame) loop(c *Call, in []op.Arg) ([]op.Arg, error) {
 	}
 	stacks := make([][]op.Arg, len(c.Results)-len(carried))
 	one := region.Params[LoopRuns].Type
-	for round := int64(0); round < limit && runs; round++ {
-		f.env[region.Params[LoopRound]] = newArg(region.Params[LoopRound].Type, binary.LittleEndian.AppendUint64(nil, uint64(round)))
+	for iteration := int64(0); iteration < limit && runs; iteration++ {
+		f.env[region.Params[LoopIteration]] = newArg(region.Params[LoopIteration].Type, binary.LittleEndian.AppendUint64(nil, uint64(iteration)))
 		f.env[region.Params[LoopRuns]] = newArg(one, []byte{1})
 		for i, x := range carried {
 			f.env[region.Params[LoopArgs+i]] = newArg(x.Type, bytes.Clone(x.Data))
@@ -265,7 +265,7 @@ func stack(c *Call, i int, parts []op.Arg) (op.Arg, error) {
 	var data []byte
 	for i, x := range parts {
 		if x.Type != t {
-			return op.Arg{}, fmt.Errorf("got %s in round %d and %s in round 0, want one type: %w", x.Type, i, t, shape.ErrShape)
+			return op.Arg{}, fmt.Errorf("got %s in iteration %d and %s in iteration 0, want one type: %w", x.Type, i, t, shape.ErrShape)
 		}
 		data = append(data, x.Data...)
 	}

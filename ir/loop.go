@@ -12,9 +12,9 @@ import (
 // Parameters of a loop's region before the loop state, and the result before
 // the next loop state.
 const (
-	LoopRound = 0 // i64[]: number of the round
-	LoopRuns  = 1 // bool[]: it is to run
-	LoopArgs  = 2 // the loop state: operands of the call from here on too
+	LoopIteration = 0 // i64[]: number of the iteration
+	LoopRuns      = 1 // bool[]: it is to run
+	LoopArgs      = 2 // the loop state: operands of the call from here on too
 )
 
 // isEndless reports whether the condition of a loop is known to hold always.
@@ -73,7 +73,7 @@ func (c *Call) EmptyPart(i int, t op.Type) (op.Type, error) {
 	}
 	declared := parts[i]
 	if t.Shape == nil && declared == nil {
-		return op.Type{}, fmt.Errorf("got no round that returns a value of type %s, want one or a known rank: %w", t, op.ErrUnsupported)
+		return op.Type{}, fmt.Errorf("got no iteration that returns a value of type %s, want one or a known rank: %w", t, op.ErrUnsupported)
 	}
 	rank := len(declared)
 	if t.Shape != nil {
@@ -95,7 +95,7 @@ func (c *Call) EmptyPart(i int, t op.Type) (op.Type, error) {
 	return op.Type{DType: t.DType, Shape: s}, err
 }
 
-// deepLoops is how many loops inside each other are inferred round by round:
+// deepLoops is how many loops inside each other are inferred one iteration after the other:
 // each may double the work.
 const deepLoops = 3
 
@@ -109,7 +109,7 @@ func inferLoop(c *Call, known func(*Value) ([]byte, bool), depth int) error {
 		return fmt.Errorf("ir: %s: %w", c.Where(), err)
 	}
 	region := c.Regions[0]
-	region.Params[LoopRound].Type = op.Type{DType: dtype.I64, Shape: shape.Scalar()}
+	region.Params[LoopIteration].Type = op.Type{DType: dtype.I64, Shape: shape.Scalar()}
 	region.Params[LoopRuns].Type = op.Type{DType: dtype.Bool, Shape: shape.Scalar()}
 	for i, p := range region.Params[LoopArgs:] {
 		p.Type = c.Args[LoopArgs+i].Value.Type

@@ -94,19 +94,19 @@ func LoopParts(list []int64, stacks int) ([][]int64, error) {
 	return parts, nil
 }
 
-// giveStack sets result i to a stack of one value per round.
+// giveStack sets result i to a stack of one value per iteration.
 func (s *Sig) giveStack(i int, t Type) error {
 	if t.Shape == nil {
 		return s.giveAny(i, t.DType)
 	}
-	rounds := shape.Unknown
+	iterations := shape.Unknown
 	if n, ok := s.KnownInts(0); ok && len(n) == 1 && s.Endless {
 		if n[0] > maxSize {
-			return badShape("operand 0: got %d rounds, want at most %d", n[0], int64(maxSize))
+			return badShape("operand 0: got %d iterations, want at most %d", n[0], int64(maxSize))
 		}
-		rounds = shape.N(int(max(0, n[0])))
+		iterations = shape.N(int(max(0, n[0])))
 	}
-	return s.give(i, t.DType, append([]shape.Dim{rounds}, t.Shape.Dims()...)...)
+	return s.give(i, t.DType, append([]shape.Dim{iterations}, t.Shape.Dims()...)...)
 }
 
 func inferIf(s *Sig) error {

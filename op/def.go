@@ -179,7 +179,7 @@ type Sig struct {
 	Regions [][]Type
 
 	// Endless says of a loop that its condition is known to hold always: only
-	// the number of rounds ends it.
+	// the number of iterations ends it.
 	Endless bool
 
 	// Known returns the bytes of an operand whose value is known (a constant),

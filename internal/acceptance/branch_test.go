@@ -165,17 +165,17 @@ func branchModels() map[string]func() (file []byte, unpromised []string) {
 			body.Node("Add", []string{"m", "s2"}, []string{"s3"})
 			body.Output("again2")
 			body.Output("s3")
-			g.Weight("rounds", onnxtest.I64, []byte{3, 0, 0, 0, 0, 0, 0, 0})
-			g.Node("Loop", []string{"rounds", "", "zero"}, []string{"y"}, onnxtest.Subgraph("body", &body))
+			g.Weight("iterations", onnxtest.I64, []byte{3, 0, 0, 0, 0, 0, 0, 0})
+			g.Node("Loop", []string{"iterations", "", "zero"}, []string{"y"}, onnxtest.Subgraph("body", &body))
 			g.Output("y")
 			return g.File(), nil
 		},
-		"carried by a loop":              func() ([]byte, []string) { return carriedBranch(3) },
-		"carried by a loop of no rounds": func() ([]byte, []string) { return carriedBranch(0) },
+		"carried by a loop":                  func() ([]byte, []string) { return carriedBranch(3) },
+		"carried by a loop of no iterations": func() ([]byte, []string) { return carriedBranch(0) },
 	}
 }
 
-func carriedBranch(rounds byte) (file []byte, unpromised []string) {
+func carriedBranch(iterations byte) (file []byte, unpromised []string) {
 	g, a, b := twoSizes()
 	var body onnxtest.Graph
 	body.Input("i", onnxtest.I64)
@@ -186,8 +186,8 @@ func carriedBranch(rounds byte) (file []byte, unpromised []string) {
 	body.Output("again2")
 	body.Output("s2")
 	g.Node("If", []string{"c"}, []string{"w"}, branches(a, b)...)
-	g.Weight("rounds", onnxtest.I64, []byte{rounds, 0, 0, 0, 0, 0, 0, 0})
-	g.Node("Loop", []string{"rounds", "", "w"}, []string{"y"}, onnxtest.Subgraph("body", &body))
+	g.Weight("iterations", onnxtest.I64, []byte{iterations, 0, 0, 0, 0, 0, 0, 0})
+	g.Node("Loop", []string{"iterations", "", "w"}, []string{"y"}, onnxtest.Subgraph("body", &body))
 	g.Output("y")
 	return g.File(), []string{"y", "Loop of y/body/s", "s2"}
 }

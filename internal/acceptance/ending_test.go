@@ -33,7 +33,7 @@ func endings() []byte {
 	g.Input("spare", onnxtest.F32, 4)
 	g.Input("x", onnxtest.F32, 4)
 	g.Input("c", onnxtest.Bool)
-	g.Weight("rounds", onnxtest.I64, []byte{2, 0, 0, 0, 0, 0, 0, 0})
+	g.Weight("iterations", onnxtest.I64, []byte{2, 0, 0, 0, 0, 0, 0, 0})
 
 	g.Node("Neg", []string{"x"}, []string{"n"})
 	scale(&g, "n", "m", 2)
@@ -61,7 +61,7 @@ func endings() []byte {
 	body.Node("Add", []string{"v2", "chosen"}, []string{"v3"})
 	body.Output("again2")
 	body.Output("v3")
-	g.Node("Loop", []string{"rounds", "", "s"}, []string{"looped"}, onnxtest.Subgraph("body", &body))
+	g.Node("Loop", []string{"iterations", "", "s"}, []string{"looped"}, onnxtest.Subgraph("body", &body))
 
 	scale(&g, "state", "t", 2)
 	g.Node("Add", []string{"t", "looped"}, []string{"next"})

@@ -81,7 +81,7 @@ func TestPassedOn(t *testing.T) {
 			g.Output("w")
 			g.Output("v")
 		}, map[string][]int64{"w": {10, 20, 30, 40, 10, 20, 30, 40}, "v": {10, 20, 30, 40, 10, 20, 30, 40}}, nil},
-		"a loop of no rounds gives an output": {func(g *onnxtest.Graph) {
+		"a loop of no iterations gives an output": {func(g *onnxtest.Graph) {
 			body := roundOf()
 			body.Node("Neg", []string{"s"}, []string{"s2"})
 			body.Output("s2")
@@ -99,7 +99,7 @@ func TestPassedOn(t *testing.T) {
 			g.Node("Loop", []string{"thrice", "", "q"}, []string{"w", "stack"}, onnxtest.Subgraph("body", body))
 			g.Output("stack")
 		}, map[string][]int64{"stack": {20, 30, -20, -30, 20, 30}}, map[string][]int{"stack": {3, 1, 2}}},
-		"a loop of no rounds stacks what the body declares": {func(g *onnxtest.Graph) {
+		"a loop of no iterations stacks what the body declares": {func(g *onnxtest.Graph) {
 			body := roundOf()
 			body.Node("Slice", []string{"s", "i1", "i3", "i0"}, []string{"s2"})
 			body.Node("Reshape", []string{"s", "to"}, []string{"part"})
@@ -119,7 +119,7 @@ func TestPassedOn(t *testing.T) {
 			x, yes := modeltest.Of(t, []int64{10, 20, 30, 40}, 4), modeltest.Of(t, []bool{true})
 			keep := modeltest.Of(t, []bool{true, true, true, true}, 4)
 			var before memory.Figures
-			for round := range 4 {
+			for run := range 4 {
 				out := modeltest.Run(t, s, tenure.Inputs{"x": x, "keep": keep, "c": yes})
 				seen := map[*byte]string{}
 				for name, want := range c.want {
@@ -141,10 +141,10 @@ func TestPassedOn(t *testing.T) {
 					}
 				}
 				out.Release()
-				if now := memory.Stats(); round == 0 {
+				if now := memory.Stats(); run == 0 {
 					before = now
 				} else if now.Total.Current != before.Total.Current || now.Total.Buffers != before.Total.Buffers {
-					t.Fatalf("run %d: got %d bytes in %d buffers, want %d in %d as after the first", round,
+					t.Fatalf("run %d: got %d bytes in %d buffers, want %d in %d as after the first", run,
 						now.Total.Current, now.Total.Buffers, before.Total.Current, before.Total.Buffers)
 				}
 			}

@@ -115,7 +115,7 @@ func (l *lowering) loop(c *ir.Call) *loop {
 		return nil
 	}
 	region := c.Regions[0]
-	p := &loop{call: c, limit: l.ref(arg(0)), runs: l.ref(arg(1)), round: l.ref(region.Params[ir.LoopRound]),
+	p := &loop{call: c, limit: l.ref(arg(0)), runs: l.ref(arg(1)), round: l.ref(region.Params[ir.LoopIteration]),
 		again: l.ref(region.Params[ir.LoopRuns]), next: l.ref(region.Results[0])}
 	carried, spare := len(region.Params)-ir.LoopArgs, l.dynamic
 	for i, y := range region.Results[1:] {

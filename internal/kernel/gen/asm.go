@@ -38,14 +38,14 @@ type assembler struct {
 	pins        map[uint64]int // vectors that hold constants
 	pinned      map[lookup]int // pairs of vectors that hold tables
 	shift       int            // added to the numbers of a function's own vectors, of which it has sideStep
-	sides       int            // turns of a loop whose instructions alternate
+	sides       int            // iterations of a loop whose instructions alternate
 	compares    bool           // the function has made a comparison, whose result has one place
 }
 
 // lookup is a table of numbers, from which an index takes one by its last five bits.
 type lookup [32]float32
 
-// sideStep is how many vectors a body has whose instructions alternate with those of another turn.
+// sideStep is how many vectors a body has whose instructions alternate with those of another iteration.
 const sideStep = 6
 
 // Registers that every kernel uses alike. The mask of a row's end is in tailMask; on machines without mask registers it takes a vector,

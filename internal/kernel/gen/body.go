@@ -15,10 +15,10 @@ type body struct {
 	*elementwise.Expression
 	uses     []int                     // of each value, still to come
 	vector   []int                     // of each value, or none
-	fixed    map[elementwise.Value]int // vectors of values that are the same in all turns
+	fixed    map[elementwise.Value]int // vectors of values that are the same in all iterations
 	operands []elementwise.Value       // of the step that is written
 	busy     [16]bool                  // vectors
-	most     int                       // how many vectors turns need
+	most     int                       // how many vectors iterations need
 	wanted   []uint64                  // constants that are loaded into a vector
 	missing  []elementwise.Op          // steps without a vector form
 }
@@ -29,7 +29,7 @@ const none = -1
 // are a function's parameters and the other values that no iteration changes.
 const topVector = 13
 
-// emit writes a turn, whose operand is in vector 0, and returns the vector of its result.
+// emit writes an iteration, whose operand is in vector 0, and returns the vector of its result.
 func (b *body) emit() int {
 	b.start()
 	for v := range b.Nodes {

@@ -57,7 +57,7 @@ func (a *elementWriter) emit(name string, elements, unroll int, steps []int, sta
 		}
 	}
 	start()
-	turns := func(n int, label string) {
+	iterations := func(n int, label string) {
 		a.label(label)
 		for u := range n {
 			body(func(operand, offset int) string {
@@ -73,7 +73,7 @@ func (a *elementWriter) emit(name string, elements, unroll int, steps []int, sta
 	if unroll > 1 {
 		a.op("CMPQ CX, $%d", unroll)
 		a.op("JLT few")
-		turns(unroll, "several")
+		iterations(unroll, "several")
 		a.op("SUBQ $%d, CX", unroll)
 		a.op("CMPQ CX, $%d", unroll)
 		a.op("JGE several")
@@ -81,7 +81,7 @@ func (a *elementWriter) emit(name string, elements, unroll int, steps []int, sta
 		a.op("TESTQ CX, CX")
 		a.op("JZ done")
 	}
-	turns(1, "one")
+	iterations(1, "one")
 	a.op("DECQ CX")
 	a.op("JNZ one")
 	a.label("done")

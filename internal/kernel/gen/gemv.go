@@ -49,7 +49,7 @@ func (a *assembler) dots(rows int) {
 	for i := range 2 * rows {
 		a.op("VXORPS %s, %s, %s", a.v(i), a.v(i), a.v(i))
 	}
-	x, turn := 2*rows, 0
+	x, half := 2*rows, 0
 	a.rowLoop(append([]string{"DX"}, pointers...), 2, func(at func(string) string, tail bool) {
 		a.load(at("DX"), x, false, tail)
 		for i, p := range pointers {
@@ -58,9 +58,9 @@ func (a *assembler) dots(rows int) {
 				a.load(from, x+1, false, true)
 				from = a.v(x + 1)
 			}
-			a.op("VFMADD231PS %s, %s, %s", from, a.v(x), a.v(2*i+turn))
+			a.op("VFMADD231PS %s, %s, %s", from, a.v(x), a.v(2*i+half))
 		}
-		turn ^= 1
+		half ^= 1
 	})
 	for i := range rows {
 		a.op("VADDPS %s, %s, %s", a.v(2*i+1), a.v(2*i), a.v(2*i))

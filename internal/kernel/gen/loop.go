@@ -20,16 +20,16 @@ func (a *assembler) loop(pointers []string, unroll, lanes int, body func(at func
 		}
 		return name
 	}
-	turns := func(n int, this, next string) {
+	iterations := func(n int, this, next string) {
 		this, next = label(this), label(next)
 		a.op("CMPQ CX, $%d", n*lanes)
 		a.op("JLT %s", next)
 		a.label(this)
-		turn := func(u int) {
+		iteration := func(u int) {
 			body(func(p string) string { return fmt.Sprintf("%d(%s)", 4*u*lanes, p) }, false)
 		}
 		for u := 0; u < n; u += a.sides {
-			a.sideBySide(min(a.sides, n), func(side int) { turn(u + side) })
+			a.sideBySide(min(a.sides, n), func(side int) { iteration(u + side) })
 		}
 		for _, p := range pointers {
 			a.op("ADDQ $%d, %s", 4*n*lanes, p)
@@ -40,9 +40,9 @@ func (a *assembler) loop(pointers []string, unroll, lanes int, body func(at func
 		a.label(next)
 	}
 	if unroll > 1 {
-		turns(unroll, "blocks", "few")
+		iterations(unroll, "blocks", "few")
 	}
-	turns(1, "vectors", "rest")
+	iterations(1, "vectors", "rest")
 	a.op("TESTQ CX, CX")
 	a.op("JZ %s", label("done"))
 	a.tail()
@@ -50,7 +50,7 @@ func (a *assembler) loop(pointers []string, unroll, lanes int, body func(at func
 	a.label(label("done"))
 }
 
-// sideBySide emits turns whose instructions alternate. Each waits for its own results only, and the processor looks just so far ahead.
+// sideBySide emits iterations whose instructions alternate. Each waits for its own results only, and the processor looks just so far ahead.
 func (a *assembler) sideBySide(n int, body func(side int)) {
 	before := a.text.String()
 	sides := make([][]string, n)
@@ -80,18 +80,18 @@ func (a *assembler) twoPages() (ahead string) {
 }
 
 // fetchAhead prefetches at the distance in bytes that is in a register, if one is named.
-func (a *assembler) fetchAhead(at, ahead string, turn int, tail bool) {
-	a.fetch("PREFETCHT0", at, ahead, turn, tail)
+func (a *assembler) fetchAhead(at, ahead string, iteration int, tail bool) {
+	a.fetch("PREFETCHT0", at, ahead, iteration, tail)
 }
 
 // fetchFar is fetchAhead for data that is not needed soon, and not for long.
-func (a *assembler) fetchFar(at, ahead string, turn int, tail bool) {
-	a.fetch("PREFETCHNTA", at, ahead, turn, tail)
+func (a *assembler) fetchFar(at, ahead string, iteration int, tail bool) {
+	a.fetch("PREFETCHNTA", at, ahead, iteration, tail)
 }
 
-func (a *assembler) fetch(instruction, at, ahead string, turn int, tail bool) {
+func (a *assembler) fetch(instruction, at, ahead string, iteration int, tail bool) {
 	const line = 64
-	if ahead != "" && !tail && turn*a.bytes()%line == 0 {
+	if ahead != "" && !tail && iteration*a.bytes()%line == 0 {
 		a.op("%s %s(%s*1)", instruction, at, ahead)
 	}
 }

@@ -22,17 +22,17 @@ const (
 func (a *assembler) deviations(name, doc string, ahead bool) {
 	distance := a.beginDeviations(name, doc, ahead)
 	a.clear(0, 2*devSums)
-	turn := 0
+	iteration := 0
 	a.rowLoop([]string{"SI"}, devSums, func(at func(string) string, tail bool) {
-		a.fetchAhead(at("SI"), distance, turn, tail)
+		a.fetchAhead(at("SI"), distance, iteration, tail)
 		a.load(at("SI"), devX, false, tail)
 		a.ps("VSUBPS", devAbout, devX, devX)
 		if tail {
 			a.dropTail(devX)
 		}
-		a.ps("VADDPS", devX, turn%devSums, turn%devSums)
-		a.ps("VFMADD231PS", devX, devX, devSums+turn%devSums)
-		turn++
+		a.ps("VADDPS", devX, iteration%devSums, iteration%devSums)
+		a.ps("VFMADD231PS", devX, devX, devSums+iteration%devSums)
+		iteration++
 	})
 	a.endDeviations()
 }
@@ -44,7 +44,7 @@ func (a *assembler) deviationsByHalves(name, doc string, ahead bool) {
 	a.op("LEAQ %d(SI), DX", a.bytes()/2)
 	a.clear(0, 2*devSums)
 	a.clear(high, 2*devSums)
-	turn := 0
+	iteration := 0
 	a.rowLoop([]string{"SI", "DX"}, devSums, func(at func(string) string, tail bool) {
 		if tail {
 			a.load(at("SI"), devX, false, true)
@@ -52,7 +52,7 @@ func (a *assembler) deviationsByHalves(name, doc string, ahead bool) {
 			a.dropTail(devX)
 			a.op("VEXTRACTF64X4 $1, %s, %s", a.v(devX), a.h(devX+1))
 		} else {
-			a.fetchAhead(at("SI"), distance, turn, tail)
+			a.fetchAhead(at("SI"), distance, iteration, tail)
 			a.load(at("SI"), devX, true, false)
 			a.load(at("DX"), devX+1, true, false)
 			for half := range 2 {
@@ -60,11 +60,11 @@ func (a *assembler) deviationsByHalves(name, doc string, ahead bool) {
 			}
 		}
 		for half := range 2 {
-			x, sum, squares := a.h(devX+half), a.h(half*high+turn%devSums), a.h(half*high+devSums+turn%devSums)
+			x, sum, squares := a.h(devX+half), a.h(half*high+iteration%devSums), a.h(half*high+devSums+iteration%devSums)
 			a.op("VADDPS %s, %s, %s", x, sum, sum)
 			a.op("VFMADD231PS %s, %s, %s", x, x, squares)
 		}
-		turn++
+		iteration++
 	})
 	for i := range 2 * devSums {
 		a.op("VINSERTF64X4 $1, %s, %s, %s", a.h(high+i), a.v(i), a.v(i))

@@ -66,17 +66,17 @@ func (a *assembler) rowFunction(name, doc string, in []param, e *elementwise.Exp
 	if !a.masks || !e.IsArithmetic() { // with masks this is the code for short rows
 		ahead = a.twoPages()
 	}
-	turn := 0
+	iteration := 0
 	a.rowLoop([]string{"DI", "SI"}, unroll, func(at func(string) string, tail bool) {
-		a.fetchAhead(at("SI"), ahead, turn, tail)
-		turn++
+		a.fetchAhead(at("SI"), ahead, iteration, tail)
+		iteration++
 		a.load(at("SI"), fnX, false, tail)
 		a.storeTo(stream, b.emit(), at("DI"), tail)
 	})
 	a.ret()
 }
 
-// plan pins constants, and decides whether the instructions of two turns alternate: for functions of many instructions, if the vectors
+// plan pins constants, and decides whether the instructions of two iterations alternate: for functions of many instructions, if the vectors
 // suffice. The result of a comparison has one place only, and that of a function of few the processor sees far enough ahead.
 func (b *body) plan() {
 	compares := b.dry(func() { b.emit() }).compares

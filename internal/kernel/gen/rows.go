@@ -37,13 +37,13 @@ func (a *assembler) elementwise(name, doc string, in []param, f func(x, y, s, t,
 			a.op("VBROADCASTSS %s, %s", at, a.v(vecT))
 		}
 	}
-	ahead, turn := "", 0
+	ahead, iteration := "", 0
 	if !a.masks && !two { // with masks this is the code for short rows; two rows at once keep memory busy
 		ahead = a.twoPages()
 	}
 	a.rowLoop(pointers, 4, func(at func(string) string, tail bool) {
-		a.fetchAhead(at("SI"), ahead, turn, tail)
-		turn++
+		a.fetchAhead(at("SI"), ahead, iteration, tail)
+		iteration++
 		a.load(at("SI"), vecX, false, tail)
 		if two {
 			a.load(at("DX"), vecY, false, tail)
@@ -189,7 +189,7 @@ func (a *assembler) normNext() {
 	}
 	a.clear(sums, 8)
 	x, y, z, s, t := a.v(vecX), a.v(vecY), a.v(vecFree), a.v(vecS), a.v(vecT)
-	turn := 0
+	iteration := 0
 	a.rowLoop([]string{"DI", "SI", "DX", "R8", "R9"}, 4, func(at func(string) string, tail bool) {
 		a.load(at("R9"), next, false, tail)
 		a.load(at("SI"), vecX, false, tail)
@@ -203,9 +203,9 @@ func (a *assembler) normNext() {
 		a.op("VMULPS %s, %s, %s", t, x, x)
 		a.op("VFMADD213PS %s, %s, %s", z, y, x)
 		a.store(vecX, at("DI"), false, tail)
-		a.ps("VADDPS", next, sums+turn%4, sums+turn%4)
-		a.ps("VFMADD231PS", next, next, squares+turn%4)
-		turn++
+		a.ps("VADDPS", next, sums+iteration%4, sums+iteration%4)
+		a.ps("VFMADD231PS", next, next, squares+iteration%4)
+		iteration++
 	})
 	a.foldFour(sums, vecX)
 	a.foldFour(squares, vecX)
@@ -235,11 +235,11 @@ func (a *assembler) rowSums() {
 	a.op("MOVQ %s, CX", a.arg(argN))
 	a.op("MOVQ %s, SI", a.arg(argX))
 	start()
-	turn := 0
+	iteration := 0
 	a.loop([]string{"SI"}, sums, a.lanes/2, func(at func(string) string, tail bool) {
 		a.loadDoubles(at("SI"), x, tail)
-		a.op("VADDPD %s, %s, %s", a.v(x), a.v(turn%sums), a.v(turn%sums))
-		turn++
+		a.op("VADDPD %s, %s, %s", a.v(x), a.v(iteration%sums), a.v(iteration%sums))
+		iteration++
 	})
 	finish()
 
@@ -249,15 +249,15 @@ func (a *assembler) rowSums() {
 	a.op("VBROADCASTSS %s, %s", a.arg(argS), a.h(about))
 	a.op("VCVTPS2PD %s, %s", a.h(about), a.v(about))
 	start()
-	turn = 0
+	iteration = 0
 	a.loop([]string{"SI"}, sums, a.lanes/2, func(at func(string) string, tail bool) {
 		a.loadDoubles(at("SI"), x, tail)
 		a.op("VSUBPD %s, %s, %s", a.v(about), a.v(x), a.v(x))
 		if tail { // the lanes that are not there would add the square of s
 			a.keepTail(x)
 		}
-		a.op("VFMADD231PD %s, %s, %s", a.v(x), a.v(x), a.v(turn%sums))
-		turn++
+		a.op("VFMADD231PD %s, %s, %s", a.v(x), a.v(x), a.v(iteration%sums))
+		iteration++
 	})
 	finish()
 }
@@ -308,15 +308,15 @@ func (a *assembler) rowMax() {
 			a.op("VMOVAPS %s, %s", a.v(start), a.v(i))
 		}
 		a.op("VMOVAPS %s, %s", a.v(start), a.v(nan))
-		turn := 0
+		iteration := 0
 		a.rowLoop([]string{"SI"}, peaks, func(at func(string) string, tail bool) {
 			a.load(at("SI"), x, false, tail)
 			if tail { // the lanes that are not there hold zeros
 				a.fillTail(start, x)
 			}
-			a.op("%s %s, %s, %s", k.instruction, a.v(x), a.v(turn%peaks), a.v(turn%peaks))
+			a.op("%s %s, %s, %s", k.instruction, a.v(x), a.v(iteration%peaks), a.v(iteration%peaks))
 			a.choose("PS", unordered, a.v(x), a.v(x), a.v(x), a.v(nan))
-			turn++
+			iteration++
 		})
 		for _, p := range [][2]int{{1, 0}, {3, 2}, {2, 0}} {
 			a.pickLanes(k.instruction, p[0], p[1])

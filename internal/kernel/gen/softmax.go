@@ -106,9 +106,9 @@ func (a *assembler) expSumLoop(keep bool, ahead string) {
 		a.op("VXORPS %s, %s, %s", a.v(smSum+i), a.v(smSum+i), a.v(smSum+i))
 	}
 	a.pin(a.expFromPeak)
-	turn := 0
+	iteration := 0
 	a.rowLoop(pointers, smSums, func(at func(string) string, tail bool) {
-		a.fetchAhead(at("SI"), ahead, turn, tail)
+		a.fetchAhead(at("SI"), ahead, iteration, tail)
 		a.load(at("SI"), fnX, false, tail)
 		a.expFromPeak()
 		if keep {
@@ -117,8 +117,8 @@ func (a *assembler) expSumLoop(keep bool, ahead string) {
 		if tail {
 			a.dropTail(fnE)
 		}
-		a.ps("VADDPS", fnE, smSum+turn%smSums, smSum+turn%smSums)
-		turn++
+		a.ps("VADDPS", fnE, smSum+iteration%smSums, smSum+iteration%smSums)
+		iteration++
 	})
 	a.ps("VADDPS", smSum+1, smSum, smSum)
 	a.foldLanes("VADDPS", smSum, fnX)
@@ -146,7 +146,7 @@ func (a *assembler) softmaxRow() {
 	for i := range peaks {
 		a.op("VBROADCASTSS (SI), %s", a.v(i))
 	}
-	turn := 0
+	iteration := 0
 	a.rowLoop([]string{"SI"}, peaks, func(at func(string) string, tail bool) {
 		if tail {
 			a.load(at("SI"), peaks, false, true)
@@ -155,8 +155,8 @@ func (a *assembler) softmaxRow() {
 			return
 		}
 		a.load(at("SI"), peaks, false, false)
-		a.op("VMAXPS %s, %s, %s", a.v(turn%peaks), a.v(peaks), a.v(turn%peaks))
-		turn++
+		a.op("VMAXPS %s, %s, %s", a.v(iteration%peaks), a.v(peaks), a.v(iteration%peaks))
+		iteration++
 	})
 	for _, p := range [][2]int{{1, 0}, {3, 2}, {2, 0}} {
 		a.pickLanes("VMAXPS", p[0], p[1])
@@ -202,10 +202,10 @@ func (a *assembler) softmaxNext(name string, stream bool) {
 		a.op("VBROADCASTSS (R12), %s", a.v(smPeaks+i))
 	}
 	a.pin(a.expFromPeak)
-	turn := 0
+	iteration := 0
 	a.rowLoop([]string{"SI", "R10", "R9", "DI", "R12"}, smSums, func(at func(string) string, tail bool) {
-		a.fetchAhead(at("SI"), "R11", turn, tail)
-		a.fetchFar(at("SI"), "R13", turn, tail)
+		a.fetchAhead(at("SI"), "R11", iteration, tail)
+		a.fetchFar(at("SI"), "R13", iteration, tail)
 		a.load(at("SI"), fnX, false, tail)
 		a.expFromPeak()
 		a.load(at("R10"), smFrom, false, tail)
@@ -217,9 +217,9 @@ func (a *assembler) softmaxNext(name string, stream bool) {
 			a.dropTail(fnE)
 			a.fillTail(smPeaks, smLater)
 		}
-		a.ps("VADDPS", fnE, smSum+turn%smSums, smSum+turn%smSums)
-		a.ps("VMAXPS", smPeaks+turn%smSums, smLater, smPeaks+turn%smSums)
-		turn++
+		a.ps("VADDPS", fnE, smSum+iteration%smSums, smSum+iteration%smSums)
+		a.ps("VMAXPS", smPeaks+iteration%smSums, smLater, smPeaks+iteration%smSums)
+		iteration++
 	})
 	a.ps("VADDPS", smSum+1, smSum, smSum)
 	a.pickLanes("VMAXPS", smPeaks+1, smPeaks)

@@ -16,28 +16,28 @@ var loopTable = map[string]lift.Operator{
 	"Scan": lift.Lifted(9, liftScan),
 }
 
-// round is the region of a loop, while it is made.
-type round struct {
+// iteration is the region of a loop, while it is made.
+type iteration struct {
 	*lift.Node // in the region
 	block      *ir.Block
 	body       *wire.Graph
 	again      *ir.Value
 }
 
-// newRound makes the region of a loop around a body. What is carried has the
-// rank of what it starts with; which sizes hold in every round is found when
+// newIteration makes the region of a loop around a body. What is carried has the
+// rank of what it starts with; which sizes hold in every iteration is found when
 // the program is.
-func newRound(n *lift.Node, body *wire.Graph, carried []*ir.Value) *round {
+func newIteration(n *lift.Node, body *wire.Graph, carried []*ir.Value) *iteration {
 	block := &ir.Block{}
 	s := n.NestedScope(body, "body", block)
-	r := &round{Node: &lift.Node{Scope: s, Name: n.Name, Proto: n.Proto}, block: block, body: body}
+	r := &iteration{Node: &lift.Node{Scope: s, Name: n.Name, Proto: n.Proto}, block: block, body: body}
 	add := func(name string, t op.Type) *ir.Value {
 		v := n.Program.NewValue(ir.Param, n.Fresh(n.CallPath()+"body/"+name), t)
 		v.Index = len(block.Params)
 		block.Params = append(block.Params, v)
 		return v
 	}
-	add("round", op.Type{DType: dtype.I64, Shape: shape.Scalar()})
+	add("iteration", op.Type{DType: dtype.I64, Shape: shape.Scalar()})
 	r.again = add("again", op.Type{DType: dtype.Bool, Shape: shape.Scalar()})
 	for i, v := range carried {
 		name := "carried"
@@ -50,12 +50,12 @@ func newRound(n *lift.Node, body *wire.Graph, carried []*ir.Value) *round {
 }
 
 // bindInput binds an input of the body to a value.
-func (r *round) bindInput(i int, v *ir.Value) {
+func (r *iteration) bindInput(i int, v *ir.Value) {
 	r.Values[r.body.Inputs[i].Name] = &lift.Binding{Value: v}
 }
 
 // yield imports the body and returns the values of its outputs.
-func (r *round) yield(outputs int) []*ir.Value {
+func (r *iteration) yield(outputs int) []*ir.Value {
 	if r.Err != nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func liftLoop(n *lift.Node) {
 	case body == nil:
 		n.Err = wire.Corruptf("got no body, want one")
 	case len(body.Inputs) != 2+len(carried):
-		n.Err = wire.Corruptf("body: got %d inputs, want the round, the condition and %d values", len(body.Inputs), len(carried))
+		n.Err = wire.Corruptf("body: got %d inputs, want the iteration, the condition and %d values", len(body.Inputs), len(carried))
 	case len(body.Outputs) != 1+len(n.Proto.Outputs) && len(body.Outputs) < 1+len(carried):
 		n.Err = wire.Corruptf("body: got %d outputs, want the condition, %d values, and what is stacked", len(body.Outputs), len(carried))
 	case len(n.Proto.Outputs) > len(body.Outputs)-1:
@@ -95,7 +95,7 @@ func liftLoop(n *lift.Node) {
 	if n.Err != nil {
 		return
 	}
-	r := newRound(n, body, carried)
+	r := newIteration(n, body, carried)
 	for i, v := range r.block.Params {
 		r.bindInput(i, v)
 	}
@@ -104,7 +104,7 @@ func liftLoop(n *lift.Node) {
 }
 
 // finishLoop emits the loop, with as many results as its region yields.
-func finishLoop(n *lift.Node, r *round, args []*ir.Value, results int) []*ir.Value {
+func finishLoop(n *lift.Node, r *iteration, args []*ir.Value, results int) []*ir.Value {
 	if n.Err = r.Err; n.Err != nil {
 		return nil
 	}
@@ -120,8 +120,8 @@ func finishLoop(n *lift.Node, r *round, args []*ir.Value, results int) []*ir.Val
 }
 
 // parts says what the body declares of its last outputs, which are stacked: it
-// decides the shape of a stack of no rounds where nothing else does.
-func (r *round) parts(stacks int) op.Attrs {
+// decides the shape of a stack of no iterations where nothing else does.
+func (r *iteration) parts(stacks int) op.Attrs {
 	var list []int64
 	wanted, first := false, len(r.body.Outputs)-max(stacks, 0)
 	for i := range r.body.Outputs[first:] {
@@ -200,14 +200,14 @@ func readScan(n *lift.Node) *scan {
 	return s
 }
 
-// liftScan makes a loop with one round per slice: the slices are gathered in
+// liftScan makes a loop with one iteration per slice: the slices are gathered in
 // it, and what it stacks is transposed and reversed after it.
 func liftScan(n *lift.Node) {
 	s := readScan(n)
 	if s == nil {
 		return
 	}
-	r := newRound(n, s.body, n.Args[:s.states])
+	r := newIteration(n, s.body, n.Args[:s.states])
 	for i := range s.states {
 		r.bindInput(i, r.block.Params[ir.LoopArgs+i])
 	}
@@ -218,7 +218,7 @@ func liftScan(n *lift.Node) {
 		if limit == nil {
 			limit = size
 		}
-		at := r.block.Params[ir.LoopRound]
+		at := r.block.Params[ir.LoopIteration]
 		if s.inDirs[i] != 0 {
 			last := n.Call("sub", []*ir.Value{size, integer(n, 1)})
 			at = r.Call("sub", []*ir.Value{last, at})
@@ -239,7 +239,7 @@ func liftScan(n *lift.Node) {
 func integer(n *lift.Node, v int64) *ir.Value { return n.Scalar(dtype.I64, float64(v)) }
 
 // finishScan emits the loop and brings its stacks into the order that the attributes say.
-func finishScan(n *lift.Node, s *scan, r *round, args []*ir.Value) {
+func finishScan(n *lift.Node, s *scan, r *iteration, args []*ir.Value) {
 	if n.Err = r.Err; n.Err != nil {
 		return
 	}
