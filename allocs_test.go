@@ -14,7 +14,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// wideText has more inputs than a tensor.Taken has room for, several outputs, and a state.
+// wideText has more inputs than a tensor.Taken holds without allocating, several outputs, and a
+// state.
 const wideText = `
 	func @wide(%a: f32[n,4], %b: f32[n,4], %c: f32[n,4], %d: f32[n,4], donate %state: f32[n,4]) {
 		%ab = add(%a, %b)
@@ -46,7 +47,8 @@ func wideInputs(t testing.TB, rows int) [5]*tensor.Tensor {
 	return in
 }
 
-// fewestAllocs is testing.AllocsPerRun without what the runtime's own goroutines allocate during one try.
+// fewestAllocs is testing.AllocsPerRun without the allocations of the runtime's own goroutines during one
+// try.
 func fewestAllocs(f func()) float64 {
 	n := testing.AllocsPerRun(100, f)
 	for range 9 {
@@ -62,7 +64,8 @@ func skipWhereRunsAllocate(t *testing.T) {
 	}
 }
 
-// TestRunAllocations counts what a run allocates: what tensor.Make does for each output that it makes, and a map.
+// TestRunAllocations counts the allocations of a run: those of tensor.Make for each output that it makes, and a
+// map.
 func TestRunAllocations(t *testing.T) {
 	skipWhereRunsAllocate(t)
 	memorytest.Check(t)

@@ -132,7 +132,7 @@ func TestStateStaysItsTensor(t *testing.T) {
 			}
 		}
 	}
-	// Of another shape the run fails before it begins, and the state is what it was.
+	// A run with another shape fails before it begins, and the state is unchanged.
 	_, err := s.Run(t.Context(), tenure.Inputs{"state": state.Donate(), "x": modeltest.Of(t, modeltest.Ramp(32), 1, 32)}, tenure.Into("next", state))
 	wantMisuse(t, "another shape", err, nil)
 	// Where the bytes take another value than the output's, too.

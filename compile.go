@@ -15,9 +15,9 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// Specialise returns the final program for inputs of the given shapes: what a
-// run executes and a plan is proved against. After each pass, check sees the
-// program; it may be nil.
+// Specialise returns the final program for inputs of the given shapes: the
+// program that a run executes and a plan is proved against. After each pass,
+// check sees the program; it may be nil.
 func (m *Model) Specialise(shapes Shapes, check func(passName string, p *ir.Program) error) (*ir.Program, error) {
 	types, err := m.types(shapes)
 	if err != nil {
@@ -116,8 +116,8 @@ func (c *specialised) freeze(t target) error {
 	}
 }
 
-// checkInstance panics unless an instance is what the passes make for its sizes:
-// the same program and constants, so that lowering makes the same plan.
+// checkInstance panics unless an instance is the passes' program for its sizes,
+// with the same constants, so that lowering makes the same plan.
 func (m *Model) checkInstance(t target, p *ir.Program, table ir.Weights) {
 	fresh, err := m.specialise(t, nil, false)
 	if err != nil {

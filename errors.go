@@ -26,10 +26,10 @@ var (
 	ErrClosed        = errors.New("closed")                 // a model, session or binding that was closed, or is nil
 	ErrBusy          = errors.New("in use by another call") // a binding that a run uses
 
-	// ErrInput is every fault of what a run or a plan was given: a name that
-	// the model does not have, an input that is missing, and, beside ErrShape
-	// and ErrDType, a shape or element type that does not fit. A server answers
-	// it as its client's mistake.
+	// ErrInput is every fault in the inputs of a run or a plan: a name that the
+	// model does not have, an input that is missing, and, beside ErrShape and
+	// ErrDType, a shape or element type that does not fit. A server answers it
+	// as its client's mistake.
 	ErrInput = errors.New("does not fit the model")
 )
 

@@ -25,7 +25,7 @@ const (
 // Load reads a model from an ONNX file. The file is mapped: weights that are
 // aligned in it are used where they lie. Everything that the model needs and
 // Tenure lacks is reported in one error. The error of a file that is no model,
-// such as a Git LFS pointer or an archive, says what it is: it is [ErrCorrupt].
+// such as a Git LFS pointer or an archive, names its kind; it is [ErrCorrupt].
 func Load(path string, opts ...Option) (*Model, error) {
 	o, err := collect(opts)
 	if err != nil {

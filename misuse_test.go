@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// An output is asked for by its name, and a wrong name says which there are.
+// An output is requested by its name, and the error for a wrong name lists the outputs.
 func TestOutputsByName(t *testing.T) {
 	memorytest.Check(t)
 	x := must(tensor.Of([]float32{1, 2}, 2))

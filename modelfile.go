@@ -13,8 +13,8 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// Description is what a model file declares, whether or not the model can be
-// loaded.
+// Description lists the declarations of a model file, whether or not the model
+// can be loaded.
 type Description struct {
 	Producer        string // the program that wrote the file
 	ProducerVersion string
@@ -27,8 +27,8 @@ type Description struct {
 	WeightBytes     int64            // as declared
 }
 
-// Describe reads what the model file at path declares. It fails only on a file
-// that is no model, with [ErrCorrupt].
+// Describe reads the declarations of the model file at path. It fails only on a
+// file that is no model, with [ErrCorrupt].
 func Describe(path string) (*Description, error) {
 	d, err := onnx.Describe(path)
 	if err != nil {

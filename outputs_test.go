@@ -143,7 +143,7 @@ func TestWhatIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// TestWithOutputsMisuse asks for what the model does not have.
+// TestWithOutputsMisuse requests outputs that the model does not have.
 func TestWithOutputsMisuse(t *testing.T) {
 	memorytest.Check(t)
 	load := func(names ...string) error {

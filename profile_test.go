@@ -20,7 +20,7 @@ import (
 	"github.com/tenure-go/tenure/tensor"
 )
 
-// TestProfile lists every step of every run, with its bytes and what is live.
+// TestProfile lists every step of every run, with its bytes and the live bytes.
 func TestProfile(t *testing.T) {
 	memorytest.Check(t)
 	s := wide(t, tenure.WithThreads(1))

@@ -64,7 +64,7 @@ func chooseResults(p *ir.Program, names []string) error {
 	}
 	p.Walk(func(_ *ir.Block, c *ir.Call) {
 		for i := range c.Args {
-			c.Args[i].Donate = false // what was read last may be a result now
+			c.Args[i].Donate = false // an operand that was read last may be a result now
 		}
 	})
 	p.Body.Results = nil

@@ -23,8 +23,8 @@ import (
 
 const digits = "examples/digits/digits.onnx"
 
-// TestPromise compares what the memory package counts at the peak of a run
-// with what the plan promised, to the byte, on run 1, 2 and 100.
+// TestPromise compares the bytes that the memory package counts at the peak of a
+// run with the plan's promise, on run 1, 2 and 100.
 func TestPromise(t *testing.T) {
 	memorytest.Check(t)
 	m := modeltest.Load(t, digits)

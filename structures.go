@@ -43,8 +43,8 @@ type structures struct {
 	stay    bool // none is dropped for others: those of a promise, see mostStaying
 }
 
-// structure is a final program for many sizes, and what was compiled of it
-// first, for each way in which sessions run it.
+// structure is a final program for many sizes, and its first executable, for
+// each way in which sessions run it.
 type structure struct {
 	*pass.Structure
 	donated []bool

@@ -35,8 +35,8 @@ func (l *lowering) placeDynamic(v *ir.Value) {
 	}
 }
 
-// isComputedInRegions reports whether every region of a branch computes what
-// it returns as the value, so that it can do so in the value's bytes.
+// isComputedInRegions reports whether every region of a branch computes its
+// result as the value, so that it can do so in the value's bytes.
 func (l *lowering) isComputedInRegions(v *ir.Value) bool {
 	for _, region := range v.Def.Regions {
 		y := region.Results[v.Index]

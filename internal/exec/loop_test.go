@@ -12,8 +12,8 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// loopPrograms carry, stack, stop early, nest, read what stands outside, and
-// change what they carry in size.
+// loopPrograms carry, stack, stop early, nest, read values from outside, and
+// change their state's size.
 var loopPrograms = map[string]struct {
 	text       string
 	unpromised []string
@@ -135,7 +135,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// The places of what a loop needs are proved for every round.
+// The places of a loop's values are proved for every iteration.
 func TestLoopPlanIsProved(t *testing.T) {
 	const text = `func @f(%x: f32[16], %y: f32[16]) -> (f32[16], f32[16], f32[3,16]) {
 		weight @i64_3: i64[]

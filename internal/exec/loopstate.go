@@ -195,7 +195,7 @@ func (r *Runner) leave(s *loopState) error {
 
 // startStack allocates a stack for as many rounds as are known to come.
 func (r *Runner) startStack(s *loopState, i int) error {
-	const mostAhead = 1 << 10 // a limit may be far above what the condition lets through
+	const mostAhead = 1 << 10 // a limit may be far above the number of iterations that the condition allows
 	c := &s.stacks[i]
 	r.dynamic[c.result.dynamic].drop()
 	if !c.typ.IsStatic() {

@@ -290,7 +290,7 @@ func (l *lowering) bytesFor(k, r int) (arg int, kind op.AliasKind, offset int) {
 func (l *lowering) findBytes(k, r int) (arg int, kind op.AliasKind, offset int) {
 	c := &l.calls[k]
 	if !c.static {
-		return -1, 0, 0 // what lies where is decided when the call runs
+		return -1, 0, 0 // the places are decided when the call runs
 	}
 	for i, a := range c.Args {
 		if a.Value == nil {

@@ -103,8 +103,8 @@ func wantPlain(t *testing.T, e *exec.Executable, p *ir.Program, plain ir.WeightM
 	}
 }
 
-// TestPacking packs the constants of a program: the plan says what that takes
-// and unloads, to the byte, and the results stay what they were.
+// TestPacking packs the constants of a program: the plan states the packed and
+// unloaded bytes exactly, and the results stay the same.
 func TestPacking(t *testing.T) {
 	memorytest.Check(t)
 	p := parse(t, twoProducts)

@@ -39,7 +39,8 @@ func wantFault(t *testing.T, exe *exec.Executable, weights ir.Weights, want stri
 	}
 }
 
-// breaks returns what the checker's error about a rule has, "" for no rule.
+// breaks returns the part of the checker's error that names a rule, "" for no
+// rule.
 func breaks(rule check.Rule) string {
 	if rule == "" {
 		return ""

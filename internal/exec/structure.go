@@ -29,7 +29,7 @@ type structure struct {
 	freeMu sync.Mutex
 	unused []*tasks // of runners that have ended
 
-	mu       sync.Mutex // of what follows, whose contents are for one executable at a time
+	mu       sync.Mutex // of the fields below, whose contents are for one executable at a time
 	lowering *lowering
 	prover   *check.Prover
 	layout   check.Layout

@@ -5,11 +5,11 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// aliases is what the alias rules say of the calls of a final program: all that
-// the passes Outputs and Donate, and lowering, learn about sizes. Where every
-// view is the whole of its operand, storages are compared by their roots alone,
-// so that equal answers mean equal decisions. Where some view is a part of its
-// operand, the order of the parts counts too: see ranges.
+// aliases are the answers of the alias rules for the calls of a final program:
+// all that the passes Outputs and Donate, and lowering, know about sizes. Where
+// every view is the whole of its operand, storages are compared by their roots
+// alone, so that equal answers mean equal decisions. Where some view is a part
+// of its operand, the order of the parts counts too: see ranges.
 type aliases struct {
 	calls   []aliasCall
 	empty   []emptiness
@@ -142,8 +142,8 @@ func (c *aliasCall) say(pair int) aliasPair {
 	return p
 }
 
-// fit evaluates the rules for the sizes of now and compares. It returns what
-// is different, "" if nothing is.
+// fit evaluates the rules for the current sizes and compares. It returns the
+// difference, "" if there is none.
 func (a *aliases) fit(s *Structure) (why string) {
 	for _, e := range a.empty {
 		if isEmpty(s.types[e.id]) != e.empty && !s.ignores("empty") {

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// budgetPerByte is how often the bytes of the weights may be folded into
-	// others; leastBudget is what a program without weights has.
+	// budgetPerByte is how often the bytes of the weights may be folded into others; leastBudget is the allowance of a program
+	// without weights.
 	budgetPerByte = 4
 	leastBudget   = 16 << 20
 
@@ -49,8 +49,7 @@ func (b *allowance) worth(name string, in, out int64) bool {
 	return true
 }
 
-// take subtracts what the call needs, if that much is left. The call's types
-// are static.
+// take subtracts the needs of the call, if that much is left. The call's types are static.
 func (b *allowance) take(c *op.Call) bool {
 	bytes, work, ok := needs(c)
 	return ok && b.spend(bytes, work)
@@ -66,7 +65,7 @@ func (b *allowance) spend(bytes, work int64) bool {
 	return true
 }
 
-// needs returns what the evaluation of a call takes of an allowance.
+// needs returns the bytes and the work of the evaluation of a call.
 func needs(c *op.Call) (bytes, work int64, ok bool) {
 	for _, out := range c.Out {
 		if !out.IsZero() {

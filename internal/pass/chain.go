@@ -11,7 +11,7 @@ import (
 )
 
 // Chain joins elementwise calls on f32 into one that computes them piece by
-// piece, so that what lies between them never exists as a value.
+// piece, so that intermediate results never exist as values.
 //
 // Requires: static types, dce (a dead reader would keep a value alive), fuse
 // (an activation belongs to the convolution before it). Guarantees: only

@@ -26,8 +26,8 @@ type Context struct {
 	Program   *ir.Program
 	Constants Constants
 
-	// Bound says that the program was bound to one set of input types: what is
-	// computed from sizes then is a constant of this set alone.
+	// Bound says that the program was bound to one set of input types: a value
+	// that is computed from sizes then is a constant of this set alone.
 	Bound bool
 
 	// MaxFold is the most bytes that folding one call may add to the table
@@ -38,7 +38,7 @@ type Context struct {
 	// MaxFold: fills that stand for a model's weights.
 	MaxFill int64
 
-	// Declined and Copies are what the passes report for the plan.
+	// Declined and Copies are the passes' entries in the plan.
 	Declined []plan.Declined
 	Copies   []plan.Copy
 

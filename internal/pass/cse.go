@@ -42,7 +42,7 @@ func mergeWeights(ctx *Context, replaced replacer) {
 }
 
 // mergeCalls walks the block with the calls seen in it and in the blocks
-// around it; what a region computes is not visible after it.
+// around it; the values of a region are not visible after it.
 func mergeCalls(b *ir.Block, replaced replacer, outer []map[string]*ir.Call) {
 	seen := map[string]*ir.Call{}
 	scopes := append(outer[:len(outer):len(outer)], seen)

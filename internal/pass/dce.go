@@ -61,7 +61,7 @@ func sweepDead(b *ir.Block, read map[*ir.Value]bool) {
 }
 
 // dropResults drops optional results at the end that are not read. Where any
-// number is allowed, their number is part of what the call means.
+// number is allowed, their number is part of the call's meaning.
 func dropResults(c *ir.Call, read map[*ir.Value]bool) {
 	if c.Op.MaxResults == op.Variadic {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Fold re-infers every type with what is known, and computes what does not
-// depend on the inputs' data.
+// Fold re-infers every type from the known sizes and values, and computes the
+// values that do not depend on the inputs' data.
 //
 // Requires: nothing. Guarantees: every call's result types follow from its
 // operand types and constants; a call whose operands are constants is a
@@ -154,8 +154,8 @@ const (
 )
 
 // judge decides about a call whose operands' bytes are there, and whose
-// results have sizes that exist. asked says that the call was weighed against
-// what is left.
+// results have sizes that exist. asked says that the call was compared with
+// the rest of the allowance.
 func (b *allowance) judge(call *op.Call) (o outcome, asked bool) {
 	var in, out int64
 	for i := range call.In {

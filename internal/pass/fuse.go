@@ -9,7 +9,7 @@ import (
 )
 
 // Fuse joins a float32 convolution, or a product with a matrix, with the calls
-// around it, so that what lies between them never exists as a value:
+// around it, so that intermediate results never exist as values:
 //
 //   - after it: the addition of a residual of the same shape, an activation,
 //     and, where there is no residual, a max or average pool;
@@ -17,7 +17,7 @@ import (
 //     are applied while the convolution packs its input;
 //   - after a product: a bias per column, the addition of a residual of the
 //     same shape, an activation;
-//   - before a product of few rows: the transpose of what stands on its right.
+//   - before a product of few rows: the transpose of its right operand.
 //
 // Requires: static types, dce (a dead reader would keep a value alive).
 // Guarantees: only values with a single reader disappear, so nothing is
@@ -136,7 +136,7 @@ func (f *fuser) take(conv, next *ir.Call) {
 	}
 }
 
-// after fuses what follows the convolution: residual, activation, pool.
+// after fuses the calls after the convolution: residual, activation, pool.
 func (f *fuser) after(conv *ir.Call, local map[*ir.Call]bool) {
 	next := f.nextOf(conv, local)
 	if next != nil && f.fuseResidual(conv, next) {

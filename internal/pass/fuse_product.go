@@ -43,8 +43,8 @@ func fusedProduct(c *ir.Call) {
 	c.Op, c.Args, c.Attrs = fusedProductOp, args, attrs
 }
 
-// afterProduct fuses what follows a product: a bias per column, a residual, an
-// activation.
+// afterProduct fuses the calls after a product: a bias per column, a residual,
+// an activation.
 func (f *fuser) afterProduct(c *ir.Call, local map[*ir.Call]bool) {
 	next := f.nextOf(c, local)
 	if next != nil && f.fuseBias(c, next) {

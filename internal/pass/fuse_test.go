@@ -16,7 +16,7 @@ import (
 )
 
 // fusions are bodies of programs over %x: f32[2,4,5,6] and %c: bool[], and
-// what becomes of their convolutions: for each fused one what it took in.
+// the expected convolutions: for each fused one the calls that it took in.
 var fusions = []struct{ name, body, want string }{
 	{"residual on the right", `
 		%a: f32[2,4,5,6] = conv(%x, @w, @b) {pads = [1, 1, 1, 1]}
@@ -323,7 +323,7 @@ func aligned(n int, fill byte) []byte {
 	return data
 }
 
-// fusedCalls says what the fused convolutions took in.
+// fusedCalls lists the calls that the fused convolutions took in.
 func fusedCalls(p *ir.Program) string {
 	var all []string
 	p.Walk(func(_ *ir.Block, c *ir.Call) {

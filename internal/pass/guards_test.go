@@ -129,8 +129,8 @@ func TestEachGuardAlone(t *testing.T) {
 	}
 }
 
-// meetBoth makes a structure for the first sizes, leaves kinds of guards out, and
-// returns what is wrong for the second ones.
+// meetBoth makes a structure for the first sizes without some kinds of guards,
+// and returns the fault for the second ones.
 func meetBoth(t *testing.T, text string, without []string, first, second [][]int) string {
 	t.Helper()
 	p, err := ir.Parse(text, op.Builtin())

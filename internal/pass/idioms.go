@@ -16,10 +16,10 @@ import (
 //     (x-mean(x)) / sqrt(mean((x-mean(x))^2) + epsilon) * scale + bias;
 //   - gelu by erf or tanh, and x*sigmoid(alpha*x).
 //
-// Requires: fold (scalars are constants), cse (a difference that is written
-// twice is one value), dce (a dead reader hides an idiom). Guarantees: the call
-// that defined the last value of an idiom computes it by one operator; what it
-// used is left for dce where there is no other reader. Results differ by
+// Requires: fold (scalars are constants), cse (a difference that is written twice
+// is one value), dce (a dead reader hides an idiom). Guarantees: the call that
+// defined the last value of an idiom computes it by one operator; its former
+// operands are left for dce if there is no other reader. Results differ by
 // rounding.
 //
 // Left to other passes: types other than f32, and idioms whose sizes are not known
@@ -227,7 +227,7 @@ func (m *idiomFinder) halfProduct(v, x *ir.Value) *ir.Call {
 	if of, k, ok := m.times(y); ok && of == x && near(k, 0.5) {
 		return first
 	}
-	want := 0.5 // what the second product must bring
+	want := 0.5 // the factor of the second product
 	if _, ok := m.ctx.scalar(y); ok {
 		if !m.isScalar(y, 0.5) || !m.keepsType(first, argOf(first, v)) {
 			return nil

@@ -147,8 +147,8 @@ func (l *loaded) specialise(types []op.Type) (*pass.Context, error) {
 	return ctx, pass.Run(ctx, pass.Specialise, nil)
 }
 
-// meet compares what structures have for a set of sizes with what the passes
-// make, and returns what is wrong.
+// meet compares the instances of structures for a set of sizes with the
+// results of the passes, and returns the fault.
 func (l *loaded) meet(types []op.Type, ignore []string, seen map[string]int) (fault string) {
 	if len(ignore) > 0 {
 		defer func() {
@@ -199,7 +199,7 @@ func (l *loaded) meet(types []op.Type, ignore []string, seen map[string]int) (fa
 	return ""
 }
 
-// differs compares an instance with what the passes made for the same sizes.
+// differs compares an instance with the passes' program for the same sizes.
 func differs(p *ir.Program, table ir.Weights, fresh *pass.Context) string {
 	if got, want := p.String(), fresh.Program.String(); got != want {
 		return fmt.Sprintf("got the instance\n%s\nwant\n%s", got, want)

@@ -17,9 +17,9 @@ type Pass struct {
 // not depend on the inputs' sizes.
 var Load = []Pass{Fold, Views, BatchNorm, CSE, DCE, Idioms, DCE}
 
-// Specialise is what a copy of the program goes through for each set of
-// input types: afterwards every type is static and every right to write into
-// an operand is marked.
+// Specialise is the pipeline of a copy of the program for each set of input
+// types: afterwards every type is static and every right to write into an
+// operand is marked.
 var Specialise = []Pass{Fold, Views, CSE, DCE, Idioms, DCE, Fuse, Views, DCE, Chain, Outputs, Donate}
 
 // before says which pass runs before which, and why. A test checks the

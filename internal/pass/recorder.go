@@ -7,8 +7,8 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// recorder writes down, while a program is specialised, what a [Structure] is
-// made of: what fold did with each call, and what passes asked about sizes.
+// recorder records, while a program is specialised, the parts of a [Structure]:
+// fold's decisions about each call, and the passes' questions about sizes.
 // Values are named by their IDs.
 type recorder struct {
 	pinned    string // why the program is for its sizes alone, "" if it is not
@@ -27,7 +27,7 @@ type recorder struct {
 }
 
 // step is a part of what was done with the program that is done again for other
-// sizes. take returns what is different then, "" if nothing is.
+// sizes. take returns the difference, "" if there is none.
 type step interface {
 	take(s *Structure, left *allowance) (why string)
 }
@@ -66,13 +66,14 @@ type shadow struct {
 	regions       [][]int
 }
 
-// Record makes the context write down what a [Structure] needs. Call it before
+// Record makes the context record the parts of a [Structure]. Call it before
 // the first pass on a program that was bound to one set of types.
 func (c *Context) Record() {
 	c.recorder = &recorder{initial: ir.TypesOf(c.Program), visits: map[*ir.Call]*visit{}, typed: map[int]int{}, asked: map[guard]bool{}}
 }
 
-// pin says that what was done with the program holds for its sizes alone.
+// pin says that the passes' decisions hold for the program's present sizes
+// alone.
 func (c *Context) pin(reason string) {
 	if r := c.recorder; r != nil && r.pinned == "" {
 		r.pinned = reason

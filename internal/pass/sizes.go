@@ -17,7 +17,7 @@ import (
 // whether it has a size, need no guard: a structure requires all of them to stay
 // (see structure.go). A test refuses passes that read types in any other way.
 
-// question is what a pass may ask about the types of one or two values a and b,
+// question is a question of a pass about the types of one or two values a and b,
 // with numbers x and y.
 type question uint8
 

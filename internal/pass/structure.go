@@ -77,7 +77,7 @@ func (c *Context) Structure() (s *Structure, reason string) {
 		declined: c.Declined, reported: c.Copies,
 		initial: make([]op.Type, n), weights: make([]*ir.Value, n), varies: make([]bool, n), small: make([][]byte, n), origins: make([]origin, n), types: make([]op.Type, n), data: make([][]byte, n)}
 	met := s.complete(c)
-	// The steps are taken once for the sizes of now: what they find must be what is there.
+	// The steps are taken once for the present sizes: they must find the program as it is.
 	if why := s.fit(s.params0, r.firstValue); why != "" {
 		return nil, "the steps do not repeat: " + why
 	}
@@ -176,8 +176,8 @@ func (s *Structure) derive(w *ir.Value, constants Constants) bool {
 	return constants.Derive(&sized, nil, 0, func(dst, _ []byte) { copy(dst, data) }) == nil
 }
 
-// donatesAlike runs the pass Donate for these types and compares what it marks
-// with the structure's marks.
+// donatesAlike runs the pass Donate for these types and compares its marks with
+// the structure's.
 func (s *Structure) donatesAlike(types ir.Types, constants Constants) bool {
 	p := s.program.With(types)
 	var marks []bool
@@ -210,7 +210,7 @@ func (s *Structure) donatesAlike(types ir.Types, constants Constants) bool {
 }
 
 // fit takes the steps for parameters of these types and compares all outcomes
-// and answers. It returns what is different, "" if nothing is.
+// and answers. It returns the difference, "" if there is none.
 func (s *Structure) fit(params []op.Type, value func(int) []byte) (why string) {
 	if len(params) != len(s.params) {
 		return "number of inputs"

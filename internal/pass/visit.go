@@ -55,7 +55,7 @@ func (v *visit) evaluates(c *ir.Call) {
 	}
 }
 
-// judged notes what is decided about a call whose operands are constants.
+// judged notes the decision about a call whose operands are constants.
 func (v *visit) judged(call *op.Call, decided outcome, asked bool) {
 	if v == nil {
 		return

@@ -11,8 +11,8 @@ import (
 //
 // No matrix of patches is ever built: a tile gathers the patches of its own output positions, block by block, into scratch, and multiplies
 // them with the weights where they lie. Padding is zero after the prologue. The bias is per output channel. With a pool, a tile computes
-// the rows of the convolution that it needs in scratch, and writes only what the pool makes of them. The input and the output may be
-// slices along the channels of wider tensors; their batch strides say how much wider.
+// the rows of the convolution that it needs in scratch, and writes only the pool's results. The input and the output may be slices along
+// the channels of wider tensors; their batch strides say how much wider.
 type Conv struct {
 	Batch, Group            int
 	InChannels, OutChannels int
@@ -30,7 +30,7 @@ type Conv struct {
 
 	v        *kernel.Variant // of Prepare
 	kind     convKind
-	depth    int    // C/Group * taps: what is summed per output
+	depth    int    // C/Group * taps: the products of one output
 	block    int    // of depth that is packed at once: whole channels if their taps are few
 	perGroup int    // M/Group
 	view     Window // the window the patches are gathered through: one long row for a pointwise convolution

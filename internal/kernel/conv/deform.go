@@ -40,7 +40,7 @@ func DeformPlaces[T kernel.Float](d *Deform, lo, hi int, dst, x, weights, offset
 	}
 }
 
-// sampleTaps reads what the taps of one place see: [InChannels, Kernel...].
+// sampleTaps reads the samples of the taps of one place: [InChannels, Kernel...].
 func sampleTaps[T kernel.Float](d *Deform, batch, place int, x, offsets, factors []T, column []float64) {
 	axes, perGroup := len(d.In), d.InChannels/d.OffsetGroup
 	z, y, w := place/d.out[2]/d.out[1], place/d.out[2]%d.out[1], place%d.out[2]

@@ -118,7 +118,7 @@ func (c *Conv) prepareDirect() {
 	c.rowTile = min(kernel.CeilDiv(c.perGroup, 2*c.v.Conv.Lanes)*2*c.v.Conv.Lanes, max(2*c.v.Conv.Lanes, directSums/(d.rows*d.cols)/(2*c.v.Conv.Lanes)*2*c.v.Conv.Lanes))
 }
 
-// finishDirect is what follows once the tile's positions are decided.
+// finishDirect is the preparation after the tile's positions are decided.
 func (c *Conv) finishDirect() {
 	w, d := &c.view, &c.direct
 	d.height, d.width = (d.rows-1)*w.stride[1]+w.reach(1), (d.cols-1)*w.stride[2]+w.reach(2)
@@ -251,7 +251,7 @@ func (c *Conv) directInput(planes []float32, batch, group, channel, channels int
 	return planes
 }
 
-// copyPlane copies what the area reads of one channel, through the prologue, with zeros for the padding.
+// copyPlane copies the elements of one channel that the area reads, through the prologue, with zeros for the padding.
 func (c *Conv) copyPlane(dst, in []float32, a outputArea, height, width int, change rowChange) {
 	w, d := &c.view, &c.direct
 	x, y := a.x*w.stride[2]-w.padBegin[2], a.y*w.stride[1]-w.padBegin[1]

@@ -6,7 +6,7 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// PoolKind is what a pool makes of its window.
+// PoolKind is the function of a pool.
 type PoolKind uint8
 
 const (
@@ -49,7 +49,7 @@ func (p *Pool) Prepare(v *kernel.Variant) {
 	}
 }
 
-// prepare is what a pool needs that others give rows to: some rows are computed at a time, so that there are about limit products of
+// prepare prepares a pool whose rows another kernel computes: some rows are computed at a time, so that there are about limit products of
 // outputs and taps.
 func (p *Pool) prepare(v *kernel.Variant, limit int) {
 	p.v = v
@@ -161,7 +161,7 @@ func (p *Pool) count(axis, o int) int {
 	return max(0, hi-lo)
 }
 
-// empty is what a pool makes of no elements.
+// empty is a pool's result for no elements.
 func (p *Pool) empty(out []float32) {
 	var v float32
 	if p.Kind == PoolMax {
@@ -199,7 +199,7 @@ func (p *Pool) TileIndices(t int, dst []float32, indices []int64, src []float32)
 	}
 }
 
-// number turns the position of an element in its plane into its number in the order asked for.
+// number turns the position of an element in its plane into its number in the order of the pool.
 func (p *Pool) number(at int) int {
 	if !p.ColumnMajor {
 		return at

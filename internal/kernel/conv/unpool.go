@@ -27,7 +27,8 @@ func MaxUnpool[T kernel.Number](u *Unpool, dst, x []T, indices []int64) {
 	}
 }
 
-// Fold adds blocks [Kernel..., Out...] at their places in planes of sizes In: what a convolution gathers, put back. A tile is a plane.
+// Fold adds blocks [Kernel..., Out...] at their places in planes of sizes In: it puts the patches of a convolution back. A tile is a
+// plane.
 type Fold struct {
 	Planes int
 	Window

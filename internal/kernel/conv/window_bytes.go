@@ -2,8 +2,8 @@ package conv
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// gatherBytes copies to dst what the windows at positions [col, col+cols) of the output read of x [channels, In...]: a row of cols bytes per
-// channel and tap, ld apart. What lies outside of x is pad. The window is resolved.
+// GatherBytes copies the elements of x [channels, In...] that the windows at positions [col, col+cols) of the output read to dst: a row of
+// cols bytes per channel and tap, ld apart. Elements outside of x are pad. The window is resolved.
 func (w *Window) GatherBytes(dst, x []byte, channels, col, cols, ld int, pad byte) {
 	width := w.out[2]
 	for done := 0; done < cols; {

@@ -6,9 +6,9 @@ import (
 	"github.com/tenure-go/tenure/internal/kernel"
 )
 
-// Windows that stay in one channel, of depthwise convolutions and pools, read rows that are copied first: with what stands for padding
-// around them, and taken apart by the stride, elements 0, s, 2s, ... before elements 1, s+1, ... Then tap k of neighbouring outputs reads
-// neighbours, at a distance from the output's place that a table holds.
+// Windows that stay in one channel, of depthwise convolutions and pools, read rows that are copied first: with padding around them, and
+// taken apart by the stride, elements 0, s, 2s, ... before elements 1, s+1, ... Then tap k of neighbouring outputs reads neighbours, at a
+// distance from the output's place that a table holds.
 
 func windowRows(v *kernel.Variant, kind kernel.WindowKind, call kernel.WindowCall) {
 	if v.Conv.Windows == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// residual is a program of n calls: chains that are added to what they began
-// with, with weights and views.
+// residual is a program of n calls: chains that are added to their first
+// operand, with weights and views.
 func residual(b testing.TB, n int) *ir.Program {
 	g := ir.NewBuilder("residual", testOps)
 	x := g.Call("neg", nil, g.Param("x", vector(dtype.F32, 1<<10)))

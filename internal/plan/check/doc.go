@@ -1,5 +1,5 @@
-// Package check proves that a plan is safe to run: that a run which does what
-// the document says computes what the program says.
+// Package check proves that a plan is safe to run: that a run which follows the document
+// computes the program's results.
 //
 // [Check] trusts the program and the operator table, and nothing that made
 // the plan. It does not read the `donate` marks of calls, and believes neither
@@ -34,10 +34,10 @@
 //     its elements, and its elements need no more alignment than those that the
 //     buffer of an input or output was made for. Inputs and weights lie where
 //     the caller has them. A value in a weight's bytes is a view of that weight.
-//  4. [Read]: when a step reads an operand, all bytes of the operand's place
-//     hold that operand, each at its offset. A buffer of a value's own, which has
-//     no size in the document, is not freed before that step ends, nor
-//     before a loop ends whose rounds read the value and that it was made before.
+//  4. [Read]: when a step reads an operand, all bytes of the operand's place hold that
+//     operand, each at its offset. A buffer of a value's own, which has no size in the
+//     document, is not freed before that step ends, nor before a loop ends whose iterations
+//     read the value and that it was made before.
 //  5. [Alias]: a result shares bytes with an operand of its call only at the
 //     offset and in the way that [op.Sig.AliasOf] allows. It shares them with
 //     more than one operand only where the rule is [op.Same] for each of them,
@@ -45,18 +45,16 @@
 //  6. [Write]: weights and inputs that are not donated are never written. A
 //     donated input, and the buffer of an output before its value is written,
 //     are free to hold other values.
-//  7. [Branch]: every branch is run from the state before the call, and leaves
-//     its result where the result of the call is planned, in the first bytes of
-//     that place if another region returns more; the run copies it to an output
-//     whose size it decides. After the call a byte
-//     holds what all branches agree on. The region of a loop is run twice, so
-//     that what stands outside and what is carried is seen to be there in every
-//     round; what it carries lies in bytes of its own, where the call's result
-//     is, and copying one value there spoils no other (what goes into a buffer
-//     of unknown size is copied first). A result whose size is
-//     known, of a value that is carried without one, has bytes of its own from
-//     the first round on. Other operators that may
-//     run a region many times are rejected.
+//  7. [Branch]: every branch is run from the state before the call, and leaves its result
+//     where the result of the call is planned, in the first bytes of that place if another
+//     region returns more; the run copies it to an output whose size it decides. After the
+//     call a byte holds a value if all branches agree on it. The region of a loop is run
+//     twice, so that values from outside and the loop state are seen to be there in every
+//     iteration; the loop state lies in bytes of its own, where the call's result is, and
+//     copying one value there spoils no other (a value for a buffer of unknown size is copied
+//     first). A result whose size is known, of a value that is carried without one, has bytes
+//     of its own from the first iteration on. Other operators that may run a region many times
+//     are rejected.
 //  8. [Output]: at the end every output holds its value, in a buffer of its own
 //     or in all bytes of a donated input; no two outputs share bytes.
 //  9. [Figure]: the document's figures are those of the program and of the
@@ -72,11 +70,10 @@
 //
 // # What is left to the run
 //
-// Of a value whose size depends on data and that nothing bounds, the document
-// has no place in bytes: Check lets one byte stand for its buffer. It proves what
-// is said above of the order, of the moments when buffers are freed, of
-// outputs (each in a buffer of its own), and that such values are listed. It does
-// not see, and the run decides and answers for:
+// Of a value whose size depends on data and that nothing bounds, the document has no place in
+// bytes: Check lets one byte stand for its buffer. It proves the rules above for the order,
+// the moments when buffers are freed, outputs (each in a buffer of its own), and that such
+// values are listed. It does not see, and the run decides and answers for:
 //
 //   - which buffers exist: whether a result is a view of an operand's buffer, lies
 //     in it as its last holder, or has a new one; what loops carry and branches
@@ -101,14 +98,13 @@
 // the largest scratch of a step, and no step has less than its operator
 // declares (kernels that are not declared in the table are not seen here).
 //
-// Lives are derived from the program, the order and the places: a value lives
-// from the step that writes it to the last step that reads it, and ends half a
-// step earlier where that step's result lies in its bytes; the result of a
-// branch lives at least to the end of all regions, and what these return for it
-// lives as long as it does; what a loop reads from outside, takes and returns
-// lives to its end. A buffer of a value's own stays to the end of the last call
-// of its block in which it is read. Inputs and weights live from the start to
-// the end, and what lies in the bytes of an input, output or weight lives to the
+// Lives are derived from the program, the order and the places: a value lives from the step
+// that writes it to the last step that reads it, and ends half a step earlier where that
+// step's result lies in its bytes; the result of a branch lives at least to the end of all
+// regions, and the values that these return for it live as long as it does; the values that a
+// loop reads from outside, takes and returns live to its end. A buffer of a value's own stays
+// to the end of the last call of its block in which it is read. Inputs and weights live from
+// the start to the end, and a value in the bytes of an input, output or weight lives to the
 // end. The document has to state these lives.
 //
 // The peak is the first moment at which the most bytes, in blocks, live at
@@ -118,8 +114,8 @@
 //
 // # What is not proved
 //
-// Every field of the document is compared with what follows from the program
-// and the other fields, but for these:
+// Every field of the document is compared with the value that follows from the program and the
+// other fields, but for these:
 //
 //   - threads and max_concurrent are choices; scratch_bytes has to be
 //     scratch_per_thread times threads.

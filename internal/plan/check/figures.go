@@ -186,8 +186,8 @@ func (c *checker) live() {
 			c.loopEnds(k, call.Call)
 		}
 	}
-	// Outer calls come first: what an inner branch returns lives as long as
-	// what the outer one does with it.
+	// Outer calls come first: a value that an inner branch returns lives as
+	// long as the outer one needs it.
 	for _, call := range c.index.Calls {
 		for _, region := range call.Regions {
 			if call.Op.Loop {

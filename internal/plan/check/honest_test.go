@@ -138,8 +138,8 @@ func stateLives(d *plan.Plan, calls []*ir.Call, at map[*ir.Value]*plan.Value) {
 }
 
 // statedLife is the life that a document states: inputs and weights are there
-// all the time, and what lies in the bytes of an input, output or weight stays
-// to the end.
+// all the time, and a value in the bytes of an input, output or weight stays to
+// the end.
 func statedLife(d *plan.Plan, v *plan.Value, given bool) {
 	end := plan.Time(2 * len(d.Steps))
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// Layout is what a run is executed from: of a plan the numbers, without its
+// Layout has the numbers of a plan, which a run is executed from, without its
 // names, its figures and its report. Calls run in the program's order.
 type Layout struct {
 	Values           []Position // by ID
@@ -39,10 +39,9 @@ func NewProver(p *ir.Program) *Prover { return &Prover{checker: newChecker(p)} }
 
 // Prove proves that the layout is a safe way to run the program with values of
 // the given types, which have to follow from the operators' shape rules. It
-// proves what [Check] does of a document, but for what a layout has not: the
-// rules [Order], [Place], [Read], [Alias], [Write], [Branch] and [Output], and
-// the bytes of the arena and of scratch. The error is a [Violation] of the first
-// rule that does not hold.
+// proves the rules of [Check] that concern a layout: [Order], [Place], [Read],
+// [Alias], [Write], [Branch] and [Output], and the bytes of the arena and of
+// scratch. The error is a [Violation] of the first rule that does not hold.
 func (p *Prover) Prove(types ir.Types, l *Layout, weights ir.Weights) error {
 	c := p.checker
 	p.proved = false

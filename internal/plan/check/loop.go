@@ -7,10 +7,10 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// loop runs the region of a loop twice, as if another round followed the
-// first: what stands outside, and what is carried, has to be there in every
-// round. The run copies operands to where they are carried, and after every
-// round what the region carries on: rule 7.
+// loop runs the region of a loop twice, as if another iteration followed the
+// first: values from outside, and the loop state, have to be there in every
+// iteration. The run copies operands to the places of the state, and the next
+// state after every iteration: rule 7.
 func (c *checker) loop(k int, call *ir.Call) *Violation {
 	region, carried := call.Regions[0], max(0, len(call.Args)-ir.LoopArgs)
 	at, first, impure := c.step, c.next, c.impure
@@ -78,8 +78,8 @@ func (c *checker) isFilled(call *ir.Call, i int) bool {
 	return p.unsized && !c.of(call.Results[i]).unsized
 }
 
-// loopPlaces proves that what a loop takes and returns lies in bytes of its own,
-// and a result where the loop carries it.
+// loopPlaces proves that the operands and results of a loop lie in bytes of
+// their own, and a result where the loop carries it.
 func (c *checker) loopPlaces(k int, call *ir.Call, carried int) *Violation {
 	region := call.Regions[0]
 	var own []*value
@@ -123,8 +123,8 @@ func (c *checker) loopPlaces(k int, call *ir.Call, carried int) *Violation {
 	return nil
 }
 
-// carriedOn proves that the region leaves what it returns, and that copying one
-// value to where it is carried spoils no other.
+// carriedOn proves that the region leaves its results, and that copying one
+// value to its place in the state spoils no other.
 func (c *checker) carriedOn(call *ir.Call, carried int) *Violation {
 	region := call.Regions[0]
 	for i, v := range region.Results {
@@ -154,8 +154,8 @@ func (c *checker) carriedOn(call *ir.Call, carried int) *Violation {
 	return nil
 }
 
-// loopEnds derives the lives that a loop prolongs: of what stands outside and
-// is read in a round, of what the region takes, and of what it returns.
+// loopEnds derives the lives that a loop prolongs: of values from outside that
+// an iteration reads, and of the region's parameters and results.
 func (c *checker) loopEnds(k int, call *ir.Call) {
 	region := call.Regions[0]
 	starts, end := plan.Time(2*c.stepOf[k]+1), plan.Time(2*c.lastInside(k)+2)

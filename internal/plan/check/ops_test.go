@@ -40,7 +40,7 @@ var testOps = func() *op.Registry {
 		&op.Def{Name: "test.print", MinArgs: 1, MaxArgs: 1, Infer: like, Alias: op.Fresh(), Impure: true},
 		&op.Def{Name: "test.hungry", MinArgs: 1, MaxArgs: 1, Infer: like, Alias: op.Fresh(),
 			Scratch: func(*op.Sig) (int, error) { return 100, nil }},
-		// Adds to operand 1 what it makes of operand 0, element by element.
+		// Adds a function of operand 0 to operand 1, element by element.
 		&op.Def{Name: "test.both", MinArgs: 2, MaxArgs: 2, Infer: like, Alias: op.Aliases(op.Rule{Kind: op.Same}, op.Rule{Arg: 1, Kind: op.Accumulate})},
 		&op.Def{Name: "test.loops", MinArgs: 1, MaxArgs: 1, Regions: 2, Infer: like, Alias: op.Fresh()},
 		&op.Def{Name: "test.loop", MinArgs: 1, MaxArgs: 1, Regions: 1, Infer: like, Alias: op.Fresh()},

@@ -35,7 +35,7 @@ type simulator struct {
 	known func(*ir.Value) ([]byte, bool)
 	calls []*ir.Call
 	at    map[*ir.Value]*plan.Value
-	ideal map[*ir.Value][]stamp // what the value is where nothing shares bytes
+	ideal map[*ir.Value][]stamp // the value if no bytes were shared
 
 	memory   map[address]stamp
 	computed map[*ir.Value]bool

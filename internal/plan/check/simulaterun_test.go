@@ -205,7 +205,7 @@ func (s *simulator) skip(b *ir.Block) {
 	}
 }
 
-// leave turns what the region returns into the results of the call.
+// leave makes the region's results those of the call.
 func (s *simulator) leave(c *ir.Call, region *ir.Block) error {
 	written := map[address]bool{}
 	for i, v := range c.Results {

@@ -56,7 +56,7 @@ func (c *checker) call(b *ir.Block) *Violation {
 	return c.compute(k, call)
 }
 
-// documented proves what the document says of the current step: a call of
+// documented proves the document's entries for the current step: a call of
 // block b.
 func (c *checker) documented(b *ir.Block) *Violation {
 	s := &c.plan.Steps[c.step]

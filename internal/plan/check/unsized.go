@@ -91,7 +91,7 @@ func (c *checker) isFreed(rule Rule, x *value) *Violation {
 }
 
 // madeAt returns the step of the call that defines x, as a result or as a
-// parameter of its region; -1 for what is there before the first one.
+// parameter of its region; -1 if x is there before the first one.
 func (c *checker) madeAt(x *value) int {
 	if k := c.index.Def(x.Value); k >= 0 {
 		return c.stepOf[k]

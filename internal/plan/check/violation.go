@@ -32,8 +32,8 @@ type Violation struct {
 	Node  string // where the step comes from in the model file
 	Value string // the value, as the program's text has it; "" for none
 	Bytes Bytes  // zero where the fault is not one of bytes
-	Got   string // what the plan says or leads to
-	Want  string // what it has to be
+	Got   string // found in the plan, or a consequence of it
+	Want  string // expected
 
 	err error // the fault of a malformed document
 }
@@ -58,8 +58,8 @@ func (b Bytes) String() string {
 	return fmt.Sprintf("bytes [%d,%d) of the %s", b.Lo, b.Hi, b.Space)
 }
 
-// Error says in one line where the fault is, what was found and what has to
-// be there.
+// Error names the place of the fault, the value found and the value expected
+// in one line.
 func (v *Violation) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "plan: %s: ", v.Rule)

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// An exact search builds a placement from the ground up: it puts storages on what is placed already, each as low as it can
-// get, in order of their bases, and goes back when what is left cannot fit. Four rules keep it small:
+// An exact search builds a placement from the ground up: it puts storages on those already placed, each as low as possible,
+// in order of their bases, and goes back when the others cannot fit. Four rules keep it small:
 //
 //   - Bases never fall, and among equal bases the preference rises: every arrangement is built in one order only.
 //   - A storage is not put where another would still fit entirely below: that arrangement could be pushed down.
-//   - At every section of time, what is left has to fit between the lowest place that it can still get and the capacity.
+//   - At every section of time, the other storages have to fit between the lowest place that is still free for them and the
+//     capacity.
 //   - Storages that no longer meet in time, through others that are left, are arranged independently.
 //
 // For plain buffers it finds a placement within the capacity if there is one. Gapped storages can interlock in ways that it
@@ -30,7 +31,7 @@ type exact struct {
 	stale    []int   // sections whose floor has to be computed again
 	isStale  []bool  // by section
 	trail    []change
-	lists    [][]int // by depth: what may come next, and what is left then
+	lists    [][]int // by depth: the storages that may come next, and those that are left then
 	closed   []interval
 }
 
@@ -152,7 +153,7 @@ func (x *exact) candidates(next, left []int, low int64, last int) []int {
 	return next
 }
 
-// put places storage i and reports whether what is left may still fit.
+// put places storage i and reports whether the others may still fit.
 func (x *exact) put(i int, at int64) bool {
 	x.base[i], x.placed[i] = at, true
 	x.trail = append(x.trail, change{storage: i})
@@ -195,7 +196,7 @@ func (x *exact) touch(i int) {
 	}
 }
 
-// settle computes the stale floors again, until one of them shows that what is left at its section does not fit above at.
+// settle computes the stale floors again, until one of them shows that the storages left at its section do not fit above at.
 func (x *exact) settle(at int64) bool {
 	fits := true
 	for _, n := range x.stale {

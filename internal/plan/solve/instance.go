@@ -19,7 +19,7 @@ type instance struct {
 	dense    bool        // so many storages meet that their neighbours are found anew each time
 }
 
-// storage is what the searches know of one plan.Storage.
+// storage is the searches' form of one plan.Storage.
 type storage struct {
 	rects    []rect
 	extent   int64   // from the base to the end of the storage

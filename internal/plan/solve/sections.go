@@ -14,7 +14,7 @@ type member struct {
 	lo      int64
 }
 
-// span is what is live of a storage from section first on, by section.
+// span is the live part of a storage from section first on, by section.
 type span struct {
 	first int
 	cells []cell
@@ -22,7 +22,7 @@ type span struct {
 
 func (s *span) end() int { return s.first + len(s.cells) }
 
-// cell is what is live of a storage at one section: size units, the lowest at lo from its base; nothing where size is 0.
+// cell is the live part of a storage at one section: size units, the lowest at lo from its base; nothing if size is 0.
 type cell struct{ lo, size int64 }
 
 // maxCells is the most cells for which sections are made: some tens of megabytes.

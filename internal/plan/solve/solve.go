@@ -111,7 +111,7 @@ func (s *search) portfolio() {
 	}
 }
 
-// keepOrder makes what the packer holds the best answer.
+// keepOrder makes the packer's placement the best answer.
 func (s *search) keepOrder(top int64, order []int, method string) {
 	s.keep(top, s.base, method)
 	s.best.order = append(s.best.order[:0], order...)

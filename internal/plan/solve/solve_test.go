@@ -208,7 +208,7 @@ func TestSolveIsSound(t *testing.T) {
 	}
 }
 
-// A storage that reserves more than it holds has no place left although what it holds would fit.
+// A storage that reserves more bytes than its pieces need has no place left although the pieces would fit.
 func TestSolveKeepsWithinTheBest(t *testing.T) {
 	p := &plan.Problem{Align: 1, Storages: []plan.Storage{
 		{Size: 1, Pieces: []plan.Piece{piece(0, 1, 3, 8)}},
