@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tenure-go/tenure/internal/exec"
@@ -25,6 +26,12 @@ type Structures struct {
 
 	// Pinned counts the programs that are for their sizes alone, by the reason.
 	Pinned map[string]int
+
+	// Split counts the structures but the first one, by what kept their sizes from being an
+	// instance of the structure that was used last: a kind of guard, see docs/lengths.md. It
+	// begins with "value of an input: " where the sizes were those of the instance
+	// before, and other values of inputs made another program.
+	Split map[string]int
 }
 
 const (
@@ -39,6 +46,7 @@ const (
 // guards the list and its contents, Model.mu the figures.
 type structures struct {
 	list    []*structure // the one used last first
+	refusal string       // why the first one of the list had no instance for the last target, "" if the list was empty
 	figures Structures
 	stay    bool // none is dropped for others: those of a promise, see mostStaying
 }
@@ -64,10 +72,7 @@ func (m *Model) Structures() Structures {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f := m.structures.figures
-	f.Pinned = map[string]int{}
-	for reason, n := range m.structures.figures.Pinned {
-		f.Pinned[reason] = n
-	}
+	f.Pinned, f.Split = maps.Clone(f.Pinned), maps.Clone(f.Split)
 	return f
 }
 
@@ -76,13 +81,21 @@ func (m *Model) Structures() Structures {
 // target's sizes and values.
 func (m *Model) instance(ctx context.Context, t target, o sessionOptions) (exe *exec.Executable, frozen []int, err error) {
 	s := m.structuresFor(t, o)
+	s.refusal = ""
+	refuse := func(i int, why string) {
+		if i == 0 {
+			s.refusal = why
+		}
+	}
 	for i, st := range s.list {
 		if !slices.Equal(st.donated, t.donations()) {
+			refuse(i, "inputs that are given up")
 			continue
 		}
 		table := &weights.Overlay{Base: st.Constants()}
 		types := st.Types(t.types, t.value, table)
 		if types == nil {
+			refuse(i, st.Refusal())
 			continue
 		}
 		if invariant.Enabled {
@@ -90,12 +103,14 @@ func (m *Model) instance(ctx context.Context, t target, o sessionOptions) (exe *
 		}
 		exe, err := m.instantiate(ctx, st, types, table, o)
 		if errors.Is(err, exec.ErrStructure) {
+			refuse(i, "plan")
 			continue
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 		if o.promise != nil && !o.promise.holds(exe) {
+			refuse(i, "promise")
 			continue // another one was there first, of which it takes less
 		}
 		copy(s.list[1:i+1], s.list[:i])
@@ -144,13 +159,16 @@ func (m *Model) keep(t target, c *specialised, exe *exec.Executable, o sessionOp
 	if s.stay && len(s.list) == mostStaying {
 		st, reason = nil, fmt.Sprintf("more than %d structures", mostStaying)
 	}
+	if s.figures.Pinned == nil {
+		s.figures.Pinned, s.figures.Split = map[string]int{}, map[string]int{}
+	}
 	s.figures.Compiled++
 	if st == nil {
-		if s.figures.Pinned == nil {
-			s.figures.Pinned = map[string]int{}
-		}
 		s.figures.Pinned[reason]++
 		return
+	}
+	if s.refusal != "" {
+		s.figures.Split[s.refusal]++
 	}
 	kept := &structure{Structure: st, donated: slices.Clone(t.donations())}
 	kept.compiled(exe, o)

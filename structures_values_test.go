@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -323,6 +325,13 @@ func TestStructuresOfValues(t *testing.T) {
 					}
 				}
 				f := m.Structures()
+				splits := 0
+				for _, n := range f.Split {
+					splits += n
+				}
+				if splits != f.Kept+f.Evictions-1 {
+					t.Errorf("got %d reasons for %d structures, want one for each but the first: %v", splits, f.Kept, f.Split)
+				}
 				if len(f.Pinned) > 0 || f.Kept > c.structures || f.Kept+f.Evictions+f.Instances != f.Compiled || f.Instances == 0 || (failed > 0) != c.fails {
 					t.Errorf("got %+v and %d errors, want at most %d structures, and instances", f, failed, c.structures)
 				}
@@ -354,4 +363,85 @@ func runOnce(t *testing.T, s *tenure.Session, p *ir.Program, inputs string) (lis
 		list = append(list, fmt.Sprintf("%s%s %s", x.DType(), x.Shape(), data))
 	}
 	return list, nil
+}
+
+// TestSplitByValue asks for a branch by a value that decides a size too: the
+// report says that the value made another program.
+func TestSplitByValue(t *testing.T) {
+	memorytest.Check(t)
+	p := must(ir.Parse(`
+		func @f(%x: f32[n], %t: i64[2]) {
+			weight @i64_0: i64[]
+			weight @i64_2: i64[]
+			%k = gather(%t, @i64_0) {axis = 0}
+			%c = greater(%k, @i64_2)
+			%r = if(%c) {
+				%a = exp(%x)
+				return %a
+			} {
+				%b = abs(%x)
+				return %b
+			}
+			%o = expand(%r, %t)
+			%q = exp(%o)
+			return %q
+		}`, op.Builtin()))
+	m := must(tenure.LoadProgram(p, weightsByName(p)))
+	defer m.Close()
+	s := must(m.NewSession())
+	defer s.Close()
+	for _, at := range []string{"3;=4,3", "3;=4,3", "3;=2,3", "5;=2,5"} {
+		must(runOnce(t, s, p, at))
+	}
+	f := m.Structures()
+	if want := map[string]int{"value of an input: value": 1}; f.Kept != 2 || f.Compiled != 3 || f.Instances != 1 || !maps.Equal(f.Split, want) {
+		t.Errorf("got %+v, want 2 structures for 3 plans, split by %v", f, want)
+	}
+}
+
+// TestLoopStateDecidesNothing runs a loop that appends to its state, as a decoder
+// does to the tokens, with other values of the state: the plan is the same.
+func TestLoopStateDecidesNothing(t *testing.T) {
+	memorytest.Check(t)
+	p := must(ir.Parse(`
+		func @decode(%tokens: i64[1,n], %k: i64[]) {
+			weight @i64_n: i64[1]
+			weight @i64_7: i64[]
+			%r = loop(%k, _, %tokens) (%i: i64[], %c: bool[], %a: i64[1,?]) {
+				%c2 = copy(%c)
+				%last = gather(%a, @i64_n) {axis = 1}
+				%next = add(%last, @i64_7)
+				%b = concat(%a, %next) {axis = 1}
+				return %c2, %b
+			}
+			return %r
+		}`, op.Builtin()))
+	m := must(tenure.LoadProgram(p, weightsByName(p)))
+	defer m.Close()
+	s := must(m.NewSession())
+	defer s.Close()
+	for n := int64(1); n < 6; n++ {
+		for first := range int64(3) {
+			tokens := make([]int64, n)
+			tokens[n-1] = first
+			x, k := must(tensor.Of(tokens, 1, int(n))), must(tensor.Of([]int64{n}))
+			out := must(s.Run(context.Background(), tenure.Inputs{"tokens": x, "k": k}))
+			for _, info := range m.Outputs() {
+				got := must(tensor.Values[int64](out[info.Name]))
+				want := slices.Clone(tokens)
+				for i := range n {
+					want = append(want, first+7*(i+1))
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("got %v, want %v", got, want)
+				}
+			}
+			out.Release()
+			x.Release()
+			k.Release()
+		}
+	}
+	if stats, f := s.Stats(), m.Structures(); stats.Compiled != 5 || f.Kept != 1 || f.Instances != 4 {
+		t.Errorf("got %+v, %+v, want 5 plans, of one structure", stats, f)
+	}
 }

@@ -22,7 +22,7 @@ var mayRead = []string{"sizes.go", "fold.go", "budget.go", "recorder.go", "visit
 var mayName = map[string][]string{
 	"outputs.go": {"Sig", "known", "ir.ResultFaults", "ir.RegionFaults", "op.Sig", "Type"},
 	"donate.go":  {"Sig", "known", "AliasOf", "IsStatic", "ir.NewDonations", "ir.Donations", "ir.Violation", "op.Sig", "Type"},
-	"freeze.go":  {"IsStatic", "Type", "Bound", "compute.NeedsValue"},
+	"freeze.go":  {"IsStatic", "Type", "Bound", "compute.NeedsValue", "ir.LoopArgs"},
 	"context.go": {"Bytes", "Type", "Bound"},
 	"affine.go":  {"shape.Of"},
 	"doc.go":     nil,

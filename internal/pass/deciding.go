@@ -2,6 +2,7 @@ package pass
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tenure-go/tenure/ir"
 )
@@ -101,14 +102,8 @@ type possibles struct {
 }
 
 func (p *possibles) take(s *Structure, _ *allowance) (why string) {
-	got := opensOf(p.program, s.types, s.knownValue)
-	if len(got) != len(p.open) {
+	if !slices.Equal(opensOf(p.program, s.types, s.knownValue), p.open) && !s.ignores("possible types") {
 		return "possible types"
-	}
-	for i := range got {
-		if got[i] != p.open[i] && !s.ignores("possible types") {
-			return "possible types"
-		}
 	}
 	return ""
 }

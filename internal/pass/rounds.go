@@ -49,11 +49,11 @@ func (r *rounds) take(s *Structure, _ *allowance) (why string) {
 		v.Type = s.types[v.ID]
 	}
 	err := ir.InferLoop(r.call, s.knownValue)
-	if (err != nil) != r.failed {
-		return "an operator's error"
+	if (err != nil) != r.failed && !s.ignores("operator's error") {
+		return "operator's error"
 	}
 	for i, v := range r.values {
-		if !alike(v.Type, r.found[i]) {
+		if !alike(v.Type, r.found[i]) && !s.ignores("rank") {
 			return "rank"
 		}
 		s.types[v.ID] = v.Type

@@ -53,6 +53,9 @@ type Structure struct {
 	slab  slab
 	room  []byte // scratch of kernels
 
+	last []op.Type // of the parameters of the last instance
+	why  string    // see Refusal
+
 	ignored func(kind string) bool // tests leave a kind of guard out
 }
 
@@ -87,6 +90,7 @@ func (c *Context) Structure() (s *Structure, reason string) {
 		}
 	}
 	s.aliases = s.aliasesOf()
+	s.last = slices.Clone(s.params0)
 	return s, ""
 }
 
@@ -144,23 +148,34 @@ func (s *Structure) complete(c *Context) (met []*ir.Value) {
 // nil where no value is known. Types returns nil where the passes would, or
 // might, make another program.
 func (s *Structure) Types(params []op.Type, value func(input int) []byte, constants Constants) ir.Types {
-	if s.fit(params, value) != "" {
+	if s.why = s.fit(params, value); s.why != "" {
+		if len(s.deciding) > 0 && slices.Equal(params, s.last) {
+			s.why = "value of an input: " + s.why
+		}
 		return nil
 	}
+	s.last = append(s.last[:0], params...)
 	types := make(ir.Types, len(s.types))
 	for _, id := range s.values {
 		types[id] = s.types[id]
 	}
 	for _, w := range s.program.Weights {
 		if !s.derive(w, constants) {
+			s.why = "value"
 			return nil
 		}
 	}
 	if s.aliases.ranges.again && !s.ignores("donations") && !s.donatesAlike(types, constants) {
+		s.why = "donations"
 		return nil
 	}
 	return types
 }
+
+// Refusal returns the kind of guard because of which Types has just returned nil.
+// It begins with "value of an input: " where the parameters had the types of the
+// instance before, and other values.
+func (s *Structure) Refusal() string { return s.why }
 
 // derive enters the constant w for the sizes of now, if it depends on sizes.
 func (s *Structure) derive(w *ir.Value, constants Constants) bool {

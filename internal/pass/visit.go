@@ -134,8 +134,8 @@ func (v *visit) take(s *Structure, left *allowance) (why string) {
 		return ""
 	}
 	failed, why := v.repeat(s, left)
-	if failed != v.failed && why == "" {
-		why = "an operator's error"
+	if failed != v.failed && why == "" && !s.ignores("operator's error") {
+		return "operator's error"
 	}
 	return why
 }
@@ -159,7 +159,7 @@ func (v *visit) repeat(s *Structure, left *allowance) (failed bool, why string) 
 		if id == 0 {
 			continue
 		}
-		if !alike(found[i], v.found[i]) {
+		if !v.failed && !alike(found[i], v.found[i]) && !s.ignores("rank") {
 			return false, "rank"
 		}
 		s.types[id] = found[i]
