@@ -11,7 +11,7 @@ var linearOps = []*Def{
 		MinArgs: 2, MaxArgs: 2, Infer: inferMatMul, Alias: Fresh(),
 	},
 	{
-		Name: "gemm", ONNX: "Gemm", Doc: "computes alpha * a * b + beta * c of matrices; transA and transB transpose a and b first",
+		Name: "gemm", ONNX: "Gemm", Doc: "computes alpha * a * b + beta * c of matrices, without c if beta is 0; transA and transB transpose a and b first",
 		MinArgs: 2, MaxArgs: 3,
 		Attrs: []AttrDef{floatAttr("alpha", 1), floatAttr("beta", 1), intAttr("transA", 0), intAttr("transB", 0)},
 		Infer: inferGemm, Alias: Aliases(Rule{Arg: 2, Kind: Accumulate}),

@@ -82,7 +82,7 @@ func gemmSizes(c *op.Call, p *product2) error {
 	if p.transA {
 		p.k = a.Size(0)
 	}
-	if has(c, 2) {
+	if has(c, 2) && p.beta != 0 { // an addend that does not count is not read: NaN times 0 would be NaN
 		sizes := c.In[2].Shape.Sizes()
 		switch rows := len(sizes) == 2 && sizes[0] > 1; {
 		case c.In[2].Shape == y: // before all others: the result may lie in these bytes
