@@ -104,7 +104,7 @@ func (m *Model) promiseSize(ctx context.Context, p *promise, at []int, o session
 		defer m.compiling.Unlock()
 		exe, _, err = m.compile(ctx, target{types: types}, o)
 	}
-	if refused(err) {
+	if err != nil && refused(err) {
 		p.figures.Refused++
 		if len(p.figures.Refusals) < mostRefusals {
 			p.figures.Refusals = append(p.figures.Refusals, plan.Refusal{At: slices.Clone(at), Reason: err.Error()})
@@ -117,12 +117,18 @@ func (m *Model) promiseSize(ctx context.Context, p *promise, at []int, o session
 	return p.add(exe, types, at)
 }
 
-// refused reports whether an error is that of a shape rule of the model, not a
-// fault of Tenure.
+// refused reports whether an error is that of the model, with which a run of these
+// sizes ends too, and says nothing about others: of its shape rules, or of what it
+// computes from the sizes.
 func refused(err error) bool {
 	var broken *ir.Violation
 	var unproved *check.Violation
-	return errors.Is(err, ErrShape) && !errors.As(err, &broken) && !errors.As(err, &unproved)
+	if errors.As(err, &broken) || errors.As(err, &unproved) || strings.Contains(err.Error(), "BUG:") {
+		return false
+	}
+	return !slices.ContainsFunc([]error{ErrUnsupported, ErrLimit, ErrCorrupt, ErrClosed, context.Canceled, context.DeadlineExceeded}, func(kind error) bool {
+		return errors.Is(err, kind)
+	})
 }
 
 // add adds a proved plan.

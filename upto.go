@@ -27,8 +27,8 @@ import (
 // bound, by this option or by [WithSizes]. Ranges of up to 4096 sizes can be
 // promised: that is the product over the dimensions, zeros aside.
 //
-// Sizes that the model's own shape rules refuse are no part of the promise; it
-// lists them. A model that has no plan without the values of inputs has no such
+// Sizes that the model itself refuses, by its shape rules or because an index that
+// it computes from sizes is out of range, are no part of the promise; it lists them. A model that has no plan without the values of inputs has no such
 // promise either (ErrUnsupported). What is unpromised in a plan stays so, see
 // [plan.Range].
 //

@@ -25,7 +25,7 @@ type Range struct {
 	Structures    int          `json:"structures"` // final programs that serve many sizes
 	Instances     int          `json:"instances"`  // sizes that are served by the structure of another one
 	Pinned        []Pinned     `json:"pinned"`     // sizes that have a program of their own
-	Refused       int          `json:"refused"`    // sizes that the model's shape rules refuse
+	Refused       int          `json:"refused"`    // sizes that the model refuses
 	Refusals      []Refusal    `json:"refusals"`   // the first of these
 	Unpromised    []Unpromised `json:"unpromised"` // values of any size
 }
@@ -174,9 +174,9 @@ func (r *Range) tables() []table {
 	for _, p := range r.Pinned {
 		pinned.rows = append(pinned.rows, []string{fmt.Sprint(p.Sizes), p.Reason})
 	}
-	refused := table{title: fmt.Sprintf("refused by the model, not part of the promise: %s", plural(r.Refused, "size")), columns: []string{"", "sizes", "reason"}}
+	refused := table{title: fmt.Sprintf("refused by the model, not part of the promise: %s", plural(r.Refused, "size")), columns: []string{"sizes", "reason"}}
 	for _, f := range r.Refusals {
-		refused.rows = append(refused.rows, []string{"", r.Where(f.At), f.Reason})
+		refused.rows = append(refused.rows, []string{r.Where(f.At), f.Reason})
 	}
 	if more := r.Refused - len(r.Refusals); more > 0 {
 		refused.more = fmt.Sprintf("and %d more", more)

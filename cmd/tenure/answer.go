@@ -21,6 +21,7 @@ type answer struct {
 	infos    []tenure.Info
 	out      tenure.Outputs
 	plan     *plan.Plan
+	promised string // what the plan's figures are for, "" for the sizes of the run
 	took     time.Duration
 	top      int
 	measured int64
@@ -58,8 +59,8 @@ func (a *answer) print(w io.Writer, profile bool) error {
 		fmt.Fprintf(&b, "compare %s: %s (largest difference %.3g)\n", c.Output, state, c.Max)
 	}
 	p := a.plan
-	fmt.Fprintf(&b, "memory: promised %s (arena %s, scratch %s, inputs and outputs %s), measured %s; weights %s"+sharedNote(a.shared)+"\n",
-		plan.FormatBytes(promised(p)), plan.FormatBytes(p.ArenaBytes), plan.FormatBytes(p.ScratchBytes), plan.FormatBytes(p.IOBytes),
+	fmt.Fprintf(&b, "memory: promised %s%s (arena %s, scratch %s, inputs and outputs %s), measured %s; weights %s"+sharedNote(a.shared)+"\n",
+		plan.FormatBytes(promised(p)), a.promised, plan.FormatBytes(p.ArenaBytes), plan.FormatBytes(p.ScratchBytes), plan.FormatBytes(p.IOBytes),
 		plan.FormatBytes(a.measured), plan.FormatBytes(p.WeightBytes))
 	fmt.Fprintf(&b, "time: %s for %d steps\n", a.took.Round(10*time.Microsecond), len(p.Steps))
 	if profile {

@@ -34,6 +34,7 @@ func writeFixtures(dir string) error {
 		func() (*tensor.Tensor, error) { return tensor.Of([]float32{0, 1, 2, 3, 4, 5}, 6) },
 		func() (*tensor.Tensor, error) { return tensor.Of([]int64{2, 3}, 2) },
 		func() (*tensor.Tensor, error) { return tensor.OfStrings([]string{"Hello", "the", "Größe"}, 3) },
+		func() (*tensor.Tensor, error) { return tensor.Of(make([]float32, 256), 4, 1, 8, 8) },
 	)
 	if err != nil {
 		return err
@@ -56,6 +57,7 @@ func writeFixtures(dir string) error {
 		"f64.npy":     array(double),
 		"cube.npy":    array(cube),
 		"large.npy":   array(large),
+		"four.npy":    array(tensors[8]),
 		"pair.npz":    archive(npy.Entry{Name: "first", Tensor: one}, npy.Entry{Name: "second", Tensor: zero}),
 		"reshape.npz": archive(npy.Entry{Name: "sizes", Tensor: sizes}, npy.Entry{Name: "x", Tensor: six}),
 		"words.npy":   func(w io.Writer) error { return npy.WriteStrings(w, tensors[7]) },

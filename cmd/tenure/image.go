@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/shape"
@@ -19,6 +21,14 @@ type imageFlags struct {
 	scaled    bool // --scale was given
 	mean, std []float64
 	used      bool // a picture was read
+}
+
+// add adds the flags to a command.
+func (f *imageFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.Float64Var(&f.scale, "scale", 0, "what the pixels of a picture, 0 to 255, are multiplied with (default: 1/255 for inputs of floats)")
+	flags.Float64SliceVar(&f.mean, "mean", nil, "what is subtracted after that, per channel: `NUMBER,...`")
+	flags.Float64SliceVar(&f.std, "std", nil, "what the rest is divided by, per channel: `NUMBER,...`")
 }
 
 // told reports whether the flags say anything.

@@ -13,7 +13,7 @@ import (
 )
 
 func planCommand() *cobra.Command {
-	var shapes, values []string
+	var shapes, values, bounds []string
 	var asJSON bool
 	var svg, html, weights string
 	var threads, concurrent int
@@ -25,9 +25,12 @@ a run: weights, arena, scratch, inputs and outputs, the lower bound of the arena
 the step at the peak and the values that live there, and the results that were
 put in place or not, with reasons. The plan is proved before it is shown.
 
-` + aboutShapes,
+` + aboutShapes + `
+
+` + aboutUpTo,
 		Example: `  tenure plan examples/digits/digits.onnx --shape image=1,1,8,8
   tenure plan decoder.onnx --shape batch=1 --shape sequence=16
+  tenure plan encoder.onnx --up-to sequence=512,batch=8
   tenure plan model.onnx --json > plan.json
   tenure plan model.onnx --html plan.html`,
 		Args:              exactly("MODEL"),
@@ -36,6 +39,13 @@ put in place or not, with reasons. The plan is proved before it is shown.
 			sizes, err := parseShapes(shapes)
 			if err != nil {
 				return err
+			}
+			upTo, err := parseUpTo(bounds)
+			if err != nil {
+				return err
+			}
+			if upTo != nil && (svg != "" || html != "") {
+				return usagef("--svg, --html: got --up-to, want one set of sizes (--shape)")
 			}
 			if err := checkThreads(threads); err != nil {
 				return err
@@ -50,7 +60,11 @@ put in place or not, with reasons. The plan is proved before it is shown.
 			if err != nil {
 				return err
 			}
-			p, err := planOf(cmd, args[0], sizes, how, append(sessionOptions(threads), tenure.WithMaxConcurrent(concurrent)))
+			opts := append(sessionOptions(threads), tenure.WithMaxConcurrent(concurrent))
+			if upTo != nil {
+				return planUpTo(cmd, args[0], upTo, sizes, how, opts, asJSON)
+			}
+			p, err := planOf(cmd, args[0], sizes, how, opts)
 			if err != nil {
 				return err
 			}
@@ -59,6 +73,7 @@ put in place or not, with reasons. The plan is proved before it is shown.
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&shapes, "shape", nil, shapeHelp)
+	flags.StringArrayVar(&bounds, "up-to", nil, upToHelp)
 	addValues(cmd, &values)
 	flags.BoolVar(&asJSON, "json", false, "print the whole plan as JSON, for tenure check")
 	flags.StringVar(&svg, "svg", "", "draw the plan into `FILE`: time across, address up")

@@ -28,6 +28,7 @@ type runFlags struct {
 	compare    bool
 	rtol, atol float64
 	shapes     []string
+	upTo       []string
 	image      imageFlags
 	top        int
 	threads    int
@@ -39,6 +40,7 @@ type runFlags struct {
 	runs       int
 	stdin      io.Reader // the input that is called "-"
 	sizes      sizes     // what shapes say
+	bounds     upTo      // what upTo says
 }
 
 func runCommand() *cobra.Command {
@@ -69,6 +71,8 @@ that its type does not hold is an error. i8 does not hold pixels: it wants
 --shape gives sizes to open dimensions, for pictures; other files have to have
 them. ` + aboutShapes + `
 
+` + aboutUpTo + `
+
 --profile lists where the time goes, by operator and by node, with the bytes that
 are read and written and the memory that is live. --trace writes every step into a
 file that ui.perfetto.dev opens. With either of them the session is prepared
@@ -98,9 +102,8 @@ before the run, so that the figures are not those of a first run.`,
 	flags.Float64Var(&f.rtol, "rtol", 1e-3, "relative tolerance of --compare for floats")
 	flags.Float64Var(&f.atol, "atol", 1e-5, "absolute tolerance of --compare for floats")
 	flags.StringArrayVar(&f.shapes, "shape", nil, shapeHelp)
-	flags.Float64Var(&f.image.scale, "scale", 0, "what the pixels of a picture, 0 to 255, are multiplied with (default: 1/255 for inputs of floats)")
-	flags.Float64SliceVar(&f.image.mean, "mean", nil, "what is subtracted after that, per channel: `NUMBER,...`")
-	flags.Float64SliceVar(&f.image.std, "std", nil, "what the rest is divided by, per channel: `NUMBER,...`")
+	flags.StringArrayVar(&f.upTo, "up-to", nil, upToHelp)
+	f.image.add(cmd)
 	flags.IntVar(&f.top, "top", 5, "how many of the largest elements are printed where an output is one row of floats or a few")
 	flags.IntVar(&f.threads, "threads", 0, "workers (default: one per processor)")
 	addWeights(cmd, &f.weights)
@@ -114,6 +117,9 @@ before the run, so that the figures are not those of a first run.`,
 
 func (f *runFlags) check(told func(flag string) bool) (err error) {
 	if f.sizes, err = parseShapes(f.shapes); err != nil {
+		return err
+	}
+	if f.bounds, err = parseUpTo(f.upTo); err != nil {
 		return err
 	}
 	f.image.scaled = told("scale")
@@ -209,7 +215,11 @@ func (f *runFlags) deliver(w io.Writer, m *tenure.Model, a *answer) (err error) 
 
 // answer plans and runs. The caller releases the outputs.
 func (f *runFlags) answer(ctx context.Context, m *tenure.Model, in map[string]*tensor.Tensor, work *work) (*answer, error) {
-	s, err := m.NewSession(sessionOptions(f.threads)...)
+	bounds, err := f.bounds.options(m, f.sizes)
+	if err != nil {
+		return nil, err
+	}
+	s, err := m.NewSession(append(sessionOptions(f.threads), bounds...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +233,8 @@ func (f *runFlags) answer(ctx context.Context, m *tenure.Model, in map[string]*t
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{infos: m.Outputs(), plan: p, top: f.top}
+	a := &answer{infos: m.Outputs(), top: f.top}
+	a.plan, a.promised = promiseOf(s, p)
 	var opts []tenure.RunOption
 	if f.profile || f.trace != "" {
 		if err := s.PrepareFor(ctx, operands); err != nil {
