@@ -7,6 +7,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/pass"
+	"github.com/tenure-go/tenure/internal/randomprogram"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
@@ -140,7 +141,7 @@ func meetBoth(t *testing.T, text string, without []string, first, second [][]int
 	numbers := map[string][]int64{"zero": {0}, "two": {2}, "three": {3}, "minus": {-1}, "large": {1 << 40}, "column": {-1, 1}}
 	table := ir.WeightMap{}
 	for i, w := range p.Weights {
-		table[w.Name] = smallFloats(w.Type, i+1)
+		table[w.Name] = randomprogram.SmallFloats(w.Type, i+1)
 		if list, ok := numbers[w.Name]; ok {
 			table[w.Name] = nil
 			for _, n := range list {
@@ -148,7 +149,7 @@ func meetBoth(t *testing.T, text string, without []string, first, second [][]int
 			}
 		}
 	}
-	l := &loaded{drawn: &drawer{program: p, weights: table}, program: p.Clone(), constants: &weights.Overlay{Base: table}}
+	l := &loaded{drawn: &randomprogram.Open{Program: p, Weights: table}, program: p.Clone(), constants: &weights.Overlay{Base: table}}
 	ctx := &pass.Context{Program: l.program, Constants: l.constants, MaxFold: 1 << 10}
 	if err := pass.Run(ctx, pass.Load, nil); err != nil {
 		t.Fatal(err)

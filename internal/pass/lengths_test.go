@@ -15,10 +15,10 @@ import (
 
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/pass"
+	"github.com/tenure-go/tenure/internal/randomprogram"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
-	"github.com/tenure-go/tenure/shape"
 )
 
 // TestLengths draws programs with open dimensions and meets each at eight
@@ -30,7 +30,7 @@ import (
 //	go test ./internal/pass -run TestLengths -rapid.checks 100000 -rapid.seed 7
 func TestLengths(t *testing.T) {
 	seen := map[string]int{}
-	checkLengths(t, 2000, nil, func(t *rapid.T, fault string) { t.Fatal(fault) }, seen)
+	checkLengths(t, 1000, nil, func(t *rapid.T, fault string) { t.Fatal(fault) }, seen)
 	t.Logf("seen: %v", seen)
 	for _, what := range []string{"instances", "compared", "refused by a structure", "kept by guards"} {
 		if seen[what] == 0 {
@@ -70,12 +70,12 @@ func checkLengths(t *testing.T, programs int, ignore []string, fail func(*rapid.
 		if len(until) > 0 && *until[0] > 0 {
 			return
 		}
-		d := drawOpen(t)
+		d := randomprogram.DrawOpen(t)
 		l := load(t, d)
 		for range 8 {
-			types := d.sizes()
+			types := d.Sizes(t)
 			if fault := l.meet(types, ignore, seen); fault != "" {
-				fail(t, fmt.Sprintf("%v: %s\n%s", types, fault, d.program))
+				fail(t, fmt.Sprintf("%v: %s\n%s", types, fault, d.Program))
 				return
 			}
 		}
@@ -85,14 +85,14 @@ func checkLengths(t *testing.T, programs int, ignore []string, fail func(*rapid.
 // loaded is a drawn program after the load passes, with the structures of the
 // sizes that it has met.
 type loaded struct {
-	drawn      *drawer
+	drawn      *randomprogram.Open
 	program    *ir.Program
 	constants  *weights.Overlay
 	structures []*pass.Structure
 }
 
-func load(t *rapid.T, d *drawer) *loaded {
-	l := &loaded{drawn: d, program: d.program.Clone(), constants: &weights.Overlay{Base: d.weights}}
+func load(t *rapid.T, d *randomprogram.Open) *loaded {
+	l := &loaded{drawn: d, program: d.Program.Clone(), constants: &weights.Overlay{Base: d.Weights}}
 	if err := ir.Infer(l.program, ir.Known(l.constants)); err != nil {
 		t.Skip(err)
 	}
@@ -101,31 +101,6 @@ func load(t *rapid.T, d *drawer) *loaded {
 		t.Skip(err)
 	}
 	return l
-}
-
-// sizes draws types of the parameters: primes, 0 and 1, equal ones and others,
-// large ones now and then.
-func (d *drawer) sizes() []op.Type {
-	of := map[string]int{}
-	size := func() int { return d.pick(0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 11, 64) }
-	for _, s := range symbols {
-		of[s] = size()
-	}
-	types := make([]op.Type, len(d.block.Params))
-	for i, p := range d.block.Params {
-		sizes := make([]int, p.Type.Shape.Rank())
-		for axis, dim := range p.Type.Shape.Dims() {
-			if n, ok := dim.Size(); ok {
-				sizes[axis] = n
-			} else if s, ok := dim.Symbol(); ok {
-				sizes[axis] = of[s]
-			} else {
-				sizes[axis] = size()
-			}
-		}
-		types[i] = op.Type{DType: p.Type.DType, Shape: shape.MustOf(sizes...)}
-	}
-	return types
 }
 
 // specialise runs the passes for one set of sizes.
@@ -218,16 +193,15 @@ func differs(p *ir.Program, table ir.Weights, fresh *pass.Context) string {
 
 // interpret runs the instance and the program that was drawn.
 func (l *loaded) interpret(p *ir.Program, table ir.Weights, types []op.Type, seen map[string]int) string {
-	inputs, elements := make([]op.Arg, len(types)), 0
-	for i, t := range types {
-		inputs[i] = op.Arg{Type: t, Data: smallFloats(t, i)}
+	inputs, elements := l.drawn.Inputs(types, 0), 0
+	for _, t := range types {
 		elements += t.Shape.NumElements()
 	}
 	if elements > 1<<16 {
 		return ""
 	}
 	const most = 1 << 20
-	want, err := (&ir.Interpreter{Eval: compute.Eval, Weights: l.drawn.weights, MaxBytes: most}).Run(l.drawn.program, inputs...)
+	want, err := (&ir.Interpreter{Eval: compute.Eval, Weights: l.drawn.Weights, MaxBytes: most}).Run(l.drawn.Program, inputs...)
 	if err != nil {
 		seen["refused by the interpreter"]++
 		return "" // a call whose sizes do not fit may have been dead

@@ -242,6 +242,11 @@ func agree(t fataler, p *ir.Program, d *plan.Plan) {
 	t.Helper()
 	got, harm := check.Check(p, d, nil), simulate(p, d, nil)
 	proved(t, check.NewProver(p), p, d, nil, got)
+	for _, size := range others {
+		if first, prover := proverOf(p, size); prover != nil {
+			proved(t, prover, first.With(ir.TypesOf(p)), d, nil, got)
+		}
+	}
 	if (got == nil) != (harm == nil) {
 		t.Fatalf("check: %v\nsimulator: %v\n%s%s", got, harm, p, describe(d))
 	}
