@@ -32,6 +32,9 @@ type Interpreter struct {
 
 const defaultMaxBytes = 16 << 30
 
+// most is the number of bytes that a result of a call has at most.
+func (in *Interpreter) most() int { return cmp.Or(in.MaxBytes, defaultMaxBytes) }
+
 // poison is written over dead values and over results before they are
 // computed.
 const poison = 0xDB
@@ -229,7 +232,11 @@ func (f *frame) loop(c *Call, in []op.Arg) ([]op.Arg, error) {
 		}
 		runs, carried = out[0].Data[0] != 0, out[1:1+len(carried)]
 		for i := range stacks {
-			stacks[i] = append(stacks[i], out[1+len(carried)+i])
+			x := out[1+len(carried)+i]
+			stacks[i] = append(stacks[i], x)
+			if held, most := len(stacks[i])*len(x.Data), f.in.most(); held > most {
+				return nil, fmt.Errorf("ir: %s: result %d: got %d bytes after %d rounds, want at most %d bytes: %w", c.Where(), len(carried)+i, held, len(stacks[i]), most, shape.ErrShape)
+			}
 		}
 	}
 	results := make([]op.Arg, 0, len(c.Results))
@@ -301,7 +308,7 @@ func (f *frame) specialise(c *Call, in []op.Arg) (*op.Call, error) {
 		if err != nil {
 			return nil, fmt.Errorf("result %d: %w", i, err)
 		}
-		if most := cmp.Or(f.in.MaxBytes, defaultMaxBytes); n > most {
+		if most := f.in.most(); n > most {
 			return nil, fmt.Errorf("result %d: got %s, want at most %d bytes: %w", i, t, most, shape.ErrShape)
 		}
 		call.Out[i] = newArg(t, make([]byte, n))

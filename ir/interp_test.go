@@ -202,6 +202,18 @@ func TestInterpreterErrors(t *testing.T) {
 		err.Error() != "ir: %y = neg(%x): result 0: got f32[2], want at most 7 bytes: shape does not fit" {
 		t.Errorf("got %v, want an error for a result above MaxBytes", err)
 	}
+	stacked, err := ir.Parse(`func @f(%x: f32[2]) {
+		weight @limit: i64[]
+		%y = loop(@limit, _) (%round: i64[], %again: bool[]) { return %again, %x }
+		return %y
+	}`, op.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounds := ir.WeightMap{"limit": {9, 0, 0, 0, 0, 0, 0, 0}}
+	if _, err := (&ir.Interpreter{Weights: rounds, MaxBytes: 20}).Run(stacked, x); err == nil || !strings.Contains(err.Error(), "result 0: got 24 bytes after 3 rounds, want at most 20 bytes") {
+		t.Errorf("got %v, want an error for a stack above MaxBytes", err)
+	}
 	short := arg(typ(dtype.F32, 2), f32Bytes(1))
 	if _, err := (&ir.Interpreter{}).Run(mustParse(t, "func @f(%x: f32[2]) { return %x }"), short); err == nil ||
 		err.Error() != "ir: input %x: got 4 bytes, want 8 of f32[2]" {
