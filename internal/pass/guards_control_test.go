@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenure-go/tenure/dtype"
 	"github.com/tenure-go/tenure/internal/pass"
+	"github.com/tenure-go/tenure/internal/randomprogram"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
@@ -184,7 +185,7 @@ func inputs(p *ir.Program, list []given) (types []op.Type, value func(int) []byt
 		switch {
 		case g.sizes != nil:
 			typ.Shape = shape.MustOf(g.sizes...)
-			bytes = smallFloats(typ, i)
+			bytes = randomprogram.SmallFloats(typ, i)
 		case typ.DType == dtype.Bool:
 			bytes = []byte{byte(g.values[0])}
 		default:

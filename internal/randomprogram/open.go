@@ -254,7 +254,7 @@ func (d *opener) call(depth int) {
 	}
 	switch d.n(0, kinds) {
 	case 0:
-		d.emit(d.name("relu", "abs", "neg", "sigmoid", "identity", "tanh", "exp"), nil, x)
+		d.emit(d.name("relu", "abs", "neg", "sigmoid", "identity", "tanh"), nil, x)
 	case 1, 2:
 		d.emit(d.name("add", "mul", "sub", "max"), nil, x, d.like(x))
 	case 3:
