@@ -14,14 +14,21 @@ import (
 // runs, see [op.Sig.Known]; it may be nil. On an error the types are partly
 // replaced.
 func Infer(p *Program, known func(*Value) ([]byte, bool)) error {
-	return inferBlock(p.Body, known, 0)
+	x := inference{known: known}
+	return x.block(p.Body, 0)
 }
 
-// inferBlock infers the calls of a block that is in so many loops.
-func inferBlock(b *Block, known func(*Value) ([]byte, bool), loops int) error {
+// inference infers the types of calls.
+type inference struct {
+	known func(*Value) ([]byte, bool)
+	sigs  map[*Call]*op.Sig // of the calls that were inferred before; nil if none is kept
+}
+
+// block infers the calls of a block that is in so many loops.
+func (x *inference) block(b *Block, loops int) error {
 	for _, c := range b.Calls {
 		if c.Op.Loop {
-			if err := inferLoop(c, known, loops); err != nil {
+			if err := x.loop(c, loops); err != nil {
 				return err
 			}
 		}
@@ -29,11 +36,11 @@ func inferBlock(b *Block, known func(*Value) ([]byte, bool), loops int) error {
 			if c.Op.Loop {
 				break
 			}
-			if err := inferBlock(r, known, loops); err != nil {
+			if err := x.block(r, loops); err != nil {
 				return err
 			}
 		}
-		types, err := inferResults(c, known)
+		types, err := x.results(c)
 		if err != nil {
 			return fmt.Errorf("ir: %s: %w", c.Where(), err)
 		}
@@ -46,26 +53,67 @@ func inferBlock(b *Block, known func(*Value) ([]byte, bool), loops int) error {
 	return nil
 }
 
-// inferResults returns the type of each result, the zero Type for one that is
-// not wanted. It does not change the call.
-func inferResults(c *Call, known func(*Value) ([]byte, bool)) ([]op.Type, error) {
-	s := c.Sig(known)
+// results returns the type of each result, the zero Type for one that is not
+// wanted. It does not change the call.
+func (x *inference) results(c *Call) ([]op.Type, error) {
+	if s := x.sigs[c]; s != nil {
+		c.refill(s, x.known)
+		return s.Results, c.inferWith(s, s.Def.Infer) // the number of operands and the attributes were checked
+	}
+	s := c.Sig(x.known)
 	err := c.inferSig(s)
+	if err == nil && x.sigs != nil {
+		x.sigs[c] = s
+	}
 	return s.Results, err
 }
 
+// refill makes a signature of the call that of the types that its values have.
+func (c *Call) refill(s *op.Sig, known func(*Value) ([]byte, bool)) {
+	set := func(types []op.Type, values []*Value) {
+		for i, v := range values {
+			if v != nil {
+				types[i] = v.Type
+			}
+		}
+	}
+	for i, a := range c.Args {
+		if a.Value != nil {
+			s.Args[i] = a.Value.Type
+		}
+	}
+	for i, r := range c.Regions {
+		set(s.Regions[i], r.Results)
+	}
+	if c.Op.Loop && len(c.Regions) == 1 {
+		s.Endless = c.isEndless(known)
+	}
+}
+
+// inferResults returns the type of each result, the zero Type for one that is
+// not wanted. It does not change the call.
+func inferResults(c *Call, known func(*Value) ([]byte, bool)) ([]op.Type, error) {
+	x := inference{known: known}
+	return x.results(c)
+}
+
 // inferSig runs the shape rule on a signature of the call.
-func (c *Call) inferSig(s *op.Sig) error {
+func (c *Call) inferSig(s *op.Sig) error { return c.inferWith(s, op.InferTypes) }
+
+// inferWith is inferSig by a function that runs the shape rule.
+func (c *Call) inferWith(s *op.Sig, infer func(*op.Sig) error) error {
 	results := s.Results
 	clear(results)
-	if err := op.InferTypes(s); err != nil {
+	err := infer(s)
+	found := s.Results
+	s.Results = results
+	if err != nil {
 		return err
 	}
-	if len(s.Results) != len(results) {
-		return fmt.Errorf("%s: the shape rule returns %d types, want %d", c.Op.Name, len(s.Results), len(results))
+	if len(found) != len(results) {
+		return fmt.Errorf("%s: the shape rule returns %d types, want %d", c.Op.Name, len(found), len(results))
 	}
-	copy(results, s.Results)
-	s.Results = results
+	copy(results, found)
 	for i, v := range c.Results {
 		if v == nil {
 			results[i] = op.Type{}

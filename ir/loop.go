@@ -102,9 +102,29 @@ const deepLoops = 3
 // InferLoop sets the types of the parameters of a loop's region to types that
 // hold in every iteration, and infers the region: at first to the types of the
 // operands, then to the common part of these and the types of the next state.
-func InferLoop(c *Call, known func(*Value) ([]byte, bool)) error { return inferLoop(c, known, 0) }
+func InferLoop(c *Call, known func(*Value) ([]byte, bool)) error {
+	x := inference{known: known}
+	return x.loop(c, 0)
+}
 
-func inferLoop(c *Call, known func(*Value) ([]byte, bool), depth int) error {
+// LoopTypes infers one loop for types that change: see [LoopTypes.Infer]. It is
+// used by one goroutine at a time.
+type LoopTypes struct {
+	call *Call
+	inference
+}
+
+// NewLoopTypes returns a LoopTypes for the call, whose operands and regions must
+// not change but in their types. known is that of [InferLoop].
+func NewLoopTypes(c *Call, known func(*Value) ([]byte, bool)) *LoopTypes {
+	return &LoopTypes{c, inference{known, map[*Call]*op.Sig{}}}
+}
+
+// Infer is [InferLoop] for the types that the values have now. After the first
+// time it makes no signatures.
+func (l *LoopTypes) Infer() error { return l.loop(l.call, 0) }
+
+func (x *inference) loop(c *Call, depth int) error {
 	if err := c.loopArity(); err != nil {
 		return fmt.Errorf("ir: %s: %w", c.Where(), err)
 	}
@@ -118,7 +138,7 @@ func inferLoop(c *Call, known func(*Value) ([]byte, bool), depth int) error {
 		}
 	}
 	for {
-		if err := inferBlock(region, known, depth+1); err != nil {
+		if err := x.block(region, depth+1); err != nil {
 			return err
 		}
 		settled := true

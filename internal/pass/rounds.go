@@ -14,6 +14,7 @@ type rounds struct {
 	values []*ir.Value // that it names, each once
 	found  []op.Type   // of these, after it
 	failed bool
+	types  *ir.LoopTypes // of the copy, once it was used
 }
 
 // rounds begins to record the inference of a loop.
@@ -48,7 +49,10 @@ func (r *rounds) take(s *Structure, _ *allowance) (why string) {
 	for _, v := range r.values {
 		v.Type = s.types[v.ID]
 	}
-	err := ir.InferLoop(r.call, s.knownValue)
+	if r.types == nil {
+		r.types = ir.NewLoopTypes(r.call, s.knownValue)
+	}
+	err := r.types.Infer()
 	if (err != nil) != r.failed && !s.ignores("operator's error") {
 		return "operator's error"
 	}
