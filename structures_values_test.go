@@ -148,7 +148,7 @@ var pinnedOnce = []struct {
 			%y = neg(%r)
 			return %y
 		}`, inputs: []string{"5,3;=2", "7,3;=3", "3,3;=0", "1,3;=1", "11,3;=2", "0,3;=2"}, structures: 3},
-	{name: "stacked rounds", text: `
+	{name: "stacked iterations", text: `
 		func @f(%x: f32[n,3]) {
 			weight @i64_0: i64[]
 			weight @i64_1: i64[1]

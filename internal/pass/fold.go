@@ -77,13 +77,13 @@ func (f *folder) fold(c *ir.Call, kept []*ir.Call) ([]*ir.Call, error) {
 	}
 	fits := true
 	if c.Op.Loop {
-		// The types that hold in every round, before anything is computed from them.
+		// The types that hold in every iteration, before anything is computed from them.
 		for _, region := range c.Regions {
 			f.replaced.apply(region)
 		}
-		rounds := f.ctx.rounds(c)
+		types := f.ctx.loopTypes(c)
 		err := ir.InferLoop(c, f.ctx.known)
-		rounds.end(c, err)
+		types.end(c, err)
 		if err != nil {
 			return kept, err
 		}

@@ -30,7 +30,7 @@ func Deciders(ctx *Context) []*ir.Value {
 		for i, a := range c.Args {
 			decides := opens && (i > 0 || len(c.Args) == 1 || c.Op.Name == "range") || compute.NeedsValue(c.Op.Name, i)
 			if c.Op.Loop && i >= ir.LoopArgs {
-				decides = false // a round sees the loop state of the one before
+				decides = false // an iteration sees the loop state of the one before
 			}
 			if a.Value != nil && decides && isSmall(ctx, a.Value) {
 				ancestors(a.Value, found)

@@ -5,10 +5,10 @@ import (
 	"github.com/tenure-go/tenure/op"
 )
 
-// rounds is the inference of a loop: types of the loop state that hold in every
-// round. They follow from the types of the operands and from the region as it
-// is then, of which rounds has a copy.
-type rounds struct {
+// loopTypes is the inference of a loop: types of the loop state that hold in every
+// iteration. They follow from the types of the operands and from the region as it
+// is then, of which loopTypes has a copy.
+type loopTypes struct {
 	ctx    *Context
 	call   *ir.Call    // the copy
 	values []*ir.Value // that it names, each once
@@ -17,19 +17,19 @@ type rounds struct {
 	types  *ir.LoopTypes // of the copy, once it was used
 }
 
-// rounds begins to record the inference of a loop.
-func (c *Context) rounds(call *ir.Call) *rounds {
+// loopTypes begins to record the inference of a loop.
+func (c *Context) loopTypes(call *ir.Call) *loopTypes {
 	if c.recorder == nil {
 		return nil
 	}
-	r := &rounds{ctx: c, call: call.Clone()}
+	r := &loopTypes{ctx: c, call: call.Clone()}
 	r.values = valuesOf(r.call)
 	c.recorder.met = append(c.recorder.met, valuesOf(call)...)
 	return r
 }
 
 // end records the inference of the call.
-func (r *rounds) end(call *ir.Call, err error) {
+func (r *loopTypes) end(call *ir.Call, err error) {
 	if r == nil {
 		return
 	}
@@ -45,7 +45,7 @@ func (r *rounds) end(call *ir.Call, err error) {
 }
 
 // take infers the copy for other sizes.
-func (r *rounds) take(s *Structure, _ *allowance) (why string) {
+func (r *loopTypes) take(s *Structure, _ *allowance) (why string) {
 	for _, v := range r.values {
 		v.Type = s.types[v.ID]
 	}
