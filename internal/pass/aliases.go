@@ -114,18 +114,19 @@ func isNamed(rules []op.Rule, arg, result int) bool {
 }
 
 // fillTracking is fill with a Known that notes when it has no bytes.
-func (s *Structure) fillTracking(c *aliasCall) {
-	s.fill(&c.shadow)
+func (s *Structure) fillTracking(c *aliasCall) (known bool) {
+	known = s.fill(&c.shadow)
 	if c.tracked {
-		return
+		return known
 	}
-	known := c.sig.Known
+	inner := c.sig.Known
 	c.tracked = true
 	c.sig.Known = func(arg int) ([]byte, bool) {
-		data, ok := known(arg)
+		data, ok := inner(arg)
 		c.unsure = c.unsure || !ok && c.sig.Has(arg)
 		return data, ok
 	}
+	return known
 }
 
 // say evaluates the rules for the operand and the result of a pair.
@@ -152,12 +153,19 @@ func (a *aliases) fit(s *Structure) (why string) {
 	}
 	for i := range a.calls {
 		c := &a.calls[i]
-		s.fillTracking(c)
+		if s.fillTracking(c) {
+			continue
+		}
+		same := true
 		for j, p := range c.pairs {
-			if c.say(j) != p && !s.ignores("alias") {
+			if c.say(j) == p {
+				continue
+			}
+			if same = false; !s.ignores("alias") {
 				return "alias"
 			}
 		}
+		c.known = same
 	}
 	if a.partial && !a.ranges.again && !a.ranges.fit(s, a) && !s.ignores("ranges") {
 		return "ranges"

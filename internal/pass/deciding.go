@@ -44,8 +44,7 @@ func (f *frozen) take(s *Structure, _ *allowance) (why string) {
 		return "the value of an input"
 	}
 	s.types[f.made] = s.types[f.param]
-	s.data[f.made] = s.slab.bytes(int(n))
-	copy(s.data[f.made], data)
+	s.store(f.made, data)
 	return ""
 }
 

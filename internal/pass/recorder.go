@@ -59,11 +59,17 @@ type viewGuard struct {
 type copied struct{ id, of int }
 
 // shadow is a call as it stood when a question about it was asked: passes may
-// change the call itself afterwards. It is made again for other sizes.
+// change the call itself afterwards. It is made again for other sizes. What
+// follows from it is a function of its types and of the constants among its
+// operands, so where these are those of before, so is the answer.
 type shadow struct {
 	sig           op.Sig
 	args, results []int
 	regions       [][]int
+
+	before []op.Type // of the results, without what a shape rule has set
+	stamps []int     // of the operands
+	known  bool      // the answer for these is the one wanted
 }
 
 // Record makes the context record the parts of a [Structure]. Call it before
@@ -129,7 +135,7 @@ func hasRule(c *ir.Call, kind op.AliasKind) bool {
 
 func shadowOf(c *ir.Call) shadow {
 	s := shadow{sig: op.Sig{Def: c.Op, Attrs: c.Attrs, Args: make([]op.Type, len(c.Args)), Results: make([]op.Type, len(c.Results))},
-		args: make([]int, len(c.Args)), results: idsOf(c.Results)}
+		args: make([]int, len(c.Args)), results: idsOf(c.Results), before: make([]op.Type, len(c.Results)), stamps: make([]int, len(c.Args))}
 	for i, a := range c.Args {
 		if a.Value != nil {
 			s.args[i] = a.Value.ID

@@ -47,11 +47,13 @@ type Structure struct {
 	small    [][]byte // by ID: copies of small constants that do not, which steps read
 	values   []int    // of the program
 
-	types []op.Type        // by ID: for the sizes of the last Instance
-	data  [][]byte         // by ID: of varying constants
-	value func(int) []byte // of an input
-	slab  slab
-	room  []byte // scratch of kernels
+	types  []op.Type        // by ID: for the sizes of the last Instance
+	data   [][]byte         // by ID: of varying constants, as far as steps have been taken
+	stored [][]byte         // by ID: those of them that have bytes of their own, also between two instances
+	stamps []int            // by ID: counts the changes of their bytes
+	value  func(int) []byte // of an input
+	slab   slab
+	room   []byte // scratch of kernels
 
 	last []op.Type // of the parameters of the last instance
 	why  string    // see Refusal
@@ -78,7 +80,8 @@ func (c *Context) Structure() (s *Structure, reason string) {
 	s = &Structure{program: c.Program, constants: c.Constants, params: idsOf(c.Program.Body.Params),
 		steps: r.steps, allowance: r.allowance, guards: r.guards, constant: r.values, views: r.views, copies: r.copies, deciding: r.deciding,
 		declined: c.Declined, reported: c.Copies,
-		initial: make([]op.Type, n), weights: make([]*ir.Value, n), varies: make([]bool, n), small: make([][]byte, n), origins: make([]origin, n), types: make([]op.Type, n), data: make([][]byte, n)}
+		initial: make([]op.Type, n), weights: make([]*ir.Value, n), varies: make([]bool, n), small: make([][]byte, n), origins: make([]origin, n), types: make([]op.Type, n), data: make([][]byte, n),
+		stored: make([][]byte, n), stamps: make([]int, n)}
 	met := s.complete(c)
 	// The steps are taken once for the present sizes: they must find the program as it is.
 	if why := s.fit(s.params0, r.firstValue); why != "" {
@@ -159,11 +162,9 @@ func (s *Structure) Types(params []op.Type, value func(input int) []byte, consta
 	for _, id := range s.values {
 		types[id] = s.types[id]
 	}
-	for _, w := range s.program.Weights {
-		if !s.derive(w, constants) {
-			s.why = "value"
-			return nil
-		}
+	if !s.derive(constants) {
+		s.why = "value"
+		return nil
 	}
 	if s.aliases.ranges.again && !s.ignores("donations") && !s.donatesAlike(types, constants) {
 		s.why = "donations"
@@ -177,18 +178,28 @@ func (s *Structure) Types(params []op.Type, value func(input int) []byte, consta
 // instance before, and other values.
 func (s *Structure) Refusal() string { return s.why }
 
-// derive enters the constant w for the sizes of now, if it depends on sizes.
-func (s *Structure) derive(w *ir.Value, constants Constants) bool {
-	data := s.data[w.ID]
-	if data == nil {
-		return true
+// derive enters the constants that depend on sizes, for the sizes of now.
+func (s *Structure) derive(constants Constants) bool {
+	var sized ir.Value
+	var data []byte
+	fill := func(dst, _ []byte) { copy(dst, data) }
+	for _, w := range s.program.Weights {
+		if data = s.data[w.ID]; data == nil {
+			continue
+		}
+		sized = *w
+		sized.Type = s.types[w.ID]
+		var err error
+		if at := s.origins[w.ID]; at.of != 0 && s.data[at.of] == nil {
+			err = constants.Derive(&sized, s.weights[at.of], at.offset, nil)
+		} else {
+			err = constants.Derive(&sized, nil, 0, fill)
+		}
+		if err != nil {
+			return false
+		}
 	}
-	sized := *w
-	sized.Type = s.types[w.ID]
-	if at := s.origins[w.ID]; at.of != 0 && s.data[at.of] == nil {
-		return constants.Derive(&sized, s.weights[at.of], at.offset, nil) == nil
-	}
-	return constants.Derive(&sized, nil, 0, func(dst, _ []byte) { copy(dst, data) }) == nil
+	return true
 }
 
 // donatesAlike runs the pass Donate for these types and compares its marks with
@@ -263,8 +274,11 @@ func (s *Structure) fit(params []op.Type, value func(int) []byte) (why string) {
 	}
 	for i := range s.views {
 		g := &s.views[i]
-		s.fill(&g.call)
-		if arg, whole := wholeViewOf(&g.call.sig); (arg != g.arg || whole != g.whole) && !s.ignores("view") {
+		if s.fill(&g.call) {
+			continue
+		}
+		arg, whole := wholeViewOf(&g.call.sig)
+		if g.call.known = arg == g.arg && whole == g.whole; !g.call.known && !s.ignores("view") {
 			return "view"
 		}
 	}
@@ -348,19 +362,30 @@ func (s *Structure) knownValue(v *ir.Value) ([]byte, bool) {
 // it need not look them up.
 const maxSmall = 64
 
-// fill sets the types of a call to those of now.
-func (s *Structure) fill(c *shadow) {
+// fill sets the types of a call to those of now. It reports whether these and
+// the operands' bytes are those for which an answer is known, and leaves the
+// signature as it is then.
+func (s *Structure) fill(c *shadow) (known bool) {
+	known = c.known
 	for i, id := range c.args {
-		c.sig.Args[i] = s.types[id]
+		known = known && c.sig.Args[i] == s.types[id] && c.stamps[i] == s.stamps[id]
+		c.sig.Args[i], c.stamps[i] = s.types[id], s.stamps[id]
 	}
 	for i, id := range c.results {
-		c.sig.Results[i] = s.types[id]
+		known = known && c.before[i] == s.types[id]
+		c.before[i] = s.types[id]
 	}
 	for i, region := range c.regions {
 		for j, id := range region {
+			known = known && c.sig.Regions[i][j] == s.types[id]
 			c.sig.Regions[i][j] = s.types[id]
 		}
 	}
+	if known {
+		return true
+	}
+	c.known = false
+	copy(c.sig.Results, c.before)
 	if c.sig.Known == nil {
 		c.sig.Known = func(arg int) ([]byte, bool) {
 			if arg >= len(c.args) || c.args[arg] == 0 {
@@ -369,6 +394,7 @@ func (s *Structure) fill(c *shadow) {
 			return s.known(c.args[arg])
 		}
 	}
+	return false
 }
 
 // fold judges a call whose operands are constants, and evaluates it. It says
@@ -390,28 +416,70 @@ func (s *Structure) fold(st *visit, left *allowance) (failed bool, why string) {
 		}
 		c.Out[i] = op.Arg{Type: s.types[id], Layout: shape.RowMajor(s.types[id].Shape)}
 	}
-	if decided, _ := left.judge(c); decided != st.outcome && !s.ignores("folding") {
+	fill := left.maxFill
+	decided, asked := left.judge(c)
+	if decided != st.outcome && !s.ignores("folding") {
 		return false, "folding"
 	}
+	if st.asks = asked; asked {
+		st.bytes, st.work, _ = needs(c)
+	}
+	st.filled = left.maxFill != fill
 	switch st.outcome {
 	case viewed:
 		for i, id := range st.made {
 			if id != 0 {
 				arg, offset := c.Sig.ViewOf(i)
 				s.share(id, st.args[arg], offset)
+				s.stamps[id]++
 			}
 		}
 	case computed:
 		for i, id := range st.results {
 			if id != 0 {
 				c.Out[i].Data = s.slab.bytes(int(bytesOf(s.types[id])))
-				s.data[st.made[i]] = c.Out[i].Data
 			}
 		}
-		s.data[0] = nil // of a call that failed, which made nothing
-		return s.evaluate(st) != nil, ""
+		if s.evaluate(st) != nil {
+			return true, ""
+		}
+		for i, id := range st.made {
+			if id != 0 {
+				s.store(id, c.Out[i].Data)
+			}
+		}
 	}
 	return false, ""
+}
+
+// refold is fold for a call of which the operands are those of before.
+func (s *Structure) refold(st *visit, left *allowance) (why string) {
+	if st.asks && left.spend(st.bytes, st.work) != (st.outcome == computed) && !s.ignores("folding") {
+		return "folding"
+	}
+	for i, id := range st.made {
+		switch {
+		case id == 0:
+		case st.outcome == viewed:
+			arg, offset := st.call.Sig.ViewOf(i)
+			s.share(id, st.args[arg], offset)
+		case st.outcome == computed:
+			s.data[id] = s.stored[id]
+		}
+	}
+	return ""
+}
+
+// store sets the bytes of a constant, which are copied.
+func (s *Structure) store(id int, data []byte) {
+	if own := s.stored[id]; own == nil || !bytes.Equal(own, data) {
+		if cap(own) < len(data) || own == nil {
+			own = alignedBytes(make([]uint64, len(data)/8+1))
+		}
+		s.stored[id] = append(own[:0], data...)
+		s.stamps[id]++
+	}
+	s.data[id] = s.stored[id]
 }
 
 // evaluate computes a constant. The call is bound once, and refilled for other
@@ -469,7 +537,12 @@ func (m *slab) bytes(n int) []byte {
 	w := m.words[m.used:][:need]
 	m.used += need
 	clear(w)
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), n)
+	return alignedBytes(w)[:n]
+}
+
+// alignedBytes returns the bytes of words.
+func alignedBytes(w []uint64) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(w))), 8*len(w))
 }
 
 // Program returns the final program, which must not be changed.

@@ -23,7 +23,8 @@ type visit struct {
 	outcome  outcome
 	made     []int // the constants that took the place of its results
 	fixed    bool  // nothing about it depends on sizes
-	asks     bool  // a fixed call asked for these of the allowance
+	asks     bool  // the call asked for these of the allowance
+	filled   bool  // it changed the allowance otherwise: its answer is never known
 	bytes    int64
 	work     int64
 	call     *op.Call // of a constant, made again for other sizes
@@ -143,7 +144,9 @@ func (v *visit) take(s *Structure, left *allowance) (why string) {
 // repeat runs the shape rule, and judges and evaluates a call of constants. It
 // says whether the call fails, and what else is different.
 func (v *visit) repeat(s *Structure, left *allowance) (failed bool, why string) {
-	s.fill(&v.shadow)
+	if s.fill(&v.shadow) {
+		return false, v.retake(s, left)
+	}
 	own, infer := v.sig.Results, v.sig.Def.Infer // the number of operands and the attributes were checked when it was recorded
 	if v.failed {
 		infer = op.InferTypes // they may be wrong
@@ -168,7 +171,24 @@ func (v *visit) repeat(s *Structure, left *allowance) (failed bool, why string) 
 		}
 	}
 	if v.constant {
-		return s.fold(v, left)
+		failed, why = s.fold(v, left)
 	}
-	return false, ""
+	v.known = !failed && why == "" && !v.failed && !v.filled
+	return failed, why
+}
+
+// retake is repeat for a call of which all types and bytes are those of before.
+func (v *visit) retake(s *Structure, left *allowance) (why string) {
+	for i, id := range v.results {
+		if id != 0 {
+			s.types[id] = v.sig.Results[i]
+		}
+		if made := v.made[i]; made != 0 {
+			s.types[made] = v.sig.Results[i]
+		}
+	}
+	if v.constant {
+		return s.refold(v, left)
+	}
+	return ""
 }

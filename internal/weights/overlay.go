@@ -17,6 +17,7 @@ type Overlay struct {
 	Base  ir.Weights // nil for none
 	own   ir.WeightMap
 	views map[string]baseView
+	words []uint64 // where the next of its own bytes lie
 }
 
 // baseView is a part of a weight of Base.
@@ -64,11 +65,10 @@ func (o *Overlay) Derive(v, of *ir.Value, offset int, fill func(dst, src []byte)
 		src = data[offset:]
 	}
 	if o.own == nil {
-		o.own, o.views = ir.WeightMap{}, map[string]baseView{}
+		o.own, o.views = make(ir.WeightMap, fewConstants), map[string]baseView{}
 	}
 	if fill != nil {
-		words := make([]uint64, n/8+1) // aligned for any element
-		dst := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
+		dst := o.room(n)
 		fill(dst, src)
 		o.own[v.Name] = dst
 		return nil
@@ -82,4 +82,19 @@ func (o *Overlay) Derive(v, of *ir.Value, offset int, fill func(dst, src []byte)
 		o.views[v.Name] = baseView{of, offset, n}
 	}
 	return nil
+}
+
+// fewConstants is how many small constants an overlay is made for at first.
+const fewConstants = 16
+
+// room returns n zeroed bytes, aligned for any element. Small constants share an
+// allocation.
+func (o *Overlay) room(n int) []byte {
+	need := n/8 + 1
+	if need > len(o.words) {
+		o.words = make([]uint64, max(need, 8*fewConstants))
+	}
+	words := o.words[:need:need]
+	o.words = o.words[need:]
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), n)
 }
