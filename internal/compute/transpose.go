@@ -17,7 +17,8 @@ type transposed struct {
 	perm     []int
 	inPlace  bool // the sizes allow it
 	permute  move.Permute
-	anywhere int // tiles of the copy
+	prepared bool // permute is, for these sizes
+	anywhere int  // tiles of the copy
 }
 
 func bindTranspose(*op.Call) (Kernel, error) { return &transposed{}, nil }
@@ -36,10 +37,7 @@ func (k *transposed) Refill(t *Task) (err error) {
 	k.copy.PrepareTranspose(elem, sizes, k.perm)
 	k.filled(t)
 	k.anywhere = t.Tiles
-	k.inPlace = c.Permutes(0, 0) && k.view < 0
-	if k.inPlace && !k.permute.Prepare(elem, sizes, k.perm) {
-		return fmt.Errorf("BUG: compute: transpose of %v by %v in place takes %d bytes of scratch", sizes, k.perm, k.permute.ScratchBytes())
-	}
+	k.inPlace, k.prepared = c.Permutes(0, 0) && k.view < 0, false
 	return nil
 }
 
@@ -49,9 +47,14 @@ func (k *transposed) overwrites(c *op.Call) bool {
 }
 
 func (k *transposed) Start(t *Task) error {
-	if t.Tiles = k.anywhere; k.overwrites(t.Call) {
-		t.Tiles = 1
+	if t.Tiles = k.anywhere; !k.overwrites(t.Call) {
+		return nil
 	}
+	t.Tiles = 1
+	if x := &t.Call.In[0]; !k.prepared && !k.permute.Prepare(x.DType.Size(), x.Shape.Sizes(), k.perm) {
+		return fmt.Errorf("BUG: compute: transpose of %v by %v in place takes %d bytes of scratch", x.Shape.Sizes(), k.perm, k.permute.ScratchBytes())
+	}
+	k.prepared = true
 	return nil
 }
 

@@ -123,6 +123,7 @@ func (e *Executable) collectDynamic(l *lowering) {
 	for n := range e.dynamic {
 		e.dynamic[n].purpose = memory.Activations
 	}
+	e.results = make([]resultInfo, 0, len(l.program.Body.Results))
 	for _, v := range l.program.Body.Results {
 		n := l.of(v).dynamic
 		if n >= 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenure-go/tenure/internal/compute"
 	"github.com/tenure-go/tenure/internal/exec"
+	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/internal/weights"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
@@ -101,6 +102,45 @@ func TestInstancesSharePanels(t *testing.T) {
 	f := first.InstanceFigures()
 	if f.Instances != 7 || f.Repacked != 0 || f.Rebound != 0 {
 		t.Errorf("got %+v, want 7 instances in the panels of the first", f)
+	}
+}
+
+// An instance that a slot is ready to run, in tasks of another one, takes so many
+// allocations, for a program of any number of calls.
+func TestInstanceAllocations(t *testing.T) {
+	if invariant.Enabled || invariant.Race {
+		t.Skip("skipped: builds that check take more")
+	}
+	memorytest.Check(t)
+	long := strings.Replace(layers, "%y = gemm(%h,", "%h1 = relu(donate %h)\n%h2 = neg(donate %h1)\n%h3 = abs(donate %h2)\n%y = gemm(%h3,", 1)
+	for _, text := range []string{layers, long} {
+		s, _ := storeOf(t, parse(t, sized(text, "5")), weights.Options{})
+		first := compileWith(t, sized(text, "5"), s)
+		mustPack(t, first)
+		types := []ir.Types{ir.TypesOf(parse(t, sized(text, "7"))), ir.TypesOf(parse(t, sized(text, "64")))}
+		var slot exec.Slot
+		n := 0
+		step := func() {
+			n++
+			e, err := first.Instance(context.Background(), types[n%2], s)
+			if err == nil {
+				_, err = slot.Runner(e)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			slot.Keep(n, func(kept *exec.Executable) bool { return kept == e })
+		}
+		allocs := testing.AllocsPerRun(10, step)
+		for range 9 {
+			allocs = min(allocs, testing.AllocsPerRun(10, step))
+		}
+		if allocs != 17 {
+			t.Errorf("got %v allocations for an instance, want 17", allocs)
+		}
+		if err := slot.Release(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -50,6 +50,7 @@ type lowering struct {
 	made     []storage    // all storages: never more than there is room for, because pointers lead to them
 	storages []*storage   // those that results are placed in
 	pieces   []plan.Piece // of the storages in the arena
+	arena    plan.Problem
 	inPlace  []plan.InPlace
 	declined []plan.Declined
 }
@@ -346,7 +347,8 @@ func (l *lowering) placeOutputs() {
 
 // problem returns the arena's placement problem. The next lowering changes it.
 func (l *lowering) problem() *plan.Problem {
-	p := &plan.Problem{Align: plan.DefaultAlign}
+	p := &l.arena
+	p.Align, p.Storages = plan.DefaultAlign, p.Storages[:0]
 	for _, s := range l.storages {
 		if s.space != plan.SpaceArena {
 			continue

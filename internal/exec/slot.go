@@ -129,7 +129,7 @@ func bytesOr(b *memory.Buffer) []byte {
 	return b.Bytes()
 }
 
-// resize makes the buffer have the given size. Contents are not kept.
+// resize makes the buffer have the given size. Its contents are undefined.
 func resize(b **memory.Buffer, bytes int64, purpose memory.Purpose) error {
 	if *b != nil {
 		if int64((*b).Len()) == bytes {
@@ -144,7 +144,7 @@ func resize(b **memory.Buffer, bytes int64, purpose memory.Purpose) error {
 	if bytes == 0 {
 		return nil
 	}
-	fresh, err := memory.Alloc(int(bytes), purpose)
+	fresh, err := memory.Process(purpose).Alloc(int(bytes))
 	if err != nil {
 		return err
 	}

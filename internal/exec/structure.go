@@ -22,6 +22,7 @@ type structure struct {
 	types   ir.Types // that the program has
 	options Options
 	weights []*ir.Value // by ID
+	fixed   []bool      // by number of the call: its constants are the store's, which do not depend on sizes
 
 	instances, repacked atomic.Int64
 	rebound             atomic.Int64 // tasks that were bound anew because their sizes wanted it
@@ -48,6 +49,12 @@ func newStructure(p *ir.Program, o Options) *structure {
 		s.weights[v.ID] = v
 	}
 	s.layout.Values = make([]check.Position, p.NumIDs())
+	s.fixed = make([]bool, len(s.lowering.calls))
+	for k := range s.lowering.calls {
+		s.fixed[k] = !slices.ContainsFunc(s.lowering.calls[k].Args, func(a ir.Operand) bool {
+			return a.Value != nil && a.Value.Kind == ir.Weight && (o.Store == nil || !o.Store.Has(a.Value))
+		})
+	}
 	return s
 }
 

@@ -25,19 +25,21 @@ func (s *structure) newTasks() *tasks {
 	return &tasks{sigs: ir.NewSignatures(s.lowering.index), list: make([]*compute.Task, len(s.lowering.calls)), steps: make([]boundStep, len(s.lowering.calls))}
 }
 
-// setTypes sets a call's types to those of the executable's values.
-func (e *Executable) setTypes(c *op.Call, k int) {
+// setTypes sets a call's types to those of the executable's values. It reports
+// whether any is another one.
+func (e *Executable) setTypes(c *op.Call, k int) (changed bool) {
 	from := e.steps[k].call
 	for i, a := range from.Args {
-		if a.Value != nil {
-			c.In[i] = argOf(e.types.Of(a.Value))
+		if a.Value != nil && c.In[i].Type != e.types.Of(a.Value) {
+			c.In[i], changed = argOf(e.types.Of(a.Value)), true
 		}
 	}
 	for i, v := range from.Results {
-		if v != nil {
-			c.Out[i] = argOf(e.types.Of(v))
+		if v != nil && c.Out[i].Type != e.types.Of(v) {
+			c.Out[i], changed = argOf(e.types.Of(v)), true
 		}
 	}
+	return changed
 }
 
 func argOf(t op.Type) op.Arg { return op.Arg{Type: t, Layout: shape.RowMajor(t.Shape)} }
@@ -74,14 +76,20 @@ func (e *Executable) bindAll(ts *tasks) error {
 }
 
 // refill makes the task of call k one of the executable's sizes, and of the
-// forms that it has settled on.
+// forms that it has settled on. A task that has these types stays as it is, if
+// it reads no constant that depends on sizes.
 func (e *Executable) refill(ts *tasks, k int) error {
 	if t := ts.list[k]; t != nil {
 		t.Begun = nil
-		e.setTypes(t.Call, k)
-		if err := t.Refill(); err == nil && e.packing.agrees(e, k, t) {
+		var err error
+		if e.setTypes(t.Call, k) || !e.structure.fixed[k] {
+			err = t.Refill()
+		}
+		if err == nil && e.packing.agrees(e, k, t) {
 			return nil
-		} else if err != nil && !errors.Is(err, compute.ErrRebind) {
+		}
+		ts.list[k] = nil // it has types for which it was not refilled
+		if err != nil && !errors.Is(err, compute.ErrRebind) {
 			return err
 		}
 		e.structure.rebound.Add(1)
