@@ -39,7 +39,7 @@ func GridSampleRows[T kernel.Float](g *GridSample, lo, hi int, dst, x, grid []T)
 		var at [gridAxes][gridTaps]int
 		var weight [gridAxes][gridTaps]float64
 		for a, n := range g.In {
-			g.axis(float64(grid[p*axes+axes-1-a]), n, &at[a], &weight[a])
+			g.axis(position(g, grid[p*axes+axes-1-a], n), n, &at[a], &weight[a])
 		}
 		batch, place := p/g.Places, p%g.Places
 		for c := range g.Channels {
@@ -62,12 +62,24 @@ func GridSampleRows[T kernel.Float](g *GridSample, lo, hi int, dst, x, grid []T)
 	}
 }
 
-// axis works out which elements of an axis of size n a coordinate reads, and how much of each.
-func (g *GridSample) axis(coordinate float64, n int, at *[gridTaps]int, weight *[gridTaps]float64) {
-	v := ((coordinate+1)*float64(n) - 1) / 2
-	if g.Align {
-		v = (coordinate + 1) / 2 * float64(n-1)
+// position returns where on an axis of size n a coordinate lies, in elements. For the nearest element it rounds to the type of the grid: 0.2 of
+// five elements is half-way between two in float32, as exporters and other runtimes have it, and not in float64. The conversion of the product
+// keeps a compiler from joining it with the difference.
+func position[T kernel.Float](g *GridSample, coordinate T, n int) float64 {
+	exact := float64(coordinate) + 1
+	switch nearest := g.Mode == GridNearest; {
+	case nearest && g.Align:
+		return float64((coordinate + 1) / 2 * T(n-1))
+	case nearest:
+		return float64((T((coordinate+1)*T(n)) - 1) / 2)
+	case g.Align:
+		return exact / 2 * float64(n-1)
 	}
+	return (exact*float64(n) - 1) / 2
+}
+
+// axis works out which elements of an axis of size n a position reads, and how much of each.
+func (g *GridSample) axis(v float64, n int, at *[gridTaps]int, weight *[gridTaps]float64) {
 	if v != v {
 		v = -1
 	}

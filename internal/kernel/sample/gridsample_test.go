@@ -30,3 +30,16 @@ func TestGridSample(t *testing.T) {
 		})
 	}
 }
+
+// TestGridSampleTies takes the nearest element of positions that are half-way between two in float32, and nearly so in float64.
+func TestGridSampleTies(t *testing.T) {
+	x := []float32{10, 11, 12, 13, 14}
+	for coordinate, want := range map[float32]float32{0.2: 12, -0.2: 12, 0.6: 14, -0.6: 10} {
+		g := sample.GridSample{Batch: 1, Channels: 1, Places: 1, In: []int{5}, Mode: sample.GridNearest}
+		dst := make([]float32, 1)
+		sample.GridSampleRows(&g, 0, 1, dst, x, []float32{coordinate})
+		if dst[0] != want {
+			t.Errorf("coordinate %v: got %v, want %v", coordinate, dst[0], want)
+		}
+	}
+}
