@@ -58,15 +58,7 @@ func TestGuardsAreNeeded(t *testing.T) {
 
 // checkLengths draws programs until one of the counts, if there is one, is not 0.
 func checkLengths(t *testing.T, programs int, ignore []string, fail func(*rapid.T, string), seen map[string]int, until ...*int) {
-	for name, value := range map[string]int{"checks": programs, "seed": 1} {
-		if f := flag.Lookup("rapid." + name); f.Value.String() == f.DefValue {
-			if err := flag.Set(f.Name, strconv.Itoa(value)); err != nil {
-				t.Fatal(err)
-			}
-			defer flag.Set(f.Name, f.DefValue)
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
+	checkDrawn(t, programs, func(t *rapid.T) {
 		if len(until) > 0 && *until[0] > 0 {
 			return
 		}
@@ -80,6 +72,20 @@ func checkLengths(t *testing.T, programs int, ignore []string, fail func(*rapid.
 			}
 		}
 	})
+}
+
+// checkDrawn is rapid.Check with a number of programs and a seed that flags may
+// change.
+func checkDrawn(t *testing.T, programs int, check func(t *rapid.T)) {
+	for name, value := range map[string]int{"checks": programs, "seed": 1} {
+		if f := flag.Lookup("rapid." + name); f.Value.String() == f.DefValue {
+			if err := flag.Set(f.Name, strconv.Itoa(value)); err != nil {
+				t.Fatal(err)
+			}
+			defer flag.Set(f.Name, f.DefValue)
+		}
+	}
+	rapid.Check(t, check)
 }
 
 // loaded is a drawn program after the load passes, with the structures of the

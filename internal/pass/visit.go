@@ -13,6 +13,7 @@ import (
 type visit struct {
 	shadow
 	ctx    *Context
+	node   string
 	again  *visit // an earlier visit of the call
 	number int    // of steps before it
 
@@ -37,7 +38,7 @@ func (c *Context) visit(call *ir.Call) *visit {
 	if r == nil {
 		return nil
 	}
-	v := &visit{shadow: shadowOf(call), ctx: c, number: len(r.steps), again: r.visits[call], found: make([]op.Type, len(call.Results)), made: make([]int, len(call.Results))}
+	v := &visit{shadow: shadowOf(call), ctx: c, node: call.Node, number: len(r.steps), again: r.visits[call], found: make([]op.Type, len(call.Results)), made: make([]int, len(call.Results))}
 	if call.Op.Loop {
 		v.sig.Endless = call.Sig(c.constant).Endless // of constants that are pinned
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// String returns the expression with common factors in front: "4·seq·(past + seq)",
+// String returns the expression with common symbols in front: "4·seq·(past + seq)",
 // "64·⌈seq/16⌉", "max(seq, 4)". An unknown one is "?".
 func (e *Expr) String() string {
 	switch {
@@ -19,7 +19,7 @@ func (e *Expr) String() string {
 		return e.terms[0].String()
 	}
 	common := e.content()
-	if common.coef == 1 && len(common.powers) == 0 {
+	if len(common.powers) == 0 {
 		return e.sum()
 	}
 	rest := make([]term, len(e.terms))
