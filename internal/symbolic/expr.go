@@ -255,6 +255,13 @@ func extreme(k kind, e, f *Expr) *Expr {
 		}
 		return f
 	}
+	// max(x, min(x, y)) = x, and the other way round.
+	switch {
+	case f.isExtremeOf(maximum+minimum-k, e):
+		return e
+	case e.isExtremeOf(maximum+minimum-k, f):
+		return f
+	}
 	if f.key < e.key {
 		e, f = f, e
 	}
@@ -263,6 +270,16 @@ func extreme(k kind, e, f *Expr) *Expr {
 		name = "min("
 	}
 	return ofAtom(&atom{key: name + e.key + "," + f.key + ")", kind: k, args: []*Expr{e, f}})
+}
+
+// isExtremeOf reports whether e is the maximum or the minimum of f and another
+// expression.
+func (e *Expr) isExtremeOf(k kind, f *Expr) bool {
+	if len(e.terms) != 1 || e.terms[0].coef != 1 || len(e.terms[0].powers) != 1 || e.terms[0].powers[0].n != 1 {
+		return false
+	}
+	a := e.terms[0].powers[0].atom
+	return a.kind == k && slices.ContainsFunc(a.args, f.Equal)
 }
 
 // Over returns e / f where f divides e as a polynomial, nil where it does not:

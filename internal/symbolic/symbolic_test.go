@@ -42,6 +42,8 @@ func TestString(t *testing.T) {
 		{symbolic.Max(x, y), "max(x, y)"},
 		{symbolic.Max(x, x.Add(n(1))), "x + 1"},
 		{symbolic.Min(x, x.Add(n(1))), "x"},
+		{symbolic.Max(x, symbolic.Min(y, x)), "x"},
+		{symbolic.Min(symbolic.Max(x, y), y), "y"},
 		{x.Add(y).Mul(x).Mul(n(6)).Over(x.Add(y)), "6·x"},
 		{x.Over(y), "?"},
 		{n(3).Mul(x).Over(n(2)), "?"},
