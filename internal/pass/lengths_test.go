@@ -3,7 +3,6 @@ package pass_test
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"flag"
 	"fmt"
 	"math"
@@ -45,7 +44,7 @@ func TestLengths(t *testing.T) {
 // TestGuardsAreNeeded leaves out one kind of guard after the other: then some
 // drawn program must be wrong.
 func TestGuardsAreNeeded(t *testing.T) {
-	for _, kind := range []string{"folding", "value", "view", "empty", "alias", "size", "rows", "blocks"} {
+	for _, kind := range []string{"folding", "value", "view", "empty", "alias", "size", "rows", "blocks", "rank", "operator's error", "elements"} {
 		t.Run(kind, func(t *testing.T) {
 			faults := 0
 			checkLengths(t, 10000, []string{kind}, func(rt *rapid.T, fault string) { faults++ }, map[string]int{}, &faults)
@@ -109,23 +108,21 @@ func load(t *rapid.T, d *randomprogram.Open) *loaded {
 	return l
 }
 
-// specialise runs the passes for one set of sizes.
+// specialise runs the passes for one set of sizes, with the values that the
+// interpreter is given.
 func (l *loaded) specialise(types []op.Type) (*pass.Context, error) {
-	ctx := &pass.Context{Program: l.program.Clone(), Constants: &weights.Overlay{Base: l.constants}, Bound: true, MaxFold: 1 << 10}
-	if err := ctx.Program.Bind(types...); err != nil {
-		return nil, err
+	return specialise(l.program, l.constants, types, l.value(types))
+}
+
+// value returns the values of inputs of these types.
+func (l *loaded) value(types []op.Type) func(int) []byte {
+	var inputs []op.Arg
+	return func(i int) []byte {
+		if inputs == nil {
+			inputs = l.drawn.Inputs(types, 0)
+		}
+		return inputs[i].Data
 	}
-	ctx.Record()
-	if err := pass.Run(ctx, []pass.Pass{pass.Fold}, nil); err != nil {
-		return nil, err
-	}
-	if len(pass.Deciders(ctx)) > 0 {
-		return nil, fmt.Errorf("a parameter decides a size: %w", op.ErrUnsupported)
-	}
-	if err := errors.Join(ctx.Suspended...); err != nil {
-		return nil, err // of a branch, which no value of an input replaces by the other one
-	}
-	return ctx, pass.Run(ctx, pass.Specialise, nil)
 }
 
 // meet compares the instances of structures for a set of sizes with the
@@ -142,7 +139,7 @@ func (l *loaded) meet(types []op.Type, ignore []string, seen map[string]int) (fa
 	found := false
 	for _, s := range l.structures {
 		table := &weights.Overlay{Base: s.Constants()}
-		values := s.Types(types, nil, table)
+		values := s.Types(types, l.value(types), table)
 		if values == nil {
 			seen["refused by a structure"]++
 			continue
