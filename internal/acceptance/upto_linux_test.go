@@ -23,8 +23,8 @@ func TestUpToFromOutside(t *testing.T) {
 		upToChild(t, name)
 		return
 	}
-	if invariant.Enabled {
-		t.Skip("builds that check invariants allocate more")
+	if invariant.Enabled || testing.Short() {
+		t.Skip("builds that check invariants or races take more memory")
 	}
 	for _, c := range upToCases() {
 		t.Run(c.name, func(t *testing.T) {

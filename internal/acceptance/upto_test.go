@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenure-go/tenure"
 	"github.com/tenure-go/tenure/dtype"
+	"github.com/tenure-go/tenure/internal/invariant"
 	"github.com/tenure-go/tenure/internal/modeltest"
 	"github.com/tenure-go/tenure/ir"
 	"github.com/tenure-go/tenure/memory"
@@ -93,19 +94,22 @@ type upToCase struct {
 }
 
 func upToCases() []upToCase {
-	width := 64
+	width, most := 64, 512
 	if *everySize {
 		width = 384
+	}
+	if invariant.Enabled || testing.Short() {
+		most = 32 // these builds compare each instance with a fresh compilation, or are slow
 	}
 	upTo, of := tenure.WithUpTo, tenure.WithSizes
 	return []upToCase{
 		{name: "encoder", model: func(t testing.TB) *tenure.Model { return transformer(t, 6, width, 4, false) },
-			opts: []tenure.SessionOption{upTo("tokens", 512)}, vary: "tokens", sizes: 513},
+			opts: []tenure.SessionOption{upTo("tokens", most)}, vary: "tokens", sizes: most + 1},
 		{name: "decoder", model: func(t testing.TB) *tenure.Model { return transformer(t, 2, 64, 4, true) },
-			opts: []tenure.SessionOption{upTo("past", 2047), of("tokens", 1)}, fixed: map[string]int{"tokens": 1}, vary: "past", sizes: 2048},
+			opts: []tenure.SessionOption{upTo("past", 4*most-1), of("tokens", 1)}, fixed: map[string]int{"tokens": 1}, vary: "past", sizes: 4 * most},
 		{name: "unet", model: func(t testing.TB) *tenure.Model {
 			return modeltest.Load(t, filepath.Join(modeltest.SharedDir(t, "models/unet_tiny"), "model.onnx"))
-		}, opts: []tenure.SessionOption{upTo("height", 512), of("width", 64), of("batch", 1)}, fixed: map[string]int{"width": 64, "batch": 1}, vary: "height", sizes: 508},
+		}, opts: []tenure.SessionOption{upTo("height", most), of("width", 64), of("batch", 1)}, fixed: map[string]int{"width": 64, "batch": 1}, vary: "height", sizes: most - 4},
 	}
 }
 
