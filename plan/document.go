@@ -6,7 +6,7 @@ import (
 )
 
 // Format is the version of the plan document that this package writes, and the only one that it reads.
-const Format = 2
+const Format = 3
 
 // ErrDocument is the kind of every error about a plan document that is malformed or contradicts itself.
 var ErrDocument = errors.New("invalid plan")
@@ -35,7 +35,7 @@ const (
 
 // Plan is the document that a run is executed from. The field names of its JSON form are part of the format.
 type Plan struct {
-	Format           int          `json:"format"`             // 2
+	Format           int          `json:"format"`             // 3
 	Model            string       `json:"model"`              // hash of the program's text
 	Shapes           []Shape      `json:"shapes"`             // types of the graph's inputs
 	ArenaBytes       int64        `json:"arena_bytes"`        // graph inputs and outputs, at most excluded
@@ -123,10 +123,12 @@ type Copy struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// Packed is a weight that kernels read in a form of their own, which is made once for all plans of a model.
+// Packed is a weight that kernels read in a form of their own, which is made once for all plans of a model. It is the same for
+// all sizes of the inputs.
 type Packed struct {
 	Weight   string `json:"weight"`
 	ID       int    `json:"id"`       // of the weight
+	Form     string `json:"form"`     // its name; where parts are read by themselves, the names of theirs, with "; " between
 	Bytes    int64  `json:"bytes"`    // in that form
 	Unloaded int64  `json:"unloaded"` // of the weight's own bytes, which are not in memory then: all of them or none
 }

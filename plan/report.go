@@ -112,7 +112,7 @@ type table struct {
 // tables returns the lists of the report that have something to say.
 func (p *Plan) tables() []table {
 	var tables []table
-	for _, t := range []table{p.peakTable(), p.inPlaceTable(), p.declinedTable(), p.copyTable(), p.unpromisedTable()} {
+	for _, t := range []table{p.peakTable(), p.inPlaceTable(), p.declinedTable(), p.copyTable(), p.packedTable(), p.unpromisedTable()} {
 		if len(t.rows) > 0 {
 			tables = append(tables, t)
 		}
@@ -197,6 +197,18 @@ func (p *Plan) packedNote() string {
 		unloaded += w.Unloaded
 	}
 	return fmt.Sprintf("%s packed in %s, in place of %s", plural(len(p.Packed), "weight"), FormatBytes(packed), FormatBytes(unloaded))
+}
+
+// packedTable lists the weights that kernels read in a form of their own.
+func (p *Plan) packedTable() table {
+	list := slices.Clone(p.Packed)
+	slices.SortStableFunc(list, func(a, b Packed) int { return -cmp.Compare(a.Bytes, b.Bytes) })
+	t := table{title: "packed: " + plural(len(list), "weight"), columns: []string{"bytes", "weight", "form"}}
+	for _, w := range list {
+		t.rows = append(t.rows, []string{FormatBytes(w.Bytes), w.Weight, w.Form})
+	}
+	t.shorten()
+	return t
 }
 
 func (p *Plan) declinedTable() table {

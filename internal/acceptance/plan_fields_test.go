@@ -37,6 +37,7 @@ var notProved = map[string]string{
 	"copies":              "entries are true; whether any is missing is not proved",
 	"copies[].reason":     "words",
 	"packed":              "entries are of weights and add up to weight_bytes; one that takes as much as it unloads may be missing",
+	"packed[].form":       "a name",
 }
 
 // plansToChange are programs whose plans have something in every list.

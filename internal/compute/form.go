@@ -9,7 +9,7 @@ import (
 // FormsVersion grows when Pack makes something else under the same name, on any
 // processor: what other programs have packed cannot be read by these kernels
 // then.
-const FormsVersion = 1
+const FormsVersion = 2
 
 // Form is how a task reads a constant operand: in bytes that are made from the
 // operand's once and read by every run, instead of the operand's own.

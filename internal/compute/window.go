@@ -118,9 +118,7 @@ type floatConv struct {
 	between   []int     // sizes of the pooled operand
 	pre       []float32 // scale or shift of the prologue where the call lacks one of the two
 
-	constant bool // the weights are read in panels where the convolution uses them
-	layout   conv.WeightsLayout
-	bound    bool // layout is decided
+	weights *shape.Shape // of operand 1 where it is a constant that may be read in panels
 }
 
 func newConv(c *op.Call) *floatConv {
@@ -131,13 +129,12 @@ func newConv(c *op.Call) *floatConv {
 	return k
 }
 
-// packedConv reads constant weights in panels where the convolution uses
-// panels.
+// packedConv reads constant weights in panels where that pays.
 func packedConv(plain binder) packer {
 	return func(_ *kernel.Variant, c *op.Call, constants Constants) (Kernel, error) {
 		of, err := plain(c)
-		if k, ok := of.(*floatConv); ok {
-			k.constant = constants.Is(1)
+		if k, ok := of.(*floatConv); ok && constants.Is(1) {
+			k.weights = c.In[1].Shape
 		}
 		return of, err
 	}
@@ -204,58 +201,33 @@ func (k *floatConv) Refill(t *Task) error {
 	if err := k.fill(c); err != nil {
 		return err
 	}
-	packed := k.bound && k.layout != conv.RawWeights
+	if k.weights != nil {
+		if c.In[1].Shape != k.weights {
+			return ErrRebind
+		}
+		k.setForm(t)
+	}
 	if elements(&c.Out[0]) == 0 {
-		k.bound = true // nothing is read, in any form
 		return nil
 	}
-	k.PackedWeights = packed
 	k.Prepare(t.variant)
-	if err := k.pack(t); err != nil {
-		return err
-	}
 	t.Tiles, t.Scratch = k.Tiles(), k.ScratchBytes()
 	return nil
 }
 
-// pack prepares the convolution once more, for constant weights in panels where
-// it uses panels. The first call decides the form.
-func (k *floatConv) pack(t *Task) error {
-	layout := conv.RawWeights
-	if k.constant && k.PackedFloats() > 0 {
-		if !k.PackedWeights {
-			k.PackedWeights = true
-			k.Prepare(t.variant)
-		}
-		layout = k.Layout()
+// setForm sets the form of constant weights. It does not depend on the sizes of
+// the operand that the window slides over.
+func (k *floatConv) setForm(t *Task) {
+	var panels conv.WeightPanels
+	if panels, k.PackedWeights = k.WeightPanels(t.variant); !k.PackedWeights || t.Forms != nil {
+		return
 	}
-	if k.bound {
-		if layout != k.layout {
-			return ErrRebind
-		}
-		return nil
-	}
-	k.bound, k.layout = true, layout
-	if k.PackedWeights {
-		own := newConv(t.Call) // the next Refill changes the lists of k
-		if err := own.fill(t.Call); err != nil {
-			return err
-		}
-		own.Prepare(t.variant)
-		t.setForm(1, weightsForm(&own.Conv))
-	}
-	return nil
-}
-
-// weightsForm is the form of the panels of a convolution's weights. It keeps the
-// convolution.
-func weightsForm(k *conv.Conv) Form {
-	return Form{
-		Name:   fmt.Sprintf("convolution panels of %s", k.PackedLayout()),
-		Bytes:  4 * k.PackedFloats(),
-		Pack:   func(dst, src []byte) { k.PackWeights(view[float32](dst), view[float32](src)) },
-		Unpack: func(dst, src []byte) { k.UnpackWeights(view[float32](dst), view[float32](src)) },
-	}
+	t.setForm(1, Form{
+		Name:   fmt.Sprintf("convolution panels of %s", panels),
+		Bytes:  4 * panels.Floats(),
+		Pack:   func(dst, src []byte) { panels.Pack(view[float32](dst), view[float32](src)) },
+		Unpack: func(dst, src []byte) { panels.Unpack(view[float32](dst), view[float32](src)) },
+	})
 }
 
 func (k *floatConv) Tile(t *Task, tile int, scratch []byte) {

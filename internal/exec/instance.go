@@ -28,8 +28,9 @@ var ErrStructure = errors.New("the final program does not hold for these sizes")
 // fiftieth more than the lower bound. It shares with the executables of its
 // program the parts that do not depend on sizes. Its figures are proved like any other's.
 //
-// The error is [ErrStructure] where the program has no safe plan for these types;
-// the program is then to be made anew from the inputs' sizes.
+// The error is [ErrStructure] where the program has no safe plan for these types,
+// or would read its constants in another way: the program is then to be made anew
+// from the inputs' sizes.
 func (e *Executable) Instance(ctx context.Context, types ir.Types, table ir.Weights) (*Executable, error) {
 	if table == nil {
 		table = ir.WeightMap{}
@@ -80,7 +81,7 @@ func (e *Executable) compareFresh(ctx context.Context) {
 }
 
 // differentForms returns a call that reads a constant in another form than that
-// of the other executable, -1 for none. One whose results are empty reads nothing.
+// of the other executable, -1 for none.
 func (e *Executable) differentForms(o *Executable) int {
 	form := func(e *Executable, n int) string {
 		if x := e.packing.operands[n]; x != nil {
@@ -90,14 +91,8 @@ func (e *Executable) differentForms(o *Executable) int {
 	}
 	for k := range e.steps {
 		step := &e.steps[k]
-		elements := 0
-		for _, v := range step.call.Results {
-			if v != nil {
-				elements += e.types.Of(v).Shape.NumElements()
-			}
-		}
 		for i := range step.call.Args {
-			if elements > 0 && form(e, step.first+i) != form(o, step.first+i) {
+			if form(e, step.first+i) != form(o, step.first+i) {
 				return k
 			}
 		}
@@ -154,24 +149,19 @@ func (s *structure) place(ctx context.Context, p *plan.Problem) (plan.Placement,
 	return s.known.Place(ctx, p, s.solveOptions())
 }
 
-// rebind makes tasks for an instance. Where it runs the calls that the first
-// executable runs, and these read their constants in the same forms, it shares
-// how they are packed.
+// rebind makes tasks for an instance, which runs the calls of the first
+// executable and reads the same panels.
 func (s *structure) rebind(e *Executable) (*tasks, error) {
-	if slices.Equal(e.code, s.firstCode) {
-		e.code, e.packing = s.firstCode, s.firstPacking
-		ts := s.free()
-		err := e.bindAll(ts)
-		if !errors.Is(err, errForms) {
-			return ts, err
-		}
-	} else {
-		e.code = slices.Clone(e.code)
+	if !slices.Equal(e.code, s.firstCode) {
+		return nil, fmt.Errorf("%w: other calls run", ErrStructure)
 	}
-	s.repacked.Add(1)
-	ts := s.newTasks()
-	ts.sigs.Set(e.types, ir.Known(e.weights))
-	return ts, e.findPanels(ts)
+	e.code, e.packing = s.firstCode, s.packing
+	ts := s.free()
+	err := e.bindAll(ts)
+	if errors.Is(err, errForms) {
+		err = fmt.Errorf("%w: %w", ErrStructure, err)
+	}
+	return ts, err
 }
 
 // InstanceFigures are the costs of the instances of a program.
@@ -179,7 +169,6 @@ type InstanceFigures struct {
 	Instances int64 // that were made, or were to be made
 	Packed    int64 // whose values were placed anew, without a search
 	Searched  int64 // whose values were placed by a search
-	Repacked  int64 // that run other calls, or read constants in other forms, than the first executable of the program
 	Rebound   int64 // calls that were bound anew: their sizes want another kernel
 }
 
@@ -189,6 +178,5 @@ func (e *Executable) InstanceFigures() InstanceFigures {
 	s := e.structure
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return InstanceFigures{Instances: s.instances.Load(), Packed: int64(s.known.Packed), Searched: int64(s.known.Searched),
-		Repacked: s.repacked.Load(), Rebound: s.rebound.Load()}
+	return InstanceFigures{Instances: s.instances.Load(), Packed: int64(s.known.Packed), Searched: int64(s.known.Searched), Rebound: s.rebound.Load()}
 }

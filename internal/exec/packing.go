@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -17,7 +18,9 @@ import (
 
 // packing says which operands of an executable are read in panels: which weights
 // are packed, for which kernel, and when. Package weights has the bytes. The
-// executables of a structure share one where their calls read the same.
+// executables of a structure share one: the form of a weight follows from its
+// shape and from the attributes of its calls, and never from the sizes of an
+// activation.
 type packing struct {
 	operands []*weights.Panel   // by number of the ref; nil for operands that are read as they are
 	panels   [][]*weights.Panel // of each weight, by ID, in the order of the calls
@@ -183,12 +186,15 @@ func (e *Executable) collectUses() error {
 			continue
 		}
 		entry := plan.Packed{Weight: v.Name, ID: v.ID}
+		var forms []string
 		for _, x := range list {
 			if err := store.Measure(x); err != nil {
 				return err
 			}
 			entry.Bytes += int64(x.Bytes)
+			forms = append(forms, x.Form)
 		}
+		entry.Form = strings.Join(forms, "; ")
 		if u := p.uses[len(p.uses)-1]; store.Unloads(u) {
 			size, _ := e.types.Of(v).Bytes()
 			entry.Unloaded = int64(size)

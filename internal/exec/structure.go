@@ -24,8 +24,7 @@ type structure struct {
 	weights []*ir.Value // by ID
 	fixed   []bool      // by number of the call: its constants are the store's, which do not depend on sizes
 
-	instances, repacked atomic.Int64
-	rebound             atomic.Int64 // tasks that were bound anew because their sizes wanted it
+	instances, rebound atomic.Int64 // the latter: tasks that were bound anew because their sizes wanted it
 
 	freeMu sync.Mutex
 	unused []*tasks // of runners that have ended
@@ -38,8 +37,8 @@ type structure struct {
 	code     []instr
 
 	// Of the first executable.
-	firstCode    []instr
-	firstPacking *packing
+	firstCode []instr
+	packing   *packing
 }
 
 func newStructure(p *ir.Program, o Options) *structure {
@@ -78,7 +77,7 @@ func (s *structure) compile(ctx context.Context, types ir.Types, table ir.Weight
 	if err := e.findPanels(ts); err != nil {
 		return nil, err
 	}
-	s.firstCode, s.firstPacking = e.code, e.packing
+	s.firstCode, s.packing = e.code, e.packing
 	return e, s.finish(e, ts)
 }
 

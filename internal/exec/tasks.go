@@ -104,6 +104,6 @@ func (e *Executable) refill(ts *tasks, k int) error {
 	return nil
 }
 
-// errForms is the error of a task that needs constants in other forms than
-// those of the executable.
-var errForms = errors.New("the sizes want constants in other forms")
+// errForms is the error of a task that reads other parts of constants, or in
+// other forms, than those of the first executable.
+var errForms = errors.New("the sizes want other parts of constants, or other forms")

@@ -3,15 +3,16 @@ package kernel
 // ConvTile has the arguments of the innermost loop of a convolution: sums of depth products, for n positions in two halves and one or two
 // vectors of channels.
 type ConvTile struct {
-	Offsets *int32 // in bytes, from x: where each product's input lies for the first position
-	Depth   int
-	X       *float32
-	Step    int // bytes from a position to the next
-	Jump    int // bytes from the first position to that which begins the second half, (n+1)/2
-	Weights *float32
-	Sums    *float32
-	SumStep int // bytes
-	Add     int // not 0: add to sums, else overwrite
+	Offsets    *int32 // in bytes, from x: where each product's input lies for the first position
+	Depth      int
+	X          *float32
+	Step       int      // bytes from a position to the next
+	Jump       int      // bytes from the first position to that which begins the second half, (n+1)/2
+	Weights    *float32 // whole vectors of channels are read
+	WeightStep int      // bytes from a product's weights to those of the next
+	Sums       *float32
+	SumStep    int // bytes
+	Add        int // not 0: add to sums, else overwrite
 }
 
 // ConvLeave has the arguments of the loop that transposes sums, of up to a vector of channels, into planes. It reads the sums of whole
@@ -32,17 +33,18 @@ type ConvLeave struct {
 // ConvRowTile has the arguments of the innermost loop of a convolution by rows: sums of depth products, for n channels and one or two
 // vectors of positions.
 type ConvRowTile struct {
-	Offsets   *int32 // in bytes, from x
-	Depth     int
-	X         *float32
-	Weights   *float32 // n for each product
-	Out       *float32
-	OutStep   int
-	Add       *float32 // the addend: a residual or earlier sums; nil if there is none
-	AddStep   int
-	Bias      *float32 // nil if there is none
-	Cols      int      // of all vectors
-	Low, High float32
+	Offsets    *int32 // in bytes, from x
+	Depth      int
+	X          *float32
+	Weights    *float32 // n for each product
+	WeightStep int      // bytes from a product's weights to those of the next
+	Out        *float32
+	OutStep    int
+	Add        *float32 // the addend: a residual or earlier sums; nil if there is none
+	AddStep    int
+	Bias       *float32 // nil if there is none
+	Cols       int      // of all vectors
+	Low, High  float32
 }
 
 // WindowCall has the arguments of the loop over windows, which computes rows of outputs.

@@ -49,10 +49,11 @@ func benchConv(b *testing.B, v *kernel.Variant, name string, c conv.Conv, packed
 		perOutput := c.InChannels / c.Group * c.Kernel[0] * c.Kernel[1]
 		weights := make([]float32, c.OutChannels*perOutput)
 		if packed {
-			if c.PackedFloats() == 0 {
+			panels, ok := c.WeightPanels(v)
+			if !ok {
 				b.Skip("wants its weights as they are")
 			}
-			weights = make([]float32, c.PackedFloats())
+			weights = make([]float32, panels.Floats())
 			c.PackedWeights = true
 			c.Prepare(v)
 		}

@@ -23,7 +23,7 @@ type Conv struct {
 	ScaleShift   bool // prologue: x*Scale[c] + Shift[c] ...
 	PrologueRelu bool // ... then max(x, 0)
 
-	PackedWeights bool // the weights are what PackWeights wrote
+	PackedWeights bool // the weights are what WeightPanels.Pack wrote
 
 	gemm.Epilogue
 	Pool *Pool // Planes, In and its derivatives are filled in by Prepare
@@ -34,13 +34,15 @@ type Conv struct {
 	block    int    // of depth that is packed at once: whole channels if their taps are few
 	perGroup int    // M/Group
 	view     Window // the window the patches are gathered through: one long row for a pointwise convolution
+	panels   WeightPanels
 
 	rowTile, colTile   int // output channels per tile, and positions (depthwise: rows; pooled: steps of the pool)
 	rowTiles, colTiles int
 	packB, region      int // floats of scratch: patches, convolution under the pool ...
-	packA              int // ... and weights that lie badly
+	packA              int // ... and weights that lie badly or are packed
 	nr                 int
 	direct             directConv
+	pooledDirect       bool // the convolution under the pool is a direct one
 	byRow              rowConv
 	rows               copiedRows // of a depthwise convolution, or one by rows
 	planes             int        // groups per tile of one
@@ -84,24 +86,29 @@ func (c *Conv) Prepare(v *kernel.Variant) {
 		c.block = gemm.BlockDepth / c.taps * c.taps
 	}
 	c.view = c.Window
+	if c.PackedWeights {
+		c.packed()
+	}
 	orElse := func(v *int, size int) {
 		if *v == 0 {
 			*v = size
 		}
 	}
 	orElse(&c.InBatchStride, c.InChannels*c.inArea)
+	copyable := c.outArea > 0 && c.Window.copyable()
 	switch {
 	case c.Pool != nil:
 		c.kind = convPooled
+		c.pooledDirect = c.PackedWeights && copyable
 		c.preparePool()
 		return
-	case channels == 1 && c.perGroup <= 2 && c.Window.copyable():
+	case channels == 1 && c.perGroup <= depthwiseChannels && c.Window.copyable():
 		c.kind = convDepthwise
 		c.prepareDepthwise()
-	case c.PackedWeights && c.packable() && c.byRows():
+	case c.PackedWeights && copyable && c.byRows():
 		c.kind = convByRows
 		c.prepareRows()
-	case c.PackedWeights && c.packable():
+	case c.PackedWeights && copyable:
 		c.kind = convDirect
 		if c.pointwise() {
 			c.view.flatten()
@@ -120,28 +127,16 @@ func (c *Conv) Prepare(v *kernel.Variant) {
 
 // Reset makes c the problem to, which is not prepared, and keeps the lists of c for it.
 func (c *Conv) Reset(to Conv) {
-	to.direct.offsets, to.byRow.offsets, to.rows.offsets = c.direct.offsets, c.byRow.offsets, c.rows.offsets
+	to.direct.offsets, to.byRow.offsets, to.byRow.parts, to.rows.offsets = c.direct.offsets, c.byRow.offsets, c.byRow.parts, c.rows.offsets
 	*c = to
 }
 
-// WeightsLayout is how Tile reads the weights: as they are, or as one of the two things that PackWeights writes.
-type WeightsLayout uint8
-
-const (
-	RawWeights WeightsLayout = iota
-	ChannelPanels
-	RowPanels
-)
-
-// Layout is known after Prepare.
-func (c *Conv) Layout() WeightsLayout {
-	switch {
-	case c.kind == convByRows:
-		return RowPanels
-	case c.kind == convDirect, c.kind == convPooled && c.pooledDirect():
-		return ChannelPanels
+// packed sets the panels of packed weights.
+func (c *Conv) packed() {
+	var ok bool
+	if c.panels, ok = c.WeightPanels(c.v); !ok {
+		kernel.Bug("convolution: packed weights for %d of %d output channels, which are read as they are", c.perGroup, c.OutChannels)
 	}
-	return RawWeights
 }
 
 // pointwise reports whether every output reads exactly the input element of its own place.
@@ -170,7 +165,10 @@ func (c *Conv) preparePanels() {
 	c.colTile = kernel.EvenTile(c.outArea, c.colTile, c.nr)
 	c.rowTiles, c.colTiles = kernel.CeilDiv(c.perGroup, c.rowTile), kernel.CeilDiv(c.outArea, c.colTile)
 	c.packB = c.colTile * min(c.depth, c.block)
-	if c.colTile > c.nr {
+	switch {
+	case c.PackedWeights:
+		c.packA = c.rowTile * min(c.depth, c.block)
+	case c.colTile > c.nr:
 		c.packA = gemm.CrowdedFloats(c.rowTile, min(c.depth, c.block), c.depth)
 	}
 }
@@ -231,11 +229,23 @@ func (c *Conv) multiply(r *gemm.Rect, batch, group int, acc bool, scratch, dst [
 	for k := 0; k < c.depth; k += c.block {
 		depth := min(c.block, c.depth-k)
 		c.gather(scratch, batch, group, k, depth, r.Col, r.Cols, args)
-		rows, ld := args.Weights[r.Row*c.depth+k:], c.depth
-		if c.packA > 0 {
-			rows, ld = gemm.SpreadRows(scratch[c.packB+c.region:], rows, r.Rows, depth, ld)
-		}
+		rows, ld := c.rowsOfWeights(r, scratch[c.packB+c.region:], k, depth, args)
 		gemm.MultiplyPanels(c.v, r, depth, rows, ld, scratch, dst, acc)
 		acc = true
 	}
+}
+
+// rowsOfWeights returns columns [k, k+depth) of the weights of a rectangle's channels, where they lie or copied into scratch.
+func (c *Conv) rowsOfWeights(r *gemm.Rect, scratch []float32, k, depth int, args *Args) (rows []float32, ld int) {
+	if c.PackedWeights {
+		for i := range r.Rows {
+			c.panels.row(scratch[i*depth:][:depth], args.Weights, r.Row+i, k)
+		}
+		return scratch, depth
+	}
+	rows = args.Weights[r.Row*c.depth+k:]
+	if c.packA > 0 {
+		return gemm.SpreadRows(scratch, rows, r.Rows, depth, c.depth)
+	}
+	return rows, c.depth
 }

@@ -110,17 +110,17 @@ func testConvPacked(t *testing.T, v *kernel.Variant) {
 		c.InChannels, c.OutChannels = c.Group*(1+r.IntN(6)), c.Group*(5+r.IntN(70))
 		plain := c
 		plain.Prepare(v)
-		n := plain.PackedFloats()
-		if n == 0 {
+		panels, ok := plain.WeightPanels(v)
+		if !ok {
 			continue
 		}
 		s := kerneltest.NewSpace(t)
 		x := kerneltest.Small(r, c.InChannels*ref.Size(c.In))
 		x[r.IntN(len(x))], x[r.IntN(len(x))] = float32(math.NaN()), float32(math.Inf(1))
 		weights := kerneltest.In(s, "weights", kerneltest.Small(r, c.OutChannels*c.InChannels/c.Group*ref.Size(c.Kernel)))
-		packed, again := kerneltest.Out[float32](s, "packed", n), kerneltest.Out[float32](s, "unpacked", len(weights))
-		plain.PackWeights(packed, weights)
-		plain.UnpackWeights(again, packed)
+		packed, again := kerneltest.Out[float32](s, "packed", panels.Floats()), kerneltest.Out[float32](s, "unpacked", len(weights))
+		panels.Pack(packed, weights)
+		panels.Unpack(again, packed)
 		kerneltest.WantEqual(t, again, weights)
 		size := c.OutChannels * ref.Size(plain.Out)
 		want := conv.Args{In: kerneltest.In(s, "in", x), Weights: weights, Out: kerneltest.Out[float32](s, "want", size)}
@@ -249,14 +249,12 @@ func poolWindow(v *kernel.Variant, p *conv.Pool, in []int) ref.Window {
 
 // packWeights packs constant weights where the convolution wants that.
 func packWeights(v *kernel.Variant, s *kerneltest.Space, c *conv.Conv, args *conv.Args) {
-	probe := *c
-	probe.Prepare(v)
-	n := probe.PackedFloats()
-	if n == 0 {
+	panels, ok := c.WeightPanels(v)
+	if !ok {
 		return
 	}
-	packed := kerneltest.Out[float32](s, "packed weights", n)
-	probe.PackWeights(packed, args.Weights)
+	packed := kerneltest.Out[float32](s, "packed weights", panels.Floats())
+	panels.Pack(packed, args.Weights)
 	args.Weights = kerneltest.In(s, "packed weights", packed)
 	c.PackedWeights = true
 }

@@ -7,6 +7,9 @@ import (
 
 // A depthwise convolution has too few products per patch to gather patches or to transpose its sums: its vectors are neighbours of one channel.
 
+// depthwiseChannels is the most output channels of a group of one input channel that are computed in this way.
+const depthwiseChannels = 2
+
 // prepareDepthwise makes a tile of rows of one channel, many enough that what it copies is little more than what it computes, or of
 // several whole channels.
 func (c *Conv) prepareDepthwise() {

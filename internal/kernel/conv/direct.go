@@ -1,7 +1,6 @@
 package conv
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -29,76 +28,6 @@ type directConv struct {
 	rowParts, colParts int     // parts of a plane
 	height, width      int     // of a copied plane's rows
 	planes             int     // floats of scratch for them
-}
-
-// PackedFloats is the size of what PackWeights writes, 0 if the convolution wants its weights as they are. It is known after Prepare.
-func (c *Conv) PackedFloats() int {
-	if !c.packable() {
-		return 0
-	}
-	if c.byRows() {
-		return c.OutChannels * c.depth
-	}
-	return c.Group * c.groupFloats()
-}
-
-func (c *Conv) groupFloats() int {
-	return kernel.CeilDiv(c.perGroup, c.v.Conv.Lanes) * c.v.Conv.Lanes * c.depth
-}
-
-// packable reports whether a direct convolution pays.
-func (c *Conv) packable() bool {
-	return c.v.Conv.Tiles != nil && c.depth > 0 && c.outArea > 0 && (c.perGroup*4 > c.v.Conv.Lanes || c.byRows()) && c.kind != convDepthwise && c.Window.copyable()
-}
-
-// PackWeights writes constant weights as a Conv with PackedWeights reads them: panels of two vectors of output channels, the last perhaps
-// of one, filled up with zeros.
-func (c *Conv) PackWeights(dst, weights []float32) {
-	if c.byRows() {
-		c.packRows(dst, weights)
-		return
-	}
-	for g := range c.Group {
-		for p := 0; p < c.perGroup; p += 2 * c.v.Conv.Lanes {
-			width, n := c.panelWidth(p), min(2*c.v.Conv.Lanes, c.perGroup-p)
-			panel := dst[g*c.groupFloats()+p*c.depth:][:width*c.depth]
-			gemm.PackPanelRows(panel, weights[(g*c.perGroup+p)*c.depth:], c.depth, c.depth, n, width)
-		}
-	}
-}
-
-// UnpackWeights undoes PackWeights.
-func (c *Conv) UnpackWeights(dst, packed []float32) {
-	if c.byRows() {
-		c.unpackRows(dst, packed)
-		return
-	}
-	for m := range c.OutChannels {
-		group, channel := m/c.perGroup, m%c.perGroup
-		p := channel / (2 * c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
-		width := c.panelWidth(p)
-		panel := packed[group*c.groupFloats()+p*c.depth+channel-p:]
-		row := dst[m*c.depth:][:c.depth]
-		for k := range row {
-			row[k] = panel[k*width]
-		}
-	}
-}
-
-// PackedLayout names what PackWeights makes: equal names, equal panels of equal weights.
-func (c *Conv) PackedLayout() string {
-	if c.byRows() {
-		return c.rowsLayout()
-	}
-	return fmt.Sprintf("%d groups of %dx%d in vectors of %d", c.Group, c.perGroup, c.depth, c.v.Conv.Lanes)
-}
-
-// panelWidth is the channels of the panel that begins at channel p of a group.
-func (c *Conv) panelWidth(p int) int {
-	if c.perGroup-p <= c.v.Conv.Lanes {
-		return c.v.Conv.Lanes
-	}
-	return 2 * c.v.Conv.Lanes
 }
 
 // prepareDirect fits a tile's sums and planes into a second-level cache.
@@ -216,7 +145,6 @@ func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32
 	planes, sums := scratch[:d.planes], scratch[d.planes:]
 	capacity := c.sumRows(a.rows * a.cols)
 	end := min(row+c.rowTile, c.perGroup)
-	weights := args.Weights[group*c.groupFloats():][:c.groupFloats()]
 	for k := 0; k < c.depth; k += d.block * c.taps {
 		call := kernel.ConvTile{Depth: min(d.block*c.taps, c.depth-k), Offsets: &d.offsets[0]}
 		if k > 0 {
@@ -224,16 +152,25 @@ func (c *Conv) directArea(batch, group, row int, a outputArea, scratch []float32
 		}
 		x := c.directInput(planes, batch, group, k/c.taps, call.Depth/c.taps, a, args)
 		for p := row; p < end; p += 2 * c.v.Conv.Lanes {
-			width := c.panelWidth(p)
-			panel := weights[p*c.depth+k*width:][:call.Depth*width]
-			call.Weights, call.SumStep = &panel[0], 4*width
-			c.directPanel(&call, width/c.v.Conv.Lanes, a, x, sums[(p-row)*capacity:])
+			at, step := c.panels.at(group, p, k)
+			vectors := c.vectorsAt(p)
+			weights := args.Weights[at:][:(call.Depth-1)*step+vectors*c.v.Conv.Lanes]
+			call.Weights, call.WeightStep, call.SumStep = &weights[0], 4*step, 4*vectors*c.v.Conv.Lanes
+			c.directPanel(&call, vectors, a, x, sums[(p-row)*capacity:])
 		}
 	}
 	for p := row; p < end; p += c.v.Conv.Lanes {
 		panel := (p - row) / (2 * c.v.Conv.Lanes) * 2 * c.v.Conv.Lanes
-		c.leave(p, min(c.v.Conv.Lanes, end-p), group, 4*c.panelWidth(row+panel), sums[panel*capacity+(p-row-panel):], a, args, out, p-row)
+		c.leave(p, min(c.v.Conv.Lanes, end-p), group, 4*c.vectorsAt(row+panel)*c.v.Conv.Lanes, sums[panel*capacity+(p-row-panel):], a, args, out, p-row)
 	}
+}
+
+// vectorsAt is the number of vectors of the channels of a group that a tile takes from p on.
+func (c *Conv) vectorsAt(p int) int {
+	if c.perGroup-p > c.v.Conv.Lanes {
+		return 2
+	}
+	return 1
 }
 
 // directInput returns the input of the area's first position and a block of channels, copied if it must be.

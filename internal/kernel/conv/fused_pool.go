@@ -31,13 +31,16 @@ func (c *Conv) preparePool() {
 		c.colTile = kernel.CeilDiv(c.colTile, 2)
 	}
 	unit := 1
-	if c.pooledDirect() {
+	if c.pooledDirect {
 		unit = 2 * c.v.Conv.Lanes
 	}
 	c.rowTile = kernel.EvenTile(c.perGroup, kernel.CeilDiv(c.rowTile, unit)*unit, unit)
 	c.rowTiles, c.colTiles = kernel.CeilDiv(c.perGroup, c.rowTile), kernel.CeilDiv(total, c.colTile)
 	c.packB = convCols * min(c.depth, c.block)
-	if c.pooledDirect() {
+	if c.PackedWeights && !c.pooledDirect {
+		c.packA = c.rowTile * min(c.depth, c.block)
+	}
+	if c.pooledDirect {
 		rowTile := c.rowTile
 		c.prepareDirect()
 		c.rowTile = rowTile
@@ -52,9 +55,6 @@ func (c *Conv) preparePool() {
 		c.ResidualBatchStride = c.OutChannels * c.outArea
 	}
 }
-
-// pooledDirect reports whether the convolution under the pool is a direct one.
-func (c *Conv) pooledDirect() bool { return c.PackedWeights && c.packable() }
 
 // poolAxis is the axis along which a pooled convolution is cut. A pool with pads may have several steps where the convolution has one.
 func (c *Conv) poolAxis() int {
@@ -91,7 +91,7 @@ func (c *Conv) pooledTile(batch, group, row, col int, scratch []float32, args *A
 	first := group*c.perGroup + row
 
 	region, copied := scratch[c.packB:], scratch[c.packB+c.region-p.copied.floats:]
-	if c.pooledDirect() {
+	if c.pooledDirect {
 		c.directRegion(region, batch, group, row, lo*area, size, scratch, args)
 	} else {
 		c.panelRegion(region, batch, first, channels, lo*area, size, scratch, args)

@@ -1,7 +1,6 @@
 package conv
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -10,39 +9,47 @@ import (
 )
 
 // Where there are few products per output, or few output channels, transposing sums into planes costs more than it saves. Then neighbouring
-// positions of a row are the vectors, and packed weights are what is broadcast. The input lies as for a depthwise convolution, a copy per
-// channel of a block, or is read in place if every output reads the element of its own place.
+// positions of a row are the vectors, and packed weights are what is broadcast, some channels of a panel at a time. The input lies as for a
+// depthwise convolution, a copy per channel of a block, or is read in place if every output reads the element of its own place.
+
+// rowStrides is the largest stride of which copies of rows have a loop of their own.
+const rowStrides = 2
 
 // rowConv is how such a convolution is cut.
 type rowConv struct {
 	flat         bool    // the input is read in place
 	rows, cols   int     // of output positions per tile
-	panel        int     // channels of a panel of weights
 	block, plane int     // channels per block, floats of scratch for one
 	offsets      []int32 // of a block's products
+	parts        []rowPart
 }
 
-// byRows reports whether vectors of positions are likely to be faster, by the cycles that an output takes.
+// rowPart is a part of a panel of weights: channels of a group that are computed together.
+type rowPart struct {
+	channel, n  int
+	place, step int // of their weights for the first product, in the group, and from there to the next product's
+}
+
+// byRows reports whether vectors of positions are likely to be faster.
 func (c *Conv) byRows() bool {
-	if c.v.Conv.RowTiles == nil || c.Window.stride[2] > 2 || c.Pool != nil {
+	if !c.mayRows(c.v) {
 		return false
 	}
-	lanes, width := float64(c.v.Conv.Lanes), c.Window.out[2]
+	width := c.Window.out[2]
 	if c.pointwise() {
 		width = c.outArea
 	}
-	depth, channels := float64(c.depth), float64(c.perGroup)
-	wide := float64(kernel.CeilDiv(width, c.v.Conv.Lanes)*c.v.Conv.Lanes) / float64(width)
-	rows := (depth + 4) * channels * wide / lanes
-	// One vector of channels is bound by loads; a vector of sums takes some cycles to leave.
-	vectors := kernel.CeilDiv(c.perGroup, c.v.Conv.Lanes)
-	direct := depth*float64(vectors/2*2) + depth*float64(vectors%2)*1.5 + 9*float64(vectors)
-	return rows < 0.95*direct
+	return c.panels.rowsPay(float64(kernel.CeilDiv(width, c.v.Conv.Lanes)*c.v.Conv.Lanes) / float64(width))
+}
+
+// mayRows reports whether vectors of positions are possible.
+func (c *Conv) mayRows(v *kernel.Variant) bool {
+	n := len(c.Window.Stride)
+	return v.Conv.RowTiles != nil && c.Pool == nil && (n == 0 || c.Window.Stride[n-1] <= rowStrides)
 }
 
 func (c *Conv) prepareRows() {
 	w, r := &c.view, &c.byRow
-	r.panel = kernel.EvenTile(c.perGroup, c.v.Conv.Channels, 1)
 	r.flat = c.pointwise() && !c.ScaleShift && !c.PrologueRelu && directDepth*w.inArea < math.MaxInt32/4
 	c.rowTile, c.rowTiles = c.perGroup, 1
 	r.rows, r.cols = min(w.out[1], max(1, directPositions/w.out[2])), w.out[2]
@@ -57,6 +64,7 @@ func (c *Conv) prepareRows() {
 		r.rows = kernel.CeilDiv(r.rows, 2)
 	}
 	r.rows = kernel.EvenTile(w.out[1], r.rows, 1)
+	c.cutPanels()
 	channels := c.InChannels / c.Group
 	r.block = min(channels, max(1, directDepth/c.taps))
 	one := [1]int32{}
@@ -75,6 +83,20 @@ func (c *Conv) prepareRows() {
 	}
 	c.colTiles = w.out[0] * kernel.CeilDiv(w.out[1], r.rows) * kernel.CeilDiv(w.out[2], r.cols)
 	c.packB = r.block * r.plane
+}
+
+// cutPanels lists the parts of the panels.
+func (c *Conv) cutPanels() {
+	r := &c.byRow
+	r.parts = r.parts[:0]
+	for first := 0; first < c.perGroup; first += c.panels.width {
+		channels := min(c.panels.width, c.perGroup-first)
+		most := kernel.EvenTile(channels, c.v.Conv.Channels, 1)
+		for i := 0; i < channels; i += most {
+			place, step := c.panels.at(0, first+i, 0)
+			r.parts = append(r.parts, rowPart{channel: first + i, n: min(most, channels-i), place: place, step: step})
+		}
+	}
 }
 
 // rowsTile computes a part of the positions for all channels of a group.
@@ -131,14 +153,14 @@ func (c *Conv) rowsTile(batch, group, part int, scratch []float32, args *Args) {
 func (c *Conv) rowPanels(call kernel.ConvRowTile, src, out, add []float32, addAt, cols, m, k int, last bool, args *Args) {
 	r := &c.byRow
 	_ = src[int(r.offsets[call.Depth-1])/4+cols-1]
-	weights := args.Weights[m*c.depth:][:c.perGroup*c.depth]
+	first := m / c.perGroup * c.panels.groupFloats()
 	for x := 0; x < cols; x += 2 * c.v.Conv.Lanes {
 		call.Cols = min(2*c.v.Conv.Lanes, cols-x)
 		call.X = &src[x]
-		for p := 0; p < c.perGroup; p += r.panel {
-			n := min(r.panel, c.perGroup-p)
-			panel := weights[p*c.depth+k*n:][:n*call.Depth]
-			call.Weights = &panel[0]
+		for i := range r.parts {
+			p, n, step := r.parts[i].channel, r.parts[i].n, r.parts[i].step
+			weights := args.Weights[first+r.parts[i].place+k*step:][:(call.Depth-1)*step+n]
+			call.Weights, call.WeightStep = &weights[0], 4*step
 			to := out[p*c.outArea+x:][:(n-1)*c.outArea+call.Cols]
 			call.Out = &to[0]
 			if add != nil {
@@ -152,33 +174,4 @@ func (c *Conv) rowPanels(call kernel.ConvRowTile, src, out, add []float32, addAt
 			c.v.Conv.RowTiles(call, kernel.CeilDiv(call.Cols, c.v.Conv.Lanes), n)
 		}
 	}
-}
-
-// packRows writes weights in panels of channels, one product after the other; unpackRows undoes it.
-func (c *Conv) packRows(dst, weights []float32) {
-	c.eachPanelWeight(func(at, to int) { dst[to] = weights[at] })
-}
-
-func (c *Conv) unpackRows(dst, packed []float32) {
-	c.eachPanelWeight(func(at, to int) { dst[at] = packed[to] })
-}
-
-// eachPanelWeight calls f with the place of every weight as it lies and as it is packed.
-func (c *Conv) eachPanelWeight(f func(at, to int)) {
-	panel := kernel.EvenTile(c.perGroup, c.v.Conv.Channels, 1)
-	for g := range c.Group {
-		for p := 0; p < c.perGroup; p += panel {
-			n := min(panel, c.perGroup-p)
-			first := (g*c.perGroup + p) * c.depth
-			for i := range n {
-				for k := range c.depth {
-					f(first+i*c.depth+k, first+k*n+i)
-				}
-			}
-		}
-	}
-}
-
-func (c *Conv) rowsLayout() string {
-	return fmt.Sprintf("%d groups of %dx%d in panels of %d", c.Group, c.perGroup, c.depth, c.v.Conv.Channels)
 }

@@ -11,6 +11,7 @@ const (
 	rowTileDepth
 	rowTileX
 	rowTileWeights
+	rowTileWeightStep
 	rowTileOut
 	rowTileOutStep
 	rowTileAdd
@@ -50,7 +51,7 @@ func (a *assembler) convRowTile(n, vectors int) {
 	for _, f := range []struct {
 		at  int
 		reg string
-	}{{rowTileOffsets, "R8"}, {rowTileDepth, "R9"}, {rowTileX, "R10"}, {rowTileWeights, "DI"}} {
+	}{{rowTileOffsets, "R8"}, {rowTileDepth, "R9"}, {rowTileX, "R10"}, {rowTileWeights, "DI"}, {rowTileWeightStep, "R11"}} {
 		a.op("MOVQ %d(AX), %s", f.at, f.reg)
 	}
 	for i := range n * vectors {
@@ -73,7 +74,7 @@ func (a *assembler) convRowTile(n, vectors int) {
 		}
 	}
 	a.op("ADDQ $4, R8")
-	a.op("ADDQ $%d, DI", 4*n)
+	a.op("ADDQ R11, DI")
 	a.op("DECQ R9")
 	a.op("JNZ next")
 	a.rowTileLeave(n, vectors, x, masks)

@@ -16,6 +16,7 @@ const (
 	tileStep
 	tileJump
 	tileWeights
+	tileWeightStep
 	tileSums
 	tileSumStep
 	tileAdd
@@ -71,7 +72,7 @@ func (a *assembler) convTile(n, vectors int) {
 	for _, f := range []struct {
 		at  int
 		reg string
-	}{{tileOffsets, "R8"}, {tileDepth, "R9"}, {tileX, "R10"}, {tileStep, "CX"}, {tileJump, "R11"}, {tileWeights, "DI"}, {tileSums, "R12"}, {tileSumStep, "R13"}} {
+	}{{tileOffsets, "R8"}, {tileDepth, "R9"}, {tileX, "R10"}, {tileStep, "CX"}, {tileJump, "R11"}, {tileWeights, "DI"}, {tileWeightStep, "R13"}, {tileSums, "R12"}} {
 		a.op("MOVQ %d(AX), %s", f.at, f.reg)
 	}
 	a.op("LEAQ (CX)(CX*2), DX")
@@ -102,9 +103,10 @@ func (a *assembler) convTile(n, vectors int) {
 		}
 	}
 	a.op("ADDQ $4, R8")
-	a.op("ADDQ $%d, DI", vectors*a.bytes())
+	a.op("ADDQ R13, DI")
 	a.op("DECQ R9")
 	a.op("JNZ next")
+	a.op("MOVQ %d(AX), R13", tileSumStep)
 	a.op("CMPQ %d(AX), $0", tileAdd)
 	a.op("JE store")
 	a.op("MOVQ R12, BX")

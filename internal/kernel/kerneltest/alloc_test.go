@@ -47,8 +47,9 @@ func tilesAllocateNothing(t *testing.T, v *kernel.Variant) {
 	pooled := spread
 	pooled.Pool = &conv.Pool{Window: conv.Window{Kernel: two(2), Stride: two(2)}}
 	direct := spread
-	direct.PackedWeights = true
-	byRows := conv.Conv{Batch: 1, Group: 1, InChannels: 2, OutChannels: 4, Window: window, PackedWeights: true}
+	_, direct.PackedWeights = direct.WeightPanels(v)
+	byRows := conv.Conv{Batch: 1, Group: 1, InChannels: 2, OutChannels: 4, Window: window}
+	_, byRows.PackedWeights = byRows.WeightPanels(v)
 	for _, c := range []*conv.Conv{&spread, &depthwise, &pooled, &direct, &byRows} {
 		c.Prepare(v)
 	}

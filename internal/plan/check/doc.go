@@ -124,7 +124,7 @@
 //     machine, and is not known here.
 //   - Packed weights are weights of the program, each once, unload all of their
 //     own bytes or none, and add up to weight_bytes. Which weights are packed,
-//     and into how many bytes, is the kernels' matter.
+//     in which forms and into how many bytes, is the kernels' matter.
 //   - Whether an entry is missing in the lists of declined operands and of copies.
 //   - The reasons in the lists of unpromised values, declined operands and
 //     copies, which are words.
