@@ -30,7 +30,7 @@ multiplied in another order.
 ## ONNX Runtime
 
 `)
-	b.WriteString(departuresAsTable(departures))
+	b.WriteString(departuresAsTable(slices.Concat(departures, lax)))
 	b.WriteString("\n## ONNX's reference implementation, where ONNX Runtime does not do as Tenure does, or does not run the model\n\n")
 	b.WriteString(departuresAsTable(evaluatorDepartures))
 	file := filepath.Join("..", "..", "docs", "onnx-differences.md")
