@@ -11,6 +11,33 @@ import (
 // each line the breakpoints and a picture of the bytes of a run.
 func (f *Formulas) Report(w io.Writer) error {
 	var out bytes.Buffer
+	f.writeSummary(&out, "formulas")
+	for i := range f.Structures {
+		f.Structures[i].write(&out, i+1)
+	}
+	for i := range f.Lines {
+		f.Lines[i].write(&out)
+	}
+	if f.Sizes > 0 && f.Worst.Failed == "" {
+		fmt.Fprintf(&out, "\nthe most bytes of a run: %s at %s\n", FormatBytes(f.Worst.PerRun), printable(f.Worst.Sizes))
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// Summary writes how many structures the sizes need, and which sizes have none.
+func (f *Formulas) Summary(w io.Writer) error {
+	var out bytes.Buffer
+	f.writeSummary(&out, "structures")
+	out.WriteString("\n")
+	for i, s := range f.Structures {
+		fmt.Fprintf(&out, "  structure %d: %s of sizes, from %s\n", i+1, plural(s.Sizes, "set"), printable(s.First))
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+func (f *Formulas) writeSummary(out *bytes.Buffer, what string) {
 	var dims []string
 	for _, d := range f.Dims {
 		text := fmt.Sprintf("%s = %d to %d", d.Name, d.Lo, d.Hi)
@@ -23,24 +50,13 @@ func (f *Formulas) Report(w io.Writer) error {
 	if !f.Every {
 		how = "those along the lines below, not every one"
 	}
-	fmt.Fprintf(&out, "formulas over %s\n\n  %s, %s; %s\n", printable(strings.Join(dims, ", ")), plural(f.Sizes, "set")+" of sizes", how, plural(len(f.Structures), "structure"))
+	fmt.Fprintf(out, "%s over %s\n\n  %s, %s; %s\n", what, printable(strings.Join(dims, ", ")), plural(f.Sizes, "set")+" of sizes", how, plural(len(f.Structures), "structure"))
 	for _, p := range f.Pinned {
-		fmt.Fprintf(&out, "  %s of sizes without a structure, from %s: %s\n", plural(p.Sizes, "set"), printable(p.First), printable(p.Reason))
+		fmt.Fprintf(out, "  %s of sizes without a structure, from %s: %s\n", plural(p.Sizes, "set"), printable(p.First), printable(p.Reason))
 	}
 	for _, p := range f.Refused {
-		fmt.Fprintf(&out, "  %s of sizes without a plan, from %s: %s\n", plural(p.Sizes, "set"), printable(p.First), printable(p.Reason))
+		fmt.Fprintf(out, "  %s of sizes without a plan, from %s: %s\n", plural(p.Sizes, "set"), printable(p.First), printable(p.Reason))
 	}
-	for i := range f.Structures {
-		f.Structures[i].write(&out, i+1)
-	}
-	for i := range f.Lines {
-		f.Lines[i].write(&out)
-	}
-	if f.Sizes > 0 && f.Worst.Failed == "" {
-		fmt.Fprintf(&out, "\nthe most bytes of a run: %s at %s\n", FormatBytes(f.Worst.PerRun), printable(f.Worst.Sizes))
-	}
-	_, err := w.Write(out.Bytes())
-	return err
 }
 
 func (s *StructureFormulas) write(out *bytes.Buffer, number int) {

@@ -19,7 +19,7 @@ import (
 )
 
 func inspectCommand() *cobra.Command {
-	var shapes []string
+	var shapes, ranges []string
 	var asText, asJSON bool
 	var after string
 	cmd := &cobra.Command{
@@ -33,6 +33,9 @@ it prints the final program of a run, and with --pass NAME the program after
 that pass (` + passNames() + `).
 
 ` + aboutShapes + `
+
+--range sequence=1..64 lists the structures instead that these sizes need: final
+programs, each for many sizes, and what pins a program to one set of sizes.
 
 --json prints one object. Its fields stay, and new ones may be added:
   model, producer, ir_version, opsets (domain to version),
@@ -50,6 +53,12 @@ that pass (` + passNames() + `).
 			if err != nil {
 				return err
 			}
+			if ranges != nil {
+				if asText || asJSON || after != "" {
+					return usagef("--range: want it without --ir, --pass and --json: it lists structures")
+				}
+				return inspectStructures(cmd, args[0], sizes, ranges)
+			}
 			if asText || after != "" {
 				if asJSON {
 					return usagef("--json: want the list, not --ir or --pass, which print a program's text")
@@ -66,8 +75,22 @@ that pass (` + passNames() + `).
 	flags.BoolVar(&asText, "ir", false, "print the program's text")
 	flags.StringVar(&after, "pass", "", "print the program after the pass `NAME`")
 	flags.StringArrayVar(&shapes, "shape", nil, shapeHelp)
+	flags.StringArrayVar(&ranges, "range", nil, "list the structures for sizes of an open dimension, `NAME=FROM..TO` or NAME=TO (again for more)")
 	flags.BoolVar(&asJSON, "json", false, "print the list as JSON")
 	return cmd
+}
+
+// inspectStructures says how many final programs a model needs over ranges of sizes.
+func inspectStructures(cmd *cobra.Command, path string, given sizes, ranges []string) error {
+	open, err := parseRanges(ranges)
+	if err != nil {
+		return err
+	}
+	f, err := formulasOf(cmd, path, given, open, nil, nil)
+	if err != nil {
+		return err
+	}
+	return f.Summary(reportTo(cmd.OutOrStdout()))
 }
 
 // summary is the report of inspect on a model.
