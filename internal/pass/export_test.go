@@ -39,3 +39,15 @@ func oneMore(list []*symbolic.Expr) []*symbolic.Expr {
 	}
 	return out
 }
+
+// Allow leaves n bytes for folding in the context. Call it after Record.
+func (c *Context) Allow(n int64) {
+	c.allowance = allowanceOf(c)
+	c.allowance.bytes = n
+	if c.recorder != nil {
+		c.recorder.allowance = *c.allowance
+	}
+}
+
+// QuestionNames returns the kinds of guards that are questions.
+func QuestionNames() []string { return questionNames[:] }

@@ -149,7 +149,7 @@ func meetValues(t *testing.T, text string, without []string, first, second []giv
 		t.Fatal(err)
 	}
 	types, value := inputs(p, first)
-	ctx, err := specialise(p, base, types, value)
+	ctx, err := specialise(p, base, types, value, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func meetValues(t *testing.T, text string, without []string, first, second []giv
 	if values == nil {
 		return ""
 	}
-	fresh, err := specialise(p, base, types, value)
+	fresh, err := specialise(p, base, types, value, 0)
 	if err != nil {
 		return fmt.Sprintf("got an instance, want the error %v", err)
 	}
@@ -202,12 +202,13 @@ func inputs(p *ir.Program, list []given) (types []op.Type, value func(int) []byt
 }
 
 // specialise runs the passes for inputs of these types and values.
-func specialise(p *ir.Program, base pass.Constants, types []op.Type, value func(int) []byte) (*pass.Context, error) {
+func specialise(p *ir.Program, base pass.Constants, types []op.Type, value func(int) []byte, allowance int64) (*pass.Context, error) {
 	ctx := &pass.Context{Program: p.Clone(), Constants: &weights.Overlay{Base: base}, Bound: true, MaxFold: 1 << 10}
 	if err := ctx.Program.Bind(types...); err != nil {
 		return nil, err
 	}
 	ctx.Record()
+	allow(ctx, allowance)
 	for {
 		if err := pass.Run(ctx, []pass.Pass{pass.Fold}, nil); err != nil {
 			return nil, err

@@ -2,6 +2,9 @@ package pass_test
 
 import (
 	"encoding/binary"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -90,6 +93,19 @@ var alone = []struct {
 			%g = softmax(%b) {axis = -1}
 			return %f, %g
 		}`, [][]int{{8}, {2}}, [][]int{{8}, {3}}},
+	{"allowance", nil, `
+		func @spent(%x: f32[n]) {
+			weight @one: f32[1]
+			weight @w: f32[40]
+			weight @v: f32[40]
+			%e = exp(@w)
+			%s = shape(%x)
+			%k = expand(@one, %s)
+			%f = neg(@v)
+			%a = add(%x, %k)
+			%g = add(%e, %f)
+			return %a, %g
+		}`, [][]int{{10}}, [][]int{{60}}},
 	{"donations", nil, `
 		func @branches(%x: f32[n], %y: f32[m], %c: f32[]) {
 			weight @zero: i64[1]
@@ -115,15 +131,19 @@ var alone = []struct {
 		}`, [][]int{{8}, {2}, {}}, [][]int{{8}, {3}, {}}},
 }
 
+// littleFolding is how many bytes are left for folding in the program of the
+// allowance: that of a model takes constants of 16 MiB.
+const littleFolding = 300
+
 // TestEachGuardAlone meets two sets of sizes that only one kind of guard tells
 // apart: without it the second one gets the program of the first.
 func TestEachGuardAlone(t *testing.T) {
 	for _, c := range alone {
 		t.Run(c.kind, func(t *testing.T) {
-			if fault := meetBoth(t, c.text, c.besides, c.first, c.second); fault != "" {
+			if fault := meetBoth(t, c.kind, c.text, c.besides, c.first, c.second); fault != "" {
 				t.Errorf("with the guards of kind %q: %s", c.kind, fault)
 			}
-			if fault := meetBoth(t, c.text, append(slices.Clone(c.besides), c.kind), c.first, c.second); fault == "" {
+			if fault := meetBoth(t, c.kind, c.text, append(slices.Clone(c.besides), c.kind), c.first, c.second); fault == "" {
 				t.Errorf("without the guards of kind %q: got no fault, want one", c.kind)
 			}
 		})
@@ -132,7 +152,7 @@ func TestEachGuardAlone(t *testing.T) {
 
 // meetBoth makes a structure for the first sizes without some kinds of guards,
 // and returns the fault for the second ones.
-func meetBoth(t *testing.T, text string, without []string, first, second [][]int) string {
+func meetBoth(t *testing.T, kind, text string, without []string, first, second [][]int) string {
 	t.Helper()
 	p, err := ir.Parse(text, op.Builtin())
 	if err != nil {
@@ -150,7 +170,11 @@ func meetBoth(t *testing.T, text string, without []string, first, second [][]int
 		}
 	}
 	l := &loaded{drawn: &randomprogram.Open{Program: p, Weights: table}, program: p.Clone(), constants: &weights.Overlay{Base: table}}
+	if kind == "allowance" {
+		l.allowance = littleFolding
+	}
 	ctx := &pass.Context{Program: l.program, Constants: l.constants, MaxFold: 1 << 10}
+	l.allow(ctx)
 	if err := pass.Run(ctx, pass.Load, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -167,4 +191,41 @@ func meetBoth(t *testing.T, text string, without []string, first, second [][]int
 		}
 	}
 	return ""
+}
+
+// drawnKinds are the kinds of guards that TestGuardsAreNeeded leaves out.
+var drawnKinds = []string{"folding", "value", "view", "empty", "alias", "size", "rows", "blocks", "rank", "operator's error", "elements"}
+
+// TestEveryKindOfGuard compares the kinds that the tests leave out with those
+// that the sources have.
+func TestEveryKindOfGuard(t *testing.T) {
+	tested := slices.Clone(drawnKinds)
+	for _, c := range alone {
+		tested = append(tested, c.kind)
+	}
+	for _, c := range aloneWithValues {
+		tested = append(tested, c.kind)
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := slices.Clone(pass.QuestionNames())
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\bs\.ignores\("([^"]+)"\)`).FindAllSubmatch(text, -1) {
+			kinds = append(kinds, string(m[1]))
+		}
+	}
+	if len(kinds) < 16 {
+		t.Errorf("got the kinds %v, want 16 or more", kinds)
+	}
+	for _, kind := range kinds {
+		if !slices.Contains(tested, kind) {
+			t.Errorf("no test leaves out the guards of kind %q", kind)
+		}
+	}
 }

@@ -44,7 +44,7 @@ func TestLengths(t *testing.T) {
 // TestGuardsAreNeeded leaves out one kind of guard after the other: then some
 // drawn program must be wrong.
 func TestGuardsAreNeeded(t *testing.T) {
-	for _, kind := range []string{"folding", "value", "view", "empty", "alias", "size", "rows", "blocks", "rank", "operator's error", "elements"} {
+	for _, kind := range drawnKinds {
 		t.Run(kind, func(t *testing.T) {
 			faults := 0
 			checkLengths(t, 10000, []string{kind}, func(rt *rapid.T, fault string) { faults++ }, map[string]int{}, &faults)
@@ -93,6 +93,7 @@ type loaded struct {
 	drawn      *randomprogram.Open
 	program    *ir.Program
 	constants  *weights.Overlay
+	allowance  int64 // bytes that are left for folding; 0 stands for those of a model
 	structures []*pass.Structure
 }
 
@@ -101,17 +102,28 @@ func load(t *rapid.T, d *randomprogram.Open) *loaded {
 	if err := ir.Infer(l.program, ir.Known(l.constants)); err != nil {
 		t.Skip(err)
 	}
+	l.allowance = rapid.SampledFrom([]int64{0, 0, 0, 100, 300, 1000}).Draw(t, "allowance")
 	ctx := &pass.Context{Program: l.program, Constants: l.constants, MaxFold: 1 << 10}
+	l.allow(ctx)
 	if err := pass.Run(ctx, pass.Load, nil); err != nil {
 		t.Skip(err)
 	}
 	return l
 }
 
+func (l *loaded) allow(c *pass.Context) { allow(c, l.allowance) }
+
+// allow leaves so many bytes for folding, those of a model for 0.
+func allow(c *pass.Context, bytes int64) {
+	if bytes > 0 {
+		c.Allow(bytes)
+	}
+}
+
 // specialise runs the passes for one set of sizes, with the values that the
 // interpreter is given.
 func (l *loaded) specialise(types []op.Type) (*pass.Context, error) {
-	return specialise(l.program, l.constants, types, l.value(types))
+	return specialise(l.program, l.constants, types, l.value(types), l.allowance)
 }
 
 // value returns the values of inputs of these types.

@@ -49,5 +49,8 @@ func skipInnerReshape(ctx *Context, c *ir.Call) {
 	if target := c.Args[1].Value; !ctx.isKnown(target) || !ctx.is(spelledOut, target, c.Results[0], 0, 0) {
 		return
 	}
+	if isStatic(inner.Args[0].Value) && !isStatic(inner.Results[0]) {
+		return // only a run knows whether both have as many elements
+	}
 	c.Args[0].Value = inner.Args[0].Value
 }

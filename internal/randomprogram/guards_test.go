@@ -14,7 +14,10 @@ import (
 	"github.com/tenure-go/tenure/internal/modeltest"
 )
 
-var guards = flag.Bool("guards", false, "run TestAnyLength without one kind of guard after the other, which builds the module with changed files")
+var (
+	guards        = flag.Bool("guards", false, "run TestAnyLength without one kind of guard after the other, which builds the module with changed files")
+	guardPrograms = flag.String("guardprograms", "20000", "the programs that are drawn for each kind, until one is at fault")
+)
 
 // weakened are the changes of the build in which guards can be left out: of the
 // texts in the files of the module. A structure leaves out the kinds that a
@@ -32,6 +35,11 @@ var without = map[string][]string{
 	"same type":   {"alias", "blocks"},
 	"along a row": {"same type", "alias", "blocks"},
 }
+
+// rare are the kinds without which a fault was not drawn in some thousand
+// programs. TestEachGuardAlone and TestEachGuardAloneWithValues of package pass
+// have a program for each of them.
+var rare = []string{"allowance", "donations", "per channel", "possible types", "ranges", "same size", "spelled out"}
 
 // TestGuardsAreNeeded leaves out one kind of guard after the other: then
 // TestAnyLength must fail, and with all of them it must pass.
@@ -52,13 +60,16 @@ func TestGuardsAreNeeded(t *testing.T) {
 		out, err := c.CombinedOutput()
 		return string(out), err
 	}
-	if out, err := run("1000"); err != nil {
+	if out, err := run(*guardPrograms); err != nil {
 		t.Fatalf("with all guards: %v\n%s", err, tail(out))
 	}
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
-			out, err := run("20000", append(without[kind], kind)...)
-			if err == nil || !strings.Contains(out, "[rapid] failed after") && !strings.Contains(out, "panic: ") {
+			if slices.Contains(rare, kind) {
+				t.Skip("a fault is rarely drawn: a written program of package pass has one")
+			}
+			out, err := run(*guardPrograms, append(without[kind], kind)...)
+			if err == nil || !strings.Contains(out, "[rapid] failed after") && !strings.Contains(out, "[rapid] panic after") && !strings.Contains(out, "panic: ") {
 				t.Errorf("got %v without the guards of kind %q, want a fault\n%s", err, kind, tail(out))
 			}
 		})

@@ -87,7 +87,7 @@ func (d *opener) param() {
 		dims := make([]shape.Dim, d.pick(1, 2, 2, 3, 3, 4, 4))
 		for axis := range dims {
 			dims[axis] = shape.Sym(symbols[d.n(0, 2)])
-			if len(dims) == 4 && axis == 1 || d.one(4) {
+			if len(dims) == 4 && axis == 1 && !d.one(4) || d.one(4) {
 				dims[axis] = shape.N(d.pick(1, 2, 3, 4))
 			} else if d.one(5) {
 				dims[axis] = shape.Unknown
