@@ -93,7 +93,7 @@ func (b *bound) infer() error {
 func (b *bound) bind() error {
 	t, err := compute.Bind(&b.call)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", b.sig.Def.Name, err)
 	}
 	t.Begun = &b.started
 	b.task = t
@@ -122,7 +122,7 @@ func (b *bound) run(done <-chan struct{}) error {
 	}
 	buf, err := memory.Alloc(need, memory.Scratch)
 	if err != nil {
-		return fmt.Errorf("%s: scratch: %w", b.sig.Def.Name, err)
+		return fmt.Errorf("scratch: %w", err)
 	}
 	defer buf.Release()
 	return p.Run(done, b.task, buf.Bytes())

@@ -105,14 +105,18 @@ func many(s *Scope, c call) (ts []*tensor.Tensor, err error) {
 
 // runBound runs the bound task until the context ends.
 func (r *runner) runBound(b *bound) error {
-	if r.ctx == nil {
-		return b.run(nil)
+	var done <-chan struct{}
+	if r.ctx != nil {
+		done = r.ctx.Done()
 	}
-	err := b.run(r.ctx.Done())
-	if errors.Is(err, compute.ErrStopped) {
+	err := b.run(done)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, compute.ErrStopped):
 		return fmt.Errorf("%s: %w: %w", r.call.op.def.Name, err, ended.Error(r.ctx))
 	}
-	return err
+	return fmt.Errorf("%s: %w", r.call.op.def.Name, err)
 }
 
 func (r *runner) forget() {

@@ -1,7 +1,6 @@
 package ir
 
 import (
-	"fmt"
 	"strconv"
 
 	"github.com/tenure-go/tenure/op"
@@ -118,7 +117,7 @@ func (c *Call) sigFor(types Types, known func(*Value) ([]byte, bool)) *op.Sig {
 // operator, or by its text where it comes from no node.
 func (c *Call) Where() string {
 	if c.Node != "" {
-		return fmt.Sprintf("node %q (%s)", c.Node, c.Op.Name)
+		return op.Where(c.Op.Name, c.Node)
 	}
 	return c.String()
 }

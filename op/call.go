@@ -1,6 +1,10 @@
 package op
 
-import "github.com/tenure-go/tenure/shape"
+import (
+	"fmt"
+
+	"github.com/tenure-go/tenure/shape"
+)
 
 // Arg is one operand or result of a kernel: its type, where its elements lie
 // and its bytes. The zero Arg is an absent operand.
@@ -18,4 +22,13 @@ type Call struct {
 	Node    string // where the call comes from, for errors
 	In, Out []Arg
 	Scratch []byte
+}
+
+// Where names a call in errors: by its node in the model file and its
+// operator, or by its operator if node is "", because it comes from no node.
+func Where(operator, node string) string {
+	if node == "" {
+		return operator
+	}
+	return fmt.Sprintf("node %q (%s)", node, operator)
 }

@@ -186,14 +186,14 @@ func (k *choice) Refill(t *Task) error {
 }
 
 func (k *choice) Start(t *Task) error {
-	err := k.task.start()
+	err := k.task.Start()
 	t.Tiles = k.task.Tiles
 	return err
 }
 
 func (k *choice) Tile(_ *Task, tile int, scratch []byte) { k.task.Tile(tile, scratch) }
 
-func (k *choice) Finish(*Task) error { return k.task.finish() }
+func (k *choice) Finish(*Task) error { return k.task.Finish() }
 
 func predicateOp(f kernel.PredicateOp) binder {
 	return func(c *op.Call) (Kernel, error) { return predicateOf(c, f) }

@@ -23,6 +23,9 @@
 // [op.Def].Kernel through the same door. Operators with nested blocks are not
 // tasks: package exec runs their blocks.
 //
+// Errors do not name the call, which callers do in their own words; the
+// messages of panics name it.
+//
 // # Memory
 //
 // The package owns no tensor memory. A task reads and writes c.In[i].Data and

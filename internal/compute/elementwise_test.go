@@ -357,9 +357,9 @@ func TestCast(t *testing.T) {
 
 func TestUnsupportedTypesAreNamed(t *testing.T) {
 	c := call(t, "add", nil, 1, ints(1, 2), ints(3, 4))
-	c.In[0].DType, c.In[1].DType, c.Node = dtype.C64, dtype.C64, "Add_7"
+	c.In[0].DType, c.In[1].DType = dtype.C64, dtype.C64
 	_, err := Bind(c)
-	if !errors.Is(err, op.ErrUnsupported) || !strings.Contains(err.Error(), `add (node "Add_7")`) || !strings.Contains(err.Error(), "c64[2], c64[2]") {
-		t.Errorf("got %v, want ErrUnsupported with operator, node and types", err)
+	if !errors.Is(err, op.ErrUnsupported) || !strings.Contains(err.Error(), "c64[2], c64[2]") {
+		t.Errorf("got %v, want ErrUnsupported with the types", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tenure-go/tenure/internal/ended"
+	"github.com/tenure-go/tenure/op"
 )
 
 // job is a run in progress, in a slot that runs reuse.
@@ -122,6 +123,9 @@ func (j *job) catch() {
 	}
 }
 
+// where names the task's call in the message of a panic.
+func where(t *Task) string { return op.Where(t.Call.Def.Name, t.Call.Node) }
+
 func bugIn(t *Task, r any) string {
-	return fmt.Sprintf("BUG: compute: %s: %v\n%s", nameOf(t.Call), r, debug.Stack())
+	return fmt.Sprintf("BUG: compute: %s: %v\n%s", where(t), r, debug.Stack())
 }

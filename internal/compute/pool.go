@@ -97,7 +97,7 @@ func (p *Pool) Close() {
 // called from several goroutines at once.
 func (p *Pool) Run(done <-chan struct{}, t *Task, scratch []byte) error {
 	if need := t.Scratch * p.Threads(); len(scratch) < need {
-		panic(fmt.Sprintf("BUG: compute: %s: got %d bytes of scratch, want %d", nameOf(t.Call), len(scratch), need))
+		panic(fmt.Sprintf("BUG: compute: %s: got %d bytes of scratch, want %d", where(t), len(scratch), need))
 	}
 	if ended.Closed(done) {
 		return ErrStopped

@@ -76,11 +76,11 @@ func Bind(c *op.Call) (*Task, error) {
 // that the machine runs.
 func bindFor(v *kernel.Variant, c *op.Call, constants Constants) (*Task, error) {
 	if err := checkCall(c); err != nil {
-		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
+		return nil, err
 	}
 	bind := binderOf(c.Def)
 	if bind == nil {
-		return nil, fmt.Errorf("%s: got an operator without a kernel: %w", nameOf(c), op.ErrUnsupported)
+		return nil, fmt.Errorf("got an operator without a kernel: %w", op.ErrUnsupported)
 	}
 	var k Kernel
 	var err error
@@ -90,11 +90,11 @@ func bindFor(v *kernel.Variant, c *op.Call, constants Constants) (*Task, error) 
 		k, err = bind(c)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
+		return nil, err
 	}
 	t := newTask(v, c, k)
 	if err := t.size(); err != nil {
-		return nil, fmt.Errorf("%s: %w", nameOf(c), err)
+		return nil, err
 	}
 	return t, nil
 }
@@ -122,10 +122,7 @@ func (t *Task) Refill() error {
 	if err == nil {
 		err = t.size()
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", nameOf(t.Call), err)
-	}
-	return nil
+	return err
 }
 
 // size sets what depends on the sizes of a checked call.
@@ -187,21 +184,18 @@ func Eval(c *op.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := t.run(aligned(t.Scratch)); err != nil {
-		return fmt.Errorf("%s: %w", nameOf(c), err)
-	}
-	return nil
+	return t.run(aligned(t.Scratch))
 }
 
-// run runs the whole task on this goroutine. Errors do not name the call.
+// run runs the whole task on this goroutine.
 func (t *Task) run(scratch []byte) error {
-	if err := t.start(); err != nil {
+	if err := t.Start(); err != nil {
 		return err
 	}
 	for i := range t.Tiles {
 		t.Tile(i, scratch)
 	}
-	return t.finish()
+	return t.Finish()
 }
 
 // aligned returns n bytes that start at a multiple of 64.
@@ -214,8 +208,9 @@ func aligned(n int) []byte {
 	return b[skip : skip+n : skip+n]
 }
 
-// start prepares a run. Errors do not name the call.
-func (t *Task) start() error {
+// Start prepares a run, before its tiles: it reads and checks operand values,
+// and may set Tiles.
+func (t *Task) Start() error {
 	if t.starter != nil {
 		if err := t.starter.Start(t); err != nil {
 			return err
@@ -230,43 +225,17 @@ func (t *Task) start() error {
 	return nil
 }
 
-// finish ends a run. Errors do not name the call.
-func (t *Task) finish() error {
+// Finish ends a run, after its last tile.
+func (t *Task) Finish() error {
 	if t.finisher == nil || t.empty {
 		return nil
 	}
 	return t.finisher.Finish(t)
 }
 
-// Start prepares a run, before its tiles: it reads and checks operand values,
-// and may set Tiles.
-func (t *Task) Start() error {
-	if err := t.start(); err != nil {
-		return fmt.Errorf("%s: %w", nameOf(t.Call), err)
-	}
-	return nil
-}
-
 // Tile computes one part of a run. Its scratch is Scratch bytes that no other
 // worker uses.
 func (t *Task) Tile(tile int, scratch []byte) { t.Kernel.Tile(t, tile, scratch) }
-
-// Finish ends a run, after its last tile.
-func (t *Task) Finish() error {
-	if err := t.finish(); err != nil {
-		return fmt.Errorf("%s: %w", nameOf(t.Call), err)
-	}
-	return nil
-}
-
-// nameOf returns how errors name a call: the operator, and its node if it has
-// a name.
-func nameOf(c *op.Call) string {
-	if c.Node == "" {
-		return c.Def.Name
-	}
-	return fmt.Sprintf("%s (node %q)", c.Def.Name, c.Node)
-}
 
 // valuesNeeded has, by operator, the operands without whose values calls are
 // not bound.

@@ -154,6 +154,9 @@ func selu(b *Builder, x Value, p []Value) Value {
 	return b.Select(b.Less(zero, x), b.Mul(p[1], x), negative)
 }
 
+// celu is meant for a positive alpha, and its bound holds for these. A negative one
+// is computed too, but then exp grows with x/alpha and multiplies the rounding of
+// that quotient: the relative error is about |x/alpha| units in the last place.
 func celu(b *Builder, x Value, p []Value) Value {
 	zero := b.Const(0)
 	return b.Add(b.Max(x, zero), b.Min(b.Mul(p[0], b.Expm1(b.Div(x, p[0]))), zero))

@@ -8,6 +8,11 @@
 // from the row: it is written by hand, in internal/kernel/ref, so that a wrong
 // formula fails.
 //
+// A row without a formula has loops that are written by hand. That is so for the
+// primitives of formulas themselves, for functions of integers, whose formulas
+// would compute in floats, and for predicates: a formula computes numbers of one
+// float type, a predicate writes bools, and compares integers of 64 bits exactly.
+//
 //	f := elementwise.Lookup("celu")
 //	fmt.Println(f.ONNX, f.Since, f.Params[0].Name) // Celu 12 alpha
 //

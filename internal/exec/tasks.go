@@ -57,7 +57,10 @@ func (e *Executable) newCall(ts *tasks, k int) *op.Call {
 func (e *Executable) bind(ts *tasks, k int, is func(i int) bool) error {
 	t, err := compute.BindConstants(e.newCall(ts, k), compute.Constants{Compressed: e.structure.options.Compressed, Is: is})
 	ts.list[k] = t
-	return err
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.steps[k].call.Where(), err)
+	}
+	return nil
 }
 
 // bindAll makes the tasks those of the executable: bound tasks are refilled; the
@@ -90,7 +93,7 @@ func (e *Executable) refill(ts *tasks, k int) error {
 		}
 		ts.list[k] = nil // it has types for which it was not refilled
 		if err != nil && !errors.Is(err, compute.ErrRebind) {
-			return err
+			return fmt.Errorf("%s: %w", e.steps[k].call.Where(), err)
 		}
 		e.structure.rebound.Add(1)
 	}
