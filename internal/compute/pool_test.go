@@ -134,7 +134,7 @@ func TestPoolStartAndFinish(t *testing.T) {
 	funcsOf(task).start = func() error { return boom }
 	err := p.Run(nil, task, nil)
 	if err != boom {
-		t.Fatalf("got %v, want boom, which the caller names the call in", err)
+		t.Fatalf("got %v, want boom alone: callers name the call", err)
 	}
 	if hits[0].Load() != 0 {
 		t.Error("a tile ran although Start failed")
@@ -224,7 +224,7 @@ func TestUserKernel(t *testing.T) {
 	}
 	mode = "error"
 	if err := Eval(c); err != boom {
-		t.Errorf("got %v, want boom, which the caller names the call in", err)
+		t.Errorf("got %v, want boom alone: callers name the call", err)
 	}
 	mode = "panic"
 	p := NewPool(2)
@@ -234,8 +234,8 @@ func TestUserKernel(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = p.Run(nil, task, make([]byte, 2*task.Scratch))
-	if err == nil || !strings.Contains(err.Error(), "index out of range") || !strings.Contains(err.Error(), "at pool_test.go:") || !strings.Contains(err.Error(), `node "n7" (acme.fill)`) {
-		t.Errorf("got %v, want the panic with operator and node", err)
+	if err == nil || !strings.Contains(err.Error(), "index out of range") || !strings.Contains(err.Error(), "at pool_test.go:") {
+		t.Errorf("got %v, want the panic with its place", err)
 	}
 	mode = ""
 	if err := p.Run(nil, task, make([]byte, 2*task.Scratch)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/tenure-go/tenure/internal/exec"
@@ -232,6 +233,20 @@ func TestDynamicPlanIsProved(t *testing.T) {
 			exe, _, _ := start(t, p, ir.WeightMap{})
 			wantFault(t, exe, ir.WeightMap{}, c.want, c.harm)
 		})
+	}
+}
+
+// The error of a run names the step, the node and the operator once.
+func TestRunErrorNamesTheCallOnce(t *testing.T) {
+	memorytest.Check(t)
+	p := parse(t, `func @f(%x: f32[2], %i: i64[1]) -> (f32[1]) {
+		%y = gather(%x, %i) {axis = 0} "g0"
+		return %y
+	}`)
+	_, runner, pool := start(t, p, ir.WeightMap{})
+	err := runner.Run(pool, nil, [][]byte{make([]byte, 8), {5, 0, 0, 0, 0, 0, 0, 0}}, [][]byte{make([]byte, 4)})
+	if want := `step 0, node "g0" (gather): `; err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "gather") != 1 {
+		t.Errorf("got %v, want an error that begins with %s and names the operator once", err, want)
 	}
 }
 
