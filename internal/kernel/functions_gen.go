@@ -2,7 +2,7 @@
 
 package kernel
 
-// The values of UnaryOp, with what each does to the elements of its operands.
+// The values of UnaryOp, with the function of each.
 const (
 	Identity        UnaryOp = iota // returns each element of x
 	Relu                           // computes max(x, 0) of each element of x
@@ -98,7 +98,7 @@ var unaryNames = [NumUnary]string{
 	"atanh",
 }
 
-// The values of BinaryOp, with what each does to the elements of its operands.
+// The values of BinaryOp, with the function of each.
 const (
 	Add        BinaryOp = iota // adds x and y element by element, with broadcasting
 	Sub                        // subtracts y from x element by element, with broadcasting
@@ -136,7 +136,7 @@ var binaryNames = [NumBinary]string{
 	"shift_right",
 }
 
-// The values of PredicateOp, with what each does to the elements of its operands.
+// The values of PredicateOp, with the function of each.
 const (
 	Equal          PredicateOp = iota // reports for each pair of elements whether x == y, with broadcasting
 	NotEqual                          // reports for each pair of elements whether x != y

@@ -1,8 +1,8 @@
 // Package ortdiff compares every operator with ONNX Runtime, which its tests run in a Python process beside them. The package
 // itself is empty.
 //
-// A test draws small models of one operator, with attributes, types, shapes and values within what the specification allows,
-// gives each to both, and holds the results together: the same types and shapes, values within the tolerance of the operator
+// A test draws small models of one operator, with attributes, types, shapes and values that the specification allows,
+// runs each on both, and compares the results: the same types and shapes, values within the tolerance of the operator
 // (tolerances), NaN in the same places. Tenure runs each model three times, borrowing the inputs, with the inputs given up, and
 // call by call with package eager: these agree bit for bit. Where ONNX Runtime departs from the specification a row of the table
 // departures says how, and the test looks away. An operator without a generator of its own is drawn from its cases in

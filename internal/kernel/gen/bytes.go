@@ -137,7 +137,7 @@ func (a *assembler) byteTile(rows int) string {
 	name := fmt.Sprintf("byteTile%dx", rows)
 	in := []param{{"depth", "int"}, {"a", "*byte"}, {"lda", "int"}, {"b", "*byte"}, {"c", "*int32"}, {"ldc", "int"}, {"nr", "int"}}
 	last := []param{{"from", "*int32"}, {"ldfrom", "int"}}
-	a.function(name, fmt.Sprintf("is a tile of %d rows and %d columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.", rows, 2*a.lanes), append(in, last...), nil)
+	a.function(name, fmt.Sprintf("is a tile of %d rows and %d columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.", rows, 2*a.lanes), append(in, last...), nil)
 	for i, reg := range []string{regDepth, t.pointers[0], regLDA, regPanel, regC, regLDC, regColumn} {
 		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
 	}

@@ -18,7 +18,7 @@ const codeGroup = 32
 
 func (a *assembler) expandKernels() {
 	in := []param{{"vectors", "int"}, argDst, {"src", "*byte"}, {"table", "*uint32"}}
-	a.function("expand", "puts an even number of vectors of floats together, and prefetches what lies behind them.", in, nil)
+	a.function("expand", "expands an even number of vectors of floats, and prefetches the bytes after them.", in, nil)
 	for i, reg := range []string{"CX", "DI", "SI", "DX"} {
 		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
 	}

@@ -89,7 +89,7 @@ func (a *assembler) gemmTile(rows int, prefetch, pack bool) string {
 	}
 	name = fmt.Sprintf(name, rows)
 	last := []param{{"from", "*float32"}, {"ldfrom", "int"}, {"relu", "bool"}}
-	a.function(name, fmt.Sprintf(doc+", with what lies at from added and then the greater of zero taken if relu; distances count bytes.", rows, 2*a.lanes), append(in, last...), nil)
+	a.function(name, fmt.Sprintf(doc+", with the numbers at from added and then the greater of zero taken if relu; distances count bytes.", rows, 2*a.lanes), append(in, last...), nil)
 	for i, reg := range regs {
 		a.op("MOVQ %s, %s", a.arg(in[i]), reg)
 	}

@@ -3,8 +3,8 @@
 // Go as well, from their formulas: their names, and the loops of machines without assembly. go generate runs it; its test compares its output
 // with the files that are there.
 //
-// Assembly is plain text with names for registers: what the kernels look like is in the files of their part, what an instruction is called on
-// either machine in asm.go, the loop over a row in loop.go, the table in variant.go. A formula becomes instructions in body.go, and Go in
+// Assembly is plain text with names for registers: the kernels are in the files of their parts, the names of instructions on either machine
+// in asm.go, the loop over a row in loop.go, the table in variant.go. A formula becomes instructions in body.go, and Go in
 // source.go.
 package main
 

@@ -9,7 +9,7 @@ func (a *assembler) momentKernels() {
 	if a.masks {
 		far = a.deviationsByHalves
 	}
-	far("deviationsAhead", doc+"; it prefetches what comes after the next row.", true)
+	far("deviationsAhead", doc+"; it prefetches the row after the next one.", true)
 }
 
 // Vectors of the sums: those of squares lie behind those of distances.
@@ -131,7 +131,7 @@ func (a *assembler) stream() {
 	a.op("JNZ vectors")
 	a.ret()
 
-	a.function("fence", "puts what was streamed before what is written next.", nil, nil)
+	a.function("fence", "orders streamed stores before later ones.", nil, nil)
 	a.op("SFENCE")
 	a.op("RET")
 }

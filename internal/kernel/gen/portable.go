@@ -30,7 +30,7 @@ func generateFunctions(files map[string][]byte, functions []*elementwise.Functio
 // constants writes the numbers and the names of functions of a kind.
 func constants[F any](kind string, functions []F, row func(F) (name, doc string)) string {
 	var s, names strings.Builder
-	fmt.Fprintf(&s, "\n// The values of %sOp, with what each does to the elements of its operands.\nconst (\n", kind)
+	fmt.Fprintf(&s, "\n// The values of %sOp, with the function of each.\nconst (\n", kind)
 	typ := fmt.Sprintf(" %sOp = iota", kind)
 	for _, f := range functions {
 		name, doc := row(f)

@@ -2,32 +2,32 @@
 
 package x86
 
-// byteTile1x256 is a tile of 1 rows and 16 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile1x256 is a tile of 1 rows and 16 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile1x256(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile2x256 is a tile of 2 rows and 16 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile2x256 is a tile of 2 rows and 16 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile2x256(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile3x256 is a tile of 3 rows and 16 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile3x256 is a tile of 3 rows and 16 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile3x256(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile4x256 is a tile of 4 rows and 16 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile4x256 is a tile of 4 rows and 16 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile4x256(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile5x256 is a tile of 5 rows and 16 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile5x256 is a tile of 5 rows and 16 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile5x256(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile6x256 is a tile of 6 rows and 16 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile6x256 is a tile of 6 rows and 16 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile6x256(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)

@@ -2,72 +2,72 @@
 
 package x86
 
-// byteTile1x512 is a tile of 1 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile1x512 is a tile of 1 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile1x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile2x512 is a tile of 2 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile2x512 is a tile of 2 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile2x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile3x512 is a tile of 3 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile3x512 is a tile of 3 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile3x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile4x512 is a tile of 4 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile4x512 is a tile of 4 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile4x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile5x512 is a tile of 5 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile5x512 is a tile of 5 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile5x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile6x512 is a tile of 6 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile6x512 is a tile of 6 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile6x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile7x512 is a tile of 7 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile7x512 is a tile of 7 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile7x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile8x512 is a tile of 8 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile8x512 is a tile of 8 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile8x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile9x512 is a tile of 9 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile9x512 is a tile of 9 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile9x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile10x512 is a tile of 10 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile10x512 is a tile of 10 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile10x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile11x512 is a tile of 11 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile11x512 is a tile of 11 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile11x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile12x512 is a tile of 12 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile12x512 is a tile of 12 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile12x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile13x512 is a tile of 13 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile13x512 is a tile of 13 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile13x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)
 
-// byteTile14x512 is a tile of 14 rows and 32 columns, of which nr are stored, with what lies at from added; depth counts groups, distances bytes.
+// byteTile14x512 is a tile of 14 rows and 32 columns, of which nr are stored, with the numbers at from added; depth counts groups, distances bytes.
 //
 //go:noescape
 func byteTile14x512(depth int, a *byte, lda int, b *byte, c *int32, ldc int, nr int, from *int32, ldfrom int)

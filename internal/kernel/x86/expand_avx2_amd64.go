@@ -4,7 +4,7 @@ package x86
 
 import "github.com/tenure-go/tenure/internal/kernel"
 
-// expand256 puts an even number of vectors of floats together, and prefetches what lies behind them.
+// expand256 expands an even number of vectors of floats, and prefetches the bytes after them.
 //
 //go:noescape
 func expand256(vectors int, dst *float32, src *byte, table *uint32)

@@ -2,77 +2,77 @@
 
 package x86
 
-// gemmTile1x256 is a tile of 1 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile1x256 is a tile of 1 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile1x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile2x256 is a tile of 2 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile2x256 is a tile of 2 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile2x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile3x256 is a tile of 3 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile3x256 is a tile of 3 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile3x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile4x256 is a tile of 4 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile4x256 is a tile of 4 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile4x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile5x256 is a tile of 5 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile5x256 is a tile of 5 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile5x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile6x256 is a tile of 6 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile6x256 is a tile of 6 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile6x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmPrefetching1x256 is a tile of 1 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPrefetching1x256 is a tile of 1 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPrefetching1x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmPrefetching2x256 is a tile of 2 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPrefetching2x256 is a tile of 2 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPrefetching2x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmPrefetching3x256 is a tile of 3 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPrefetching3x256 is a tile of 3 rows and 16 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPrefetching3x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking1x256 packs the panel b from rows of src that are ldb apart and is a tile of 1 rows and 16 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking1x256 packs the panel b from rows of src that are ldb apart and is a tile of 1 rows and 16 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking1x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking2x256 packs the panel b from rows of src that are ldb apart and is a tile of 2 rows and 16 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking2x256 packs the panel b from rows of src that are ldb apart and is a tile of 2 rows and 16 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking2x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking3x256 packs the panel b from rows of src that are ldb apart and is a tile of 3 rows and 16 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking3x256 packs the panel b from rows of src that are ldb apart and is a tile of 3 rows and 16 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking3x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking4x256 packs the panel b from rows of src that are ldb apart and is a tile of 4 rows and 16 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking4x256 packs the panel b from rows of src that are ldb apart and is a tile of 4 rows and 16 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking4x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking5x256 packs the panel b from rows of src that are ldb apart and is a tile of 5 rows and 16 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking5x256 packs the panel b from rows of src that are ldb apart and is a tile of 5 rows and 16 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking5x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking6x256 packs the panel b from rows of src that are ldb apart and is a tile of 6 rows and 16 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking6x256 packs the panel b from rows of src that are ldb apart and is a tile of 6 rows and 16 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking6x256(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)

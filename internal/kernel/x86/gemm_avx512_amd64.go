@@ -2,147 +2,147 @@
 
 package x86
 
-// gemmTile1x512 is a tile of 1 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile1x512 is a tile of 1 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile1x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile2x512 is a tile of 2 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile2x512 is a tile of 2 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile2x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile3x512 is a tile of 3 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile3x512 is a tile of 3 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile3x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile4x512 is a tile of 4 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile4x512 is a tile of 4 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile4x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile5x512 is a tile of 5 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile5x512 is a tile of 5 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile5x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile6x512 is a tile of 6 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile6x512 is a tile of 6 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile6x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile7x512 is a tile of 7 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile7x512 is a tile of 7 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile7x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile8x512 is a tile of 8 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile8x512 is a tile of 8 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile8x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile9x512 is a tile of 9 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile9x512 is a tile of 9 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile9x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile10x512 is a tile of 10 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile10x512 is a tile of 10 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile10x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile11x512 is a tile of 11 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile11x512 is a tile of 11 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile11x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile12x512 is a tile of 12 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile12x512 is a tile of 12 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile12x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile13x512 is a tile of 13 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile13x512 is a tile of 13 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile13x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmTile14x512 is a tile of 14 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmTile14x512 is a tile of 14 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmTile14x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmPrefetching1x512 is a tile of 1 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPrefetching1x512 is a tile of 1 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPrefetching1x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmPrefetching2x512 is a tile of 2 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPrefetching2x512 is a tile of 2 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPrefetching2x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmPrefetching3x512 is a tile of 3 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPrefetching3x512 is a tile of 3 rows and 32 columns, of which nr are stored; it may prefetch rows from next on, step bytes apart, of the same width, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPrefetching3x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, next *float32, step int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking1x512 packs the panel b from rows of src that are ldb apart and is a tile of 1 rows and 32 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking1x512 packs the panel b from rows of src that are ldb apart and is a tile of 1 rows and 32 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking1x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking2x512 packs the panel b from rows of src that are ldb apart and is a tile of 2 rows and 32 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking2x512 packs the panel b from rows of src that are ldb apart and is a tile of 2 rows and 32 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking2x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking3x512 packs the panel b from rows of src that are ldb apart and is a tile of 3 rows and 32 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking3x512 packs the panel b from rows of src that are ldb apart and is a tile of 3 rows and 32 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking3x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking4x512 packs the panel b from rows of src that are ldb apart and is a tile of 4 rows and 32 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking4x512 packs the panel b from rows of src that are ldb apart and is a tile of 4 rows and 32 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking4x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking5x512 packs the panel b from rows of src that are ldb apart and is a tile of 5 rows and 32 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking5x512 packs the panel b from rows of src that are ldb apart and is a tile of 5 rows and 32 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking5x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking6x512 packs the panel b from rows of src that are ldb apart and is a tile of 6 rows and 32 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking6x512 packs the panel b from rows of src that are ldb apart and is a tile of 6 rows and 32 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking6x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking7x512 packs the panel b from rows of src that are ldb apart and is a tile of 7 rows and 32 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking7x512 packs the panel b from rows of src that are ldb apart and is a tile of 7 rows and 32 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking7x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking8x512 packs the panel b from rows of src that are ldb apart and is a tile of 8 rows and 32 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking8x512 packs the panel b from rows of src that are ldb apart and is a tile of 8 rows and 32 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking8x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking9x512 packs the panel b from rows of src that are ldb apart and is a tile of 9 rows and 32 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking9x512 packs the panel b from rows of src that are ldb apart and is a tile of 9 rows and 32 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking9x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking10x512 packs the panel b from rows of src that are ldb apart and is a tile of 10 rows and 32 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking10x512 packs the panel b from rows of src that are ldb apart and is a tile of 10 rows and 32 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking10x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking11x512 packs the panel b from rows of src that are ldb apart and is a tile of 11 rows and 32 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking11x512 packs the panel b from rows of src that are ldb apart and is a tile of 11 rows and 32 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking11x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)
 
-// gemmPacking12x512 packs the panel b from rows of src that are ldb apart and is a tile of 12 rows and 32 columns, of which nr are there, with what lies at from added and then the greater of zero taken if relu; distances count bytes.
+// gemmPacking12x512 packs the panel b from rows of src that are ldb apart and is a tile of 12 rows and 32 columns, of which nr are there, with the numbers at from added and then the greater of zero taken if relu; distances count bytes.
 //
 //go:noescape
 func gemmPacking12x512(depth int, a *float32, lda int, b *float32, c *float32, ldc int, nr int, src *float32, ldb int, from *float32, ldfrom int, relu bool)

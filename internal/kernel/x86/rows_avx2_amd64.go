@@ -357,7 +357,7 @@ func expSumColumns256(n int, dst *float32, x *float32, peak *float32, sum *float
 //go:noescape
 func deviations256(n int, x *float32, s float32) (sum float32, squares float32)
 
-// deviationsAhead256 are the sums of x[i]-s and of its square; it prefetches what comes after the next row.
+// deviationsAhead256 are the sums of x[i]-s and of its square; it prefetches the row after the next one.
 //
 //go:noescape
 func deviationsAhead256(n int, x *float32, s float32) (sum float32, squares float32)
@@ -367,7 +367,7 @@ func deviationsAhead256(n int, x *float32, s float32) (sum float32, squares floa
 //go:noescape
 func stream256(n int, dst *float32, x *float32)
 
-// fence256 puts what was streamed before what is written next.
+// fence256 orders streamed stores before later ones.
 //
 //go:noescape
 func fence256()

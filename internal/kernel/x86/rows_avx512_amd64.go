@@ -357,7 +357,7 @@ func expSumColumns512(n int, dst *float32, x *float32, peak *float32, sum *float
 //go:noescape
 func deviations512(n int, x *float32, s float32) (sum float32, squares float32)
 
-// deviationsAhead512 are the sums of x[i]-s and of its square; it prefetches what comes after the next row.
+// deviationsAhead512 are the sums of x[i]-s and of its square; it prefetches the row after the next one.
 //
 //go:noescape
 func deviationsAhead512(n int, x *float32, s float32) (sum float32, squares float32)

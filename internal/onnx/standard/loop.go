@@ -24,9 +24,9 @@ type iteration struct {
 	again      *ir.Value
 }
 
-// newIteration makes the region of a loop around a body. What is carried has the
-// rank of what it starts with; which sizes hold in every iteration is found when
-// the program is.
+// newIteration makes the region of a loop around a body. The loop state has the
+// ranks of its first values; type inference finds the sizes that hold in every
+// iteration.
 func newIteration(n *lift.Node, body *wire.Graph, carried []*ir.Value) *iteration {
 	block := &ir.Block{}
 	s := n.NestedScope(body, "body", block)
@@ -119,15 +119,15 @@ func finishLoop(n *lift.Node, r *iteration, args []*ir.Value, results int) []*ir
 	return values
 }
 
-// parts says what the body declares of its last outputs, which are stacked: it
-// decides the shape of a stack of no iterations where nothing else does.
+// parts returns the body's declaration of its last outputs, which are stacked: it
+// decides the shape of a stack of no iterations if nothing else does.
 func (r *iteration) parts(stacks int) op.Attrs {
 	var list []int64
 	wanted, first := false, len(r.body.Outputs)-max(stacks, 0)
 	for i := range r.body.Outputs[first:] {
 		t, _, err := lift.TypeOf(&r.body.Outputs[first+i], shape.Unknown)
 		if err != nil || t.Shape == nil {
-			list = append(list, -1) // nothing, or what is compared elsewhere
+			list = append(list, -1) // nothing, or types that are compared elsewhere
 			continue
 		}
 		given := r.block.Results[len(r.block.Results)-stacks+i]
@@ -147,7 +147,7 @@ func (r *iteration) parts(stacks int) op.Attrs {
 	return op.Attrs{{Name: "parts", Value: list}}
 }
 
-// scan is what the attributes of a Scan say.
+// scan has the attributes of a Scan.
 type scan struct {
 	body           *wire.Graph
 	states         int
@@ -201,7 +201,7 @@ func readScan(n *lift.Node) *scan {
 }
 
 // liftScan makes a loop with one iteration per slice: the slices are gathered in
-// it, and what it stacks is transposed and reversed after it.
+// it, and its stacks are transposed and reversed after it.
 func liftScan(n *lift.Node) {
 	s := readScan(n)
 	if s == nil {
