@@ -18,7 +18,7 @@
 // [Program.String] writes it. [Infer] runs the shape rules again after types
 // have changed, [AliasesOf] says which values may share bytes, [Verify] checks
 // the numbered invariants of a program at the head of verify.go, and an
-// [Interpreter] runs it in the plainest way there is.
+// [Interpreter] runs it as a reference, without optimisations.
 //
 // # The text form
 //

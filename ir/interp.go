@@ -11,7 +11,7 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Interpreter runs programs in the plainest way: one call after the other,
+// Interpreter runs programs as a reference: one call after the other,
 // every value in fresh bytes of the Go heap, nothing planned and nothing in
 // place. It is the reference that everything faster is compared with.
 //

@@ -9,7 +9,7 @@
 //   - A [Problem] is a packing question: storages made of pieces, each piece with its own lifetime, one base offset
 //     to be found per storage. [Problem.LowerBound] is the largest number of bytes that are live at one moment, with
 //     the moment and the pieces as its witness; [Problem.CheckPlacement] is the plain quadratic proof of an answer.
-//     Package plan/solve finds answers.
+//     The planner, internal/plan/solve, finds answers.
 //   - A [Plan] is the document that a run is executed from: the execution order, every value's place and life, and which
 //     operands were put in place or not, and why. It is read and written as JSON, reported as text and drawn as a picture.
 //

@@ -35,7 +35,7 @@ type taken struct {
 
 func main() {
 	python := flag.String("python", filepath.Join(contest.DefaultVenv(), "bin", "python"), "interpreter with onnxruntime and onnx")
-	operations := flag.Bool("operations", false, "print too what each operation moves")
+	operations := flag.Bool("operations", false, "also print the bytes that each operation moves")
 	var output results.Output
 	output.Flags(flag.CommandLine)
 	flag.Parse()

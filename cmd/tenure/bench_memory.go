@@ -54,7 +54,7 @@ operations, may take less.`,
 		},
 	}
 	mem.Flags().BoolVar(&asJSON, "json", false, "print the figures as JSON")
-	mem.Flags().BoolVar(&operations, "operations", false, "print too what each operation reads, writes and takes when operands are given up")
+	mem.Flags().BoolVar(&operations, "operations", false, "also print the bytes that each operation reads, writes and allocates if its operands are given up")
 	cmd.AddCommand(mem)
 	wantCommand(cmd)
 	return cmd

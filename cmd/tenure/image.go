@@ -26,9 +26,9 @@ type imageFlags struct {
 // add adds the flags to a command.
 func (f *imageFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Float64Var(&f.scale, "scale", 0, "what the pixels of a picture, 0 to 255, are multiplied with (default: 1/255 for inputs of floats)")
-	flags.Float64SliceVar(&f.mean, "mean", nil, "what is subtracted after that, per channel: `NUMBER,...`")
-	flags.Float64SliceVar(&f.std, "std", nil, "what the rest is divided by, per channel: `NUMBER,...`")
+	flags.Float64Var(&f.scale, "scale", 0, "factor of the pixels of a picture, which are 0 to 255 (default: 1/255 for inputs of floats)")
+	flags.Float64SliceVar(&f.mean, "mean", nil, "mean per channel, which is subtracted after that: `NUMBER,...`")
+	flags.Float64SliceVar(&f.std, "std", nil, "standard deviation per channel, by which the difference is divided: `NUMBER,...`")
 }
 
 // told reports whether the flags say anything.

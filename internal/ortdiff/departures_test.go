@@ -136,11 +136,11 @@ var departures = []departure{
 			single := m.of(dtype.F32, dtype.F16, dtype.BF16)
 			return !single && !refusal(fault) && (m.agreesInSingle(fault) || !m.of(dtype.F64))
 		}},
-	{[]string{"LogSoftmax", "Softmax"}, "a sum with an infinity in it is NaN after the maximum is subtracted; ONNX Runtime gives limits",
+	{[]string{"LogSoftmax", "Softmax"}, "a sum with an infinity in it is NaN after the maximum is subtracted; ONNX Runtime returns limits",
 		func(m *model, fault string) bool { return m.hasInf() && !refusal(fault) }},
 	{[]string{"MeanVarianceNormalization"}, "a variance that rounds to less than zero has no root; Tenure's does not",
 		func(m *model, fault string) bool { return strings.Contains(fault, "want NaN") }},
-	{[]string{"NonZero"}, "the specification gives a scalar no row, unlike numpy; ONNX Runtime gives one",
+	{[]string{"NonZero"}, "by the specification a scalar has no row, unlike in numpy; ONNX Runtime returns one",
 		func(m *model, fault string) bool { return len(m.operand(0).dims) == 0 }},
 	{reductions, "ONNX Runtime gives results of other sizes, or none, where there is nothing to reduce",
 		func(m *model, fault string) bool { return m.isEmpty() }},
@@ -162,7 +162,7 @@ var departures = []departure{
 		func(m *model, fault string) bool {
 			return m.same() && dilated(m.node())
 		}},
-	{[]string{"MaxPool", "AveragePool", "LpPool"}, "no window fits; ONNX Runtime gives a result all the same",
+	{[]string{"MaxPool", "AveragePool", "LpPool"}, "no window fits; ONNX Runtime returns a result all the same",
 		func(m *model, fault string) bool {
 			return refusal(fault) && strings.Contains(fault, "want at least the window")
 		}},
@@ -172,13 +172,13 @@ var departures = []departure{
 		}},
 	{[]string{"Col2Im"}, "ONNX Runtime reads blocks of other than two axes in another order where they are dilated",
 		func(m *model, fault string) bool { return dilated(m.node()) && len(m.operand(1).data) != 16 }},
-	{[]string{"ConvTranspose"}, "with auto_pad SAME the result has as many elements as strides; ONNX Runtime gives fewer where the kernel is smaller than its stride",
+	{[]string{"ConvTranspose"}, "with auto_pad SAME the result has as many elements as strides; ONNX Runtime returns fewer where the kernel is smaller than its stride",
 		func(m *model, fault string) bool {
 			return m.same() && m.leaps() && m.node().get("output_shape") == nil
 		}},
 	{[]string{"Dropout"}, "a run that may train is not supported",
 		func(m *model, fault string) bool { return refusal(fault) && strings.Contains(fault, "training_mode") }},
-	{[]string{"Dropout"}, "what is not dropped is true in the mask; before opset 12 ONNX Runtime gives false",
+	{[]string{"Dropout"}, "elements that are not dropped are true in the mask; before opset 12 ONNX Runtime returns false",
 		func(m *model, fault string) bool { return m.opset < 12 && strings.HasPrefix(fault, "output y1") }},
 	{[]string{"GlobalMaxPool", "MaxPool", "MaxRoiPool", "Hardmax"}, "where a NaN stands among numbers is left open; ONNX Runtime goes by where it lies",
 		func(m *model, fault string) bool { return m.hasNaN() && !refusal(fault) }},
@@ -210,7 +210,7 @@ var departures = []departure{
 		func(m *model, fault string) bool {
 			return m.node().get("auto_pad") == "VALID" && m.node().get("ceil_mode") == int64(1)
 		}},
-	{[]string{"QuantizeLinear", "Cast", "CastLike"}, "without saturation what rounds to more than the largest number of 8 bits is none; ONNX Runtime still saturates what is near",
+	{[]string{"QuantizeLinear", "Cast", "CastLike"}, "without saturation an element that rounds to more than the largest number of 8 bits is NaN or infinite; ONNX Runtime still saturates elements near it",
 		func(m *model, fault string) bool {
 			return m.node().get("saturate") == int64(0) && strings.Contains(fault, "got NaN") && strings.Contains(fault, "448")
 		}},
@@ -220,7 +220,7 @@ var departures = []departure{
 		}},
 	{[]string{"Pow"}, "a power that no integer is, as NaN, may become any; Tenure's is 0",
 		func(m *model, fault string) bool { return m.operand(0).dt.IsInt() }},
-	{[]string{"Attention"}, "scores that a mask takes out are negative infinities; ONNX Runtime gives the least number",
+	{[]string{"Attention"}, "scores that a mask takes out are negative infinities; ONNX Runtime returns the least number",
 		func(m *model, fault string) bool {
 			return strings.Contains(fault, "output y3") && strings.Contains(fault, "got -Inf")
 		}},
@@ -230,7 +230,7 @@ var departures = []departure{
 		func(m *model, fault string) bool {
 			return m.same() && m.leaps() && !refusal(fault)
 		}},
-	{[]string{"Cast", "CastLike"}, "an element type of powers of two has no sign: a negative number is NaN, as in ml_dtypes; ONNX Runtime gives the least power",
+	{[]string{"Cast", "CastLike"}, "an element type of powers of two has no sign: a negative number is NaN, as in ml_dtypes; ONNX Runtime returns the least power",
 		func(m *model, fault string) bool {
 			return strings.Contains(fault, "got NaN, want 5.87") && m.anywhere(func(f float64) bool { return f < 0 })
 		}},
@@ -238,7 +238,7 @@ var departures = []departure{
 		func(m *model, fault string) bool {
 			return m.node().get("round_mode") != nil && m.operand(1).dt == dtype.F8E8M0 && !refusal(fault)
 		}},
-	{[]string{"MaxUnpool"}, "indices count in the size that the window gives, as in the public case, also where output_shape asks for a larger one; ONNX Runtime counts in that",
+	{[]string{"MaxUnpool"}, "indices count in the size that follows from the window, as in the public case, also where output_shape states a larger one; ONNX Runtime counts in that",
 		func(m *model, fault string) bool { return m.operand(2) != nil }},
 	{[]string{"com.microsoft::FusedMatMul"}, "transposed batches are not supported",
 		func(m *model, fault string) bool { return refusal(fault) && strings.Contains(fault, "transBatch") }},
@@ -252,7 +252,7 @@ var departures = []departure{
 		func(m *model, fault string) bool { return refusal(fault) && m.node().get("unidirectional") == int64(1) }},
 	{[]string{"Softplus"}, "softplus of large numbers is the number; ONNX Runtime's exponential overflows",
 		func(m *model, fault string) bool { return m.of(dtype.F64) && strings.Contains(fault, "want +Inf") }},
-	{[]string{"ReduceProd"}, "a product of integers wraps as their sum does; ONNX Runtime gives the least number where it overflows",
+	{[]string{"ReduceProd"}, "a product of integers wraps as their sum does; ONNX Runtime returns the least number where it overflows",
 		func(m *model, fault string) bool {
 			return m.of(dtype.I32) && strings.Contains(fault, "want -2147483648") || m.of(dtype.I64) && strings.Contains(fault, "want -9223372036854775808")
 		}},
@@ -263,7 +263,7 @@ var departures = []departure{
 		}},
 	{[]string{"ReduceLogSumExp"}, "what has a NaN sums to NaN; ONNX Runtime's maximum goes by where it lies",
 		func(m *model, fault string) bool { return m.hasNaN() && !refusal(fault) }},
-	{[]string{"Sign"}, "the sign of a NaN is one, as in numpy; ONNX Runtime gives 0 for halves",
+	{[]string{"Sign"}, "the sign of a NaN is one, as in numpy; ONNX Runtime returns 0 for halves",
 		func(m *model, fault string) bool { return m.hasNaN() && m.of(dtype.F16, dtype.BF16) }},
 	{[]string{"Resize"}, "tf_crop_and_resize samples its region also where the size stays; ONNX Runtime copies such an axis",
 		func(m *model, fault string) bool {

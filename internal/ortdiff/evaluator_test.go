@@ -10,7 +10,7 @@ import (
 // With -evaluator models are held against ONNX's reference implementation, which has types and opsets that ONNX Runtime has not. Where
 // the two differ and ONNX Runtime does what Tenure does, the case is closed; this table has the others, of onnx 1.23.
 var evaluatorDepartures = []departure{
-	{nil, "a result has another element type or rank than the specification gives it", func(_ *model, fault string) bool {
+	{nil, "a result has another element type or rank than the specification states", func(_ *model, fault string) bool {
 		got, want, ok := strings.Cut(strings.SplitN(fault, "\n", 2)[0], ", want ")
 		_, got, typed := strings.Cut(got, ": got ")
 		return ok && typed && strings.Contains(got, "[") && strings.Contains(want, "[")
@@ -48,7 +48,7 @@ var evaluatorDepartures = []departure{
 	{[]string{"MaxPool", "AveragePool", "LpPool"}, "with auto_pad SAME the result has one element for each stride, of dilated windows too, and no pads where a kernel is smaller than its stride", func(m *model, fault string) bool {
 		return m.same() && (m.leaps() || dilated(m.node()))
 	}},
-	{[]string{"MaxPool", "AveragePool", "LpPool"}, "no window fits; it gives a result all the same", func(_ *model, fault string) bool {
+	{[]string{"MaxPool", "AveragePool", "LpPool"}, "no window fits; it returns a result all the same", func(_ *model, fault string) bool {
 		return refusal(fault) && strings.Contains(fault, "want at least the window")
 	}},
 	{[]string{"Resize"}, "corners and regions count the size before it is rounded; a scale that is rounded misses ties", func(m *model, fault string) bool {
@@ -72,10 +72,10 @@ var evaluatorDepartures = []departure{
 	}},
 	{[]string{mlDomain + "::LabelEncoder"}, "of equal keys the first one counts, as in ONNX Runtime; it takes the last one", func(_ *model, fault string) bool { return !refusal(fault) }},
 	{[]string{"LRN"}, "channels count also where the window reaches beyond the last one, of which an even size has more", func(m *model, fault string) bool { return !refusal(fault) }},
-	{[]string{"LpPool"}, "what lies beyond the pads counts as nothing; it multiplies the sum by what is missing", func(m *model, _ string) bool { return m.node().get("ceil_mode") == int64(1) }},
+	{[]string{"LpPool"}, "elements beyond the pads do not count; it scales the sum up for the missing ones", func(m *model, _ string) bool { return m.node().get("ceil_mode") == int64(1) }},
 	{[]string{"MatMulInteger"}, "a zero point of the first operand is that of a row; it takes columns where there is a batch", func(m *model, _ string) bool { return m.operand(2) != nil }},
 	{[]string{"Pow", "Shrink"}, "what no integer is may become any", func(m *model, _ string) bool { return m.operand(0).dt.IsInt() }},
-	{[]string{"StringSplit"}, "white space at the end goes, also from what is not split, as in ONNX Runtime", func(m *model, _ string) bool { return m.delimiter() == "" }},
+	{[]string{"StringSplit"}, "trailing white space is removed, also from strings that are not split, as in ONNX Runtime", func(m *model, _ string) bool { return m.delimiter() == "" }},
 	{[]string{"Slice", "Squeeze", "Unsqueeze"}, "axes of strings must be known when the model is read", func(m *model, fault string) bool {
 		return m.operand(0).dt == dtype.String && strings.Contains(fault, "not known at load")
 	}},
