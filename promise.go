@@ -16,7 +16,7 @@ import (
 	"github.com/tenure-go/tenure/plan"
 )
 
-// promise is what a session with bounds promises for all their sizes. Its
+// promise is the promise of a session with bounds for all their sizes. Its
 // structures are its own, and their placements stay: a size that was proved once
 // is placed in as many bytes by every run.
 type promise struct {
@@ -57,8 +57,8 @@ func (m *Model) PlanUpTo(ctx context.Context, opts ...SessionOption) (*plan.Rang
 	return p.document(), nil
 }
 
-// Promise returns what the session promises for all sizes up to its bounds, nil
-// for a session without bounds ([WithUpTo]).
+// Promise returns the session's promise for all sizes up to its bounds, nil for a
+// session without bounds ([WithUpTo]).
 func (s *Session) Promise() *plan.Range {
 	if s.none() || s.opts.promise == nil {
 		return nil
@@ -118,8 +118,8 @@ func (m *Model) promiseSize(ctx context.Context, p *promise, at []int, o session
 }
 
 // refused reports whether an error is that of the model, with which a run of these
-// sizes ends too, and says nothing about others: of its shape rules, or of what it
-// computes from the sizes.
+// sizes ends too, and says nothing about others: of its shape rules, or of the
+// values that it computes from the sizes.
 func refused(err error) bool {
 	var broken *ir.Violation
 	var unproved *check.Violation
@@ -180,7 +180,7 @@ func (p *promise) document() *plan.Range {
 }
 
 // known returns the executable of the largest arena, if the target is of its
-// sizes: what was promised is reached.
+// sizes: the promise is reached.
 func (p *promise) known(t target) *exec.Executable {
 	if p.room.Fixed && t.donations() == nil && slices.Equal(t.types, p.worst) {
 		return p.worstExe

@@ -23,8 +23,8 @@ func (e *Executable) Unpromised() ([]plan.Unpromised, error) {
 	return d.Unpromised, nil
 }
 
-// Yield leaves what a runner of the executable would use to the next instance of
-// the structure. Runners can be made all the same.
+// Yield leaves the tasks that a runner of the executable would use to the next
+// instance of the structure. Runners can be made all the same.
 func (e *Executable) Yield() {
 	if ts := e.tasks.Swap(nil); ts != nil {
 		e.structure.yield(ts)

@@ -132,8 +132,8 @@ func TestEachGuardAloneWithValues(t *testing.T) {
 	}
 }
 
-// meetValues makes a structure for the first inputs, leaves kinds of guards out,
-// and returns what is wrong for the second ones.
+// meetValues makes a structure for the first inputs without some kinds of guards,
+// and returns the fault for the second ones.
 func meetValues(t *testing.T, text string, without []string, first, second []given) (fault string) {
 	t.Helper()
 	p, err := ir.Parse(text, op.Builtin())

@@ -26,8 +26,8 @@ type recorder struct {
 	met       []*ir.Value // operands and results of steps
 }
 
-// step is a part of what was done with the program that is done again for other
-// sizes. take returns the difference, "" if there is none.
+// step is a decision about the program that is made again for other sizes. take
+// returns the difference, "" if there is none.
 type step interface {
 	take(s *Structure, left *allowance) (why string)
 }

@@ -60,7 +60,7 @@ func TestAnyLength(t *testing.T) {
 	}
 }
 
-// met is a set of sizes with the data of a run, and what the interpreter makes of it.
+// met is a set of sizes with the data of a run, and the interpreter's results.
 type met struct {
 	inputs, want []op.Arg
 	refused      error
@@ -188,7 +188,7 @@ func (r *lengthRun) draw(inputs int) manner {
 	return how
 }
 
-// run runs the model and compares. It returns what is wrong.
+// run runs the model and compares. It returns the fault.
 func (r *lengthRun) run(x met, s *tenure.Session, how manner) (fault string) {
 	given, outputs := make([]*tensor.Tensor, len(x.inputs)), make([]*tensor.Tensor, len(r.Program.Body.Results))
 	defer func() {
@@ -311,8 +311,8 @@ func (r *lengthRun) refuses(x met, want error) bool {
 	return errors.Is(err, tenure.ErrShape) && !strings.Contains(err.Error(), "BUG:")
 }
 
-// differs compares the outputs with the interpreter's, and the inputs with what
-// they were.
+// differs compares the outputs with the interpreter's, and the inputs with their
+// earlier elements.
 func (r *lengthRun) differs(x met, how manner, given, outputs []*tensor.Tensor) string {
 	for i, v := range r.Program.Body.Results {
 		got, want := outputs[i], x.want[i]

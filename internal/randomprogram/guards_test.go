@@ -107,7 +107,7 @@ func kindsOfGuards(t *testing.T) (kinds []string) {
 }
 
 // weakenedTest builds this package's test with changed files, and checks of
-// invariants: every instance is compared with what the passes make.
+// invariants: every instance is compared with the passes' program.
 func weakenedTest(t *testing.T) string {
 	t.Helper()
 	dir, replace := t.TempDir(), map[string]string{}

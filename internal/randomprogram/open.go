@@ -20,8 +20,8 @@ type Open struct {
 	Program *ir.Program
 	Weights ir.WeightMap
 
-	// Rounded are the values that a fused kernel may have computed, or what is
-	// computed of one: the final program may round them otherwise. All others
+	// Rounded are the values that a fused kernel may have computed, or that are
+	// computed from one: the final program may round them otherwise. All others
 	// are the same to the bit.
 	Rounded map[*ir.Value]bool
 
@@ -192,8 +192,8 @@ func (d *opener) emit(name string, attrs op.Attrs, args ...*ir.Value) *ir.Value 
 	return results[0]
 }
 
-// roundedBy are the operators that are computed by other kernels where they are
-// fused, or parts of what is.
+// roundedBy are the operators that other kernels compute where they, or parts of
+// them, are fused.
 var roundedBy = map[string]bool{"conv": true, "matmul": true, "sigmoid": true, "erf": true, "sqrt": true}
 
 func (d *opener) emitCall(c *ir.Call, args ...*ir.Value) []*ir.Value {

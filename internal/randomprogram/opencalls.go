@@ -100,8 +100,8 @@ func (d *opener) parts(x *ir.Value) {
 	d.emit("softmax", along(-1), b)
 }
 
-// filled draws a constant whose sizes come from sizes, and what is computed of
-// it and of constants that do not.
+// filled draws a constant whose sizes come from sizes, and values that are
+// computed from it and from constants that do not.
 func (d *opener) filled(x *ir.Value) {
 	s := d.emit("shape", nil, x)
 	k := d.emit("expand", nil, d.floats(1), s)
@@ -192,7 +192,7 @@ func (d *opener) product(x *ir.Value) {
 	}
 }
 
-// idiom draws what is computed by one kernel where all types agree.
+// idiom draws calls that one kernel computes if all types agree.
 func (d *opener) idiom(x *ir.Value) {
 	switch d.n(0, 2) {
 	case 0:
@@ -226,7 +226,7 @@ func (d *opener) network(x *ir.Value) {
 		return
 	}
 	c := x.Type.Shape.Size(1)
-	if c < 0 { // it may be what the weights have
+	if c < 0 { // an open size may be that of the weights
 		c = d.n(1, 3)
 	}
 	if c == 0 {

@@ -64,8 +64,8 @@ func (d *opener) branch(x *ir.Value, depth int) {
 	d.emitCall(c, cond)
 }
 
-// numbered draws a number that only a run knows: a parameter, or what is
-// computed of data.
+// numbered draws a number that only a run knows: a parameter, or a value that is
+// computed from data.
 func (d *opener) numbered(x *ir.Value) {
 	var n *ir.Value
 	for _, p := range d.Program.Body.Params {

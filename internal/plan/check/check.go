@@ -87,7 +87,7 @@ type span struct {
 	end  plan.Time
 }
 
-// value is a value of the program, its place, and what was found out about it.
+// value is a value of the program, its place, and the facts found about it.
 type value struct {
 	*ir.Value
 	typ   op.Type
@@ -106,7 +106,7 @@ type value struct {
 	freed   plan.Time
 }
 
-// of returns what is known of a value.
+// of returns the facts about a value.
 func (c *checker) of(v *ir.Value) *value { return &c.values[v.ID] }
 
 // fault makes a violation of the step that runs.
@@ -310,7 +310,7 @@ func (c *checker) donated(p place) bool {
 	return p.kind == input && c.program.Body.Params[p.arg].Donated
 }
 
-// holds is the fault of bytes that do not hold what they should.
+// holds is the fault of bytes with a wrong content.
 func (c *checker) holds(rule Rule, x *value, bad place, actual content) *Violation {
 	got := "nothing"
 	if actual.root != 0 {

@@ -17,7 +17,7 @@ type content struct {
 // at returns the content n bytes further on.
 func (c content) at(n int64) content { return content{c.root, c.offset + n} }
 
-// interval says what the bytes [lo, hi) of a space hold.
+// interval is the content of the bytes [lo, hi) of a space.
 type interval struct {
 	lo, hi int64
 	content
@@ -75,7 +75,7 @@ func (p place) bytes() Bytes { return Bytes{spaces[p.kind], p.arg, p.lo, p.hi} }
 // String is that of [Bytes].
 func (p place) String() string { return p.bytes().String() }
 
-// contents is what the bytes of all spaces hold: for each space disjoint
+// contents are those of the bytes of all spaces: for each space disjoint
 // intervals in order of address. Bytes of no interval hold nothing. Weights have
 // no intervals: each holds itself, because no step may write it.
 type contents struct {
@@ -97,7 +97,7 @@ func (m contents) clear() {
 	}
 }
 
-// of returns what the bytes of a space hold, which is not a weight.
+// of returns the contents of the bytes of a space, which is not a weight.
 func (m contents) of(s space) *[]interval {
 	switch s.kind {
 	case arena:
@@ -153,8 +153,8 @@ func (m contents) set(p place, c content) {
 	*to = slices.Replace(list, first, end, written...)
 }
 
-// differ returns the first bytes of p that do not hold what c has there, with
-// what they hold: a content without root is nothing.
+// differ returns the first bytes of p that do not hold c, and their content: a
+// content without root is nothing.
 func (m contents) differ(p place, c content) (bad place, actual content, found bool) {
 	if p.kind == weight {
 		actual = content{p.arg, p.lo}
