@@ -13,7 +13,8 @@ import (
 	"github.com/tenure-go/tenure/shape"
 )
 
-// Structure is a final program for all sizes at which the passes would make the
+// Structure is a final program for all sizes, and values of inputs that decide
+// sizes, at which the passes would make the
 // same one. It holds what fold did with each call of the program, as steps
 // that are taken again for other sizes (the shape rules, and the evaluation of
 // what becomes a constant), and guards: every answer about sizes from which a
@@ -34,18 +35,18 @@ type Structure struct {
 	views     []viewGuard
 	aliases   aliases
 	copies    []copied
-	deciding  []int
+	deciding  []int // inputs whose values are constants of the program
 
-	declined []plan.Declined
-	reported []plan.Copy
-	initial  []op.Type // by ID: before the first step
-	params0  []op.Type // of the first program
-	weights  []*ir.Value
-	origins  []origin // by ID: where a constant lies that shares bytes
-	varying  []int    // constants that depend on sizes
-	varies   []bool   // by ID: whether it is one of them
-	small    [][]byte // by ID: copies of small constants that do not, which steps read
-	values   []int    // of the program
+	declined    []plan.Declined
+	reported    []plan.Copy
+	initial     []op.Type // by ID: before the first step
+	firstParams []op.Type // of the first program
+	weights     []*ir.Value
+	origins     []origin // by ID: where a constant lies that shares bytes
+	varying     []int    // constants that depend on sizes
+	varies      []bool   // by ID: whether it is one of them
+	small       [][]byte // by ID: copies of small constants that do not, which steps read
+	values      []int    // of the program
 
 	types  []op.Type        // by ID: for the sizes of the last Instance
 	data   [][]byte         // by ID: of varying constants, as far as steps have been taken
@@ -84,7 +85,7 @@ func (c *Context) Structure() (s *Structure, reason string) {
 		stored: make([][]byte, n), stamps: make([]int, n)}
 	met := s.complete(c)
 	// The steps are taken once for the present sizes: they must find the program as it is.
-	if why := s.fit(s.params0, r.firstValue); why != "" {
+	if why := s.fit(s.firstParams, r.firstValue); why != "" {
 		return nil, "the steps do not repeat: " + why
 	}
 	for _, v := range met {
@@ -93,7 +94,7 @@ func (c *Context) Structure() (s *Structure, reason string) {
 		}
 	}
 	s.aliases = s.aliasesOf()
-	s.last = slices.Clone(s.params0)
+	s.last = slices.Clone(s.firstParams)
 	return s, ""
 }
 
@@ -129,7 +130,7 @@ func (s *Structure) complete(c *Context) (met []*ir.Value) {
 		note(v)
 	}
 	for _, v := range c.Program.Body.Params {
-		s.params0 = append(s.params0, v.Type)
+		s.firstParams = append(s.firstParams, v.Type)
 	}
 	add(c.Program.Body.Params)
 	add(c.Program.Weights)
@@ -247,7 +248,7 @@ func (s *Structure) fit(params []op.Type, value func(int) []byte) (why string) {
 	}
 	s.slab.reset()
 	for i, id := range s.params {
-		if !alike(params[i], s.params0[i]) {
+		if !alike(params[i], s.firstParams[i]) {
 			return "rank"
 		}
 		s.types[id] = params[i]
@@ -563,6 +564,14 @@ func (s *Structure) Constants() Constants { return s.constants }
 func (s *Structure) Bytes() int64 {
 	const perValue, perCall = 200, 500
 	n := int64(len(s.types))*perValue + int64(len(s.steps)+len(s.aliases.calls)+len(s.views))*perCall + int64(len(s.guards))*64
+	for _, st := range s.steps { // copies of parts of the program
+		switch st := st.(type) {
+		case *loopTypes:
+			n += int64(len(st.values)) * (perValue + perCall)
+		case *possibles:
+			n += int64(st.program.NumIDs()) * (perValue + perCall)
+		}
+	}
 	for _, id := range s.varying {
 		if w := s.weights[id]; w != nil {
 			n += 2 * bytesOf(w.Type) // where it was made first, and now
