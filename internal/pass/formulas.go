@@ -41,7 +41,7 @@ func (s *Structure) Formulas(params [][]*symbolic.Expr, box symbolic.Box) *Formu
 		}
 	}
 	for i, id := range s.params {
-		f.first[id], f.dims[id] = s.params0[i], params[i]
+		f.first[id], f.dims[id] = s.firstParams[i], params[i]
 	}
 	for _, st := range s.steps {
 		switch st := st.(type) {
