@@ -53,6 +53,7 @@ type Structure struct {
 	stored [][]byte         // by ID: those of them that have bytes of their own, also between two instances
 	stamps []int            // by ID: counts the changes of their bytes
 	value  func(int) []byte // of an input
+	asked  bool             // a rule or a kernel asked for the value of an operand
 	slab   slab
 	room   []byte // scratch of kernels
 
@@ -389,6 +390,7 @@ func (s *Structure) fill(c *shadow) (known bool) {
 	copy(c.sig.Results, c.before)
 	if c.sig.Known == nil {
 		c.sig.Known = func(arg int) ([]byte, bool) {
+			s.asked = true
 			if arg >= len(c.args) || c.args[arg] == 0 {
 				return nil, false
 			}
@@ -404,8 +406,8 @@ func (s *Structure) fold(st *visit, left *allowance) (failed bool, why string) {
 	c := st.call
 	for i, id := range st.args {
 		if id != 0 {
-			data, _ := s.known(id)
-			c.In[i] = op.Arg{Type: s.types[id], Layout: shape.RowMajor(s.types[id].Shape), Data: data}
+			st.resized = setType(&c.In[i], s.types[id]) || st.resized
+			c.In[i].Data, _ = s.known(id)
 		}
 	}
 	for i, id := range st.results {
@@ -415,17 +417,17 @@ func (s *Structure) fold(st *visit, left *allowance) (failed bool, why string) {
 		if _, err := s.types[id].Bytes(); err != nil {
 			return true, ""
 		}
-		c.Out[i] = op.Arg{Type: s.types[id], Layout: shape.RowMajor(s.types[id].Shape)}
+		st.resized = setType(&c.Out[i], s.types[id]) || st.resized
 	}
-	fill := left.maxFill
+	before := *left
 	decided, asked := left.judge(c)
 	if decided != st.outcome && !s.ignores("folding") {
 		return false, "folding"
 	}
-	if st.asks = asked; asked {
+	st.asks, st.filled = asked, left.maxFill != before.maxFill
+	if st.bytes, st.work = before.bytes-left.bytes, before.work-left.work; asked && decided == kept {
 		st.bytes, st.work, _ = needs(c)
 	}
-	st.filled = left.maxFill != fill
 	switch st.outcome {
 	case viewed:
 		for i, id := range st.made {
@@ -451,6 +453,16 @@ func (s *Structure) fold(st *visit, left *allowance) (failed bool, why string) {
 		}
 	}
 	return false, ""
+}
+
+// setType sets the type of an operand or a result, and reports whether it is
+// another one.
+func setType(a *op.Arg, t op.Type) bool {
+	if a.Type == t {
+		return false
+	}
+	a.Type, a.Layout = t, shape.RowMajor(t.Shape)
+	return true
 }
 
 // refold is fold for a call of which the operands are those of before.
@@ -484,16 +496,21 @@ func (s *Structure) store(id int, data []byte) {
 }
 
 // evaluate computes a constant. The call is bound once, and refilled for other
-// sizes.
+// sizes, and for other values if it asked for any when it was refilled last.
 func (s *Structure) evaluate(st *visit) (err error) {
-	if st.task != nil {
-		err = st.task.Refill()
-	}
-	if st.task == nil || errors.Is(err, compute.ErrRebind) {
-		st.task, err = compute.Bind(st.call)
-	}
-	if err != nil {
-		return err
+	if st.task == nil || st.resized || st.asked {
+		s.asked = false
+		if st.task != nil {
+			err = st.task.Refill()
+		}
+		if st.task == nil || errors.Is(err, compute.ErrRebind) {
+			st.task, err = compute.Bind(st.call)
+		}
+		if err != nil {
+			st.task = nil
+			return err
+		}
+		st.resized, st.asked = false, s.asked
 	}
 	t := st.task
 	if len(s.room) < t.Scratch+63 {

@@ -30,6 +30,8 @@ type visit struct {
 	work     int64
 	call     *op.Call // of a constant, made again for other sizes
 	task     *compute.Task
+	resized  bool // the call has other types than the task was refilled for
+	asked    bool // the task asked for values then
 }
 
 // visit begins to record what fold does with a call.

@@ -65,13 +65,16 @@ func (o *Overlay) Derive(v, of *ir.Value, offset int, fill func(dst, src []byte)
 		src = data[offset:]
 	}
 	if o.own == nil {
-		o.own, o.views = make(ir.WeightMap, fewConstants), map[string]baseView{}
+		o.own = make(ir.WeightMap, fewConstants)
 	}
 	if fill != nil {
 		dst := o.room(n)
 		fill(dst, src)
 		o.own[v.Name] = dst
 		return nil
+	}
+	if o.views == nil {
+		o.views = map[string]baseView{}
 	}
 	switch w, isView := o.views[of.Name]; {
 	case isView:
