@@ -18,7 +18,7 @@ func (f *Formulas) Report(w io.Writer) error {
 	for i := range f.Lines {
 		f.Lines[i].write(&out)
 	}
-	if f.Sizes > 0 && f.Worst.Failed == "" {
+	if f.Worst.Sizes != "" {
 		fmt.Fprintf(&out, "\nthe most bytes of a run: %s at %s\n", FormatBytes(f.Worst.PerRun), printable(f.Worst.Sizes))
 	}
 	_, err := w.Write(out.Bytes())

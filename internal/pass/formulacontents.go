@@ -10,7 +10,7 @@ import (
 // where they are not known.
 func (c *formulaCall) content(i int) []*symbolic.Expr {
 	t := c.first[c.results[i]]
-	if t.DType != dtype.I64 && t.DType != dtype.I32 {
+	if t.DType != dtype.I64 && t.DType != dtype.I32 && t.DType != dtype.Bool {
 		return nil
 	}
 	n, ok := c.Elements(c.results[i]).Value()
@@ -90,6 +90,52 @@ func init() {
 	contentRules["min"] = func(c *formulaCall) []*symbolic.Expr { return elementwiseContent(c.smaller)(c) }
 }
 
+func init() {
+	contentRules["equal"] = func(c *formulaCall) []*symbolic.Expr { return elementwiseContent(c.equal)(c) }
+	contentRules["where"] = whereContent
+}
+
+// equal returns 1 for numbers that are the same at all sizes of the box, 0 for
+// those that differ at each.
+func (f *Formulas) equal(x, y *symbolic.Expr) *symbolic.Expr {
+	lo, hi, ok := x.Sub(y).Bounds(f.box)
+	switch {
+	case !ok:
+		return nil
+	case lo == 0 && hi == 0:
+		return symbolic.Const(1)
+	case lo > 0 || hi < 0:
+		return symbolic.Const(0)
+	}
+	return nil
+}
+
+// whereContent chooses among lists of as many elements, or of one.
+func whereContent(c *formulaCall) []*symbolic.Expr {
+	cond, x, y := c.ints(0), c.ints(1), c.ints(2)
+	n := max(len(cond), len(x), len(y))
+	out := make([]*symbolic.Expr, n)
+	for _, list := range [][]*symbolic.Expr{cond, x, y} {
+		if len(list) != n && len(list) != 1 {
+			return nil
+		}
+	}
+	for i := range 3 {
+		if len(c.arg(i)) > 1 {
+			return nil
+		}
+	}
+	for i := range out {
+		switch chosen, ok := cond[i%len(cond)].Value(); {
+		case ok && chosen != 0:
+			out[i] = x[i%len(x)]
+		case ok:
+			out[i] = y[i%len(y)]
+		}
+	}
+	return out
+}
+
 func sameContent(c *formulaCall) []*symbolic.Expr { return c.ints(0) }
 
 // truncated is the quotient of integers that are not negative.
@@ -131,7 +177,7 @@ func elementwiseContent(f func(x, y *symbolic.Expr) *symbolic.Expr) func(c *form
 // fits reports whether a number is one of the type at all sizes of the box.
 func (f *Formulas) fits(e *symbolic.Expr, dt dtype.DType) bool {
 	lo, hi, ok := e.Bounds(f.box)
-	return ok && (dt == dtype.I64 || lo == int64(int32(lo)) && hi == int64(int32(hi)))
+	return ok && (dt != dtype.I32 || lo == int64(int32(lo)) && hi == int64(int32(hi)))
 }
 
 func reducedContent(f func(x, y *symbolic.Expr) *symbolic.Expr, start int64) func(c *formulaCall) []*symbolic.Expr {

@@ -151,6 +151,8 @@ var contents = map[string]string{
 	"concat":      sized("%t = concat(%u, %s, %two) {axis = 0}"),
 	"gather":      sized("%one: i64[2] = constant() {dtype = i64, dims = [2], ints = [-1, 0]}\n%t = gather(%s, %one)"),
 	"slice":       sized("%one: i64[1] = constant() {dtype = i64, dims = [1], ints = [1]}\n%t = slice(%s, %one, %two)"),
+	"equal":       sized("%m: i64[1] = constant() {dtype = i64, dims = [1], ints = [-1]}\n%q = concat(%u, %m, %s) {axis = 0}\n%e = equal(%q, %m)\n%t = where(%e, %two, %q)"),
+	"where":       sized("%m: i64[1] = constant() {dtype = i64, dims = [1], ints = [-1]}\n%q = concat(%u, %m, %s) {axis = 0}\n%e = equal(%q, %m)\n%t = where(%e, %two, %q)"),
 	"add":         sized("%t = add(%s, %u)"),
 	"sub":         sized("%q = add(%s, %u)\n%t = sub(%q, %u)"),
 	"mul":         sized("%t = mul(%s, %u)"),

@@ -283,6 +283,8 @@ func (c *formulaCall) known(arg int) ([]byte, bool) {
 		switch {
 		case !ok:
 			return nil, false
+		case dt == dtype.Bool:
+			data = append(data, byte(n))
 		case dt == dtype.I64:
 			data = binary.LittleEndian.AppendUint64(data, uint64(n))
 		case dt == dtype.I32 && n == int64(int32(n)):
