@@ -19,10 +19,10 @@ var (
 	guardPrograms = flag.String("guardprograms", "20000", "the programs that are drawn for each kind, until one is at fault")
 )
 
-// weakened are the changes of the build in which guards can be left out: of the
-// texts in the files of the module. A structure leaves out the kinds that a
-// variable of the environment names; few bytes are left for folding, so that the
-// allowance counts; and instances are placed wrongly where the variable says so.
+// weakened are the changes to files of the module in the build in which guards
+// can be left out: a structure leaves out the kinds that a variable of the
+// environment names, and few bytes are left for folding, so that the allowance
+// counts.
 var weakened = []struct{ file, old, with string }{
 	{"internal/pass/structure.go", "return s.ignored != nil && s.ignored(kind)", `return slices.Contains(strings.Split(os.Getenv("TENURE_WITHOUT"), ","), kind)`},
 	{"internal/pass/structure.go", "\"errors\"\n", "\"errors\"\n\t\"os\"\n\t\"strings\"\n"},
