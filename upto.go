@@ -21,11 +21,11 @@ import (
 // A dimension is named as in [Model.Inputs]: with "batch" for f32[batch,80] the
 // bound is for all dimensions of that name. One without a name is named by its
 // input and its place in the shape: "input_ids[1]"; a name of that form may also
-// stand for a dimension that has one. A dimension whose name is a sum,
-// such as "past + sequence", needs no bound of its own if the terms have bounds;
-// inputs must then have the size of the sum. Every other open dimension needs a
-// bound, by this option or by [WithSizes]. Ranges of up to 4096 sizes can be
-// promised: that is the product over the dimensions, zeros aside.
+// stand for a dimension that has one. A dimension whose name is a sum, such as
+// "past + sequence", needs no bound of its own if the terms have bounds; inputs
+// must then have the size of the sum. Every other open dimension needs a bound,
+// by this option or by [WithSizes]. Ranges of up to 4096 sizes can be promised:
+// that is the product over the dimensions, zeros aside.
 //
 // Sizes that the model itself refuses, by its shape rules or because an index that
 // it computes from sizes is out of range, are no part of the promise; it lists them. A model that has no plan without the values of inputs has no such
