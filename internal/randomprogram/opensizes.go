@@ -39,7 +39,20 @@ func (o *Open) Sizes(t *rapid.T) []op.Type {
 	if pick(0, 0, 0, 0, 0, 0, 0, 0, 0, 1) == 1 && !o.scans {
 		o.enlarge(sizes, symbols[pick(0, 1, 2)], pick(65, 67, 127, 257, 1021, 4093, 65521, 65536))
 	}
+	most := mostElements
+	if o.scans {
+		most = 1 << 10 // each round of a loop may copy all
+	}
 	types := make([]op.Type, len(sizes))
+	for i := range sizes {
+		if shape.MustOf(sizes[i]...).NumElements() > most {
+			for k := range sizes {
+				for axis, n := range sizes[k] {
+					sizes[k][axis] = min(n, 4)
+				}
+			}
+		}
+	}
 	for i, p := range o.Program.Body.Params {
 		types[i] = op.Type{DType: p.Type.DType, Shape: shape.MustOf(sizes[i]...)}
 	}
