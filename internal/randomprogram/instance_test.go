@@ -134,21 +134,30 @@ func (d *randomProgram) sized(t *rapid.T, loaded *ir.Program, constants *weights
 	if c.fresh, err = exec.Compile(context.Background(), p, table, options); err != nil {
 		return c, false // too large, mostly
 	}
-	at := slices.IndexFunc(*structures, func(e *exec.Executable) bool { return sameStructure(e.Program, p) })
-	if at < 0 {
-		seen["structure"]++
-		if c.instance, err = exec.Compile(context.Background(), p, table, options); err != nil {
-			t.Fatal(err)
+	for i, e := range *structures {
+		if !sameStructure(e.Program, p) {
+			continue
 		}
-		*structures = append(*structures, c.instance)
+		c.instance, err = e.Instance(context.Background(), ir.TypesOf(p), table)
+		if errors.Is(err, exec.ErrStructure) {
+			// One program has two structures where an alias rule does not say
+			// the same: at one size a call returns its operand.
+			seen["same program, other calls"]++
+			continue
+		}
+		if err != nil {
+			t.Fatalf("instance: %v\n%s\nof\n%s", err, p, e.Program)
+		}
+		seen["instance"]++
+		(*structures)[i] = c.instance // instances are made of instances
+		samePlan(t, c, seen)
 		return c, true
 	}
-	if c.instance, err = (*structures)[at].Instance(context.Background(), ir.TypesOf(p), table); err != nil {
-		t.Fatalf("instance: %v\n%s\nof\n%s", err, p, (*structures)[at].Program)
+	seen["structure"]++
+	if c.instance, err = exec.Compile(context.Background(), p, table, options); err != nil {
+		t.Fatal(err)
 	}
-	seen["instance"]++
-	(*structures)[at] = c.instance // instances are made of instances
-	samePlan(t, c, seen)
+	*structures = append(*structures, c.instance)
 	return c, true
 }
 
