@@ -284,7 +284,7 @@ func resized(r *rand.Rand, base []*value, apart bool) []*value {
 				dims[k] = to
 			}
 		}
-		if n, from := elements(dims), elements(v.dims); n > max(mostElements, 2*from) || n > 0 && from == 0 {
+		if n, from := elements(dims), elements(v.dims); n > max(mostElements, 2*from) || n > 0 && from == 0 || isList(v) && n > mostListed && len(base) > 1 {
 			return nil
 		}
 		out[i] = v.at(r, dims)
@@ -292,7 +292,33 @@ func resized(r *rand.Rand, base []*value, apart bool) []*value {
 			out[i].substitute(became)
 		}
 	}
+	if mayBeLarge(out) {
+		return nil
+	}
 	return out
+}
+
+// mayBeLarge reports whether a list that repeats, expands or fills could make outputs of more elements than a test should take. The target of a
+// reshape has as many elements as its operand.
+func mayBeLarge(values []*value) bool {
+	most := 1
+	for _, v := range values {
+		most = max(most, elements(v.dims))
+	}
+	for _, v := range values {
+		if !isList(v) || len(v.dims) == 0 {
+			continue
+		}
+		product := 1
+		for _, x := range decode(v.dt, v.data) {
+			product = min(product*int(min(max(x.i, 1), 1<<20)), 1<<30)
+		}
+		reshapes := slices.ContainsFunc(values, func(v *value) bool { return elements(v.dims) == product })
+		if !reshapes && product*most > 1<<22 {
+			return true
+		}
+	}
+	return false
 }
 
 // otherSize draws a size in place of n.
@@ -301,9 +327,12 @@ func otherSize(r *rand.Rand, n int) int {
 	return list[r.IntN(len(list))]
 }
 
+// mostListed is the length up to which a list of integers may say a shape.
+const mostListed = 8
+
 // isList reports whether a value is a list of integers that may say a shape, or one such number.
 func isList(v *value) bool {
-	return v.dt.IsInt() && v.dt.Size() > 0 && len(v.dims) <= 1 && elements(v.dims) <= 8
+	return (v.dt == dtype.I64 || v.dt == dtype.I32) && len(v.dims) <= 1 && elements(v.dims) <= mostListed
 }
 
 // substitute replaces sizes in a list of integers.
